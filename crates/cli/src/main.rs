@@ -1,0 +1,2 @@
+//! The evb command.
+fn main() {}

@@ -1,0 +1,85 @@
+//! Ids of nodes, events and sources.
+
+use core::fmt;
+use serde::{Deserialize, Serialize};
+
+/// A node of the event builder. Ids are dense: the event manager is 0, the readout units follow, then the builder units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NodeId(pub u16);
+
+impl NodeId {
+    /// The id as an index into a table of all nodes.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {}", self.0)
+    }
+}
+
+/// A run of consecutive node ids: how a machine names one destination, or all readout units at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeRange {
+    /// The first node of the range.
+    pub first: NodeId,
+    /// How many nodes it holds.
+    pub count: u16,
+}
+
+impl NodeRange {
+    /// The nodes of the range in ascending order.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = NodeId> + Clone {
+        (self.first.0..self.first.0 + self.count).map(NodeId)
+    }
+
+    /// Whether `node` belongs to the range.
+    pub const fn contains(self, node: NodeId) -> bool {
+        node.0 >= self.first.0 && node.0 - self.first.0 < self.count
+    }
+}
+
+impl From<NodeId> for NodeRange {
+    fn from(first: NodeId) -> Self {
+        Self { first, count: 1 }
+    }
+}
+
+/// The number of an event, counted from 1 by the event manager; it never wraps within a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EventId(pub u64);
+
+impl EventId {
+    /// The event after this one.
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A source of fragments: the index of a readout unit, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SourceId(pub u16);
+
+impl SourceId {
+    /// The id as an index into a table of all sources.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for SourceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

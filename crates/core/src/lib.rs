@@ -1,0 +1,19 @@
+//! What every part of evb shares: ids, quantities with their units, time, seeded random streams and the
+//! [`Machine`] trait.
+//!
+//! The crate is `no_std`: nothing below can name a clock, a socket, a thread or a file.
+#![no_std]
+
+extern crate alloc;
+
+mod id;
+mod machine;
+mod quantity;
+mod stream;
+mod time;
+
+pub use id::{EventId, NodeId, NodeRange, SourceId};
+pub use machine::{Machine, Transmit};
+pub use quantity::{Bandwidth, ByteCount, Frequency, QuantityError};
+pub use stream::{Stream, stream};
+pub use time::{Span, Time};

@@ -1,0 +1,93 @@
+//! Time as integer picoseconds, the same for virtual and for real time.
+
+use crate::quantity::{QuantityError, Unit, parse_scaled, write_scaled};
+use core::{fmt, ops, str::FromStr, time::Duration};
+
+/// A moment, in picoseconds since the start of a run. 64 bits reach 213 days.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+/// A length of time in picoseconds; written with a unit: `"4 us"`, `"1.5 s"`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(pub u64);
+
+impl Time {
+    /// The start of the run.
+    pub const ZERO: Self = Self(0);
+    /// Later than anything that happens.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The time since `earlier`, zero when that is later.
+    pub const fn since(self, earlier: Self) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+
+    /// A span of whole microseconds.
+    pub const fn from_micros(us: u64) -> Self {
+        Self(us * 1_000_000)
+    }
+
+    /// A span of whole milliseconds.
+    pub const fn from_millis(ms: u64) -> Self {
+        Self(ms * 1_000_000_000)
+    }
+
+    /// A span of whole seconds.
+    pub const fn from_secs(s: u64) -> Self {
+        Self(s * 1_000_000_000_000)
+    }
+
+    /// The span in seconds.
+    pub const fn as_secs_f64(self) -> f64 {
+        self.0 as f64 * 1e-12
+    }
+
+    /// The span as the standard library's duration, rounded down to nanoseconds.
+    pub const fn as_duration(self) -> Duration {
+        Duration::from_nanos(self.0 / 1000)
+    }
+}
+
+impl From<Duration> for Span {
+    fn from(duration: Duration) -> Self {
+        Self(u64::try_from(duration.as_nanos().saturating_mul(1000)).unwrap_or(u64::MAX))
+    }
+}
+
+impl ops::Add<Span> for Time {
+    type Output = Self;
+    fn add(self, span: Span) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+}
+
+/// Picoseconds per unit, largest first, as they are printed.
+const UNITS: &[Unit] = &[
+    Unit { name: "s", scale: 1_000_000_000_000 },
+    Unit { name: "ms", scale: 1_000_000_000 },
+    Unit { name: "us", scale: 1_000_000 },
+    Unit { name: "ns", scale: 1_000 },
+    Unit { name: "ps", scale: 1 },
+];
+
+/// Units that are read but never printed.
+const MORE_UNITS: &[Unit] =
+    &[Unit { name: "h", scale: 3_600_000_000_000_000 }, Unit { name: "min", scale: 60_000_000_000_000 }];
+
+impl FromStr for Span {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        parse_scaled(text, &[UNITS, MORE_UNITS], "a time", "4 us").map(Self)
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_scaled(f, self.0, UNITS)
+    }
+}

@@ -1,0 +1,138 @@
+//! The resolved experiment: every default filled in, every value checked, ready for a driver.
+
+use evb_core::{ByteCount, Frequency, NodeId, Span};
+use evb_protocol::Config;
+use evb_sources::SourceSpec;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// One event builder, fully described. A sweep gives several.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plan {
+    /// Name of the experiment; the file's stem by default.
+    pub name: String,
+    /// What the user wrote about it.
+    pub description: String,
+    /// The swept keys and their values at this point, in the order of the file; empty without `[sweep]`.
+    pub sweep: Vec<(String, String)>,
+    /// The machines' configuration.
+    pub building: Config,
+    /// Rate and end of the trigger.
+    pub trigger: TriggerPlan,
+    /// One source per readout unit.
+    pub sources: Vec<SourceSpec>,
+    /// Folder that relative data files start from; `${NAME}` stands for an environment variable.
+    pub data_directory: PathBuf,
+    /// How nodes talk when the user does not say otherwise.
+    pub transport: TransportKind,
+    /// What is kept, and where.
+    pub storage: StoragePlan,
+    /// Seed, limits and the like.
+    pub run: RunPlan,
+    /// Faults that are brought about on purpose.
+    pub faults: Vec<FaultSpec>,
+}
+
+/// Rate and end of the trigger.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TriggerPlan {
+    /// Mean rate; `None` is free running or data-driven, as `Config::trigger` says.
+    pub rate: Option<Frequency>,
+    /// Whether the intervals are exponential (a Poisson process) instead of equal.
+    pub poisson: bool,
+    /// Time after which the trigger stops.
+    pub duration: Option<Span>,
+}
+
+/// How nodes talk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransportKind {
+    /// Threads of one process, messages by reference.
+    InProcess,
+    /// TCP between processes.
+    Tcp,
+}
+
+/// What is kept, and where.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StoragePlan {
+    /// Which events are written.
+    pub keep: Keep,
+    /// Folder of the event files.
+    pub directory: PathBuf,
+    /// Size at which a new file is begun.
+    pub file_size: ByteCount,
+}
+
+/// Which events are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keep {
+    /// Every event.
+    All,
+    /// No event: the null storage.
+    None,
+    /// Every event whose number is a multiple of this, and every incomplete one.
+    OneIn(u64),
+}
+
+/// Seed, limits and the like.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunPlan {
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Longest silence of a peer, and longest wait for nodes to start.
+    pub peer_timeout: Span,
+    /// Longest time that a stopped run may take to drain.
+    pub drain_timeout: Span,
+    /// Threads that carry the nodes in one process; the number of cores, at most the number of nodes, by default.
+    pub workers: Option<u16>,
+}
+
+/// A fault that is brought about on purpose.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FaultSpec {
+    /// The node it happens to.
+    pub node: NodeId,
+    /// What happens.
+    pub action: FaultAction,
+}
+
+/// What happens to a node on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum FaultAction {
+    /// The node stops dead at this time after the start.
+    Kill {
+        /// Time after the start of the run.
+        at: Span,
+    },
+    /// Every n-th fragment of this readout unit has one bit flipped after its checksum was made.
+    Corrupt {
+        /// One in this many.
+        one_in: u64,
+    },
+    /// Every n-th fragment of this readout unit is sent twice.
+    Duplicate {
+        /// One in this many.
+        one_in: u64,
+    },
+    /// Every n-th fragment of this readout unit is not sent.
+    Lose {
+        /// One in this many.
+        one_in: u64,
+    },
+    /// Every n-th fragment of this readout unit is sent late by `by`.
+    Delay {
+        /// One in this many.
+        one_in: u64,
+        /// How late.
+        by: Span,
+    },
+    /// Every n-th fragment of this readout unit is made larger than allowed.
+    Oversize {
+        /// One in this many.
+        one_in: u64,
+    },
+}

@@ -1,0 +1,108 @@
+//! The typed configuration that the machines take; the experiment file resolves to it.
+
+use evb_core::{ByteCount, NodeId, NodeRange, Span};
+use serde::Serialize;
+
+/// One event builder: sizes, protocol and limits. Every machine of it holds a copy.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Config {
+    /// Number of readout units, at least 1.
+    pub readout_units: u16,
+    /// Number of builder units, at least 1.
+    pub builder_units: u16,
+    /// Who starts the transfer of fragments.
+    pub protocol: Protocol,
+    /// How the event manager picks the builder of an event.
+    pub assignment: Assignment,
+    /// How readout units order and pack what they send.
+    pub shaping: Shaping,
+    /// What makes the event manager trigger.
+    pub trigger: Trigger,
+    /// Events after which the trigger stops; without it the run ends by time or when the sources are exhausted.
+    pub events: Option<u64>,
+    /// Most assignments in one message, at least the number of builders.
+    pub group: u32,
+    /// How long an incomplete group of assignments waits for more.
+    pub group_timeout: Span,
+    /// Events that one builder may have under construction.
+    pub builder_slots: u32,
+    /// How long a builder waits for the fragments of an event.
+    pub fragment_timeout: Span,
+    /// Largest fragment that is accepted.
+    pub max_fragment: ByteCount,
+    /// Events that a readout unit can hold: the hard bound of its buffer.
+    pub buffer_events: u32,
+    /// Bytes held at which a readout unit reports busy.
+    pub buffer_bytes: ByteCount,
+    /// Part of `buffer_events` or `buffer_bytes`, in percent, at and above which a readout unit is busy.
+    pub busy_percent: u8,
+    /// Part in percent at and below which a busy readout unit is free again; below `busy_percent`.
+    pub free_percent: u8,
+}
+
+impl Config {
+    /// The event manager.
+    pub const EVENT_MANAGER: NodeId = NodeId(0);
+
+    /// All readout units.
+    pub const fn readout_nodes(&self) -> NodeRange {
+        NodeRange { first: NodeId(1), count: self.readout_units }
+    }
+
+    /// All builder units.
+    pub const fn builder_nodes(&self) -> NodeRange {
+        NodeRange { first: NodeId(1 + self.readout_units), count: self.builder_units }
+    }
+
+    /// Number of nodes: the event manager, the readout units and the builder units.
+    pub const fn nodes(&self) -> u16 {
+        1 + self.readout_units + self.builder_units
+    }
+}
+
+/// Who starts the transfer of fragments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// The event manager broadcasts assignments; readout units send at once.
+    Push,
+    /// The builder asks the event manager for events, then each readout unit for its fragment.
+    Pull,
+}
+
+/// How the event manager picks the builder of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Assignment {
+    /// Builders in turn, leaving out those without a free slot.
+    RoundRobin,
+    /// The builder with the fewest events under construction.
+    LeastLoaded,
+}
+
+/// How readout units order and pack what they send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Shaping {
+    /// Each fragment goes at once as a packet of its own.
+    None,
+    /// Fragments for one builder wait until they fill a packet.
+    Grouping {
+        /// Bytes of fragments that fill a packet.
+        packet: ByteCount,
+        /// How long an unfilled packet waits.
+        timeout: Span,
+    },
+}
+
+/// What makes the event manager trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trigger {
+    /// As fast as builders ask for events.
+    FreeRunning,
+    /// When the driver says so (a rate, or an accelerator).
+    Driven,
+    /// When the readout units have fragments: recorded data to its end, or live front ends.
+    Data,
+}

@@ -1,0 +1,97 @@
+//! Everything that can be wrong with a fragment or an event, counted by kind.
+
+use core::fmt;
+use serde::Serialize;
+
+/// One kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// A fragment had not come when its event was closed.
+    Missing,
+    /// A fragment came after its event was closed.
+    Late,
+    /// A second fragment of the same event and source.
+    Duplicate,
+    /// A fragment whose checksum or inner structure is wrong.
+    Corrupted,
+    /// A fragment above the largest size that is accepted.
+    Oversized,
+    /// A front end skipped or repeated event numbers.
+    OutOfSequence,
+    /// A front end started counting again.
+    Resynchronised,
+    /// A front end's event counter wrapped. This is normal, and counted only.
+    Wrapped,
+    /// A fragment of an event or from a source that nobody asked for.
+    Unexpected,
+}
+
+impl Fault {
+    /// All kinds, in the order in which they are shown.
+    pub const ALL: [Self; 9] = [
+        Self::Missing,
+        Self::Late,
+        Self::Duplicate,
+        Self::Corrupted,
+        Self::Oversized,
+        Self::OutOfSequence,
+        Self::Resynchronised,
+        Self::Wrapped,
+        Self::Unexpected,
+    ];
+
+    /// The name in records and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Late => "late",
+            Self::Duplicate => "duplicate",
+            Self::Corrupted => "corrupted",
+            Self::Oversized => "oversized",
+            Self::OutOfSequence => "out_of_sequence",
+            Self::Resynchronised => "resynchronised",
+            Self::Wrapped => "wrapped",
+            Self::Unexpected => "unexpected",
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How often each kind of fault was seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FaultCounts([u64; Fault::ALL.len()]);
+
+impl FaultCounts {
+    /// Counts one fault.
+    pub fn count(&mut self, fault: Fault) {
+        self.add(fault, 1);
+    }
+
+    /// Counts `n` faults of one kind.
+    pub fn add(&mut self, fault: Fault, n: u64) {
+        self.0[fault as usize] += n;
+    }
+
+    /// How often `fault` was seen.
+    pub const fn get(&self, fault: Fault) -> u64 {
+        self.0[fault as usize]
+    }
+
+    /// Adds the counts of another machine.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine += theirs;
+        }
+    }
+
+    /// The kinds that were seen at least once.
+    pub fn seen(&self) -> impl Iterator<Item = (Fault, u64)> + '_ {
+        Fault::ALL.into_iter().map(|fault| (fault, self.get(fault))).filter(|&(_, count)| count > 0)
+    }
+}

@@ -1,0 +1,91 @@
+//! What the machines say to each other.
+
+use alloc::{sync::Arc, vec::Vec};
+use evb_core::{EventId, NodeId, SourceId};
+
+/// One source's part of one event, or the statement that it has none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fragment<B> {
+    /// The event.
+    pub event: EventId,
+    /// The readout unit it comes from.
+    pub source: SourceId,
+    /// Payload length in bytes.
+    pub length: u32,
+    /// CRC-32C of the payload, made where the fragment entered the event builder.
+    pub checksum: u32,
+    /// Whether the payload is good.
+    pub status: FragmentStatus,
+    /// The payload's handle: the driver's business.
+    pub payload: B,
+}
+
+/// Whether a fragment's payload is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum FragmentStatus {
+    /// As it came from the front end, and checked.
+    Good = 0,
+    /// There, but its checksum or inner structure is wrong.
+    Corrupted = 1,
+    /// Not there: the source says that it has none, or it did not come in time.
+    Missing = 2,
+    /// Cut off: the original was above the largest size.
+    Oversized = 3,
+}
+
+/// One event and the builder it goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Assigned {
+    /// The event.
+    pub event: EventId,
+    /// Its builder.
+    pub builder: NodeId,
+}
+
+/// How a builder ended an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The event.
+    pub event: EventId,
+    /// Whether every fragment was there and good.
+    pub complete: bool,
+}
+
+/// A message between machines. Lists are shared, so that a broadcast costs one list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message<B> {
+    /// Builder to event manager: the builder can take this many more events.
+    Request {
+        /// Number of events.
+        slots: u32,
+    },
+    /// Builder to event manager: these events are built and stored.
+    Done(Arc<[Completion]>),
+    /// Readout unit to event manager: fragments are there up to this event.
+    Available {
+        /// The last event with a fragment.
+        through: EventId,
+        /// No more will come.
+        last: bool,
+    },
+    /// Readout unit to event manager: the buffer is above the busy threshold, or free again.
+    Busy(bool),
+    /// Event manager to all readout units: events up to this one are triggered.
+    Readout {
+        /// The last triggered event.
+        through: EventId,
+    },
+    /// Event manager to all readout units (push): send these events to their builders.
+    Assign(Arc<[Assigned]>),
+    /// Event manager to one builder: these events are yours.
+    Grant(Arc<[EventId]>),
+    /// Builder to readout unit (pull): send me these events.
+    Pull(Arc<[EventId]>),
+    /// Event manager to all readout units: these events are done, forget them.
+    Clear(Arc<[EventId]>),
+    /// Readout unit to builder: one fragment.
+    Fragment(Fragment<B>),
+    /// Readout unit to builder: several fragments in one packet.
+    Packet(Vec<Fragment<B>>),
+}

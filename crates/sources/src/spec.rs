@@ -1,0 +1,88 @@
+//! The typed description of a source, as the experiment file resolves to it.
+
+use evb_core::ByteCount;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Where the fragments of one readout unit come from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum SourceSpec {
+    /// Generated, all of one size.
+    Fixed {
+        /// Size of every fragment.
+        size: ByteCount,
+    },
+    /// Generated, sizes uniform between two bounds, both included.
+    Uniform {
+        /// Smallest size.
+        min: ByteCount,
+        /// Largest size.
+        max: ByteCount,
+    },
+    /// Generated, sizes log-normal.
+    LogNormal {
+        /// Mean size.
+        mean: ByteCount,
+        /// Root mean square of the deviation from the mean.
+        rms: ByteCount,
+    },
+    /// Generated, sizes from a CSV file `event,source,bytes`.
+    Trace {
+        /// The file, with `${NAME}` for environment variables.
+        file: PathBuf,
+        /// The value of the `source` column that is meant; the readout unit's own index by default.
+        source: Option<u16>,
+    },
+    /// Generated, sizes from a per-source model `FED,offset,slope,square,rms` with one relative event size for all.
+    SizeModel {
+        /// The file, with `${NAME}` for environment variables.
+        file: PathBuf,
+        /// The value of the `FED` column that is meant; the row at the readout unit's own index by default.
+        fed: Option<u16>,
+        /// Mean of the relative event size; 1 is the nominal event.
+        event_size_mean: f64,
+        /// Root mean square of the relative event size, log-normal.
+        event_size_rms: f64,
+    },
+    /// Recorded CMS front-end driver fragments, back to back in a file.
+    CmsFed {
+        /// The file, with `${NAME}` for environment variables.
+        file: PathBuf,
+    },
+    /// Live front ends that connect by TCP.
+    Tcp {
+        /// Address to listen on, `host:port`.
+        listen: String,
+        /// Width of the front end's event counter in bits, 1 to 64.
+        counter_bits: u8,
+    },
+    /// Live front ends that send UDP datagrams.
+    Udp {
+        /// Address to listen on, `host:port`.
+        listen: String,
+        /// Width of the front end's event counter in bits, 1 to 64.
+        counter_bits: u8,
+    },
+}
+
+/// How a fragment stream reaches its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feed {
+    /// Any event can be asked for, without end.
+    Endless,
+    /// There are fragments for the events 1 to `events`.
+    Finite {
+        /// The last event.
+        events: u64,
+    },
+    /// Fragments come by themselves.
+    Live,
+}
+
+impl SourceSpec {
+    /// Whether the source ends or is live: such a source decides how many events there are.
+    pub const fn is_data(&self) -> bool {
+        matches!(self, Self::CmsFed { .. } | Self::Trace { .. } | Self::Tcp { .. } | Self::Udp { .. })
+    }
+}

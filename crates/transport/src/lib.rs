@@ -1,0 +1,86 @@
+//! Message transports: how nodes of a run reach each other.
+//!
+//! [`Transport`] is the thin message layer of the benchmark suite and of the event builder alike. Every implementation
+//! passes the same conformance suite.
+
+use bytes::Bytes;
+use evb_core::NodeId;
+use std::{sync::Arc, time::Duration};
+
+/// Bytes of the fixed head of every message.
+pub const HEAD_BYTES: usize = 32;
+
+/// A message: a fixed head, whose meaning belongs to the user of the transport, and a body of any length up to the
+/// transport's limit. Bodies are shared, not copied, where the transport can.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The fixed head.
+    pub head: [u8; HEAD_BYTES],
+    /// The body; may be empty.
+    pub body: Bytes,
+}
+
+/// What [`Transport::receive`] gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// A message from a node. Messages of one sender arrive once each and in the order in which they were sent.
+    Message {
+        /// The sender.
+        from: NodeId,
+        /// The message.
+        message: Message,
+    },
+    /// The peer is gone; nothing more comes from it. Everything it sent that arrived was given before this.
+    Lost {
+        /// The peer.
+        peer: NodeId,
+        /// Why, for people.
+        reason: String,
+    },
+}
+
+/// Why a message was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The queue to that peer is full: the message comes back, try again after receiving.
+    #[error("the queue to the peer is full")]
+    Full(Message),
+    /// The peer is gone, or was never there: the message is dropped.
+    #[error("the peer is gone")]
+    Lost,
+    /// The body is above the transport's limit.
+    #[error("a body of {length} bytes is above the limit of {limit} bytes")]
+    TooLarge {
+        /// The body's length in bytes.
+        length: usize,
+        /// The limit in bytes.
+        limit: usize,
+    },
+}
+
+/// Wakes a node that waits in [`Transport::wait`]; cheap when nobody waits. Callable from any thread.
+pub type Waker = Arc<dyn Fn() + Send + Sync>;
+
+/// One node's access to all others.
+pub trait Transport: Send {
+    /// The node that this endpoint belongs to.
+    fn local(&self) -> NodeId;
+
+    /// Queues a message; it need not leave before [`flush`](Transport::flush).
+    ///
+    /// # Errors
+    /// [`SendError::Full`] gives the message back, [`SendError::Lost`] and [`SendError::TooLarge`] do not.
+    fn send(&mut self, to: NodeId, message: Message) -> Result<(), SendError>;
+
+    /// Moves queued messages on as far as the peers take them now, without blocking. True when nothing is left.
+    fn flush(&mut self) -> bool;
+
+    /// Appends at most `limit` messages to `sink`, without blocking, and says how many there were. Fair between peers.
+    fn receive(&mut self, limit: usize, sink: &mut Vec<Received>) -> usize;
+
+    /// Sleeps until something may have arrived, queued messages may move again, the waker was called, or `timeout` is over.
+    fn wait(&mut self, timeout: Duration);
+
+    /// A handle that ends [`wait`](Transport::wait) early.
+    fn waker(&self) -> Waker;
+}
