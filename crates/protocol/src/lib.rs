@@ -7,10 +7,30 @@
 
 extern crate alloc;
 
+mod builder_unit;
 mod config;
+mod event_manager;
 mod fault;
 mod message;
+mod readout_unit;
+mod sequence;
+mod shaper;
+pub mod wire;
 
+pub use builder_unit::{BuilderCommand, BuilderCounts, BuilderEvent, BuilderUnit, Built};
 pub use config::{Assignment, Config, Protocol, Shaping, Trigger};
+pub use event_manager::{EventManager, ManagerCommand, ManagerCounts, ManagerEvent};
 pub use fault::{Fault, FaultCounts};
 pub use message::{Assigned, Completion, Fragment, FragmentStatus, Message};
+pub use readout_unit::{Arrival, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutUnit};
+
+/// Why a machine's timer is running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// Event manager: an incomplete group of assignments has waited long enough.
+    Group,
+    /// Readout unit: an unfilled packet has waited long enough.
+    Packet,
+    /// Builder unit: fragments of an event have not come in time.
+    Fragments,
+}

@@ -1,0 +1,498 @@
+//! The event manager: numbers triggers, assigns events to builders, and says when an event may be forgotten.
+//!
+//! It sees no fragment. What it bounds: at most `buffer_events` events are open at once, so no readout unit can
+//! overflow, and no builder has more events than it asked for.
+
+use crate::{Assigned, Assignment, Completion, Config, Fault, FaultCounts, Message, Protocol, Timer, Trigger};
+use alloc::{collections::VecDeque, vec, vec::Vec};
+use core::marker::PhantomData;
+use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
+
+/// What the driver tells the event manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ManagerCommand {
+    /// Begin to trigger.
+    Start,
+    /// This many triggers have come ([`Trigger::Driven`]).
+    Trigger(u64),
+    /// No more triggers; finish what is open.
+    Stop,
+    /// A node is gone.
+    Lost(NodeId),
+}
+
+/// What the event manager tells the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ManagerEvent {
+    /// An event has ended.
+    Completed {
+        /// The event and how it ended.
+        completion: Completion,
+        /// Its builder.
+        builder: NodeId,
+        /// Time from its trigger to its end.
+        latency: Span,
+    },
+    /// Every triggered event has ended, and no more will be triggered.
+    Drained,
+    /// No builder is left: what is open stays unbuilt.
+    NoBuilders,
+}
+
+/// What the event manager has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ManagerCounts {
+    /// Events triggered.
+    pub triggered: u64,
+    /// Events ended with every fragment there and good.
+    pub built: u64,
+    /// Events ended with a fragment missing or bad.
+    pub incomplete: u64,
+    /// Triggers that came while the trigger was inhibited.
+    pub inhibited: u64,
+    /// How often the trigger went from free to inhibited.
+    pub inhibitions: u64,
+    /// Events assigned again because their builder died.
+    pub reassigned: u64,
+    /// Faults by kind.
+    pub faults: FaultCounts,
+}
+
+impl ManagerCounts {
+    /// Triggered events without an end.
+    pub const fn open(&self) -> u64 {
+        self.triggered - self.built - self.incomplete
+    }
+}
+
+/// An event between its trigger and its end.
+#[derive(Clone, Copy)]
+struct Open {
+    triggered: Time,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Waiting,
+    Assigned(NodeId),
+    Ended,
+}
+
+struct Builder {
+    alive: bool,
+    /// Events it can still take.
+    credits: u32,
+    /// Events it has and has not ended.
+    assigned: u32,
+    /// Events it will be told of at the next drain.
+    granted: Vec<EventId>,
+}
+
+struct Readout {
+    alive: bool,
+    busy: bool,
+    through: u64,
+    last: bool,
+}
+
+/// The event manager as a machine. `B` is the payload handle of the messages; it never carries one.
+pub struct EventManager<B> {
+    config: Config,
+    now: Time,
+    running: bool,
+    stopping: bool,
+    drained: bool,
+    inhibited: bool,
+    counts: ManagerCounts,
+    /// Open events in order of their number; the first has number `first_open`.
+    open: VecDeque<Open>,
+    first_open: u64,
+    /// The next triggered event that was never assigned.
+    next_unassigned: u64,
+    /// Events to be assigned again, oldest first.
+    returned: VecDeque<EventId>,
+    builders: Vec<Builder>,
+    turn: usize,
+    readouts: Vec<Readout>,
+    /// Push: assignments that wait for their group to fill.
+    group: Vec<Assigned>,
+    group_deadline: Option<Time>,
+    cleared: Vec<EventId>,
+    /// The last event that the readout units know to be triggered.
+    announced: u64,
+    transmits: VecDeque<Transmit<Message<B>>>,
+    events: VecDeque<ManagerEvent>,
+    payload: PhantomData<B>,
+}
+
+impl<B> EventManager<B> {
+    /// An event manager that waits for [`ManagerCommand::Start`].
+    pub fn new(config: Config) -> Self {
+        let builder = || Builder { alive: true, credits: 0, assigned: 0, granted: Vec::new() };
+        let readout = || Readout { alive: true, busy: false, through: 0, last: false };
+        Self {
+            builders: (0..config.builder_units).map(|_| builder()).collect(),
+            readouts: (0..config.readout_units).map(|_| readout()).collect(),
+            config,
+            now: Time::ZERO,
+            running: false,
+            stopping: false,
+            drained: false,
+            inhibited: false,
+            counts: ManagerCounts::default(),
+            open: VecDeque::new(),
+            first_open: 1,
+            next_unassigned: 1,
+            returned: VecDeque::new(),
+            turn: 0,
+            group: Vec::new(),
+            group_deadline: None,
+            cleared: Vec::new(),
+            announced: 0,
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            payload: PhantomData,
+        }
+    }
+
+    /// What was counted so far.
+    pub const fn counts(&self) -> &ManagerCounts {
+        &self.counts
+    }
+
+    /// Whether triggers are turned away now, because a readout unit is busy or too many events are open.
+    pub fn is_inhibited(&self) -> bool {
+        self.open.len() >= self.config.buffer_events as usize || self.readouts.iter().any(|r| r.busy)
+    }
+
+    fn builder_index(&self, node: NodeId) -> Option<usize> {
+        let range = self.config.builder_nodes();
+        range.contains(node).then(|| (node.0 - range.first.0) as usize)
+    }
+
+    fn readout_index(&self, node: NodeId) -> Option<usize> {
+        let range = self.config.readout_nodes();
+        range.contains(node).then(|| (node.0 - range.first.0) as usize)
+    }
+
+    fn builder_node(&self, index: usize) -> NodeId {
+        NodeId(self.config.builder_nodes().first.0 + index as u16)
+    }
+
+    fn open_event(&mut self, event: EventId) -> Option<&mut Open> {
+        let index = event.0.checked_sub(self.first_open)?;
+        self.open.get_mut(index as usize).filter(|open| open.state != State::Ended)
+    }
+
+    // ---- triggers
+
+    /// Takes one trigger, or turns it away.
+    fn trigger(&mut self) -> bool {
+        let inhibited = self.is_inhibited();
+        if inhibited && !self.inhibited {
+            self.counts.inhibitions += 1;
+        }
+        self.inhibited = inhibited;
+        if inhibited {
+            return false;
+        }
+        self.counts.triggered += 1;
+        self.open.push_back(Open { triggered: self.now, state: State::Waiting });
+        true
+    }
+
+    /// The last event that may be triggered, as far as is known now.
+    fn event_limit(&self) -> u64 {
+        let wanted = self.config.events.unwrap_or(u64::MAX);
+        if self.config.trigger != Trigger::Data {
+            return wanted;
+        }
+        let available = |readout: &Readout| if readout.through == u64::MAX { 0 } else { readout.through };
+        wanted.min(self.readouts.iter().map(available).max().unwrap_or(0))
+    }
+
+    /// Whether the limit is final: no readout unit will announce more events.
+    fn limit_is_final(&self) -> bool {
+        self.config.trigger != Trigger::Data || self.readouts.iter().all(|r| r.last || !r.alive)
+    }
+
+    /// Triggers for which no driver is needed: as many as builders have asked for.
+    fn trigger_on_demand(&mut self) {
+        if self.config.trigger == Trigger::Driven || !self.running || self.stopping {
+            return;
+        }
+        let limit = self.event_limit();
+        let credits: u64 = self.builders.iter().map(|b| u64::from(b.credits)).sum();
+        let waiting = self.returned.len() as u64 + self.counts.triggered + 1 - self.next_unassigned;
+        for _ in waiting..credits {
+            if self.counts.triggered >= limit || !self.trigger() {
+                break;
+            }
+        }
+    }
+
+    fn handle_triggers(&mut self, count: u64) {
+        if !self.running || self.stopping {
+            return;
+        }
+        for taken in 0..count {
+            if self.counts.triggered >= self.event_limit() {
+                return;
+            }
+            if !self.trigger() {
+                self.counts.inhibited += count - taken;
+                return;
+            }
+        }
+    }
+
+    // ---- assignment
+
+    fn next_event(&mut self) -> Option<EventId> {
+        if let Some(event) = self.returned.pop_front() {
+            return Some(event);
+        }
+        (self.next_unassigned <= self.counts.triggered).then(|| {
+            self.next_unassigned += 1;
+            EventId(self.next_unassigned - 1)
+        })
+    }
+
+    /// The builder that gets the next event, if one has room.
+    fn pick_builder(&mut self) -> Option<usize> {
+        let count = self.builders.len();
+        let in_turn = (0..count).map(|step| (self.turn + step) % count);
+        let mut able = in_turn.filter(|&index| self.builders[index].credits > 0);
+        let picked = match self.config.assignment {
+            Assignment::RoundRobin => able.next(),
+            Assignment::LeastLoaded => able.min_by_key(|&index| self.builders[index].assigned),
+        }?;
+        self.turn = (picked + 1) % count;
+        Some(picked)
+    }
+
+    fn assign(&mut self) {
+        loop {
+            if self.returned.is_empty() && self.next_unassigned > self.counts.triggered {
+                return;
+            }
+            let Some(index) = self.pick_builder() else { return };
+            let Some(event) = self.next_event() else { return };
+            let builder = self.builder_node(index);
+            self.builders[index].credits -= 1;
+            self.builders[index].assigned += 1;
+            if let Some(open) = self.open_event(event) {
+                open.state = State::Assigned(builder);
+            }
+            self.group.push(Assigned { event, builder });
+        }
+    }
+
+    /// How many of the waiting assignments go out now: whole multiples of the number of builders, or all when they
+    /// have waited long enough or nothing will join them. Pull has no broadcast to fill, so nothing waits.
+    fn ready_assignments(&mut self) -> usize {
+        let waiting = self.group.len();
+        let alive = self.builders.iter().filter(|b| b.alive).count().max(1);
+        let ending = self.stopping || self.counts.triggered >= self.event_limit();
+        let overdue = self.group_deadline.is_some_and(|deadline| deadline <= self.now);
+        if self.config.protocol == Protocol::Pull || ending || overdue {
+            return waiting;
+        }
+        waiting - waiting % alive
+    }
+
+    fn send_assignments(&mut self) {
+        let ready = self.ready_assignments();
+        let rest = self.group.split_off(ready);
+        let ready = core::mem::replace(&mut self.group, rest);
+        let timeout = self.config.group_timeout;
+        let began = self.group_deadline.filter(|_| ready.is_empty());
+        self.group_deadline = (!self.group.is_empty()).then(|| began.unwrap_or(self.now + timeout));
+        if self.config.protocol == Protocol::Push {
+            let largest = self.largest_group();
+            for message in ready.chunks(largest) {
+                self.transmit(self.config.readout_nodes(), Message::Assign(message.into()));
+            }
+        }
+        for assigned in ready {
+            if let Some(index) = self.builder_index(assigned.builder) {
+                self.builders[index].granted.push(assigned.event);
+            }
+        }
+        for index in 0..self.builders.len() {
+            let granted = core::mem::take(&mut self.builders[index].granted);
+            if !granted.is_empty() {
+                self.transmit(self.builder_node(index).into(), Message::Grant(granted.into()));
+            }
+        }
+    }
+
+    /// The largest multiple of the number of builders that one message may hold.
+    fn largest_group(&self) -> usize {
+        let (most, builders) = (self.config.group as usize, self.builders.len());
+        (most - most % builders).max(1)
+    }
+
+    fn transmit(&mut self, to: NodeRange, message: Message<B>) {
+        self.transmits.push_back(Transmit { to, message });
+    }
+
+    // ---- ends
+
+    fn end_event(&mut self, from: NodeId, completion: Completion) {
+        let now = self.now;
+        let Some(open) = self.open_event(completion.event).filter(|open| open.state == State::Assigned(from)) else {
+            self.counts.faults.count(Fault::Unexpected);
+            return;
+        };
+        open.state = State::Ended;
+        let latency = now.since(open.triggered);
+        match completion.complete {
+            true => self.counts.built += 1,
+            false => self.counts.incomplete += 1,
+        }
+        if let Some(index) = self.builder_index(from) {
+            self.builders[index].assigned -= 1;
+        }
+        self.cleared.push(completion.event);
+        self.events.push_back(ManagerEvent::Completed { completion, builder: from, latency });
+        while self.open.front().is_some_and(|open| open.state == State::Ended) {
+            self.open.pop_front();
+            self.first_open += 1;
+        }
+    }
+
+    /// Tells the readout units which events exist and which are over.
+    fn send_notices(&mut self) {
+        let nodes = self.config.readout_nodes();
+        // Whoever triggers on demand is read out on demand: the assignment itself says that the event exists.
+        if self.config.trigger == Trigger::Driven && self.counts.triggered > self.announced {
+            self.announced = self.counts.triggered;
+            self.transmit(nodes, Message::Readout { through: EventId(self.announced) });
+        }
+        if !self.cleared.is_empty() {
+            let cleared = core::mem::take(&mut self.cleared);
+            self.transmit(nodes, Message::Clear(cleared.into()));
+        }
+    }
+
+    fn note_drained(&mut self) {
+        let ended = self.stopping || (self.running && self.limit_is_final() && self.counts.triggered >= self.event_limit());
+        if ended && self.open.is_empty() && !self.drained {
+            self.stopping = true;
+            self.drained = true;
+            self.events.push_back(ManagerEvent::Drained);
+        }
+    }
+
+    // ---- losses
+
+    fn lose_builder(&mut self, index: usize) {
+        let node = self.builder_node(index);
+        let builder = &mut self.builders[index];
+        if !core::mem::replace(&mut builder.alive, false) {
+            return;
+        }
+        (builder.credits, builder.assigned) = (0, 0);
+        self.group.retain(|assigned| assigned.builder != node);
+        let first = self.first_open;
+        let mut again = vec![];
+        for (offset, open) in self.open.iter_mut().enumerate() {
+            if open.state == State::Assigned(node) {
+                open.state = State::Waiting;
+                again.push(EventId(first + offset as u64));
+            }
+        }
+        self.counts.reassigned += again.len() as u64;
+        self.returned.extend(again);
+        self.returned.make_contiguous().sort_unstable();
+        if self.builders.iter().all(|b| !b.alive) {
+            self.stopping = true;
+            self.events.push_back(ManagerEvent::NoBuilders);
+        }
+    }
+
+    fn lose(&mut self, node: NodeId) {
+        if let Some(index) = self.builder_index(node) {
+            self.lose_builder(index);
+        } else if let Some(index) = self.readout_index(node) {
+            let readout = &mut self.readouts[index];
+            (readout.alive, readout.busy, readout.last) = (false, false, true);
+            if self.readouts.iter().all(|r| !r.alive) {
+                self.stopping = true;
+            }
+        }
+    }
+
+    fn handle_request(&mut self, from: NodeId, slots: u32) {
+        let most = self.config.builder_slots;
+        match self.builder_index(from).map(|index| &mut self.builders[index]) {
+            Some(builder) if builder.alive => {
+                // A builder never has more than its slots, whatever it asks for.
+                builder.credits = builder.credits.saturating_add(slots).min(most.saturating_sub(builder.assigned));
+            }
+            _ => self.counts.faults.count(Fault::Unexpected),
+        }
+    }
+}
+
+impl<B> Machine for EventManager<B> {
+    type Message = Message<B>;
+    type Command = ManagerCommand;
+    type Event = ManagerEvent;
+    type Timer = Timer;
+
+    fn handle_message(&mut self, now: Time, from: NodeId, message: Message<B>) {
+        self.now = now;
+        match message {
+            Message::Request { slots } => self.handle_request(from, slots),
+            Message::Done(completions) => completions.iter().for_each(|&completion| self.end_event(from, completion)),
+            Message::Available { through, last } => {
+                if let Some(readout) = self.readout_index(from).map(|index| &mut self.readouts[index]) {
+                    (readout.through, readout.last) = (through.0.max(readout.through), last || readout.last);
+                }
+            }
+            Message::Busy(busy) => {
+                if let Some(readout) = self.readout_index(from).map(|index| &mut self.readouts[index]) {
+                    readout.busy = busy && readout.alive;
+                }
+            }
+            _ => self.counts.faults.count(Fault::Unexpected),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    fn handle_command(&mut self, now: Time, command: ManagerCommand) {
+        self.now = now;
+        match command {
+            ManagerCommand::Start => self.running = true,
+            ManagerCommand::Trigger(count) => self.handle_triggers(count),
+            ManagerCommand::Stop => self.stopping = true,
+            ManagerCommand::Lost(node) => self.lose(node),
+        }
+    }
+
+    fn poll_transmit(&mut self) -> Option<Transmit<Message<B>>> {
+        if self.transmits.is_empty() {
+            self.trigger_on_demand();
+            self.assign();
+            // Before the assignments: readout units forget old events before they meet new ones.
+            self.send_notices();
+            self.send_assignments();
+            self.note_drained();
+        }
+        self.transmits.pop_front()
+    }
+
+    fn poll_event(&mut self) -> Option<ManagerEvent> {
+        self.events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<(Time, Timer)> {
+        self.group_deadline.map(|deadline| (deadline, Timer::Group))
+    }
+}

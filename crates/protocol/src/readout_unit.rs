@@ -1,0 +1,426 @@
+//! The readout unit: holds the fragments of one source from readout until the event manager clears their events.
+
+use crate::sequence::{Placed, Sequence};
+use crate::shaper::Shaper;
+use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Timer};
+use alloc::collections::VecDeque;
+use evb_core::{EventId, Machine, NodeId, SourceId, Time, Transmit};
+
+/// What the driver tells a readout unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadoutCommand<B> {
+    /// Begin. The source has a fragment for every event up to `through` (`u64::MAX` for one that makes any fragment
+    /// on demand); `last` says that no more will come.
+    Start {
+        /// The last event with a fragment.
+        through: EventId,
+        /// No more will come.
+        last: bool,
+    },
+    /// The answer to [`ReadoutEvent::Read`].
+    Fragment(Fragment<B>),
+    /// A fragment came from a live front end.
+    Arrived(Arrival<B>),
+    /// The live front end has ended: nothing more will come.
+    EndOfData,
+    /// A node is gone.
+    Lost(NodeId),
+}
+
+/// A fragment from a live front end, which counts events in its own way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival<B> {
+    /// The front end's event counter.
+    pub counter: u64,
+    /// The front end says that its counter started again.
+    pub restarted: bool,
+    /// Payload length in bytes.
+    pub length: u32,
+    /// CRC-32C of the payload.
+    pub checksum: u32,
+    /// Whether the payload is good.
+    pub status: FragmentStatus,
+    /// The payload's handle.
+    pub payload: B,
+}
+
+/// What a readout unit tells the driver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadoutEvent<B> {
+    /// Read this event's fragment from the source and answer with [`ReadoutCommand::Fragment`].
+    Read(EventId),
+    /// The event is over: its payload may be used again.
+    Released(B),
+    /// The event manager is gone.
+    Orphaned,
+}
+
+/// What a readout unit has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadoutCounts {
+    /// Fragments taken from the source.
+    pub fragments: u64,
+    /// Bytes taken from the source.
+    pub bytes: u64,
+    /// Fragments sent, repetitions after a builder's death included.
+    pub sent: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// How often the buffer rose above the busy threshold.
+    pub busy: u64,
+    /// Most events held at once.
+    pub most_events: u64,
+    /// Most bytes held at once.
+    pub most_bytes: u64,
+    /// The last event that is known to be triggered.
+    pub through: EventId,
+    /// Faults by kind.
+    pub faults: FaultCounts,
+}
+
+/// What is known of one event.
+struct Held<B> {
+    fragment: Option<Fragment<B>>,
+    /// The driver was asked to read it.
+    asked: bool,
+    /// Who waits for the fragment.
+    wanted_by: Option<NodeId>,
+    sent: bool,
+    cleared: bool,
+}
+
+impl<B> Held<B> {
+    const fn new() -> Self {
+        Self { fragment: None, asked: false, wanted_by: None, sent: false, cleared: false }
+    }
+}
+
+/// A readout unit as a machine.
+pub struct ReadoutUnit<B> {
+    config: Config,
+    source: SourceId,
+    now: Time,
+    /// Fragments come by themselves.
+    live: bool,
+    sequence: Sequence,
+    /// Nothing comes after this event.
+    end: Option<u64>,
+    /// The front end's counter started again: nothing can be placed until it fits again.
+    out_of_step: bool,
+    counts: ReadoutCounts,
+    /// Known events in order of their number; the first has number `first`.
+    held: VecDeque<Held<B>>,
+    first: u64,
+    /// Events asked for or held.
+    reserved: u64,
+    /// Events to be asked for when others are cleared: a builder's request may overtake the clearing before it.
+    postponed: VecDeque<EventId>,
+    bytes_held: u64,
+    busy: bool,
+    shaper: Shaper<B>,
+    /// What the event manager was last told to be available.
+    announced: (u64, bool),
+    transmits: VecDeque<Transmit<Message<B>>>,
+    events: VecDeque<ReadoutEvent<B>>,
+}
+
+impl<B: Clone + Default> ReadoutUnit<B> {
+    /// The readout unit of `source`. `live_counter_bits` is given when fragments come by themselves: the width of the
+    /// front end's event counter.
+    pub fn new(config: Config, source: SourceId, live_counter_bits: Option<u8>) -> Self {
+        Self {
+            shaper: Shaper::new(config.shaping, config.builder_nodes().iter()),
+            config,
+            source,
+            now: Time::ZERO,
+            live: live_counter_bits.is_some(),
+            sequence: Sequence::new(live_counter_bits.unwrap_or(64)),
+            end: None,
+            out_of_step: false,
+            counts: ReadoutCounts::default(),
+            held: VecDeque::new(),
+            first: 1,
+            reserved: 0,
+            postponed: VecDeque::new(),
+            bytes_held: 0,
+            busy: false,
+            announced: (0, false),
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// What was counted so far.
+    pub const fn counts(&self) -> &ReadoutCounts {
+        &self.counts
+    }
+
+    /// Whether another [`ReadoutCommand::Arrived`] fits: the driver leaves the front end waiting while it does not.
+    pub fn has_room(&self) -> bool {
+        (self.held.len() as u64) < u64::from(self.config.buffer_events) && self.bytes_held < self.config.buffer_bytes.0
+    }
+
+    /// The entry of `event`, made when it is new. `None` for an event that is over or absurdly far ahead.
+    fn entry(&mut self, event: EventId) -> Option<&mut Held<B>> {
+        let index = usize::try_from(event.0.checked_sub(self.first)?).ok()?;
+        // The event manager keeps open events within `buffer_events`, a live source within its own buffer and window.
+        if index >= 4 * self.config.buffer_events as usize + 8192 {
+            return None;
+        }
+        while self.held.len() <= index {
+            self.held.push_back(Held::new());
+        }
+        self.held.get_mut(index)
+    }
+
+    /// Whether the source will never have this event: it has ended, or a live front end has passed it or cannot tell.
+    fn never_comes(&self, event: EventId) -> bool {
+        let passed = self.live && (self.out_of_step || event <= self.sequence.last());
+        passed || self.end.is_some_and(|end| event.0 > end)
+    }
+
+    /// Asks the driver for an event's fragment, once, as soon as the buffer has room.
+    fn ask(&mut self, event: EventId) {
+        let (live, full) = (self.live, self.reserved >= u64::from(self.config.buffer_events));
+        let Some(held) = self.entry(event).filter(|held| !held.asked && !held.cleared) else { return };
+        if live {
+            return;
+        }
+        if full {
+            return self.postponed.push_back(event);
+        }
+        held.asked = true;
+        self.reserved += 1;
+        self.events.push_back(ReadoutEvent::Read(event));
+    }
+
+    /// Sends an event's fragment to `builder`, now or when it comes.
+    fn serve(&mut self, event: EventId, builder: NodeId) {
+        let Some(held) = self.entry(event).filter(|held| !held.cleared) else {
+            self.counts.faults.count(Fault::Unexpected);
+            return;
+        };
+        held.wanted_by = Some(builder);
+        let present = held.fragment.is_some();
+        self.counts.through = self.counts.through.max(event);
+        if present {
+            self.send(event);
+        } else if self.never_comes(event) {
+            self.answer_missing(event);
+        } else {
+            self.ask(event);
+        }
+    }
+
+    /// Sends an event's fragment to whoever wants it; the original stays until the event is cleared.
+    fn send(&mut self, event: EventId) {
+        let (now, builders) = (self.now, self.config.builder_nodes());
+        let Some(held) = self.entry(event) else { return };
+        let (Some(fragment), Some(builder)) = (held.fragment.clone(), held.wanted_by.take()) else { return };
+        held.sent = true;
+        if builders.contains(builder) {
+            self.counts.sent += 1;
+            self.counts.sent_bytes += u64::from(fragment.length);
+            self.shaper.push(now, (builder.0 - builders.first.0) as usize, fragment);
+        }
+    }
+
+    /// Stores a fragment and sends it when it is wanted already.
+    fn take(&mut self, fragment: Fragment<B>) {
+        let (event, length) = (fragment.event, u64::from(fragment.length));
+        let is_missing = fragment.status == FragmentStatus::Missing;
+        let Some(held) = self.entry(event).filter(|held| !held.cleared) else {
+            self.counts.faults.count(Fault::Late);
+            return;
+        };
+        if held.fragment.is_some() {
+            self.counts.faults.count(Fault::Duplicate);
+            return;
+        }
+        held.fragment = Some(fragment);
+        // What was asked for has its place already.
+        let asked = core::mem::replace(&mut held.asked, true);
+        self.reserved += u64::from(!asked);
+        if !is_missing {
+            self.counts.fragments += 1;
+            self.counts.bytes += length;
+        }
+        self.bytes_held += length;
+        self.counts.most_events = self.counts.most_events.max(self.reserved);
+        self.counts.most_bytes = self.counts.most_bytes.max(self.bytes_held);
+        self.send(event);
+    }
+
+    fn arrive(&mut self, arrival: Arrival<B>) {
+        let placed = self.sequence.place(arrival.counter, arrival.restarted);
+        if let Some(fault) = placed.fault() {
+            self.counts.faults.count(fault);
+        }
+        self.out_of_step = placed == Placed::Unplaced;
+        let event = match placed {
+            Placed::Next { event, .. } | Placed::Ahead { event, .. } | Placed::Behind { event } => event,
+            Placed::Unplaced => return self.answer_what_never_comes(),
+        };
+        let Arrival { length, checksum, status, payload, .. } = arrival;
+        self.take(Fragment { event, source: self.source, length, checksum, status, payload });
+        if let Placed::Ahead { .. } = placed {
+            self.answer_what_never_comes();
+        }
+    }
+
+    /// Answers for every event that a builder waits for in vain.
+    fn answer_what_never_comes(&mut self) {
+        for event in (self.first..self.first + self.held.len() as u64).map(EventId) {
+            let waits = self.entry(event).is_some_and(|held| held.wanted_by.is_some() && held.fragment.is_none());
+            if waits && self.never_comes(event) {
+                self.answer_missing(event);
+            }
+        }
+    }
+
+    /// Says at once that a fragment does not come, instead of letting the builder wait.
+    fn answer_missing(&mut self, event: EventId) {
+        let (source, payload) = (self.source, B::default());
+        self.take(Fragment { event, source, length: 0, checksum: 0, status: FragmentStatus::Missing, payload });
+    }
+
+    fn assign(&mut self, list: &[Assigned]) {
+        // The barrel shifter at the source: readout unit n starts at entry n, so that no two start at one builder.
+        let start = self.source.index() % list.len().max(1);
+        let (head, tail) = list.split_at(start);
+        tail.iter().chain(head).for_each(|assigned| self.serve(assigned.event, assigned.builder));
+    }
+
+    fn clear(&mut self, event: EventId) {
+        let Some(held) = self.entry(event).filter(|held| !held.cleared) else { return };
+        held.cleared = true;
+        let reserved = core::mem::replace(&mut held.asked, false);
+        if let Some(fragment) = held.fragment.take() {
+            self.bytes_held -= u64::from(fragment.length);
+            self.events.push_back(ReadoutEvent::Released(fragment.payload));
+        }
+        while self.held.front().is_some_and(|held| held.cleared) {
+            self.held.pop_front();
+            self.first += 1;
+        }
+        self.reserved -= u64::from(reserved);
+        while self.reserved < u64::from(self.config.buffer_events) {
+            let Some(next) = self.postponed.pop_front() else { break };
+            self.ask(next);
+        }
+    }
+
+    fn read_out(&mut self, through: EventId) {
+        for event in self.counts.through.0 + 1..=through.0 {
+            self.ask(EventId(event));
+        }
+        self.counts.through = self.counts.through.max(through);
+    }
+
+    /// Part of the buffer in use, in percent.
+    fn fill_percent(&self) -> u64 {
+        let events = self.reserved * 100 / u64::from(self.config.buffer_events).max(1);
+        events.max(self.bytes_held * 100 / self.config.buffer_bytes.0.max(1))
+    }
+
+    fn report_state(&mut self) {
+        let manager = Config::EVENT_MANAGER.into();
+        let fill = self.fill_percent();
+        let busy = match self.busy {
+            true => fill > u64::from(self.config.free_percent),
+            false => fill >= u64::from(self.config.busy_percent),
+        };
+        if busy != self.busy {
+            self.busy = busy;
+            self.counts.busy += u64::from(busy);
+            // A full live buffer holds back its own front end; only readout on demand needs the trigger to stop.
+            if !self.live {
+                self.transmits.push_back(Transmit { to: manager, message: Message::Busy(busy) });
+            }
+        }
+        let available = match self.live {
+            true => (self.sequence.last().0, self.end.is_some()),
+            false => self.announced,
+        };
+        if available != self.announced {
+            self.announce(available.0, available.1);
+        }
+    }
+
+    fn announce(&mut self, through: u64, last: bool) {
+        self.announced = (through, last);
+        let message = Message::Available { through: EventId(through), last };
+        self.transmits.push_back(Transmit { to: Config::EVENT_MANAGER.into(), message });
+    }
+
+    fn start(&mut self, through: EventId, last: bool) {
+        if last && through.0 < u64::MAX {
+            self.end = Some(through.0);
+        }
+        if !self.live {
+            self.announce(through.0, last);
+        }
+    }
+
+    fn lose(&mut self, node: NodeId) {
+        if node == Config::EVENT_MANAGER {
+            self.events.push_back(ReadoutEvent::Orphaned);
+        }
+        self.shaper.forget(node);
+        for held in self.held.iter_mut().filter(|held| held.wanted_by == Some(node)) {
+            held.wanted_by = None;
+        }
+    }
+}
+
+impl<B: Clone + Default> Machine for ReadoutUnit<B> {
+    type Message = Message<B>;
+    type Command = ReadoutCommand<B>;
+    type Event = ReadoutEvent<B>;
+    type Timer = Timer;
+
+    fn handle_message(&mut self, now: Time, from: NodeId, message: Message<B>) {
+        self.now = now;
+        match message {
+            Message::Assign(list) => self.assign(&list),
+            Message::Pull(events) => events.iter().for_each(|&event| self.serve(event, from)),
+            Message::Clear(events) => events.iter().for_each(|&event| self.clear(event)),
+            Message::Readout { through } => self.read_out(through),
+            _ => self.counts.faults.count(Fault::Unexpected),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.now = now;
+        self.shaper.handle_timeout(now);
+    }
+
+    fn handle_command(&mut self, now: Time, command: ReadoutCommand<B>) {
+        self.now = now;
+        match command {
+            ReadoutCommand::Start { through, last } => self.start(through, last),
+            ReadoutCommand::Fragment(fragment) => self.take(fragment),
+            ReadoutCommand::Arrived(arrival) => self.arrive(arrival),
+            ReadoutCommand::EndOfData => {
+                self.end = Some(self.sequence.last().0);
+                self.answer_what_never_comes();
+            }
+            ReadoutCommand::Lost(node) => self.lose(node),
+        }
+    }
+
+    fn poll_transmit(&mut self) -> Option<Transmit<Message<B>>> {
+        if self.transmits.is_empty() {
+            self.report_state();
+        }
+        self.transmits.pop_front().or_else(|| self.shaper.poll())
+    }
+
+    fn poll_event(&mut self) -> Option<ReadoutEvent<B>> {
+        self.events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<(Time, Timer)> {
+        self.shaper.deadline().map(|deadline| (deadline, Timer::Packet))
+    }
+}

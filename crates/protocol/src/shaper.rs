@@ -1,0 +1,90 @@
+//! Traffic shaping at the source: how fragments become packets.
+
+use crate::{Fragment, Message, Shaping};
+use alloc::{collections::VecDeque, vec::Vec};
+use evb_core::{NodeId, Span, Time, Transmit};
+
+/// A packet that fills for one builder.
+struct Filling<B> {
+    builder: NodeId,
+    fragments: Vec<Fragment<B>>,
+    bytes: u64,
+    deadline: Time,
+}
+
+/// Packs the fragments of one readout unit.
+pub(crate) struct Shaper<B> {
+    /// Bytes that fill a packet; `None` sends each fragment by itself.
+    packet: Option<(u64, Span)>,
+    filling: Vec<Filling<B>>,
+    out: VecDeque<Transmit<Message<B>>>,
+}
+
+impl<B> Shaper<B> {
+    pub(crate) fn new(shaping: Shaping, builders: impl Iterator<Item = NodeId>) -> Self {
+        let packet = match shaping {
+            Shaping::None => None,
+            Shaping::Grouping { packet, timeout } => Some((packet.0, timeout)),
+        };
+        let empty = |builder| Filling { builder, fragments: Vec::new(), bytes: 0, deadline: Time::MAX };
+        Self { packet, filling: builders.map(empty).collect(), out: VecDeque::new() }
+    }
+
+    /// Takes a fragment for the builder with this index.
+    pub(crate) fn push(&mut self, now: Time, builder: usize, fragment: Fragment<B>) {
+        let Some((size, timeout)) = self.packet else {
+            let to = self.filling[builder].builder.into();
+            self.out.push_back(Transmit { to, message: Message::Fragment(fragment) });
+            return;
+        };
+        let length = u64::from(fragment.length);
+        if self.filling[builder].bytes + length > size {
+            self.close(builder);
+        }
+        let filling = &mut self.filling[builder];
+        if filling.fragments.is_empty() {
+            filling.deadline = now + timeout;
+        }
+        filling.fragments.push(fragment);
+        filling.bytes += length;
+        if filling.bytes >= size {
+            self.close(builder);
+        }
+    }
+
+    /// Sends what is there for one builder.
+    fn close(&mut self, builder: usize) {
+        let filling = &mut self.filling[builder];
+        let fragments = core::mem::take(&mut filling.fragments);
+        (filling.bytes, filling.deadline) = (0, Time::MAX);
+        if !fragments.is_empty() {
+            self.out.push_back(Transmit { to: filling.builder.into(), message: Message::Packet(fragments) });
+        }
+    }
+
+    /// Sends the packets that have waited long enough.
+    pub(crate) fn handle_timeout(&mut self, now: Time) {
+        for builder in 0..self.filling.len() {
+            if self.filling[builder].deadline <= now {
+                self.close(builder);
+            }
+        }
+    }
+
+    /// Drops what waits for a builder that is gone.
+    pub(crate) fn forget(&mut self, builder: NodeId) {
+        for filling in self.filling.iter_mut().filter(|filling| filling.builder == builder) {
+            filling.fragments.clear();
+            (filling.bytes, filling.deadline) = (0, Time::MAX);
+        }
+    }
+
+    pub(crate) fn poll(&mut self) -> Option<Transmit<Message<B>>> {
+        self.out.pop_front()
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.packet?;
+        self.filling.iter().map(|f| f.deadline).min().filter(|&deadline| deadline < Time::MAX)
+    }
+}

@@ -1,0 +1,294 @@
+//! The wire format: every [`Message`] as a 32-byte head and a body.
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0 | kind, see [`Kind`] |
+//! | 1 | status of a fragment, or a flag |
+//! | 2..4 | source |
+//! | 4..8 | length of the payload, or number of list entries, or of slots |
+//! | 8..16 | event |
+//! | 16..20 | CRC-32C of the payload |
+//! | 20..32 | zero |
+//!
+//! All numbers are little-endian. The body of a fragment is its payload. The body of a list is its entries: events
+//! as 8 bytes each, assignments as 8 bytes of event and 2 of builder, completions as 8 bytes of event and 1 of
+//! outcome. A [`Message::Packet`] has no form of its own: its fragments travel one after another.
+
+use crate::{Assigned, Completion, Fragment, FragmentStatus, Message};
+use alloc::{sync::Arc, vec::Vec};
+use evb_core::{EventId, NodeId, SourceId};
+use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout, little_endian as le};
+
+/// Bytes of a head.
+pub const HEAD_BYTES: usize = 32;
+
+/// What a head announces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// [`Message::Request`]
+    Request = 1,
+    /// [`Message::Done`]
+    Done = 2,
+    /// [`Message::Available`]
+    Available = 3,
+    /// [`Message::Busy`]
+    Busy = 4,
+    /// [`Message::Readout`]
+    Readout = 5,
+    /// [`Message::Assign`]
+    Assign = 6,
+    /// [`Message::Grant`]
+    Grant = 7,
+    /// [`Message::Pull`]
+    Pull = 8,
+    /// [`Message::Clear`]
+    Clear = 9,
+    /// [`Message::Fragment`]
+    Fragment = 10,
+}
+
+/// Why bytes are not a message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// The first byte is no [`Kind`].
+    #[error("message kind {0} is unknown")]
+    UnknownKind(u8),
+    /// A flag or status byte has no meaning.
+    #[error("flag {flag} means nothing in a message of kind {kind}")]
+    BadFlag {
+        /// The message kind.
+        kind: u8,
+        /// The byte.
+        flag: u8,
+    },
+    /// The body is not as long as the head says.
+    #[error("a message of kind {kind} announces {announced} bytes and has {actual}")]
+    WrongLength {
+        /// The message kind.
+        kind: u8,
+        /// Bytes that the head announces.
+        announced: u64,
+        /// Bytes of the body.
+        actual: usize,
+    },
+}
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+struct Head {
+    kind: u8,
+    flag: u8,
+    source: le::U16,
+    length: le::U32,
+    event: le::U64,
+    checksum: le::U32,
+    zero: [u8; 12],
+}
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+struct AssignedEntry {
+    event: le::U64,
+    builder: le::U16,
+}
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+struct CompletionEntry {
+    event: le::U64,
+    complete: u8,
+}
+
+/// The body of an encoded message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body<B> {
+    /// No body.
+    Empty,
+    /// The payload of a fragment.
+    Payload(B),
+    /// The entries of a list.
+    List(Vec<u8>),
+}
+
+impl Head {
+    fn new(kind: Kind) -> Self {
+        Self { kind: kind as u8, ..Self::new_zeroed() }
+    }
+}
+
+/// Gives `send` the head and body of a message; of each of its fragments for a packet.
+pub fn encode<B>(message: Message<B>, mut send: impl FnMut([u8; HEAD_BYTES], Body<B>)) {
+    let empty = |head: Head| (head, Body::Empty);
+    let (head, body) = match message {
+        Message::Request { slots } => empty(Head { length: slots.into(), ..Head::new(Kind::Request) }),
+        Message::Done(list) => encode_list(Kind::Done, &list, |completion| CompletionEntry {
+            event: completion.event.0.into(),
+            complete: completion.complete.into(),
+        }),
+        Message::Available { through, last } => {
+            empty(Head { event: through.0.into(), flag: last.into(), ..Head::new(Kind::Available) })
+        }
+        Message::Busy(busy) => empty(Head { flag: busy.into(), ..Head::new(Kind::Busy) }),
+        Message::Readout { through } => empty(Head { event: through.0.into(), ..Head::new(Kind::Readout) }),
+        Message::Assign(list) => encode_list(Kind::Assign, &list, |assigned| AssignedEntry {
+            event: assigned.event.0.into(),
+            builder: assigned.builder.0.into(),
+        }),
+        Message::Grant(list) => encode_events(Kind::Grant, &list),
+        Message::Pull(list) => encode_events(Kind::Pull, &list),
+        Message::Clear(list) => encode_events(Kind::Clear, &list),
+        Message::Fragment(fragment) => encode_fragment(fragment),
+        Message::Packet(fragments) => {
+            return fragments.into_iter().for_each(|fragment| {
+                let (head, body) = encode_fragment(fragment);
+                send(zerocopy::transmute!(head), body);
+            });
+        }
+    };
+    send(zerocopy::transmute!(head), body);
+}
+
+fn encode_fragment<B>(fragment: Fragment<B>) -> (Head, Body<B>) {
+    let head = Head {
+        flag: fragment.status as u8,
+        source: fragment.source.0.into(),
+        length: fragment.length.into(),
+        event: fragment.event.0.into(),
+        checksum: fragment.checksum.into(),
+        ..Head::new(Kind::Fragment)
+    };
+    (head, Body::Payload(fragment.payload))
+}
+
+fn encode_events<B>(kind: Kind, events: &[EventId]) -> (Head, Body<B>) {
+    encode_list(kind, events, |event| le::U64::new(event.0))
+}
+
+fn encode_list<T, E: IntoBytes + Immutable, B>(kind: Kind, list: &[T], entry: impl Fn(&T) -> E) -> (Head, Body<B>) {
+    let mut bytes = Vec::with_capacity(size_of_val(list));
+    list.iter().for_each(|item| bytes.extend_from_slice(entry(item).as_bytes()));
+    (Head { length: (list.len() as u32).into(), ..Head::new(kind) }, Body::List(bytes))
+}
+
+/// Reads a message from its head and body.
+///
+/// # Errors
+/// [`WireError`] when the head means nothing or the body is not as long as it says.
+pub fn decode<B: AsRef<[u8]>>(head: &[u8; HEAD_BYTES], body: B) -> Result<Message<B>, WireError> {
+    let head: Head = zerocopy::transmute!(*head);
+    let bytes = body.as_ref();
+    Ok(match head.kind {
+        kind if kind == Kind::Fragment as u8 => return decode_fragment(&head, body),
+        kind if kind == Kind::Request as u8 => Message::Request { slots: head.length.get() },
+        kind if kind == Kind::Available as u8 => {
+            Message::Available { through: EventId(head.event.get()), last: flag(&head)? }
+        }
+        kind if kind == Kind::Busy as u8 => Message::Busy(flag(&head)?),
+        kind if kind == Kind::Readout as u8 => Message::Readout { through: EventId(head.event.get()) },
+        kind if kind == Kind::Done as u8 => Message::Done(decode_list(&head, bytes, |entry: &CompletionEntry| {
+            Completion { event: EventId(entry.event.get()), complete: entry.complete != 0 }
+        })?),
+        kind if kind == Kind::Assign as u8 => Message::Assign(decode_list(&head, bytes, |entry: &AssignedEntry| {
+            Assigned { event: EventId(entry.event.get()), builder: NodeId(entry.builder.get()) }
+        })?),
+        kind if kind == Kind::Grant as u8 => Message::Grant(decode_events(&head, bytes)?),
+        kind if kind == Kind::Pull as u8 => Message::Pull(decode_events(&head, bytes)?),
+        kind if kind == Kind::Clear as u8 => Message::Clear(decode_events(&head, bytes)?),
+        kind => return Err(WireError::UnknownKind(kind)),
+    })
+}
+
+fn decode_fragment<B: AsRef<[u8]>>(head: &Head, payload: B) -> Result<Message<B>, WireError> {
+    let status = match head.flag {
+        0 => FragmentStatus::Good,
+        1 => FragmentStatus::Corrupted,
+        2 => FragmentStatus::Missing,
+        3 => FragmentStatus::Oversized,
+        flag => return Err(WireError::BadFlag { kind: head.kind, flag }),
+    };
+    let (length, actual) = (head.length.get(), payload.as_ref().len());
+    if length as usize != actual {
+        return Err(WireError::WrongLength { kind: head.kind, announced: length.into(), actual });
+    }
+    let (event, source) = (EventId(head.event.get()), SourceId(head.source.get()));
+    Ok(Message::Fragment(Fragment { event, source, length, checksum: head.checksum.get(), status, payload }))
+}
+
+fn flag(head: &Head) -> Result<bool, WireError> {
+    match head.flag {
+        0 => Ok(false),
+        1 => Ok(true),
+        flag => Err(WireError::BadFlag { kind: head.kind, flag }),
+    }
+}
+
+fn decode_events(head: &Head, bytes: &[u8]) -> Result<Arc<[EventId]>, WireError> {
+    decode_list(head, bytes, |entry: &le::U64| EventId(entry.get()))
+}
+
+fn decode_list<E, T>(head: &Head, bytes: &[u8], item: impl Fn(&E) -> T) -> Result<Arc<[T]>, WireError>
+where
+    E: FromBytes + KnownLayout + Immutable,
+{
+    let announced = u64::from(head.length.get()) * size_of::<E>() as u64;
+    let wrong = WireError::WrongLength { kind: head.kind, announced, actual: bytes.len() };
+    if bytes.len() as u64 != announced {
+        return Err(wrong);
+    }
+    <[E]>::ref_from_bytes(bytes).map(|entries| entries.iter().map(item).collect()).map_err(|_| wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::{collection::vec, prelude::*};
+
+    fn roundtrip(message: &Message<Vec<u8>>) -> Message<Vec<u8>> {
+        let mut decoded = None;
+        encode(message.clone(), |head, body| {
+            let body = match body {
+                Body::Empty => Vec::new(),
+                Body::Payload(bytes) | Body::List(bytes) => bytes,
+            };
+            decoded = Some(decode(&head, body).expect("what we encode we can decode"));
+        });
+        decoded.expect("one message")
+    }
+
+    fn any_message() -> impl Strategy<Value = Message<Vec<u8>>> {
+        let event = || any::<u64>().prop_map(EventId);
+        let events = || vec(event(), 0..40).prop_map(Arc::from);
+        let assigned = (event(), any::<u16>()).prop_map(|(event, n)| Assigned { event, builder: NodeId(n) });
+        let completion = (event(), any::<bool>()).prop_map(|(event, complete)| Completion { event, complete });
+        prop_oneof![
+            any::<u32>().prop_map(|slots| Message::Request { slots }),
+            vec(completion, 0..40).prop_map(|list| Message::Done(list.into())),
+            (event(), any::<bool>()).prop_map(|(through, last)| Message::Available { through, last }),
+            any::<bool>().prop_map(Message::Busy),
+            event().prop_map(|through| Message::Readout { through }),
+            vec(assigned, 0..40).prop_map(|list| Message::Assign(list.into())),
+            events().prop_map(Message::Grant),
+            events().prop_map(Message::Pull),
+            events().prop_map(Message::Clear),
+            (event(), any::<u16>(), any::<u32>(), vec(any::<u8>(), 0..100)).prop_map(|(event, source, checksum, payload)| {
+                let (source, length, status) = (SourceId(source), payload.len() as u32, FragmentStatus::Good);
+                Message::Fragment(Fragment { event, source, length, checksum, status, payload })
+            }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn every_message_survives_the_wire(message in any_message()) {
+            prop_assert_eq!(roundtrip(&message), message);
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(head in any::<[u8; HEAD_BYTES]>(), kind in 0_u8..12, body in vec(any::<u8>(), 0..100)) {
+            let mut head = head;
+            head[0] = kind;
+            let _never_panics = decode(&head, body);
+        }
+    }
+}
