@@ -1,2 +1,71 @@
-//! The evb command.
-fn main() {}
+//! The `evb` command: describe an event builder once, then run it for real.
+
+mod commands;
+mod failure;
+mod progress;
+
+use clap::{Args, Parser, Subcommand};
+use failure::Failure;
+use std::{path::PathBuf, process::ExitCode};
+
+/// Describe an event builder once, then run it for real.
+///
+/// Results go to standard output, everything else to standard error. The exit status is 0 when all is good, 1 when the
+/// result is not (events incomplete or lost, a file damaged), and 2 when the command could not do its work.
+#[derive(Parser)]
+#[command(name = "evb", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build events for real, on this machine or with nodes that join from others
+    Run(commands::run::RunArgs),
+
+
+    /// Print an experiment file resolved, every default filled in
+    Check(commands::check::CheckArgs),
+}
+
+/// The experiment, and what is changed about it.
+#[derive(Args, Clone)]
+struct ExperimentArgs {
+    /// The experiment file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Set one key of the experiment, such as `trigger.events=1000`; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Set the seed of every random stream, as `--set run.seed=N` does
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+impl ExperimentArgs {
+    /// All overrides, in the form of `--set`.
+    fn overrides(&self) -> Vec<String> {
+        let seed = self.seed.map(|seed| format!("run.seed={seed}"));
+        self.set.iter().cloned().chain(seed).collect()
+    }
+
+    fn load(&self) -> Result<evb_experiment::Experiment, Failure> {
+        Ok(evb_experiment::Experiment::load(&self.file, &self.overrides())?)
+    }
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Run(args) => commands::run::run(&args),
+        Command::Check(args) => commands::check::run(&args),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(failure) => {
+            failure.print();
+            ExitCode::from(2)
+        }
+    }
+}

@@ -32,7 +32,7 @@ pub struct NodeRange {
 
 impl NodeRange {
     /// The nodes of the range in ascending order.
-    pub fn iter(self) -> impl ExactSizeIterator<Item = NodeId> + Clone {
+    pub fn iter(self) -> impl ExactSizeIterator<Item = NodeId> + DoubleEndedIterator + Clone {
         (self.first.0..self.first.0 + self.count).map(NodeId)
     }
 

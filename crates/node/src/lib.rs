@@ -1,1 +1,49 @@
-//! evb-node
+//! The processes of an event builder: a plan, run for real.
+//!
+//! Each node is a protocol machine, a transport endpoint and what it needs of the world: a source of fragments, an
+//! event file, a clock. A worker thread carries one or more nodes. Run control starts and stops them, watches them and
+//! makes the record; it speaks to workers in threads and to processes by the same orders and notices.
+
+mod builder;
+mod control;
+mod harm;
+mod join;
+mod link;
+mod manager;
+mod processes;
+mod readout;
+mod roles;
+mod run_control;
+mod storage;
+mod tally;
+mod threads;
+mod wire_control;
+mod worker;
+
+pub use control::{NodeError, Progress};
+pub use evb_transport::tcp::Token;
+pub use join::{JoinOptions, join};
+pub use processes::{ProcessOptions, run_processes};
+pub use run_control::{Observer, RunError};
+pub use threads::run_threads;
+
+use evb_experiment::Plan;
+use evb_transport::tcp::TcpOptions;
+use std::{net::SocketAddr, time::Duration};
+
+/// The version that records and event files carry.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What the TCP transport is told for a plan.
+fn tcp_options(plan: &Plan, token: Token, listen: SocketAddr, patience: Duration) -> TcpOptions {
+    let largest = plan.building.max_fragment.0 as usize;
+    let lists = plan.building.buffer_events as usize * 16;
+    TcpOptions {
+        listen,
+        peer_timeout: plan.run.peer_timeout.as_duration(),
+        connect_timeout: patience,
+        // Room for what a faulty source might send, so that it is counted and not taken for a broken connection.
+        max_body: (2 * largest).max(lists) + 4096,
+        ..TcpOptions::new(plan.building.nodes(), token)
+    }
+}

@@ -1,1 +1,146 @@
-//! evb-record
+//! The one result schema: every number that evb prints comes from a record, and every record is one JSON object.
+//!
+//! The names are a contract with those who read records; a dot in the documentation means a nested object.
+#![no_std]
+
+extern crate alloc;
+
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use serde::{Deserialize, Serialize};
+
+/// What kind of work a record tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Events were built for real.
+    Run,
+}
+
+/// The result of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// What kind of work this was.
+    pub kind: Kind,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// The swept keys and their values; empty without a sweep.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sweep: BTreeMap<String, String>,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Version of evb.
+    pub version: String,
+    /// Protocol: `push` or `pull`.
+    pub protocol: String,
+    /// How the nodes talked: `in-process` or `tcp`.
+    pub transport: String,
+    /// Number of readout units.
+    pub readout_units: u16,
+    /// Number of builder units.
+    pub builder_units: u16,
+    /// What became of the events.
+    pub events: Events,
+    /// Triggers that were turned away.
+    pub trigger: Trigger,
+    /// Time from the start to the end of the last event, in seconds.
+    pub seconds: f64,
+    /// Events built or incomplete, per second.
+    pub event_rate_hz: f64,
+    /// Fragments received by all builders, per second.
+    pub fragment_rate_hz: f64,
+    /// Payload delivered to all builders, in bytes per second.
+    pub throughput_bytes_per_s: f64,
+    /// Payload delivered to each builder, in bytes per second.
+    pub per_destination_bytes_per_s: Vec<f64>,
+    /// Payload sent by each readout unit, in bytes per second.
+    pub per_source_bytes_per_s: Vec<f64>,
+    /// Time from trigger to stored, in microseconds.
+    pub latency_us: Latency,
+    /// Faults by kind; kinds that did not occur are left out.
+    pub faults: BTreeMap<String, u64>,
+    /// What each builder did.
+    pub builders: Vec<Builder>,
+    /// What each readout unit did.
+    pub readouts: Vec<Readout>,
+    /// Nodes that died or could not be reached any more, such as `ru1`, in the order in which this was noticed.
+    pub lost_nodes: Vec<String>,
+    /// What people should know, most important first: why the verdict is what it is.
+    pub notes: Vec<String>,
+    /// Whether every triggered event was built complete and no node was lost.
+    pub good: bool,
+}
+
+/// What became of the events: `triggered = built + incomplete + lost`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Events {
+    /// Events that were triggered.
+    pub triggered: u64,
+    /// Events with every fragment there and good.
+    pub built: u64,
+    /// Events with a fragment missing or bad.
+    pub incomplete: u64,
+    /// Events that were triggered and never ended.
+    pub lost: u64,
+    /// Events that were assigned again because their builder died.
+    pub reassigned: u64,
+}
+
+/// Triggers that were turned away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trigger {
+    /// Triggers that came while the trigger was inhibited.
+    pub inhibited: u64,
+    /// How often the trigger became inhibited.
+    pub inhibitions: u64,
+}
+
+/// A distribution of times, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Half of all are shorter.
+    pub p50: f64,
+    /// 99 of 100 are shorter.
+    pub p99: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+/// What one builder did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Builder {
+    /// Events with every fragment there and good.
+    pub built: u64,
+    /// Events with a fragment missing or bad.
+    pub incomplete: u64,
+    /// Fragments received.
+    pub fragments: u64,
+    /// Payload bytes received.
+    pub bytes: u64,
+    /// Events written to files.
+    pub stored: u64,
+    /// Bytes written to files.
+    pub stored_bytes: u64,
+    /// The files that were written.
+    pub files: Vec<String>,
+}
+
+/// What one readout unit did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Readout {
+    /// Fragments taken from the source.
+    pub fragments: u64,
+    /// Payload bytes taken from the source.
+    pub bytes: u64,
+    /// Fragments sent.
+    pub sent: u64,
+    /// Payload bytes sent.
+    pub sent_bytes: u64,
+    /// How often the buffer became busy.
+    pub busy: u64,
+    /// Most events held at once.
+    pub most_events: u64,
+    /// Most payload bytes held at once.
+    pub most_bytes: u64,
+    /// Frames and connections of front ends that were refused.
+    pub rejected: u64,
+}

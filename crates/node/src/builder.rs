@@ -1,0 +1,139 @@
+//! The builder unit as a node: its machine, the check of every payload byte, and its storage.
+
+use crate::control::{BuilderReport, NodeError, Notice, Order, Report, faults};
+use crate::link::Arrived;
+use crate::storage::Storage;
+use crate::worker::Role;
+use bytes::Bytes;
+use evb_core::{Machine, NodeId, Time, Transmit};
+use evb_experiment::Plan;
+use evb_protocol::{BuilderCommand, BuilderEvent, BuilderUnit, Fragment, FragmentStatus, Message};
+use std::collections::VecDeque;
+
+pub(crate) struct Builder {
+    machine: BuilderUnit<Bytes>,
+    storage: Storage,
+    /// Events written before they are handed to the kernel together.
+    flush_at: usize,
+    max_fragment: usize,
+    notices: VecDeque<Notice>,
+    deadline: Option<Time>,
+    moved: bool,
+}
+
+impl Builder {
+    /// Opens the storage of builder `index`. `text` is the resolved experiment, `run` the number of this run.
+    pub(crate) fn open(plan: &Plan, text: &str, run: u64, index: u16) -> Result<Self, NodeError> {
+        Ok(Self {
+            machine: BuilderUnit::new(plan.building.clone()),
+            storage: Storage::open(plan, text, run, index)?,
+            flush_at: (plan.building.builder_slots / 2).max(1) as usize,
+            max_fragment: plan.building.max_fragment.0 as usize,
+            notices: VecDeque::new(),
+            deadline: None,
+            moved: false,
+        })
+    }
+
+    /// Reads every byte of a fragment and marks it when it is not what its source sent.
+    fn check(&self, mut fragment: Fragment<Bytes>) -> Fragment<Bytes> {
+        if fragment.payload.len() > self.max_fragment {
+            fragment.payload.truncate(self.max_fragment);
+            fragment.length = self.max_fragment as u32;
+            fragment.checksum = evb_events::checksum(&fragment.payload);
+            fragment.status = FragmentStatus::Oversized;
+        } else if evb_events::checksum(&fragment.payload) != fragment.checksum {
+            // The file keeps the bytes as they are, and a checksum that fits them.
+            fragment.checksum = evb_events::checksum(&fragment.payload);
+            fragment.status = FragmentStatus::Corrupted;
+        }
+        fragment
+    }
+
+    fn handle_events(&mut self, now: Time) -> Result<(), NodeError> {
+        while let Some(event) = self.machine.poll_event() {
+            let BuilderEvent::Built(built) = event else { continue };
+            self.moved = true;
+            if let Some(built) = self.storage.store(built)? {
+                self.machine.handle_command(now, BuilderCommand::Stored(built));
+            }
+        }
+        // Without new events nothing will fill the batch, and somebody waits for the ones in it.
+        if self.storage.pending() >= self.flush_at || !self.moved {
+            self.flush(now)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, now: Time) -> Result<(), NodeError> {
+        if self.storage.pending() > 0 {
+            for built in self.storage.flush()? {
+                self.machine.handle_command(now, BuilderCommand::Stored(built));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Role for Builder {
+    fn arrived(&mut self, now: Time, arrived: Arrived) {
+        match arrived {
+            Arrived::Message(from, message) => {
+                let message = match message {
+                    Message::Fragment(fragment) => Message::Fragment(self.check(fragment)),
+                    other => other,
+                };
+                self.machine.handle_message(now, from, message);
+            }
+            Arrived::Lost(NodeId(peer), reason) => {
+                self.machine.handle_command(now, BuilderCommand::Lost(NodeId(peer)));
+                self.notices.push_back(Notice::Lost { peer, reason });
+            }
+            Arrived::Garbage => {}
+        }
+    }
+
+    fn order(&mut self, now: Time, order: Order) {
+        if order == Order::Start {
+            self.machine.handle_command(now, BuilderCommand::Start);
+        }
+    }
+
+    fn work(&mut self, now: Time) -> Result<bool, NodeError> {
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.machine.handle_timeout(now);
+        }
+        self.moved = false;
+        self.handle_events(now)?;
+        Ok(self.moved)
+    }
+
+    fn transmit(&mut self, _now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>)) {
+        while let Some(transmit) = self.machine.poll_transmit() {
+            send(transmit);
+        }
+        self.deadline = self.machine.poll_timeout().map(|(at, _)| at);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    fn notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front()
+    }
+
+    fn report(&self) -> Report {
+        let counts = self.machine.counts();
+        let (stored, stored_bytes, files) = self.storage.stored();
+        let (built, incomplete, fragments, bytes) = (counts.built, counts.incomplete, counts.fragments, counts.bytes);
+        let counts_record = evb_record::Builder { built, incomplete, fragments, bytes, stored, stored_bytes, files };
+        Report::Builder(BuilderReport { counts: counts_record, faults: faults(&counts.faults) })
+    }
+
+    fn finish(&mut self) -> Result<(), NodeError> {
+        let now = Time::ZERO;
+        self.flush(now)?;
+        self.storage.finish()
+    }
+}

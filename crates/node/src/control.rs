@@ -1,0 +1,131 @@
+//! What run control and nodes say to each other, whether the nodes are threads or processes.
+
+use evb_protocol::FaultCounts;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What run control tells a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Order {
+    /// Begin.
+    Start,
+    /// No more triggers (event manager).
+    Stop,
+    /// Close the files and send the final report.
+    Finish,
+    /// Everybody has finished: go.
+    Exit,
+    /// Stop dead, as a crash would: a fault on purpose.
+    Die,
+}
+
+/// What a node tells run control.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Notice {
+    /// All peers are reached.
+    Ready,
+    /// How things stand, several times a second.
+    Progress(Report),
+    /// Every triggered event has ended (event manager).
+    Drained,
+    /// No builder is left (event manager).
+    NoBuilders,
+    /// A peer is gone.
+    Lost {
+        /// The peer's node id.
+        peer: u16,
+        /// Why, for people.
+        reason: String,
+    },
+    /// The node cannot go on.
+    Failed(NodeError),
+    /// The last report, after [`Order::Finish`].
+    Finished(Report),
+    /// The node is gone: its thread or process has ended, or cannot be heard.
+    Gone {
+        /// Why, for people.
+        reason: String,
+    },
+}
+
+/// Why a node cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct NodeError {
+    /// What is wrong, with place and value.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl NodeError {
+    pub(crate) fn new(message: impl ToString) -> Self {
+        Self { message: message.to_string(), hint: None }
+    }
+
+    pub(crate) fn hint(self, hint: impl ToString) -> Self {
+        Self { hint: Some(hint.to_string()), ..self }
+    }
+}
+
+/// How one node stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Report {
+    Manager(ManagerReport),
+    Readout(ReadoutReport),
+    Builder(BuilderReport),
+}
+
+/// Faults by kind.
+pub(crate) type Faults = BTreeMap<String, u64>;
+
+/// The counts as a table by name.
+pub(crate) fn faults(counts: &FaultCounts) -> Faults {
+    counts.seen().map(|(fault, count)| (fault.name().to_owned(), count)).collect()
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ManagerReport {
+    pub(crate) triggered: u64,
+    pub(crate) built: u64,
+    pub(crate) incomplete: u64,
+    pub(crate) inhibited: u64,
+    pub(crate) inhibitions: u64,
+    pub(crate) reassigned: u64,
+    pub(crate) latency_us: evb_record::Latency,
+    pub(crate) faults: Faults,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ReadoutReport {
+    /// The last event that the unit knows to be triggered.
+    pub(crate) through: u64,
+    pub(crate) counts: evb_record::Readout,
+    pub(crate) faults: Faults,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BuilderReport {
+    pub(crate) counts: evb_record::Builder,
+    pub(crate) faults: Faults,
+}
+
+/// How a run stands, for whoever draws the progress.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Events triggered so far.
+    pub triggered: u64,
+    /// Events ended so far, complete or not.
+    pub ended: u64,
+    /// Of these, events with a fragment missing or bad.
+    pub incomplete: u64,
+    /// Payload bytes delivered to builders so far.
+    pub bytes: u64,
+    /// Time since the start in seconds.
+    pub seconds: f64,
+    /// The run was told to stop and drains.
+    pub stopping: bool,
+}

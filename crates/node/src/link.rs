@@ -1,0 +1,106 @@
+//! A node's side of its transport: messages in and out, and what waits because a peer is slow.
+
+use bytes::Bytes;
+use evb_core::{NodeId, Transmit};
+use evb_protocol::{
+    Message,
+    wire::{self, Body},
+};
+use evb_transport::{Message as Envelope, Received, SendError, Transport};
+use std::collections::VecDeque;
+
+/// Messages taken from the transport in one go.
+const BATCH: usize = 256;
+
+/// What a link gives its node.
+pub(crate) enum Arrived {
+    Message(NodeId, Message<Bytes>),
+    Lost(NodeId, String),
+    /// A message that means nothing. It is counted and dropped.
+    Garbage,
+}
+
+pub(crate) struct Link<T> {
+    pub(crate) transport: T,
+    inbox: Vec<Received>,
+    /// What a full queue gave back, by destination: a slow peer holds up nobody else. Bounded by the credits of the
+    /// protocol.
+    waiting: Vec<VecDeque<Envelope>>,
+    waiting_count: usize,
+    sent: u64,
+}
+
+impl<T: Transport> Link<T> {
+    pub(crate) fn new(transport: T, nodes: u16) -> Self {
+        let waiting = (0..nodes).map(|_| VecDeque::new()).collect();
+        Self { transport, inbox: Vec::with_capacity(BATCH), waiting, waiting_count: 0, sent: 0 }
+    }
+
+    /// Gives `handle` what has arrived; how many messages there were.
+    pub(crate) fn receive(&mut self, mut handle: impl FnMut(Arrived)) -> usize {
+        let count = self.transport.receive(BATCH, &mut self.inbox);
+        for received in self.inbox.drain(..) {
+            handle(match received {
+                Received::Message { from, message } => match wire::decode(&message.head, message.body) {
+                    Ok(message) => Arrived::Message(from, message),
+                    Err(_) => Arrived::Garbage,
+                },
+                Received::Lost { peer, reason } => Arrived::Lost(peer, reason),
+            });
+        }
+        count
+    }
+
+    pub(crate) fn send(&mut self, transmit: Transmit<Message<Bytes>>) {
+        wire::encode(transmit.message, |head, body| {
+            let body = match body {
+                Body::Empty => Bytes::new(),
+                Body::Payload(payload) => payload,
+                Body::List(entries) => entries.into(),
+            };
+            let mut nodes = transmit.to.iter();
+            let last = nodes.next_back();
+            for to in nodes {
+                self.post(to, Envelope { head, body: body.clone() });
+            }
+            if let Some(to) = last {
+                self.post(to, Envelope { head, body });
+            }
+        });
+    }
+
+    fn post(&mut self, to: NodeId, envelope: Envelope) {
+        self.sent += 1;
+        if !self.waiting[to.index()].is_empty() {
+            self.waiting_count += 1;
+            return self.waiting[to.index()].push_back(envelope);
+        }
+        if let Err(SendError::Full(envelope)) = self.transport.send(to, envelope) {
+            self.waiting_count += 1;
+            self.waiting[to.index()].push_back(envelope);
+        }
+    }
+
+    /// Moves on what waits and what is queued; how many messages were sent since the last call.
+    pub(crate) fn flush(&mut self) -> u64 {
+        if self.waiting_count > 0 {
+            self.retry();
+        }
+        self.transport.flush();
+        std::mem::take(&mut self.sent)
+    }
+
+    fn retry(&mut self) {
+        for (to, queue) in self.waiting.iter_mut().enumerate() {
+            while let Some(envelope) = queue.pop_front() {
+                match self.transport.send(NodeId(to as u16), envelope) {
+                    Err(SendError::Full(envelope)) => {
+                        queue.push_front(envelope);
+                        break;
+                    }
+                    _ => self.waiting_count -= 1,
+                }
+            }
+        }
+    }
+}

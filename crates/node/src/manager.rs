@@ -1,0 +1,157 @@
+//! The event manager as a node: its machine, the trigger, and the latency of events.
+
+use crate::control::{ManagerReport, NodeError, Notice, Order, Report, faults};
+use crate::link::Arrived;
+use crate::worker::Role;
+use bytes::Bytes;
+use evb_core::{Machine, NodeId, Stream, Time, Transmit, stream};
+use evb_experiment::Plan;
+use evb_protocol::{Config, EventManager, ManagerCommand, ManagerEvent, Message};
+use evb_record::Latency;
+use hdrhistogram::Histogram;
+use rand_distr::{Distribution, Exp1};
+use std::collections::VecDeque;
+
+/// The stream of trigger times.
+const TRIGGER_STREAM: u64 = 1;
+/// Longest latency that is told apart, in nanoseconds: ten minutes.
+const LONGEST_LATENCY_NS: u64 = 600_000_000_000;
+
+pub(crate) struct Manager {
+    machine: EventManager<Bytes>,
+    trigger: Option<RateTrigger>,
+    running: bool,
+    /// Nanoseconds from trigger to stored.
+    latency: Histogram<u64>,
+    notices: VecDeque<Notice>,
+    deadline: Option<Time>,
+}
+
+/// Triggers at a rate, equally spaced or as a Poisson process.
+struct RateTrigger {
+    period: f64,
+    random: Option<Stream>,
+    next: Time,
+}
+
+impl RateTrigger {
+    /// How many triggers have come since the last call.
+    fn due(&mut self, now: Time) -> u64 {
+        let mut count = 0;
+        while self.next <= now {
+            let interval: f64 = self.random.as_mut().map_or(1.0, |random| Exp1.sample(random));
+            self.next = Time(self.next.0.saturating_add((self.period * interval) as u64).max(self.next.0 + 1));
+            count += 1;
+        }
+        count
+    }
+}
+
+impl Manager {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let random = plan.trigger.poisson.then(|| stream(plan.run.seed, Config::EVENT_MANAGER, TRIGGER_STREAM));
+        let trigger =
+            plan.trigger.rate.map(|rate| RateTrigger { period: 1e12 / rate.as_hertz(), random, next: Time::MAX });
+        Self {
+            machine: EventManager::new(plan.building.clone()),
+            trigger,
+            running: false,
+            latency: Histogram::new_with_bounds(1, LONGEST_LATENCY_NS, 3).expect("the bounds are valid"),
+            notices: VecDeque::new(),
+            deadline: None,
+        }
+    }
+
+    fn drain_events(&mut self) {
+        while let Some(event) = self.machine.poll_event() {
+            match event {
+                ManagerEvent::Completed { latency, .. } => self.latency.saturating_record(latency.0 / 1000),
+                ManagerEvent::Drained => {
+                    self.running = false;
+                    self.notices.push_back(Notice::Drained);
+                }
+                ManagerEvent::NoBuilders => self.notices.push_back(Notice::NoBuilders),
+            }
+        }
+    }
+}
+
+impl Role for Manager {
+    fn arrived(&mut self, now: Time, arrived: Arrived) {
+        match arrived {
+            Arrived::Message(from, message) => self.machine.handle_message(now, from, message),
+            Arrived::Lost(NodeId(peer), reason) => {
+                self.machine.handle_command(now, ManagerCommand::Lost(NodeId(peer)));
+                self.notices.push_back(Notice::Lost { peer, reason });
+            }
+            Arrived::Garbage => {}
+        }
+    }
+
+    fn order(&mut self, now: Time, order: Order) {
+        match order {
+            Order::Start => {
+                self.running = true;
+                if let Some(trigger) = &mut self.trigger {
+                    trigger.next = now;
+                }
+                self.machine.handle_command(now, ManagerCommand::Start);
+            }
+            Order::Stop => {
+                self.running = false;
+                self.machine.handle_command(now, ManagerCommand::Stop);
+            }
+            _ => {}
+        }
+    }
+
+    fn work(&mut self, now: Time) -> Result<bool, NodeError> {
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.machine.handle_timeout(now);
+        }
+        let due = match &mut self.trigger {
+            Some(trigger) if self.running => trigger.due(now),
+            _ => 0,
+        };
+        if due > 0 {
+            self.machine.handle_command(now, ManagerCommand::Trigger(due));
+        }
+        Ok(due > 0)
+    }
+
+    fn transmit(&mut self, _now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>)) {
+        while let Some(transmit) = self.machine.poll_transmit() {
+            send(transmit);
+        }
+        self.drain_events();
+        self.deadline = self.machine.poll_timeout().map(|(at, _)| at);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let next_trigger = self.trigger.as_ref().filter(|_| self.running).map(|trigger| trigger.next);
+        self.deadline.into_iter().chain(next_trigger).min()
+    }
+
+    fn notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front()
+    }
+
+    fn report(&self) -> Report {
+        let counts = self.machine.counts();
+        let quantile = |q| self.latency.value_at_quantile(q) as f64 / 1000.0;
+        Report::Manager(ManagerReport {
+            triggered: counts.triggered,
+            built: counts.built,
+            incomplete: counts.incomplete,
+            inhibited: counts.inhibited,
+            inhibitions: counts.inhibitions,
+            reassigned: counts.reassigned,
+            latency_us: Latency { p50: quantile(0.5), p99: quantile(0.99), max: self.latency.max() as f64 / 1000.0 },
+            faults: faults(&counts.faults),
+        })
+    }
+
+    fn finish(&mut self) -> Result<(), NodeError> {
+        Ok(())
+    }
+}

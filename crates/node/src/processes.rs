@@ -1,0 +1,278 @@
+//! A run over processes: run control waits for its nodes, which it starts itself or which are started by hand.
+
+use crate::control::{NodeError, Notice, Order};
+use crate::roles::run_number;
+use crate::run_control::{Nodes, Observer, RunControl, RunError};
+use crate::wire_control::{Answer, Hello, Lines, pump, write};
+use crate::VERSION;
+use evb_core::NodeId;
+use evb_experiment::Plan;
+use evb_record::Record;
+use evb_transport::tcp::Token;
+use std::{
+    collections::BTreeMap,
+    io,
+    net::{SocketAddr, TcpListener, TcpStream},
+    process::{Child, Command, ExitStatus},
+    sync::{
+        atomic::Ordering,
+        mpsc::{self, Receiver, Sender},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Longest time that a connection may take to say who it is.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
+/// Connections that may be saying hello at once; more wait in the system's queue.
+const MOST_STRANGERS: usize = 64;
+/// Longest time that a node process may take to end after its last order.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest time that an order may take to be written.
+const ORDER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How the nodes of a run come about.
+pub struct ProcessOptions<'a> {
+    /// Where run control listens; port 0 lets the system choose.
+    pub listen: SocketAddr,
+    /// The secret of the run.
+    pub token: Token,
+    /// Makes the command of a node, given run control's address; `None` leaves it to people to start the nodes.
+    pub spawn: Option<&'a dyn Fn(NodeId, SocketAddr) -> Command>,
+    /// Longest wait for all nodes to come.
+    pub patience: Duration,
+}
+
+/// Builds events with one process per node, which talk over TCP. `text` is the resolved experiment.
+///
+/// # Errors
+/// [`RunError`] when nodes do not come or cannot open what they need. What goes wrong later is told by the record.
+pub fn run_processes(
+    plan: &Plan,
+    text: &str,
+    options: &ProcessOptions<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Record, RunError> {
+    let listener = TcpListener::bind(options.listen).map_err(|error| {
+        NodeError::new(format!("run control cannot listen on {}: {error}", options.listen))
+            .hint("`--listen HOST:PORT` chooses another address; port 0 takes any free one")
+    })?;
+    let address = listener.local_addr().map_err(NodeError::new)?;
+    let mut children = Children::spawn(plan, options, address)?;
+    let mut gathering = Gathering::new(plan, text, options, listener)?;
+    let joined = gathering.gather(&mut children, observer)?;
+    let (sender, notices) = mpsc::channel();
+    let connections = welcome(joined, &sender)?;
+    drop(sender);
+    let nodes = ProcessNodes { connections, children };
+    RunControl::new(plan, nodes, &notices, observer).run("tcp")
+}
+
+/// The processes that run control has started itself. Dropping them ends them.
+struct Children(BTreeMap<NodeId, Child>);
+
+impl Children {
+    fn spawn(plan: &Plan, options: &ProcessOptions<'_>, address: SocketAddr) -> Result<Self, NodeError> {
+        let mut children = Self(BTreeMap::new());
+        let Some(command) = options.spawn else { return Ok(children) };
+        for node in (0..plan.building.nodes()).map(NodeId) {
+            let child = command(node, address).spawn().map_err(|error| {
+                NodeError::new(format!("cannot start {}: {error}", plan.building.node_name(node)))
+            })?;
+            children.0.insert(node, child);
+        }
+        Ok(children)
+    }
+
+    /// A child that has ended, and how.
+    fn ended(&mut self) -> Option<(NodeId, ExitStatus)> {
+        self.0.iter_mut().find_map(|(&node, child)| Some((node, child.try_wait().ok()??)))
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        let end = Instant::now() + EXIT_TIMEOUT;
+        for child in self.0.values_mut() {
+            while Instant::now() < end && matches!(child.try_wait(), Ok(None)) {
+                thread::sleep(Duration::from_millis(2));
+            }
+            let _ended_by_itself = child.kill();
+            let _reaped = child.wait();
+        }
+    }
+}
+
+/// A node that has said hello.
+struct Joined {
+    hello: Hello,
+    stream: TcpStream,
+    lines: Lines,
+}
+
+/// Waits until all nodes have come.
+struct Gathering<'a> {
+    plan: &'a Plan,
+    token: Token,
+    experiment: u32,
+    listener: TcpListener,
+    patience: Duration,
+    hellos: (Sender<Option<Joined>>, Receiver<Option<Joined>>),
+    /// Connections that are saying hello.
+    strangers: usize,
+}
+
+impl<'a> Gathering<'a> {
+    fn new(plan: &'a Plan, text: &str, options: &ProcessOptions<'_>, listener: TcpListener) -> Result<Self, NodeError> {
+        listener.set_nonblocking(true).map_err(NodeError::new)?;
+        Ok(Self {
+            plan,
+            token: options.token,
+            experiment: evb_events::checksum(text.as_bytes()),
+            listener,
+            patience: options.patience,
+            hellos: mpsc::channel(),
+            strangers: 0,
+        })
+    }
+
+    fn gather(
+        &mut self,
+        children: &mut Children,
+        observer: &mut dyn Observer,
+    ) -> Result<BTreeMap<NodeId, Joined>, NodeError> {
+        let (mut joined, wanted) = (BTreeMap::new(), usize::from(self.plan.building.nodes()));
+        let end = Instant::now() + self.patience;
+        if children.0.is_empty() {
+            let address = self.listener.local_addr().map_err(NodeError::new)?;
+            observer.note(&format!("waiting at {address} for {wanted} nodes"));
+        }
+        while joined.len() < wanted {
+            self.accept();
+            match self.hellos.1.recv_timeout(Duration::from_millis(5)) {
+                Ok(Some(newcomer)) => self.admit(newcomer, &mut joined, observer),
+                Ok(None) => self.strangers -= 1,
+                Err(_) => {}
+            }
+            if let Some((node, status)) = children.ended() {
+                let name = self.plan.building.node_name(node);
+                return Err(NodeError::new(format!("{name} ended before the run began: {status}")));
+            }
+            if Instant::now() >= end || observer.stop().load(Ordering::Relaxed) {
+                return Err(self.incomplete(&joined));
+            }
+        }
+        Ok(joined)
+    }
+
+    fn incomplete(&self, joined: &BTreeMap<NodeId, Joined>) -> NodeError {
+        let all = (0..self.plan.building.nodes()).map(NodeId);
+        let missing = all.filter(|node| !joined.contains_key(node)).map(|node| self.plan.building.node_name(node));
+        NodeError::new(format!("not all nodes have joined: {} missing", missing.collect::<Vec<_>>().join(", ")))
+            .hint("start each with `evb node FILE --role NAME --join HOST:PORT` and the same token; `--patience` waits longer")
+    }
+
+    /// Hears new connections out, each in a thread of its own: a silent one holds up nobody.
+    fn accept(&mut self) {
+        while self.strangers < MOST_STRANGERS {
+            let Ok((stream, _)) = self.listener.accept() else { return };
+            let sender = self.hellos.0.clone();
+            self.strangers += 1;
+            thread::spawn(move || {
+                let _nobody_waits = sender.send(hear_out(stream).ok().flatten());
+            });
+        }
+    }
+
+    fn admit(&mut self, newcomer: Joined, joined: &mut BTreeMap<NodeId, Joined>, observer: &mut dyn Observer) {
+        self.strangers -= 1;
+        let node = NodeId(newcomer.hello.node);
+        match self.refusal(&newcomer.hello, joined) {
+            None => _ = joined.insert(node, newcomer),
+            Some(reason) => {
+                let name = self.plan.building.node_name(node);
+                observer.note(&format!("refused a connection that says it is {name}: {reason}"));
+                let _gone = write(&newcomer.stream, &Answer::Refused { reason });
+            }
+        }
+    }
+
+    fn refusal(&self, hello: &Hello, joined: &BTreeMap<NodeId, Joined>) -> Option<String> {
+        let token_fits = hello.token.parse::<Token>().is_ok_and(|token| token == self.token);
+        if !token_fits {
+            return Some("it does not have the token of this run".into());
+        }
+        if hello.version != VERSION {
+            return Some(format!("it is evb {}, this is evb {VERSION}", hello.version));
+        }
+        if hello.experiment != self.experiment {
+            return Some("its experiment is another one: the file and every --set must be the same".into());
+        }
+        if hello.node >= self.plan.building.nodes() {
+            return Some(format!("the run has only {} nodes", self.plan.building.nodes()));
+        }
+        joined.contains_key(&NodeId(hello.node)).then(|| "this node has joined already".into())
+    }
+}
+
+/// Reads the hello of a new connection.
+fn hear_out(stream: TcpStream) -> io::Result<Option<Joined>> {
+    stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(HELLO_TIMEOUT))?;
+    stream.set_write_timeout(Some(ORDER_TIMEOUT))?;
+    let mut lines = Lines::new(&stream)?;
+    Ok(lines.read()?.map(|hello| Joined { hello, stream, lines }))
+}
+
+/// Tells every node where the others are; from then on a thread for each hears its notices.
+fn welcome(
+    joined: BTreeMap<NodeId, Joined>,
+    sender: &Sender<(NodeId, Notice)>,
+) -> Result<BTreeMap<NodeId, TcpStream>, NodeError> {
+    let run = run_number();
+    let peers: Vec<_> = joined.iter().map(|(node, joined)| (node.0, joined.hello.listen)).collect();
+    let mut connections = BTreeMap::new();
+    for (node, Joined { stream, mut lines, .. }) in joined {
+        let answer = Answer::Welcome { run, peers: peers.clone() };
+        write(&stream, &answer).and_then(|()| stream.set_read_timeout(None)).map_err(NodeError::new)?;
+        lines.trust();
+        connections.insert(node, stream);
+        let sender = sender.clone();
+        thread::spawn(move || {
+            let reason = pump(&mut lines, |notice| sender.send((node, notice)).is_ok());
+            let _run_is_over = sender.send((node, Notice::Gone { reason }));
+        });
+    }
+    Ok(connections)
+}
+
+struct ProcessNodes {
+    connections: BTreeMap<NodeId, TcpStream>,
+    children: Children,
+}
+
+impl Nodes for ProcessNodes {
+    fn order(&mut self, node: NodeId, order: Order) {
+        match self.children.0.get_mut(&node) {
+            Some(child) if order == Order::Die => _ = child.kill(),
+            _ => {
+                // A node that does not listen any more is noticed by the end of its connection.
+                let _gone = self.connections.get(&node).map(|stream| write(stream, &order));
+            }
+        }
+    }
+
+    fn fate(&mut self, node: NodeId) -> Option<String> {
+        let child = self.children.0.get_mut(&node)?;
+        // The connection closes a moment before the process can be waited for.
+        let end = Instant::now() + Duration::from_millis(200);
+        loop {
+            match child.try_wait() {
+                Ok(Some(status)) => return Some(status.to_string()),
+                Ok(None) if Instant::now() < end => thread::sleep(Duration::from_millis(2)),
+                _ => return None,
+            }
+        }
+    }
+}

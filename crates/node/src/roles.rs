@@ -1,0 +1,35 @@
+//! Which role a node has.
+
+use crate::builder::Builder;
+use crate::control::NodeError;
+use crate::manager::Manager;
+use crate::readout::Readout;
+use crate::worker::Role;
+use evb_core::{NodeId, SourceId};
+use evb_experiment::Plan;
+use evb_protocol::Config;
+use evb_transport::Waker;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The number of a run: the present time in milliseconds since 1970.
+pub(crate) fn run_number() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
+}
+
+/// Makes the role of one node, and opens what it needs. `text` is the resolved experiment, `run` the run's number.
+pub(crate) fn open_role(
+    plan: &Plan,
+    text: &str,
+    run: u64,
+    node: NodeId,
+    waker: Waker,
+) -> Result<Box<dyn Role>, NodeError> {
+    let (readouts, builders) = (plan.building.readout_nodes(), plan.building.builder_nodes());
+    Ok(if node == Config::EVENT_MANAGER {
+        Box::new(Manager::new(plan))
+    } else if builders.contains(node) {
+        Box::new(Builder::open(plan, text, run, node.0 - builders.first.0)?)
+    } else {
+        Box::new(Readout::open(plan, SourceId(node.0 - readouts.first.0), node, waker)?)
+    })
+}

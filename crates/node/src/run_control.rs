@@ -1,0 +1,287 @@
+//! Run control: starts the nodes, watches them, stops them, and makes the record.
+
+use crate::control::{NodeError, Notice, Order, Progress, Report};
+use crate::tally::Tally;
+use evb_core::NodeId;
+use evb_experiment::{FaultAction, Plan};
+use evb_protocol::Config;
+use evb_record::Record;
+use std::{
+    collections::BTreeSet,
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, RecvTimeoutError},
+    },
+    time::{Duration, Instant},
+};
+
+/// How often run control looks up from its notices.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Whoever watches a run.
+pub trait Observer {
+    /// How things stand, several times a second.
+    fn progress(&mut self, progress: &Progress);
+    /// Something that people should know now.
+    fn note(&mut self, text: &str);
+    /// Whether the user wants the run to stop; it then drains.
+    fn stop(&self) -> &AtomicBool;
+}
+
+/// Why a run could not even begin.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct RunError {
+    /// What is wrong, and what to do.
+    pub error: NodeError,
+}
+
+impl From<NodeError> for RunError {
+    fn from(error: NodeError) -> Self {
+        Self { error }
+    }
+}
+
+/// How run control reaches the nodes.
+pub(crate) trait Nodes {
+    fn order(&mut self, node: NodeId, order: Order);
+    /// How a node that is gone has ended, where this can be told.
+    fn fate(&mut self, node: NodeId) -> Option<String>;
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Phase {
+    Running,
+    Stopping { since: Instant },
+    Finishing { since: Instant },
+}
+
+pub(crate) struct RunControl<'a, N> {
+    plan: &'a Plan,
+    nodes: N,
+    notices: &'a Receiver<(NodeId, Notice)>,
+    observer: &'a mut dyn Observer,
+    tally: Tally,
+    started: Instant,
+    drained_at: Option<Instant>,
+    phase: Phase,
+    /// Nodes that have neither finished nor gone.
+    expected: BTreeSet<NodeId>,
+    gone: BTreeSet<NodeId>,
+    deaths: Vec<(Duration, NodeId)>,
+}
+
+impl<'a, N: Nodes> RunControl<'a, N> {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        nodes: N,
+        notices: &'a Receiver<(NodeId, Notice)>,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        let all = (0..plan.building.nodes()).map(NodeId);
+        let mut deaths: Vec<_> = plan.faults.iter().filter_map(|fault| match fault.action {
+            FaultAction::Kill { at } => Some((at.as_duration(), fault.node)),
+            _ => None,
+        }).collect();
+        deaths.sort_unstable();
+        Self {
+            plan,
+            nodes,
+            notices,
+            observer,
+            tally: Tally::new(&plan.building),
+            started: Instant::now(),
+            drained_at: None,
+            phase: Phase::Running,
+            expected: all.collect(),
+            gone: BTreeSet::new(),
+            deaths,
+        }
+    }
+
+    /// Runs from the start to the record. All nodes are there and listen.
+    pub(crate) fn run(mut self, transport: &str) -> Result<Record, RunError> {
+        self.wait_until_ready()?;
+        self.started = Instant::now();
+        self.order_all(Order::Start);
+        let mut next_tick = Instant::now() + TICK;
+        while !self.expected.is_empty() {
+            match self.notices.recv_timeout(next_tick.saturating_duration_since(Instant::now())) {
+                Ok((node, notice)) => self.handle(node, notice),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if Instant::now() >= next_tick {
+                next_tick = Instant::now() + TICK;
+                self.tick();
+            }
+        }
+        self.order_all(Order::Exit);
+        let seconds = self.drained_at.unwrap_or_else(Instant::now).duration_since(self.started).as_secs_f64();
+        Ok(self.tally.record(self.plan, transport, seconds))
+    }
+
+    fn wait_until_ready(&mut self) -> Result<(), RunError> {
+        let timeout = self.plan.run.peer_timeout.as_duration() + Duration::from_secs(5);
+        let end = Instant::now() + timeout;
+        let mut waiting = self.expected.clone();
+        while !waiting.is_empty() {
+            let left = end.saturating_duration_since(Instant::now()).min(TICK);
+            match self.notices.recv_timeout(left) {
+                Ok((node, Notice::Ready)) => _ = waiting.remove(&node),
+                Ok((_, Notice::Failed(error))) => return Err(error.into()),
+                Ok((node, Notice::Gone { reason })) => {
+                    let name = self.plan.building.node_name(node);
+                    return Err(NodeError::new(format!("{name} ended before the run began: {reason}")).into());
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(NodeError::new("all nodes ended before the run began").into());
+                }
+            }
+            if Instant::now() >= end || self.observer.stop().load(Ordering::Relaxed) {
+                return Err(self.not_ready(&waiting).into());
+            }
+        }
+        Ok(())
+    }
+
+    fn not_ready(&self, waiting: &BTreeSet<NodeId>) -> NodeError {
+        let names: Vec<_> = waiting.iter().map(|&node| self.plan.building.node_name(node)).collect();
+        NodeError::new(format!("not all nodes are ready: {} missing", names.join(", ")))
+            .hint("is the machine overloaded? `--set run.peer_timeout=\"30 s\"` waits longer")
+    }
+
+    fn order_all(&mut self, order: Order) {
+        for node in (0..self.plan.building.nodes()).map(NodeId) {
+            if !self.gone.contains(&node) {
+                self.nodes.order(node, order);
+            }
+        }
+    }
+
+    fn handle(&mut self, node: NodeId, notice: Notice) {
+        let name = self.plan.building.node_name(node);
+        match notice {
+            Notice::Ready => {}
+            Notice::Progress(report) => self.tally.report(node, report),
+            Notice::Drained => {
+                self.drained_at.get_or_insert_with(Instant::now);
+                self.finish();
+            }
+            Notice::NoBuilders => {
+                self.note("no builder unit is left: the run ends with events unbuilt".into());
+                self.finish();
+            }
+            Notice::Lost { peer, reason } => self.notice_lost(NodeId(peer), &reason),
+            Notice::Failed(error) => {
+                self.note(format!("{name}: {error}"));
+                self.tally.hint(error.hint.as_deref());
+                self.lose(node);
+                self.stop();
+            }
+            Notice::Finished(report) => {
+                self.tally.report(node, report);
+                self.expected.remove(&node);
+            }
+            Notice::Gone { reason } => {
+                if self.expected.contains(&node) && !self.gone.contains(&node) {
+                    let reason = self.nodes.fate(node).unwrap_or(reason);
+                    self.note(format!("{name} is gone: {reason}"));
+                    self.lose(node);
+                }
+            }
+        }
+    }
+
+    /// A peer cannot reach a node that run control still hears: a network that is cut, or a stopped process.
+    fn notice_lost(&mut self, peer: NodeId, reason: &str) {
+        if self.phase_is_finishing() || self.gone.contains(&peer) {
+            return;
+        }
+        let name = self.plan.building.node_name(peer);
+        if self.tally.lose(&name) {
+            self.note(format!("{name} is lost to its peers: {reason}"));
+        }
+        if peer == Config::EVENT_MANAGER {
+            self.finish();
+        }
+    }
+
+    fn lose(&mut self, node: NodeId) {
+        self.gone.insert(node);
+        self.expected.remove(&node);
+        self.tally.lose(&self.plan.building.node_name(node));
+        // Without an event manager nobody says when the events are over.
+        if node == Config::EVENT_MANAGER {
+            self.finish();
+        }
+    }
+
+    fn note(&mut self, text: String) {
+        self.observer.note(&text);
+        self.tally.note(text);
+    }
+
+    fn phase_is_finishing(&self) -> bool {
+        matches!(self.phase, Phase::Finishing { .. })
+    }
+
+    fn stop(&mut self) {
+        if self.phase == Phase::Running {
+            self.phase = Phase::Stopping { since: Instant::now() };
+            self.nodes.order(Config::EVENT_MANAGER, Order::Stop);
+        }
+    }
+
+    fn finish(&mut self) {
+        if !self.phase_is_finishing() {
+            self.phase = Phase::Finishing { since: Instant::now() };
+            self.order_all(Order::Finish);
+        }
+    }
+
+    fn tick(&mut self) {
+        let elapsed = self.started.elapsed();
+        while self.deaths.first().is_some_and(|(at, _)| *at <= elapsed) {
+            let (_, node) = self.deaths.remove(0);
+            self.nodes.order(node, Order::Die);
+        }
+        let over = self.plan.trigger.duration.is_some_and(|duration| elapsed >= duration.as_duration());
+        if over || self.observer.stop().load(Ordering::Relaxed) {
+            self.stop();
+        }
+        let limit = self.plan.run.drain_timeout.as_duration();
+        match self.phase {
+            Phase::Running => {}
+            Phase::Stopping { since } if since.elapsed() > limit => {
+                self.note(format!("the run did not drain within {}", self.plan.run.drain_timeout));
+                self.finish();
+            }
+            Phase::Finishing { since } if since.elapsed() > limit => self.give_up(),
+            Phase::Stopping { .. } | Phase::Finishing { .. } => {}
+        }
+        let progress = self.tally.progress(elapsed.as_secs_f64(), self.phase != Phase::Running);
+        self.observer.progress(&progress);
+    }
+
+    /// Nodes that do not answer are lost.
+    fn give_up(&mut self) {
+        for node in std::mem::take(&mut self.expected) {
+            let name = self.plan.building.node_name(node);
+            self.note(format!("{name} did not finish within {}", self.plan.run.drain_timeout));
+            self.gone.insert(node);
+            self.tally.lose(&name);
+        }
+    }
+}
+
+impl Tally {
+    fn report(&mut self, node: NodeId, report: Report) {
+        match report {
+            Report::Manager(report) => self.manager = Some(report),
+            Report::Readout(report) => self.set_readout(node, report),
+            Report::Builder(report) => self.set_builder(node, report),
+        }
+    }
+}

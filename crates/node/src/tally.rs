@@ -1,0 +1,130 @@
+//! The last report of each node, and the record that they make together.
+
+use crate::VERSION;
+use crate::control::{BuilderReport, Faults, ManagerReport, Progress, ReadoutReport};
+use evb_core::NodeId;
+use evb_experiment::Plan;
+use evb_protocol::{Config, Protocol};
+use evb_record::{Events, Kind, Record, Trigger};
+
+pub(crate) struct Tally {
+    config: Config,
+    pub(crate) manager: Option<ManagerReport>,
+    readouts: Vec<ReadoutReport>,
+    builders: Vec<BuilderReport>,
+    lost_nodes: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Tally {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            config: config.clone(),
+            manager: None,
+            readouts: vec![ReadoutReport::default(); config.readout_units.into()],
+            builders: vec![BuilderReport::default(); config.builder_units.into()],
+            lost_nodes: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    pub(crate) fn set_readout(&mut self, node: NodeId, report: ReadoutReport) {
+        let first = self.config.readout_nodes().first;
+        if let Some(place) = self.readouts.get_mut(usize::from(node.0 - first.0)) {
+            *place = report;
+        }
+    }
+
+    pub(crate) fn set_builder(&mut self, node: NodeId, report: BuilderReport) {
+        let first = self.config.builder_nodes().first;
+        if let Some(place) = self.builders.get_mut(usize::from(node.0 - first.0)) {
+            *place = report;
+        }
+    }
+
+    /// Notes that a node is lost; false when that is known.
+    pub(crate) fn lose(&mut self, name: &str) -> bool {
+        let new = !self.lost_nodes.iter().any(|known| known == name);
+        if new {
+            self.lost_nodes.push(name.to_owned());
+        }
+        new
+    }
+
+    pub(crate) fn note(&mut self, text: String) {
+        self.notes.push(text);
+    }
+
+    pub(crate) fn hint(&mut self, hint: Option<&str>) {
+        self.notes.extend(hint.map(|hint| format!("hint: {hint}")));
+    }
+
+    pub(crate) fn progress(&self, seconds: f64, stopping: bool) -> Progress {
+        let events = self.events();
+        let bytes = self.builders.iter().map(|builder| builder.counts.bytes).sum();
+        let ended = events.built + events.incomplete;
+        Progress { triggered: events.triggered, ended, incomplete: events.incomplete, bytes, seconds, stopping }
+    }
+
+    /// What became of the events. The event manager knows; when it died, the others' accounts stand in for its own.
+    fn events(&self) -> Events {
+        let manager_lost = self.lost_nodes.iter().any(|name| *name == self.config.node_name(Config::EVENT_MANAGER));
+        let manager = self.manager.clone().unwrap_or_default();
+        let (mut triggered, mut built, mut incomplete) = (manager.triggered, manager.built, manager.incomplete);
+        if manager_lost {
+            built = self.builders.iter().map(|builder| builder.counts.built).sum();
+            incomplete = self.builders.iter().map(|builder| builder.counts.incomplete).sum();
+            let known = self.readouts.iter().map(|readout| readout.through).max().unwrap_or(0);
+            triggered = triggered.max(known).max(built + incomplete);
+        }
+        Events { triggered, built, incomplete, lost: triggered - built - incomplete, reassigned: manager.reassigned }
+    }
+
+    fn faults(&self) -> Faults {
+        let manager = self.manager.iter().map(|manager| &manager.faults);
+        let readouts = self.readouts.iter().map(|readout| &readout.faults);
+        let builders = self.builders.iter().map(|builder| &builder.faults);
+        let mut all = Faults::new();
+        for (fault, count) in manager.chain(readouts).chain(builders).flatten() {
+            *all.entry(fault.clone()).or_default() += count;
+        }
+        all
+    }
+
+    pub(crate) fn record(self, plan: &Plan, transport: &str, seconds: f64) -> Record {
+        let (events, faults) = (self.events(), self.faults());
+        let manager = self.manager.unwrap_or_default();
+        let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
+        let builders: Vec<_> = self.builders.into_iter().map(|builder| builder.counts).collect();
+        let readouts: Vec<_> = self.readouts.into_iter().map(|readout| readout.counts).collect();
+        Record {
+            kind: Kind::Run,
+            experiment: plan.name.clone(),
+            sweep: plan.sweep.iter().cloned().collect(),
+            seed: plan.run.seed,
+            version: VERSION.into(),
+            protocol: match plan.building.protocol {
+                Protocol::Push => "push".into(),
+                Protocol::Pull => "pull".into(),
+            },
+            transport: transport.into(),
+            readout_units: plan.building.readout_units,
+            builder_units: plan.building.builder_units,
+            events,
+            trigger: Trigger { inhibited: manager.inhibited, inhibitions: manager.inhibitions },
+            seconds,
+            event_rate_hz: per_second(events.built + events.incomplete),
+            fragment_rate_hz: per_second(builders.iter().map(|builder| builder.fragments).sum()),
+            throughput_bytes_per_s: per_second(builders.iter().map(|builder| builder.bytes).sum()),
+            per_destination_bytes_per_s: builders.iter().map(|builder| per_second(builder.bytes)).collect(),
+            per_source_bytes_per_s: readouts.iter().map(|readout| per_second(readout.sent_bytes)).collect(),
+            latency_us: manager.latency_us,
+            faults,
+            builders,
+            readouts,
+            good: events.triggered == events.built && self.lost_nodes.is_empty() && self.notes.is_empty(),
+            lost_nodes: self.lost_nodes,
+            notes: self.notes,
+        }
+    }
+}
