@@ -2,7 +2,7 @@
 
 use evb_experiment::Diagnostics;
 use evb_node::{NodeError, RunError};
-use std::{error::Error, io};
+use std::io;
 
 /// What ends a command with exit status 2.
 pub(crate) enum Failure {
@@ -57,15 +57,4 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::new(error)
     }
-}
-
-/// An error with its causes, in one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

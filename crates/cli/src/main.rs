@@ -3,6 +3,8 @@
 mod commands;
 mod failure;
 mod progress;
+mod signals;
+mod token;
 
 use clap::{Args, Parser, Subcommand};
 use failure::Failure;
@@ -23,8 +25,13 @@ struct Cli {
 enum Command {
     /// Build events for real, on this machine or with nodes that join from others
     Run(commands::run::RunArgs),
-
-
+    /// Be one node of a run that an `evb run` with --listen controls
+    Node(commands::node::NodeArgs),
+    /// Play a live front end: send the fragments of a source by TCP or UDP
+    Feed(commands::feed::FeedArgs),
+    /// Verify, show or export event files
+    #[command(subcommand)]
+    Events(commands::events::EventsCommand),
     /// Print an experiment file resolved, every default filled in
     Check(commands::check::CheckArgs),
 }
@@ -58,6 +65,9 @@ impl ExperimentArgs {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => commands::run::run(&args),
+        Command::Node(args) => commands::node::run(&args),
+        Command::Feed(args) => commands::feed::run(&args),
+        Command::Events(command) => commands::events::run(&command),
         Command::Check(args) => commands::check::run(&args),
     };
     match result {

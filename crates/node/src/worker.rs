@@ -3,7 +3,7 @@
 use crate::control::{NodeError, Notice, Order, Report};
 use crate::link::{Arrived, Link};
 use bytes::Bytes;
-use evb_core::{NodeId, Time, Transmit};
+use evb_core::{NodeId, Span, Time, Transmit};
 use evb_protocol::Message;
 use evb_transport::Transport;
 use std::{
@@ -14,7 +14,7 @@ use std::{
 /// Longest sleep of a worker without work: orders and heartbeats wait no longer.
 const LONGEST_REST: Duration = Duration::from_millis(20);
 /// How often nodes report.
-const REPORT_INTERVAL: Duration = Duration::from_millis(100);
+const REPORT_INTERVAL: Span = Span::from_millis(100);
 
 /// Real time as the machines see it: picoseconds since the worker began.
 #[derive(Clone, Copy)]
@@ -68,8 +68,7 @@ impl<T: Transport> Node<T> {
     }
 
     /// One round: receive, work, send. True when anything moved.
-    fn poll(&mut self, clock: Clock) -> Result<bool, NodeError> {
-        let now = clock.now();
+    fn poll(&mut self, now: Time) -> Result<bool, NodeError> {
         let (role, link) = (&mut self.role, &mut self.link);
         let received = link.receive(|arrived| role.arrived(now, arrived));
         let worked = role.work(now)?;
@@ -104,14 +103,16 @@ pub(crate) fn carry<T: Transport>(
         desk.tell(node.id, Notice::Ready);
     }
     let mut idle = 0_u32;
-    let mut next_report = Instant::now();
+    let mut next_report = Time::ZERO;
     while !nodes.is_empty() {
-        if !take_orders(&mut nodes, &desk, clock) {
+        // One look at the clock for all nodes: it costs as much as handling a fragment.
+        let now = clock.now();
+        if !take_orders(&mut nodes, &desk, now) {
             return;
         }
         let mut moved = false;
         nodes.retain_mut(|node| {
-            let polled = node.poll(clock);
+            let polled = node.poll(now);
             while let Some(notice) = node.role.notice() {
                 if !(node.finished && matches!(notice, Notice::Lost { .. })) {
                     desk.tell(node.id, notice);
@@ -130,7 +131,6 @@ pub(crate) fn carry<T: Transport>(
         });
         idle = if moved { 0 } else { idle + 1 };
         if idle > spins + 4 {
-            let now = clock.now();
             let due = nodes.iter().filter_map(|node| node.role.deadline()).min();
             let wait = due.map_or(LONGEST_REST, |at| at.since(now).as_duration().min(LONGEST_REST));
             rest(&mut nodes, wait);
@@ -139,20 +139,13 @@ pub(crate) fn carry<T: Transport>(
         } else if idle > 0 {
             std::hint::spin_loop();
         }
-        if idle > 0 || next_report.elapsed() > REPORT_INTERVAL {
-            next_report = report(&nodes, &desk, next_report);
+        if now >= next_report {
+            next_report = now + REPORT_INTERVAL;
+            for node in nodes.iter().filter(|node| !node.finished) {
+                desk.tell(node.id, Notice::Progress(node.role.report()));
+            }
         }
     }
-}
-
-fn report<T: Transport>(nodes: &[Node<T>], desk: &Desk, last: Instant) -> Instant {
-    if last.elapsed() < REPORT_INTERVAL {
-        return last;
-    }
-    for node in nodes.iter().filter(|node| !node.finished) {
-        desk.tell(node.id, Notice::Progress(node.role.report()));
-    }
-    Instant::now()
 }
 
 /// A node that cannot go on closes what it has and says so; what it stored stays valid.
@@ -163,7 +156,7 @@ fn fail<T: Transport>(node: &mut Node<T>, error: NodeError, desk: &Desk) {
 }
 
 /// Carries out what run control says; false when run control is gone.
-fn take_orders<T: Transport>(nodes: &mut Vec<Node<T>>, desk: &Desk, clock: Clock) -> bool {
+fn take_orders<T: Transport>(nodes: &mut Vec<Node<T>>, desk: &Desk, now: Time) -> bool {
     loop {
         let (id, order) = match desk.orders.try_recv() {
             Ok(order) => order,
@@ -194,7 +187,7 @@ fn take_orders<T: Transport>(nodes: &mut Vec<Node<T>>, desk: &Desk, clock: Clock
                     }
                 }
             }
-            Order::Start | Order::Stop => nodes[index].role.order(clock.now(), order),
+            Order::Start | Order::Stop => nodes[index].role.order(now, order),
         }
     }
 }

@@ -1,4 +1,7 @@
 //! The subcommands, one module each.
 
 pub(crate) mod check;
+pub(crate) mod events;
+pub(crate) mod feed;
+pub(crate) mod node;
 pub(crate) mod run;

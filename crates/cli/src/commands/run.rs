@@ -1,21 +1,37 @@
 //! `evb run`: build events for real.
 
-use crate::{ExperimentArgs, failure::Failure, progress::RunProgress};
+use crate::{
+    ExperimentArgs,
+    failure::Failure,
+    progress::RunProgress,
+    signals::stop_on_signals,
+    token::{self, TOKEN_VARIABLE},
+};
 use clap::Args;
-use evb_experiment::{Experiment, Plan};
+use evb_core::NodeId;
+use evb_experiment::{Experiment, Plan, TransportKind};
+use evb_node::{ProcessOptions, Token};
 use evb_record::Record;
 use std::{
-    process,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    net::{Ipv4Addr, SocketAddr},
+    process::{Command, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
 
 #[derive(Args)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
+    /// Start one process per node; they talk over TCP. An experiment with `transport.type = "tcp"` does this anyway
+    #[arg(long)]
+    processes: bool,
+    /// Start no nodes, but wait at this address for those started by hand with `evb node`
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "processes")]
+    listen: Option<SocketAddr>,
+    /// Longest wait for nodes that are started by hand, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "listen")]
+    patience: u64,
     /// Print one JSON record, or one per point of a sweep, instead of the table
     #[arg(long)]
     json: bool,
@@ -42,24 +58,66 @@ pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
     Ok(all_good)
 }
 
-fn run_plan(args: &RunArgs, experiment: &Experiment, index: usize, plan: &Plan, stop: &AtomicBool) -> Result<Record, Failure> {
+fn run_plan(
+    args: &RunArgs,
+    experiment: &Experiment,
+    index: usize,
+    plan: &Plan,
+    stop: &AtomicBool,
+) -> Result<Record, Failure> {
     let text = experiment.resolved_at(index).unwrap_or_default();
     let mut progress = RunProgress::new(plan, stop, args.quiet);
-    let record = evb_node::run_threads(plan, &text, &mut progress);
+    let record = if let Some(listen) = args.listen {
+        let (token, patience) = (token::shared()?, Duration::from_secs(args.patience));
+        evb_node::run_processes(plan, &text, &ProcessOptions { listen, token, spawn: None, patience }, &mut progress)
+    } else if args.processes || plan.transport == TransportKind::Tcp {
+        run_children(args, index, plan, &text, &mut progress)?
+    } else {
+        evb_node::run_threads(plan, &text, &mut progress)
+    };
     progress.finish();
     Ok(record?)
 }
 
-/// The first Ctrl-C asks the run to drain, the second ends it at once.
-fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = stop.clone();
-    let handler = move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            process::exit(130);
-        }
-        eprintln!("evb: stopping; the run drains. Press Ctrl-C again to leave at once.");
+fn run_children(
+    args: &RunArgs,
+    index: usize,
+    plan: &Plan,
+    text: &str,
+    progress: &mut RunProgress<'_>,
+) -> Result<Result<Record, evb_node::RunError>, Failure> {
+    let program = std::env::current_exe()?;
+    let token = token::fresh()?;
+    let spawn = |node, control: SocketAddr| {
+        let mut command = Command::new(&program);
+        node_arguments(&mut command, args, index, plan, node, control, &token);
+        command
     };
-    ctrlc::set_handler(handler).map_err(Failure::new)?;
-    Ok(stop)
+    let options = ProcessOptions {
+        listen: (Ipv4Addr::LOCALHOST, 0).into(),
+        token,
+        spawn: Some(&spawn),
+        patience: plan.run.peer_timeout.as_duration() + Duration::from_secs(10),
+    };
+    Ok(evb_node::run_processes(plan, text, &options, progress))
+}
+
+/// The arguments of a node that this run starts: the same file with the same changes.
+fn node_arguments(
+    command: &mut Command,
+    args: &RunArgs,
+    index: usize,
+    plan: &Plan,
+    node: NodeId,
+    control: SocketAddr,
+    token: &Token,
+) {
+    command.arg("node").arg(&args.experiment.file);
+    command.args(["--role", &plan.building.node_name(node), "--join", &control.to_string()]);
+    command.args(["--point", &index.to_string()]);
+    for set in args.experiment.overrides() {
+        command.args(["--set", &set]);
+    }
+    // In the environment, since everybody on the machine can read the arguments.
+    command.env(TOKEN_VARIABLE, token.to_hex()).stdin(Stdio::null()).stdout(Stdio::null());
 }

@@ -1,0 +1,94 @@
+//! `evb feed`: play a live front end.
+
+use crate::{ExperimentArgs, failure::Failure, signals::stop_on_signals};
+use clap::{Args, ValueEnum};
+use evb_core::Frequency;
+use evb_sources::{FeedOptions, FeedProgress, FeedProtocol, OpenOptions, Source, feed};
+use indicatif::{ProgressBar, ProgressDrawTarget};
+use std::{io::IsTerminal, time::Duration};
+
+#[derive(Args)]
+pub(crate) struct FeedArgs {
+    /// An experiment whose source is played; the source must not be a live one
+    #[command(flatten)]
+    experiment: ExperimentArgs,
+    /// Where the readout unit listens
+    #[arg(long, value_name = "HOST:PORT")]
+    to: String,
+    /// How to send
+    #[arg(long, value_enum, default_value_t = Protocol::Tcp)]
+    protocol: Protocol,
+    /// Which readout unit's source to play, from 0; its frames carry this number
+    #[arg(long, value_name = "INDEX", default_value_t = 0)]
+    unit: u16,
+    /// Events per second, such as "1 kHz"; as fast as they are taken by default
+    #[arg(long)]
+    rate: Option<Frequency>,
+    /// How many events to play; all that the source has, or without end, by default
+    #[arg(long, value_name = "N")]
+    events: Option<u64>,
+    /// Width of the event counter in the frames, in bits
+    #[arg(long, value_name = "BITS", default_value_t = 64, value_parser = clap::value_parser!(u8).range(1..=64))]
+    counter_bits: u8,
+    /// Longest wait for the readout unit to listen, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    patience: u64,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Protocol {
+    Tcp,
+    Udp,
+}
+
+pub(crate) fn run(args: &FeedArgs) -> Result<bool, Failure> {
+    let experiment = args.experiment.load()?;
+    let stop = stop_on_signals()?;
+    let plan = &experiment.plans()[0];
+    let Some(spec) = plan.sources.get(usize::from(args.unit)) else {
+        return Err(Failure::new(format!("--unit {} is beyond the {} readout units", args.unit, plan.sources.len())));
+    };
+    let open = OpenOptions {
+        data_directory: plan.data_directory.clone(),
+        unit: args.unit,
+        seed: plan.run.seed,
+        max_fragment: plan.building.max_fragment.0 as u32,
+    };
+    let source = Source::open(spec, &open).map_err(Failure::new)?;
+    let options = FeedOptions {
+        to: args.to.clone(),
+        protocol: match args.protocol {
+            Protocol::Tcp => FeedProtocol::Tcp,
+            Protocol::Udp => FeedProtocol::Udp,
+        },
+        unit: args.unit,
+        rate: args.rate,
+        events: args.events.or(plan.building.events),
+        counter_bits: args.counter_bits,
+        connect_timeout: Duration::from_secs(args.patience),
+        stop: &stop,
+    };
+    let bar = progress_bar();
+    let sent = feed(source, &options, |sent| bar.set_message(describe(&sent)));
+    bar.finish_and_clear();
+    eprintln!("evb: sent {}", describe(&sent.map_err(Failure::new)?));
+    Ok(true)
+}
+
+fn progress_bar() -> ProgressBar {
+    match std::io::stderr().is_terminal() {
+        true => ProgressBar::new_spinner(),
+        false => ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
+    }
+}
+
+fn describe(sent: &FeedProgress) -> String {
+    let bytes = evb_report::metric(sent.bytes as f64);
+    let mut text = format!("{} fragments of {} events, {bytes}B", sent.fragments, sent.events);
+    for (count, what) in [(sent.damaged, "damaged"), (sent.missing, "missing")] {
+        if count > 0 {
+            text.push_str(&format!(", {count} {what}"));
+        }
+    }
+    text
+}

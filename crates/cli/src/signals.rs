@@ -1,0 +1,29 @@
+//! Ctrl-C and SIGTERM.
+
+use crate::failure::Failure;
+use std::{
+    process,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// A flag that the first Ctrl-C sets, which asks the run to drain; the second ends the program at once.
+pub(crate) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    let handler = move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            process::exit(130);
+        }
+        eprintln!("evb: stopping, the run drains; once more to leave at once");
+    };
+    ctrlc::set_handler(handler).map_err(Failure::new)?;
+    Ok(stop)
+}
+
+/// Lets signals pass by: a node is told by run control when to stop, also when Ctrl-C reaches the whole group.
+pub(crate) fn leave_signals_to_run_control() -> Result<(), Failure> {
+    ctrlc::set_handler(|| {}).map_err(Failure::new)
+}
