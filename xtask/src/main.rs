@@ -1,2 +1,37 @@
-//! Project tasks.
-fn main() {}
+//! Project tasks: `cargo xtask test` runs everything that must pass.
+
+mod steps;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Project tasks.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Check and test everything
+    Test {
+        /// Make the soak long: ten minutes instead of seconds
+        #[arg(long)]
+        soak: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().task {
+        Task::Test { soak } => steps::test(soak),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(step) => {
+            eprintln!("xtask: {step} failed");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,54 @@
-//! evb-events
+//! The event file: append-only, checksummed and documented, so that what a builder stored can be read for decades.
+//!
+//! A [`Writer`] belongs to one builder and rolls over from file to file. A [`Reader`] recovers every whole event of a
+//! file, whether it was closed cleanly, cut off by a crash or damaged in the middle. On top of the reader stand
+//! [`verify`], [`show`], [`export_raw`] and [`export_csv`]. The bytes are described in
+//! `docs/reference/event-file.md`; in the code, `layout` alone knows them.
+//!
+//! The crate knows no protocol and no network: events come in as ids and fragments.
+
+mod error;
+mod event;
+mod export;
+mod file;
+mod fuzz;
+mod index;
+mod input;
+mod layout;
+mod merge;
+mod metadata;
+mod reader;
+mod scan;
+mod show;
+mod sink;
+mod verify;
+mod writer;
+
+pub use error::{ExportError, ReadError, WriteError};
+pub use event::{Event, Found, Fragment, FragmentRef, LostRange, Status};
+pub use export::{ExportSummary, export_csv, export_raw};
+pub use fuzz::fuzz_read;
+pub use layout::{FORMAT_VERSION, MAX_EVENT_BYTES, MAX_EVENTS_PER_FILE, MAX_FRAGMENTS, MAX_METADATA_BYTES};
+pub use metadata::Metadata;
+pub use reader::{Events, Reader};
+pub use show::{FileSummary, show};
+pub use verify::{Finding, FindingKind, MAX_FINDINGS, Verification, verify, verify_with};
+pub use writer::{WriteSummary, Writer, WriterOptions};
+
+/// CRC-32C (Castagnoli; polynomial 0x1EDC6F41, as in iSCSI, RFC 3720 appendix B.4) of `bytes`: the checksum of
+/// fragments, wherever they are.
+#[inline]
+pub fn checksum(bytes: &[u8]) -> u32 {
+    crc_fast::crc32_iscsi(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_checksum_is_crc_32c() {
+        // The check value of the CRC catalogue, and the all-zero example of RFC 3720.
+        assert_eq!(super::checksum(b"123456789"), 0xe306_9283);
+        assert_eq!(super::checksum(&[0; 32]), 0x8a91_36aa);
+        assert_eq!(super::checksum(b""), 0);
+    }
+}

@@ -90,7 +90,7 @@ impl Readout {
         let Input::OnDemand(source) = &mut self.source else { return self.take_arrivals(now) };
         let count = self.reads.len().min(READS);
         for event in self.reads.drain(..count) {
-            let mut buffer = self.spare.pop().unwrap_or_default();
+            let mut buffer = self.spare.pop().unwrap_or_else(new_buffer);
             let outcome = source.read(event, &mut buffer).map_err(|error| source_error(self.source_id, &error))?;
             let status = match outcome {
                 ReadOutcome::Good => FragmentStatus::Good,
@@ -136,6 +136,14 @@ impl Readout {
         }
         Ok(true)
     }
+}
+
+/// An empty buffer of the kind that is shared without an allocation, and comes back as it was from
+/// [`Bytes::try_into_mut`]. A split makes it so.
+fn new_buffer() -> BytesMut {
+    let mut buffer = BytesMut::with_capacity(2);
+    drop(buffer.split_off(1));
+    buffer
 }
 
 fn source_error(source: SourceId, error: &evb_sources::SourceError) -> NodeError {

@@ -6,7 +6,7 @@ use evb_core::{EventId, Machine, NodeId, SourceId, Time, Transmit};
 use hashbrown::HashMap;
 
 /// How many ended events a builder remembers, to tell a late fragment from a duplicate and from a stray one.
-const HISTORY: usize = 4096;
+const HISTORY: usize = 1024;
 
 /// How many events may be opened by stray fragments, beside the events that were asked for.
 const STRAYS: u32 = 1024;
@@ -84,9 +84,10 @@ pub struct BuilderUnit<B> {
     /// Events handed on and not yet stored.
     storing: u64,
     alive: Vec<bool>,
-    /// The last events that ended, with the sources that were missing.
-    history: HashMap<EventId, Vec<SourceId>>,
-    history_order: VecDeque<EventId>,
+    /// The last events that ended. It is searched only for stray fragments, so that it costs little otherwise.
+    ended: VecDeque<EventId>,
+    /// Of these, the ones with missing fragments, and their sources.
+    ended_missing: VecDeque<(EventId, Vec<SourceId>)>,
     spare: Vec<Vec<Option<Fragment<B>>>>,
     done: Vec<Completion>,
     slots: u32,
@@ -106,8 +107,8 @@ impl<B> BuilderUnit<B> {
             next_deadline: Time::MAX,
             ungranted: 0,
             storing: 0,
-            history: HashMap::new(),
-            history_order: VecDeque::new(),
+            ended: VecDeque::new(),
+            ended_missing: VecDeque::new(),
             spare: Vec::new(),
             done: Vec::new(),
             slots: 0,
@@ -187,16 +188,18 @@ impl<B> BuilderUnit<B> {
 
     /// A fragment may overtake its grant, so it opens its event on probation; true when it did.
     fn open_ungranted(&mut self, event: EventId, source: SourceId) -> bool {
-        let fault = match self.history.get(&event) {
-            Some(missing) if missing.contains(&source) => Fault::Late,
-            Some(_) => Fault::Duplicate,
+        let is_missing = |(ended, missing): &(EventId, Vec<SourceId>)| *ended == event && missing.contains(&source);
+        let fault = if self.ended_missing.iter().any(is_missing) {
+            Fault::Late
+        } else if self.ended.contains(&event) {
+            Fault::Duplicate
+        } else if self.ungranted >= self.config.builder_slots + STRAYS {
             // No more events can be on their way to us than we have asked for; what is beyond must be stray.
-            None if self.ungranted >= self.config.builder_slots + STRAYS => Fault::Unexpected,
-            None => {
-                self.ungranted += 1;
-                self.open(event, false);
-                return true;
-            }
+            Fault::Unexpected
+        } else {
+            self.ungranted += 1;
+            self.open(event, false);
+            return true;
         };
         self.counts.faults.count(fault);
         false
@@ -240,17 +243,17 @@ impl<B> BuilderUnit<B> {
     }
 
     fn remember(&mut self, event: EventId, fragments: &[Option<Fragment<B>>], complete: bool) {
-        let mut missing = Vec::new();
         if !complete {
             let sources = (0..).map(SourceId).zip(fragments);
-            missing.extend(sources.filter(|(_, fragment)| fragment.is_none()).map(|(source, _)| source));
+            let missing = sources.filter(|(_, fragment)| fragment.is_none()).map(|(source, _)| source).collect();
+            self.ended_missing.push_back((event, missing));
         }
-        self.history.insert(event, missing);
-        self.history_order.push_back(event);
-        if self.history_order.len() > HISTORY
-            && let Some(oldest) = self.history_order.pop_front()
+        self.ended.push_back(event);
+        if self.ended.len() > HISTORY
+            && let Some(oldest) = self.ended.pop_front()
+            && self.ended_missing.front().is_some_and(|(event, _)| *event == oldest)
         {
-            self.history.remove(&oldest);
+            self.ended_missing.pop_front();
         }
     }
 

@@ -1,5 +1,6 @@
 //! The typed configuration that the machines take; the experiment file resolves to it.
 
+use alloc::{format, string::String};
 use evb_core::{ByteCount, NodeId, NodeRange, Span};
 use serde::Serialize;
 
@@ -57,6 +58,21 @@ impl Config {
     /// Number of nodes: the event manager, the readout units and the builder units.
     pub const fn nodes(&self) -> u16 {
         1 + self.readout_units + self.builder_units
+    }
+
+    /// The name of a node: `evm`, or `ru` or `bu` and the index of the unit, from 0.
+    pub fn node_name(&self, node: NodeId) -> String {
+        let builders = self.builder_nodes();
+        match node {
+            Self::EVENT_MANAGER => "evm".into(),
+            node if builders.contains(node) => format!("bu{}", node.0 - builders.first.0),
+            node => format!("ru{}", node.0 - self.readout_nodes().first.0),
+        }
+    }
+
+    /// The node with this name, the reverse of [`node_name`](Self::node_name).
+    pub fn node_by_name(&self, name: &str) -> Option<NodeId> {
+        (0..self.nodes()).map(NodeId).find(|&node| self.node_name(node) == name)
     }
 }
 

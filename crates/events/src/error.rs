@@ -1,0 +1,114 @@
+//! What can go wrong, with enough data to tell a person where and what to do.
+
+use crate::layout;
+use evb_core::EventId;
+use std::{io, path::PathBuf};
+
+/// Why events could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// A file of that name is there already; event files are never overwritten.
+    #[error("{} exists already and is not overwritten", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The disk is full, or another error of the system. What was stored before stays valid.
+    #[error("cannot store {needed} bytes in {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that were needed and could not be stored.
+        needed: u64,
+        /// Events that were appended before, and are not stored either.
+        lost: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// After an earlier error the file could not be cut back to its last whole event. Readers step over the torn
+    /// bytes, but nothing more is written to it.
+    #[error("{} ends in a torn event since an earlier error", path.display())]
+    Torn {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The event is above [`MAX_EVENT_BYTES`](crate::MAX_EVENT_BYTES) or has more than
+    /// [`MAX_FRAGMENTS`](crate::MAX_FRAGMENTS) fragments.
+    #[error(
+        "event {event} with {fragments} fragments and {bytes} bytes is above the limit of {} fragments or {} bytes",
+        layout::MAX_FRAGMENTS,
+        layout::MAX_EVENT_BYTES
+    )]
+    TooLarge {
+        /// The event.
+        event: EventId,
+        /// Its number of fragments.
+        fragments: usize,
+        /// Bytes that it would take in the file.
+        bytes: u64,
+    },
+    /// The metadata are above [`MAX_METADATA_BYTES`](crate::MAX_METADATA_BYTES).
+    #[error("metadata of {bytes} bytes are above the limit of {} bytes", layout::MAX_METADATA_BYTES)]
+    MetadataTooLarge {
+        /// Their length in bytes.
+        bytes: usize,
+    },
+    /// The name cannot be part of a file name.
+    #[error("{name:?} cannot be part of a file name: it must not be empty or hold a path separator")]
+    Name {
+        /// The name as given.
+        name: String,
+    },
+}
+
+/// Why a file could not be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// An error of the system.
+    #[error("cannot read {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file does not begin as an event file does, and no event is near its start.
+    #[error("{} is not an event file", path.display())]
+    NotAnEventFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is of a version of the format that this program does not know.
+    #[error("{} has format version {found}, and this program reads version {}", path.display(), layout::FORMAT_VERSION)]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+}
+
+/// Why an export failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// An event file could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A file of that name is there already; exports never overwrite.
+    #[error("{} exists already and is not overwritten", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The output could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The caller's own output could not be written.
+    #[error("cannot write the table: {0}")]
+    Table(io::Error),
+}

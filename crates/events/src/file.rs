@@ -1,0 +1,257 @@
+//! One event file under construction: buffering, closing, and cutting back to the last whole event after an error.
+
+use crate::{
+    FragmentRef, Status, WriteError, checksum,
+    index::Index,
+    layout::{
+        EVENT_HEADER_BYTES, EventHeader, FILE_HEADER_BYTES, FRAGMENT_HEADER_BYTES, FileHeader, Footer, FragmentHeader,
+        MAX_EVENTS_PER_FILE, MAX_FRAGMENTS, Tag, closing_bytes, padded, padding, seal_event_head,
+    },
+    sink::{Sink, Storage},
+};
+use evb_core::EventId;
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// Bytes that wait to be handed to the kernel: about 1 MiB, and at least the longest head of an event.
+const BUFFER_BYTES: usize = (1 << 20) + (1 << 12);
+const _: () = assert!(BUFFER_BYTES >= EVENT_HEADER_BYTES + MAX_FRAGMENTS * FRAGMENT_HEADER_BYTES);
+
+/// Pieces from this length on go to the kernel without a copy when the buffer is full anyway.
+const DIRECT_BYTES: usize = 64 << 10;
+
+/// One file under construction.
+pub(crate) struct OpenFile {
+    path: PathBuf,
+    sink: Box<dyn Sink>,
+    tag: Tag,
+    buffer: Vec<u8>,
+    index: Index,
+    /// Bytes handed to the kernel.
+    written: u64,
+    /// Where the next event begins; `written` and the buffer reach up to here between calls.
+    end: u64,
+    /// Where the first event begins.
+    start: u64,
+    /// Events that are not yet handed to the kernel.
+    buffered: usize,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    Closed,
+    /// An error left bytes behind that could not be cut off.
+    Torn,
+}
+
+impl OpenFile {
+    /// Creates `path` and writes the header at once, so that a crash leaves a file that says what it is.
+    pub(crate) fn create(storage: &mut dyn Storage, path: PathBuf, metadata: &[u8]) -> Result<Self, WriteError> {
+        let buffer = Vec::with_capacity(BUFFER_BYTES);
+        Self::begin(storage, path, metadata, buffer, Index::for_writing())
+    }
+
+    /// Replaces a closed file by a new one; the buffers go on.
+    pub(crate) fn succeed(
+        &mut self,
+        storage: &mut dyn Storage,
+        path: PathBuf,
+        metadata: &[u8],
+    ) -> Result<(), WriteError> {
+        let (buffer, mut index) = (std::mem::take(&mut self.buffer), std::mem::take(&mut self.index));
+        index.clear();
+        *self = Self::begin(storage, path, metadata, buffer, index)?;
+        Ok(())
+    }
+
+    fn begin(
+        storage: &mut dyn Storage,
+        path: PathBuf,
+        metadata: &[u8],
+        buffer: Vec<u8>,
+        index: Index,
+    ) -> Result<Self, WriteError> {
+        let mut sink = storage.create(&path).map_err(|source| create_error(&path, source))?;
+        let header = FileHeader::encode(metadata);
+        let tag = FileHeader::decode(&header).expect("a header that was just made").tag;
+        let mut head = [&header, metadata].concat();
+        head.resize(FILE_HEADER_BYTES + padded(metadata.len() as u64) as usize, 0);
+        let (start, mut written) = (head.len() as u64, 0);
+        if let Err(source) = write_all(sink.as_mut(), &head, &mut written) {
+            // A file without its header is of no use to anybody, and would be in the way of the next attempt.
+            let _ = storage.remove(&path);
+            return Err(WriteError::Write { path, needed: start, lost: 0, source });
+        }
+        Ok(Self { path, sink, tag, buffer, index, written, end: start, start, buffered: 0, state: State::Open })
+    }
+
+    /// Appends one event whose record takes `length` bytes.
+    pub(crate) fn append(&mut self, id: EventId, length: u64, fragments: &[FragmentRef<'_>]) -> Result<(), WriteError> {
+        if self.state != State::Open {
+            return Err(WriteError::Torn { path: self.path.clone() });
+        }
+        // Whole events only reach the kernel where that is possible: a crash then leaves no torn one.
+        if self.buffer.len() as u64 + length > BUFFER_BYTES as u64 {
+            self.flush()?;
+        }
+        let target = self.end + length;
+        self.put_event(id, length, fragments).map_err(|source| self.cut_back(target, source))?;
+        self.index.push(id, self.end);
+        self.end = target;
+        self.buffered = if self.buffer.is_empty() { 0 } else { self.buffered + 1 };
+        Ok(())
+    }
+
+    /// Hands everything to the kernel.
+    pub(crate) fn flush(&mut self) -> Result<(), WriteError> {
+        self.hand_over().map_err(|source| self.cut_back(self.end, source))?;
+        self.buffered = 0;
+        Ok(())
+    }
+
+    /// Writes index and footer. When they do not fit the file stays open, and is valid without them.
+    pub(crate) fn close(&mut self) -> Result<(), WriteError> {
+        match self.state {
+            State::Closed => return Ok(()),
+            State::Torn => return Err(WriteError::Torn { path: self.path.clone() }),
+            State::Open => self.flush()?,
+        }
+        let target = self.closed_length();
+        self.put_closing().map_err(|source| self.cut_back(target, source))?;
+        self.state = State::Closed;
+        Ok(())
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    pub(crate) fn events(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Events that are not yet handed to the kernel.
+    pub(crate) fn buffered(&self) -> usize {
+        self.buffered
+    }
+
+    /// Bytes that the kernel has.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Whether another record of `length` bytes would make the closed file longer than `limit`, or too long to index.
+    pub(crate) fn is_full_for(&self, length: u64, limit: u64) -> bool {
+        let next = self.closed_length() + length + (closing_bytes(1) - closing_bytes(0));
+        self.events() > 0 && (next > limit || self.events() == MAX_EVENTS_PER_FILE)
+    }
+
+    fn closed_length(&self) -> u64 {
+        self.end + closing_bytes(self.events())
+    }
+
+    fn put_event(&mut self, id: EventId, length: u64, fragments: &[FragmentRef<'_>]) -> io::Result<()> {
+        let at = self.buffer.len();
+        let complete = fragments.iter().all(|fragment| fragment.status == Status::Good);
+        EventHeader::encode(id, length, self.tag, fragments.len() as u16, complete, &mut self.buffer);
+        for fragment in fragments {
+            fragment_header(fragment).encode(&mut self.buffer);
+        }
+        seal_event_head(&mut self.buffer[at..]);
+        for fragment in fragments {
+            self.put(fragment.bytes)?;
+            self.put(&[0; 8][..padding(fragment.bytes.len())])?;
+        }
+        Ok(())
+    }
+
+    fn put_closing(&mut self) -> io::Result<()> {
+        self.buffer.extend_from_slice(&self.index.header(self.tag).encode());
+        self.hand_over()?;
+        write_all(self.sink.as_mut(), self.index.bytes(), &mut self.written)?;
+        self.buffer.extend_from_slice(&Footer { index_offset: self.end, tag: self.tag }.encode());
+        self.hand_over()
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.buffer.len() + bytes.len() > BUFFER_BYTES {
+            self.hand_over()?;
+            if bytes.len() >= DIRECT_BYTES {
+                return write_all(self.sink.as_mut(), bytes, &mut self.written);
+            }
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
+        write_all(self.sink.as_mut(), &self.buffer, &mut self.written)?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// After an error on the way to a file of `target` bytes: forgets the events that did not get through whole, and
+    /// cuts the file back to the end of the last one that did.
+    fn cut_back(&mut self, target: u64, source: io::Error) -> WriteError {
+        let mut lost = 0;
+        while self.end > self.written {
+            self.end = self.index.pop().map_or(self.start, |(_, offset)| offset);
+            lost += 1;
+        }
+        self.buffer.clear();
+        self.buffered = 0;
+        match self.sink.truncate(self.end) {
+            Ok(()) => self.written = self.end,
+            Err(_) => self.state = State::Torn,
+        }
+        WriteError::Write { path: self.path.clone(), needed: target - self.end, lost, source }
+    }
+}
+
+/// Bytes that the record of an event takes.
+pub(crate) fn record_bytes(fragments: &[FragmentRef<'_>]) -> u64 {
+    let payload: u64 = fragments.iter().map(|fragment| padded(fragment.bytes.len() as u64)).sum();
+    (EVENT_HEADER_BYTES + fragments.len() * FRAGMENT_HEADER_BYTES) as u64 + payload
+}
+
+fn fragment_header(fragment: &FragmentRef<'_>) -> FragmentHeader {
+    // Only a good fragment's checksum is known to fit its bytes.
+    let stored_checksum = match fragment.status {
+        Status::Good => fragment.checksum,
+        _ => checksum(fragment.bytes),
+    };
+    FragmentHeader {
+        source: fragment.source,
+        status: fragment.status,
+        length: fragment.bytes.len() as u32,
+        checksum: fragment.checksum,
+        stored_checksum,
+    }
+}
+
+fn write_all(sink: &mut dyn Sink, mut bytes: &[u8], written: &mut u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match sink.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(taken) => {
+                *written += taken as u64;
+                bytes = &bytes[taken..];
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn create_error(path: &Path, source: io::Error) -> WriteError {
+    let path = path.to_path_buf();
+    match source.kind() {
+        io::ErrorKind::AlreadyExists => WriteError::Exists { path },
+        _ => WriteError::Write { path, needed: FILE_HEADER_BYTES as u64, lost: 0, source },
+    }
+}

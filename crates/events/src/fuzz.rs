@@ -1,0 +1,30 @@
+//! The entry for fuzzing: reads any bytes as an event file in every way there is.
+
+use crate::{Found, Reader, Verification, verify::check_file};
+use std::io::Cursor;
+
+/// Reads `bytes` as an event file.
+///
+/// # Panics
+/// When the reader contradicts itself: that would be a bug, whatever the bytes are.
+pub fn fuzz_read(bytes: &[u8]) {
+    let Ok(mut reader) = Reader::new(Cursor::new(bytes), "bytes") else { return };
+    let found: Vec<_> = reader.events().map(|found| found.expect("reading from memory never fails")).collect();
+    let mut verification = Verification::default();
+    check_file(&mut reader, &mut verification, &mut |_| {}).expect("reading from memory never fails");
+
+    let whole = found.iter().filter(|found| matches!(found, Found::Event(_))).count() as u64;
+    assert_eq!(whole, verification.events, "two walks through the same bytes differ");
+    assert!(verification.payload_bytes <= bytes.len() as u64, "more payload than there are bytes");
+    for event in found.iter().filter_map(whole_event) {
+        let again = reader.find(event.id).expect("reading from memory never fails");
+        assert!(again.is_some(), "event {} is there, but not found", event.id);
+    }
+}
+
+fn whole_event(found: &Found) -> Option<&crate::Event> {
+    match found {
+        Found::Event(event) => Some(event),
+        _ => None,
+    }
+}

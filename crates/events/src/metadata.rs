@@ -1,0 +1,41 @@
+//! What every event file says about the run it belongs to.
+
+use crate::{WriteError, layout::MAX_METADATA_BYTES};
+use serde::{Deserialize, Serialize};
+
+/// The run that a file belongs to. Stored as one JSON object with these names; readers ignore names that they do not
+/// know and take the default for names that are not there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Metadata {
+    /// Number of the run.
+    pub run: u64,
+    /// Seed of its random streams.
+    pub seed: u64,
+    /// Version of evb that wrote the file.
+    pub version: String,
+    /// Index of the builder unit that wrote the file, counted from 0. Filled in by the writer.
+    pub builder: u16,
+    /// Number of the file among those of its builder, counted from 0. Filled in by the writer.
+    pub file: u32,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// What each source is, by source index.
+    pub sources: Vec<String>,
+    /// The full text of the resolved experiment.
+    pub text: String,
+}
+
+impl Metadata {
+    pub(crate) fn to_json(&self) -> Result<Vec<u8>, WriteError> {
+        let json = serde_json::to_vec(self).expect("plain strings and numbers always become JSON");
+        match json.len() {
+            bytes if bytes > MAX_METADATA_BYTES => Err(WriteError::MetadataTooLarge { bytes }),
+            _ => Ok(json),
+        }
+    }
+
+    pub(crate) fn from_json(json: &[u8]) -> Option<Self> {
+        serde_json::from_slice(json).ok()
+    }
+}

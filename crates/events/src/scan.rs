@@ -1,0 +1,131 @@
+//! Walking from record to record: recognises heads, steps over damage, checks payloads.
+
+use crate::{
+    Event, Found, Fragment, LostRange, Reader, checksum,
+    layout::{
+        ALIGNMENT, EVENT_HEADER_BYTES, EVENT_MAGIC, EventHeader, FRAGMENT_HEADER_BYTES, FragmentHeader, INDEX_MAGIC,
+        padded,
+    },
+};
+use bytes::{Bytes, BytesMut};
+use evb_core::{EventId, SourceId};
+use std::io::{self, Read, Seek};
+
+/// An event's head that was found right.
+pub(crate) struct Head {
+    pub(crate) id: EventId,
+    pub(crate) complete: bool,
+    /// Where the record begins.
+    pub(crate) offset: u64,
+    /// Bytes of the record.
+    pub(crate) length: u64,
+    pub(crate) fragments: Vec<FragmentHeader>,
+}
+
+impl Head {
+    /// Where the payloads begin.
+    pub(crate) fn payload_offset(&self) -> u64 {
+        self.offset + (EVENT_HEADER_BYTES + self.fragments.len() * FRAGMENT_HEADER_BYTES) as u64
+    }
+}
+
+/// One step through a file.
+pub(crate) enum Step {
+    Event(Head),
+    Lost(LostRange),
+}
+
+impl Step {
+    /// Where the next step begins.
+    pub(crate) fn end(&self) -> u64 {
+        match self {
+            Self::Event(head) => head.offset + head.length,
+            Self::Lost(range) => range.offset + range.length,
+        }
+    }
+}
+
+impl<R: Read + Seek> Reader<R> {
+    /// What is at `offset`; `None` at the end of the events.
+    pub(crate) fn step(&mut self, offset: u64) -> io::Result<Option<Step>> {
+        if offset >= self.end || self.ends_at(offset)? {
+            return Ok(None);
+        }
+        if let Some(head) = self.head_at(offset)? {
+            return Ok(Some(Step::Event(head)));
+        }
+        let next = self.next_block(offset + ALIGNMENT, self.end)?;
+        let end = next.unwrap_or(self.end);
+        let events = self.index.as_ref().map(|index| index.between(offset, end)).unwrap_or_default();
+        let tail = next.is_none() && !self.has_footer;
+        Ok(Some(Step::Lost(LostRange { offset, length: end - offset, events, tail })))
+    }
+
+    /// The first place in `from..to` where an event begins, or the index of a file without a footer.
+    pub(crate) fn next_block(&mut self, mut from: u64, to: u64) -> io::Result<Option<u64>> {
+        while let Some(offset) = self.input.search(from, to, &[EVENT_MAGIC, INDEX_MAGIC])? {
+            if self.head_at(offset)?.is_some() || self.ends_at(offset)? {
+                return Ok(Some(offset));
+            }
+            from = offset + ALIGNMENT;
+        }
+        Ok(None)
+    }
+
+    /// The head at `offset`, if it is one of this file, undamaged, and its record fits into the file.
+    pub(crate) fn head_at(&mut self, offset: u64) -> io::Result<Option<Head>> {
+        let Some(fixed) = self.input.array_at::<EVENT_HEADER_BYTES>(offset)? else { return Ok(None) };
+        let Some(header) = EventHeader::decode(&fixed) else { return Ok(None) };
+        if self.tag.is_some_and(|tag| tag != header.tag) || header.length > self.end.saturating_sub(offset) {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; header.head_bytes()];
+        self.input.read_at(offset, &mut bytes)?;
+        if !header.matches(&bytes) {
+            return Ok(None);
+        }
+        let table = bytes[EVENT_HEADER_BYTES..].chunks_exact(FRAGMENT_HEADER_BYTES);
+        let Some(fragments) = table.map(FragmentHeader::decode).collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let payload: u64 = fragments.iter().map(|fragment| padded(u64::from(fragment.length))).sum();
+        if header.head_bytes() as u64 + payload != header.length {
+            return Ok(None);
+        }
+        self.tag = Some(header.tag);
+        Ok(Some(Head { id: header.id, complete: header.complete, offset, length: header.length, fragments }))
+    }
+
+    /// Reads and checks the payloads.
+    pub(crate) fn read_payload(&mut self, head: Head) -> io::Result<Found> {
+        let start = head.payload_offset();
+        let mut payload = BytesMut::zeroed((head.offset + head.length - start) as usize);
+        self.input.read_at(start, &mut payload)?;
+        let mut payload = payload.freeze();
+        let (mut fragments, mut sources) = (Vec::with_capacity(head.fragments.len()), Vec::new());
+        for header in &head.fragments {
+            let (fragment, intact) = split_fragment(header, &mut payload);
+            if !intact {
+                sources.push(header.source);
+            }
+            fragments.push(fragment);
+        }
+        let event = Event { id: head.id, complete: head.complete, offset: head.offset, fragments };
+        Ok(found(event, sources))
+    }
+
+    /// Whether the index begins at `offset` of a file whose footer is not there or damaged.
+    fn ends_at(&mut self, offset: u64) -> io::Result<bool> {
+        Ok(!self.has_footer && self.index_header_at(offset)?.is_some())
+    }
+}
+
+fn found(event: Event, sources: Vec<SourceId>) -> Found {
+    if sources.is_empty() { Found::Event(event) } else { Found::Damaged { event, sources } }
+}
+
+/// Takes one fragment off the front of `payload` and says whether bytes and padding are as they were written.
+fn split_fragment(header: &FragmentHeader, payload: &mut Bytes) -> (Fragment, bool) {
+    let mut bytes = payload.split_to(padded(u64::from(header.length)) as usize);
+    let padding = bytes.split_off(header.length as usize);
+    let intact = checksum(&bytes) == header.stored_checksum && padding.iter().all(|&byte| byte == 0);
+    (Fragment { source: header.source, status: header.status, checksum: header.checksum, bytes }, intact)
+}

@@ -1,0 +1,155 @@
+//! The writer of one builder: a row of files, each valid at every moment.
+
+use crate::{
+    FragmentRef, Metadata, WriteError,
+    file::{OpenFile, record_bytes},
+    layout::{MAX_EVENT_BYTES, MAX_FRAGMENTS},
+    sink::{Disk, Storage},
+};
+use evb_core::EventId;
+use std::{fs, path::PathBuf};
+
+/// Where a writer puts its files, and what they say about the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriterOptions {
+    /// Folder of the files; made if it is not there.
+    pub directory: PathBuf,
+    /// First part of the file names, `NAME-bB-NNNN.evb`.
+    pub name: String,
+    /// Index of the builder unit, counted from 0.
+    pub builder: u16,
+    /// Size in bytes that a file does not exceed, unless its first event alone does.
+    pub max_file_bytes: u64,
+    /// What the files say about the run; `builder` and `file` in it are filled in.
+    pub metadata: Metadata,
+}
+
+/// What a writer has stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriteSummary {
+    /// Number of files.
+    pub files: u32,
+    /// Number of events.
+    pub events: u64,
+    /// Size of all files in bytes.
+    pub bytes: u64,
+}
+
+/// Writes the events of one builder.
+///
+/// Events wait in a buffer of about 1 MiB. [`flush`](Writer::flush) hands them to the kernel, from where they survive
+/// the end of the process, though not of the machine. To drop a writer without [`finish`](Writer::finish) is like a
+/// crash: what was not handed over is gone, what was is valid.
+pub struct Writer {
+    options: WriterOptions,
+    storage: Box<dyn Storage>,
+    file: OpenFile,
+    /// The files before the present one.
+    closed: WriteSummary,
+}
+
+impl Writer {
+    /// Creates the first file, with its header.
+    ///
+    /// # Errors
+    /// [`WriteError::Exists`] when the file is there already, [`WriteError::Name`], [`WriteError::MetadataTooLarge`],
+    /// and [`WriteError::Write`] for whatever the system says.
+    pub fn create(options: WriterOptions) -> Result<Self, WriteError> {
+        fs::create_dir_all(&options.directory).map_err(|source| WriteError::Write {
+            path: options.directory.clone(),
+            needed: 0,
+            lost: 0,
+            source,
+        })?;
+        Self::create_on(Box::new(Disk), options)
+    }
+
+    pub(crate) fn create_on(mut storage: Box<dyn Storage>, options: WriterOptions) -> Result<Self, WriteError> {
+        if options.name.is_empty() || options.name.contains(['/', '\\', '\0']) {
+            return Err(WriteError::Name { name: options.name });
+        }
+        let file = OpenFile::create(storage.as_mut(), path(&options, 0), &metadata(&options, 0)?)?;
+        Ok(Self { options, storage, file, closed: WriteSummary::default() })
+    }
+
+    /// Appends an event. It is complete when every fragment is good.
+    ///
+    /// # Errors
+    /// After any error this event is not stored. [`WriteError::TooLarge`] leaves all others as they were. After
+    /// [`WriteError::Write`] the file ends with its last whole event, and `lost` says how many of the events that were
+    /// appended before are not stored either; a later call tries again.
+    pub fn append(&mut self, id: EventId, fragments: &[FragmentRef<'_>]) -> Result<(), WriteError> {
+        let length = record_bytes(fragments);
+        if length > MAX_EVENT_BYTES || fragments.len() > MAX_FRAGMENTS {
+            return Err(WriteError::TooLarge { event: id, fragments: fragments.len(), bytes: length });
+        }
+        if self.file.is_closed() || self.file.is_full_for(length, self.options.max_file_bytes) {
+            self.roll()?;
+        }
+        self.file.append(id, length, fragments)
+    }
+
+    /// Number of events that were appended, but not yet handed to the kernel.
+    pub fn buffered(&self) -> usize {
+        self.file.buffered()
+    }
+
+    /// Hands every appended event to the kernel. It does not wait for the disk.
+    ///
+    /// # Errors
+    /// As [`append`](Writer::append).
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        self.file.flush()
+    }
+
+    /// What is stored up to now: the events that the kernel has.
+    pub fn stored(&self) -> WriteSummary {
+        if self.file.is_closed() {
+            return self.closed;
+        }
+        WriteSummary {
+            files: self.closed.files + 1,
+            events: self.closed.events + (self.file.events() - self.file.buffered()) as u64,
+            bytes: self.closed.bytes + self.file.written(),
+        }
+    }
+
+    /// Stores everything and closes the last file with its index.
+    ///
+    /// # Errors
+    /// [`WriteError::Write`] and [`WriteError::Torn`]. When only the index does not fit, `lost` is 0 and the file is
+    /// valid without it.
+    pub fn finish(mut self) -> Result<WriteSummary, WriteError> {
+        self.close()?;
+        Ok(self.stored())
+    }
+
+    fn roll(&mut self) -> Result<(), WriteError> {
+        self.close()?;
+        let number = self.closed.files;
+        let metadata = metadata(&self.options, number)?;
+        self.file.succeed(self.storage.as_mut(), path(&self.options, number), &metadata)
+    }
+
+    fn close(&mut self) -> Result<(), WriteError> {
+        if self.file.is_closed() {
+            return Ok(());
+        }
+        self.file.close()?;
+        self.closed.files += 1;
+        self.closed.events += self.file.events() as u64;
+        self.closed.bytes += self.file.written();
+        Ok(())
+    }
+}
+
+fn path(options: &WriterOptions, number: u32) -> PathBuf {
+    options.directory.join(format!("{}-b{}-{number:04}.evb", options.name, options.builder))
+}
+
+fn metadata(options: &WriterOptions, number: u32) -> Result<Vec<u8>, WriteError> {
+    Metadata { builder: options.builder, file: number, ..options.metadata.clone() }.to_json()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! Relative data folders: what the file says starts at the file's folder, what `--set` says where the user is.
+
+use crate::tree::{Node, Table, Value};
+use std::path::Path;
+
+/// Joins `data.directory` with the folder of the experiment file.
+pub(crate) fn file(root: &mut Node, folder: &str) {
+    if let Value::Table(table) = &mut root.value {
+        if table.get("data").is_none() {
+            table.push("data", Value::Table(Table::default()).into());
+        }
+        table.get_mut("data").into_iter().for_each(|data| section(data, folder));
+    }
+}
+
+/// Does the same to a value of a sweep.
+pub(crate) fn swept(path: &str, value: &mut Node, folder: &str) {
+    match path {
+        "data" => section(value, folder),
+        "data.directory" => directory(value, folder),
+        _ => {}
+    }
+}
+
+/// Joins the directory of `[data]`; without one it is the folder itself.
+fn section(data: &mut Node, folder: &str) {
+    let Value::Table(table) = &mut data.value else { return };
+    match table.get_mut("directory") {
+        Some(node) => directory(node, folder),
+        None => table.push("directory", Value::Text(or_here(folder)).into()),
+    }
+}
+
+fn directory(node: &mut Node, folder: &str) {
+    let from_command_line = node.origin.is_some_and(|origin| origin.text > 0);
+    let Value::Text(written) = &mut node.value else { return };
+    if from_command_line || written.is_empty() || written.starts_with("${") {
+        return;
+    }
+    *written = match &**written {
+        "." => or_here(folder),
+        // An absolute path stays as it is.
+        _ => Path::new(folder).join(&*written).to_string_lossy().into_owned(),
+    };
+}
+
+fn or_here(folder: &str) -> String {
+    if folder.is_empty() { ".".to_owned() } else { folder.to_owned() }
+}

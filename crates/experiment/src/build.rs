@@ -1,0 +1,137 @@
+//! Makes the [`Plan`] out of a tree that passed every check.
+
+use crate::{
+    limits::DEFAULT_GROUP,
+    plan::{FaultAction, FaultSpec, Keep, Plan, RunPlan, StoragePlan, TransportKind, TriggerPlan},
+    scalar::{UnitName, unit},
+    tree::Node,
+    view::View,
+};
+use evb_core::{NodeId, Span};
+use evb_protocol::{Assignment, Config, Protocol, Shaping, Trigger};
+use evb_sources::SourceSpec;
+
+/// Makes the plan.
+pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
+    let view = View(root);
+    let building = config(view);
+    Plan {
+        name: view.text("name").to_owned(),
+        description: view.text("description").to_owned(),
+        sweep,
+        trigger: TriggerPlan {
+            rate: view.maybe_quantity("trigger.rate"),
+            poisson: view.0.at("trigger.spacing").and_then(Node::text) == Some("poisson"),
+            duration: view.maybe_quantity("trigger.duration"),
+        },
+        sources: (0..usize::from(building.readout_units)).filter_map(|unit| view.source(unit)).map(source).collect(),
+        data_directory: view.path("data.directory"),
+        transport: match view.text("transport.type") {
+            "tcp" => TransportKind::Tcp,
+            _ => TransportKind::InProcess,
+        },
+        storage: StoragePlan {
+            keep: keep(view),
+            directory: view.path("storage.directory"),
+            file_size: view.quantity("storage.file_size"),
+        },
+        run: RunPlan {
+            seed: view.integer("run.seed"),
+            peer_timeout: view.quantity("run.peer_timeout"),
+            drain_timeout: view.quantity("run.drain_timeout"),
+            workers: view.maybe_integer("run.workers"),
+        },
+        faults: view.list("fault").iter().filter_map(|fault| fault_spec(View(fault), &building)).collect(),
+        building,
+    }
+}
+
+fn config(view: View<'_>) -> Config {
+    Config {
+        readout_units: view.integer("readout.units"),
+        builder_units: view.integer("builder.units"),
+        protocol: match view.text("protocol.type") {
+            "pull" => Protocol::Pull,
+            _ => Protocol::Push,
+        },
+        assignment: match view.text("protocol.assignment") {
+            "least-loaded" => Assignment::LeastLoaded,
+            _ => Assignment::RoundRobin,
+        },
+        shaping: match view.text("shaping.type") {
+            "grouping" => {
+                Shaping::Grouping { packet: view.quantity("shaping.packet"), timeout: view.quantity("shaping.timeout") }
+            }
+            _ => Shaping::None,
+        },
+        trigger: match view.text("trigger.type") {
+            "rate" => Trigger::Driven,
+            "data" => Trigger::Data,
+            _ => Trigger::FreeRunning,
+        },
+        events: view.maybe_integer("trigger.events"),
+        // Pull sends no groups; the machines want a valid value all the same.
+        group: view
+            .maybe_integer("protocol.group")
+            .unwrap_or_else(|| view.integer::<u32>("builder.units").max(DEFAULT_GROUP as u32)),
+        group_timeout: view.maybe_quantity("protocol.group_timeout").unwrap_or(Span::from_millis(1)),
+        builder_slots: view.integer("builder.slots"),
+        fragment_timeout: view.quantity("builder.timeout"),
+        max_fragment: view.quantity("readout.max_fragment"),
+        buffer_events: view.integer("readout.buffer_events"),
+        buffer_bytes: view.quantity("readout.buffer_bytes"),
+        busy_percent: view.integer("readout.busy"),
+        free_percent: view.integer("readout.free"),
+    }
+}
+
+fn source(node: &Node) -> SourceSpec {
+    let view = View(node);
+    match view.text("type") {
+        "fixed" => SourceSpec::Fixed { size: view.quantity("size") },
+        "uniform" => SourceSpec::Uniform { min: view.quantity("min"), max: view.quantity("max") },
+        "log-normal" => SourceSpec::LogNormal { mean: view.quantity("mean"), rms: view.quantity("rms") },
+        "trace" => SourceSpec::Trace { file: view.path("file"), source: view.maybe_integer("source") },
+        "size-model" => SourceSpec::SizeModel {
+            file: view.path("file"),
+            fed: view.maybe_integer("fed"),
+            event_size_mean: view.number("event_size_mean"),
+            event_size_rms: view.number("event_size_rms"),
+        },
+        "cms-fed" => SourceSpec::CmsFed { file: view.path("file") },
+        "tcp" => SourceSpec::Tcp { listen: view.text("listen").to_owned(), counter_bits: view.integer("counter_bits") },
+        _ => SourceSpec::Udp { listen: view.text("listen").to_owned(), counter_bits: view.integer("counter_bits") },
+    }
+}
+
+fn keep(view: View<'_>) -> Keep {
+    match view.maybe_integer("storage.keep.one_in") {
+        Some(n) => Keep::OneIn(n),
+        None if view.text("storage.keep") == "none" => Keep::None,
+        None => Keep::All,
+    }
+}
+
+/// The node with this name, if the event builder has it.
+pub(crate) fn node_id(name: UnitName, readout_units: u16, builder_units: u16) -> Option<NodeId> {
+    let within = |index: u32, count: u16| u16::try_from(index).ok().filter(|index| *index < count);
+    match name {
+        UnitName::Manager => Some(Config::EVENT_MANAGER),
+        UnitName::Readout(index) => within(index, readout_units).map(|index| NodeId(1 + index)),
+        UnitName::Builder(index) => within(index, builder_units).map(|index| NodeId(1 + readout_units + index)),
+    }
+}
+
+fn fault_spec(view: View<'_>, config: &Config) -> Option<FaultSpec> {
+    let node = node_id(unit(view.text("node"))?, config.readout_units, config.builder_units)?;
+    let one_in = || view.integer("one_in");
+    let action = match view.text("action") {
+        "kill" => FaultAction::Kill { at: view.quantity("at") },
+        "corrupt" => FaultAction::Corrupt { one_in: one_in() },
+        "duplicate" => FaultAction::Duplicate { one_in: one_in() },
+        "lose" => FaultAction::Lose { one_in: one_in() },
+        "oversize" => FaultAction::Oversize { one_in: one_in() },
+        _ => FaultAction::Delay { one_in: one_in(), by: view.quantity("by") },
+    };
+    Some(FaultSpec { node, action })
+}

@@ -1,0 +1,146 @@
+//! What is wrong with an experiment, where, and how to mend it.
+
+use crate::{limits::MAX_PROBLEMS, tree::Origin};
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+use std::{error::Error, fmt, sync::Arc};
+
+/// Everything that is wrong with an experiment file or a `--set`, most with a place in the text.
+#[derive(Debug)]
+pub struct Diagnostics {
+    file_name: String,
+    problems: Vec<Located>,
+    /// Problems beyond those that are shown.
+    more: usize,
+}
+
+/// One problem, as the checks find it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    message: String,
+    help: String,
+    labels: Vec<(Origin, String)>,
+}
+
+/// The texts that origins point into: the file, then each `--set`.
+pub(crate) struct Texts(Vec<Arc<NamedSource<String>>>);
+
+/// One problem with its text.
+#[derive(Debug)]
+struct Located {
+    problem: Problem,
+    text: Option<Arc<NamedSource<String>>>,
+}
+
+impl Diagnostics {
+    /// Puts the problems into the order of the texts.
+    pub(crate) fn new(file_name: &str, mut problems: Vec<Problem>, texts: &Texts) -> Self {
+        problems.sort_by_key(|problem| match problem.labels.first() {
+            Some((origin, _)) => (origin.text, origin.start),
+            None => (usize::MAX, 0),
+        });
+        let more = problems.len().saturating_sub(MAX_PROBLEMS);
+        let problems = problems.into_iter().take(MAX_PROBLEMS).map(|problem| texts.locate(problem)).collect();
+        Self { file_name: file_name.to_owned(), problems, more }
+    }
+
+    /// The problems as plain text: what is wrong, and how to mend it.
+    pub fn problems(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.problems.iter().map(|located| (&*located.problem.message, &*located.problem.help))
+    }
+
+    /// The one problem, when there is just one.
+    fn single(&self) -> Option<&Located> {
+        match (&*self.problems, self.more) {
+            ([only], 0) => Some(only),
+            _ => None,
+        }
+    }
+}
+
+impl Problem {
+    pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { message: message.into(), help: help.into(), labels: Vec::new() }
+    }
+
+    /// Points at a place. Places in another text than the first, and defaults (which have none), are left out.
+    pub(crate) fn at(mut self, origin: Option<Origin>, label: impl Into<String>) -> Self {
+        if let Some(origin) = origin
+            && self.labels.first().is_none_or(|(first, _)| first.text == origin.text)
+        {
+            self.labels.push((origin, label.into()));
+        }
+        self
+    }
+}
+
+impl Texts {
+    pub(crate) fn new(file_name: &str, text: &str, overrides: &[String]) -> Self {
+        let named = |name: &str, text: &str| Arc::new(NamedSource::new(name, text.to_owned()));
+        let overrides = overrides.iter().map(|text| named("--set", text));
+        Self(std::iter::once(named(file_name, text)).chain(overrides).collect())
+    }
+
+    fn locate(&self, problem: Problem) -> Located {
+        let text = problem.labels.first().and_then(|(origin, _)| self.0.get(origin.text)).cloned();
+        Located { problem, text }
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.single() {
+            Some(located) => located.fmt(f),
+            None => write!(f, "{} problems in {}", self.problems.len() + self.more, self.file_name),
+        }
+    }
+}
+
+impl Error for Diagnostics {}
+
+impl Diagnostic for Diagnostics {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        match self.single() {
+            Some(located) => located.help(),
+            None if self.more > 0 => Some(Box::new(format!("mend these first: {} more are not shown", self.more))),
+            None => None,
+        }
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.single()?.source_code()
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        self.single()?.labels()
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        let all = || self.problems.iter().map(|located| located as &dyn Diagnostic);
+        self.single().is_none().then(|| Box::new(all()) as Box<dyn Iterator<Item = _>>)
+    }
+}
+
+impl fmt::Display for Located {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem.message)
+    }
+}
+
+impl Error for Located {}
+
+impl Diagnostic for Located {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(&self.problem.help))
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.text.as_deref().map(|text| text as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let span = |(origin, label): &(Origin, String)| {
+            LabeledSpan::new(Some(label.clone()), origin.start, origin.end - origin.start)
+        };
+        Some(Box::new(self.problem.labels.iter().map(span)))
+    }
+}

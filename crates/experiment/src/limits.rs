@@ -1,0 +1,70 @@
+//! Every limit of an experiment file, by name: no file, however odd, makes evb take memory or time without bound.
+
+use evb_core::{ByteCount, Frequency, Span};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// Largest experiment file.
+pub const MAX_FILE: ByteCount = ByteCount(MIB);
+/// Most `--set` on one command line.
+pub const MAX_OVERRIDES: usize = 1_000;
+/// Longest text of one `--set`.
+pub const MAX_OVERRIDE: ByteCount = ByteCount(64 * KIB);
+/// Problems shown at once; more are only counted.
+pub const MAX_PROBLEMS: usize = 20;
+/// Problems after which the search for more ends.
+pub const MAX_FOUND: usize = 100;
+/// Deepest nesting of tables and lists.
+pub const MAX_DEPTH: usize = 16;
+/// Most points of a sweep.
+pub const MAX_SWEEP_POINTS: usize = 1_000;
+/// Most readout units of all points of a sweep together.
+pub const MAX_SWEEP_SOURCES: usize = 100_000;
+
+/// Most readout units and builder units together; node ids have 16 bits.
+pub const MAX_UNITS: i64 = 60_000;
+/// Most events under construction in one builder.
+pub const MAX_SLOTS: i64 = 65_536;
+/// Most events in the buffer of a readout unit.
+pub const MAX_BUFFER_EVENTS: i64 = 16_777_216;
+/// Most fragments under construction in all builders together.
+pub const MAX_FRAGMENTS: u64 = 1 << 28;
+/// Most bytes in the buffer of a readout unit.
+pub const MAX_BUFFER: ByteCount = ByteCount(64 * GIB);
+/// Largest fragment that can be accepted. With a packet of the largest size it stays below what a transport takes.
+pub const MAX_FRAGMENT: ByteCount = ByteCount(32 * MIB);
+/// Smallest packet of grouped fragments.
+pub const MIN_PACKET: ByteCount = ByteCount(64);
+/// Largest packet of grouped fragments.
+pub const MAX_PACKET: ByteCount = ByteCount(16 * MIB);
+/// Most assignments in one message.
+pub const MAX_GROUP: i64 = 65_536;
+/// Assignments in one message by default, as in the CMS demonstrator.
+pub const DEFAULT_GROUP: i64 = 352;
+/// Events in the buffer of a readout unit by default, unless the builders can take more than half of it.
+pub const DEFAULT_BUFFER_EVENTS: i64 = 4_096;
+
+/// Smallest size at which an event file is ended and a new one begun.
+pub const MIN_FILE_SIZE: ByteCount = ByteCount(4 * KIB);
+/// Largest size of one event file.
+pub const MAX_FILE_SIZE: ByteCount = ByteCount(KIB * GIB);
+
+/// Highest trigger rate.
+pub const MAX_RATE: Frequency = Frequency(1_000_000_000_000);
+/// Longest run; a moment in picoseconds reaches 213 days.
+pub const MAX_DURATION: Span = Span::from_secs(200 * 24 * 3600);
+/// Shortest timeout.
+pub const MIN_WAIT: Span = Span::from_micros(1);
+/// Longest timeout.
+pub const MAX_WAIT: Span = Span::from_secs(3600);
+/// Most threads that carry nodes.
+pub const MAX_WORKERS: i64 = 1_024;
+/// Most faults brought about on purpose.
+pub const MAX_FAULTS: usize = 1_000;
+
+/// Longest name of an experiment, in characters.
+pub const MAX_NAME: usize = 255;
+/// Longest path or address, in bytes.
+pub const MAX_PATH: usize = 1_024;

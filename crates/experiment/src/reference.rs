@@ -1,0 +1,124 @@
+//! The reference page of the experiment file, made from the table of keys.
+
+use crate::{
+    keys::ROOT,
+    schema::{Choice, Default, Key, Kind, Variant},
+};
+
+const HEAD: &str = "<!-- Made from the table of keys in crates/experiment/src/keys.rs; do not edit. -->
+
+# The experiment file
+
+One TOML file describes one event builder. Every quantity is a text with its unit: `\"2 kB\"`, `\"100 kHz\"`, `\"4 us\"`;
+kB = 1000 B, KiB = 1024 B. Where there is a choice, `type` makes it, and decides which other keys there are. Paths may
+hold environment variables as `${NAME}`. `evb check FILE` prints a file with every default filled in, and
+`--set key.path=value` changes a key from the command line.
+";
+
+const SWEEP: &str = "Each key is the path of another key, in quotes, and its value a list: one plan is made for each
+combination, in the order of the file, the last key running fastest. A key given by `--set` is not swept. Tables in a
+list are counted from 0, as in `\"fault.0.at\"`; a whole table can be swept as well:
+
+```toml
+[sweep]
+\"builder.units\" = [2, 4, 8]
+\"shaping\" = [{ type = \"none\" }, { type = \"grouping\", packet = \"32 KiB\" }]
+```
+";
+
+/// The reference page in Markdown.
+pub fn reference() -> String {
+    let (sections, plain): (Vec<&Key>, Vec<&Key>) = ROOT.iter().partition(|key| is_section(&key.kind));
+    let mut page = format!("{HEAD}\n## At the top\n\n");
+    table(&mut page, &plain);
+    for key in sections {
+        let header =
+            if matches!(key.kind, Kind::List { .. }) { format!("[[{}]]", key.name) } else { format!("[{}]", key.name) };
+        page.push_str(&format!("\n## `{header}`\n\n{}\n\n", key.doc));
+        body(&mut page, &key.kind);
+    }
+    page
+}
+
+fn is_section(kind: &Kind) -> bool {
+    matches!(kind, Kind::Section(_) | Kind::Choice(_) | Kind::List { .. } | Kind::Sweep)
+}
+
+fn body(page: &mut String, kind: &Kind) {
+    match kind {
+        Kind::Section(keys) => {
+            table(page, &keys.iter().collect::<Vec<_>>());
+            for key in *keys {
+                if let Kind::Choice(inner) = &key.kind {
+                    page.push_str(&format!("\n### `{}`\n\n", key.name));
+                    choice(page, inner);
+                }
+            }
+        }
+        Kind::Choice(inner) => choice(page, inner),
+        Kind::List { item, .. } => body(page, item),
+        _ => page.push_str(SWEEP),
+    }
+}
+
+fn choice(page: &mut String, choice: &Choice) {
+    page.push_str(&format!("| `{}` | meaning | keys |\n|---|---|---|\n", choice.tag));
+    for variant in choice.variants {
+        page.push_str(&format!("| `\"{}\"` | {} | {} |\n", variant.name, variant.doc, key_names(variant)));
+    }
+    page.push_str(&match &choice.default {
+        Default::Required => format!("\n`{}` must be given.\n\n", choice.tag),
+        given => format!("\nDefault: {}.\n\n", default(given)),
+    });
+    let mut keys: Vec<&Key> = Vec::new();
+    for key in choice.common.iter().chain(choice.variants.iter().flat_map(|variant| variant.keys)) {
+        if !keys.iter().any(|known| known.name == key.name && known.doc == key.doc) {
+            keys.push(key);
+        }
+    }
+    table(page, &keys);
+}
+
+fn key_names(variant: &Variant) -> String {
+    variant.keys.iter().map(|key| format!("`{}`", key.name)).collect::<Vec<_>>().join(", ")
+}
+
+fn table(page: &mut String, keys: &[&Key]) {
+    page.push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
+    for key in keys {
+        let (name, value, default) = (key.name, value(&key.kind), default(&key.default));
+        page.push_str(&format!("| `{name}` | {value} | {default} | {} |\n", key.doc));
+    }
+}
+
+fn default(default: &Default) -> String {
+    match default {
+        Default::Required => "must be given".to_owned(),
+        Default::Absent => "none".to_owned(),
+        Default::Text(text) => format!("`{text:?}`"),
+        Default::Integer(number) => format!("`{number}`"),
+        Default::Number(number) => format!("`{number:?}`"),
+        Default::Derived(how) => (*how).to_owned(),
+    }
+}
+
+fn value(kind: &Kind) -> String {
+    match kind {
+        Kind::Text | Kind::Name => "text".to_owned(),
+        Kind::Path => "path".to_owned(),
+        Kind::Address => "`\"host:port\"`".to_owned(),
+        Kind::Unit => "name of a node".to_owned(),
+        Kind::Integer { min, max: i64::MAX } => format!("whole number from {min}"),
+        Kind::Integer { min, max } => format!("whole number, {min} to {max}"),
+        Kind::Number { min, max } => format!("number, {min} to {max}"),
+        Kind::Bytes { min, max } => format!("byte count, {min} to {max}"),
+        Kind::Time { min, max } => format!("time, {min} to {max}"),
+        Kind::Rate { min, max } => format!("frequency, {min} to {max}"),
+        Kind::Word(words) => {
+            words.iter().map(|word| format!("`{:?}` ({})", word.name, word.doc)).collect::<Vec<_>>().join(" or ")
+        }
+        Kind::Keep => "`\"all\"`, `\"none\"`, or `{ one_in = 10 }`".to_owned(),
+        Kind::Section(_) | Kind::Choice(_) | Kind::Sweep => "table, see below".to_owned(),
+        Kind::List { .. } => "list of tables".to_owned(),
+    }
+}

@@ -1,0 +1,223 @@
+//! Checks single values against the kind of their key.
+
+use crate::{
+    diagnostics::Problem,
+    limits::{MAX_NAME, MAX_PATH},
+    schema::{Key, Kind, Word, quoted},
+    suggest::closest,
+    tree::{Node, Value},
+};
+use evb_core::{ByteCount, Frequency, QuantityError, Span};
+use std::{fmt::Display, str::FromStr};
+
+/// Checks the value of `key`, which stands at `path`; gives the problem if there is one.
+pub(crate) fn check(key: &Key, node: &Node, path: &str) -> Option<Problem> {
+    let outcome = match (&key.kind, &node.value) {
+        (Kind::Integer { min, max }, &Value::Integer(number)) => in_range(&number, min, max),
+        (Kind::Number { min, max }, &Value::Number(number)) => in_range(&number, min, max),
+        (Kind::Number { min, max }, &Value::Integer(number)) => in_range(&(number as f64), min, max),
+        (Kind::Bytes { min, max }, Value::Text(text)) => quantity::<ByteCount>(text, min, max, key),
+        (Kind::Time { min, max }, Value::Text(text)) => quantity::<Span>(text, min, max, key),
+        (Kind::Rate { min, max }, Value::Text(text)) => quantity::<Frequency>(text, min, max, key),
+        (Kind::Word(words), Value::Text(text)) => word(text, words),
+        (Kind::Name, Value::Text(text)) => name(text),
+        (Kind::Path, Value::Text(text)) => file_path(text),
+        (Kind::Address, Value::Text(text)) => address(text),
+        (Kind::Unit, Value::Text(text)) => unit(text).map(|_| ()).ok_or_else(unit_fault),
+        (Kind::Keep, Value::Text(text)) => {
+            Err(fault(format!("cannot be {}", brief(text)), "unknown", format!("write {}", key.kind.describe())))
+        }
+        (Kind::Text, Value::Text(_)) => Ok(()),
+        _ => Err(wrong_type(key, node)),
+    };
+    let Fault { what, help, label } = outcome.err()?;
+    Some(Problem::new(format!("`{path}` {what}"), help).at(node.origin, label))
+}
+
+/// What is wrong with a value: the rest of the sentence that begins with the key.
+struct Fault {
+    what: String,
+    help: String,
+    label: String,
+}
+
+fn fault(what: impl Into<String>, label: impl Into<String>, help: impl Into<String>) -> Fault {
+    Fault { what: what.into(), help: help.into(), label: label.into() }
+}
+
+/// A node's name in the file, split: the kind of unit and its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UnitName {
+    Manager,
+    Readout(u32),
+    Builder(u32),
+}
+
+/// Reads `evm`, `ru3` or `bu0`.
+pub(crate) fn unit(text: &str) -> Option<UnitName> {
+    // Only the usual way to write a number, so that every node has one name.
+    let index = |digits: &str| digits.parse::<u32>().ok().filter(|number| number.to_string() == digits);
+    match text.split_at_checked(2)? {
+        _ if text == "evm" => Some(UnitName::Manager),
+        ("ru", digits) => index(digits).map(UnitName::Readout),
+        ("bu", digits) => index(digits).map(UnitName::Builder),
+        _ => None,
+    }
+}
+
+fn unit_fault() -> Fault {
+    fault(
+        "is not the name of a node",
+        "no such node",
+        "write `evm` for the event manager, `ru0`, `ru1` and so on for readout units, `bu0` and so on for builder units",
+    )
+}
+
+fn in_range<T: PartialOrd + Display>(value: &T, min: &T, max: &T) -> Result<(), Fault> {
+    if value >= min && value <= max { Ok(()) } else { Err(out_of_range(&value.to_string(), value > max, min, max)) }
+}
+
+fn out_of_range<T: Display>(value: &str, is_above: bool, min: &T, max: &T) -> Fault {
+    let bound = if is_above { format!("{max} or less") } else { format!("{min} or more") };
+    fault(format!("is {value}, which is out of range"), format!("must be {bound}"), format!("write {bound}"))
+}
+
+fn quantity<T>(text: &str, min: &T, max: &T, key: &Key) -> Result<(), Fault>
+where
+    T: FromStr<Err = QuantityError> + PartialOrd + Display,
+{
+    let shown = brief(text);
+    let write = format!("write {}, such as {} = {}", key.kind.describe(), key.name, key.kind.example());
+    match text.parse::<T>() {
+        Ok(value) if value >= *min && value <= *max => Ok(()),
+        Ok(value) => Err(out_of_range(&shown, value > *max, min, max)),
+        Err(QuantityError::NotANumber { .. }) => {
+            Err(fault(format!("is {shown}, which does not start with a number"), "no number", write))
+        }
+        Err(QuantityError::NoUnit { .. }) => {
+            Err(fault(format!("is {shown}, which has no unit"), "the unit is missing", write))
+        }
+        Err(QuantityError::WrongUnit { unit, known, .. }) => {
+            let what = format!("is {shown}, but {} is not a unit of {}", brief(&unit), short_kind(&key.kind));
+            Err(fault(what, "wrong unit", format!("the units are {known}; {write}")))
+        }
+        Err(QuantityError::OutOfRange { .. }) => {
+            Err(out_of_range(&shown, !text.trim_start().starts_with('-'), min, max))
+        }
+    }
+}
+
+const fn short_kind(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Bytes { .. } => "a byte count",
+        Kind::Time { .. } => "a time",
+        Kind::Rate { .. } => "a frequency",
+        _ => kind.describe(),
+    }
+}
+
+fn word(text: &str, words: &'static [Word]) -> Result<(), Fault> {
+    if words.iter().any(|word| word.name == text) {
+        return Ok(());
+    }
+    let names = || words.iter().map(|word| word.name);
+    let near = closest(text, names()).map(|near| format!("did you mean {near:?}? ")).unwrap_or_default();
+    let known = format!("{near}this version has {}", quoted(names()));
+    Err(fault(format!("cannot be {}", brief(text)), "unknown", known))
+}
+
+fn name(text: &str) -> Result<(), Fault> {
+    let odd = |c: char| c.is_control() || c == '/';
+    let length = text.chars().count();
+    if length == 0 || length > MAX_NAME || text.contains(odd) {
+        let help = format!("write 1 to {MAX_NAME} characters without `/`: the name becomes part of file names");
+        return Err(fault(format!("cannot be {}", brief(text)), "not a name", help));
+    }
+    Ok(())
+}
+
+fn file_path(text: &str) -> Result<(), Fault> {
+    if text.is_empty() || text.len() > MAX_PATH || text.contains(char::is_control) {
+        let help = format!("write 1 to {MAX_PATH} bytes, without control characters");
+        return Err(fault(format!("cannot be {}", brief(text)), "not a path", help));
+    }
+    let mut rest = text;
+    while let Some((_, tail)) = rest.split_once("${") {
+        let Some((_, after)) = tail.split_once('}').filter(|(name, _)| is_variable(name)) else {
+            let help = "an environment variable is written ${NAME}, with letters, digits and `_`";
+            return Err(fault("has a `${` without a name and `}`", "not a variable", help));
+        };
+        rest = after;
+    }
+    Ok(())
+}
+
+fn is_variable(name: &str) -> bool {
+    let good = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    !name.is_empty() && !name.as_bytes()[0].is_ascii_digit() && name.bytes().all(good)
+}
+
+fn address(text: &str) -> Result<(), Fault> {
+    let good_host = |host: &str| !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || c.is_control());
+    let parts = text.rsplit_once(':').filter(|(host, _)| good_host(host) && text.len() <= MAX_PATH);
+    match parts.and_then(|(_, port)| port.parse::<u16>().ok()) {
+        Some(_) => Ok(()),
+        None => Err(fault(
+            format!("cannot be {}", brief(text)),
+            "not host:port",
+            "write a host, a colon and a port of 0 to 65535, such as \"127.0.0.1:9000\"",
+        )),
+    }
+}
+
+/// The value has another TOML type than the key takes.
+fn wrong_type(key: &Key, node: &Node) -> Fault {
+    let found = match &node.value {
+        Value::Text(_) => "a text",
+        Value::Integer(_) | Value::Number(_) => "a number",
+        Value::List(_) => "a list",
+        Value::Table(_) => "a table",
+        Value::Other(what) => what,
+    };
+    let wanted = key.kind.describe();
+    let bare = match node.value {
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    match (unit_of(&key.kind), bare, node.text()) {
+        (Some(unit), Some(number), _) => fault(
+            format!("is the bare number {number}, without a unit"),
+            "the unit is missing",
+            format!("write {wanted}, in quotes, such as {} = \"{number} {unit}\"", key.name),
+        ),
+        (_, _, Some(text)) if matches!(key.kind, Kind::Integer { .. }) && text.parse::<i64>().is_ok() => fault(
+            format!("must be {wanted}, not a text"),
+            "a text",
+            format!("leave out the quotes: {} = {text}", key.name),
+        ),
+        _ => fault(
+            format!("must be {wanted}, not {found}"),
+            found,
+            format!("write {wanted}, such as {} = {}", key.name, key.kind.example()),
+        ),
+    }
+}
+
+const fn unit_of(kind: &Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Bytes { .. } => Some("B"),
+        Kind::Time { .. } => Some("s"),
+        Kind::Rate { .. } => Some("Hz"),
+        _ => None,
+    }
+}
+
+/// A text in quotes, cut when it is long.
+pub(crate) fn brief(text: &str) -> String {
+    const MOST: usize = 60;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{:?}...", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}

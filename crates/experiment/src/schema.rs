@@ -1,0 +1,174 @@
+//! How keys are described. The one table of keys is in [`crate::keys`]: the checks, the defaults and the reference page
+//! all come from it.
+
+use crate::keys::ONE_IN;
+use evb_core::{ByteCount, Frequency, Span};
+
+/// One key of the file.
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) default: Default,
+    /// What it means: a sentence fragment for the reference page.
+    pub(crate) doc: &'static str,
+}
+
+/// What a key has when the file does not say.
+pub(crate) enum Default {
+    /// The file must say.
+    Required,
+    /// Nothing.
+    Absent,
+    Text(&'static str),
+    Integer(i64),
+    Number(f64),
+    /// Made from other keys by [`crate::derive`]; the text says how.
+    Derived(&'static str),
+}
+
+/// What a key takes.
+pub(crate) enum Kind {
+    Text,
+    /// A text that can be part of a file name.
+    Name,
+    Path,
+    /// `host:port`.
+    Address,
+    /// `evm`, `ru0`, `bu0` and so on.
+    Unit,
+    Integer {
+        min: i64,
+        max: i64,
+    },
+    Number {
+        min: f64,
+        max: f64,
+    },
+    Bytes {
+        min: ByteCount,
+        max: ByteCount,
+    },
+    Time {
+        min: Span,
+        max: Span,
+    },
+    Rate {
+        min: Frequency,
+        max: Frequency,
+    },
+    Word(&'static [Word]),
+    /// `"all"`, `"none"` or `{ one_in = n }`.
+    Keep,
+    Section(&'static [Key]),
+    Choice(&'static Choice),
+    List {
+        item: &'static Kind,
+        most: usize,
+    },
+    /// Key paths and lists of values; see [`crate::sweep`].
+    Sweep,
+}
+
+/// One of the words that a key takes.
+pub(crate) struct Word {
+    pub(crate) name: &'static str,
+    pub(crate) doc: &'static str,
+}
+
+/// A table whose keys depend on one of them, its tag.
+pub(crate) struct Choice {
+    pub(crate) tag: &'static str,
+    /// What the tag chooses, as in "unknown shaping".
+    pub(crate) what: &'static str,
+    pub(crate) default: Default,
+    pub(crate) variants: &'static [Variant],
+    /// Keys of every variant.
+    pub(crate) common: &'static [Key],
+}
+
+/// One value of a tag, and the keys that go with it.
+pub(crate) struct Variant {
+    pub(crate) name: &'static str,
+    pub(crate) doc: &'static str,
+    pub(crate) keys: &'static [Key],
+}
+
+impl Kind {
+    /// What is expected, with its article.
+    pub(crate) const fn describe(&self) -> &'static str {
+        match self {
+            Self::Text | Self::Name => "a text",
+            Self::Path => "a path",
+            Self::Address => "an address",
+            Self::Unit => "the name of a node",
+            Self::Integer { .. } => "a whole number",
+            Self::Number { .. } => "a number",
+            Self::Bytes { .. } => "a byte count with its unit",
+            Self::Time { .. } => "a time with its unit",
+            Self::Rate { .. } => "a frequency with its unit",
+            Self::Word(_) => "a word",
+            Self::Keep => "\"all\", \"none\" or { one_in = 10 }",
+            Self::Section(_) | Self::Choice(_) | Self::Sweep => "a table",
+            Self::List { .. } => "a list of tables",
+        }
+    }
+
+    /// A good value, as written in the file.
+    pub(crate) fn example(&self) -> String {
+        match self {
+            Self::Text | Self::Name => "\"first try\"".to_owned(),
+            Self::Path => "\"${EVB_DATA}/file\"".to_owned(),
+            Self::Address => "\"127.0.0.1:9000\"".to_owned(),
+            Self::Unit => "\"ru0\"".to_owned(),
+            Self::Integer { min, max } => 8.clamp(*min, *max).to_string(),
+            Self::Number { .. } => "1.0".to_owned(),
+            Self::Bytes { .. } => "\"2 kB\"".to_owned(),
+            Self::Time { .. } => "\"1 s\"".to_owned(),
+            Self::Rate { .. } => "\"100 kHz\"".to_owned(),
+            Self::Word(words) => format!("{:?}", words.first().map_or("", |word| word.name)),
+            Self::Keep => "\"all\"".to_owned(),
+            Self::Choice(choice) => {
+                format!("{{ {} = {:?} }}", choice.tag, choice.variants.first().map_or("", |v| v.name))
+            }
+            Self::Section(_) | Self::Sweep => "{}".to_owned(),
+            Self::List { .. } => "[]".to_owned(),
+        }
+    }
+
+    /// The keys that a table of this kind can have, whatever its tag.
+    pub(crate) fn keys(&self) -> Vec<&'static Key> {
+        match self {
+            Self::Section(keys) => keys.iter().collect(),
+            Self::Choice(choice) => choice.keys(),
+            Self::List { item, .. } => item.keys(),
+            Self::Keep => vec![&ONE_IN],
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Choice {
+    /// The names of all variants, quoted, for a message.
+    pub(crate) fn names(&self) -> String {
+        quoted(self.variants.iter().map(|variant| variant.name))
+    }
+
+    /// The keys of all variants.
+    pub(crate) fn keys(&self) -> Vec<&'static Key> {
+        self.variants.iter().flat_map(|variant| variant.keys).chain(self.common).collect()
+    }
+
+    pub(crate) fn variant(&self, name: &str) -> Option<&'static Variant> {
+        self.variants.iter().find(|variant| variant.name == name)
+    }
+}
+
+/// Names in quotes, separated by commas.
+pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Names as code, separated by commas.
+pub(crate) fn coded<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,54 @@
+//! "Did you mean": what someone may have wanted to write.
+
+use crate::{
+    keys::ROOT,
+    schema::{Key, Kind, coded},
+};
+use std::collections::HashSet;
+
+/// The name that is closest to `text`, if one is close.
+pub(crate) fn closest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    if text.len() > 64 {
+        return None;
+    }
+    let text = text.to_lowercase().replace('-', "_");
+    let distance = |name: &str| strsim::osa_distance(&text, &name.replace('-', "_"));
+    let allowed = (text.len() / 3).max(1);
+    names.map(|name| (distance(name), name)).filter(|(d, _)| *d <= allowed).min_by_key(|(d, _)| *d).map(|(_, n)| n)
+}
+
+/// Help for a key that the table at `path`, which takes `names`, does not have.
+pub(crate) fn for_key(name: &str, mut names: Vec<&str>, path: &str) -> String {
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(*name));
+    let known = match &*names {
+        [] => format!("{} has no keys", table_name(path)),
+        _ => format!("the keys of {} are {}", table_name(path), coded(names.iter().copied())),
+    };
+    if let Some(near) = closest(name, names.into_iter()) {
+        return format!("did you mean `{near}`? {known}");
+    }
+    match elsewhere(name, path) {
+        Some(section) => format!("`{name}` belongs into {section}; {known}"),
+        None => known,
+    }
+}
+
+/// How a table is called in messages.
+pub(crate) fn table_name(path: &str) -> String {
+    match path {
+        "" => "the file".to_owned(),
+        _ if path.contains('.') => format!("`{path}`"),
+        _ => format!("[{path}]"),
+    }
+}
+
+/// The section that has a key of this name.
+fn elsewhere(name: &str, path: &str) -> Option<String> {
+    let has = |key: &&Key| key.name != path && key.kind.keys().iter().any(|inner| inner.name == name);
+    let section = ROOT.iter().find(has)?;
+    Some(match section.kind {
+        Kind::List { .. } => format!("[[{}]]", section.name),
+        _ => format!("[{}]", section.name),
+    })
+}

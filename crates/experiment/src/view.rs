@@ -1,0 +1,63 @@
+//! Typed reading of a tree that passed [`crate::check`].
+
+use crate::tree::{Node, Origin, Value};
+use evb_core::QuantityError;
+use std::{path::PathBuf, str::FromStr};
+
+/// A checked table: its values are there and of their kinds.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a>(pub(crate) &'a Node);
+
+const CHECKED: &str = "the tree passed the check against the table of keys";
+
+impl<'a> View<'a> {
+    pub(crate) fn text(self, path: &str) -> &'a str {
+        self.0.at(path).and_then(Node::text).expect(CHECKED)
+    }
+
+    pub(crate) fn path(self, path: &str) -> PathBuf {
+        self.text(path).into()
+    }
+
+    /// A whole number; the limits of its key keep it within `T`.
+    pub(crate) fn integer<T: TryFrom<i64>>(self, path: &str) -> T {
+        self.maybe_integer(path).expect(CHECKED)
+    }
+
+    pub(crate) fn maybe_integer<T: TryFrom<i64>>(self, path: &str) -> Option<T> {
+        self.0.at(path)?.integer()?.try_into().ok()
+    }
+
+    pub(crate) fn number(self, path: &str) -> f64 {
+        match self.0.at(path).map(|node| &node.value) {
+            Some(Value::Number(number)) => *number,
+            Some(Value::Integer(number)) => *number as f64,
+            _ => unreachable!("{CHECKED}"),
+        }
+    }
+
+    pub(crate) fn quantity<T: FromStr<Err = QuantityError>>(self, path: &str) -> T {
+        self.maybe_quantity(path).expect(CHECKED)
+    }
+
+    pub(crate) fn maybe_quantity<T: FromStr<Err = QuantityError>>(self, path: &str) -> Option<T> {
+        self.0.at(path)?.text()?.parse().ok()
+    }
+
+    pub(crate) fn list(self, path: &str) -> &'a [Node] {
+        self.0.at(path).and_then(Node::list).unwrap_or(&[])
+    }
+
+    /// Where the value at `path` was written; nowhere when it is a default.
+    pub(crate) fn origin(self, path: &str) -> Option<Origin> {
+        self.0.at(path)?.origin
+    }
+
+    /// The source of the readout unit with this index, if it has one.
+    pub(crate) fn source(self, unit: usize) -> Option<&'a Node> {
+        match self.list("readout.unit").get(unit) {
+            Some(table) => table.at("source"),
+            None => self.0.at("readout.source"),
+        }
+    }
+}

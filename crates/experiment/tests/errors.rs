@@ -1,0 +1,189 @@
+//! Every error message, as the user sees it.
+
+use evb_experiment::{Diagnostics, Experiment};
+use miette::{GraphicalReportHandler, GraphicalTheme};
+use std::io::Write;
+
+fn render(diagnostics: &Diagnostics) -> String {
+    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(100);
+    let mut text = String::new();
+    handler.render_report(&mut text, diagnostics).expect("writing to a string");
+    // Editors take away the blanks at the ends of lines.
+    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+fn errors(text: &str, overrides: &[&str]) -> String {
+    let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+    match Experiment::parse(text, "try.toml", &overrides) {
+        Ok(experiment) => format!("no error:\n{}", experiment.resolved()),
+        Err(diagnostics) => render(&diagnostics),
+    }
+}
+
+/// A good file with one section replaced by another text.
+fn with(section: &str) -> String {
+    let name = section.trim_start().lines().next().unwrap_or_default().to_owned();
+    let mut sections = vec![
+        "[trigger]\nevents = 1000\n",
+        "[readout]\nunits = 2\nsource = { type = \"fixed\", size = \"2 kB\" }\n",
+        "[builder]\nunits = 2\n",
+    ];
+    match sections.iter().position(|good| good.starts_with(&name)) {
+        Some(index) => sections[index] = section,
+        None => sections.push(section),
+    }
+    sections.join("\n")
+}
+
+macro_rules! cases {
+    ($($name:ident: $text:expr $(, set $overrides:expr)?;)*) => {$(
+        #[test]
+        fn $name() {
+            let overrides: &[&str] = cases!(@ $($overrides)?);
+            let mut settings = insta::Settings::clone_current();
+            settings.set_omit_expression(true);
+            settings.set_prepend_module_to_snapshot(false);
+            settings.bind(|| insta::assert_snapshot!(stringify!($name), errors(&$text, overrides)));
+        }
+    )*};
+    (@ $overrides:expr) => { &$overrides };
+    (@) => { &[] };
+}
+
+cases! {
+    unknown_key: with("[builder]\nunits = 2\nslot = 64\n");
+    unknown_key_of_another_section: with("[builder]\nunits = 2\nbusy = 64\n");
+    unknown_section: with("[triger]\nevents = 1000\n");
+    unknown_type: with("[shaping]\ntype = \"barrel-shifter\"\n");
+    unknown_type_of_a_source: with("[readout]\nunits = 2\nsource = { type = \"lognormal\", mean = \"2 kB\" }\n");
+    unknown_word: with("[protocol]\nassignment = \"round robin\"\n");
+    tag_missing: with("[readout]\nunits = 2\nsource = { typ = \"fixed\", size = \"2 kB\" }\n");
+    tag_not_a_text: with("[protocol]\ntype = 1\n");
+    unit_missing: with("[builder]\nunits = 2\ntimeout = \"5\"\n");
+    unit_missing_bare: with("[trigger]\nevents = 1000\ntype = \"rate\"\nrate = 50_000\n");
+    unit_wrong: with("[builder]\nunits = 2\ntimeout = \"5 kHz\"\n");
+    quantity_without_number: with("[builder]\nunits = 2\ntimeout = \"soon\"\n");
+    zero_units: with("[builder]\nunits = 0\n");
+    negative_rate: with("[trigger]\nevents = 1000\ntype = \"rate\"\nrate = \"-50 kHz\"\n");
+    zero_rate: with("[trigger]\nevents = 1000\ntype = \"rate\"\nrate = \"0 Hz\"\n");
+    zero_events: with("[trigger]\nevents = 0\n");
+    busy_below_free: with("[readout]\nunits = 2\nbusy = 70\nfree = 90\nsource = { type = \"fixed\", size = \"2 kB\" }\n");
+    busy_is_free: with("[readout]\nunits = 2\nbusy = 70\nfree = 70\nsource = { type = \"fixed\", size = \"2 kB\" }\n");
+    busy_below_default_free: with("[readout]\nunits = 2\nbusy = 60\nsource = { type = \"fixed\", size = \"2 kB\" }\n");
+    group_below_builders: with("[builder]\nunits = 20\n") + "[protocol]\ngroup = 16\n";
+    group_under_pull: with("[protocol]\ntype = \"pull\"\ngroup = 16\n");
+    rate_and_free_running: with("[trigger]\ntype = \"free-running\"\nrate = \"50 kHz\"\nevents = 1000\n");
+    rate_without_type: with("[trigger]\nrate = \"50 kHz\"\nevents = 1000\n");
+    rate_missing: with("[trigger]\ntype = \"rate\"\nevents = 1000\n");
+    no_end: with("[trigger]\ntype = \"free-running\"\n");
+    no_end_and_no_trigger: "[readout]\nunits = 1\nsource = { type = \"fixed\", size = \"1 kB\" }\n[builder]\nunits = 1\n";
+    empty_file: "";
+    no_units: with("[readout]\nsource = { type = \"fixed\", size = \"1 kB\" }\n");
+    number_out_of_range: with("[readout]\nunits = 1\nsource = { type = \"size-model\", file = \"a.csv\", event_size_mean = nan }\n");
+    number_too_large: with("[run]\nseed = 99999999999999999999\n");
+    quantity_too_large: with("[readout]\nunits = 1\nmax_fragment = \"99999999 TB\"\nsource = { type = \"fixed\", size = \"1 kB\" }\n");
+    wrong_type_date: "name = 2026-01-01\n".to_owned() + &with("[builder]\nunits = 2\n");
+    sweep_not_a_table: "sweep = 5\n".to_owned() + &with("[builder]\nunits = 2\n");
+    transport_unknown: with("[transport]\ntype = \"infiniband\"\n");
+    fault_on_no_node: with("[[fault]]\nnode = \"ru2\"\naction = \"kill\"\nat = \"1 s\"\n");
+    fault_on_no_name: with("[[fault]]\nnode = \"readout 1\"\naction = \"kill\"\nat = \"1 s\"\n");
+    fault_on_a_builder: with("[[fault]]\nnode = \"bu0\"\naction = \"corrupt\"\none_in = 100\n");
+    fault_one_in_zero: with("[[fault]]\nnode = \"ru0\"\naction = \"corrupt\"\none_in = 0\n");
+    fault_key_of_another_action: with("[[fault]]\nnode = \"ru0\"\naction = \"kill\"\none_in = 100\n");
+    fault_with_single_brackets: with("[fault]\nnode = \"ru0\"\naction = \"kill\"\nat = \"1 s\"\n");
+    keep_one_in_zero: with("[storage]\nkeep = { one_in = 0 }\n");
+    keep_unknown: with("[storage]\nkeep = \"some\"\n");
+    duplicate_key: with("[builder]\nunits = 2\nunits = 3\n");
+    syntax: with("[builder]\nunits = 2\ntimeout = 1 s\n");
+    syntax_bracket: with("[builder\nunits = 2\n");
+    wrong_type_text: with("[builder]\nunits = \"2\"\n");
+    wrong_type_number: with("[storage]\ndirectory = 5\n");
+    wrong_type_list: with("[builder]\nunits = [2]\n");
+    wrong_type_section: "readout = 5\n[builder]\nunits = 1\n";
+    counter_bits_out_of_range:
+        with("[readout]\nunits = 1\nsource = { type = \"tcp\", listen = \"127.0.0.1:9000\", counter_bits = 65 }\n");
+    listen_without_port: with("[readout]\nunits = 1\nsource = { type = \"tcp\", listen = \"127.0.0.1\" }\n");
+    listen_twice: with("[readout]\nunits = 2\nsource = { type = \"udp\", listen = \"127.0.0.1:9000\" }\n");
+    zero_mean: with("[readout]\nunits = 2\nsource = { type = \"log-normal\", mean = \"0 B\", rms = \"1 kB\" }\n");
+    min_above_max: with("[readout]\nunits = 2\nsource = { type = \"uniform\", min = \"2 kB\", max = \"1 kB\" }\n");
+    source_above_max_fragment:
+        with("[readout]\nunits = 2\nmax_fragment = \"1 kB\"\nsource = { type = \"fixed\", size = \"2 kB\" }\n");
+    no_source: with("[readout]\nunits = 2\n");
+    more_tables_than_units: with(
+        "[readout]\nunits = 1\n[[readout.unit]]\nsource = { type = \"fixed\", size = \"2 kB\" }\n\
+         [[readout.unit]]\nsource = { type = \"fixed\", size = \"2 kB\" }\n",
+    );
+    too_many_builders: with("[builder]\nunits = 60_001\n");
+    too_many_units_together: with("[builder]\nunits = 59_999\nslots = 1\n");
+    too_many_slots: with("[builder]\nunits = 50_000\nslots = 60_000\n");
+    buffer_below_slots:
+        with("[readout]\nunits = 2\nbuffer_events = 100\nsource = { type = \"fixed\", size = \"2 kB\" }\n");
+    buffer_below_fragment:
+        with("[readout]\nunits = 2\nbuffer_bytes = \"1 kB\"\nsource = { type = \"fixed\", size = \"1 B\" }\n");
+    data_trigger_without_data: with("[trigger]\ntype = \"data\"\n");
+    rate_with_recorded_data: with("[readout]\nunits = 1\nsource = { type = \"cms-fed\", file = \"a.raw\" }\n")
+        .replace("events = 1000", "type = \"free-running\"\nduration = \"1 s\"");
+    rate_with_live_data: with("[readout]\nunits = 1\nsource = { type = \"udp\", listen = \"127.0.0.1:0\" }\n")
+        .replace("[trigger]", "[trigger]\ntype = \"free-running\"");
+    bad_variable: with("[data]\ndirectory = \"${EVB DATA}/x\"\n");
+    bad_name: "name = \"a/b\"\n".to_owned() + &with("[builder]\nunits = 2\n");
+    sweep_empty: with("[sweep]\n\"builder.units\" = []\n");
+    sweep_not_a_list: with("[sweep]\n\"builder.units\" = 4\n");
+    sweep_unknown: with("[sweep]\n\"builder.unit\" = [2, 4]\n");
+    sweep_of_the_sweep: with("[sweep]\n\"sweep\" = [2, 4]\n");
+    sweep_too_large: with("[sweep]\n\"run.seed\" = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n\"builder.units\" = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n\"builder.slots\" = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]\n");
+    sweep_same_key_twice: with("[sweep]\n\"shaping\" = [{ type = \"none\" }]\n\"shaping.type\" = [\"none\"]\n");
+    sweep_bad_values: with("[sweep]\n\"readout.source.size\" = [\"1 kB\", \"2\", \"3 Hz\"]\n");
+    sweep_past_the_list: with("[[fault]]\nnode = \"ru0\"\naction = \"lose\"\none_in = 9\n[sweep]\n\"fault.1.one_in\" = [9]\n");
+    set_unknown: with("[builder]\nunits = 2\n"), set ["builder.unit=4"];
+    set_unknown_type: with("[builder]\nunits = 2\n"), set ["run.seed=4", "shaping.type=rate-division"];
+    set_out_of_range: with("[builder]\nunits = 2\n"), set ["builder.units = 0"];
+    set_without_value: with("[builder]\nunits = 2\n"), set ["builder.units="];
+    set_without_equals: with("[builder]\nunits = 2\n"), set ["builder.units"];
+    set_past_the_list: with("[[fault]]\nnode = \"ru0\"\naction = \"lose\"\none_in = 9\n"), set ["fault.3.one_in=4"];
+    set_list_without_number: with("[[fault]]\nnode = \"ru0\"\naction = \"lose\"\none_in = 9\n"), set ["fault.one_in=4"];
+    several: with("[builder]\nunits = 0\nslotts = 4\ntimeout = 7\n"), set ["run.seed=-1"];
+}
+
+/// Loads a file of these bytes and renders the error, without the folder's name.
+fn load(bytes: &[u8]) -> String {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("try.toml");
+    std::fs::File::create(&path).and_then(|mut file| file.write_all(bytes)).expect("writing a temporary file");
+    let diagnostics = Experiment::load(&path, &[]).expect_err("a bad file");
+    let problems = diagnostics.problems().map(|(message, help)| format!("{message}\nhelp: {help}\n"));
+    problems.collect::<String>().replace(&folder.path().to_string_lossy().into_owned(), "FOLDER")
+}
+
+#[test]
+fn unreadable_files() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let missing = Experiment::load(folder.path().join("none.toml"), &[]).expect_err("no such file");
+    assert!(render(&missing).contains("cannot read "), "{}", render(&missing));
+    let is_folder = Experiment::load(folder.path(), &[]).expect_err("a folder");
+    assert!(is_folder.to_string().starts_with("cannot read "), "{is_folder}");
+
+    let text = load(b"name = 'a'\n# \xff\n");
+    assert!(text.starts_with("FOLDER/try.toml is not UTF-8 text: see byte 13, on line 2\nhelp: "), "{text}");
+    let text = load(&vec![b'#'; (1 << 20) + 1]);
+    assert!(text.starts_with("the experiment file is larger than 1 MiB\nhelp: "), "{text}");
+}
+
+#[test]
+fn many_problems_are_counted() {
+    let lines: String = (0..50).map(|n| format!("key{n} = {n}\n")).collect();
+    let diagnostics = Experiment::parse(&lines, "try.toml", &[]).expect_err("unknown keys");
+    assert_eq!(diagnostics.problems().count(), 20);
+    assert_eq!(diagnostics.to_string(), "52 problems in try.toml");
+}
+
+#[test]
+fn too_many_and_too_long_overrides() {
+    let text = with("[builder]\nunits = 2\n");
+    let many = vec!["run.seed=1".to_owned(); 1001];
+    let message = Experiment::parse(&text, "try.toml", &many).expect_err("too many").to_string();
+    assert_eq!(message, "1001 times --set is more than 1000");
+    let long = [format!("description={}", "x".repeat(1 << 16))];
+    let message = Experiment::parse(&text, "try.toml", &long).expect_err("too long").to_string();
+    assert!(message.ends_with("is longer than 64 KiB"), "{message}");
+}

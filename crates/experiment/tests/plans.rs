@@ -1,0 +1,255 @@
+//! What good files mean.
+
+use evb_core::{ByteCount, Frequency, NodeId, Span};
+use evb_experiment::{
+    Experiment, FaultAction, FaultSpec, Keep, Plan, RunPlan, StoragePlan, TransportKind, TriggerPlan,
+};
+use evb_protocol::{Assignment, Config, Protocol, Shaping, Trigger};
+use evb_sources::SourceSpec;
+use std::path::{Path, PathBuf};
+
+const SHORT: &str = r#"
+trigger.events = 1000
+builder.units = 2
+[readout]
+units = 2
+source = { type = "fixed", size = "2 kB" }
+"#;
+
+fn parse(text: &str, overrides: &[&str]) -> Experiment {
+    let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+    Experiment::parse(text, "folder/short.toml", &overrides).unwrap_or_else(|error| panic!("{error:?}"))
+}
+
+fn plan(text: &str, overrides: &[&str]) -> Plan {
+    let experiment = parse(text, overrides);
+    assert_eq!(experiment.plans().len(), 1);
+    experiment.plans()[0].clone()
+}
+
+/// Parses the resolved text and expects the same plans.
+fn assert_resolves(experiment: &Experiment) {
+    let resolved = experiment.resolved();
+    let again = Experiment::parse(&resolved, "again.toml", &[]).unwrap_or_else(|error| panic!("{error:?}\n{resolved}"));
+    assert_eq!(again.plans(), experiment.plans(), "{resolved}");
+    assert_eq!(again.resolved(), resolved);
+}
+
+#[test]
+fn a_short_file_gets_every_default() {
+    let building = Config {
+        readout_units: 2,
+        builder_units: 2,
+        protocol: Protocol::Push,
+        assignment: Assignment::RoundRobin,
+        shaping: Shaping::None,
+        trigger: Trigger::FreeRunning,
+        events: Some(1000),
+        group: 352,
+        group_timeout: Span::from_millis(1),
+        builder_slots: 64,
+        fragment_timeout: Span::from_secs(1),
+        max_fragment: ByteCount(1 << 20),
+        buffer_events: 4096,
+        buffer_bytes: ByteCount(64 << 20),
+        busy_percent: 90,
+        free_percent: 70,
+    };
+    let expected = Plan {
+        name: "short".into(),
+        description: String::new(),
+        sweep: vec![],
+        building,
+        trigger: TriggerPlan { rate: None, poisson: false, duration: None },
+        sources: vec![SourceSpec::Fixed { size: ByteCount(2000) }; 2],
+        data_directory: "folder".into(),
+        transport: TransportKind::InProcess,
+        storage: StoragePlan { keep: Keep::All, directory: "evb-data".into(), file_size: ByteCount(2_000_000_000) },
+        run: RunPlan { seed: 1, peer_timeout: Span::from_secs(5), drain_timeout: Span::from_secs(10), workers: None },
+        faults: vec![],
+    };
+    assert_eq!(plan(SHORT, &[]), expected);
+    assert_resolves(&parse(SHORT, &[]));
+    insta::assert_snapshot!("resolved_short", parse(SHORT, &[]).resolved());
+}
+
+#[test]
+fn a_full_file_says_everything() {
+    let text = include_str!("full.toml");
+    let plan = plan(text, &[]);
+    let building = Config {
+        readout_units: 9,
+        builder_units: 400,
+        protocol: Protocol::Push,
+        assignment: Assignment::LeastLoaded,
+        shaping: Shaping::Grouping { packet: ByteCount(64 << 10), timeout: Span::from_micros(500) },
+        trigger: Trigger::Data,
+        events: Some(5000),
+        group: 800,
+        group_timeout: Span::from_millis(2),
+        builder_slots: 32,
+        fragment_timeout: Span::from_millis(250),
+        max_fragment: ByteCount(2 << 20),
+        buffer_events: 20_000,
+        buffer_bytes: ByteCount(1 << 30),
+        busy_percent: 80,
+        free_percent: 50,
+    };
+    assert_eq!(plan.building, building);
+    assert_eq!((&*plan.name, &*plan.description), ("full", "every key\nof the \"file\""));
+    assert_eq!(plan.data_directory, PathBuf::from("${EVB_DATA}/run 1"));
+    let sources = [
+        SourceSpec::Fixed { size: ByteCount(1024) },
+        SourceSpec::Uniform { min: ByteCount(1), max: ByteCount(2000) },
+        SourceSpec::LogNormal { mean: ByteCount(2000), rms: ByteCount(0) },
+        SourceSpec::Trace { file: "trace.csv".into(), source: Some(7) },
+        SourceSpec::SizeModel { file: "model.csv".into(), fed: Some(841), event_size_mean: 1.5, event_size_rms: 2.0 },
+        SourceSpec::CmsFed { file: "a.raw".into() },
+        SourceSpec::Tcp { listen: "127.0.0.1:9000".into(), counter_bits: 24 },
+        SourceSpec::Udp { listen: "[::1]:9000".into(), counter_bits: 32 },
+        SourceSpec::Trace { file: "${HOME}/all.csv".into(), source: None },
+    ];
+    assert_eq!(plan.sources, sources);
+    assert_eq!(plan.transport, TransportKind::Tcp);
+    assert_eq!(plan.storage.keep, Keep::OneIn(10));
+    assert_eq!(plan.run.workers, Some(2));
+    assert_eq!(plan.trigger.duration, Some(Span::from_secs(60)));
+    let fault = |node: u16, action| FaultSpec { node: NodeId(node), action };
+    let one_in = 100;
+    let faults = [
+        fault(0, FaultAction::Kill { at: Span::from_secs(1) }),
+        fault(409, FaultAction::Kill { at: Span::ZERO }),
+        fault(1, FaultAction::Corrupt { one_in }),
+        fault(1, FaultAction::Duplicate { one_in }),
+        fault(9, FaultAction::Lose { one_in }),
+        fault(2, FaultAction::Oversize { one_in }),
+        fault(2, FaultAction::Delay { one_in, by: Span::from_millis(2) }),
+    ];
+    assert_eq!(plan.faults, faults);
+    let names = faults.map(|fault| plan.building.node_name(fault.node));
+    assert_eq!(names, ["evm", "bu399", "ru0", "ru0", "ru8", "ru1", "ru1"]);
+    assert_resolves(&parse(text, &[]));
+    insta::assert_snapshot!("resolved_full", parse(text, &[]).resolved());
+}
+
+#[test]
+fn a_rate_is_driven_from_outside() {
+    let overrides = ["trigger.type=rate", "trigger.rate=50 kHz", "trigger.spacing=poisson"];
+    let plan = plan(SHORT, &overrides);
+    assert_eq!(plan.building.trigger, Trigger::Driven);
+    let expected = TriggerPlan { rate: Some(Frequency(50_000_000)), poisson: true, duration: None };
+    assert_eq!(plan.trigger, expected);
+}
+
+#[test]
+fn recorded_and_live_sources_trigger_by_themselves() {
+    for source in ["{ type = 'cms-fed', file = 'a' }", "{ type = 'trace', file = 'a' }"] {
+        let text = format!("builder.units = 1\n[readout]\nunits = 1\nsource = {source}\n");
+        assert_eq!(plan(&text, &[]).building.trigger, Trigger::Data, "{source}");
+    }
+    // The shared source is not used by any unit here, so it does not count.
+    let unused = "trigger.events = 1\nbuilder.units = 1\nreadout.source = { type = 'cms-fed', file = 'a' }\n\
+                  [[readout.unit]]\nsource = { type = 'fixed', size = '1 B' }\n";
+    assert_eq!(plan(unused, &[]).building.trigger, Trigger::FreeRunning);
+}
+
+#[test]
+fn first_units_can_have_sources_of_their_own() {
+    let text = SHORT.to_owned() + "[[readout.unit]]\nsource = { type = 'fixed', size = '1 B' }\n";
+    let sizes = [1, 2000].map(|size| SourceSpec::Fixed { size: ByteCount(size) });
+    assert_eq!(plan(&text, &[]).sources, sizes);
+    assert_resolves(&parse(&text, &[]));
+}
+
+#[test]
+fn defaults_follow_the_number_of_builders() {
+    let config = plan(SHORT, &["builder.units=1000"]).building;
+    assert_eq!((config.group, config.buffer_events), (1000, 128_000));
+    // Equal is enough.
+    let config = plan(SHORT, &["builder.units=10", "protocol.group=10", "readout.buffer_events=640"]).building;
+    assert_eq!((config.group, config.buffer_events), (10, 640));
+    let config = plan(SHORT, &["builder.units=1000", "protocol.type=pull"]).building;
+    assert_eq!((config.protocol, config.group), (Protocol::Pull, 1000));
+    let config = plan(SHORT, &["builder.units=1000", "builder.slots=1"]).building;
+    assert_eq!(config.buffer_events, 4096);
+}
+
+#[test]
+fn set_changes_and_adds_keys() {
+    let keep = |text: &str| plan(SHORT, &[text]).storage.keep;
+    assert_eq!(keep("storage.keep=none"), Keep::None);
+    assert_eq!(keep("storage.keep=\"none\""), Keep::None);
+    assert_eq!(keep(" storage . keep = { one_in = 5 } "), Keep::OneIn(5));
+    assert_eq!(keep("storage.keep.one_in=5"), Keep::OneIn(5));
+    let log_normal = "readout.source={ type = 'log-normal', mean = '1 kB', rms = '2 kB' }";
+    let expected = SourceSpec::LogNormal { mean: ByteCount(1000), rms: ByteCount(2000) };
+    assert_eq!(plan(SHORT, &[log_normal]).sources[0], expected);
+    let fault = "[[fault]]\nnode = 'ru0'\naction = 'lose'\none_in = 9\n";
+    let changed = plan(&(SHORT.to_owned() + fault), &["fault.0.one_in=3"]);
+    assert_eq!(changed.faults[0].action, FaultAction::Lose { one_in: 3 });
+    // The last one counts.
+    assert_eq!(plan(SHORT, &["run.seed=3", "run.seed=4"]).run.seed, 4);
+}
+
+#[test]
+fn data_folders_start_at_the_file_or_where_the_user_is() {
+    let directory = |directory: &str, overrides: &[&str]| {
+        let text = format!("data.directory = {directory:?}\n{SHORT}");
+        assert_resolves(&parse(&text, overrides));
+        plan(&text, overrides).data_directory
+    };
+    assert_eq!(directory(".", &[]), Path::new("folder"));
+    assert_eq!(directory("../data", &[]), Path::new("folder/../data"));
+    assert_eq!(directory("/data", &[]), Path::new("/data"));
+    assert_eq!(directory("${EVB_DATA}", &[]), Path::new("${EVB_DATA}"));
+    assert_eq!(directory("x", &["data.directory=../data"]), Path::new("../data"));
+    let here = Experiment::parse(SHORT, "short.toml", &[]).expect("a good file");
+    assert_eq!(here.plans()[0].data_directory, Path::new("."));
+}
+
+#[test]
+fn a_sweep_gives_one_plan_for_each_combination() {
+    let text = SHORT.to_owned()
+        // Keys with and without quotes mean the same.
+        + "[sweep]\n\"readout.source.size\" = [\"1 kB\", \"2 kB\"]\nbuilder.units = [100, 500, 1000]\n\
+           shaping = [{ type = \"none\" }, { type = \"grouping\" }]\n";
+    let experiment = parse(&text, &[]);
+    assert_eq!(experiment.plans().len(), 12);
+    let second_last = &experiment.plans()[10];
+    let expected = [("readout.source.size", "2 kB"), ("builder.units", "1000"), ("shaping", "{ type = \"none\" }")];
+    assert_eq!(second_last.sweep, expected.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    assert_eq!((second_last.building.builder_units, second_last.building.group), (1000, 1000));
+    assert_eq!(experiment.plans()[0].building.group, 352);
+    assert_resolves(&experiment);
+    insta::assert_snapshot!("resolved_sweep", experiment.resolved());
+
+    for (index, plan) in experiment.plans().iter().enumerate() {
+        let text = experiment.resolved_at(index).expect("a point of the sweep");
+        let single = Experiment::parse(&text, "again.toml", &[]).expect("a good file");
+        assert_eq!(single.plans(), [Plan { sweep: vec![], ..plan.clone() }], "{text}");
+    }
+    assert_eq!(experiment.resolved_at(12), None);
+}
+
+#[test]
+fn a_key_that_is_set_is_not_swept() {
+    let text = SHORT.to_owned() + "[sweep]\n\"run.seed\" = [1, 2]\n\"builder.units\" = [3, 4]\n";
+    assert_eq!(parse(&text, &["builder.units=5"]).plans().len(), 2);
+    assert_eq!(parse(&text, &["run={ seed = 9 }"]).plans()[1].run.seed, 9);
+    assert_eq!(parse(&text, &["sweep.\"run.seed\"=[7, 8, 9]"]).plans().len(), 6);
+    assert_eq!(parse(SHORT, &["sweep.run.seed=[7, 8, 9]"]).plans()[2].run.seed, 9);
+}
+
+#[test]
+fn swept_tables_in_lists_and_data_folders_resolve() {
+    let text = "builder.units = 1\n[[readout.unit]]\nsource = { type = 'cms-fed', file = 'a' }\n[[readout.unit]]\n\
+                source = { type = 'cms-fed', file = 'b' }\n[sweep]\n'readout.unit.0.source.file' = ['c', 'd']\n\
+                'data.directory' = ['x', '/y', '.']\n";
+    let experiment = parse(text, &[]);
+    let folders: Vec<_> = experiment.plans().iter().map(|plan| plan.data_directory.clone()).collect();
+    assert_eq!(folders[..3], ["folder/x", "/y", "folder"].map(PathBuf::from));
+    assert_resolves(&experiment);
+    let whole = parse(&(SHORT.to_owned() + "[sweep]\ndata = [{}, { directory = 'z' }]\n"), &[]);
+    assert_eq!(whole.plans()[0].data_directory, Path::new("folder"));
+    assert_resolves(&whole);
+}
