@@ -13,6 +13,8 @@ use std::{
 
 /// Longest sleep of a worker without work: orders and heartbeats wait no longer.
 const LONGEST_REST: Duration = Duration::from_millis(20);
+/// Times that a worker without work lets others run before it sleeps.
+const YIELDS: u32 = 4;
 /// How often nodes report.
 const REPORT_INTERVAL: Span = Span::from_millis(100);
 
@@ -76,6 +78,21 @@ impl<T: Transport> Node<T> {
         let sent = link.flush();
         Ok(received > 0 || worked || sent > 0)
     }
+
+    fn finish(&mut self, desk: &Desk) {
+        self.finished = true;
+        match self.role.finish() {
+            Ok(()) => desk.tell(self.id, Notice::Finished(self.role.report())),
+            Err(error) => self.fail(error, desk),
+        }
+    }
+
+    /// A node that cannot go on closes what it has and says so; what it stored stays valid.
+    fn fail(&mut self, error: NodeError, desk: &Desk) {
+        let _already_failing = self.role.finish();
+        desk.tell(self.id, Notice::Progress(self.role.report()));
+        desk.tell(self.id, Notice::Failed(error));
+    }
 }
 
 /// How a worker hears and speaks to run control.
@@ -91,103 +108,109 @@ impl Desk {
     }
 }
 
-/// Carries `nodes` until all of them are told to go. `rest` sleeps until something may have come, at most so long.
+/// Carries `nodes` until all of them are told to go. A worker without work looks `spins` times before it yields; then
+/// `rest` sleeps until something may have come, at most for the time it is given.
 pub(crate) fn carry<T: Transport>(
-    mut nodes: Vec<Node<T>>,
+    nodes: Vec<Node<T>>,
     desk: Desk,
     spins: u32,
     mut rest: impl FnMut(&mut [Node<T>], Duration),
 ) {
     let clock = Clock::start();
-    for node in &nodes {
-        desk.tell(node.id, Notice::Ready);
-    }
+    let mut worker = Worker { nodes, desk, next_report: Time::ZERO };
+    worker.nodes.iter().for_each(|node| worker.desk.tell(node.id, Notice::Ready));
     let mut idle = 0_u32;
-    let mut next_report = Time::ZERO;
-    while !nodes.is_empty() {
+    loop {
         // One look at the clock for all nodes: it costs as much as handling a fragment.
         let now = clock.now();
-        if !take_orders(&mut nodes, &desk, now) {
+        let heard = worker.take_orders(now);
+        let moved = worker.poll(now);
+        if !heard || worker.nodes.is_empty() {
             return;
         }
-        let mut moved = false;
-        nodes.retain_mut(|node| {
+        worker.report(now);
+        idle = if moved { 0 } else { idle.saturating_add(1) };
+        match idle {
+            0 => {}
+            _ if idle <= spins => std::hint::spin_loop(),
+            _ if idle <= spins + YIELDS => std::thread::yield_now(),
+            _ => {
+                let wait = worker.longest_rest(now);
+                rest(&mut worker.nodes, wait);
+            }
+        }
+    }
+}
+
+struct Worker<T> {
+    nodes: Vec<Node<T>>,
+    desk: Desk,
+    next_report: Time,
+}
+
+impl<T: Transport> Worker<T> {
+    /// One round of all nodes; true when anything moved.
+    fn poll(&mut self, now: Time) -> bool {
+        let (mut moved, desk) = (false, &self.desk);
+        self.nodes.retain_mut(|node| {
             let polled = node.poll(now);
             while let Some(notice) = node.role.notice() {
+                // Everybody leaves at the end: then it is no news.
                 if !(node.finished && matches!(notice, Notice::Lost { .. })) {
                     desk.tell(node.id, notice);
                 }
             }
             match polled {
-                Ok(active) => {
-                    moved |= active;
-                    true
-                }
-                Err(error) => {
-                    fail(node, error, &desk);
-                    false
-                }
+                Ok(active) => moved |= active,
+                Err(ref error) => node.fail(error.clone(), desk),
             }
+            polled.is_ok()
         });
-        idle = if moved { 0 } else { idle + 1 };
-        if idle > spins + 4 {
-            let due = nodes.iter().filter_map(|node| node.role.deadline()).min();
-            let wait = due.map_or(LONGEST_REST, |at| at.since(now).as_duration().min(LONGEST_REST));
-            rest(&mut nodes, wait);
-        } else if idle > spins {
-            std::thread::yield_now();
-        } else if idle > 0 {
-            std::hint::spin_loop();
-        }
-        if now >= next_report {
-            next_report = now + REPORT_INTERVAL;
-            for node in nodes.iter().filter(|node| !node.finished) {
-                desk.tell(node.id, Notice::Progress(node.role.report()));
+        moved
+    }
+
+    fn longest_rest(&self, now: Time) -> Duration {
+        let due = self.nodes.iter().filter_map(|node| node.role.deadline()).min();
+        due.map_or(LONGEST_REST, |at| at.since(now).as_duration().min(LONGEST_REST))
+    }
+
+    fn report(&mut self, now: Time) {
+        if now >= self.next_report {
+            self.next_report = now + REPORT_INTERVAL;
+            for node in self.nodes.iter().filter(|node| !node.finished) {
+                self.desk.tell(node.id, Notice::Progress(node.role.report()));
             }
         }
     }
-}
 
-/// A node that cannot go on closes what it has and says so; what it stored stays valid.
-fn fail<T: Transport>(node: &mut Node<T>, error: NodeError, desk: &Desk) {
-    let _already_failing = node.role.finish();
-    desk.tell(node.id, Notice::Progress(node.role.report()));
-    desk.tell(node.id, Notice::Failed(error));
-}
-
-/// Carries out what run control says; false when run control is gone.
-fn take_orders<T: Transport>(nodes: &mut Vec<Node<T>>, desk: &Desk, now: Time) -> bool {
-    loop {
-        let (id, order) = match desk.orders.try_recv() {
-            Ok(order) => order,
-            Err(TryRecvError::Empty) => return true,
-            Err(TryRecvError::Disconnected) => {
-                for node in nodes {
-                    let _nobody_to_tell = node.role.finish();
+    /// Carries out what run control says; false when run control is gone.
+    fn take_orders(&mut self, now: Time) -> bool {
+        loop {
+            match self.desk.orders.try_recv() {
+                Ok((id, order)) => self.take_order(now, id, order),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => {
+                    for node in &mut self.nodes {
+                        let _nobody_to_tell = node.role.finish();
+                    }
+                    return false;
                 }
-                return false;
             }
-        };
-        let Some(index) = nodes.iter().position(|node| node.id == id) else { continue };
+        }
+    }
+
+    fn take_order(&mut self, now: Time, id: NodeId, order: Order) {
+        let Some(index) = self.nodes.iter().position(|node| node.id == id) else { return };
+        let node = &mut self.nodes[index];
         match order {
-            Order::Exit => drop(nodes.remove(index)),
+            Order::Start | Order::Stop => node.role.order(now, order),
+            Order::Finish => node.finish(&self.desk),
+            Order::Exit => drop(self.nodes.remove(index)),
             Order::Die => {
                 // Not even files are closed: that is what a crash does.
-                drop(nodes.remove(index));
-                desk.tell(id, Notice::Gone { reason: "killed on purpose".into() });
+                drop(self.nodes.remove(index));
+                self.desk.tell(id, Notice::Gone { reason: "killed on purpose".into() });
             }
-            Order::Finish => {
-                let node = &mut nodes[index];
-                node.finished = true;
-                match node.role.finish() {
-                    Ok(()) => desk.tell(id, Notice::Finished(node.role.report())),
-                    Err(error) => {
-                        desk.tell(id, Notice::Progress(node.role.report()));
-                        desk.tell(id, Notice::Failed(error));
-                    }
-                }
-            }
-            Order::Start | Order::Stop => nodes[index].role.order(now, order),
         }
     }
 }

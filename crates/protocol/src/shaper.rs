@@ -31,19 +31,26 @@ impl<B> Shaper<B> {
     }
 
     /// Takes a fragment for the builder with this index.
+    #[inline]
     pub(crate) fn push(&mut self, now: Time, builder: usize, fragment: Fragment<B>) {
-        let Some((size, timeout)) = self.packet else {
-            let to = self.filling[builder].builder.into();
-            self.out.push_back(Transmit { to, message: Message::Fragment(fragment) });
-            return;
-        };
+        match self.packet {
+            None => {
+                let to = self.filling[builder].builder.into();
+                self.out.push_back(Transmit { to, message: Message::Fragment(fragment) });
+            }
+            Some((size, timeout)) => self.fill(now + timeout, size, builder, fragment),
+        }
+    }
+
+    /// Puts a fragment into the packet for its builder, which goes when it is full or at its deadline.
+    fn fill(&mut self, deadline: Time, size: u64, builder: usize, fragment: Fragment<B>) {
         let length = u64::from(fragment.length);
         if self.filling[builder].bytes + length > size {
             self.close(builder);
         }
         let filling = &mut self.filling[builder];
         if filling.fragments.is_empty() {
-            filling.deadline = now + timeout;
+            filling.deadline = deadline;
         }
         filling.fragments.push(fragment);
         filling.bytes += length;

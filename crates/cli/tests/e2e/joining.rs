@@ -1,0 +1,159 @@
+//! Nodes that are started by hand, and strangers at every port: who has the token and the experiment joins, nobody
+//! else does, and nobody else disturbs.
+
+use crate::support::{Evb, Lab, Running, free_tcp_port, good, wait_until};
+use std::{
+    io::{Read as _, Write as _},
+    net::{Shutdown, TcpStream},
+    time::Duration,
+};
+
+const EXPERIMENT: &str = r#"
+[trigger]
+type = "free-running"
+events = 2000
+[readout]
+units = 2
+source = { type = "uniform", min = "10 B", max = "1 kB" }
+[builder]
+units = 2
+[run]
+peer_timeout = "20 s"
+[storage]
+keep = "none"
+"#;
+
+const TOKEN: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+const WRONG: &str = "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+const NODES: [&str; 5] = ["evm", "ru0", "ru1", "bu0", "bu1"];
+
+/// Starts run control; gives it and its address.
+fn control(lab: &Lab) -> (Running, String) {
+    let mut run = lab.run(&["--listen", "127.0.0.1:0", "--patience", "50"]).env("EVB_TOKEN", TOKEN).start();
+    run.wait_for(" nodes\n");
+    let said = run.stderr();
+    let address = said.split_once("waiting at ").and_then(|(_, rest)| rest.split_once(' '));
+    let address = address.unwrap_or_else(|| panic!("no address in {said}")).0.to_owned();
+    (run, address)
+}
+
+fn node(lab: &Lab, role: &str, address: &str) -> Evb {
+    lab.evb(&["node", "experiment.toml", "--role", role, "--join", address, "--patience", "50"]).env("EVB_TOKEN", TOKEN)
+}
+
+fn check_good(run: Running, nodes: Vec<Running>) {
+    let record = good(&run.wait());
+    assert_eq!((record.events.built, record.transport.as_str()), (2000, "tcp"));
+    for node in nodes {
+        let outcome = node.wait();
+        assert_eq!((outcome.code(), outcome.stdout.as_str()), (Some(0), ""), "{outcome}");
+    }
+}
+
+#[test]
+fn nodes_started_by_hand_build_events() {
+    let lab = Lab::with(EXPERIMENT);
+    let (run, address) = control(&lab);
+    let nodes = NODES.map(|role| node(&lab, role, &address).start()).into();
+    check_good(run, nodes);
+}
+
+/// The order does not matter: nodes wait for run control.
+#[test]
+fn nodes_may_be_started_before_run_control() {
+    let lab = Lab::with(EXPERIMENT);
+    let address = format!("127.0.0.1:{}", free_tcp_port());
+    let nodes = NODES.map(|role| node(&lab, role, &address).start()).into();
+    let run = lab.run(&["--listen", &address]).env("EVB_TOKEN", TOKEN).start();
+    check_good(run, nodes);
+}
+
+/// A wrong token, another experiment, a place that is taken: refused, with a reason on both sides, and the run goes on.
+#[test]
+fn who_does_not_belong_is_refused_and_the_run_goes_on() {
+    let lab = Lab::with(EXPERIMENT);
+    let (mut run, address) = control(&lab);
+    let mut nodes = vec![node(&lab, "ru0", &address).start()];
+    let wrong_token = node(&lab, "bu1", &address).env("EVB_TOKEN", WRONG).run();
+    let other_experiment = node(&lab, "bu1", &address).set("trigger.events=2001").run();
+    let other_seed = node(&lab, "bu1", &address).args(&["--seed", "2"]).run();
+    run.wait_for("the token of this run");
+    // Which of the two is refused is open; the other one builds.
+    let twins = [node(&lab, "ru1", &address).start(), node(&lab, "ru1", &address).start()];
+    run.wait_for("ru1: this node has joined already");
+    for (outcome, reason) in [
+        (wrong_token, "run control refuses bu1: it does not have the token of this run"),
+        (other_experiment, "run control refuses bu1: its experiment is another one"),
+        (other_seed, "run control refuses bu1: its experiment is another one"),
+    ] {
+        assert_eq!(outcome.code(), Some(2), "{outcome}");
+        assert!(outcome.stderr.contains(reason), "{outcome}");
+        assert!(!outcome.stderr.contains(TOKEN) && !outcome.stderr.contains(WRONG), "{outcome}");
+    }
+    nodes.extend(["evm", "bu0", "bu1"].map(|role| node(&lab, role, &address).start()));
+    let record = good(&run.wait());
+    assert_eq!(record.events.built, 2000);
+    let mut codes = twins.map(|twin| twin.wait().code());
+    codes.sort();
+    assert_eq!(codes, [Some(0), Some(2)]);
+    nodes.into_iter().for_each(|node| assert_eq!(node.wait().code(), Some(0)));
+}
+
+/// Garbage, half a hello and silence at the port of run control and at the port of a node, before and during the run.
+#[test]
+fn strangers_at_the_ports_do_not_disturb() {
+    let lab = Lab::with(EXPERIMENT);
+    let port = format!("127.0.0.1:{}", free_tcp_port());
+    let (run, address) = control(&lab);
+    let first = node(&lab, "ru0", &address).args(&["--listen", &port]).start();
+    wait_until("ru0 listens", || TcpStream::connect(&port).ok());
+    let mut silent = Vec::new();
+    for at in [&address, &port] {
+        for garbage in garbage() {
+            let mut stream = TcpStream::connect(at).unwrap();
+            // It may be cut off at any time.
+            let _cut_off = stream.write_all(&garbage);
+            silent.push(stream);
+        }
+        silent.push(TcpStream::connect(at).unwrap());
+        TcpStream::connect(at).unwrap().shutdown(Shutdown::Both).unwrap();
+    }
+    let mut nodes: Vec<_> = NODES.iter().filter(|role| **role != "ru0").map(|role| node(&lab, role, &address).start()).collect();
+    nodes.push(first);
+    check_good(run, nodes);
+    // Nobody told a stranger anything.
+    for mut stream in silent {
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let mut said = Vec::new();
+        let _reset = stream.read_to_end(&mut said);
+        assert!(!String::from_utf8_lossy(&said).contains(TOKEN));
+        assert!(said.len() < 300, "{}", String::from_utf8_lossy(&said));
+    }
+}
+
+fn garbage() -> Vec<Vec<u8>> {
+    let hello = |token: &str| {
+        format!("{{\"token\":\"{token}\",\"node\":1,\"version\":\"0\",\"experiment\":1,\"listen\":\"127.0.0.1:1\"}}\n")
+    };
+    vec![
+        b"GET / HTTP/1.1\r\nHost: evb\r\n\r\n".to_vec(),
+        vec![0xff; 1 << 17],
+        vec![b'['; 1 << 17],
+        b"{\"token\":\"0011".to_vec(),
+        b"{}\n".to_vec(),
+        hello("").into_bytes(),
+        hello("é").into_bytes(),
+        hello(&"0".repeat(64)).replace("\"node\":1", "\"node\":65535").into_bytes(),
+        vec![0; 48],
+        b"evb-tcp\0\x01\0".to_vec(),
+    ]
+}
+
+/// When not all nodes come, run control says which are missing.
+#[test]
+fn nodes_that_do_not_come_are_named() {
+    let lab = Lab::with(EXPERIMENT);
+    let run = lab.run(&["--listen", "127.0.0.1:0", "--patience", "0"]).env("EVB_TOKEN", TOKEN).run();
+    assert_eq!(run.code(), Some(2), "{run}");
+    assert!(run.stderr.contains("evm, ru0, ru1, bu0, bu1 missing") && run.stderr.contains("hint: "), "{run}");
+}

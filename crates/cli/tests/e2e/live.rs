@@ -1,0 +1,275 @@
+//! Live front ends over TCP and UDP, played by `evb feed` and by hand, with strangers and faults among them.
+
+use crate::support::{
+    Lab, Outcome, PROCESSES, Running, THREADS, check_accounts, free_tcp_port, free_udp_port, good, not_good, read_all,
+    wait_until,
+};
+use evb_sources::{Frame, encode};
+use rustix::process::Signal;
+use std::{
+    collections::BTreeMap,
+    io::{Read as _, Write as _},
+    net::{Shutdown, TcpStream, UdpSocket},
+};
+
+/// What the feeds play. Few events, so that all datagrams fit into the buffer of a socket, however slow its reader is.
+const FED: &str = r#"
+[trigger]
+type = "free-running"
+events = 200
+[readout]
+units = 2
+source = { type = "uniform", min = "1 B", max = "200 B" }
+[builder]
+units = 1
+[run]
+seed = 11
+"#;
+const EVENTS: u64 = 200;
+const SEED: u64 = 11;
+
+/// A run that listens, and where.
+struct Listening {
+    lab: Lab,
+    tcp: u16,
+    udp: u16,
+}
+
+impl Listening {
+    /// Two readout units, TCP and UDP, or both TCP.
+    fn new(second: &str, bits: u8) -> Self {
+        let (tcp, udp) = (free_tcp_port(), if second == "udp" { free_udp_port() } else { free_tcp_port() });
+        let experiment = format!(
+            r#"
+            [[readout.unit]]
+            source = {{ type = "tcp", listen = "127.0.0.1:{tcp}", counter_bits = {bits} }}
+            [[readout.unit]]
+            source = {{ type = "{second}", listen = "127.0.0.1:{udp}", counter_bits = {bits} }}
+            [builder]
+            units = 2
+            timeout = "40 s"
+            [run]
+            drain_timeout = "20 s"
+            "#
+        );
+        let lab = Lab::with(&experiment);
+        lab.write("fed.toml", FED);
+        Self { lab, tcp, udp }
+    }
+
+    fn start(&self, mode: &[&str], changes: &[&str]) -> Running {
+        let run = changes.iter().fold(self.lab.run(mode), |run, change| run.set(change)).start();
+        wait_until("the TCP source listens", || TcpStream::connect(("127.0.0.1", self.tcp)).ok());
+        run
+    }
+
+    fn feed(&self, unit: u16, protocol: &str, arguments: &[&str]) -> Running {
+        let to = format!("127.0.0.1:{}", if unit == 0 { self.tcp } else { self.udp });
+        let feed = self.lab.evb(&["feed", "fed.toml", "--to", &to, "--protocol", protocol, "--unit", &unit.to_string()]);
+        feed.args(arguments).start()
+    }
+}
+
+/// The sockets of a run are all bound before the first is seen to listen in threads, but not in processes.
+fn wait_for_udp(port: u16) {
+    wait_until("the UDP source listens", || UdpSocket::bind(("127.0.0.1", port)).err());
+}
+
+fn check_fed(listening: &Listening, outcome: &Outcome, events: u64) -> evb_record::Record {
+    let record = good(outcome);
+    assert_eq!(record.events.built, events, "{outcome}");
+    let stored = read_all(&listening.lab.stored_files());
+    stored.check_generated(SEED, 2);
+    assert!(stored.copies().into_iter().eq((1..=events).map(|event| (event, 1))), "{outcome}");
+    record
+}
+
+fn ended_well(feed: Running) {
+    let outcome = feed.wait();
+    assert_eq!((outcome.code(), outcome.stdout.as_str()), (Some(0), ""), "{outcome}");
+    assert!(outcome.stderr.contains("evb: sent "), "{outcome}");
+}
+
+/// One front end by TCP and one by UDP: every event is built from what both sent, and the run ends with them.
+#[test]
+fn fed_events_are_built_complete() {
+    for mode in [THREADS, PROCESSES] {
+        let listening = Listening::new("udp", 24);
+        let run = listening.start(mode, &[]);
+        wait_for_udp(listening.udp);
+        let feeds = [listening.feed(0, "tcp", &[]), listening.feed(1, "udp", &["--rate", "2 kHz"])];
+        feeds.into_iter().for_each(ended_well);
+        let record = check_fed(&listening, &run.wait(), EVENTS);
+        assert!(record.faults.is_empty(), "{record:?}");
+        assert!(record.readouts.iter().all(|readout| readout.rejected == 0), "{record:?}");
+    }
+}
+
+/// A front end that counts with eight bits is followed through every wrap.
+#[test]
+fn a_narrow_counter_wraps() {
+    let listening = Listening::new("tcp", 8);
+    let run = listening.start(THREADS, &[]);
+    let narrow = ["--events", "1000", "--counter-bits", "8"];
+    [listening.feed(0, "tcp", &narrow), listening.feed(1, "tcp", &narrow)].into_iter().for_each(ended_well);
+    let record = check_fed(&listening, &run.wait(), 1000);
+    assert_eq!(record.faults, BTreeMap::from([("wrapped".to_owned(), 2 * 3)]), "{record:?}");
+}
+
+/// What is no frame is counted and does no harm to what comes before, after and beside it.
+#[test]
+fn garbage_on_both_ports_is_counted_and_does_no_harm() {
+    for mode in [THREADS, PROCESSES] {
+        let listening = Listening::new("udp", 32);
+        let run = listening.start(mode, &[]);
+        wait_for_udp(listening.udp);
+        let held_open = TcpStream::connect(("127.0.0.1", listening.tcp)).unwrap();
+        let feed = listening.feed(0, "tcp", &["--rate", "500 Hz"]);
+        let on_tcp = tcp_garbage().into_iter().map(|bytes| send_garbage(listening.tcp, &bytes)).count() as u64;
+        let on_udp = udp_frames_between_garbage(&listening);
+        ended_well(feed);
+        drop(held_open);
+        let record = check_fed(&listening, &run.wait(), EVENTS);
+        let rejected: Vec<_> = record.readouts.iter().map(|readout| readout.rejected).collect();
+        assert_eq!(rejected, [on_tcp, on_udp], "{record:?}");
+    }
+}
+
+/// Sends bytes, and waits until the other end has seen what they are.
+fn send_garbage(port: u16, bytes: &[u8]) {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let _cut_off = stream.write_all(bytes);
+    let _cut_off = stream.shutdown(Shutdown::Write);
+    let _reset = stream.read_to_end(&mut Vec::new());
+}
+
+/// Each of these is refused once.
+fn tcp_garbage() -> Vec<Vec<u8>> {
+    let good = frame(0, 1, b"of a stranger");
+    let mut bad_header = good.clone();
+    bad_header[9] ^= 1;
+    vec![
+        b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+        vec![0xff; 100_000],
+        good[..20].to_vec(),
+        good[..40].to_vec(),
+        bad_header,
+        frame(5, 1, b"for another readout unit"),
+    ]
+}
+
+/// Sends all good frames of the second source by hand, with garbage between them; how many are garbage.
+fn udp_frames_between_garbage(listening: &Listening) -> u64 {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(("127.0.0.1", listening.udp)).unwrap();
+    let mut garbage = 0;
+    for event in 1..=EVENTS {
+        let mut payload = vec![0; event as usize % 50];
+        evb_sources::payload::fill(&mut payload, SEED, evb_core::EventId(event), 1);
+        let good = frame(1, event, &payload);
+        socket.send(&good).unwrap();
+        if event % 10 == 0 {
+            let bad: [&[u8]; 4] = [b"", b"garbage", &good[..31], &[&good[..], b"x"].concat()];
+            socket.send(bad[garbage as usize % 4]).unwrap();
+            garbage += 1;
+        }
+    }
+    socket.send(&end_of_run(1, EVENTS)).unwrap();
+    garbage
+}
+
+fn frame(source: u16, counter: u64, payload: &[u8]) -> Vec<u8> {
+    encoded(Frame { source, counter, end_of_run: false, resynchronised: false, good: true, payload })
+}
+
+fn end_of_run(source: u16, counter: u64) -> Vec<u8> {
+    encoded(Frame { source, counter, end_of_run: true, resynchronised: false, good: true, payload: b"" })
+}
+
+fn encoded(frame: Frame<&[u8]>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode(&frame, &mut bytes);
+    bytes
+}
+
+/// A front end that dies leaves its events incomplete; the run can be stopped, and everything is accounted for.
+#[test]
+fn a_front_end_that_dies_leaves_incomplete_events() {
+    for mode in [THREADS, PROCESSES] {
+        let listening = Listening::new("tcp", 32);
+        let mut run = listening.start(mode, &["builder.timeout=\"300 ms\""]);
+        let slow = listening.feed(0, "tcp", &["--rate", "50 Hz"]);
+        ended_well(listening.feed(1, "tcp", &[]));
+        slow.signal(Signal::KILL);
+        assert_eq!(slow.wait().code(), None);
+        assert!(run.is_running());
+        run.signal(Signal::INT);
+        let outcome = run.wait();
+        let record = not_good(&outcome);
+        assert_eq!((record.events.lost, record.lost_nodes.len()), (0, 0), "{outcome}");
+        assert!(record.events.incomplete > 0, "{outcome}");
+        read_all(&listening.lab.stored_files()).check_generated(SEED, 2);
+    }
+}
+
+/// A run without any front end waits, and can be stopped.
+#[test]
+fn a_run_without_front_ends_can_be_stopped() {
+    for mode in [THREADS, PROCESSES] {
+        let listening = Listening::new("udp", 32);
+        let mut run = listening.start(mode, &[]);
+        wait_for_udp(listening.udp);
+        wait_until("the nodes start", || (listening.lab.stored_files().len() == 2).then_some(()));
+        assert!(run.is_running());
+        run.signal(Signal::INT);
+        let outcome = run.wait();
+        assert_eq!(good(&outcome).events.triggered, 0, "{outcome}");
+    }
+}
+
+/// Skipped, repeated, restarted and damaged: each is counted by kind, and no fragment lands in another event.
+#[test]
+fn sequence_faults_are_counted_and_merge_nothing() {
+    let port = free_tcp_port();
+    let lab = Lab::with(&format!(
+        r#"
+        [readout]
+        source = {{ type = "tcp", listen = "127.0.0.1:{port}", counter_bits = 24 }}
+        units = 1
+        [builder]
+        units = 2
+        timeout = "40 s"
+        "#
+    ));
+    let run = lab.run(THREADS).start();
+    let mut stream = wait_until("the source listens", || TcpStream::connect(("127.0.0.1", port)).ok());
+    for (counter, resynchronised, good) in sequence() {
+        let payload = format!("fragment {counter}{}", if resynchronised { " after a restart" } else { "" });
+        let payload = payload.as_bytes();
+        stream.write_all(&encoded(Frame { source: 0, counter, end_of_run: false, resynchronised, good, payload })).unwrap();
+    }
+    stream.write_all(&end_of_run(0, 30)).unwrap();
+    let outcome = run.wait();
+    assert_eq!(outcome.code(), Some(1), "{outcome}");
+    let record = outcome.record();
+    check_accounts(&record);
+    let events = (record.events.triggered, record.events.built, record.events.incomplete, record.events.lost);
+    assert_eq!(events, (30, 27, 3, 0), "{outcome}");
+    let count = |kind: &str| record.faults.get(kind).copied().unwrap_or(0);
+    assert_eq!((count("out_of_sequence"), count("resynchronised")), (2, 1), "{outcome}");
+    assert_eq!((count("missing"), count("corrupted")), (2, 1), "{outcome}");
+    // The repeated fragment comes while its event is held, or after.
+    assert_eq!(count("duplicate") + count("late"), 1, "{outcome}");
+    for event in &read_all(&lab.stored_files()).events {
+        let (id, fragment) = (event.id.0, &event.fragments[0]);
+        let wanted = if id == 11 || id == 12 { String::new() } else { format!("fragment {id}") };
+        assert_eq!(fragment.bytes, wanted.as_bytes(), "event {id}");
+    }
+}
+
+/// Counter, restarted, good: 11 and 12 are skipped, 15 comes twice, 1 is a restart, 25 is damaged.
+fn sequence() -> impl Iterator<Item = (u64, bool, bool)> {
+    let counters = (1..=10).chain(13..=20).chain([15]).map(|counter| (counter, false));
+    let counters = counters.chain([(1, true)]).chain((21..=30).map(|counter| (counter, false)));
+    counters.map(|(counter, restarted)| (counter, restarted, counter != 25))
+}

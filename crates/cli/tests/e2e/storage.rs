@@ -1,0 +1,81 @@
+//! A disk that fills up stops the run cleanly: what is stored is valid, and the error says what was needed.
+
+use crate::support::{Lab, Outcome, PROCESSES, THREADS, not_good, read_all, stored_files};
+
+const LARGE: &str = r#"
+[trigger]
+type = "free-running"
+duration = "50 s"
+[readout]
+units = 2
+source = { type = "fixed", size = "10 kB" }
+[builder]
+units = 2
+[storage]
+directory = "disk"
+[run]
+drain_timeout = "5 s"
+"#;
+
+/// Makes a disk of 3 MB that only the command sees, and copies what it holds out when the command has ended.
+const ON_A_SMALL_DISK: &str = r#"mkdir disk && mount -t tmpfs -o size=3m none disk || exit 77
+"$0" "$@"
+status=$?
+cp disk/*.evb copied/ || exit 78
+exit $status"#;
+
+/// Whether this user may mount a disk for one command.
+fn can_mount(lab: &Lab) -> bool {
+    let try_it = "mkdir try && mount -t tmpfs none try";
+    let status = std::process::Command::new("unshare")
+        .args(["--mount", "sh", "-c", try_it])
+        .current_dir(lab.path("."))
+        .stderr(std::process::Stdio::null())
+        .status();
+    let can = status.is_ok_and(|status| status.success());
+    if !can {
+        eprintln!("skipped: this user cannot mount a small disk");
+    }
+    can
+}
+
+fn run_on_a_small_disk(lab: &Lab, mode: &[&str]) -> Outcome {
+    std::fs::create_dir(lab.path("copied")).unwrap();
+    lab.run(mode).under(&["unshare", "--mount", "sh", "-c", ON_A_SMALL_DISK]).run()
+}
+
+#[test]
+fn a_full_disk_stops_the_run_and_keeps_what_is_stored() {
+    for mode in [THREADS, PROCESSES] {
+        let lab = Lab::with(LARGE);
+        if !can_mount(&lab) {
+            return;
+        }
+        let outcome = run_on_a_small_disk(&lab, mode);
+        let record = not_good(&outcome);
+        assert!(record.seconds < 40.0, "{outcome}");
+        let note = record.notes.iter().find(|note| note.contains("No space left on device"));
+        let note = note.unwrap_or_else(|| panic!("{outcome}"));
+        assert!(note.contains("bytes") && note.chars().any(|c| c.is_ascii_digit()), "{note}");
+        assert!(record.notes.iter().any(|note| note.starts_with("hint: free some space")), "{outcome}");
+        let files = stored_files(&lab.path("copied"));
+        let stored = read_all(&files);
+        stored.check_generated(record.seed, 2);
+        assert!(!stored.events.is_empty(), "{outcome}");
+        let found = lab.verify(&files).json();
+        assert_eq!((&found["intact"], &found["damaged"]), (&true.into(), &0.into()), "{found}");
+    }
+}
+
+/// A folder that cannot be written ends the run before it begins.
+#[test]
+fn a_folder_that_cannot_be_made_is_told_at_once() {
+    for mode in [THREADS, PROCESSES] {
+        let lab = Lab::with(LARGE);
+        lab.write("disk", "a file where the folder should be");
+        let outcome = lab.run(mode).run();
+        assert_eq!(outcome.code(), Some(2), "{outcome}");
+        assert!(outcome.stderr.contains("disk"), "{outcome}");
+        assert_eq!(outcome.stdout, "");
+    }
+}

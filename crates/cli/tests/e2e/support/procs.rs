@@ -1,0 +1,76 @@
+//! Processes as `/proc` shows them, and signals to them.
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
+
+/// Longest wait for anything that must come: long, since it is no measure of speed.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Waits until `condition` gives something, and fails when it never does.
+pub(crate) fn wait_until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = condition() {
+            return found;
+        }
+        assert!(Instant::now() < end, "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The process of node `name`, a child of `parent`.
+pub(crate) fn node_pid(parent: u32, name: &str) -> u32 {
+    wait_until(&format!("the process of {name}"), || {
+        children(parent).into_iter().find(|&pid| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let arguments: Vec<_> = line.split(|&byte| byte == 0).collect();
+            arguments.windows(2).any(|pair| pair == [&b"--role"[..], name.as_bytes()])
+        })
+    })
+}
+
+fn children(parent: u32) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").expect("/proc");
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter(|&pid| parent_of(pid) == Some(parent)).collect()
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // pid (name) state parent ...: the name may hold anything, so count from its end.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Resident memory of a process and its children, in KiB.
+pub(crate) fn group_memory(parent: u32) -> u64 {
+    children(parent).into_iter().chain([parent]).filter_map(resident).sum()
+}
+
+fn resident(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// A process that leads a group of its own.
+#[derive(Clone, Copy)]
+pub(crate) struct Group(pub(crate) u32);
+
+impl Group {
+    /// To every process of the group, as a terminal does.
+    pub(crate) fn signal(self, signal: Signal) {
+        let _all_gone = kill_process_group(pid(self.0), signal);
+    }
+
+    /// To one process only.
+    pub(crate) fn signal_one(process: u32, signal: Signal) {
+        kill_process(pid(process), signal).expect("the process is there");
+    }
+}
+
+fn pid(number: u32) -> Pid {
+    Pid::from_raw(number as i32).expect("no process has number 0")
+}

@@ -1,0 +1,128 @@
+//! The seeds of the fuzz target `wire`, which also run as a plain test, and which pin the wire format byte by byte.
+
+mod wire_check;
+
+use evb_core::{EventId, NodeId, SourceId};
+use evb_protocol::{
+    Assigned, Completion, Fragment, FragmentStatus, Message,
+    wire::{Body, HEAD_BYTES, WireError, decode, encode},
+};
+use std::{env, fs, path::PathBuf, sync::Arc};
+use wire_check::check;
+
+/// Head and body, one behind the other.
+fn encoded(message: Message<Vec<u8>>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode(message, |head, body| {
+        bytes.extend_from_slice(&head);
+        match body {
+            Body::Empty => {}
+            Body::Payload(body) | Body::List(body) => bytes.extend_from_slice(&body),
+        }
+    });
+    bytes
+}
+
+fn events(ids: &[u64]) -> Arc<[EventId]> {
+    ids.iter().copied().map(EventId).collect()
+}
+
+/// One message of each kind, with extreme numbers where there is one.
+fn good() -> Vec<(&'static str, Vec<u8>)> {
+    let assigned = |event, builder| Assigned { event: EventId(event), builder: NodeId(builder) };
+    let completion = |event, complete| Completion { event: EventId(event), complete };
+    let fragment = |status, payload: &[u8]| {
+        Message::Fragment(Fragment {
+            event: EventId(0x0102_0304_0506_0708),
+            source: SourceId(0x090a),
+            length: payload.len() as u32,
+            checksum: 0xe306_9283,
+            status,
+            payload: payload.to_vec(),
+        })
+    };
+    let messages = [
+        ("request", Message::Request { slots: u32::MAX }),
+        ("done", Message::Done([completion(1, true), completion(u64::MAX, false)].into())),
+        ("available", Message::Available { through: EventId(17), last: false }),
+        ("available-last", Message::Available { through: EventId(u64::MAX), last: true }),
+        ("busy", Message::Busy(true)),
+        ("free", Message::Busy(false)),
+        ("readout", Message::Readout { through: EventId(3) }),
+        ("assign", Message::Assign([assigned(4, 9), assigned(5, u16::MAX)].into())),
+        ("grant", Message::Grant(events(&[6, 7, 8]))),
+        ("pull", Message::Pull(events(&[1 << 40]))),
+        ("clear-nothing", Message::Clear(events(&[]))),
+        ("clear", Message::Clear(events(&[0, u64::MAX]))),
+        ("fragment", fragment(FragmentStatus::Good, b"123456789")),
+        ("fragment-corrupted", fragment(FragmentStatus::Corrupted, b"12345678")),
+        ("fragment-missing", fragment(FragmentStatus::Missing, b"")),
+        ("fragment-oversized", fragment(FragmentStatus::Oversized, &[0xa5; 64])),
+    ];
+    messages.map(|(name, message)| (name, encoded(message))).into()
+}
+
+/// What is no message, and why.
+fn bad() -> Vec<(&'static str, Vec<u8>, WireError)> {
+    let good = |name| good().into_iter().find(|seed| seed.0 == name).expect("a seed of this name").1;
+    let with = |name, at: usize, patch: &[u8]| {
+        let mut bytes = good(name);
+        bytes[at..at + patch.len()].copy_from_slice(patch);
+        bytes
+    };
+    let cut = |name| good(name).split_last().expect("not empty").1.to_vec();
+    let wrong_length = |kind, announced, actual| WireError::WrongLength { kind, announced, actual };
+    let bad_flag = |kind, flag| WireError::BadFlag { kind, flag };
+    vec![
+        ("no-kind", vec![0; HEAD_BYTES], WireError::UnknownKind(0)),
+        ("unknown-kind", vec![0xff; HEAD_BYTES + 8], WireError::UnknownKind(0xff)),
+        ("half-busy", with("busy", 1, &[2]), bad_flag(4, 2)),
+        ("unknown-status", with("fragment", 1, &[4]), bad_flag(10, 4)),
+        ("fragment-cut", cut("fragment"), wrong_length(10, 9, 8)),
+        ("lying-fragment", with("fragment", 4, &[0xff; 4]), wrong_length(10, u32::MAX.into(), 9)),
+        ("grant-cut", cut("grant"), wrong_length(7, 24, 23)),
+        ("lying-grant", with("grant", 4, &[0xff; 4]), wrong_length(7, u64::from(u32::MAX) * 8, 24)),
+        ("lying-assign", with("assign", 4, &[1]), wrong_length(6, 10, 20)),
+        ("lying-done", with("done", 4, &[0xff; 4]), wrong_length(2, u64::from(u32::MAX) * 9, 18)),
+    ]
+}
+
+#[test]
+fn what_is_no_message_is_refused_with_the_reason() {
+    for (name, bytes, error) in bad() {
+        let (head, body) = bytes.split_first_chunk().expect("a whole head");
+        assert_eq!(decode(head, body), Err(error), "{name}");
+    }
+}
+
+/// Set `EVB_BLESS=1` to write the seeds anew after the format was changed on purpose.
+#[test]
+fn the_corpus_is_what_this_version_sends_and_reads_without_a_panic() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/wire");
+    let bad = bad().into_iter().map(|(name, bytes, _)| (name, bytes));
+    let short = [("empty", Vec::new()), ("head-cut", vec![1; HEAD_BYTES - 1])];
+    for (name, bytes) in good().into_iter().chain(bad).chain(short) {
+        let path = folder.join(name);
+        if env::var_os("EVB_BLESS").is_some() {
+            fs::write(&path, &bytes).expect("a writable corpus");
+        }
+        let committed = fs::read(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(committed == bytes, "{name} differs: the wire format has changed");
+    }
+    // Whatever fuzzing has added to the seeds runs too.
+    for entry in fs::read_dir(folder).expect("a corpus") {
+        check(&fs::read(entry.expect("an entry").path()).expect("a seed"));
+    }
+}
+
+#[test]
+fn no_prefix_and_no_flipped_bit_of_a_message_upsets_the_reader() {
+    for (_, bytes) in good() {
+        (0..bytes.len()).for_each(|length| check(&bytes[..length]));
+        for bit in 0..bytes.len() * 8 {
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            check(&bytes);
+        }
+    }
+}
