@@ -11,9 +11,11 @@ mod machine;
 mod quantity;
 mod stream;
 mod time;
+mod unit;
 
 pub use id::{EventId, NodeId, NodeRange, SourceId};
 pub use machine::{Machine, Transmit};
-pub use quantity::{Bandwidth, ByteCount, Frequency, QuantityError};
+pub use quantity::{Bandwidth, ByteCount, Frequency};
 pub use stream::{Stream, stream};
 pub use time::{Span, Time};
+pub use unit::QuantityError;

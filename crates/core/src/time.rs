@@ -1,7 +1,7 @@
 //! Time as integer picoseconds, the same for virtual and for real time.
 
-use crate::quantity::{QuantityError, Unit, parse_scaled, write_scaled};
-use core::{fmt, ops, str::FromStr, time::Duration};
+use crate::unit::{Unit, text_quantity};
+use core::{ops, time::Duration};
 
 /// A moment, in picoseconds since the start of a run. 64 bits reach 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,15 +79,4 @@ const UNITS: &[Unit] = &[
 const MORE_UNITS: &[Unit] =
     &[Unit { name: "h", scale: 3_600_000_000_000_000 }, Unit { name: "min", scale: 60_000_000_000_000 }];
 
-impl FromStr for Span {
-    type Err = QuantityError;
-    fn from_str(text: &str) -> Result<Self, QuantityError> {
-        parse_scaled(text, &[UNITS, MORE_UNITS], "a time", "4 us").map(Self)
-    }
-}
-
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_scaled(f, self.0, UNITS)
-    }
-}
+text_quantity!(Span, "a time", "4 us", printed: UNITS, read: MORE_UNITS);

@@ -1,7 +1,15 @@
 //! Message transports: how nodes of a run reach each other.
 //!
 //! [`Transport`] is the thin message layer of the benchmark suite and of the event builder alike. Every implementation
-//! passes the same conformance suite.
+//! passes the same [`conformance`] suite. [`in_process`] moves messages by reference between the threads of one process,
+//! [`tcp`] moves them between processes and machines.
+
+mod bits;
+pub mod conformance;
+pub mod doorbell;
+pub mod in_process;
+mod sync;
+pub mod tcp;
 
 use bytes::Bytes;
 use evb_core::NodeId;
@@ -9,6 +17,10 @@ use std::{sync::Arc, time::Duration};
 
 /// Bytes of the fixed head of every message.
 pub const HEAD_BYTES: usize = 32;
+
+/// Longest body that a transport takes when it is not told otherwise, in bytes. It is the same for all transports, so
+/// that what works between threads works between processes too.
+pub const DEFAULT_MAX_BODY: usize = 64 << 20;
 
 /// A message: a fixed head, whose meaning belongs to the user of the transport, and a body of any length up to the
 /// transport's limit. Bodies are shared, not copied, where the transport can.

@@ -201,16 +201,20 @@ fn a_builder_that_wakes_up_after_it_was_given_up_does_no_harm() {
 #[test]
 fn nodes_that_are_killed_on_purpose_are_told_and_accounted_for() {
     for mode in [THREADS, PROCESSES] {
-        kill_on_purpose(mode, "bu1", check_dead_builder);
-        kill_on_purpose(mode, "ru0", check_dead_readout);
-        kill_on_purpose(mode, "evm", check_dead_manager);
+        for [protocol, shaping] in [["push", "none"], ["pull", "grouping"]] {
+            let changes = [format!("protocol.type={protocol}"), format!("shaping.type={shaping}")];
+            kill_on_purpose(mode, &changes, "bu1", check_dead_builder);
+            kill_on_purpose(mode, &changes, "ru0", check_dead_readout);
+            kill_on_purpose(mode, &changes, "evm", check_dead_manager);
+        }
     }
 }
 
-fn kill_on_purpose(mode: &[&str], name: &str, check: fn(&Lab, &Outcome, &Record)) {
+fn kill_on_purpose(mode: &[&str], changes: &[String], name: &str, check: fn(&Lab, &Outcome, &Record)) {
     let fault = format!("\n[[fault]]\nnode = \"{name}\"\naction = \"kill\"\nat = \"300 ms\"\n");
     let lab = Lab::with(&format!("{FREE_RUNNING}{fault}"));
-    let outcome = lab.run(mode).set("trigger.duration=\"600 ms\"").run();
+    let run = changes.iter().fold(lab.run(mode), |run, change| run.set(change));
+    let outcome = run.set("trigger.duration=\"600 ms\"").run();
     let record = lost_one(&outcome, name);
     check(&lab, &outcome, &record);
 }
@@ -222,7 +226,8 @@ fn without_builders_the_run_ends_and_counts_what_is_lost() {
         let kill = |node| format!("\n[[fault]]\nnode = \"{node}\"\naction = \"kill\"\nat = \"300 ms\"\n");
         let lab = Lab::with(&format!("{FREE_RUNNING}{}{}", kill("bu0"), kill("bu1")));
         let outcome = lab.run(mode).run();
-        let record = not_good(&outcome);
+        let mut record = not_good(&outcome);
+        record.lost_nodes.sort();
         assert_eq!(record.lost_nodes, ["bu0", "bu1"], "{outcome}");
         assert!(record.events.lost > 0, "{outcome}");
         read_all(&lab.stored_files()).check_generated(SEED, 2);
@@ -236,7 +241,8 @@ fn without_readout_units_the_run_ends() {
         let kill = |node| format!("\n[[fault]]\nnode = \"{node}\"\naction = \"kill\"\nat = \"300 ms\"\n");
         let lab = Lab::with(&format!("{FREE_RUNNING}{}{}", kill("ru0"), kill("ru1")));
         let outcome = lab.run(mode).run();
-        let record = not_good(&outcome);
+        let mut record = not_good(&outcome);
+        record.lost_nodes.sort();
         assert_eq!(record.lost_nodes, ["ru0", "ru1"], "{outcome}");
         assert_eq!(record.events.lost, 0, "{outcome}");
         read_all(&lab.stored_files()).check_generated(SEED, 2);

@@ -1,6 +1,6 @@
 //! Bad input of every kind: exit status 2, an error that says what, mostly a hint, and never a panic.
 
-use crate::support::{Evb, Lab, Outcome, THREADS, good, shipped};
+use crate::support::{Evb, Lab, THREADS, good, not_good, shipped};
 use std::{fs, net::TcpListener};
 
 const TINY: &str = r#"
@@ -38,7 +38,7 @@ fn experiment_files_that_cannot_be_used_are_refused() {
         refuses(lab.evb(&[command, "garbage.toml"]), &["garbage.toml"]);
         refuses(lab.evb(&[command, "broken.toml"]), &["broken.toml:"]);
         refuses(lab.evb(&[command, "empty.toml"]), &["help"]);
-        refuses(lab.evb(&[command, "unknown.toml"]), &["sise", "size", "unknown.toml:6"]);
+        refuses(lab.evb(&[command, "unknown.toml"]), &["sise", "size", "unknown.toml:7"]);
         refuses(lab.evb(&[command, "experiment.toml", "--set", "readout.units=0"]), &["readout.units", "help"]);
         refuses(lab.evb(&[command, "experiment.toml", "--set", "nonsense"]), &["nonsense"]);
         refuses(lab.evb(&[command, "experiment.toml", "--seed", "many"]), &["many"]);
@@ -118,11 +118,10 @@ fn with_event_file() -> (Lab, String, Vec<u8>) {
 fn files_that_are_no_event_files_are_refused() {
     let lab = Lab::new();
     lab.write("garbage.evb", [0x5a; 5000]);
-    lab.write("empty.evb", "");
     let commands: [&[&str]; 4] =
         [&["verify"], &["show"], &["export", "--output", "out"], &["export", "--format", "csv"]];
     for command in commands {
-        for file in ["missing.evb", "garbage.evb", "empty.evb", "."] {
+        for file in ["missing.evb", "garbage.evb", "."] {
             let evb = lab.evb(&["events"]).args(command).args(&[file]);
             let outcome = evb.run();
             assert_eq!(outcome.code(), Some(2), "{command:?} {file}: {outcome}");
@@ -136,20 +135,21 @@ fn files_that_are_no_event_files_are_refused() {
 #[test]
 fn event_files_that_are_cut_off_are_damaged_but_used() {
     let (lab, path, bytes) = with_event_file();
-    for length in [bytes.len() - 1, bytes.len() * 3 / 4, bytes.len() / 2] {
+    for length in [bytes.len() - 1, bytes.len() * 3 / 4, bytes.len() / 2, 10, 0] {
         fs::write(&path, &bytes[..length]).unwrap();
         let events = |arguments: &[&str]| lab.evb(&["events"]).args(arguments).args(&[&path]).run();
         let verify = events(&["verify"]);
-        assert_eq!(verify.code(), Some(if length == bytes.len() - 1 { verify.code().unwrap() } else { 1 }), "{verify}");
-        assert!(verify.stdout.contains("file"), "{verify}");
+        assert_eq!(verify.code(), Some(1), "{verify}");
+        assert!(verify.stdout.contains("file was not closed"), "{verify}");
         let show = events(&["show"]);
         assert_eq!(show.code(), Some(0), "{show}");
         assert!(show.stdout.contains("not closed"), "{show}");
         let out = format!("out-{length}");
         let export = events(&["export", "--output", &out]);
         assert!(matches!(export.code(), Some(0 | 1)), "{export}");
-        let exported = fs::read(lab.path(&out).join("source-000.raw")).unwrap();
-        assert!(exported.len() % 100 == 0 && !exported.is_empty(), "{export}");
+        // Whole events only; none of a file that was cut before the first.
+        let exported = fs::read(lab.path(&out).join("source-000.raw")).unwrap_or_default();
+        assert_eq!((exported.len() % 100, exported.is_empty()), (0, length <= 10), "{export}");
     }
 }
 
@@ -186,9 +186,30 @@ fn an_export_does_not_overwrite() {
 #[test]
 fn a_closed_standard_output_is_no_panic() {
     let (lab, path, _) = with_event_file();
-    for command in [format!("events export {path} --format csv"), "check experiment.toml".into(), "run experiment.toml".into()] {
-        let script = format!("\"$0\" {command} | true");
-        let outcome: Outcome = lab.evb(&[]).under(&["sh", "-c", &script]).run();
+    let commands = [
+        format!("events export {path} --format csv"),
+        format!("events verify {path}"),
+        format!("events show {path} --experiment"),
+        "check experiment.toml".into(),
+        "run experiment.toml".into(),
+    ];
+    for command in commands {
+        let outcome = lab.evb(&[]).under(&["sh", "-c", &format!("\"$0\" {command} | true")]).run();
         assert!(!outcome.stderr.contains("panicked"), "{command}: {outcome}");
+    }
+}
+
+/// A run whose terminal is gone goes on, and tells in its record what it could not say.
+#[test]
+fn a_closed_standard_error_does_not_end_a_run() {
+    for mode in ["", "--processes"] {
+        let lab = Lab::with(&format!("{TINY}\n[[fault]]\nnode = \"ru1\"\naction = \"kill\"\nat = \"100 ms\"\n"));
+        let changes = "--set trigger.type=rate --set trigger.rate='\"100 Hz\"'";
+        let script = format!(
+            "{{ \"$0\" run --json experiment.toml {mode} {changes} > out.json; echo $? > status; }} 2>&1 | true; \
+             while [ ! -s status ]; do sleep 0.01; done; cat out.json; exit $(cat status)"
+        );
+        let outcome = lab.evb(&[]).under(&["sh", "-c", &script]).run();
+        assert_eq!(not_good(&outcome).lost_nodes, ["ru1"], "{outcome}");
     }
 }

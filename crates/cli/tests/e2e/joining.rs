@@ -2,6 +2,7 @@
 //! else does, and nobody else disturbs.
 
 use crate::support::{Evb, Lab, Running, free_tcp_port, good, wait_until};
+use rustix::process::Signal;
 use std::{
     io::{Read as _, Write as _},
     net::{Shutdown, TcpStream},
@@ -131,6 +132,20 @@ fn strangers_at_the_ports_do_not_disturb() {
     }
 }
 
+/// Strangers that say one byte now and then hold up nobody for long, however many they are.
+#[test]
+fn strangers_that_never_finish_do_not_hold_up_the_run() {
+    let lab = Lab::with(EXPERIMENT);
+    let (mut run, address) = control(&lab);
+    let mut strangers: Vec<_> = (0..64).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    let mut nodes = NODES.map(|role| node(&lab, role, &address).start());
+    while run.is_running() && nodes.iter_mut().all(Running::is_running) {
+        strangers.retain_mut(|stranger| stranger.write_all(b" ").is_ok());
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    check_good(run, nodes.into());
+}
+
 fn garbage() -> Vec<Vec<u8>> {
     let hello = |token: &str| {
         format!("{{\"token\":\"{token}\",\"node\":1,\"version\":\"0\",\"experiment\":1,\"listen\":\"127.0.0.1:1\"}}\n")
@@ -147,6 +162,17 @@ fn garbage() -> Vec<Vec<u8>> {
         vec![0; 48],
         b"evb-tcp\0\x01\0".to_vec(),
     ]
+}
+
+/// Ctrl-C while run control waits for nodes ends it, and is not taken for a failure of the nodes.
+#[test]
+fn an_interrupt_ends_the_waiting() {
+    let lab = Lab::with(EXPERIMENT);
+    let (run, _) = control(&lab);
+    run.signal(Signal::INT);
+    let outcome = run.wait();
+    assert_eq!((outcome.code(), outcome.stdout.as_str()), (Some(2), ""), "{outcome}");
+    assert!(outcome.stderr.contains("stopped before the run began") && !outcome.stderr.contains("hint"), "{outcome}");
 }
 
 /// When not all nodes come, run control says which are missing.

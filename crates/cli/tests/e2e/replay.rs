@@ -53,6 +53,21 @@ fn a_gap_in_the_level1_ids_is_a_missing_fragment() {
     assert_eq!(record.faults, BTreeMap::from([("missing".to_owned(), 1)]));
 }
 
+/// A builder that dies at once costs no event, and the export is still what went in.
+#[test]
+fn a_builder_that_dies_costs_no_recorded_event() {
+    let data = made_recordings();
+    let fault = "\n[[fault]]\nnode = \"bu1\"\naction = \"kill\"\nat = \"0 s\"\n";
+    let text = fs::read_to_string(shipped("cms-csc-replay.toml")).unwrap();
+    for mode in [THREADS, PROCESSES] {
+        let lab = Lab::with(&format!("{text}{fault}"));
+        let outcome = lab.run(mode).env("EVB_DATA", data.path(".")).run();
+        let record = not_good(&outcome);
+        assert_eq!((record.events.built, record.events.lost), (MADE_EVENTS, 0), "{outcome}");
+        check_export(&lab, &data.path("."));
+    }
+}
+
 /// Two files of fragments of many sizes, some of them with words that look like headers and trailers.
 fn made_recordings() -> Lab {
     let (lab, mut numbers) = (Lab::new(), Numbers(841));

@@ -48,6 +48,17 @@ fn one_bad_point_makes_a_sweep_bad() {
     assert_eq!(bad, [2, 2, 2, 2, 0, 0, 0, 0], "{outcome}");
 }
 
+/// Points that follow each other within a millisecond keep their files apart.
+#[test]
+fn many_short_points_keep_their_files_apart() {
+    let seeds: Vec<_> = (1..=60).collect();
+    let short = SWEPT.split_once("[sweep]").unwrap().0.replace("\"none\"", "\"all\"");
+    let lab = Lab::with(&format!("{short}[sweep]\n\"run.seed\" = {seeds:?}\n"));
+    let outcome = lab.run(THREADS).set("trigger.events=1").set("run.workers=1").run();
+    assert_eq!((outcome.code(), outcome.records().len()), (Some(0), 60), "{outcome}");
+    assert_eq!(lab.stored_files().len(), 2 * 60);
+}
+
 /// The same seed gives the same bytes, whoever carries the nodes, and another seed gives others.
 #[test]
 fn the_seed_decides_every_byte() {

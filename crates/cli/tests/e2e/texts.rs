@@ -24,7 +24,7 @@ fn help_texts() {
     for command in commands {
         let outcome = lab.evb(command).args(&["--help"]).run();
         assert_eq!((outcome.code(), outcome.stderr.as_str()), (Some(0), ""), "{outcome}");
-        insta::assert_snapshot!(format!("help {}", command.join(" ")).trim(), outcome.stdout);
+        snapshot(&[&["help"], command].concat().join("_"), &outcome.stdout);
     }
     let version = lab.evb(&["--version"]).run();
     assert_eq!(version.stdout, format!("evb {}\n", env!("CARGO_PKG_VERSION")));
@@ -36,13 +36,13 @@ fn the_summary_of_a_run() {
     let lab = Lab::with(TWO_BY_ONE);
     let outcome = lab.evb(&["run", "experiment.toml"]).run();
     assert_eq!((outcome.code(), outcome.stderr.as_str()), (Some(0), ""), "{outcome}");
-    insta::assert_snapshot!("summary of a good run", steady(&outcome.stdout));
+    snapshot("summary_of_a_good_run", &steady(&outcome.stdout));
 
     let fault = "\n[[fault]]\nnode = \"ru0\"\naction = \"corrupt\"\none_in = 30\n";
     let lab = Lab::with(&format!("{TWO_BY_ONE}{fault}"));
     let outcome = lab.evb(&["run", "experiment.toml", "--quiet"]).run();
     assert_eq!((outcome.code(), outcome.stderr.as_str()), (Some(1), ""), "{outcome}");
-    insta::assert_snapshot!("summary of a bad run", steady(&outcome.stdout));
+    snapshot("summary_of_a_bad_run", &steady(&outcome.stdout));
 }
 
 #[test]
@@ -54,8 +54,14 @@ fn what_is_said_of_event_files() {
         let outcome = lab.evb(&["events", command]).paths(&files).run();
         assert_eq!(outcome.code(), Some(0), "{outcome}");
         let text = outcome.stdout.replace(lab.path("").to_str().unwrap(), "FOLDER/");
-        insta::assert_snapshot!(format!("events {command}"), steady(&text));
+        snapshot(&format!("events_{command}"), &steady(&text));
     }
+}
+
+fn snapshot(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
 /// The text without what differs from run to run: times, rates, run numbers and the widths that follow from them.

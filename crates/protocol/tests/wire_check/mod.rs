@@ -9,7 +9,7 @@ use evb_protocol::{
 ///
 /// # Panics
 /// When it does not, or the reader panics: that would be a bug, whatever the bytes are.
-pub fn check(bytes: &[u8]) {
+pub(crate) fn check(bytes: &[u8]) {
     let Some((head, body)) = bytes.split_first_chunk::<HEAD_BYTES>() else { return };
     if let Ok(message) = decode(head, body.to_vec()) {
         assert_eq!(sent_on(message.clone()), [message]);

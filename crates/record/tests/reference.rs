@@ -1,0 +1,114 @@
+//! The reference page names every field of a record, says its unit, and names no other.
+
+use evb_record::{Builder, Events, Kind, Latency, Readout, Record, Trigger};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/record.md");
+
+/// A record with something everywhere; a new field does not compile without a place here.
+fn full() -> Record {
+    Record {
+        kind: Kind::Run,
+        experiment: "full".into(),
+        sweep: BTreeMap::from([("builder.units".into(), "2".into())]),
+        seed: 1,
+        version: "0".into(),
+        protocol: "push".into(),
+        transport: "tcp".into(),
+        readout_units: 1,
+        builder_units: 1,
+        events: Events { triggered: 1, built: 1, incomplete: 0, lost: 0, reassigned: 0 },
+        trigger: Trigger { inhibited: 0, inhibitions: 0 },
+        seconds: 1.0,
+        event_rate_hz: 1.0,
+        fragment_rate_hz: 1.0,
+        throughput_bytes_per_s: 1.0,
+        per_destination_bytes_per_s: vec![1.0],
+        per_source_bytes_per_s: vec![1.0],
+        latency_us: Latency { p50: 1.0, p99: 1.0, max: 1.0 },
+        faults: BTreeMap::from([("late".into(), 1)]),
+        builders: vec![Builder {
+            built: 1,
+            incomplete: 0,
+            fragments: 1,
+            bytes: 1,
+            stored: 1,
+            stored_bytes: 1,
+            files: vec!["a.evb".into()],
+        }],
+        readouts: vec![Readout {
+            fragments: 1,
+            bytes: 1,
+            sent: 1,
+            sent_bytes: 1,
+            busy: 1,
+            most_events: 1,
+            most_bytes: 1,
+            rejected: 1,
+        }],
+        lost_nodes: vec!["ru0".into()],
+        notes: vec!["a note".into()],
+        good: true,
+    }
+}
+
+/// Appends the path of every leaf: `a.b` in an object, `a[]` in a list. The keys of a map are not fields.
+fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+    match (path, value) {
+        ("sweep", _) => drop(found.insert("sweep.KEY".into())),
+        ("faults", _) => drop(found.insert("faults.KIND".into())),
+        (_, Value::Object(fields)) => fields.iter().for_each(|(name, field)| {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            paths(field, &path, found);
+        }),
+        (_, Value::Array(items)) if !items[0].is_string() => paths(&items[0], &format!("{path}[]"), found),
+        _ => drop(found.insert(path.into())),
+    }
+}
+
+/// The rows of all tables of the page: name, value, unit, meaning.
+fn rows(page: &str) -> Vec<Vec<&str>> {
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}
+
+#[test]
+fn the_reference_page_names_every_field_and_no_other() {
+    let page = fs::read_to_string(PAGE).expect("the reference page");
+    let listed = rows(&page).iter().map(|row| row[0].trim_matches('`').to_owned()).collect::<Vec<_>>();
+    let names: BTreeSet<_> = listed.iter().cloned().collect();
+    assert_eq!(names.len(), listed.len(), "a name stands there twice");
+    let mut fields = BTreeSet::new();
+    paths(&serde_json::to_value(full()).expect("a record is JSON"), "", &mut fields);
+    let missing: Vec<_> = fields.difference(&names).collect();
+    let unknown: Vec<_> = names.difference(&fields).collect();
+    assert!(missing.is_empty() && unknown.is_empty(), "the page lacks {missing:?} and has {unknown:?} too many");
+}
+
+#[test]
+fn every_row_of_the_reference_page_is_whole_and_units_are_as_in_the_name() {
+    let page = fs::read_to_string(PAGE).expect("the reference page");
+    for row in rows(&page) {
+        let &[name, value, unit, meaning] = &row[..] else { panic!("{row:?} has not four columns") };
+        let expected = match name.trim_matches(['`', ']', '[']) {
+            "seconds" => "s",
+            name if name.ends_with("_hz") => "Hz",
+            name if name.ends_with("bytes_per_s") => "B/s",
+            name if name.ends_with("bytes") => "B",
+            name if name.starts_with("latency_us.") => "us",
+            _ => "",
+        };
+        assert_eq!(unit, expected, "{name}");
+        assert!(!value.is_empty() && !meaning.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_record_comes_back_from_json() {
+    let text = serde_json::to_string(&full()).expect("a record is JSON");
+    assert_eq!(serde_json::from_str::<Record>(&text).expect("a record"), full());
+}

@@ -1,0 +1,289 @@
+//! Finding the fragments of a file, robustly: damage to one of them must not hide the others.
+//!
+//! A fragment ends at the first trailer whose length points back to the fragment's beginning and whose CRC is right.
+//! When there is none, the fragment is bad. Its end is then the beginning of the next good one: the first trailer
+//! whose length points back to a header, of the right source, with a right CRC between them. If that good fragment is
+//! not the very next by its level-1 id, what lies before it is divided at the header that is.
+
+use super::{Crc16, FedHeader, HEADER_TAG, TRAILER_TAG, Trailer, WORD, tag, window::Window};
+use std::io::{self, Read, Seek};
+
+/// Level-1 ids count modulo this.
+const ID_MODULUS: u32 = 1 << 24;
+/// Most level-1 ids that may be skipped; a larger step is taken as a wrong id.
+const MAX_GAP: u32 = 1024;
+/// Longest fragment in bytes that the 24-bit length can say.
+const LONGEST: u64 = (ID_MODULUS as u64 - 1) * WORD as u64;
+const STEP: u64 = WORD as u64;
+
+/// One fragment of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FedEntry {
+    /// The event it belongs to, counted from 1 for the first fragment; skipped level-1 ids skip events.
+    pub event: u64,
+    /// Where it begins, in bytes from the start of the file.
+    pub offset: u64,
+    /// Its length in bytes, header and trailer included.
+    pub length: u32,
+    /// The level-1 id that its header says.
+    pub level1_id: u32,
+    /// The bunch crossing that its header says.
+    pub bunch_crossing: u16,
+    /// The source id that its header says.
+    pub source_id: u16,
+    /// What is wrong with it.
+    pub fault: Option<FedFault>,
+}
+
+/// What is wrong with a fragment of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FedFault {
+    /// The header word is none, or has another source id or level-1 id than it should.
+    Header,
+    /// The trailer word is none, or says a wrong length.
+    Trailer,
+    /// Header and trailer fit, but the CRC-16 is wrong.
+    Crc,
+    /// The CRC-16 is right, but the level-1 id is not ahead of the one before.
+    Order,
+}
+
+impl FedFault {
+    /// All kinds, in the order in which they are shown.
+    pub const ALL: [Self; 4] = [Self::Header, Self::Trailer, Self::Crc, Self::Order];
+
+    /// The name in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Header => "bad header",
+            Self::Trailer => "bad trailer or length",
+            Self::Crc => "bad CRC-16",
+            Self::Order => "wrong level-1 id order",
+        }
+    }
+}
+
+impl std::fmt::Display for FedFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why a file of recorded fragments cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FedFileError {
+    /// The file has no bytes.
+    #[error("the file is empty")]
+    Empty,
+    /// The file is no whole number of words.
+    #[error("{bytes} bytes are not whole 64-bit words: the file is cut off, or holds no CMS FED fragments")]
+    Size {
+        /// Size of the file in bytes.
+        bytes: u64,
+    },
+    /// No fragment has a right CRC.
+    #[error("no fragment with a right CRC-16 is found: the file holds no CMS FED fragments")]
+    NoFragments,
+    /// The last fragment has no end.
+    #[error("the file is cut off: the fragment at byte {offset} (number {number} in the file) has no trailer")]
+    Truncated {
+        /// Where the last fragment begins.
+        offset: u64,
+        /// Its number in the file, counted from 1.
+        number: usize,
+    },
+    /// The file cannot be read.
+    #[error("cannot read: {0}")]
+    Read(#[from] io::Error),
+}
+
+/// Finds all fragments of a file, good and bad: together they are the file, byte for byte.
+///
+/// Memory: a window of 1 MiB and 32 bytes per fragment.
+///
+/// # Errors
+/// When the file cannot be read, is empty or cut off, or holds no good fragment at all.
+pub fn walk(reader: impl Read + Seek) -> Result<Vec<FedEntry>, FedFileError> {
+    walk_window(&mut Window::new(reader)?)
+}
+
+pub(crate) fn walk_window<R: Read + Seek>(window: &mut Window<R>) -> Result<Vec<FedEntry>, FedFileError> {
+    let size = window.size();
+    if size == 0 {
+        return Err(FedFileError::Empty);
+    }
+    if !size.is_multiple_of(STEP) {
+        return Err(FedFileError::Size { bytes: size });
+    }
+    let mut walker = Walker { window, size, source: None, next_id: None, no_good_before: 0, entries: Vec::new() };
+    let mut at = 0;
+    while at < size {
+        let (end, good) = walker.find_end(at)?;
+        walker.record(at, end, good)?;
+        at = end;
+    }
+    Ok(walker.entries)
+}
+
+struct Walker<'a, R> {
+    window: &'a mut Window<R>,
+    size: u64,
+    /// The source id of the first good fragment.
+    source: Option<u16>,
+    /// The level-1 id that comes next.
+    next_id: Option<u32>,
+    /// It is known that no good fragment begins before this place: searching again would find nothing.
+    no_good_before: u64,
+    entries: Vec<FedEntry>,
+}
+
+impl<R: Read + Seek> Walker<'_, R> {
+    /// The end of the fragment at `at`, and whether its CRC is right.
+    fn find_end(&mut self, at: u64) -> Result<(u64, bool), FedFileError> {
+        if at >= self.no_good_before {
+            if let Some(end) = self.search(at)? {
+                return Ok((end, true));
+            }
+            if self.source.is_none() {
+                return Err(FedFileError::NoFragments);
+            }
+            if self.next_id.is_none() {
+                self.next_id = Some(self.first_id(at)?);
+            }
+        }
+        Ok((self.divide(at, self.no_good_before)?, false))
+    }
+
+    /// The end of the fragment at `at` if it is good; otherwise notes where the next good one begins.
+    fn search(&mut self, at: u64) -> io::Result<Option<u64>> {
+        let limit = self.size.min(at + LONGEST);
+        let mut last = at + STEP;
+        while last + STEP <= limit {
+            let word = self.window.word(last)?;
+            let end = last + STEP;
+            last = end;
+            let length = u64::from(Trailer::from_word(word).words) * STEP;
+            if tag(word) != TRAILER_TAG || length < 2 * STEP || length > end - at {
+                continue;
+            }
+            let begin = end - length;
+            if begin == at && self.is_good(begin, end, None)? {
+                return Ok(Some(end));
+            }
+            if begin > at && self.is_good(begin, end, self.source)? {
+                self.source = self.source.or(Some(self.header(begin)?.source_id));
+                self.no_good_before = begin;
+                return Ok(None);
+            }
+        }
+        self.no_good_before = limit;
+        Ok(None)
+    }
+
+    /// The level-1 id of the bad fragment at the beginning of the file: one less than that of the first good one, or
+    /// what its header says, if several bad fragments lie before the first good one.
+    fn first_id(&mut self, at: u64) -> io::Result<u32> {
+        let (own, good) = (self.header(at)?, self.no_good_before);
+        let after = self.header(good)?.level1_id;
+        let before = after.wrapping_sub(own.level1_id) % ID_MODULUS;
+        let is_told = !self.is_one(at, good)? && Some(own.source_id) == self.source && (1..=MAX_GAP).contains(&before);
+        Ok(if is_told { own.level1_id } else { after.wrapping_sub(1) % ID_MODULUS })
+    }
+
+    /// Whether a fragment with a right CRC, and of `source` if that is known, lies between a header and a trailer.
+    fn is_good(&mut self, begin: u64, end: u64, source: Option<u16>) -> io::Result<bool> {
+        let first = self.window.word(begin)?;
+        let found = FedHeader::from_word(first).source_id;
+        Ok(tag(first) == HEADER_TAG && source.is_none_or(|wanted| wanted == found) && self.crc_is_right(begin, end)?)
+    }
+
+    fn crc_is_right(&mut self, begin: u64, end: u64) -> io::Result<bool> {
+        let last = self.window.word(end - STEP)?;
+        let mut crc = Crc16::new();
+        self.window.each(begin, end - STEP, |piece| crc.update(piece))?;
+        Ok(crc.finish(last) == Trailer::from_word(last).crc)
+    }
+
+    /// Whether a trailer with the length from `begin` stands before `end`.
+    fn is_one(&mut self, begin: u64, end: u64) -> io::Result<bool> {
+        let word = self.window.word(end - STEP)?;
+        Ok(tag(word) == TRAILER_TAG && u64::from(Trailer::from_word(word).words) * STEP == end - begin)
+    }
+
+    /// Where the bad fragment at `at` ends, given that nothing before `until` is good.
+    fn divide(&mut self, at: u64, until: u64) -> io::Result<u64> {
+        let Some(after) = self.next_id.map(successor) else {
+            return Ok(until);
+        };
+        // Only one fragment lies here if the next good one is the very next, or if the last trailer points back to `at`.
+        let is_next = until < self.size && self.header(until)?.level1_id == after;
+        if is_next || self.is_one(at, until)? {
+            return Ok(until);
+        }
+        let mut begin = at + 2 * STEP;
+        while begin < until {
+            if self.begins(begin, after)? {
+                return Ok(begin);
+            }
+            begin += STEP;
+        }
+        Ok(until)
+    }
+
+    /// Whether a trailer ends and the header of the fragment with this level-1 id begins here.
+    fn begins(&mut self, begin: u64, level1_id: u32) -> io::Result<bool> {
+        let word = self.window.word(begin)?;
+        let header = FedHeader::from_word(word);
+        let fits = tag(word) == HEADER_TAG && header.level1_id == level1_id && Some(header.source_id) == self.source;
+        Ok(fits && tag(self.window.word(begin - STEP)?) == TRAILER_TAG)
+    }
+
+    fn record(&mut self, at: u64, end: u64, good: bool) -> Result<(), FedFileError> {
+        let header = self.header(at)?;
+        let (skipped, fault) = if good { self.sequence(header) } else { (0, Some(self.what_is_bad(at, end, header)?)) };
+        // The id of a damaged or foreign fragment means nothing: it counts as the one that was due.
+        let told = matches!(fault, None | Some(FedFault::Order)).then_some(header.level1_id);
+        self.next_id = told.or(self.next_id).map(successor);
+        self.entries.push(FedEntry {
+            event: self.entries.last().map_or(0, |entry| entry.event) + 1 + u64::from(skipped),
+            offset: at,
+            length: (end - at) as u32,
+            level1_id: header.level1_id,
+            bunch_crossing: header.bunch_crossing,
+            source_id: header.source_id,
+            fault,
+        });
+        Ok(())
+    }
+
+    /// How many level-1 ids a good fragment skips, and whether it stands where it should.
+    fn sequence(&mut self, header: FedHeader) -> (u32, Option<FedFault>) {
+        if *self.source.get_or_insert(header.source_id) != header.source_id {
+            return (0, Some(FedFault::Header));
+        }
+        let ahead = self.next_id.map_or(0, |next| header.level1_id.wrapping_sub(next) % ID_MODULUS);
+        if ahead <= MAX_GAP { (ahead, None) } else { (0, Some(FedFault::Order)) }
+    }
+
+    fn what_is_bad(&mut self, at: u64, end: u64, header: FedHeader) -> Result<FedFault, FedFileError> {
+        let (first, last) = (self.window.word(at)?, self.window.word(end - STEP)?);
+        let wrong_length = u64::from(Trailer::from_word(last).words) * STEP != end - at;
+        let no_trailer = tag(last) != TRAILER_TAG;
+        if end == self.size && no_trailer && wrong_length {
+            return Err(FedFileError::Truncated { offset: at, number: self.entries.len() + 1 });
+        }
+        let strange_id = self.next_id.is_some_and(|next| next != header.level1_id);
+        if tag(first) != HEADER_TAG || Some(header.source_id) != self.source || strange_id {
+            return Ok(FedFault::Header);
+        }
+        Ok(if no_trailer || wrong_length { FedFault::Trailer } else { FedFault::Crc })
+    }
+
+    fn header(&mut self, at: u64) -> io::Result<FedHeader> {
+        Ok(FedHeader::from_word(self.window.word(at)?))
+    }
+}
+
+const fn successor(level1_id: u32) -> u32 {
+    (level1_id + 1) % ID_MODULUS
+}

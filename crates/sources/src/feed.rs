@@ -1,0 +1,230 @@
+//! Plays a live front end from any other source: sends its fragments in the documented framing.
+
+mod link;
+
+use crate::{Feed, Frame, HEADER_SIZE, ReadOutcome, Source, SourceError, framing::encode, live::counter_mask};
+use bytes::BytesMut;
+use evb_core::{EventId, Frequency};
+use link::Link;
+use std::{
+    io,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Largest UDP datagram over IPv4 in bytes.
+const MAX_DATAGRAM: usize = 65_507;
+/// Bytes that are sent at once on TCP.
+const BATCH: usize = 1 << 16;
+/// How often progress is told, and a waiting feed looks whether it should stop.
+const TICK: Duration = Duration::from_millis(50);
+/// How often the end of the run is sent by UDP, which may lose it.
+const UDP_ENDS: usize = 3;
+
+/// How fragments are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeedProtocol {
+    /// Back to back on one connection.
+    Tcp,
+    /// One datagram each.
+    Udp,
+}
+
+/// What a feed needs beside its source.
+#[derive(Clone, Debug)]
+pub struct FeedOptions<'a> {
+    /// Where to send, `host:port`.
+    pub to: String,
+    /// How to send.
+    pub protocol: FeedProtocol,
+    /// The source id in every frame: the index of the readout unit that listens.
+    pub unit: u16,
+    /// Events per second; as fast as they are taken by default. A feed that falls behind catches up.
+    pub rate: Option<Frequency>,
+    /// The last event; the source's last one, or none, by default.
+    pub events: Option<u64>,
+    /// Width of the event counter in bits, 1 to 64.
+    pub counter_bits: u8,
+    /// How long to try to connect.
+    pub connect_timeout: Duration,
+    /// Ends the feed, with a proper end of run, when it becomes true.
+    pub stop: &'a AtomicBool,
+}
+
+/// How far a feed is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeedProgress {
+    /// Events gone through.
+    pub events: u64,
+    /// Fragments sent.
+    pub fragments: u64,
+    /// Of these, fragments sent marked as damaged: corrupted or cut off.
+    pub damaged: u64,
+    /// Events without a fragment.
+    pub missing: u64,
+    /// Payload bytes sent.
+    pub bytes: u64,
+}
+
+/// Why a feed cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum FeedError {
+    /// The source cannot be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The address is none, or its name cannot be resolved.
+    #[error("{to:?} is no address that can be sent to: {error}")]
+    Address {
+        /// The address as written.
+        to: String,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Nobody listens.
+    #[error("cannot connect to {to} within {} s: {error}", timeout.as_secs_f64())]
+    Connect {
+        /// The address as written.
+        to: String,
+        /// How long it was tried.
+        timeout: Duration,
+        /// What the system said last.
+        error: io::Error,
+    },
+    /// The other end has gone, or does not take the rest after a stop.
+    #[error("cannot send to {to} after {fragments} fragments: {error}")]
+    Send {
+        /// The address as written.
+        to: String,
+        /// Fragments sent before.
+        fragments: u64,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A fragment does not fit into a datagram.
+    #[error("event {event} has a fragment of {bytes} bytes, but a UDP datagram carries at most {limit}: use TCP")]
+    Datagram {
+        /// The event.
+        event: EventId,
+        /// Size of its fragment in bytes.
+        bytes: usize,
+        /// Largest fragment in bytes.
+        limit: usize,
+    },
+}
+
+/// Sends the fragments of `source`, the event counter counting from 1, and then the end of the run. `progress` is
+/// called several times per second and at the end.
+///
+/// # Errors
+/// When the source cannot be read or is live, nobody listens, the other end goes, or a fragment does not fit.
+pub fn feed(
+    source: Source,
+    options: &FeedOptions<'_>,
+    progress: impl FnMut(FeedProgress),
+) -> Result<FeedProgress, FeedError> {
+    let last = match source.feed() {
+        Feed::Finite { events } => options.events.unwrap_or(u64::MAX).min(events),
+        Feed::Endless => options.events.unwrap_or(u64::MAX),
+        Feed::Live => return Err(SourceError::Live.into()),
+    };
+    let mask = counter_mask(options.counter_bits)?;
+    let link = Link::open(options)?;
+    let feeder = Feeder { source, options, mask, link, out: Vec::new(), sent: FeedProgress::default(), progress };
+    feeder.run(last)
+}
+
+struct Feeder<'a, P> {
+    source: Source,
+    options: &'a FeedOptions<'a>,
+    mask: u64,
+    link: Link,
+    /// Frames that are still to be sent.
+    out: Vec<u8>,
+    sent: FeedProgress,
+    progress: P,
+}
+
+impl<P: FnMut(FeedProgress)> Feeder<'_, P> {
+    fn run(mut self, last: u64) -> Result<FeedProgress, FeedError> {
+        let start = Instant::now();
+        let mut told = start;
+        let mut buffer = BytesMut::new();
+        while self.sent.events < last && self.wait_for_turn(start)? {
+            let event = EventId(self.sent.events + 1);
+            self.feed_event(event, &mut buffer)?;
+            self.sent.events = event.0;
+            // Looking at the clock for every event would cost as much as the event.
+            if (event.0.is_multiple_of(64) || self.options.rate.is_some()) && told.elapsed() >= TICK {
+                told = Instant::now();
+                (self.progress)(self.sent);
+            }
+        }
+        self.end_run()?;
+        (self.progress)(self.sent);
+        Ok(self.sent)
+    }
+
+    /// Waits until the next event is due; `false` when the feed should stop.
+    fn wait_for_turn(&mut self, start: Instant) -> Result<bool, FeedError> {
+        let stop = self.options.stop;
+        if let Some(rate) = self.options.rate {
+            let due = start + due_after(rate, self.sent.events);
+            let left = || due.saturating_duration_since(Instant::now());
+            if !left().is_zero() {
+                self.flush()?;
+            }
+            while !left().is_zero() && !stop.load(Ordering::Relaxed) {
+                thread::sleep(left().min(TICK));
+            }
+        }
+        Ok(!stop.load(Ordering::Relaxed))
+    }
+
+    fn feed_event(&mut self, event: EventId, buffer: &mut BytesMut) -> Result<(), FeedError> {
+        let good = match self.source.read(event, buffer)? {
+            ReadOutcome::Good => true,
+            ReadOutcome::Corrupted(_) | ReadOutcome::Oversized { .. } => false,
+            ReadOutcome::Missing => {
+                self.sent.missing += 1;
+                return Ok(());
+            }
+        };
+        let bytes = buffer.len();
+        if self.link.is_udp() && bytes + HEADER_SIZE > MAX_DATAGRAM {
+            return Err(FeedError::Datagram { event, bytes, limit: MAX_DATAGRAM - HEADER_SIZE });
+        }
+        self.queue(event.0, good, false, buffer)?;
+        self.sent.fragments += 1;
+        self.sent.damaged += u64::from(!good);
+        self.sent.bytes += bytes as u64;
+        Ok(())
+    }
+
+    fn end_run(&mut self) -> Result<(), FeedError> {
+        let times = if self.link.is_udp() { UDP_ENDS } else { 1 };
+        for _ in 0..times {
+            self.queue(self.sent.events, true, true, &[])?;
+        }
+        self.flush()
+    }
+
+    fn queue(&mut self, event: u64, good: bool, end_of_run: bool, payload: &[u8]) -> Result<(), FeedError> {
+        let (source, counter) = (self.options.unit, event & self.mask);
+        encode(&Frame { source, counter, end_of_run, resynchronised: false, good, payload }, &mut self.out);
+        if self.link.is_udp() || self.out.len() >= BATCH { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), FeedError> {
+        let fragments = self.sent.fragments;
+        let sent = self.link.send(&self.out, self.options.stop);
+        self.out.clear();
+        sent.map_err(|error| FeedError::Send { to: self.options.to.clone(), fragments, error })
+    }
+}
+
+/// The time from the first event to event `n`, counted from 0.
+fn due_after(rate: Frequency, n: u64) -> Duration {
+    let nanoseconds = u128::from(n) * 1_000_000_000_000 / u128::from(rate.0.max(1));
+    Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+}

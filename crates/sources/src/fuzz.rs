@@ -1,0 +1,86 @@
+//! Entry points for fuzzing: any bytes may be given to the parsers of this crate, none may panic or hang.
+//!
+//! Each function also checks what must hold whatever the bytes are. The corpora under `tests/corpus` run as tests.
+
+use crate::{
+    FedEntry, FrameParser, HEADER_SIZE, check_fragment, decode_datagram, encode,
+    size::{read_model, read_trace},
+    walk,
+};
+use std::{io::Cursor, path::PathBuf};
+
+const LIMIT: u32 = 4096;
+
+/// Frames of a stream and of a datagram: what is accepted encodes to the same bytes again.
+///
+/// # Panics
+/// When the parser is wrong.
+pub fn fuzz_frame(bytes: &[u8]) {
+    let whole = parse_stream(bytes, bytes.len().max(1));
+    assert_eq!(whole, parse_stream(bytes, 1), "the cutting of the stream must not matter");
+    if let Ok(frame) = decode_datagram(bytes, LIMIT)
+        && frame.good
+    {
+        let mut again = Vec::new();
+        encode(&frame, &mut again);
+        assert_eq!(again, bytes);
+    }
+}
+
+/// Fragments of a recorded file: good and bad together are the file.
+///
+/// # Panics
+/// When the walk is wrong.
+pub fn fuzz_fed(bytes: &[u8]) {
+    let checked = check_fragment(bytes);
+    match walk(Cursor::new(bytes)) {
+        Ok(entries) => check_entries(&entries, bytes),
+        Err(_) => assert!(checked.is_err(), "a good fragment is a good file"),
+    }
+}
+
+/// A trace of sizes.
+pub fn fuzz_trace_csv(bytes: &[u8]) {
+    if let Ok(mut trace) = read_trace(PathBuf::from("trace"), bytes, 1, LIMIT) {
+        let last = trace.last_event();
+        assert!((last.saturating_sub(100)..=last).filter_map(|event| trace.size(event)).all(|size| size <= LIMIT));
+    }
+}
+
+/// A size model.
+pub fn fuzz_size_model(bytes: &[u8]) {
+    if let Ok(row) = read_model(PathBuf::from("model"), bytes, None, 1) {
+        assert!(row.rms >= 0.0);
+    }
+}
+
+/// What a stream gives, cut into pieces of `size`: frames, and the error that ends it.
+fn parse_stream(bytes: &[u8], size: usize) -> Vec<Result<crate::Frame, crate::FrameError>> {
+    let mut parser = FrameParser::new(LIMIT);
+    let mut results = Vec::new();
+    for piece in bytes.chunks(size) {
+        parser.push(piece);
+        while let Some(result) = parser.pop().transpose() {
+            let ends = result.as_ref().is_err_and(|error| error.ends_stream());
+            results.push(result);
+            if ends {
+                return results;
+            }
+        }
+    }
+    let popped: usize = results.iter().flatten().map(|frame| HEADER_SIZE + frame.payload.len()).sum();
+    assert!(popped <= bytes.len());
+    results
+}
+
+fn check_entries(entries: &[FedEntry], bytes: &[u8]) {
+    let (mut at, mut event) = (0, 0);
+    for entry in entries {
+        assert_eq!(entry.offset, at, "no byte lies between fragments");
+        assert!(entry.event > event, "events ascend");
+        let fragment = &bytes[at as usize..][..entry.length as usize];
+        assert!(entry.fault.is_some() || check_fragment(fragment).is_ok(), "a good fragment is good");
+        (at, event) = (at + u64::from(entry.length), entry.event);
+    }
+    assert_eq!(at, bytes.len() as u64, "no byte lies behind the fragments");
+}

@@ -1,0 +1,273 @@
+//! Live front ends: they connect by TCP or send UDP datagrams, and deliver fragments when they have them.
+//!
+//! One thread listens and one thread reads each connection. All parsed frames go through one bounded queue: a full queue
+//! stops the readers, so that TCP slows its front end down and UDP loses datagrams, which shows as a gap in the event
+//! counter. What is no frame is counted by kind, outside the queue, so that it cannot displace good fragments.
+
+mod readers;
+
+use crate::{FrameError, OpenOptions, SourceError, SourceSpec};
+use bytes::Bytes;
+use std::{
+    fmt, io,
+    net::{SocketAddr, TcpListener, UdpSocket},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    },
+    thread::{self, JoinHandle},
+};
+
+/// Most bytes that the queue may hold, whatever the largest fragment is.
+const QUEUE_BYTES: usize = 64 << 20;
+/// Fewest and most fragments that the queue holds.
+const QUEUE_ITEMS: [usize; 2] = [16, 4096];
+
+/// What a live source has to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LiveItem {
+    /// A fragment.
+    Fragment {
+        /// The front end's event counter, cut to its width.
+        counter: u64,
+        /// Whether the front end has started counting again with this fragment.
+        resynchronised: bool,
+        /// Whether the payload's checksum is right and the front end did not call it damaged.
+        good: bool,
+        /// The payload.
+        bytes: Bytes,
+    },
+    /// The front end says that no fragment follows. It may say so several times.
+    EndOfRun {
+        /// The event counter of its last fragment, cut to its width.
+        counter: u64,
+    },
+    /// Something came that is no frame for this source.
+    Rejected {
+        /// What it was.
+        kind: RejectKind,
+        /// How often since it was last told.
+        count: u64,
+    },
+}
+
+/// What came instead of a frame for this source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RejectKind {
+    /// Bytes that do not begin like a frame, or with another version of the framing.
+    Garbage,
+    /// A frame header with a wrong checksum.
+    HeaderChecksum,
+    /// A frame header with a field that this version does not allow.
+    Field,
+    /// A fragment above the largest size.
+    Oversized,
+    /// A datagram that is longer or shorter than its frame.
+    DatagramSize,
+    /// A connection that ended within a frame.
+    CutOff,
+    /// A frame that is meant for another source.
+    WrongSource,
+    /// A connection above the largest number of front ends.
+    TooManyConnections,
+}
+
+impl RejectKind {
+    /// All kinds, in the order in which they are shown.
+    pub const ALL: [Self; 8] = [
+        Self::Garbage,
+        Self::HeaderChecksum,
+        Self::Field,
+        Self::Oversized,
+        Self::DatagramSize,
+        Self::CutOff,
+        Self::WrongSource,
+        Self::TooManyConnections,
+    ];
+
+    /// The name in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Garbage => "garbage",
+            Self::HeaderChecksum => "wrong header checksum",
+            Self::Field => "wrong header field",
+            Self::Oversized => "oversized fragment",
+            Self::DatagramSize => "wrong datagram size",
+            Self::CutOff => "connection cut off within a frame",
+            Self::WrongSource => "fragment of another source",
+            Self::TooManyConnections => "too many connections",
+        }
+    }
+}
+
+impl fmt::Display for RejectKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl From<FrameError> for RejectKind {
+    fn from(error: FrameError) -> Self {
+        match error {
+            FrameError::Magic { .. } | FrameError::Version { .. } => Self::Garbage,
+            FrameError::HeaderChecksum => Self::HeaderChecksum,
+            FrameError::Field => Self::Field,
+            FrameError::Oversized { .. } => Self::Oversized,
+            FrameError::DatagramSize { .. } => Self::DatagramSize,
+        }
+    }
+}
+
+/// A source that front ends deliver to. Dropping it closes the port and all connections and ends their threads.
+pub struct LiveSource {
+    items: Option<Receiver<LiveItem>>,
+    shared: Arc<Shared>,
+    listener: Option<JoinHandle<()>>,
+    local_addr: SocketAddr,
+}
+
+impl LiveSource {
+    /// Binds the address of `spec` and starts to listen. `waker` is called, from other threads, when
+    /// [`try_next`](Self::try_next) may have something new.
+    ///
+    /// # Errors
+    /// When `spec` is not live, its counter width is not 1 to 64, or its address cannot be bound.
+    pub fn start(
+        spec: &SourceSpec,
+        options: &OpenOptions,
+        waker: Arc<dyn Fn() + Send + Sync>,
+    ) -> Result<Self, SourceError> {
+        let (SourceSpec::Tcp { listen, counter_bits } | SourceSpec::Udp { listen, counter_bits }) = spec else {
+            return Err(SourceError::NotLive);
+        };
+        let [fewest, most] = QUEUE_ITEMS;
+        let (queue, items) = sync_channel((QUEUE_BYTES / options.max_fragment.max(1) as usize).clamp(fewest, most));
+        let shared = Arc::new(Shared {
+            queue,
+            waker,
+            unit: options.unit,
+            max_fragment: options.max_fragment,
+            counter_mask: counter_mask(*counter_bits)?,
+            stop: AtomicBool::new(false),
+            any_rejected: AtomicBool::new(false),
+            rejected: [const { AtomicU64::new(0) }; RejectKind::ALL.len()],
+        });
+        let started = match spec {
+            SourceSpec::Tcp { .. } => start_tcp(listen, &shared),
+            _ => start_udp(listen, &shared),
+        };
+        let (listener, local_addr) = started.map_err(|error| SourceError::Listen { address: listen.clone(), error })?;
+        Ok(Self { items: Some(items), shared, listener: Some(listener), local_addr })
+    }
+
+    /// The address that front ends deliver to.
+    pub const fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// The next item, if there is one.
+    pub fn try_next(&self) -> Option<LiveItem> {
+        self.shared.next_rejection().or_else(|| self.items.as_ref()?.try_recv().ok())
+    }
+}
+
+impl Drop for LiveSource {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        // Readers that wait for room in the queue find it gone.
+        self.items = None;
+        if let Some(listener) = self.listener.take() {
+            listener.thread().unpark();
+            // A thread that panicked has said so already.
+            let _ = listener.join();
+        }
+    }
+}
+
+/// The bits of an event counter that count.
+///
+/// # Errors
+/// When the width is not 1 to 64.
+pub(crate) fn counter_mask(bits: u8) -> Result<u64, SourceError> {
+    match bits {
+        1..=64 => Ok(u64::MAX >> (64 - bits)),
+        _ => Err(SourceError::Parameter {
+            name: "counter_bits",
+            value: bits.to_string(),
+            expected: "1 to 64".to_owned(),
+        }),
+    }
+}
+
+/// What the threads of a source share.
+struct Shared {
+    queue: SyncSender<LiveItem>,
+    waker: Arc<dyn Fn() + Send + Sync>,
+    unit: u16,
+    max_fragment: u32,
+    counter_mask: u64,
+    stop: AtomicBool,
+    any_rejected: AtomicBool,
+    rejected: [AtomicU64; RejectKind::ALL.len()],
+}
+
+impl Shared {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    fn wake(&self) {
+        (self.waker)();
+    }
+
+    /// Queues an item, waiting for room; `false` when nobody takes items any more.
+    fn deliver(&self, item: LiveItem) -> bool {
+        match self.queue.try_send(item) {
+            Ok(()) => true,
+            Err(TrySendError::Disconnected(_)) => false,
+            Err(TrySendError::Full(item)) => {
+                // Whoever should make room may be asleep.
+                self.wake();
+                self.queue.send(item).is_ok()
+            }
+        }
+    }
+
+    fn reject(&self, kind: RejectKind) {
+        self.rejected[kind as usize].fetch_add(1, Ordering::Relaxed);
+        self.any_rejected.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    fn next_rejection(&self) -> Option<LiveItem> {
+        if !self.any_rejected.load(Ordering::Relaxed) || !self.any_rejected.swap(false, Ordering::AcqRel) {
+            return None;
+        }
+        let take = |kind: RejectKind| (kind, self.rejected[kind as usize].swap(0, Ordering::Relaxed));
+        let (kind, count) = RejectKind::ALL.into_iter().map(take).find(|&(_, count)| count > 0)?;
+        // There may be more kinds: they are looked for at the next call.
+        self.any_rejected.store(true, Ordering::Release);
+        Some(LiveItem::Rejected { kind, count })
+    }
+}
+
+fn start_tcp(listen: &str, shared: &Arc<Shared>) -> io::Result<(JoinHandle<()>, SocketAddr)> {
+    let listener = TcpListener::bind(listen)?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let shared = Arc::clone(shared);
+    Ok((spawn("listener", move || readers::accept(&listener, &shared))?, address))
+}
+
+fn start_udp(listen: &str, shared: &Arc<Shared>) -> io::Result<(JoinHandle<()>, SocketAddr)> {
+    let socket = UdpSocket::bind(listen)?;
+    socket.set_read_timeout(Some(readers::POLL))?;
+    let address = socket.local_addr()?;
+    let shared = Arc::clone(shared);
+    Ok((spawn("datagrams", move || readers::read_datagrams(&socket, &shared))?, address))
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(name.to_owned()).spawn(run)
+}

@@ -1,0 +1,130 @@
+//! The threads behind a live source.
+
+use super::{LiveItem, RejectKind, Shared, spawn};
+use crate::framing::{Frame, FrameParser, decode_datagram};
+use std::{
+    io::{self, ErrorKind, Read as _},
+    net::{TcpListener, TcpStream, UdpSocket},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+/// Most front ends that may be connected at a time.
+const MAX_CONNECTIONS: usize = 16;
+/// How often a waiting thread looks whether it should stop.
+pub(super) const POLL: Duration = Duration::from_millis(50);
+/// How long a new connection may have to wait.
+const ACCEPT_POLL: Duration = Duration::from_millis(5);
+/// Bytes read at a time.
+const READ_SIZE: usize = 1 << 16;
+
+/// Accepts connections until the source stops, then waits for their readers.
+pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    let mut readers = Vec::new();
+    while !shared.stopped() {
+        // Out of file handles or a peer that has gone already: both pass.
+        let Ok((stream, _)) = listener.accept() else {
+            thread::park_timeout(ACCEPT_POLL);
+            continue;
+        };
+        readers.retain(|reader: &thread::JoinHandle<()>| !reader.is_finished());
+        let own = Arc::clone(shared);
+        let room = readers.len() < MAX_CONNECTIONS;
+        match room.then(|| spawn("front-end", move || read_stream(stream, &own))) {
+            Some(Ok(reader)) => readers.push(reader),
+            _ => shared.reject(RejectKind::TooManyConnections),
+        }
+    }
+    for reader in readers {
+        // A thread that panicked has said so already.
+        let _ = reader.join();
+    }
+}
+
+fn read_stream(mut stream: TcpStream, shared: &Shared) {
+    if stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(POLL))).is_err() {
+        return;
+    }
+    let mut parser = FrameParser::new(shared.max_fragment);
+    let mut bytes = vec![0; READ_SIZE];
+    while !shared.stopped() {
+        match stream.read(&mut bytes) {
+            Ok(read) if read > 0 => {
+                parser.push(&bytes[..read]);
+                let alive = drain(&mut parser, shared);
+                shared.wake();
+                if !alive {
+                    return;
+                }
+            }
+            Err(error) if passes(&error) => {}
+            _ => {
+                if !parser.is_at_boundary() {
+                    shared.reject(RejectKind::CutOff);
+                }
+                return;
+            }
+        }
+    }
+}
+
+/// Delivers all whole frames; `false` when the stream is of no more use.
+fn drain(parser: &mut FrameParser, shared: &Shared) -> bool {
+    loop {
+        match parser.pop() {
+            Ok(None) => return true,
+            Ok(Some(frame)) => {
+                if !take(frame, shared) {
+                    return false;
+                }
+            }
+            Err(error) => {
+                shared.reject(error.into());
+                if error.ends_stream() {
+                    return false;
+                }
+            }
+        }
+    }
+}
+
+/// Receives datagrams until the source stops.
+pub(super) fn read_datagrams(socket: &UdpSocket, shared: &Shared) {
+    let mut bytes = vec![0; READ_SIZE];
+    while !shared.stopped() {
+        match socket.recv_from(&mut bytes) {
+            Ok((read, _)) => match decode_datagram(&bytes[..read], shared.max_fragment) {
+                Ok(frame) => {
+                    if !take(frame, shared) {
+                        return;
+                    }
+                    shared.wake();
+                }
+                Err(error) => shared.reject(error.into()),
+            },
+            Err(error) if passes(&error) => {}
+            // An error of a datagram socket belongs to one datagram; do not spin if it does not.
+            Err(_) => thread::park_timeout(ACCEPT_POLL),
+        }
+    }
+}
+
+/// Delivers one frame; `false` when nobody takes items any more.
+fn take(frame: Frame, shared: &Shared) -> bool {
+    if frame.source != shared.unit {
+        shared.reject(RejectKind::WrongSource);
+        return true;
+    }
+    let counter = frame.counter & shared.counter_mask;
+    shared.deliver(if frame.end_of_run {
+        LiveItem::EndOfRun { counter }
+    } else {
+        let Frame { resynchronised, good, payload, .. } = frame;
+        LiveItem::Fragment { counter, resynchronised, good, bytes: payload }
+    })
+}
+
+fn passes(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}

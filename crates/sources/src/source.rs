@@ -1,0 +1,136 @@
+//! What a readout unit reads: any source whose fragments can be asked for by event.
+
+use crate::{
+    SourceError, SourceSpec,
+    fed::{FedFault, FedFile},
+    path::resolve,
+    payload,
+    size::SizeModel,
+    spec::Feed,
+};
+use bytes::BytesMut;
+use evb_core::EventId;
+use std::path::PathBuf;
+
+/// What opening a source needs beside its description.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Folder that relative paths start from.
+    pub data_directory: PathBuf,
+    /// Index of the readout unit, from 0.
+    pub unit: u16,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Largest fragment in bytes.
+    pub max_fragment: u32,
+}
+
+/// What reading one event gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadOutcome {
+    /// A good fragment.
+    Good,
+    /// A damaged fragment: the buffer holds its bytes as they are, at most the largest fragment.
+    Corrupted(FedFault),
+    /// The source has no fragment of this event; the buffer is empty.
+    Missing,
+    /// A good fragment above the largest size: the buffer holds its beginning.
+    Oversized {
+        /// Its whole size in bytes.
+        bytes: u32,
+    },
+}
+
+/// What a readout unit reads.
+#[derive(Debug)]
+pub struct Source(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Generated { sizes: SizeModel, seed: u64, unit: u16 },
+    Recorded { file: FedFile, max_fragment: u32 },
+    Live,
+}
+
+impl Source {
+    /// Opens the source of readout unit `options.unit`. A live source opens, but gives nothing: see
+    /// [`LiveSource`](crate::LiveSource).
+    ///
+    /// # Errors
+    /// When a parameter is impossible, or a file is not there, cannot be read or is bad.
+    pub fn open(spec: &SourceSpec, options: &OpenOptions) -> Result<Self, SourceError> {
+        Ok(Self(match spec {
+            SourceSpec::CmsFed { file } => Kind::Recorded {
+                file: FedFile::open(resolve(file, &options.data_directory)?)?,
+                max_fragment: options.max_fragment,
+            },
+            SourceSpec::Tcp { .. } | SourceSpec::Udp { .. } => Kind::Live,
+            _ => {
+                let sizes = SizeModel::open(spec, options)?;
+                Kind::Generated { sizes, seed: options.seed, unit: options.unit }
+            }
+        }))
+    }
+
+    /// How the source reaches its end.
+    pub fn feed(&self) -> Feed {
+        match &self.0 {
+            Kind::Generated { sizes, .. } => sizes.feed(),
+            Kind::Recorded { file, .. } => Feed::Finite { events: file.events() },
+            Kind::Live => Feed::Live,
+        }
+    }
+
+    /// Fills `buffer` with the fragment of `event`, replacing what was in it. Any event may be asked for again.
+    ///
+    /// A buffer that keeps its length from one call to the next is the fastest: it need not be cleared.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or the source is live.
+    pub fn read(&mut self, event: EventId, buffer: &mut BytesMut) -> Result<ReadOutcome, SourceError> {
+        match &mut self.0 {
+            Kind::Generated { sizes, seed, unit } => Ok(generate(sizes, *seed, *unit, event, buffer)),
+            Kind::Recorded { file, max_fragment } => read_recorded(file, *max_fragment, event, buffer),
+            Kind::Live => Err(SourceError::Live),
+        }
+    }
+
+    /// The recorded file behind the source, if it is one.
+    pub const fn recorded(&self) -> Option<&FedFile> {
+        match &self.0 {
+            Kind::Recorded { file, .. } => Some(file),
+            _ => None,
+        }
+    }
+}
+
+fn generate(sizes: &mut SizeModel, seed: u64, unit: u16, event: EventId, buffer: &mut BytesMut) -> ReadOutcome {
+    let Some(size) = sizes.size(event) else {
+        buffer.clear();
+        return ReadOutcome::Missing;
+    };
+    buffer.resize(size as usize, 0);
+    payload::fill(buffer, seed, event, unit);
+    ReadOutcome::Good
+}
+
+fn read_recorded(
+    file: &mut FedFile,
+    max_fragment: u32,
+    event: EventId,
+    buffer: &mut BytesMut,
+) -> Result<ReadOutcome, SourceError> {
+    buffer.clear();
+    let Some(n) = file.find(event.0) else {
+        return Ok(ReadOutcome::Missing);
+    };
+    let entry = file.entries()[n];
+    if let Err(error) = file.read(n, max_fragment, buffer) {
+        return Err(SourceError::Read { path: file.path().to_owned(), error });
+    }
+    Ok(match entry.fault {
+        Some(fault) => ReadOutcome::Corrupted(fault),
+        None if entry.length > max_fragment => ReadOutcome::Oversized { bytes: entry.length },
+        None => ReadOutcome::Good,
+    })
+}

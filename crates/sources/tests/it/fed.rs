@@ -1,0 +1,233 @@
+//! Recorded FED fragments: the format, the walk, and what damage does to it.
+
+use crate::support::{Random, fed_file, header};
+use bytes::BytesMut;
+use evb_sources::{
+    FedEntry, FedError, FedFault, FedFile, FedFileError, FedHeader, SourceError, check_fragment, walk, write_fragment,
+};
+use proptest::prelude::*;
+use std::io::Cursor;
+
+fn walked(bytes: &[u8]) -> Vec<FedEntry> {
+    let entries = walk(Cursor::new(bytes)).expect("the file can be used");
+    let mut at = 0;
+    for entry in &entries {
+        assert_eq!(entry.offset, at);
+        at += u64::from(entry.length);
+    }
+    assert_eq!(at, bytes.len() as u64, "all fragments together are the file");
+    entries
+}
+
+/// Flips a bit of the byte at `at`: exactly the fragment around it is bad, all others are as before.
+pub(crate) fn assert_one_bad(file: &mut [u8], before: &[FedEntry], at: usize, flip: u8) {
+    file[at] ^= flip;
+    let after = walked(file);
+    file[at] ^= flip;
+    assert_eq!(after.len(), before.len(), "byte {at} ^ {flip:#x}");
+    for (old, new) in before.iter().zip(&after) {
+        let hit = (old.offset..old.offset + u64::from(old.length)).contains(&(at as u64));
+        assert_eq!(new.fault.is_some(), hit, "byte {at} ^ {flip:#x}: {new:?}");
+        assert_eq!((new.event, new.offset, new.length), (old.event, old.offset, old.length), "byte {at}");
+        assert!(hit || new == old, "byte {at}");
+    }
+}
+
+#[test]
+fn a_written_fragment_is_good_and_reads_back() {
+    let mut bytes = Vec::new();
+    write_fragment(&mut bytes, header(0xab_cdef), b"123456789");
+    assert_eq!(bytes.len(), 32);
+    assert_eq!(check_fragment(&bytes), Ok(header(0xab_cdef)));
+    assert_eq!(&bytes[8..24], b"123456789\0\0\0\0\0\0\0");
+}
+
+#[test]
+fn the_crc_is_the_catalogues_crc_16_cms_over_words_from_the_top() {
+    let reference = crc::Crc::<u16>::new(&crc::CRC_16_CMS);
+    for size in [0, 8, 1016, 1024, 5000] {
+        let mut bytes = Vec::new();
+        write_fragment(&mut bytes, header(9), &vec![0x5a; size]);
+        let said = u16::from_le_bytes([bytes[bytes.len() - 6], bytes[bytes.len() - 5]]);
+        let trailer = bytes.len() - 8;
+        bytes[trailer + 2..trailer + 4].fill(0);
+        let turned: Vec<u8> = bytes.chunks(8).flat_map(|word| word.iter().rev().copied()).collect();
+        assert_eq!(said, reference.checksum(&turned), "{size}");
+    }
+}
+
+#[test]
+fn a_bad_fragment_is_told_by_kind() {
+    let mut good = Vec::new();
+    write_fragment(&mut good, header(5), &[1; 24]);
+    let with = |at: usize| {
+        let mut bytes = good.clone();
+        bytes[at] ^= 0xf0;
+        check_fragment(&bytes).unwrap_err()
+    };
+    assert_eq!(check_fragment(&good[..8]), Err(FedError::Size { bytes: 8 }));
+    assert_eq!(check_fragment(&good[..33]), Err(FedError::Size { bytes: 33 }));
+    assert!(matches!(with(7), FedError::Header { .. }));
+    assert!(matches!(with(39), FedError::Trailer { .. }));
+    assert!(matches!(with(36), FedError::Length { said: 0xf5, found: 5 }));
+    assert!(matches!(with(0), FedError::Crc { .. }) && matches!(with(34), FedError::Crc { .. }));
+}
+
+#[test]
+fn a_good_file_is_walked_to_its_end() {
+    let file = fed_file(1..=300);
+    let entries = walked(&file);
+    assert_eq!(entries.len(), 300);
+    assert!(entries.iter().all(|entry| entry.fault.is_none() && entry.source_id == 841));
+    assert!(entries.iter().zip(1..).all(|(entry, n)| entry.event == n && u64::from(entry.level1_id) == n));
+}
+
+#[test]
+fn any_flipped_byte_costs_one_fragment() {
+    let mut file = fed_file(1..=40);
+    let before = walked(&file);
+    for at in 0..file.len() {
+        for flip in [0x01, 0x80, 0xff] {
+            assert_one_bad(&mut file, &before, at, flip);
+        }
+    }
+}
+
+#[test]
+fn damage_is_told_by_kind() {
+    let mut file = fed_file(1..=9);
+    let entry = walked(&file)[4];
+    let (begin, end) = (entry.offset as usize, (entry.offset as usize) + entry.length as usize);
+    let mut kind = |at: usize| {
+        file[at] ^= 0x40;
+        let fault = walked(&file)[4].fault;
+        file[at] ^= 0x40;
+        fault
+    };
+    assert_eq!(kind(begin + 7), Some(FedFault::Header), "header tag");
+    assert_eq!(kind(begin + 1), Some(FedFault::Header), "source id");
+    assert_eq!(kind(begin + 4), Some(FedFault::Header), "level-1 id");
+    assert_eq!(kind(begin + 3), Some(FedFault::Crc), "bunch crossing");
+    assert_eq!(kind(begin + 9), Some(FedFault::Crc), "payload");
+    assert_eq!(kind(end - 1), Some(FedFault::Trailer), "trailer tag");
+    assert_eq!(kind(end - 3), Some(FedFault::Trailer), "length");
+    assert_eq!(kind(end - 6), Some(FedFault::Crc), "CRC");
+}
+
+#[test]
+fn a_damaged_last_fragment_is_not_divided_where_its_payload_looks_like_the_next() {
+    let mut file = fed_file(1..=30);
+    let before = walked(&file);
+    let last = before[29];
+    assert!(last.length > 80, "its payload holds a trailer and the header of event 31");
+    for at in last.offset as usize + 40..file.len() - 8 {
+        assert_one_bad(&mut file, &before, at, 0x10);
+    }
+}
+
+#[test]
+fn two_damaged_neighbours_are_two_bad_fragments() {
+    let mut file = fed_file(1..=20);
+    let before = walked(&file);
+    for pair in before.windows(2) {
+        let places = [pair[0].offset + 9, pair[1].offset + 9].map(|at| at as usize);
+        places.iter().for_each(|&at| file[at] ^= 0x10);
+        let bad: Vec<u64> = walked(&file).iter().filter(|e| e.fault.is_some()).map(|e| e.event).collect();
+        places.iter().for_each(|&at| file[at] ^= 0x10);
+        assert_eq!(bad, [pair[0].event, pair[1].event]);
+    }
+}
+
+#[test]
+fn level_1_ids_wrap_and_skip_and_must_ascend() {
+    let wrapped = walked(&fed_file([0xff_fffe, 0xff_ffff, 0, 1]));
+    assert!(wrapped.iter().all(|entry| entry.fault.is_none()));
+    let skipped = walked(&fed_file([7, 8, 11, 12]));
+    assert_eq!(skipped.iter().map(|entry| entry.event).collect::<Vec<_>>(), [1, 2, 5, 6]);
+    assert!(skipped.iter().all(|entry| entry.fault.is_none()));
+    let repeated = walked(&fed_file([7, 8, 8, 9, 100_000, 100_001]));
+    let faults: Vec<_> = repeated.iter().map(|entry| entry.fault).collect();
+    let order = Some(FedFault::Order);
+    assert_eq!(faults, [None, None, order, None, order, None]);
+}
+
+#[test]
+fn a_fragment_of_another_source_is_bad() {
+    let mut file = fed_file(1..=3);
+    write_fragment(&mut file, FedHeader { source_id: 843, ..header(4711) }, &[0; 80]);
+    file.extend(fed_file(5..=6));
+    let faults: Vec<_> = walked(&file).iter().map(|entry| entry.fault).collect();
+    assert_eq!(faults, [None, None, None, Some(FedFault::Header), None, None]);
+}
+
+#[test]
+fn fragments_longer_than_the_window_are_found_and_read() {
+    let mut file = Vec::new();
+    for id in 1..=3 {
+        write_fragment(&mut file, header(id), &vec![id as u8; 3 << 20]);
+    }
+    let before = walked(&file);
+    for at in [3, 100, (3 << 20) + 12, (3 << 20) + 30, (6 << 20) + 40] {
+        assert_one_bad(&mut file, &before, at, 0x20);
+    }
+    let disk = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&disk, &file).unwrap();
+    let mut fed = FedFile::open(disk.path()).unwrap();
+    let mut all = BytesMut::new();
+    (0..3).for_each(|n| fed.read(n, u32::MAX, &mut all).unwrap());
+    assert!(all == file, "all fragments together are the file");
+    assert!(fed.read(3, u32::MAX, &mut all).is_err());
+}
+
+#[test]
+fn files_that_cannot_be_used_are_told_by_kind() {
+    let error = |bytes: &[u8]| walk(Cursor::new(bytes)).unwrap_err();
+    let file = fed_file(1..=50);
+    let last = walked(&file)[49];
+    assert!(matches!(error(&[]), FedFileError::Empty));
+    assert!(matches!(error(&file[..file.len() - 3]), FedFileError::Size { .. }));
+    let cut = &file[..file.len() - 8];
+    assert!(matches!(error(cut), FedFileError::Truncated { offset, number: 50 } if offset == last.offset));
+    let mut random = Random(5);
+    let garbage: Vec<u8> = (0..80_000).map(|_| random.below(256) as u8).collect();
+    assert!(matches!(error(&garbage), FedFileError::NoFragments));
+    let text = error(cut).to_string();
+    assert!(text.starts_with("the file is cut off: the fragment at byte "), "{text}");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let error = FedFile::open("no/such/file.raw").unwrap_err();
+    assert!(matches!(error, SourceError::Open { .. }));
+    assert!(error.to_string().starts_with("cannot open no/such/file.raw: "), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn any_damage_keeps_every_byte_and_every_fragment_that_it_does_not_touch(
+        places in prop::collection::vec((any::<prop::sample::Index>(), 1_u8..), 1..6),
+    ) {
+        let mut file = fed_file(1..=31);
+        let before = walked(&file);
+        let mut hit = vec![false; before.len()];
+        for (index, flip) in places {
+            let at = index.index(file.len());
+            file[at] ^= flip;
+            hit[before.partition_point(|entry| entry.offset <= at as u64) - 1] = true;
+        }
+        if walk(Cursor::new(&file)).is_err() {
+            prop_assert!(hit[30], "only a file whose end is damaged may look cut off");
+            return Ok(());
+        }
+        let after = walked(&file);
+        for (old, _) in before.iter().zip(hit).filter(|(_, hit)| !hit) {
+            prop_assert!(after.iter().any(|new| new == old || same_place(new, old)), "{:?} is lost", old);
+        }
+    }
+}
+
+/// When the very first fragments are damaged, the events before the first good one are counted by what can be told
+/// apart; the place of a good fragment never changes.
+fn same_place(new: &FedEntry, old: &FedEntry) -> bool {
+    new.fault.is_none() && (new.offset, new.length, new.level1_id) == (old.offset, old.length, old.level1_id)
+}

@@ -1,0 +1,176 @@
+//! Feeds play front ends to live sources.
+
+use crate::{
+    live::{Listening, tcp, udp},
+    support::{fed_file, options},
+};
+use evb_core::{ByteCount, EventId, Frequency};
+use evb_sources::{
+    FeedError, FeedOptions, FeedProgress, FeedProtocol, LiveItem, Source, SourceError, SourceSpec, feed, payload,
+};
+use std::{
+    net::{TcpListener, TcpStream, UdpSocket},
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+static GO_ON: AtomicBool = AtomicBool::new(false);
+
+fn feeding(to: String, protocol: FeedProtocol) -> FeedOptions<'static> {
+    FeedOptions {
+        to,
+        protocol,
+        unit: 3,
+        rate: None,
+        events: None,
+        counter_bits: 12,
+        connect_timeout: Duration::from_secs(30),
+        stop: &GO_ON,
+    }
+}
+
+fn generated(size: u64) -> Source {
+    Source::open(&SourceSpec::Fixed { size: ByteCount(size) }, &options(Path::new(""), 3)).unwrap()
+}
+
+#[test]
+fn tcp_delivers_every_fragment_with_its_counter_wrapping() {
+    let live = Listening::start(&tcp(12), 4096);
+    let feed_options = FeedOptions { events: Some(10_000), ..feeding(live.address(), FeedProtocol::Tcp) };
+    let feeder = std::thread::spawn(move || feed(generated(500), &feed_options, |_| ()).unwrap());
+    let (fragments, rejected) = live.run();
+    assert!(rejected.is_empty());
+    assert_eq!(fragments.len(), 10_000);
+    for (item, event) in fragments.iter().zip(1..) {
+        let LiveItem::Fragment { counter, good: true, resynchronised: false, bytes } = item else {
+            panic!("{item:?}");
+        };
+        assert_eq!(*counter, event % 4096);
+        assert!(payload::check(bytes, 11, EventId(event), 3));
+    }
+    let sent = FeedProgress { events: 10_000, fragments: 10_000, bytes: 5_000_000, ..FeedProgress::default() };
+    assert_eq!(feeder.join().unwrap(), sent);
+}
+
+#[test]
+fn recorded_fragments_are_delivered_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = fed_file([1, 2, 4, 5]);
+    let last = file.len() - 6;
+    file[last] ^= 1;
+    std::fs::write(folder.path().join("fed.raw"), &file).unwrap();
+    let spec = SourceSpec::CmsFed { file: "fed.raw".into() };
+    let source = Source::open(&spec, &options(folder.path(), 3)).unwrap();
+    let live = Listening::start(&tcp(12), 4096);
+    let sent = feed(source, &feeding(live.address(), FeedProtocol::Tcp), |_| ()).unwrap();
+    assert_eq!((sent.events, sent.fragments, sent.damaged, sent.missing), (5, 4, 1, 1));
+    let (fragments, _) = live.run();
+    let mut all = Vec::new();
+    let seen: Vec<_> = fragments
+        .iter()
+        .map(|item| match item {
+            LiveItem::Fragment { counter, good, bytes, .. } => {
+                all.extend_from_slice(bytes);
+                (*counter, *good)
+            }
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(seen, [(1, true), (2, true), (4, true), (5, false)]);
+    assert!(all == file);
+}
+
+#[test]
+fn udp_delivers_what_is_taken_in_time() {
+    let live = Listening::start(&udp(12), 4096);
+    let feed_options = FeedOptions {
+        events: Some(20),
+        rate: Some(Frequency(1_000_000_000)),
+        ..feeding(live.address(), FeedProtocol::Udp)
+    };
+    let sent = feed(generated(100), &feed_options, |_| ()).unwrap();
+    assert_eq!(sent.fragments, 20);
+    // Twenty small datagrams fit into the socket's own buffer: on one machine none is lost.
+    let (fragments, rejected) = live.run();
+    assert_eq!((fragments.len(), rejected.len()), (20, 0));
+}
+
+#[test]
+fn a_rate_is_kept_on_average() {
+    let live = Listening::start(&tcp(12), 4096);
+    let rate = Some(Frequency(500_000));
+    let options = FeedOptions { events: Some(51), rate, ..feeding(live.address(), FeedProtocol::Tcp) };
+    let (start, mut told) = (std::time::Instant::now(), Vec::new());
+    feed(generated(10), &options, |progress| told.push(progress.events)).unwrap();
+    assert!(start.elapsed() >= Duration::from_millis(100), "50 intervals of 2 ms");
+    assert!(told.is_sorted() && told.last() == Some(&51));
+}
+
+#[test]
+fn a_stop_ends_the_run_properly() {
+    let stop = AtomicBool::new(false);
+    let live = Listening::start(&tcp(64), 4096);
+    std::thread::scope(|scope| {
+        let options = FeedOptions { stop: &stop, counter_bits: 64, ..feeding(live.address(), FeedProtocol::Tcp) };
+        let feeder = scope.spawn(move || feed(generated(64), &options, |_| ()).unwrap());
+        let mut last = 0;
+        loop {
+            match live.next() {
+                LiveItem::Fragment { counter, .. } => {
+                    assert_eq!(counter, last + 1);
+                    last = counter;
+                    stop.store(last >= 100, Ordering::Relaxed);
+                }
+                LiveItem::EndOfRun { counter } => break assert_eq!(counter, last),
+                rejected => panic!("{rejected:?}"),
+            }
+        }
+        assert_eq!(feeder.join().unwrap().events, last);
+    });
+}
+
+#[test]
+fn nobody_listening_is_an_error_by_tcp_and_a_loss_by_udp() {
+    // The near end of a connection: its port is taken, but nobody listens on it.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let held = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let free = held.local_addr().unwrap().to_string();
+    let connect_timeout = Duration::from_millis(100);
+    let options = FeedOptions { connect_timeout, events: Some(3), ..feeding(free.clone(), FeedProtocol::Tcp) };
+    let error = feed(generated(10), &options, |_| ()).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("cannot connect to {free} within 0.1 s: ")), "{error}");
+    let options = FeedOptions { protocol: FeedProtocol::Udp, ..options };
+    assert_eq!(feed(generated(10), &options, |_| ()).unwrap().fragments, 3);
+    let options = FeedOptions { to: "nonsense".into(), ..options };
+    let error = feed(generated(10), &options, |_| ()).unwrap_err();
+    assert!(matches!(error, FeedError::Address { .. }), "{error}");
+}
+
+#[test]
+fn a_receiver_that_goes_is_an_error() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let options = feeding(listener.local_addr().unwrap().to_string(), FeedProtocol::Tcp);
+    let feeder = std::thread::spawn(move || feed(generated(1000), &options, |_| ()).unwrap_err());
+    drop(listener.accept().unwrap());
+    let error = feeder.join().unwrap().to_string();
+    assert!(error.starts_with("cannot send to 127.0.0.1:") && error.contains(" fragments: "), "{error}");
+}
+
+#[test]
+fn a_datagram_has_a_largest_size() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let options =
+        FeedOptions { events: Some(1), ..feeding(socket.local_addr().unwrap().to_string(), FeedProtocol::Udp) };
+    assert_eq!(feed(generated(65_475), &options, |_| ()).unwrap().fragments, 1);
+    let error = feed(generated(65_476), &options, |_| ()).unwrap_err();
+    let wanted = "event 1 has a fragment of 65476 bytes, but a UDP datagram carries at most 65475: use TCP";
+    assert_eq!(error.to_string(), wanted);
+}
+
+#[test]
+fn a_live_source_cannot_be_fed() {
+    let live = Source::open(&tcp(8), &options(Path::new(""), 0)).unwrap();
+    let error = feed(live, &feeding("127.0.0.1:1".into(), FeedProtocol::Tcp), |_| ()).unwrap_err();
+    assert!(matches!(error, FeedError::Source(SourceError::Live)));
+}

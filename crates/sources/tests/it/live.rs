@@ -1,0 +1,233 @@
+//! Live front ends on real sockets.
+
+use crate::{
+    framing::{encoded, frame, with_header_byte},
+    support::options,
+};
+use bytes::Bytes;
+use evb_sources::{Frame, LiveItem, LiveSource, RejectKind, SourceError, SourceSpec};
+use std::{
+    collections::BTreeMap,
+    io::{Read as _, Write as _},
+    net::{TcpStream, UdpSocket},
+    path::Path,
+    sync::{
+        Arc,
+        mpsc::{Receiver, channel},
+    },
+    time::{Duration, Instant},
+};
+
+/// A live source and the calls of its waker. Frames of the tests are for readout unit 3.
+pub(crate) struct Listening {
+    source: LiveSource,
+    woken: Receiver<()>,
+}
+
+impl Listening {
+    pub(crate) fn start(spec: &SourceSpec, max_fragment: u32) -> Self {
+        let (wake, woken) = channel();
+        let mut options = options(Path::new(""), 3);
+        options.max_fragment = max_fragment;
+        let waker = Arc::new(move || wake.send(()).unwrap_or_default());
+        Self { source: LiveSource::start(spec, &options, waker).unwrap(), woken }
+    }
+
+    pub(crate) fn address(&self) -> String {
+        self.source.local_addr().to_string()
+    }
+
+    /// The next item; the waker, and nothing else, says when to look.
+    pub(crate) fn next(&self) -> LiveItem {
+        loop {
+            if let Some(item) = self.source.try_next() {
+                return item;
+            }
+            self.woken.recv_timeout(Duration::from_secs(60)).expect("the waker is called");
+        }
+    }
+
+    /// Items until the end of the run: fragments, and rejections added up.
+    pub(crate) fn run(&self) -> (Vec<LiveItem>, BTreeMap<RejectKind, u64>) {
+        let (mut fragments, mut rejected) = (Vec::new(), BTreeMap::new());
+        loop {
+            match self.next() {
+                LiveItem::EndOfRun { .. } => return (fragments, rejected),
+                LiveItem::Rejected { kind, count } => *rejected.entry(kind).or_default() += count,
+                fragment => fragments.push(fragment),
+            }
+        }
+    }
+
+    fn expect_rejected(&self, kind: RejectKind) {
+        assert_eq!(self.next(), LiveItem::Rejected { kind, count: 1 });
+    }
+}
+
+pub(crate) fn tcp(counter_bits: u8) -> SourceSpec {
+    SourceSpec::Tcp { listen: "127.0.0.1:0".into(), counter_bits }
+}
+
+pub(crate) fn udp(counter_bits: u8) -> SourceSpec {
+    SourceSpec::Udp { listen: "127.0.0.1:0".into(), counter_bits }
+}
+
+fn fragment(counter: u64, bytes: &'static [u8]) -> LiveItem {
+    LiveItem::Fragment { counter, resynchronised: false, good: true, bytes: Bytes::from_static(bytes) }
+}
+
+fn end_of_run(counter: u64) -> Vec<u8> {
+    encoded(&Frame { end_of_run: true, ..frame(counter, b"") })
+}
+
+#[test]
+fn tcp_fragments_come_in_order_with_their_counter_cut() {
+    let live = Listening::start(&tcp(8), 100);
+    let mut front_end = TcpStream::connect(live.address()).unwrap();
+    let mut stream = encoded(&frame(255, b"first"));
+    stream.extend(encoded(&Frame { resynchronised: true, good: false, ..frame(256, b"second") }));
+    stream.extend(end_of_run(257));
+    for piece in stream.chunks(11) {
+        front_end.write_all(piece).unwrap();
+    }
+    assert_eq!(live.next(), fragment(255, b"first"));
+    let bytes = Bytes::from_static(b"second");
+    assert_eq!(live.next(), LiveItem::Fragment { counter: 0, resynchronised: true, good: false, bytes });
+    assert_eq!(live.next(), LiveItem::EndOfRun { counter: 1 });
+}
+
+#[test]
+fn tcp_garbage_is_counted_and_disturbs_nobody() {
+    let live = Listening::start(&tcp(64), 100);
+    let mut good = TcpStream::connect(live.address()).unwrap();
+    good.write_all(&encoded(&frame(1, b"one"))).unwrap();
+    assert_eq!(live.next(), fragment(1, b"one"));
+
+    let send = |bytes: &[u8]| {
+        let mut bad = TcpStream::connect(live.address()).unwrap();
+        bad.write_all(bytes).unwrap();
+        bad
+    };
+    let mut closed = send(b"GET / HTTP/1.1\r\n\r\n");
+    live.expect_rejected(RejectKind::Garbage);
+    // The connection is closed, by an end of stream or a reset.
+    assert!(!matches!(closed.read(&mut [0; 1]), Ok(1..)));
+    drop(send(&encoded(&frame(1, b"cut off"))[..35]));
+    live.expect_rejected(RejectKind::CutOff);
+    send(&with_header_byte(encoded(&frame(1, b"")), 5, 0x80));
+    live.expect_rejected(RejectKind::Field);
+    let mut flipped = encoded(&frame(1, b""));
+    flipped[9] ^= 1;
+    send(&flipped);
+    live.expect_rejected(RejectKind::HeaderChecksum);
+
+    good.write_all(&encoded(&Frame { source: 4, ..frame(2, b"two") })).unwrap();
+    live.expect_rejected(RejectKind::WrongSource);
+    good.write_all(&encoded(&frame(2, &[0; 101]))).unwrap();
+    live.expect_rejected(RejectKind::Oversized);
+    good.write_all(&encoded(&frame(3, b"three"))).unwrap();
+    assert_eq!(live.next(), fragment(3, b"three"));
+}
+
+#[test]
+fn udp_garbage_is_counted_and_disturbs_nobody() {
+    let live = Listening::start(&udp(64), 100);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let send = |bytes: &[u8]| assert_eq!(socket.send_to(bytes, live.address()).unwrap(), bytes.len());
+    let good = encoded(&frame(1, b"one"));
+    send(&good);
+    assert_eq!(live.next(), fragment(1, b"one"));
+    send(b"");
+    live.expect_rejected(RejectKind::DatagramSize);
+    send(&good[..34]);
+    live.expect_rejected(RejectKind::DatagramSize);
+    send(&[&good[..], &good].concat());
+    live.expect_rejected(RejectKind::DatagramSize);
+    send(&[0; 65_507]);
+    live.expect_rejected(RejectKind::Garbage);
+    send(&encoded(&frame(1, &[0; 101])));
+    live.expect_rejected(RejectKind::Oversized);
+    send(&encoded(&frame(2, b"two")));
+    assert_eq!(live.next(), fragment(2, b"two"));
+    send(&end_of_run(2));
+    assert_eq!(live.next(), LiveItem::EndOfRun { counter: 2 });
+}
+
+#[test]
+fn a_slow_reader_slows_tcp_down_and_loses_nothing() {
+    let live = Listening::start(&tcp(64), 8 << 20);
+    let address = live.address();
+    // The queue holds 16 of these; 300 times 256 KiB do not fit into queue and sockets together.
+    let sender = std::thread::spawn(move || {
+        let mut front_end = TcpStream::connect(address).unwrap();
+        let payload = vec![5; 256 << 10];
+        (1..=300).for_each(|counter| front_end.write_all(&encoded(&frame(counter, &payload))).unwrap());
+        front_end.write_all(&end_of_run(300)).unwrap();
+    });
+    let (fragments, rejected) = live.run();
+    sender.join().unwrap();
+    let counters = fragments.iter().map(|item| match item {
+        LiveItem::Fragment { counter, good: true, .. } => *counter,
+        other => panic!("{other:?}"),
+    });
+    assert!(counters.eq(1..=300) && rejected.is_empty());
+}
+
+#[test]
+fn connections_above_the_limit_are_refused_and_make_room_again() {
+    let live = Listening::start(&tcp(64), 100);
+    let connect = |counter| {
+        let mut front_end = TcpStream::connect(live.address()).unwrap();
+        front_end.write_all(&encoded(&frame(counter, b""))).unwrap();
+        front_end
+    };
+    let mut open: Vec<_> = (0..16)
+        .map(|counter| {
+            let front_end = connect(counter);
+            assert_eq!(live.next(), fragment(counter, b""));
+            front_end
+        })
+        .collect();
+    let one_too_many = connect(16);
+    live.expect_rejected(RejectKind::TooManyConnections);
+    drop((one_too_many, open.pop()));
+    // The place is free as soon as the reader has seen the end of its stream.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let front_end = connect(17);
+        match live.next() {
+            LiveItem::Fragment { counter: 17, .. } => break,
+            LiveItem::Rejected { kind: RejectKind::TooManyConnections, .. } => drop(front_end),
+            other => panic!("{other:?}"),
+        }
+        assert!(Instant::now() < deadline, "no place becomes free");
+    }
+}
+
+#[test]
+fn dropping_a_source_ends_its_threads_even_when_they_wait() {
+    let live = Listening::start(&tcp(64), 8 << 20);
+    let address = live.address();
+    let mut front_end = TcpStream::connect(&address).unwrap();
+    // More than the queue holds: the reader waits for room.
+    (1..=100).for_each(|counter| front_end.write_all(&encoded(&frame(counter, b"x"))).unwrap());
+    assert_eq!(live.next(), fragment(1, b"x"));
+    let _silent = TcpStream::connect(&address).unwrap();
+    drop(live);
+    let read = front_end.read(&mut [0; 1]);
+    assert!(!matches!(read, Ok(1..)), "the connection is closed, by an end of stream or a reset: {read:?}");
+}
+
+#[test]
+fn what_cannot_be_listened_to_is_told() {
+    let start = |spec: &SourceSpec| LiveSource::start(spec, &options(Path::new(""), 0), Arc::new(|| ())).err().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    let error = start(&SourceSpec::Tcp { listen: listen.clone(), counter_bits: 8 }).to_string();
+    assert!(error.starts_with(&format!("cannot listen on {listen:?}: ")), "{error}");
+    assert!(start(&SourceSpec::Udp { listen: "nonsense".into(), counter_bits: 8 }).to_string().contains("nonsense"));
+    assert_eq!(start(&tcp(0)).to_string(), "counter_bits is 0, but must be 1 to 64");
+    assert_eq!(start(&tcp(65)).to_string(), "counter_bits is 65, but must be 1 to 64");
+    let fixed = SourceSpec::Fixed { size: evb_core::ByteCount(1) };
+    assert!(matches!(start(&fixed), SourceError::NotLive));
+}

@@ -1,0 +1,11 @@
+//! The tests of the crate's public face, in one binary.
+
+mod corpus;
+mod fed;
+mod feeding;
+mod framing;
+mod live;
+mod real_data;
+mod sizes;
+mod sources;
+mod support;

@@ -1,0 +1,97 @@
+//! Bounded queues, fair turns, and what a flush promises.
+
+use super::{
+    PATIENCE, Subject,
+    harness::{expect, flush_all, message, pair, receive_exactly, send_through, until},
+};
+use crate::{Message, Received, SendError, Transport};
+use evb_core::NodeId;
+use std::time::Instant;
+
+/// Every queue is full before that many messages.
+const ENDLESS: u64 = 1_000_000;
+
+/// Sends until the queue is full, and gives how many it took and what came back.
+fn fill(sender: &mut dyn Transport, to: NodeId) -> (u64, Message) {
+    for number in 0..ENDLESS {
+        match sender.send(to, message(sender.local(), number, 4096)) {
+            Ok(()) => drop(sender.flush()),
+            Err(SendError::Full(back)) => return (number, back),
+            Err(error) => panic!("{to} refuses a message: {error}"),
+        }
+    }
+    panic!("the queue is not bounded: it took {ENDLESS} messages");
+}
+
+pub(super) fn full_queue(subject: &Subject<'_>) {
+    let mut nodes = (subject.connect)(2);
+    let (sender, receiver) = pair(&mut nodes);
+    let (taken, back) = fill(sender, NodeId(1));
+    assert!(back == message(NodeId(0), taken, 4096), "another message came back");
+    let mut sink = Vec::new();
+    send_through(sender, NodeId(1), back, |sender| {
+        receiver.receive(100, &mut sink);
+        sender.flush();
+    });
+    until("the queue drains", || {
+        receiver.receive(100, &mut sink);
+        (sender.flush() && sink.len() as u64 > taken).then_some(())
+    });
+    (0..=taken).zip(&sink).for_each(|(number, item)| expect(item, NodeId(0), number));
+    assert_eq!(sink.len() as u64, taken + 1);
+}
+
+pub(super) fn wait_for_room(subject: &Subject<'_>) {
+    let mut nodes = (subject.connect)(2).into_iter();
+    let (mut sender, mut receiver) = (nodes.next().expect("two nodes"), nodes.next().expect("two nodes"));
+    let (taken, back) = fill(&mut *sender, NodeId(1));
+    let drain = std::thread::spawn(move || (receive_exactly(&mut *receiver, taken as usize + 1), receiver));
+    let start = Instant::now();
+    send_through(&mut *sender, NodeId(1), back, |sender| {
+        sender.wait(PATIENCE);
+        sender.flush();
+    });
+    assert!(start.elapsed() < PATIENCE, "the wait for room was not ended");
+    flush_all(&mut *sender);
+    let (received, _receiver) = drain.join().expect("the receiver does not fail");
+    expect(&received[taken as usize], NodeId(0), taken);
+}
+
+pub(super) fn fairness(subject: &Subject<'_>) {
+    const SENDERS: usize = 4;
+    const MESSAGES: usize = 8000;
+    let mut nodes = (subject.connect)(SENDERS + 1);
+    let (receiver, senders) = nodes.split_first_mut().expect("there are nodes");
+    let (mut counts, mut sink) = ([0; SENDERS], Vec::new());
+    let mut numbers = [0; SENDERS];
+    until("all senders at once", || {
+        for (sender, number) in senders.iter_mut().zip(&mut numbers) {
+            let local = sender.local();
+            while sender.send(NodeId(0), message(local, *number, 1500)).is_ok() {
+                *number += 1;
+            }
+            sender.flush();
+        }
+        receiver.receive(128, &mut sink);
+        for item in sink.drain(..) {
+            let Received::Message { from, .. } = item else { panic!("nobody left, but {item:?}") };
+            counts[from.index() - 1] += 1;
+        }
+        (counts.iter().sum::<usize>() >= MESSAGES).then_some(())
+    });
+    let least = MESSAGES / SENDERS / 2;
+    assert!(counts.iter().all(|&count| count >= least), "each sender should have {least} at least: {counts:?}");
+}
+
+pub(super) fn flushed_is_gone(subject: &Subject<'_>) {
+    let mut nodes = (subject.connect)(2);
+    let (sender, receiver) = pair(&mut nodes);
+    assert!(sender.flush(), "nothing is left where nothing was");
+    for number in 0..50 {
+        sender.send(NodeId(1), message(NodeId(0), number, number as usize * 50)).expect("the queue is empty");
+    }
+    flush_all(sender);
+    // The sender is not called any more.
+    (0..50).zip(receive_exactly(receiver, 50)).for_each(|(number, item)| expect(&item, NodeId(0), number));
+    assert!(sender.flush() && receiver.flush(), "nothing is left");
+}

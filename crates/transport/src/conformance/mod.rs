@@ -1,0 +1,56 @@
+//! What every transport must do, as functions that any transport's tests can call.
+//!
+//! A test describes its transport with a [`Subject`] and calls [`run_all`], or the [`CASES`] one by one. A case panics
+//! with what went wrong; random cases name their seed. Nothing depends on speed, only on an end within [`PATIENCE`].
+
+mod delivery;
+mod flow;
+mod harness;
+mod lifetime;
+
+use crate::Transport;
+use std::time::Duration;
+
+/// Time after which a case that makes no progress has failed.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A transport under test. Its queues must take 500 small messages for one peer.
+pub struct Subject<'a> {
+    /// Makes so many nodes, with ids from 0 on and in this order, all connected with each other.
+    pub connect: &'a dyn Fn(usize) -> Vec<Box<dyn Transport>>,
+    /// Longest body of these nodes in bytes.
+    pub max_body: usize,
+}
+
+/// One case: its name and what runs it.
+pub type Case = (&'static str, fn(&Subject<'_>));
+
+/// All cases.
+pub const CASES: &[Case] = &[
+    ("messages of a pair arrive once, in order", delivery::order_and_exactly_once),
+    ("bodies of every size arrive", delivery::every_size),
+    ("random traffic between all nodes arrives", delivery::random_traffic),
+    ("a body above the limit is refused", delivery::too_large),
+    ("receive gives at most what was asked for", delivery::receive_keeps_its_limit),
+    ("a full queue gives the message back and recovers", flow::full_queue),
+    ("a node that waits for room is woken", flow::wait_for_room),
+    ("many senders have equal turns", flow::fairness),
+    ("what was flushed arrives without the sender", flow::flushed_is_gone),
+    ("there is no way to unknown nodes and to oneself", lifetime::unknown_nodes),
+    ("a lost peer is reported once, after its messages", lifetime::peer_loss),
+    ("a loss ends a wait", lifetime::loss_ends_wait),
+    ("the waker ends a wait, also the next one", lifetime::waker),
+    ("an arrival ends a wait", lifetime::arrival_ends_wait),
+    ("a wait ends by itself", lifetime::wait_ends),
+];
+
+/// Runs all cases and prints their names.
+///
+/// # Panics
+/// If the transport fails a case.
+pub fn run_all(subject: &Subject<'_>) {
+    for (name, case) in CASES {
+        println!("{name}");
+        case(subject);
+    }
+}

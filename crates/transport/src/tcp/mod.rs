@@ -1,0 +1,363 @@
+//! The transport between processes and machines: one TCP connection per pair of nodes.
+//!
+//! [`Tcp::bind`] opens the listening socket, [`Tcp::connect`] joins the peers. Small messages are coalesced, bodies of a
+//! KiB or more are written from where they are, and received bodies are slices of the chunk that they were read into.
+//! `docs/reference/tcp-wire.md` has the bytes on the wire.
+//!
+//! There is no thread behind an endpoint. Signs of life go out, and silent peers are found, within
+//! [`receive`](Transport::receive), [`flush`](Transport::flush) and [`wait`](Transport::wait): a node must call one of
+//! them at least every half [`peer_timeout`](TcpOptions::peer_timeout), or its peers take it for dead. A node that was
+//! away for longer does not blame others for it: what came meanwhile counts, and the peers get half the time again.
+
+mod connect;
+mod frame;
+mod fuzz;
+mod handshake;
+mod options;
+mod outbox;
+mod peer;
+mod reader;
+
+pub use connect::ConnectError;
+pub use frame::{CONTROL_BYTES, FRAME_HEADER_BYTES, FRAME_MAX_BODY, FrameError, FrameHeader, FrameParser};
+pub use fuzz::fuzz_frames;
+pub use handshake::Refusal;
+pub use options::{TcpOptions, Token, TokenError};
+
+use crate::{Message, Received, SendError, Transport, Waker, bits::BitSet};
+use evb_core::NodeId;
+use mio::{Events, Interest, Poll, net::TcpListener};
+use peer::{Peer, Turn};
+use reader::ChunkPool;
+use std::{
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Most messages that one peer gives before the next has its turn.
+const TURN: usize = 64;
+/// Calls of `receive` between two looks at the system's events while there is something to read without.
+const CALLS_PER_POLL: u32 = 16;
+/// Bytes that wait for a peer before they are written without a flush.
+const WRITE_AHEAD_BYTES: usize = 256 << 10;
+/// Most strangers that are turned away in one go.
+const STRANGERS_AT_ONCE: usize = 16;
+
+const LISTENER: mio::Token = mio::Token(usize::MAX - 1);
+const WAKER: mio::Token = mio::Token(usize::MAX - 2);
+/// Connections that are not a peer's yet.
+const NEWCOMER: mio::Token = mio::Token(usize::MAX - 3);
+
+/// The listening socket cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address}: {source}")]
+pub struct BindError {
+    /// The address that was asked for.
+    pub address: SocketAddr,
+    /// Why not.
+    pub source: io::Error,
+}
+
+/// One node's endpoint.
+#[derive(Debug)]
+pub struct Tcp {
+    local: NodeId,
+    options: TcpOptions,
+    poll: Poll,
+    events: Events,
+    listener: TcpListener,
+    address: SocketAddr,
+    waker: Arc<mio::Waker>,
+    peers: Vec<Option<Box<Peer>>>,
+    pool: ChunkPool,
+    /// Peers that may give something.
+    active: BitSet,
+    /// Peers with something in their outbox.
+    unsent: BitSet,
+    turn: usize,
+    calls: u32,
+    last_tick: Instant,
+    rejected: u64,
+    woken: bool,
+}
+
+impl Tcp {
+    /// Opens the listening socket of node `local`.
+    ///
+    /// # Errors
+    /// [`BindError`] if the address cannot be listened on or the system gives no more files.
+    ///
+    /// # Panics
+    /// If `local` is not below `options.nodes`, or `options.max_body` is above [`FRAME_MAX_BODY`].
+    pub fn bind(local: NodeId, options: TcpOptions) -> Result<Self, BindError> {
+        assert!(local.0 < options.nodes, "{local} is not one of {} nodes", options.nodes);
+        assert!(options.max_body <= FRAME_MAX_BODY, "frames have at most {FRAME_MAX_BODY} bytes");
+        let address = options.listen;
+        Self::open(local, options).map_err(|source| BindError { address, source })
+    }
+
+    fn open(local: NodeId, options: TcpOptions) -> io::Result<Self> {
+        let (poll, nodes) = (Poll::new()?, usize::from(options.nodes));
+        let mut listener = TcpListener::bind(options.listen)?;
+        poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+        Ok(Self {
+            local,
+            address: listener.local_addr()?,
+            waker: Arc::new(mio::Waker::new(poll.registry(), WAKER)?),
+            poll,
+            events: Events::with_capacity(nodes.max(128)),
+            listener,
+            peers: (0..nodes).map(|_| None).collect(),
+            pool: ChunkPool::default(),
+            active: BitSet::new(nodes),
+            unsent: BitSet::new(nodes),
+            turn: 0,
+            calls: 0,
+            last_tick: Instant::now(),
+            rejected: 0,
+            woken: false,
+            options,
+        })
+    }
+
+    /// Where this node listens.
+    #[must_use]
+    pub fn listen_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How many connections were refused: wrong tokens, garbage, silent strangers, nodes that were not expected.
+    #[must_use]
+    pub fn rejected(&self) -> u64 {
+        self.rejected
+    }
+
+    /// Sends what waits, says goodbye and stays until all peers have closed too, at most for `timeout`. True if all that
+    /// was sent has gone out and all peers have closed. An endpoint that is dropped instead does not wait: what the
+    /// peers have not taken yet may be lost.
+    pub fn close(mut self, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
+        let moment = Some(Duration::from_millis(10));
+        self.say_goodbye();
+        while !self.flush() && Instant::now() < deadline {
+            self.poll_events(moment);
+            self.discard();
+        }
+        self.present().for_each(Peer::leave);
+        while !self.discard() && Instant::now() < deadline {
+            self.poll_events(moment);
+        }
+        let closed = self.unsent.is_empty() && self.discard();
+        self.peers.clear();
+        closed
+    }
+
+    fn present(&mut self) -> impl Iterator<Item = &mut Peer> {
+        self.peers.iter_mut().flatten().map(|peer| &mut **peer)
+    }
+
+    fn say_goodbye(&mut self) {
+        for (index, peer) in self.peers.iter_mut().enumerate() {
+            if let Some(peer) = peer {
+                peer.say_goodbye();
+                self.unsent.insert(index);
+            }
+        }
+    }
+
+    /// Throws away what the peers send. True when none sends more.
+    fn discard(&mut self) -> bool {
+        let talking = self.present().map(Peer::discard).filter(|ended| !ended).count();
+        talking == 0
+    }
+
+    fn write(&mut self, index: usize) {
+        let Some(peer) = &mut self.peers[index] else { return self.unsent.remove(index) };
+        if peer.write() {
+            self.unsent.remove(index);
+        }
+        if !peer.takes_messages() {
+            self.active.insert(index);
+        }
+    }
+
+    /// Takes the system's events, waiting for at most `timeout`, and looks at the clock.
+    fn poll_events(&mut self, timeout: Option<Duration>) {
+        self.calls = 0;
+        // Nothing but a signal can end this early, and then there is nothing to see.
+        if self.poll.poll(&mut self.events, timeout).is_err() {
+            return;
+        }
+        if self.take_events() {
+            self.turn_away();
+        }
+        self.tick(Instant::now());
+    }
+
+    /// Notes what the system's events say. True when somebody knocks.
+    fn take_events(&mut self) -> bool {
+        let mut strangers = false;
+        for event in &self.events {
+            match event.token() {
+                LISTENER => strangers = true,
+                WAKER => self.woken = true,
+                mio::Token(index) => {
+                    if let Some(Some(peer)) = self.peers.get_mut(index)
+                        && peer.on_event(event)
+                    {
+                        self.active.insert(index);
+                    }
+                }
+            }
+        }
+        strangers
+    }
+
+    /// All peers are there: whoever knocks now is a stranger.
+    fn turn_away(&mut self) {
+        for _ in 0..STRANGERS_AT_ONCE {
+            match self.listener.accept() {
+                Ok(_) => self.rejected += 1,
+                Err(_) => return,
+            }
+        }
+        // More may wait: this brings the event again. If it fails, they wait until one more knocks.
+        let _ = self.poll.registry().reregister(&mut self.listener, LISTENER, Interest::READABLE);
+    }
+
+    fn tick_interval(&self) -> Duration {
+        self.options.peer_timeout / 4
+    }
+
+    fn tick(&mut self, now: Instant) {
+        let (interval, timeout) = (self.tick_interval(), self.options.peer_timeout);
+        let since = now.saturating_duration_since(self.last_tick);
+        if since < interval {
+            return;
+        }
+        self.last_tick = now;
+        for index in 0..self.peers.len() {
+            let Some(peer) = &mut self.peers[index] else { continue };
+            if since > 2 * interval {
+                peer.excuse(now.checked_sub(timeout / 2).unwrap_or(now));
+            }
+            if peer.tick(now, timeout) {
+                self.active.insert(index);
+            }
+            if peer.outbox.bytes() > 0 {
+                self.unsent.insert(index);
+            }
+        }
+    }
+
+    /// Whether something may be received or written.
+    fn is_ready(&self) -> bool {
+        let writable = |index: usize| self.peers[index].as_ref().is_none_or(|peer| peer.writable);
+        !self.active.is_empty() || self.unsent.iter().any(writable)
+    }
+
+    fn drop_peer(&mut self, index: usize) {
+        self.active.remove(index);
+        self.unsent.remove(index);
+        if let Some(mut peer) = self.peers[index].take() {
+            peer.deregister(self.poll.registry());
+        }
+    }
+}
+
+impl Transport for Tcp {
+    fn local(&self) -> NodeId {
+        self.local
+    }
+
+    fn send(&mut self, to: NodeId, message: Message) -> Result<(), SendError> {
+        let (index, length, limit) = (to.index(), message.body.len(), self.options.max_body);
+        if length > limit {
+            return Err(SendError::TooLarge { length, limit });
+        }
+        let Some(Some(peer)) = self.peers.get_mut(index) else { return Err(SendError::Lost) };
+        if !peer.outbox.has_room(length, self.options.send_queue_bytes) {
+            peer.write();
+        }
+        if !peer.takes_messages() {
+            self.active.insert(index);
+            return Err(SendError::Lost);
+        }
+        if !peer.outbox.has_room(length, self.options.send_queue_bytes) {
+            return Err(SendError::Full(message));
+        }
+        peer.outbox.push(message);
+        self.unsent.insert(index);
+        if peer.writable && peer.outbox.bytes() >= WRITE_AHEAD_BYTES {
+            self.write(index);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> bool {
+        let mut next = self.unsent.next_from(0);
+        while let Some(index) = next {
+            self.write(index);
+            next = self.unsent.next_from(index + 1).filter(|&after| after > index);
+        }
+        if !self.unsent.is_empty() {
+            self.poll_events(Some(Duration::ZERO));
+        }
+        self.unsent.is_empty()
+    }
+
+    fn receive(&mut self, limit: usize, sink: &mut Vec<Received>) -> usize {
+        self.calls += 1;
+        if self.active.is_empty() || self.calls >= CALLS_PER_POLL {
+            self.poll_events(Some(Duration::ZERO));
+        }
+        let before = sink.len();
+        while let Some(index) = self.active.next_from(self.turn) {
+            let left = limit - (sink.len() - before);
+            if left == 0 {
+                break;
+            }
+            let Some(peer) = &mut self.peers[index] else {
+                self.active.remove(index);
+                continue;
+            };
+            match peer.receive(left.min(TURN), &mut self.pool, sink) {
+                Turn::Over => {}
+                Turn::Dry => self.active.remove(index),
+                Turn::Lost => self.drop_peer(index),
+            }
+            self.turn = index + 1;
+        }
+        sink.len() - before
+    }
+
+    fn wait(&mut self, timeout: Duration) {
+        let (start, interval) = (Instant::now(), self.tick_interval());
+        while !self.is_ready() && !self.woken {
+            let left = timeout.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            self.poll_events(Some(left.min(interval)));
+        }
+        self.woken = false;
+    }
+
+    fn waker(&self) -> Waker {
+        let waker = Arc::clone(&self.waker);
+        // Waking fails only when the endpoint is gone, and then nobody waits.
+        Arc::new(move || drop(waker.wake()))
+    }
+}
+
+impl Drop for Tcp {
+    fn drop(&mut self) {
+        for peer in self.peers.iter_mut().flatten() {
+            peer.say_goodbye();
+            peer.write();
+            peer.leave();
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! One peer: its connection, what waits to go out, and what is known of its health.
+
+use super::{
+    frame::FrameHeader,
+    outbox::{Outbox, Written},
+    reader::{ChunkPool, FrameReader},
+};
+use crate::Received;
+use evb_core::NodeId;
+use mio::{Registry, net::TcpStream};
+use std::{
+    io::{self, Read},
+    net::Shutdown,
+    time::{Duration, Instant},
+};
+
+/// Most reads of one peer before the next has its turn.
+const TURN_READS: usize = 2;
+/// Most bytes that [`Peer::leave`] reads and throws away.
+const DISCARD_BYTES: usize = 8 << 20;
+
+/// A connected peer.
+#[derive(Debug)]
+pub(super) struct Peer {
+    node: NodeId,
+    stream: TcpStream,
+    reader: FrameReader,
+    pub(super) outbox: Outbox,
+    /// The socket may have bytes. Events come on changes only, so this stands until a read finds it empty.
+    readable: bool,
+    pub(super) writable: bool,
+    /// The other side has closed: a short read does not mean that nothing comes any more.
+    closing: bool,
+    /// The goodbye is queued.
+    left: bool,
+    /// Why nothing is written any more.
+    write_error: Option<String>,
+    /// Why nothing is read any more.
+    failure: Option<String>,
+    /// Bytes came since the last look at the clock.
+    heard: bool,
+    last_heard: Instant,
+    /// Frames went out since the last look at the clock.
+    spoke: bool,
+}
+
+/// Whether a peer may give more at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It may have more.
+    Over,
+    /// It has nothing now.
+    Dry,
+    /// It is gone; the sink has the news.
+    Lost,
+}
+
+impl Peer {
+    pub(super) fn new(node: NodeId, stream: TcpStream, max_body: usize, now: Instant) -> Self {
+        Self {
+            node,
+            stream,
+            reader: FrameReader::new(max_body),
+            outbox: Outbox::default(),
+            readable: true,
+            writable: true,
+            closing: false,
+            left: false,
+            write_error: None,
+            failure: None,
+            heard: true,
+            last_heard: now,
+            spoke: true,
+        }
+    }
+
+    /// Whether messages to this peer can still go out.
+    pub(super) fn takes_messages(&self) -> bool {
+        self.write_error.is_none() && self.failure.is_none() && !self.left
+    }
+
+    /// Notes what an event says. True when there may be something to read.
+    pub(super) fn on_event(&mut self, event: &mio::event::Event) -> bool {
+        self.closing |= event.is_read_closed() || event.is_error();
+        self.readable |= event.is_readable() || self.closing;
+        self.writable |= event.is_writable() || event.is_write_closed();
+        self.readable
+    }
+
+    /// Writes what waits, as far as the socket takes it. True when nothing is left.
+    pub(super) fn write(&mut self) -> bool {
+        if !self.writable {
+            return self.outbox.bytes() == 0;
+        }
+        self.spoke = true;
+        match self.outbox.write_to(&mut self.stream) {
+            Ok(Written::All) => return true,
+            Ok(Written::Blocked) => self.writable = false,
+            Err(error) => {
+                self.write_error = Some(describe(&error));
+                self.outbox.clear();
+                // What the peer sent before is still to be read, up to the same error.
+                (self.readable, self.closing) = (true, true);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Appends at most `limit` messages to `sink`, and the news of the peer's end after its last message.
+    pub(super) fn receive(&mut self, limit: usize, pool: &mut ChunkPool, sink: &mut Vec<Received>) -> Turn {
+        let (mut left, mut reads) = (limit, TURN_READS);
+        while left > 0 {
+            match self.reader.next() {
+                Ok(Some(message)) => {
+                    sink.push(Received::Message { from: self.node, message });
+                    left -= 1;
+                }
+                Ok(None) if self.failure.is_some() => return self.lost(sink),
+                Ok(None) if !self.readable => return Turn::Dry,
+                Ok(None) if reads == 0 => break,
+                Ok(None) => {
+                    reads -= 1;
+                    self.read(pool);
+                }
+                Err(error) => {
+                    self.failure = Some(error.to_string());
+                    return self.lost(sink);
+                }
+            }
+        }
+        Turn::Over
+    }
+
+    /// Looks at the clock: sends a sign of life after a silence of this node, and gives up a peer that was silent for
+    /// longer than `timeout`. Bytes that this node has not read yet count as heard. True when there is news to receive.
+    pub(super) fn tick(&mut self, now: Instant, timeout: Duration) -> bool {
+        if std::mem::take(&mut self.heard) || self.readable {
+            self.last_heard = now;
+        }
+        let silence = now.saturating_duration_since(self.last_heard);
+        if silence > timeout && self.failure.is_none() {
+            self.failure = Some(format!("it was silent for {:.1} s", silence.as_secs_f64()));
+            self.outbox.clear();
+        }
+        if !self.spoke && self.outbox.bytes() == 0 && self.takes_messages() {
+            self.outbox.push_control(FrameHeader::Heartbeat);
+            self.write();
+        }
+        self.spoke = false;
+        self.failure.is_some() || self.readable
+    }
+
+    /// After this node itself was away, silence counts from `earliest` on.
+    pub(super) fn excuse(&mut self, earliest: Instant) {
+        self.last_heard = self.last_heard.max(earliest);
+    }
+
+    /// Queues the goodbye; nothing can be queued after it.
+    pub(super) fn say_goodbye(&mut self) {
+        if self.takes_messages() {
+            self.outbox.push_control(FrameHeader::Goodbye);
+        }
+        self.left = true;
+    }
+
+    /// Ends this node's half of the connection. What the peer still sent is read, because the system answers a close
+    /// over unread bytes with a reset, which would destroy what is on its way to the peer.
+    pub(super) fn leave(&mut self) {
+        let _ = self.stream.shutdown(Shutdown::Write);
+        self.discard();
+    }
+
+    /// Throws away what the peer sends. True when it sends no more.
+    pub(super) fn discard(&mut self) -> bool {
+        let (mut waste, mut left) = (vec![0; 64 << 10], DISCARD_BYTES);
+        while left > 0 {
+            match self.stream.read(&mut waste) {
+                Ok(0) => return true,
+                Ok(count) => left = left.saturating_sub(count),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return true,
+            }
+        }
+        false
+    }
+
+    /// Takes the connection out of the poll.
+    pub(super) fn deregister(&mut self, registry: &Registry) {
+        // A socket that cannot be taken out is closed in a moment anyway.
+        let _ = registry.deregister(&mut self.stream);
+    }
+
+    fn read(&mut self, pool: &mut ChunkPool) {
+        match self.reader.fill(pool, |room| self.stream.read(room)) {
+            Ok((0, _)) => self.failure = Some(self.end_of_stream()),
+            Ok((_, full)) => {
+                self.heard = true;
+                self.readable = full || self.closing;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => self.failure = Some(self.write_error.take().unwrap_or_else(|| describe(&error))),
+        }
+    }
+
+    fn end_of_stream(&self) -> String {
+        if self.reader.ended() {
+            "it left".into()
+        } else if self.reader.between_frames() {
+            "its connection was closed".into()
+        } else {
+            "its connection was closed within a message".into()
+        }
+    }
+
+    fn lost(&mut self, sink: &mut Vec<Received>) -> Turn {
+        let reason = self.failure.take().unwrap_or_default();
+        sink.push(Received::Lost { peer: self.node, reason });
+        Turn::Lost
+    }
+}
+
+fn describe(error: &io::Error) -> String {
+    format!("its connection failed: {error}")
+}

@@ -1,0 +1,243 @@
+//! From the bytes of a connection to messages: bodies are slices of the chunk that they were read into.
+
+use super::frame::{FrameError, FrameHeader, FrameParser};
+use crate::{HEAD_BYTES, Message};
+use bytes::{Buf, Bytes, BytesMut};
+use std::{collections::VecDeque, io};
+
+/// Bytes of one chunk: a few fit into a second-level cache.
+const CHUNK_BYTES: usize = 256 << 10;
+/// A chunk with less room than this is not read into any more.
+const LEAST_ROOM: usize = CHUNK_BYTES / 4;
+/// Bodies above this are read into a buffer of their own.
+const OWN_BUFFER_ABOVE: usize = CHUNK_BYTES / 4;
+/// Bodies below this are copied out, so that a small message that is kept does not keep a chunk.
+const COPY_BELOW: usize = 512;
+/// Most used-up chunks that are remembered for use again.
+const MOST_RETIRED: usize = 64;
+
+/// The messages of one connection.
+#[derive(Debug)]
+pub(super) struct FrameReader {
+    parser: FrameParser,
+    unparsed: BytesMut,
+    body: Option<PendingBody>,
+}
+
+/// A message whose header was read.
+#[derive(Debug)]
+struct PendingBody {
+    head: [u8; HEAD_BYTES],
+    length: usize,
+    /// The body's own buffer, if it is large: the buffer has its full length, this many bytes are there.
+    own: Option<(BytesMut, usize)>,
+}
+
+impl FrameReader {
+    pub(super) fn new(max_body: usize) -> Self {
+        Self { parser: FrameParser::new(max_body), unparsed: BytesMut::new(), body: None }
+    }
+
+    /// The next message that is there in full.
+    pub(super) fn next(&mut self) -> Result<Option<Message>, FrameError> {
+        while self.body.is_none() {
+            let Some(header) = self.parser.parse(&self.unparsed)? else {
+                self.let_go();
+                return Ok(None);
+            };
+            self.unparsed.advance(header.bytes());
+            if let FrameHeader::Message { head, body: length } = header {
+                self.body = Some(PendingBody { head, length, own: None });
+            }
+        }
+        let message = self.finish_body();
+        if message.is_none() {
+            self.let_go();
+        }
+        Ok(message)
+    }
+
+    /// Whether the peer said goodbye.
+    pub(super) fn ended(&self) -> bool {
+        self.parser.ended()
+    }
+
+    /// Whether the bytes so far end between two frames.
+    pub(super) fn between_frames(&self) -> bool {
+        self.unparsed.is_empty() && self.body.is_none()
+    }
+
+    /// Lets `read` put bytes into a slice, says how many it put there and whether it filled the slice. To be called
+    /// when [`next`](FrameReader::next) has nothing more.
+    pub(super) fn fill(
+        &mut self,
+        pool: &mut ChunkPool,
+        read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
+    ) -> io::Result<(usize, bool)> {
+        if let Some(PendingBody { own: Some((buffer, filled)), .. }) = &mut self.body {
+            let room = &mut buffer[*filled..];
+            let (asked, count) = (room.len(), read(room)?);
+            *filled += count;
+            return Ok((count, count == asked));
+        }
+        let tail = self.unparsed.len();
+        let chunk = pool.with_room(tail + LEAST_ROOM);
+        chunk[..tail].copy_from_slice(&self.unparsed);
+        let (asked, count) = (chunk.len() - tail, read(&mut chunk[tail..])?);
+        if count > 0 {
+            self.unparsed = chunk.split_to(tail + count);
+        }
+        Ok((count, count == asked))
+    }
+
+    fn finish_body(&mut self) -> Option<Message> {
+        let PendingBody { head, length, own } = self.body.as_mut()?;
+        let (head, length) = (*head, *length);
+        let body = match own {
+            Some((buffer, filled)) if *filled == length => std::mem::take(buffer).freeze(),
+            Some(_) => return None,
+            None if self.unparsed.len() >= length => self.cut(length),
+            None => {
+                if length > OWN_BUFFER_ABOVE {
+                    let filled = self.unparsed.len();
+                    let mut buffer = BytesMut::zeroed(length);
+                    buffer[..filled].copy_from_slice(&self.unparsed);
+                    *own = Some((buffer, filled));
+                    self.unparsed.clear();
+                }
+                return None;
+            }
+        };
+        self.body = None;
+        Some(Message { head, body })
+    }
+
+    /// Takes a body off the front.
+    fn cut(&mut self, length: usize) -> Bytes {
+        if length >= COPY_BELOW {
+            return self.unparsed.split_to(length).freeze();
+        }
+        let body = Bytes::copy_from_slice(&self.unparsed[..length]);
+        self.unparsed.advance(length);
+        body
+    }
+
+    /// An empty rest must not keep a chunk.
+    fn let_go(&mut self) {
+        if self.unparsed.is_empty() {
+            self.unparsed = BytesMut::new();
+        }
+    }
+}
+
+/// The chunks that all connections of one node read into, one after the other. A chunk is used again when no body in it
+/// is kept any more: there is no allocation and no page fault in the steady state, and what grows is what consumers keep.
+#[derive(Debug, Default)]
+pub(super) struct ChunkPool {
+    current: BytesMut,
+    retired: VecDeque<BytesMut>,
+}
+
+impl ChunkPool {
+    /// The current chunk, with room for at least `bytes` (at most a chunk).
+    fn with_room(&mut self, bytes: usize) -> &mut BytesMut {
+        debug_assert!(bytes <= CHUNK_BYTES, "tails are shorter than bodies with buffers of their own");
+        if self.current.len() < bytes {
+            let next = self.reclaim().unwrap_or_else(|| BytesMut::zeroed(CHUNK_BYTES));
+            self.retired.push_back(std::mem::replace(&mut self.current, next));
+            if self.retired.len() > MOST_RETIRED {
+                self.retired.pop_front();
+            }
+        }
+        &mut self.current
+    }
+
+    fn reclaim(&mut self) -> Option<BytesMut> {
+        for _ in 0..self.retired.len() {
+            let mut chunk = self.retired.pop_front()?;
+            chunk.clear();
+            if chunk.try_reclaim(CHUNK_BYTES) {
+                chunk.resize(CHUNK_BYTES, 0);
+                return Some(chunk);
+            }
+            self.retired.push_back(chunk);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire(bodies: &[usize]) -> Vec<u8> {
+        let mut wire = Vec::new();
+        for (sequence, &body) in bodies.iter().enumerate() {
+            FrameHeader::Message { head: [sequence as u8; HEAD_BYTES], body }.encode(sequence as u32, &mut wire);
+            wire.resize(wire.len() + body, sequence as u8);
+        }
+        wire
+    }
+
+    /// Feeds `wire` in pieces of at most `piece` bytes and gives the lengths of the bodies.
+    fn feed(reader: &mut FrameReader, pool: &mut ChunkPool, mut wire: &[u8], piece: usize) -> Vec<Message> {
+        let mut messages = Vec::new();
+        while !wire.is_empty() {
+            let read = |room: &mut [u8]| {
+                let count = room.len().min(piece).min(wire.len());
+                room[..count].copy_from_slice(&wire[..count]);
+                wire = &wire[count..];
+                Ok(count)
+            };
+            reader.fill(pool, read).unwrap();
+            while let Some(message) = reader.next().unwrap() {
+                messages.push(message);
+            }
+        }
+        messages
+    }
+
+    #[test]
+    fn bodies_survive_every_kind_of_cut() {
+        let bodies = [0, 1, COPY_BELOW - 1, COPY_BELOW, OWN_BUFFER_ABOVE, OWN_BUFFER_ABOVE + 1, 3 * CHUNK_BYTES, 0, 5];
+        let wire = wire(&bodies);
+        for piece in [97, 4096, 65_537, usize::MAX] {
+            let (mut reader, mut pool) = (FrameReader::new(1 << 20), ChunkPool::default());
+            let messages = feed(&mut reader, &mut pool, &wire, piece);
+            assert_eq!(
+                messages.iter().map(|message| message.body.len()).collect::<Vec<_>>(),
+                bodies,
+                "pieces of {piece}"
+            );
+            for (sequence, message) in messages.iter().enumerate() {
+                assert!(message.body.iter().chain(&message.head).all(|&byte| byte == sequence as u8));
+            }
+            assert!(reader.between_frames());
+        }
+    }
+
+    #[test]
+    fn chunks_are_used_again_unless_a_large_body_keeps_them() {
+        let (mut reader, mut pool) = (FrameReader::new(1 << 20), ChunkPool::default());
+        let wire = wire(&[2048; 200]);
+        let mut kept = Vec::new();
+        for round in 0..200 {
+            reader.parser = FrameParser::new(1 << 20);
+            let messages = feed(&mut reader, &mut pool, &wire, usize::MAX);
+            if round < 3 {
+                kept.extend(messages.into_iter().step_by(100));
+            }
+        }
+        assert!(pool.retired.len() < 20, "{} chunks", pool.retired.len());
+        assert!(kept.iter().all(|message| message.body.iter().all(|&byte| byte == message.head[0])));
+    }
+
+    #[test]
+    fn a_small_body_keeps_no_chunk() {
+        let (mut reader, mut pool) = (FrameReader::new(1 << 20), ChunkPool::default());
+        let kept = feed(&mut reader, &mut pool, &wire(&[COPY_BELOW - 1]), usize::MAX);
+        let mut chunk = std::mem::take(&mut pool.current);
+        chunk.clear();
+        assert!(chunk.try_reclaim(CHUNK_BYTES), "{} bytes are kept in a copy", kept[0].body.len());
+    }
+}

@@ -1,0 +1,45 @@
+//! The in-process and the TCP transport under the conformance suite.
+
+mod support;
+
+use evb_transport::{
+    DEFAULT_MAX_BODY,
+    conformance::{Subject, run_all},
+    doorbell::Doorbell,
+    in_process,
+    tcp::{TcpOptions, Token},
+};
+use std::sync::Arc;
+use support::{boxed, tcp_nodes};
+
+#[test]
+fn in_process_conforms() {
+    let connect = |nodes| boxed(in_process::connect(nodes, 512));
+    run_all(&Subject { connect: &connect, max_body: DEFAULT_MAX_BODY });
+}
+
+#[test]
+fn tcp_conforms() {
+    let options = TcpOptions { max_body: 1 << 20, ..TcpOptions::new(2, Token::new([5; Token::BYTES])) };
+    run_all(&Subject { connect: &|nodes| boxed(tcp_nodes(nodes, &options)), max_body: options.max_body });
+}
+
+/// Writes and reads are cut in many places.
+#[test]
+fn tcp_conforms_with_small_socket_buffers() {
+    let options = TcpOptions {
+        max_body: 300_000,
+        socket_buffer_bytes: Some(64 << 10),
+        send_queue_bytes: 200_000,
+        ..TcpOptions::new(2, Token::new([6; Token::BYTES]))
+    };
+    run_all(&Subject { connect: &|nodes| boxed(tcp_nodes(nodes, &options)), max_body: options.max_body });
+}
+
+#[test]
+fn workers_share_one_doorbell() {
+    let bells = [Arc::new(Doorbell::new()), Arc::new(Doorbell::new())];
+    let hosts: Vec<_> = (0..6).map(|node| Arc::clone(&bells[node % 2])).collect();
+    let nodes = in_process::connect_workers(8, &hosts);
+    assert!(nodes.iter().enumerate().all(|(node, end)| Arc::ptr_eq(end.doorbell(), &bells[node % 2])));
+}

@@ -1,0 +1,325 @@
+//! What only TCP can suffer: strangers, wrong tokens, cut streams, silent peers, wrong frames.
+
+mod support;
+
+use bytes::Bytes;
+use evb_core::NodeId;
+use evb_transport::{
+    HEAD_BYTES, Message, Received, SendError, Transport,
+    conformance::PATIENCE,
+    tcp::{ConnectError, FrameHeader, Refusal, Tcp, TcpOptions, Token},
+};
+use std::{
+    io::{Read, Write},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    thread,
+    time::{Duration, Instant},
+};
+use support::tcp_nodes;
+
+const TOKEN: Token = Token::new([7; Token::BYTES]);
+
+fn options(nodes: u16) -> TcpOptions {
+    TcpOptions { connect_timeout: PATIENCE, ..TcpOptions::new(nodes, TOKEN) }
+}
+
+fn message(number: u32, length: usize) -> Message {
+    Message { head: [number as u8; HEAD_BYTES], body: Bytes::from(vec![(number >> 3) as u8; length]) }
+}
+
+/// A hello as the wire's description has it.
+fn hello(from: u16, to: u16, nodes: u16, token: [u8; 32]) -> Vec<u8> {
+    let mut bytes = b"evb-tcp\0".to_vec();
+    [1, from, to, nodes].iter().for_each(|field: &u16| bytes.extend_from_slice(&field.to_le_bytes()));
+    bytes.extend_from_slice(&token);
+    bytes
+}
+
+fn poll_until<T>(node: &mut Tcp, mut found: impl FnMut(&mut Tcp, &mut Vec<Received>) -> Option<T>) -> T {
+    let (start, mut sink) = (Instant::now(), Vec::new());
+    loop {
+        node.flush();
+        node.receive(100, &mut sink);
+        if let Some(result) = found(node, &mut sink) {
+            return result;
+        }
+        assert!(start.elapsed() < PATIENCE, "no end; received {} items", sink.len());
+        node.wait(Duration::from_millis(1));
+    }
+}
+
+fn loss_reason(node: &mut Tcp, lost: NodeId) -> String {
+    poll_until(node, |_, sink| match sink.pop()? {
+        Received::Lost { peer, reason } if peer == lost => Some(reason),
+        other => panic!("expected a loss, got {other:?}"),
+    })
+}
+
+/// Node 0 of 2, joined by a peer that this test plays by hand.
+fn with_raw_peer(options: TcpOptions) -> (Tcp, TcpStream) {
+    let mut node = Tcp::bind(NodeId(0), options).unwrap();
+    let address = node.listen_addr();
+    let peer = thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(&hello(1, 0, 2, [7; 32])).unwrap();
+        let mut answer = [0; 48];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(answer[..16], *b"evb-tcp\0\x01\0\0\0\0\0\0\0");
+        assert_eq!(answer[16..], [7; 32]);
+        stream
+    });
+    node.connect(&[(NodeId(1), "127.0.0.1:1".parse().unwrap())]).unwrap();
+    (node, peer.join().unwrap())
+}
+
+#[test]
+fn a_wrong_token_is_refused_and_counted() {
+    let mut node = Tcp::bind(NodeId(0), options(2)).unwrap();
+    let mut stranger = Tcp::bind(NodeId(1), TcpOptions::new(2, Token::new([8; 32]))).unwrap();
+    let (address, honest) = (node.listen_addr(), Tcp::bind(NodeId(1), options(2)).unwrap());
+    let joining = thread::spawn(move || {
+        let refused = stranger.connect(&[(NodeId(0), address)]).unwrap_err();
+        let mut honest = honest;
+        honest.connect(&[(NodeId(0), address)]).map(|()| (refused, honest)).unwrap()
+    });
+    node.connect(&[(NodeId(1), address)]).unwrap();
+    let (refused, _honest) = joining.join().unwrap();
+    assert!(matches!(refused, ConnectError::Refused { peer: NodeId(0), refusal: Refusal::Token, .. }), "{refused}");
+    assert_eq!(refused.to_string(), format!("node 0 at {address} refuses this node: the token is not that of its run"));
+    assert_eq!(node.rejected(), 1);
+}
+
+/// Garbage, nothing at all, half a hello, wrong nodes, and more silent strangers than may wait.
+#[test]
+fn strangers_neither_stall_nor_crash_a_node() {
+    let mut node =
+        Tcp::bind(NodeId(0), TcpOptions { handshake_timeout: Duration::from_millis(20), ..options(2) }).unwrap();
+    let address = node.listen_addr();
+    let visitors = thread::spawn(move || {
+        let knock = |bytes: &[u8]| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(bytes).unwrap();
+            stream
+        };
+        let mut silent: Vec<_> = (0..100).map(|_| knock(&[])).collect();
+        let talkers: [Vec<u8>; 8] = [
+            b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+            vec![0xff; 100_000],
+            hello(1, 0, 2, [7; 32])[..20].to_vec(),
+            hello(1, 0, 2, [0; 32]),
+            hello(0, 0, 2, [7; 32]),
+            hello(9, 0, 2, [7; 32]),
+            hello(1, 5, 2, [7; 32]),
+            hello(1, 0, 3, [7; 32]),
+        ];
+        let count = silent.len() + talkers.len();
+        silent.extend(talkers.iter().map(|bytes| {
+            // The node may have closed before all of a long text is there.
+            let mut stream = TcpStream::connect(address).unwrap();
+            let _ = stream.write_all(bytes);
+            stream
+        }));
+        let mut peer = knock(&hello(1, 0, 2, [7; 32]));
+        let mut answer = [0; 48];
+        // It may have been pushed out by the many: then it knocks again.
+        while peer.read_exact(&mut answer).is_err() {
+            peer = knock(&hello(1, 0, 2, [7; 32]));
+        }
+        assert_eq!(answer[16..], [7; 32]);
+        (count, silent, peer)
+    });
+    node.connect(&[(NodeId(1), address)]).unwrap();
+    let (count, _silent, _peer) = visitors.join().unwrap();
+    let before = node.rejected();
+    let late = TcpStream::connect(address).unwrap();
+    poll_until(&mut node, |node, sink| (node.rejected() > before && sink.is_empty()).then_some(()));
+    assert_eq!((&late).read(&mut [0]).unwrap_or(0), 0, "who comes late is turned away");
+    poll_until(&mut node, |node, _| (node.rejected() > count as u64).then_some(()));
+}
+
+#[test]
+fn a_missing_peer_and_a_wrong_list_are_named() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let quick = TcpOptions { connect_timeout: Duration::from_millis(100), ..options(4) };
+    let mut node = Tcp::bind(NodeId(1), quick).unwrap();
+    let address = silent.local_addr().unwrap();
+    let error = node.connect(&[(NodeId(0), address), (NodeId(3), address)]).unwrap_err();
+    assert_eq!(error.to_string(), "no connection with node 0, node 3 within 100ms");
+    for wrong in [1, 4] {
+        let error = node.connect(&[(NodeId(wrong), address)]).unwrap_err();
+        assert!(matches!(error, ConnectError::Peer(NodeId(found)) if found == wrong));
+    }
+    let taken = TcpOptions { listen: address, ..options(2) };
+    let error = Tcp::bind(NodeId(0), taken).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("cannot listen on {address}: ")), "{error}");
+}
+
+#[test]
+fn wrong_frames_drop_the_peer_after_its_messages() {
+    let header = |body, sequence| {
+        let mut bytes = Vec::new();
+        FrameHeader::Message { head: [0; HEAD_BYTES], body }.encode(sequence, &mut bytes);
+        bytes
+    };
+    let cases = [
+        (header(1001, 1), "it announced a body of 1001 bytes, above the limit of 1000 bytes"),
+        (
+            vec![0xef, 0xff, 0xff, 0xff, 1, 0, 0, 0],
+            "it announced a body of 4294967279 bytes, above the limit of 1000 bytes",
+        ),
+        (header(0, 7), "it sent frame 7 where frame 1 was due"),
+        (header(10, 1), "its connection was closed within a message"),
+        (header(10, 1)[..5].to_vec(), "its connection was closed within a message"),
+        (vec![], "its connection was closed"),
+        (vec![0xfe, 0xff, 0xff, 0xff, 1, 0, 0, 0], "it left"),
+    ];
+    for (wrong, reason) in cases {
+        let (mut node, mut peer) = with_raw_peer(TcpOptions { max_body: 1000, ..options(2) });
+        peer.write_all(&[header(0, 0), wrong].concat()).unwrap();
+        peer.shutdown(Shutdown::Write).unwrap();
+        let news = poll_until(&mut node, |_, sink| (sink.len() == 2).then(|| std::mem::take(sink)));
+        assert!(matches!(news[0], Received::Message { from: NodeId(1), .. }), "{news:?}");
+        assert_eq!(news[1], Received::Lost { peer: NodeId(1), reason: reason.into() });
+        assert_eq!(node.send(NodeId(1), message(0, 0)), Err(SendError::Lost));
+    }
+}
+
+#[test]
+fn a_silent_peer_is_given_up() {
+    let (mut node, _half_open) = with_raw_peer(TcpOptions { peer_timeout: Duration::from_millis(100), ..options(2) });
+    let reason = loss_reason(&mut node, NodeId(1));
+    assert!(reason.starts_with("it was silent for 0."), "{reason}");
+}
+
+/// The peer is there but reads nothing: what it is sent stays, and it is given up all the same.
+#[test]
+fn a_stopped_peer_is_given_up_while_the_queue_is_full() {
+    let options = TcpOptions { peer_timeout: Duration::from_millis(200), ..options(2) };
+    let (mut node, _stopped) = with_raw_peer(options);
+    let reason = poll_until(&mut node, |node, sink| {
+        while node.send(NodeId(1), message(1, 10_000)).is_ok() {}
+        match sink.pop()? {
+            Received::Lost { reason, .. } => Some(reason),
+            other => panic!("{other:?}"),
+        }
+    });
+    assert!(reason.starts_with("it was silent for"), "{reason}");
+    assert!(node.flush(), "nothing waits for a lost peer");
+}
+
+/// Both are polled from one thread, so that a pause of the machine is a pause of both.
+#[test]
+fn idle_peers_keep_each_other_alive() {
+    let timeout = Duration::from_millis(200);
+    let mut nodes = tcp_nodes(2, &TcpOptions { peer_timeout: timeout, ..options(2) });
+    let (start, mut sink) = (Instant::now(), Vec::new());
+    while start.elapsed() < 5 * timeout {
+        for node in &mut nodes {
+            node.wait(Duration::from_millis(2));
+            node.receive(10, &mut sink);
+        }
+    }
+    assert_eq!(sink, [], "heartbeats are no messages, and nobody is lost");
+}
+
+#[test]
+fn close_waits_until_the_peer_has_everything() {
+    let mut nodes = tcp_nodes(2, &options(2));
+    let (mut receiver, mut sender) = (nodes.remove(0), nodes.remove(0));
+    for number in 0..300 {
+        sender.send(NodeId(0), message(number, 8000)).unwrap();
+        // What the closing node has not read must not harm what it has sent.
+        receiver.send(NodeId(1), message(number, 3000)).unwrap();
+    }
+    receiver.flush();
+    let closing = thread::spawn(move || sender.close(PATIENCE));
+    let received = poll_until(&mut receiver, |_, sink| {
+        matches!(sink.last(), Some(Received::Lost { .. })).then(|| std::mem::take(sink))
+    });
+    assert_eq!(received.len(), 301);
+    assert_eq!(received[300], Received::Lost { peer: NodeId(1), reason: "it left".into() });
+    drop(receiver);
+    assert!(closing.join().unwrap(), "all has gone out");
+}
+
+/// Copies one direction in pieces of random length.
+fn relay_direction(mut from: TcpStream, mut to: TcpStream, mut seed: u64) {
+    let mut buffer = vec![0; 6000];
+    loop {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let piece = if seed >> 63 == 0 { 1 + (seed >> 40) as usize % 60 } else { 1 + (seed >> 40) as usize % 6000 };
+        match from.read(&mut buffer[..piece]) {
+            Ok(count) if count > 0 && to.write_all(&buffer[..count]).is_ok() => {}
+            _ => return drop(to.shutdown(Shutdown::Write)),
+        }
+    }
+}
+
+fn relay(target: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (near, far) = (listener.accept().unwrap().0, TcpStream::connect(target).unwrap());
+        [&near, &far].iter().for_each(|stream| stream.set_nodelay(true).unwrap());
+        let (near_again, far_again) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+        thread::spawn(move || relay_direction(near, far, 1));
+        relay_direction(far_again, near_again, 2);
+    });
+    address
+}
+
+#[test]
+fn a_stream_cut_anywhere_gives_the_same_messages() {
+    const MESSAGES: u32 = 1500;
+    let length = |number: u32| [0, 1, 39, 40, 41, 600, 2048, 70_000][number as usize % 8] + number as usize % 5;
+    let mut low = Tcp::bind(NodeId(0), options(2)).unwrap();
+    let mut high = Tcp::bind(NodeId(1), options(2)).unwrap();
+    let (between, unused) = (relay(low.listen_addr()), high.listen_addr());
+    let joining = thread::spawn(move || high.connect(&[(NodeId(0), between)]).map(|()| high).unwrap());
+    low.connect(&[(NodeId(1), unused)]).unwrap();
+    let mut nodes = [low, joining.join().unwrap()];
+    let (start, mut sent, mut received) = (Instant::now(), [0; 2], [0; 2]);
+    while received != [MESSAGES; 2] {
+        for (index, node) in nodes.iter_mut().enumerate() {
+            let other = NodeId(1 - index as u16);
+            while sent[index] < MESSAGES && node.send(other, message(sent[index], length(sent[index]))).is_ok() {
+                sent[index] += 1;
+            }
+            node.flush();
+            let mut sink = Vec::new();
+            node.receive(10, &mut sink);
+            for item in sink {
+                let expected = message(received[index], length(received[index]));
+                assert!(item == Received::Message { from: other, message: expected }, "message {}", received[index]);
+                received[index] += 1;
+            }
+        }
+        assert!(start.elapsed() < PATIENCE, "received {received:?} of {MESSAGES}");
+    }
+}
+
+#[test]
+fn seventeen_nodes_reach_each_other() {
+    let mut nodes = tcp_nodes(17, &options(17));
+    for node in &mut nodes {
+        let local = node.local();
+        for to in (0..17).map(NodeId).filter(|&to| to != local) {
+            node.send(to, message(u32::from(local.0), 2048)).unwrap();
+        }
+        node.flush();
+    }
+    for node in &mut nodes {
+        let local = node.local();
+        let received = poll_until(node, |_, sink| (sink.len() >= 16).then(|| std::mem::take(sink)));
+        let mut senders: Vec<_> = received
+            .iter()
+            .map(|item| match item {
+                Received::Message { from, message: found } if *found == message(u32::from(from.0), 2048) => from.0,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        senders.sort_unstable();
+        assert_eq!(senders, (0..17).filter(|&node| node != local.0).collect::<Vec<_>>());
+        assert_eq!(node.rejected(), 0);
+    }
+}

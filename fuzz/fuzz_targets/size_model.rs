@@ -1,0 +1,4 @@
+//! Any bytes as a model of fragment sizes. Seeds: `crates/sources/tests/corpus/size-model`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| evb_sources::fuzz::fuzz_size_model(bytes));

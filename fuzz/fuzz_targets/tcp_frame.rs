@@ -1,0 +1,6 @@
+//! Any bytes as what a peer sends over TCP. Seeds: `crates/transport/tests/corpus/frames`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    evb_transport::tcp::fuzz_frames(bytes);
+});
