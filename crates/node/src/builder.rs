@@ -1,14 +1,12 @@
 //! The builder unit as a node: its machine, the check of every payload byte, and its storage.
 
-use crate::control::{BuilderReport, NodeError, Notice, Order, Report, faults};
-use crate::link::Arrived;
+use crate::control::{BuilderReport, NodeError, Order, Report, faults};
 use crate::storage::Storage;
 use crate::worker::Role;
 use bytes::Bytes;
 use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
 use evb_protocol::{BuilderCommand, BuilderEvent, BuilderUnit, Fragment, FragmentStatus, Message};
-use std::collections::VecDeque;
 
 pub(crate) struct Builder {
     machine: BuilderUnit<Bytes>,
@@ -16,7 +14,6 @@ pub(crate) struct Builder {
     /// Events written before they are handed to the kernel together.
     flush_at: usize,
     max_fragment: usize,
-    notices: VecDeque<Notice>,
     deadline: Option<Time>,
     moved: bool,
 }
@@ -29,7 +26,6 @@ impl Builder {
             storage: Storage::open(plan, text, run, index)?,
             flush_at: (plan.building.builder_slots / 2).max(1) as usize,
             max_fragment: plan.building.max_fragment.0 as usize,
-            notices: VecDeque::new(),
             deadline: None,
             moved: false,
         })
@@ -76,21 +72,16 @@ impl Builder {
 }
 
 impl Role for Builder {
-    fn arrived(&mut self, now: Time, arrived: Arrived) {
-        match arrived {
-            Arrived::Message(from, message) => {
-                let message = match message {
-                    Message::Fragment(fragment) => Message::Fragment(self.check(fragment)),
-                    other => other,
-                };
-                self.machine.handle_message(now, from, message);
-            }
-            Arrived::Lost(NodeId(peer), reason) => {
-                self.machine.handle_command(now, BuilderCommand::Lost(NodeId(peer)));
-                self.notices.push_back(Notice::Lost { peer, reason });
-            }
-            Arrived::Garbage => {}
-        }
+    fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
+        let message = match message {
+            Message::Fragment(fragment) => Message::Fragment(self.check(fragment)),
+            other => other,
+        };
+        self.machine.handle_message(now, from, message);
+    }
+
+    fn lost(&mut self, now: Time, peer: NodeId) {
+        self.machine.handle_command(now, BuilderCommand::Lost(peer));
     }
 
     fn order(&mut self, now: Time, order: Order) {
@@ -117,10 +108,6 @@ impl Role for Builder {
 
     fn deadline(&self) -> Option<Time> {
         self.deadline
-    }
-
-    fn notice(&mut self) -> Option<Notice> {
-        self.notices.pop_front()
     }
 
     fn report(&self) -> Report {

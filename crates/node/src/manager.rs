@@ -1,7 +1,6 @@
 //! The event manager as a node: its machine, the trigger, and the latency of events.
 
 use crate::control::{ManagerReport, NodeError, Notice, Order, Report, faults};
-use crate::link::Arrived;
 use crate::worker::Role;
 use bytes::Bytes;
 use evb_core::{Machine, NodeId, Stream, Time, Transmit, stream};
@@ -77,15 +76,12 @@ impl Manager {
 }
 
 impl Role for Manager {
-    fn arrived(&mut self, now: Time, arrived: Arrived) {
-        match arrived {
-            Arrived::Message(from, message) => self.machine.handle_message(now, from, message),
-            Arrived::Lost(NodeId(peer), reason) => {
-                self.machine.handle_command(now, ManagerCommand::Lost(NodeId(peer)));
-                self.notices.push_back(Notice::Lost { peer, reason });
-            }
-            Arrived::Garbage => {}
-        }
+    fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
+        self.machine.handle_message(now, from, message);
+    }
+
+    fn lost(&mut self, now: Time, peer: NodeId) {
+        self.machine.handle_command(now, ManagerCommand::Lost(peer));
     }
 
     fn order(&mut self, now: Time, order: Order) {
@@ -149,9 +145,5 @@ impl Role for Manager {
             latency_us: Latency { p50: quantile(0.5), p99: quantile(0.99), max: self.latency.max() as f64 / 1000.0 },
             faults: faults(&counts.faults),
         })
-    }
-
-    fn finish(&mut self) -> Result<(), NodeError> {
-        Ok(())
     }
 }

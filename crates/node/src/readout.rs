@@ -1,8 +1,7 @@
 //! The readout unit as a node: its machine and its source of fragments.
 
-use crate::control::{NodeError, Notice, Order, ReadoutReport, Report, faults};
+use crate::control::{NodeError, Order, ReadoutReport, Report, faults};
 use crate::harm::Harm;
-use crate::link::Arrived;
 use crate::worker::Role;
 use bytes::{Bytes, BytesMut};
 use evb_core::{EventId, Machine, NodeId, SourceId, Time, Transmit};
@@ -27,7 +26,6 @@ pub(crate) struct Readout {
     spare: Vec<BytesMut>,
     harm: Option<Harm>,
     rejected: u64,
-    notices: VecDeque<Notice>,
     deadline: Option<Time>,
 }
 
@@ -60,7 +58,6 @@ impl Readout {
             spare: Vec::new(),
             harm: Harm::new(plan, node),
             rejected: 0,
-            notices: VecDeque::new(),
             deadline: None,
         })
     }
@@ -160,15 +157,12 @@ fn source_error(source: SourceId, error: &evb_sources::SourceError) -> NodeError
 }
 
 impl Role for Readout {
-    fn arrived(&mut self, now: Time, arrived: Arrived) {
-        match arrived {
-            Arrived::Message(from, message) => self.machine.handle_message(now, from, message),
-            Arrived::Lost(NodeId(peer), reason) => {
-                self.machine.handle_command(now, ReadoutCommand::Lost(NodeId(peer)));
-                self.notices.push_back(Notice::Lost { peer, reason });
-            }
-            Arrived::Garbage => {}
-        }
+    fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
+        self.machine.handle_message(now, from, message);
+    }
+
+    fn lost(&mut self, now: Time, peer: NodeId) {
+        self.machine.handle_command(now, ReadoutCommand::Lost(peer));
     }
 
     fn order(&mut self, now: Time, order: Order) {
@@ -206,10 +200,6 @@ impl Role for Readout {
         self.deadline
     }
 
-    fn notice(&mut self) -> Option<Notice> {
-        self.notices.pop_front()
-    }
-
     fn report(&self) -> Report {
         let counts = self.machine.counts();
         Report::Readout(ReadoutReport {
@@ -226,9 +216,5 @@ impl Role for Readout {
             },
             faults: faults(&counts.faults),
         })
-    }
-
-    fn finish(&mut self) -> Result<(), NodeError> {
-        Ok(())
     }
 }

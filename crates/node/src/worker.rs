@@ -34,8 +34,10 @@ impl Clock {
 
 /// What a node does beside talking to its peers: one of the three roles.
 pub(crate) trait Role: Send {
-    /// Something came from a peer.
-    fn arrived(&mut self, now: Time, arrived: Arrived);
+    /// A peer says something.
+    fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>);
+    /// A peer is gone.
+    fn lost(&mut self, now: Time, peer: NodeId);
     /// Run control says something.
     fn order(&mut self, now: Time, order: Order);
     /// Timers, sources, files: everything that is due. True when there was something.
@@ -45,10 +47,14 @@ pub(crate) trait Role: Send {
     /// When `work` must be called again at the latest.
     fn deadline(&self) -> Option<Time>;
     /// The next thing that run control should know.
-    fn notice(&mut self) -> Option<Notice>;
+    fn notice(&mut self) -> Option<Notice> {
+        None
+    }
     fn report(&self) -> Report;
     /// Closes what is open; the last report follows.
-    fn finish(&mut self) -> Result<(), NodeError>;
+    fn finish(&mut self) -> Result<(), NodeError> {
+        Ok(())
+    }
 }
 
 /// A node as a worker carries it.
@@ -70,9 +76,20 @@ impl<T: Transport> Node<T> {
     }
 
     /// One round: receive, work, send. True when anything moved.
-    fn poll(&mut self, now: Time) -> Result<bool, NodeError> {
+    fn poll(&mut self, now: Time, desk: &Desk) -> Result<bool, NodeError> {
+        let (id, finished) = (self.id, self.finished);
         let (role, link) = (&mut self.role, &mut self.link);
-        let received = link.receive(|arrived| role.arrived(now, arrived));
+        let received = link.receive(|arrived| match arrived {
+            Arrived::Message(from, message) => role.message(now, from, message),
+            Arrived::Lost(peer, reason) => {
+                role.lost(now, peer);
+                // Everybody leaves at the end: then it is no news.
+                if !finished {
+                    desk.tell(id, Notice::Lost { peer: peer.0, reason });
+                }
+            }
+            Arrived::Garbage => {}
+        });
         let worked = role.work(now)?;
         role.transmit(now, &mut |transmit| link.send(transmit));
         let sent = link.flush();
@@ -153,12 +170,9 @@ impl<T: Transport> Worker<T> {
     fn poll(&mut self, now: Time) -> bool {
         let (mut moved, desk) = (false, &self.desk);
         self.nodes.retain_mut(|node| {
-            let polled = node.poll(now);
+            let polled = node.poll(now, desk);
             while let Some(notice) = node.role.notice() {
-                // Everybody leaves at the end: then it is no news.
-                if !(node.finished && matches!(notice, Notice::Lost { .. })) {
-                    desk.tell(node.id, notice);
-                }
+                desk.tell(node.id, notice);
             }
             match polled {
                 Ok(active) => moved |= active,

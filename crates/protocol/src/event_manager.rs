@@ -3,10 +3,15 @@
 //! It sees no fragment. What it bounds: at most `buffer_events` events are open at once, so no readout unit can
 //! overflow, and no builder has more events than it asked for.
 
-use crate::{Assigned, Assignment, Completion, Config, Fault, FaultCounts, Message, Protocol, Timer, Trigger};
-use alloc::{collections::VecDeque, vec, vec::Vec};
+mod open;
+mod roster;
+
+use crate::{Assigned, Completion, Config, Fault, FaultCounts, Message, Protocol, Timer, Trigger};
+use alloc::{collections::VecDeque, vec::Vec};
 use core::marker::PhantomData;
 use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
+use open::OpenEvents;
+use roster::Roster;
 
 /// What the driver tells the event manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,30 +70,6 @@ impl ManagerCounts {
     }
 }
 
-/// An event between its trigger and its end.
-#[derive(Clone, Copy)]
-struct Open {
-    triggered: Time,
-    state: State,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum State {
-    Waiting,
-    Assigned(NodeId),
-    Ended,
-}
-
-struct Builder {
-    alive: bool,
-    /// Events it can still take.
-    credits: u32,
-    /// Events it has and has not ended.
-    assigned: u32,
-    /// Events it will be told of at the next drain.
-    granted: Vec<EventId>,
-}
-
 struct Readout {
     alive: bool,
     busy: bool,
@@ -105,15 +86,8 @@ pub struct EventManager<B> {
     drained: bool,
     inhibited: bool,
     counts: ManagerCounts,
-    /// Open events in order of their number; the first has number `first_open`.
-    open: VecDeque<Open>,
-    first_open: u64,
-    /// The next triggered event that was never assigned.
-    next_unassigned: u64,
-    /// Events to be assigned again, oldest first.
-    returned: VecDeque<EventId>,
-    builders: Vec<Builder>,
-    turn: usize,
+    open: OpenEvents,
+    builders: Roster,
     readouts: Vec<Readout>,
     /// Push: assignments that wait for their group to fill.
     group: Vec<Assigned>,
@@ -129,10 +103,9 @@ pub struct EventManager<B> {
 impl<B> EventManager<B> {
     /// An event manager that waits for [`ManagerCommand::Start`].
     pub fn new(config: Config) -> Self {
-        let builder = || Builder { alive: true, credits: 0, assigned: 0, granted: Vec::new() };
         let readout = || Readout { alive: true, busy: false, through: 0, last: false };
         Self {
-            builders: (0..config.builder_units).map(|_| builder()).collect(),
+            builders: Roster::new(&config),
             readouts: (0..config.readout_units).map(|_| readout()).collect(),
             config,
             now: Time::ZERO,
@@ -141,11 +114,7 @@ impl<B> EventManager<B> {
             drained: false,
             inhibited: false,
             counts: ManagerCounts::default(),
-            open: VecDeque::new(),
-            first_open: 1,
-            next_unassigned: 1,
-            returned: VecDeque::new(),
-            turn: 0,
+            open: OpenEvents::new(),
             group: Vec::new(),
             group_deadline: None,
             cleared: Vec::new(),
@@ -163,26 +132,12 @@ impl<B> EventManager<B> {
 
     /// Whether triggers are turned away now, because a readout unit is busy or too many events are open.
     pub fn is_inhibited(&self) -> bool {
-        self.open.len() >= self.config.buffer_events as usize || self.readouts.iter().any(|r| r.busy)
-    }
-
-    fn builder_index(&self, node: NodeId) -> Option<usize> {
-        let range = self.config.builder_nodes();
-        range.contains(node).then(|| (node.0 - range.first.0) as usize)
+        self.open.span() >= self.config.buffer_events as usize || self.readouts.iter().any(|r| r.busy)
     }
 
     fn readout_index(&self, node: NodeId) -> Option<usize> {
         let range = self.config.readout_nodes();
         range.contains(node).then(|| (node.0 - range.first.0) as usize)
-    }
-
-    fn builder_node(&self, index: usize) -> NodeId {
-        NodeId(self.config.builder_nodes().first.0 + index as u16)
-    }
-
-    fn open_event(&mut self, event: EventId) -> Option<&mut Open> {
-        let index = event.0.checked_sub(self.first_open)?;
-        self.open.get_mut(index as usize).filter(|open| open.state != State::Ended)
     }
 
     // ---- triggers
@@ -198,7 +153,7 @@ impl<B> EventManager<B> {
             return false;
         }
         self.counts.triggered += 1;
-        self.open.push_back(Open { triggered: self.now, state: State::Waiting });
+        self.open.trigger(self.now);
         true
     }
 
@@ -223,9 +178,7 @@ impl<B> EventManager<B> {
             return;
         }
         let limit = self.event_limit();
-        let credits: u64 = self.builders.iter().map(|b| u64::from(b.credits)).sum();
-        let waiting = self.returned.len() as u64 + self.counts.triggered + 1 - self.next_unassigned;
-        for _ in waiting..credits {
+        for _ in self.open.waiting()..self.builders.credits() {
             if self.counts.triggered >= limit || !self.trigger() {
                 break;
             }
@@ -249,42 +202,10 @@ impl<B> EventManager<B> {
 
     // ---- assignment
 
-    fn next_event(&mut self) -> Option<EventId> {
-        if let Some(event) = self.returned.pop_front() {
-            return Some(event);
-        }
-        (self.next_unassigned <= self.counts.triggered).then(|| {
-            self.next_unassigned += 1;
-            EventId(self.next_unassigned - 1)
-        })
-    }
-
-    /// The builder that gets the next event, if one has room.
-    fn pick_builder(&mut self) -> Option<usize> {
-        let count = self.builders.len();
-        let in_turn = (0..count).map(|step| (self.turn + step) % count);
-        let mut able = in_turn.filter(|&index| self.builders[index].credits > 0);
-        let picked = match self.config.assignment {
-            Assignment::RoundRobin => able.next(),
-            Assignment::LeastLoaded => able.min_by_key(|&index| self.builders[index].assigned),
-        }?;
-        self.turn = (picked + 1) % count;
-        Some(picked)
-    }
-
     fn assign(&mut self) {
-        loop {
-            if self.returned.is_empty() && self.next_unassigned > self.counts.triggered {
-                return;
-            }
-            let Some(index) = self.pick_builder() else { return };
-            let Some(event) = self.next_event() else { return };
-            let builder = self.builder_node(index);
-            self.builders[index].credits -= 1;
-            self.builders[index].assigned += 1;
-            if let Some(open) = self.open_event(event) {
-                open.state = State::Assigned(builder);
-            }
+        while self.open.waiting() > 0 {
+            let Some(builder) = self.builders.pick() else { return };
+            let Some(event) = self.open.assign_next(builder) else { return };
             self.group.push(Assigned { event, builder });
         }
     }
@@ -293,7 +214,7 @@ impl<B> EventManager<B> {
     /// have waited long enough or nothing will join them. Pull has no broadcast to fill, so nothing waits.
     fn ready_assignments(&mut self) -> usize {
         let waiting = self.group.len();
-        let alive = self.builders.iter().filter(|b| b.alive).count().max(1);
+        let alive = self.builders.alive().max(1);
         let ending = self.stopping || self.counts.triggered >= self.event_limit();
         let overdue = self.group_deadline.is_some_and(|deadline| deadline <= self.now);
         if self.config.protocol == Protocol::Pull || ending || overdue {
@@ -315,15 +236,15 @@ impl<B> EventManager<B> {
                 self.transmit(self.config.readout_nodes(), Message::Assign(message.into()));
             }
         }
-        for assigned in ready {
-            if let Some(index) = self.builder_index(assigned.builder) {
-                self.builders[index].granted.push(assigned.event);
+        for Assigned { event, builder } in ready {
+            if let Some(builder) = self.builders.get_mut(builder) {
+                builder.granted.push(event);
             }
         }
-        for index in 0..self.builders.len() {
-            let granted = core::mem::take(&mut self.builders[index].granted);
-            if !granted.is_empty() {
-                self.transmit(self.builder_node(index).into(), Message::Grant(granted.into()));
+        for (node, builder) in self.builders.iter_mut() {
+            if !builder.granted.is_empty() {
+                let granted = core::mem::take(&mut builder.granted);
+                self.transmits.push_back(Transmit { to: node.into(), message: Message::Grant(granted.into()) });
             }
         }
     }
@@ -341,26 +262,16 @@ impl<B> EventManager<B> {
     // ---- ends
 
     fn end_event(&mut self, from: NodeId, completion: Completion) {
-        let now = self.now;
-        let Some(open) = self.open_event(completion.event).filter(|open| open.state == State::Assigned(from)) else {
-            self.counts.faults.count(Fault::Unexpected);
-            return;
+        let Some(latency) = self.open.end(self.now, completion.event, from) else {
+            return self.counts.faults.count(Fault::Unexpected);
         };
-        open.state = State::Ended;
-        let latency = now.since(open.triggered);
         match completion.complete {
             true => self.counts.built += 1,
             false => self.counts.incomplete += 1,
         }
-        if let Some(index) = self.builder_index(from) {
-            self.builders[index].assigned -= 1;
-        }
+        self.builders.end(from);
         self.cleared.push(completion.event);
         self.events.push_back(ManagerEvent::Completed { completion, builder: from, latency });
-        while self.open.front().is_some_and(|open| open.state == State::Ended) {
-            self.open.pop_front();
-            self.first_open += 1;
-        }
     }
 
     /// Tells the readout units which events exist and which are over.
@@ -388,51 +299,27 @@ impl<B> EventManager<B> {
 
     // ---- losses
 
-    fn lose_builder(&mut self, index: usize) {
-        let node = self.builder_node(index);
-        let builder = &mut self.builders[index];
-        if !core::mem::replace(&mut builder.alive, false) {
+    fn lose_builder(&mut self, node: NodeId) {
+        if !self.builders.lose(node) {
             return;
         }
-        (builder.credits, builder.assigned) = (0, 0);
         self.group.retain(|assigned| assigned.builder != node);
-        let first = self.first_open;
-        let mut again = vec![];
-        for (offset, open) in self.open.iter_mut().enumerate() {
-            if open.state == State::Assigned(node) {
-                open.state = State::Waiting;
-                again.push(EventId(first + offset as u64));
-            }
-        }
-        self.counts.reassigned += again.len() as u64;
-        self.returned.extend(again);
-        self.returned.make_contiguous().sort_unstable();
-        if self.builders.iter().all(|b| !b.alive) {
+        self.counts.reassigned += self.open.take_back(node);
+        if self.builders.alive() == 0 {
             self.stopping = true;
             self.events.push_back(ManagerEvent::NoBuilders);
         }
     }
 
     fn lose(&mut self, node: NodeId) {
-        if let Some(index) = self.builder_index(node) {
-            self.lose_builder(index);
-        } else if let Some(index) = self.readout_index(node) {
-            let readout = &mut self.readouts[index];
-            (readout.alive, readout.busy, readout.last) = (false, false, true);
-            if self.readouts.iter().all(|r| !r.alive) {
-                self.stopping = true;
+        match self.readout_index(node) {
+            None => self.lose_builder(node),
+            Some(index) => {
+                let readout = &mut self.readouts[index];
+                (readout.alive, readout.busy, readout.last) = (false, false, true);
+                // Without any source there is nothing left to trigger for.
+                self.stopping |= self.readouts.iter().all(|readout| !readout.alive);
             }
-        }
-    }
-
-    fn handle_request(&mut self, from: NodeId, slots: u32) {
-        let most = self.config.builder_slots;
-        match self.builder_index(from).map(|index| &mut self.builders[index]) {
-            Some(builder) if builder.alive => {
-                // A builder never has more than its slots, whatever it asks for.
-                builder.credits = builder.credits.saturating_add(slots).min(most.saturating_sub(builder.assigned));
-            }
-            _ => self.counts.faults.count(Fault::Unexpected),
         }
     }
 }
@@ -446,7 +333,11 @@ impl<B> Machine for EventManager<B> {
     fn handle_message(&mut self, now: Time, from: NodeId, message: Message<B>) {
         self.now = now;
         match message {
-            Message::Request { slots } => self.handle_request(from, slots),
+            Message::Request { slots } => {
+                if !self.builders.request(from, slots) {
+                    self.counts.faults.count(Fault::Unexpected);
+                }
+            }
             Message::Done(completions) => completions.iter().for_each(|&completion| self.end_event(from, completion)),
             Message::Available { through, last } => {
                 if let Some(readout) = self.readout_index(from).map(|index| &mut self.readouts[index]) {

@@ -72,7 +72,11 @@ fn the_record_has_the_names_that_others_read() {
     assert!(number("/latency_us/p50") <= number("/latency_us/p99"));
     assert!(number("/latency_us/p99") <= number("/latency_us/max"));
     for (path, count) in [("/per_destination_bytes_per_s", 2), ("/per_source_bytes_per_s", 3)] {
-        assert_eq!(record.pointer(path).and_then(|list| list.as_array()).map(Vec::len), Some(count), "{path}: {outcome}");
+        assert_eq!(
+            record.pointer(path).and_then(|list| list.as_array()).map(Vec::len),
+            Some(count),
+            "{path}: {outcome}"
+        );
     }
 }
 

@@ -119,7 +119,8 @@ fn strangers_at_the_ports_do_not_disturb() {
         silent.push(TcpStream::connect(at).unwrap());
         TcpStream::connect(at).unwrap().shutdown(Shutdown::Both).unwrap();
     }
-    let mut nodes: Vec<_> = NODES.iter().filter(|role| **role != "ru0").map(|role| node(&lab, role, &address).start()).collect();
+    let mut nodes: Vec<_> =
+        NODES.iter().filter(|role| **role != "ru0").map(|role| node(&lab, role, &address).start()).collect();
     nodes.push(first);
     check_good(run, nodes);
     // Nobody told a stranger anything.

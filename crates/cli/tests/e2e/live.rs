@@ -1,8 +1,8 @@
 //! Live front ends over TCP and UDP, played by `evb feed` and by hand, with strangers and faults among them.
 
 use crate::support::{
-    Lab, Numbers, Outcome, PROCESSES, Running, THREADS, check_accounts, free_tcp_port, free_udp_port, good, not_good, read_all,
-    wait_until,
+    Lab, Numbers, Outcome, PROCESSES, Running, THREADS, check_accounts, free_tcp_port, free_udp_port, good, not_good,
+    read_all, wait_until,
 };
 use evb_sources::{Frame, encode};
 use rustix::process::Signal;
@@ -65,7 +65,8 @@ impl Listening {
 
     fn feed(&self, unit: u16, protocol: &str, arguments: &[&str]) -> Running {
         let to = format!("127.0.0.1:{}", if unit == 0 { self.tcp } else { self.udp });
-        let feed = self.lab.evb(&["feed", "fed.toml", "--to", &to, "--protocol", protocol, "--unit", &unit.to_string()]);
+        let feed =
+            self.lab.evb(&["feed", "fed.toml", "--to", &to, "--protocol", protocol, "--unit", &unit.to_string()]);
         feed.args(arguments).start()
     }
 }

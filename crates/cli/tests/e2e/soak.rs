@@ -1,7 +1,10 @@
 //! A run keeps its size: memory does not grow with the number of events.
 
 use crate::support::{Lab, PROCESSES, THREADS, good, group_memory};
-use std::{thread, time::{Duration, Instant}};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 const FULL_RATE: &str = r#"
 [trigger]

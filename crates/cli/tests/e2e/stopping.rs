@@ -114,7 +114,8 @@ fn a_duration_ends_the_run() {
 fn a_run_without_any_event_is_good() {
     both_modes(|mode| {
         let lab = Lab::with(ENDLESS);
-        let slow = lab.run(mode).set("trigger.type=rate").set("trigger.rate=\"1 mHz\"").set("trigger.duration=\"200 ms\"");
+        let slow =
+            lab.run(mode).set("trigger.type=rate").set("trigger.rate=\"1 mHz\"").set("trigger.duration=\"200 ms\"");
         let outcome = slow.run();
         let record = good(&outcome);
         assert!(record.events.triggered <= 1, "{outcome}");

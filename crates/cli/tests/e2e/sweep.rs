@@ -25,13 +25,20 @@ fn a_sweep_gives_one_record_for_each_point_in_order() {
     for mode in [THREADS, PROCESSES] {
         let outcome = Lab::with(SWEPT).run(mode).run();
         assert_eq!(outcome.code(), Some(0), "{outcome}");
-        let points: Vec<_> = outcome.records().into_iter().map(|record| {
-            check_accounts(&record);
-            assert_eq!(record.events.built, 200);
-            let [units, protocol] = ["builder.units", "protocol.type"].map(|key| record.sweep[key].clone());
-            assert_eq!((record.builder_units.to_string(), record.protocol.as_str()), (units, protocol.trim_matches('"')));
-            (record.builder_units, record.protocol)
-        }).collect();
+        let points: Vec<_> = outcome
+            .records()
+            .into_iter()
+            .map(|record| {
+                check_accounts(&record);
+                assert_eq!(record.events.built, 200);
+                let [units, protocol] = ["builder.units", "protocol.type"].map(|key| record.sweep[key].clone());
+                assert_eq!(
+                    (record.builder_units.to_string(), record.protocol.as_str()),
+                    (units, protocol.trim_matches('"'))
+                );
+                (record.builder_units, record.protocol)
+            })
+            .collect();
         let wanted = [(1, "push"), (1, "pull"), (3, "push"), (3, "pull")];
         assert_eq!(points, wanted.map(|(units, protocol)| (units, protocol.to_owned())));
     }

@@ -18,7 +18,14 @@ units = 1
 fn help_texts() {
     let lab = Lab::new();
     let commands: [&[&str]; 9] = [
-        &[], &["run"], &["node"], &["feed"], &["check"], &["events"], &["events", "verify"], &["events", "show"],
+        &[],
+        &["run"],
+        &["node"],
+        &["feed"],
+        &["check"],
+        &["events"],
+        &["events", "verify"],
+        &["events", "show"],
         &["events", "export"],
     ];
     for command in commands {
@@ -87,9 +94,16 @@ fn steady_word(word: &str, unit: &str) -> String {
         bare if bare.ends_with("Hz") || bare.ends_with("B/s") => word.trim_start_matches(['k', 'M', 'G']).into(),
         bare if bare.chars().all(|c| "─═".contains(c)) && !bare.is_empty() => "─".into(),
         // The number of a run is the time in milliseconds.
-        _ => word.split_inclusive(['-', '/']).map(|part| {
-            let digits = part.trim_end_matches(['-', '/']);
-            if digits.len() == 13 && digits.bytes().all(|b| b.is_ascii_digit()) { part.replace(digits, "RUN") } else { part.into() }
-        }).collect(),
+        _ => word
+            .split_inclusive(['-', '/'])
+            .map(|part| {
+                let digits = part.trim_end_matches(['-', '/']);
+                if digits.len() == 13 && digits.bytes().all(|b| b.is_ascii_digit()) {
+                    part.replace(digits, "RUN")
+                } else {
+                    part.into()
+                }
+            })
+            .collect(),
     }
 }

@@ -6,9 +6,11 @@ use crate::{
 };
 use evb_core::{ByteCount, EventId, Frequency};
 use evb_sources::{
-    FeedError, FeedOptions, FeedProgress, FeedProtocol, LiveItem, Source, SourceError, SourceSpec, feed, payload,
+    FeedError, FeedOptions, FeedProgress, FeedProtocol, FrameParser, LiveItem, Source, SourceError, SourceSpec, feed,
+    payload,
 };
 use std::{
+    io::Read as _,
     net::{TcpListener, TcpStream, UdpSocket},
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
@@ -51,6 +53,23 @@ fn tcp_delivers_every_fragment_with_its_counter_wrapping() {
     }
     let sent = FeedProgress { events: 10_000, fragments: 10_000, bytes: 5_000_000, ..FeedProgress::default() };
     assert_eq!(feeder.join().unwrap(), sent);
+}
+
+#[test]
+fn the_counter_is_cut_before_it_is_sent() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = listener.local_addr().unwrap().to_string();
+    let feed_options = FeedOptions { events: Some(5), counter_bits: 2, ..feeding(to, FeedProtocol::Tcp) };
+    let feeder = std::thread::spawn(move || feed(generated(16), &feed_options, |_| ()).unwrap());
+    let mut bytes = Vec::new();
+    listener.accept().unwrap().0.read_to_end(&mut bytes).unwrap();
+    feeder.join().unwrap();
+    let mut parser = FrameParser::new(16);
+    parser.push(&bytes);
+    let frames = std::iter::from_fn(|| parser.pop().unwrap());
+    let seen: Vec<_> = frames.map(|frame| (frame.source, frame.counter, frame.end_of_run)).collect();
+    let event = |counter| (3, counter, false);
+    assert_eq!(seen, [event(1), event(2), event(3), event(0), event(1), (3, 1, true)]);
 }
 
 #[test]

@@ -209,8 +209,9 @@ fn dropping_a_source_ends_its_threads_even_when_they_wait() {
     let live = Listening::start(&tcp(64), 8 << 20);
     let address = live.address();
     let mut front_end = TcpStream::connect(&address).unwrap();
-    // More than the queue holds: the reader waits for room.
-    (1..=100).for_each(|counter| front_end.write_all(&encoded(&frame(counter, b"x"))).unwrap());
+    // More than the queue holds, read at once: the reader waits for room.
+    let frames: Vec<u8> = (1..=100).flat_map(|counter| encoded(&frame(counter, b"x"))).collect();
+    front_end.write_all(&frames).unwrap();
     assert_eq!(live.next(), fragment(1, b"x"));
     let _silent = TcpStream::connect(&address).unwrap();
     drop(live);

@@ -200,7 +200,10 @@ impl Outcome {
 
     /// All records on standard output, which holds nothing else.
     pub(crate) fn records(&self) -> Vec<Record> {
-        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {self}"))).collect()
+        self.stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {self}")))
+            .collect()
     }
 
     /// The one JSON object on standard output.

@@ -1,0 +1,86 @@
+//! The events between their trigger and their end.
+
+use alloc::{collections::VecDeque, vec::Vec};
+use evb_core::{EventId, NodeId, Span, Time};
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Waiting,
+    Assigned(NodeId),
+    Ended,
+}
+
+/// The events between their trigger and their end, and the order in which they are to be assigned.
+pub(super) struct OpenEvents {
+    /// In the order of their numbers, the first of which is `first`. Ended ones stay until all before them have ended,
+    /// as they do in the buffers of the readout units.
+    events: VecDeque<(Time, State)>,
+    first: u64,
+    /// The next event that was never assigned.
+    next_unassigned: u64,
+    /// Events to be assigned again, oldest first.
+    returned: VecDeque<EventId>,
+}
+
+impl OpenEvents {
+    pub(super) const fn new() -> Self {
+        Self { events: VecDeque::new(), first: 1, next_unassigned: 1, returned: VecDeque::new() }
+    }
+
+    /// Events from the first open one to the last triggered one.
+    pub(super) fn span(&self) -> usize {
+        self.events.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    pub(super) fn trigger(&mut self, now: Time) {
+        self.events.push_back((now, State::Waiting));
+    }
+
+    /// Events that wait to be assigned.
+    pub(super) fn waiting(&self) -> u64 {
+        self.returned.len() as u64 + self.first + self.events.len() as u64 - self.next_unassigned
+    }
+
+    /// Gives the next waiting event to `builder`.
+    pub(super) fn assign_next(&mut self, builder: NodeId) -> Option<EventId> {
+        let event = self.returned.pop_front().or_else(|| {
+            let event = EventId(self.next_unassigned);
+            (event.0 < self.first + self.events.len() as u64).then(|| {
+                self.next_unassigned += 1;
+                event
+            })
+        })?;
+        self.events[(event.0 - self.first) as usize].1 = State::Assigned(builder);
+        Some(event)
+    }
+
+    /// Ends an event that `builder` has; the time since its trigger, or `None` when the builder does not have it.
+    pub(super) fn end(&mut self, now: Time, event: EventId, builder: NodeId) -> Option<Span> {
+        let index = usize::try_from(event.0.checked_sub(self.first)?).ok()?;
+        let (triggered, state) = self.events.get_mut(index).filter(|(_, state)| *state == State::Assigned(builder))?;
+        let latency = now.since(*triggered);
+        *state = State::Ended;
+        while self.events.front().is_some_and(|(_, state)| *state == State::Ended) {
+            self.events.pop_front();
+            self.first += 1;
+        }
+        Some(latency)
+    }
+
+    /// Takes back all events of a builder that is gone; how many there were.
+    pub(super) fn take_back(&mut self, builder: NodeId) -> u64 {
+        let numbered = (self.first..).map(EventId).zip(&mut self.events);
+        let taken = numbered.filter(|(_, (_, state))| *state == State::Assigned(builder)).map(|(event, (_, state))| {
+            *state = State::Waiting;
+            event
+        });
+        let taken: Vec<_> = taken.collect();
+        self.returned.extend(&taken);
+        self.returned.make_contiguous().sort_unstable();
+        taken.len() as u64
+    }
+}

@@ -1,0 +1,101 @@
+//! The builders as the event manager sees them: who lives, who has room, whose turn it is.
+
+use crate::{Assignment, Config};
+use alloc::vec::Vec;
+use evb_core::{EventId, NodeId, NodeRange};
+
+pub(super) struct Builder {
+    alive: bool,
+    /// Events it can still take.
+    credits: u32,
+    /// Events it has and has not ended.
+    assigned: u32,
+    /// Events it will be told of at the next drain.
+    pub(super) granted: Vec<EventId>,
+}
+
+/// All builders of the run.
+pub(super) struct Roster {
+    nodes: NodeRange,
+    assignment: Assignment,
+    slots: u32,
+    builders: Vec<Builder>,
+    turn: usize,
+}
+
+impl Roster {
+    pub(super) fn new(config: &Config) -> Self {
+        let builder = || Builder { alive: true, credits: 0, assigned: 0, granted: Vec::new() };
+        Self {
+            nodes: config.builder_nodes(),
+            assignment: config.assignment,
+            slots: config.builder_slots,
+            builders: (0..config.builder_units).map(|_| builder()).collect(),
+            turn: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.builders.len()
+    }
+
+    pub(super) fn alive(&self) -> usize {
+        self.builders.iter().filter(|builder| builder.alive).count()
+    }
+
+    /// Events that all builders together can still take.
+    pub(super) fn credits(&self) -> u64 {
+        self.builders.iter().map(|builder| u64::from(builder.credits)).sum()
+    }
+
+    pub(super) fn get_mut(&mut self, node: NodeId) -> Option<&mut Builder> {
+        let index = usize::from(node.0.checked_sub(self.nodes.first.0)?);
+        self.builders.get_mut(index)
+    }
+
+    /// All builders with their nodes.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (NodeId, &mut Builder)> {
+        self.nodes.iter().zip(&mut self.builders)
+    }
+
+    /// Takes a builder's request for events. It never has more than its slots, whatever it asks for. False when the
+    /// node is no builder that lives.
+    pub(super) fn request(&mut self, node: NodeId, events: u32) -> bool {
+        let slots = self.slots;
+        let builder = self.get_mut(node).filter(|builder| builder.alive);
+        builder.map(|builder| {
+            let most = slots.saturating_sub(builder.assigned);
+            builder.credits = builder.credits.saturating_add(events).min(most);
+        })
+        .is_some()
+    }
+
+    /// Takes one credit of the builder that gets the next event, if one has room.
+    pub(super) fn pick(&mut self) -> Option<NodeId> {
+        let count = self.builders.len();
+        let in_turn = (0..count).map(|step| (self.turn + step) % count);
+        let mut able = in_turn.filter(|&index| self.builders[index].credits > 0);
+        let picked = match self.assignment {
+            Assignment::RoundRobin => able.next(),
+            Assignment::LeastLoaded => able.min_by_key(|&index| self.builders[index].assigned),
+        }?;
+        self.turn = (picked + 1) % count;
+        self.builders[picked].credits -= 1;
+        self.builders[picked].assigned += 1;
+        Some(NodeId(self.nodes.first.0 + picked as u16))
+    }
+
+    /// An event of this builder has ended.
+    pub(super) fn end(&mut self, node: NodeId) {
+        if let Some(builder) = self.get_mut(node) {
+            builder.assigned -= 1;
+        }
+    }
+
+    /// Takes a builder off the list; false when it was off already.
+    pub(super) fn lose(&mut self, node: NodeId) -> bool {
+        let Some(builder) = self.get_mut(node).filter(|builder| builder.alive) else { return false };
+        *builder = Builder { alive: false, credits: 0, assigned: 0, granted: Vec::new() };
+        true
+    }
+}
