@@ -42,6 +42,9 @@ pub struct Config {
 }
 
 impl Config {
+    /// The oldest open event and the newest lie less than this times `buffer_events` apart.
+    pub(crate) const SPAN_FACTOR: usize = 16;
+
     /// The event manager.
     pub const EVENT_MANAGER: NodeId = NodeId(0);
 

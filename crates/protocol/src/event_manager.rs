@@ -132,7 +132,10 @@ impl<B> EventManager<B> {
 
     /// Whether triggers are turned away now, because a readout unit is busy or too many events are open.
     pub fn is_inhibited(&self) -> bool {
-        self.open.span() >= self.config.buffer_events as usize || self.readouts.iter().any(|r| r.busy)
+        let (most, readouts) = (self.config.buffer_events as usize, &self.readouts);
+        // One event that waits for a lost fragment must not stop all later ones; only the list of them is bounded.
+        let full = self.open.len() >= most || self.open.span() >= most * Config::SPAN_FACTOR;
+        full || readouts.iter().any(|readout| readout.busy)
     }
 
     fn readout_index(&self, node: NodeId) -> Option<usize> {

@@ -1,6 +1,6 @@
 //! The readout unit: holds the fragments of one source from readout until the event manager clears their events.
 
-use crate::sequence::{Placed, Sequence};
+use crate::sequence::{Placed, Sequence, WINDOW};
 use crate::shaper::Shaper;
 use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Timer};
 use alloc::collections::VecDeque;
@@ -157,14 +157,16 @@ impl<B: Clone + Default> ReadoutUnit<B> {
 
     /// Whether another [`ReadoutCommand::Arrived`] fits: the driver leaves the front end waiting while it does not.
     pub fn has_room(&self) -> bool {
-        (self.held.len() as u64) < u64::from(self.config.buffer_events) && self.bytes_held < self.config.buffer_bytes.0
+        let most = u64::from(self.config.buffer_events);
+        let listed = (self.held.len() as u64) < most * Config::SPAN_FACTOR as u64;
+        listed && self.reserved < most && self.bytes_held < self.config.buffer_bytes.0
     }
 
     /// The entry of `event`, made when it is new. `None` for an event that is over or absurdly far ahead.
     fn entry(&mut self, event: EventId) -> Option<&mut Held<B>> {
         let index = usize::try_from(event.0.checked_sub(self.first)?).ok()?;
-        // The event manager keeps open events within `buffer_events`, a live source within its own buffer and window.
-        if index >= 4 * self.config.buffer_events as usize + 8192 {
+        // The event manager keeps open events within this span; a live source may be one window ahead of it.
+        if index >= (Config::SPAN_FACTOR + 1) * self.config.buffer_events as usize + WINDOW as usize {
             return None;
         }
         while self.held.len() <= index {

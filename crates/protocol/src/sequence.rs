@@ -5,7 +5,7 @@ use evb_core::EventId;
 
 /// Largest jump of a front end's counter, forwards or backwards, that is taken for lost or repeated fragments. What
 /// is beyond is taken for a counter that started again.
-const WINDOW: u64 = 4096;
+pub(crate) const WINDOW: u64 = 4096;
 
 /// What a front end's counter value says about its fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

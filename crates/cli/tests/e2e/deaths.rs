@@ -27,6 +27,9 @@ const SEED: u64 = 5;
 /// Bytes of each builder's file after which its run is surely at full rate.
 const WELL_UNDER_WAY: u64 = 300_000;
 
+/// What must hold after a loss.
+type Check = fn(&Lab, &Outcome, &Record);
+
 fn start(lab: &Lab, changes: &[&str]) -> Running {
     let run = changes.iter().fold(lab.run(PROCESSES), |run, change| run.set(change)).start();
     wait_for_growth(lab, WELL_UNDER_WAY);
@@ -158,7 +161,7 @@ fn a_killed_event_manager_ends_the_run() {
 /// same time, since they mostly wait.
 #[test]
 fn stopped_processes_are_found_by_their_silence() {
-    let check: [(&str, fn(&Lab, &Outcome, &Record)); 3] =
+    let check: [(&str, Check); 3] =
         [("ru0", check_dead_readout), ("bu1", check_dead_builder), ("evm", check_dead_manager)];
     std::thread::scope(|scope| {
         for (name, check) in check {
@@ -167,7 +170,7 @@ fn stopped_processes_are_found_by_their_silence() {
     });
 }
 
-fn stop_one(name: &str, check: fn(&Lab, &Outcome, &Record)) {
+fn stop_one(name: &str, check: Check) {
     let lab = Lab::with(FREE_RUNNING);
     let mut run = start(&lab, &["run.peer_timeout=\"3 s\"", "run.drain_timeout=\"2 s\""]);
     Group::signal_one(node_pid(run.pid(), name), Signal::STOP);
@@ -213,7 +216,7 @@ fn nodes_that_are_killed_on_purpose_are_told_and_accounted_for() {
     }
 }
 
-fn kill_on_purpose(mode: &[&str], changes: &[String], name: &str, check: fn(&Lab, &Outcome, &Record)) {
+fn kill_on_purpose(mode: &[&str], changes: &[String], name: &str, check: Check) {
     let fault = format!("\n[[fault]]\nnode = \"{name}\"\naction = \"kill\"\nat = \"300 ms\"\n");
     let lab = Lab::with(&format!("{FREE_RUNNING}{fault}"));
     let run = changes.iter().fold(lab.run(mode), |run, change| run.set(change));

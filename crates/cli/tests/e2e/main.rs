@@ -7,6 +7,7 @@ mod inputs;
 mod joining;
 mod live;
 mod replay;
+mod sequences;
 mod soak;
 mod stopping;
 mod storage;

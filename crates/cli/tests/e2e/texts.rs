@@ -79,7 +79,8 @@ fn steady(text: &str) -> String {
         let mut steady: Vec<String> = Vec::new();
         for (n, word) in words.iter().enumerate() {
             let unit = words.get(n + 1).copied().unwrap_or("").trim_end_matches(',');
-            steady.push(steady_word(word, unit));
+            let is_size = n > 0 && words[n - 1] == "bytes";
+            steady.push(if is_size { "#".into() } else { steady_word(word, unit) });
         }
         steady.join(" ")
     });
@@ -88,7 +89,8 @@ fn steady(text: &str) -> String {
 
 fn steady_word(word: &str, unit: &str) -> String {
     let is_number = word.parse::<f64>().is_ok();
-    let varies = unit.ends_with("Hz") || unit.ends_with("B/s") || unit == "s" || unit == "us";
+    // File sizes follow the length of the resolved experiment.
+    let varies = unit.ends_with("Hz") || unit.ends_with("B/s") || ["s", "us", "kB", "bytes"].contains(&unit);
     match word.trim_end_matches(',') {
         _ if is_number && varies => "#".into(),
         bare if bare.ends_with("Hz") || bare.ends_with("B/s") => word.trim_start_matches(['k', 'M', 'G']).into(),

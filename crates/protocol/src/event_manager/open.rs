@@ -12,10 +12,11 @@ enum State {
 
 /// The events between their trigger and their end, and the order in which they are to be assigned.
 pub(super) struct OpenEvents {
-    /// In the order of their numbers, the first of which is `first`. Ended ones stay until all before them have ended,
-    /// as they do in the buffers of the readout units.
+    /// In the order of their numbers, the first of which is `first`. Ended ones stay until all before them have ended.
     events: VecDeque<(Time, State)>,
     first: u64,
+    /// Events that have not ended.
+    open: usize,
     /// The next event that was never assigned.
     next_unassigned: u64,
     /// Events to be assigned again, oldest first.
@@ -24,20 +25,26 @@ pub(super) struct OpenEvents {
 
 impl OpenEvents {
     pub(super) const fn new() -> Self {
-        Self { events: VecDeque::new(), first: 1, next_unassigned: 1, returned: VecDeque::new() }
+        Self { events: VecDeque::new(), first: 1, open: 0, next_unassigned: 1, returned: VecDeque::new() }
     }
 
-    /// Events from the first open one to the last triggered one.
+    /// Events that have not ended.
+    pub(super) const fn len(&self) -> usize {
+        self.open
+    }
+
+    /// Events from the first that has not ended to the last triggered one.
     pub(super) fn span(&self) -> usize {
         self.events.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.events.is_empty()
+    pub(super) const fn is_empty(&self) -> bool {
+        self.open == 0
     }
 
     pub(super) fn trigger(&mut self, now: Time) {
         self.events.push_back((now, State::Waiting));
+        self.open += 1;
     }
 
     /// Events that wait to be assigned.
@@ -64,6 +71,7 @@ impl OpenEvents {
         let (triggered, state) = self.events.get_mut(index).filter(|(_, state)| *state == State::Assigned(builder))?;
         let latency = now.since(*triggered);
         *state = State::Ended;
+        self.open -= 1;
         while self.events.front().is_some_and(|(_, state)| *state == State::Ended) {
             self.events.pop_front();
             self.first += 1;
