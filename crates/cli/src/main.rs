@@ -1,5 +1,25 @@
 //! The `evb` command: describe an event builder once, then run it for real.
 
+// The standard macros panic when their reader has gone, as in `evb check FILE | head`. That is no reason to end a run.
+macro_rules! println {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _reader_gone = writeln!(std::io::stdout(), $($text)*);
+    }};
+}
+macro_rules! print {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _reader_gone = write!(std::io::stdout(), $($text)*);
+    }};
+}
+macro_rules! eprintln {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _reader_gone = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
 mod commands;
 mod failure;
 mod progress;

@@ -6,6 +6,7 @@
 
 extern crate alloc;
 
+mod checksum;
 mod id;
 mod machine;
 mod quantity;
@@ -13,6 +14,7 @@ mod stream;
 mod time;
 mod unit;
 
+pub use checksum::checksum;
 pub use id::{EventId, NodeId, NodeRange, SourceId};
 pub use machine::{Machine, Transmit};
 pub use quantity::{Bandwidth, ByteCount, Frequency};

@@ -4,7 +4,8 @@
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use evb_core::{EventId, SourceId};
-use evb_events::{FragmentRef, Metadata, Status, Writer, WriterOptions, checksum, verify};
+use evb_core::checksum;
+use evb_events::{FragmentRef, Metadata, Status, Writer, WriterOptions, verify};
 use std::{hint::black_box, path::Path};
 use tempfile::tempdir;
 

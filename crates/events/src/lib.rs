@@ -35,20 +35,4 @@ pub use show::{FileSummary, show};
 pub use verify::{Finding, FindingKind, MAX_FINDINGS, Verification, verify, verify_with};
 pub use writer::{WriteSummary, Writer, WriterOptions};
 
-/// CRC-32C (Castagnoli; polynomial 0x1EDC6F41, as in iSCSI, RFC 3720 appendix B.4) of `bytes`: the checksum of
-/// fragments, wherever they are.
-#[inline]
-pub fn checksum(bytes: &[u8]) -> u32 {
-    crc_fast::crc32_iscsi(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_checksum_is_crc_32c() {
-        // The check value of the CRC catalogue, and the all-zero example of RFC 3720.
-        assert_eq!(super::checksum(b"123456789"), 0xe306_9283);
-        assert_eq!(super::checksum(&[0; 32]), 0x8a91_36aa);
-        assert_eq!(super::checksum(b""), 0);
-    }
-}
+use evb_core::checksum;

@@ -17,7 +17,7 @@ fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     };
     // A length that lies, under a right checksum: a record of 1 GiB with two fragments.
     let mut long = with(first + 16, &(1_u64 << 30).to_le_bytes());
-    let head = evb_events::checksum(&long[first + 8..first + 64]);
+    let head = evb_core::checksum(&long[first + 8..first + 64]);
     long[first + 4..first + 8].copy_from_slice(&head.to_le_bytes());
     vec![
         ("empty.evb", Vec::new()),

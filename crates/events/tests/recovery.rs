@@ -127,9 +127,9 @@ fn an_event_of_another_file_inside_a_payload_is_not_taken_for_an_event() {
 /// Puts right checksums on a changed index.
 fn seal_index(bytes: &mut [u8], index: usize) {
     let footer = bytes.len() - 24;
-    let entries = evb_events::checksum(&bytes[index + 24..footer]);
+    let entries = evb_core::checksum(&bytes[index + 24..footer]);
     bytes[index + 20..index + 24].copy_from_slice(&entries.to_le_bytes());
-    let head = evb_events::checksum(&bytes[index + 8..index + 24]);
+    let head = evb_core::checksum(&bytes[index + 8..index + 24]);
     bytes[index + 4..index + 8].copy_from_slice(&head.to_le_bytes());
 }
 
@@ -163,7 +163,7 @@ fn lengths_that_lie_do_not_allocate() {
     for length in [0, 63, 64, 1 << 29, 1 << 30, u64::MAX] {
         let mut bytes = good.clone();
         bytes[first + 16..first + 24].copy_from_slice(&u64::to_le_bytes(length));
-        let head = evb_events::checksum(&bytes[first + 8..first + 64]);
+        let head = evb_core::checksum(&bytes[first + 8..first + 64]);
         bytes[first + 4..first + 8].copy_from_slice(&head.to_le_bytes());
         assert_eq!(whole(&read(&bytes)), samples()[1..], "length {length}");
     }
@@ -178,7 +178,7 @@ fn other_files_are_refused_in_words() {
     assert_eq!(text(b"PNG or whatever this is, it is longer than a header"), "some.evb is not an event file");
     let mut newer = closed_file(1);
     newer[8] = 2;
-    let header = evb_events::checksum(&newer[..20]);
+    let header = evb_core::checksum(&newer[..20]);
     newer[20..24].copy_from_slice(&header.to_le_bytes());
     assert_eq!(text(&newer), "some.evb has format version 2, and this program reads version 1");
     assert!(matches!(Reader::open(PathBuf::from("no/such.evb")), Err(ReadError::Io { .. })));

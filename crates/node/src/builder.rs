@@ -36,11 +36,11 @@ impl Builder {
         if fragment.payload.len() > self.max_fragment {
             fragment.payload.truncate(self.max_fragment);
             fragment.length = self.max_fragment as u32;
-            fragment.checksum = evb_events::checksum(&fragment.payload);
+            fragment.checksum = evb_core::checksum(&fragment.payload);
             fragment.status = FragmentStatus::Oversized;
-        } else if evb_events::checksum(&fragment.payload) != fragment.checksum {
+        } else if evb_core::checksum(&fragment.payload) != fragment.checksum {
             // The file keeps the bytes as they are, and a checksum that fits them.
-            fragment.checksum = evb_events::checksum(&fragment.payload);
+            fragment.checksum = evb_core::checksum(&fragment.payload);
             fragment.status = FragmentStatus::Corrupted;
         }
         fragment

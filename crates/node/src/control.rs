@@ -65,6 +65,11 @@ impl NodeError {
         Self { message: message.to_string(), hint: None }
     }
 
+    /// The user has stopped the run before it began.
+    pub(crate) fn stopped() -> Self {
+        Self::new("stopped before the run began")
+    }
+
     pub(crate) fn hint(self, hint: impl ToString) -> Self {
         Self { hint: Some(hint.to_string()), ..self }
     }
@@ -95,6 +100,8 @@ pub(crate) struct ManagerReport {
     pub(crate) inhibited: u64,
     pub(crate) inhibitions: u64,
     pub(crate) reassigned: u64,
+    /// Events that each builder has built and ended incomplete.
+    pub(crate) of_builders: Vec<(u64, u64)>,
     pub(crate) latency_us: evb_record::Latency,
     pub(crate) faults: Faults,
 }

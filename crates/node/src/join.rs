@@ -32,6 +32,8 @@ pub struct JoinOptions {
     pub token: Token,
     /// Longest wait for run control to listen and for all other nodes to come.
     pub patience: Duration,
+    /// What run control has heard, it tells people: this process need not tell it once more.
+    pub quiet: bool,
 }
 
 /// Is one node of a run until it ends. `text` is the resolved experiment.
@@ -47,10 +49,13 @@ pub fn join(plan: &Plan, text: &str, options: &JoinOptions) -> Result<(), NodeEr
         transport.connect(&others).map_err(NodeError::new)?;
         Ok(role)
     });
-    let role = ready.inspect_err(|error| {
-        // Run control hears it first; it may be gone, and then the error is told here all the same.
-        let _gone = write(&control, &Notice::Failed(error.clone()));
-    })?;
+    let role = match ready {
+        Ok(role) => role,
+        Err(error) => {
+            let told = write(&control, &Notice::Failed(error.clone())).is_ok();
+            return if told && options.quiet { Ok(()) } else { Err(error) };
+        }
+    };
     let waker = transport.waker();
     let node = Node::new(options.node, role, Link::new(transport, plan.building.nodes()));
     work(node, &control, &mut lines, waker);
@@ -94,7 +99,7 @@ fn introduce(
         token: options.token.to_hex(),
         node: options.node.0,
         version: VERSION.into(),
-        experiment: evb_events::checksum(text.as_bytes()),
+        experiment: evb_core::checksum(text.as_bytes()),
         listen: transport.listen_addr(),
     };
     control.set_nodelay(true).map_err(broken)?;

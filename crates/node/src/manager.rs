@@ -18,8 +18,11 @@ const LONGEST_LATENCY_NS: u64 = 600_000_000_000;
 
 pub(crate) struct Manager {
     machine: EventManager<Bytes>,
+    first_builder: NodeId,
     trigger: Option<RateTrigger>,
     running: bool,
+    /// Events that each builder has built and ended incomplete.
+    of_builders: Vec<(u64, u64)>,
     /// Nanoseconds from trigger to stored.
     latency: Histogram<u64>,
     notices: VecDeque<Notice>,
@@ -53,8 +56,10 @@ impl Manager {
             plan.trigger.rate.map(|rate| RateTrigger { period: 1e12 / rate.as_hertz(), random, next: Time::MAX });
         Self {
             machine: EventManager::new(plan.building.clone()),
+            first_builder: plan.building.builder_nodes().first,
             trigger,
             running: false,
+            of_builders: vec![(0, 0); plan.building.builder_units.into()],
             latency: Histogram::new_with_bounds(1, LONGEST_LATENCY_NS, 3).expect("the bounds are valid"),
             notices: VecDeque::new(),
             deadline: None,
@@ -64,7 +69,11 @@ impl Manager {
     fn drain_events(&mut self) {
         while let Some(event) = self.machine.poll_event() {
             match event {
-                ManagerEvent::Completed { latency, .. } => self.latency.saturating_record(latency.0 / 1000),
+                ManagerEvent::Completed { completion, builder, latency } => {
+                    self.latency.saturating_record(latency.0 / 1000);
+                    let (built, incomplete) = &mut self.of_builders[usize::from(builder.0 - self.first_builder.0)];
+                    *(if completion.complete { built } else { incomplete }) += 1;
+                }
                 ManagerEvent::Drained => {
                     self.running = false;
                     self.notices.push_back(Notice::Drained);
@@ -112,7 +121,8 @@ impl Role for Manager {
         if due > 0 {
             self.machine.handle_command(now, ManagerCommand::Trigger(due));
         }
-        Ok(due > 0)
+        // A trigger that is taken shows in what is sent; one that is turned away is no reason to stay awake.
+        Ok(false)
     }
 
     fn transmit(&mut self, _now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>)) {
@@ -142,6 +152,7 @@ impl Role for Manager {
             inhibited: counts.inhibited,
             inhibitions: counts.inhibitions,
             reassigned: counts.reassigned,
+            of_builders: self.of_builders.clone(),
             latency_us: Latency { p50: quantile(0.5), p99: quantile(0.99), max: self.latency.max() as f64 / 1000.0 },
             faults: faults(&counts.faults),
         })

@@ -12,7 +12,7 @@ use evb_transport::tcp::Token;
 use std::{
     collections::BTreeMap,
     io,
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     process::{Child, Command, ExitStatus},
     sync::{
         atomic::Ordering,
@@ -59,8 +59,7 @@ pub fn run_processes(
     })?;
     let address = listener.local_addr().map_err(NodeError::new)?;
     let mut children = Children::spawn(plan, options, address)?;
-    let mut gathering = Gathering::new(plan, text, options, listener)?;
-    let joined = gathering.gather(&mut children, observer)?;
+    let joined = Gathering::new(plan, text, options, listener)?.gather(&mut children, observer)?;
     let (sender, notices) = mpsc::channel();
     let connections = welcome(joined, &sender)?;
     drop(sender);
@@ -128,7 +127,7 @@ impl<'a> Gathering<'a> {
         Ok(Self {
             plan,
             token: options.token,
-            experiment: evb_events::checksum(text.as_bytes()),
+            experiment: evb_core::checksum(text.as_bytes()),
             listener,
             patience: options.patience,
             hellos: mpsc::channel(),
@@ -136,8 +135,9 @@ impl<'a> Gathering<'a> {
         })
     }
 
+    /// From its end on nobody listens: a node that comes too late is told so by its system.
     fn gather(
-        &mut self,
+        mut self,
         children: &mut Children,
         observer: &mut dyn Observer,
     ) -> Result<BTreeMap<NodeId, Joined>, NodeError> {
@@ -158,7 +158,10 @@ impl<'a> Gathering<'a> {
                 let name = self.plan.building.node_name(node);
                 return Err(NodeError::new(format!("{name} ended before the run began: {status}")));
             }
-            if Instant::now() >= end || observer.stop().load(Ordering::Relaxed) {
+            if observer.stop().load(Ordering::Relaxed) {
+                return Err(NodeError::stopped());
+            }
+            if Instant::now() >= end {
                 return Err(self.incomplete(&joined));
             }
         }
@@ -219,10 +222,9 @@ impl<'a> Gathering<'a> {
 fn hear_out(stream: TcpStream) -> io::Result<Option<Joined>> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(HELLO_TIMEOUT))?;
     stream.set_write_timeout(Some(ORDER_TIMEOUT))?;
     let mut lines = Lines::new(&stream)?;
-    Ok(lines.read()?.map(|hello| Joined { hello, stream, lines }))
+    Ok(lines.read_within(HELLO_TIMEOUT)?.map(|hello| Joined { hello, stream, lines }))
 }
 
 /// Tells every node where the others are; from then on a thread for each hears its notices.
@@ -250,6 +252,15 @@ fn welcome(
 struct ProcessNodes {
     connections: BTreeMap<NodeId, TcpStream>,
     children: Children,
+}
+
+/// However the run ends, its nodes are to see the end of their connection, which threads of ours still hold open.
+impl Drop for ProcessNodes {
+    fn drop(&mut self) {
+        for stream in self.connections.values() {
+            let _already_closed = stream.shutdown(Shutdown::Both);
+        }
+    }
 }
 
 impl Nodes for ProcessNodes {

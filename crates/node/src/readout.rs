@@ -96,7 +96,7 @@ impl Readout {
                 ReadOutcome::Oversized { .. } => FragmentStatus::Oversized,
             };
             let payload = buffer.freeze();
-            let (length, checksum) = (payload.len() as u32, evb_events::checksum(&payload));
+            let (length, checksum) = (payload.len() as u32, evb_core::checksum(&payload));
             let fragment = Fragment { event, source: self.source_id, length, checksum, status, payload };
             self.machine.handle_command(now, ReadoutCommand::Fragment(fragment));
         }
@@ -118,7 +118,7 @@ impl Readout {
                         counter,
                         restarted: resynchronised,
                         length: bytes.len() as u32,
-                        checksum: evb_events::checksum(&bytes),
+                        checksum: evb_core::checksum(&bytes),
                         status,
                         payload: bytes,
                     })

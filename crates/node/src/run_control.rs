@@ -18,6 +18,9 @@ use std::{
 /// How often run control looks up from its notices.
 const TICK: Duration = Duration::from_millis(20);
 
+/// How long a finishing run waits for nodes that their peers have given up.
+const LOST_GRACE: Duration = Duration::from_secs(1);
+
 /// Whoever watches a run.
 pub trait Observer {
     /// How things stand, several times a second.
@@ -104,6 +107,7 @@ impl<'a, N: Nodes> RunControl<'a, N> {
         self.wait_until_ready()?;
         self.started = Instant::now();
         self.order_all(Order::Start);
+        self.tick();
         let mut next_tick = Instant::now() + TICK;
         while !self.expected.is_empty() {
             match self.notices.recv_timeout(next_tick.saturating_duration_since(Instant::now())) {
@@ -139,7 +143,10 @@ impl<'a, N: Nodes> RunControl<'a, N> {
                     return Err(NodeError::new("all nodes ended before the run began").into());
                 }
             }
-            if Instant::now() >= end || self.observer.stop().load(Ordering::Relaxed) {
+            if !waiting.is_empty() && self.observer.stop().load(Ordering::Relaxed) {
+                return Err(NodeError::stopped().into());
+            }
+            if !waiting.is_empty() && Instant::now() >= end {
                 return Err(self.not_ready(&waiting).into());
             }
         }
@@ -173,7 +180,7 @@ impl<'a, N: Nodes> RunControl<'a, N> {
                 self.note("no builder unit is left: the run ends with events unbuilt".into());
                 self.finish();
             }
-            Notice::Lost { peer, reason } => self.notice_lost(NodeId(peer), &reason),
+            Notice::Lost { peer, reason } => self.notice_lost(&name, NodeId(peer), &reason),
             Notice::Failed(error) => {
                 self.note(format!("{name}: {error}"));
                 self.tally.hint(error.hint.as_deref());
@@ -194,14 +201,16 @@ impl<'a, N: Nodes> RunControl<'a, N> {
         }
     }
 
-    /// A peer cannot reach a node that run control still hears: a network that is cut, or a stopped process.
-    fn notice_lost(&mut self, peer: NodeId, reason: &str) {
-        if self.phase_is_finishing() || self.gone.contains(&peer) {
+    /// Peers cannot reach a node that run control may still hear: a network that is cut, or a stopped process. It has
+    /// no part in the run any more; should it wake up, it finds all its peers gone, and is not believed.
+    fn notice_lost(&mut self, reporter: &str, peer: NodeId, reason: &str) {
+        if self.phase_is_finishing() || self.gone.contains(&peer) || self.tally.is_lost(reporter) {
             return;
         }
         let name = self.plan.building.node_name(peer);
         if self.tally.lose(&name) {
             self.note(format!("{name} is lost to its peers: {reason}"));
+            self.nodes.order(peer, Order::Finish);
         }
         if peer == Config::EVENT_MANAGER {
             self.finish();
@@ -258,20 +267,28 @@ impl<'a, N: Nodes> RunControl<'a, N> {
                 self.note(format!("the run did not drain within {}", self.plan.run.drain_timeout));
                 self.finish();
             }
-            Phase::Finishing { since } if since.elapsed() > limit => self.give_up(),
+            Phase::Finishing { since } if since.elapsed() > limit || self.only_lost_remain(since) => self.give_up(),
             Phase::Stopping { .. } | Phase::Finishing { .. } => {}
         }
         let progress = self.tally.progress(elapsed.as_secs_f64(), self.phase != Phase::Running);
         self.observer.progress(&progress);
     }
 
+    /// Whether all that could still finish are nodes whose peers have given them up, and have had a moment to do so.
+    fn only_lost_remain(&self, since: Instant) -> bool {
+        let lost = |&node: &NodeId| self.tally.is_lost(&self.plan.building.node_name(node));
+        since.elapsed() > LOST_GRACE && self.expected.iter().all(lost)
+    }
+
     /// Nodes that do not answer are lost.
     fn give_up(&mut self) {
         for node in std::mem::take(&mut self.expected) {
             let name = self.plan.building.node_name(node);
-            self.note(format!("{name} did not finish within {}", self.plan.run.drain_timeout));
+            if self.tally.lose(&name) {
+                self.note(format!("{name} did not finish within {}", self.plan.run.drain_timeout));
+            }
+            self.nodes.order(node, Order::Die);
             self.gone.insert(node);
-            self.tally.lose(&name);
         }
     }
 }

@@ -44,11 +44,15 @@ impl Tally {
 
     /// Notes that a node is lost; false when that is known.
     pub(crate) fn lose(&mut self, name: &str) -> bool {
-        let new = !self.lost_nodes.iter().any(|known| known == name);
+        let new = !self.is_lost(name);
         if new {
             self.lost_nodes.push(name.to_owned());
         }
         new
+    }
+
+    pub(crate) fn is_lost(&self, name: &str) -> bool {
+        self.lost_nodes.iter().any(|known| known == name)
     }
 
     pub(crate) fn note(&mut self, text: String) {
@@ -68,16 +72,28 @@ impl Tally {
 
     /// What became of the events. The event manager knows; when it died, the others' accounts stand in for its own.
     fn events(&self) -> Events {
-        let manager_lost = self.lost_nodes.iter().any(|name| *name == self.config.node_name(Config::EVENT_MANAGER));
         let manager = self.manager.clone().unwrap_or_default();
         let (mut triggered, mut built, mut incomplete) = (manager.triggered, manager.built, manager.incomplete);
-        if manager_lost {
-            built = self.builders.iter().map(|builder| builder.counts.built).sum();
-            incomplete = self.builders.iter().map(|builder| builder.counts.incomplete).sum();
+        if self.is_lost(&self.config.node_name(Config::EVENT_MANAGER)) {
+            (built, incomplete) = self.ended_by_builders(&manager);
             let known = self.readouts.iter().map(|readout| readout.through).max().unwrap_or(0);
             triggered = triggered.max(known).max(built + incomplete);
         }
         Events { triggered, built, incomplete, lost: triggered - built - incomplete, reassigned: manager.reassigned }
+    }
+
+    /// Events built and incomplete by the builders' own accounts. A builder that was lost before is taken at the event
+    /// manager's word: what it had built beyond that was built again by others.
+    fn ended_by_builders(&self, manager: &ManagerReport) -> (u64, u64) {
+        let nodes = self.config.builder_nodes().iter();
+        let ended = nodes.zip(&self.builders).enumerate().map(|(index, (node, builder))| {
+            let own = (builder.counts.built, builder.counts.incomplete);
+            let heard = manager.of_builders.get(index).copied().unwrap_or_default();
+            if self.is_lost(&self.config.node_name(node)) { heard } else { own }
+        });
+        ended.fold((0, 0), |(built, incomplete), (more_built, more_incomplete)| {
+            (built + more_built, incomplete + more_incomplete)
+        })
     }
 
     fn faults(&self) -> Faults {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     io::{self, BufRead, BufReader, ErrorKind, Read, Write},
     net::{SocketAddr, TcpStream},
+    time::{Duration, Instant},
 };
 
 /// Longest line in bytes. A report names its files, so it is no fixed size.
@@ -67,14 +68,36 @@ impl Lines {
     /// The next line; `None` when the other end is gone.
     pub(crate) fn read<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         let mut line = Vec::new();
-        let read = self.reader.by_ref().take(self.limit).read_until(b'\n', &mut line)?;
-        if read == 0 {
-            return Ok(None);
+        self.reader.by_ref().take(self.limit).read_until(b'\n', &mut line)?;
+        parse(&line)
+    }
+
+    /// As [`read`](Self::read), but the whole line must come within `limit`, however slowly its bytes drip.
+    pub(crate) fn read_within<T: DeserializeOwned>(&mut self, limit: Duration) -> io::Result<Option<T>> {
+        let (mut line, end) = (Vec::new(), Instant::now() + limit);
+        while line.last() != Some(&b'\n') && (line.len() as u64) < self.limit {
+            let left = end.saturating_duration_since(Instant::now());
+            self.reader.get_ref().set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+            let bytes = self.reader.fill_buf()?;
+            let whole = bytes.iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |at| at + 1);
+            line.extend_from_slice(&bytes[..whole]);
+            self.reader.consume(whole);
+            if whole == 0 {
+                break;
+            }
+            if left.is_zero() {
+                return Err(ErrorKind::TimedOut.into());
+            }
         }
-        if line.last() != Some(&b'\n') {
-            return Err(io::Error::new(ErrorKind::InvalidData, "a line is cut off or too long"));
-        }
-        serde_json::from_slice(&line).map(Some).map_err(io::Error::from)
+        parse(&line)
+    }
+}
+
+fn parse<T: DeserializeOwned>(line: &[u8]) -> io::Result<Option<T>> {
+    match line.last() {
+        None => Ok(None),
+        Some(b'\n') => serde_json::from_slice(line).map(Some).map_err(io::Error::from),
+        Some(_) => Err(io::Error::new(ErrorKind::InvalidData, "a line is cut off or too long")),
     }
 }
 

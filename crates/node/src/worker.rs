@@ -7,6 +7,7 @@ use evb_core::{NodeId, Span, Time, Transmit};
 use evb_protocol::Message;
 use evb_transport::Transport;
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::mpsc::{Receiver, Sender, TryRecvError},
     time::{Duration, Instant},
 };
@@ -128,6 +129,22 @@ impl Desk {
 /// Carries `nodes` until all of them are told to go. A worker without work looks `spins` times before it yields; then
 /// `rest` sleeps until something may have come, at most for the time it is given.
 pub(crate) fn carry<T: Transport>(
+    nodes: Vec<Node<T>>,
+    desk: Desk,
+    spins: u32,
+    rest: impl FnMut(&mut [Node<T>], Duration),
+) {
+    let (ids, notices) = (nodes.iter().map(|node| node.id).collect::<Vec<_>>(), desk.notices.clone());
+    if catch_unwind(AssertUnwindSafe(|| carry_on(nodes, desk, spins, rest))).is_err() {
+        // A bug in one worker must not take the record of the whole run with it.
+        for id in ids {
+            let error = NodeError::new("its worker panicked: this is a bug in evb").hint("please report it, with the text above");
+            let _nobody_listens = notices.send((id, Notice::Failed(error)));
+        }
+    }
+}
+
+fn carry_on<T: Transport>(
     nodes: Vec<Node<T>>,
     desk: Desk,
     spins: u32,

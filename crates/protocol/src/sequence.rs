@@ -64,7 +64,7 @@ impl Sequence {
         if restarted {
             return Placed::Unplaced;
         }
-        if backward < window && backward < self.last {
+        if backward < window && backward <= self.last {
             return Placed::Behind { event: EventId(self.last - backward) };
         }
         if forward <= window {
@@ -98,6 +98,7 @@ mod tests {
         assert_eq!(sequence.place(10_003, false), Placed::Behind { event: EventId(10_003) });
         assert_eq!(sequence.place(10_001, false), Placed::Behind { event: EventId(10_001) });
         assert_eq!(sequence.place(1, false), Placed::Unplaced);
+        assert_eq!(Sequence::new(24).place(0, false), Placed::Behind { event: EventId(0) });
         assert_eq!(sequence.place(10_005, true), Placed::Unplaced);
         assert_eq!(sequence.place(10_004, false), Placed::Next { event: EventId(10_004), wrapped: false });
     }

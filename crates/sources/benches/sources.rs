@@ -2,8 +2,9 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use evb_core::{ByteCount, EventId};
+use evb_core::checksum;
 use evb_sources::{
-    FedHeader, Frame, FrameParser, OpenOptions, SizeModel, Source, SourceSpec, check_fragment, checksum, encode,
+    FedHeader, Frame, FrameParser, OpenOptions, SizeModel, Source, SourceSpec, check_fragment, encode,
     payload, walk, write_fragment,
 };
 use std::{hint::black_box, io::Cursor, path::PathBuf, time::Duration};

@@ -3,7 +3,6 @@
 //! Both drivers use this crate: the simulator needs sizes only ([`SizeModel`]), the real event builder also the bytes
 //! ([`Source`] for what can be asked for, [`LiveSource`] for what comes by itself).
 
-mod checksum;
 mod csv;
 mod draw;
 mod error;
@@ -18,7 +17,7 @@ mod size;
 mod source;
 mod spec;
 
-pub use checksum::checksum;
+use evb_core::checksum;
 pub use error::SourceError;
 pub use fed::{FedEntry, FedError, FedFault, FedFile, FedFileError, FedHeader, check_fragment, walk, write_fragment};
 pub use feed::{FeedError, FeedOptions, FeedProgress, FeedProtocol, feed};

@@ -184,6 +184,19 @@ fn wrong_frames_drop_the_peer_after_its_messages() {
     }
 }
 
+/// Data and end come with one event, and one read takes the data only.
+#[test]
+fn an_end_right_behind_a_message_is_seen() {
+    let (mut node, mut peer) = with_raw_peer(options(2));
+    assert_eq!(node.receive(10, &mut Vec::new()), 0, "the node has found its socket empty");
+    let mut bytes = Vec::new();
+    FrameHeader::Message { head: [0; HEAD_BYTES], body: 0 }.encode(0, &mut bytes);
+    peer.write_all(&bytes).unwrap();
+    peer.shutdown(Shutdown::Write).unwrap();
+    let news = poll_until(&mut node, |_, sink| (sink.len() == 2).then(|| std::mem::take(sink)));
+    assert_eq!(news[1], Received::Lost { peer: NodeId(1), reason: "its connection was closed".into() });
+}
+
 #[test]
 fn a_silent_peer_is_given_up() {
     let (mut node, _half_open) = with_raw_peer(TcpOptions { peer_timeout: Duration::from_millis(100), ..options(2) });

@@ -87,7 +87,7 @@ fn print_verification(found: &Verification) {
         println!("and {hidden} more findings");
     }
     let of_status: Vec<_> = statuses(found).map(|(name, count)| format!("{count} {name}")).collect();
-    println!("{} files, {} bytes, {} events", found.files, found.bytes, found.events);
+    println!("{}, {} bytes, {}", count(found.files, "file"), found.bytes, count(found.events, "event"));
     println!("fragments: {}", of_status.join(", "));
     println!(
         "{} complete, {} incomplete, {} damaged, {} stored twice",
@@ -98,9 +98,16 @@ fn print_verification(found: &Verification) {
     }
     match (found.is_intact(), found.incomplete) {
         (true, 0) => println!("good: every byte is as it was written"),
-        (true, count) => println!("not good: every byte is as it was written, but {count} events were stored incomplete"),
-        (false, _) => println!("not good: {} findings, see above", found.total_findings),
+        (true, some) => {
+            println!("not good: every byte is as it was written, but {} stored incomplete", count(some, "event"));
+        }
+        (false, _) => println!("not good: {}, see above", count(found.total_findings, "finding")),
     }
+}
+
+/// A number and its noun.
+fn count(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 fn statuses(found: &Verification) -> impl Iterator<Item = (&'static str, u64)> {

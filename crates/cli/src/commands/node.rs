@@ -27,6 +27,9 @@ pub(crate) struct NodeArgs {
     /// Longest wait for run control and for the other nodes, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     patience: u64,
+    /// Do not tell errors that run control has heard: it tells them
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
@@ -49,6 +52,7 @@ pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
         listen: args.listen,
         token: token::shared()?,
         patience: Duration::from_secs(args.patience),
+        quiet: args.quiet,
     };
     evb_node::join(plan, &text, &options)?;
     Ok(true)

@@ -114,7 +114,7 @@ fn node_arguments(
 ) {
     command.arg("node").arg(&args.experiment.file);
     command.args(["--role", &plan.building.node_name(node), "--join", &control.to_string()]);
-    command.args(["--point", &index.to_string()]);
+    command.args(["--point", &index.to_string(), "--quiet"]);
     for set in args.experiment.overrides() {
         command.args(["--set", &set]);
     }

@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use evb_core::{EventId, SourceId};
-use evb_events::{Event, Found, FragmentRef, Metadata, Reader, Status, WriteSummary, Writer, WriterOptions, checksum};
+use evb_core::checksum;
+use evb_events::{Event, Found, FragmentRef, Metadata, Reader, Status, WriteSummary, Writer, WriterOptions};
 use std::{
     fs,
     io::Cursor,

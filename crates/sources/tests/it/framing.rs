@@ -1,7 +1,8 @@
 //! Frames: encoding, parsing however the stream is cut, and rejection by kind.
 
 use bytes::Bytes;
-use evb_sources::{Frame, FrameError, FrameParser, HEADER_SIZE, checksum, decode_datagram, encode};
+use evb_core::checksum;
+use evb_sources::{Frame, FrameError, FrameParser, HEADER_SIZE, decode_datagram, encode};
 use proptest::prelude::*;
 
 pub(crate) fn frame(counter: u64, payload: &[u8]) -> Frame {

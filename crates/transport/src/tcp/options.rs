@@ -27,7 +27,8 @@ pub struct TcpOptions {
     pub max_body: usize,
     /// Most bytes that wait for one peer, headers included. One message always fits.
     pub send_queue_bytes: usize,
-    /// Size of the system's socket buffers in bytes; `None` leaves them to the system, which lets them grow.
+    /// Size of the system's socket buffers in bytes; `None` leaves them to the system, which lets them grow. Below
+    /// 64 KiB a loopback connection may stall for seconds: the system drops segments that do not fit.
     pub socket_buffer_bytes: Option<usize>,
 }
 

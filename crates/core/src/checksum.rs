@@ -1,6 +1,7 @@
-//! CRC-32C, the one checksum of payloads and frame headers.
+//! CRC-32C, the one checksum of payloads, frames and files.
 
 /// CRC-32C (Castagnoli; RFC 3720, appendix B.4) of `bytes`.
+#[inline]
 pub fn checksum(bytes: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(bytes)
 }
