@@ -1,5 +1,8 @@
 //! Project tasks: `cargo xtask test` runs everything that must pass.
 
+mod examples;
+mod processes;
+mod soak;
 mod steps;
 
 use clap::{Parser, Subcommand};
@@ -17,7 +20,7 @@ struct Cli {
 enum Task {
     /// Check and test everything
     Test {
-        /// Make the soak long: ten minutes instead of seconds
+        /// Make the soak long: ten minutes of each kind instead of seconds
         #[arg(long)]
         soak: bool,
     },
@@ -29,8 +32,8 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(step) => {
-            eprintln!("xtask: {step} failed");
+        Err(message) => {
+            eprintln!("xtask: {message}");
             ExitCode::FAILURE
         }
     }

@@ -1,0 +1,128 @@
+//! Every example of the repository: it resolves, and it runs.
+
+use crate::{processes::Limited, steps::Workspace};
+use serde_json::Value;
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+/// Longest time for one short run.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// How an example is run for the test.
+struct Example {
+    name: &'static str,
+    /// What makes it short, and independent of what else runs on the machine.
+    changes: &'static [&'static str],
+    /// The exit status that it must have.
+    status: i32,
+    /// Whether it needs the recorded data that is not part of the repository.
+    recorded: bool,
+}
+
+const fn example(name: &'static str, changes: &'static [&'static str]) -> Example {
+    Example { name, changes, status: 0, recorded: false }
+}
+
+const EXAMPLES: &[Example] = &[
+    Example { recorded: true, ..example("cms-csc-replay", &[]) },
+    Example { recorded: true, ..example("cms-size-model", &["trigger.events=5000"]) },
+    example("demonstrator-8x8", &["trigger.events=20000"]),
+    Example { status: 1, ..example("faults", &["trigger.duration=\"3 s\""]) },
+    // Nobody connects. It must end nevertheless, and any free port will do.
+    example(
+        "live-front-ends",
+        &[
+            "trigger.duration=\"1 s\"",
+            "readout.unit.0.source.listen=\"127.0.0.1:0\"",
+            "readout.unit.1.source.listen=\"127.0.0.1:0\"",
+        ],
+    ),
+    example("pull-2x2", &["trigger.events=20000"]),
+    example("test-beam", &["trigger.events=500"]),
+    example("two-by-two", &["trigger.events=50000"]),
+    example("two-by-two-tcp", &["trigger.events=20000"]),
+];
+
+/// Checks and runs all examples. One that is not in the list here is an error.
+pub(crate) fn run_all(workspace: &Workspace) -> Result<(), String> {
+    let folder = workspace.root.join("experiments");
+    let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    for file in files {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let example = EXAMPLES.iter().find(|example| example.name == name);
+        let example = example.ok_or_else(|| format!("{name} is new\nhint: add it to EXAMPLES in {}", file!()))?;
+        check(workspace, &file)
+            .and_then(|()| run(workspace, &file, example))
+            .map_err(|error| format!("{name}: {error}"))?;
+    }
+    Ok(())
+}
+
+fn check(workspace: &Workspace, file: &Path) -> Result<(), String> {
+    let mut command = Command::new(workspace.evb());
+    evb(command.arg("check").arg(file), 0).map(drop)
+}
+
+fn run(workspace: &Workspace, file: &Path, example: &Example) -> Result<(), String> {
+    let mut command = Command::new(workspace.evb());
+    if example.recorded {
+        let Some(data) = recorded_data(workspace) else {
+            eprintln!("  {}: not run, since there is no recorded data; EVB_DATA would say where it is", example.name);
+            return Ok(());
+        };
+        command.env("EVB_DATA", data);
+    }
+    let scratch = workspace.target.join("xtask-examples").join(example.name);
+    let _not_there = fs::remove_dir_all(&scratch);
+    fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    command.args(["run", "--json", "--quiet"]).arg(file).current_dir(&scratch);
+    command.args(example.changes.iter().flat_map(|change| ["--set", change]));
+    command.args(["--set", "storage.directory=."]);
+    let output = evb(&mut command, example.status)?;
+    let record: Value = serde_json::from_str(&output).map_err(|error| format!("the record: {error}"))?;
+    check_account(&record, example)?;
+    if example.status == 0 { verify(workspace, &scratch, &record) } else { Ok(()) }
+}
+
+/// The folder of recorded data: what `EVB_DATA` names, or what lies beside the repository.
+fn recorded_data(workspace: &Workspace) -> Option<PathBuf> {
+    let beside = || workspace.root.parent().map(|parent| parent.join("shared").join("data"));
+    env::var_os("EVB_DATA").map(PathBuf::from).or_else(beside).filter(|folder| folder.is_dir())
+}
+
+fn check_account(record: &Value, example: &Example) -> Result<(), String> {
+    let count = |name| record["events"][name].as_u64().ok_or(format!("the record has no events.{name}"));
+    let (triggered, built, incomplete, lost) =
+        (count("triggered")?, count("built")?, count("incomplete")?, count("lost")?);
+    eprintln!("  {}: {built} events built, {incomplete} incomplete, {lost} lost", example.name);
+    match triggered == built + incomplete + lost && lost == 0 {
+        true => Ok(()),
+        false => Err(format!("of {triggered} events {built} are built, {incomplete} incomplete and {lost} lost")),
+    }
+}
+
+fn verify(workspace: &Workspace, scratch: &Path, record: &Value) -> Result<(), String> {
+    let builders = record["builders"].as_array().into_iter().flatten();
+    let files: Vec<_> =
+        builders.flat_map(|builder| builder["files"].as_array()).flatten().filter_map(Value::as_str).collect();
+    if files.is_empty() {
+        return Ok(());
+    }
+    evb(Command::new(workspace.evb()).args(["events", "verify"]).args(files).current_dir(scratch), 0).map(drop)
+}
+
+/// Runs `evb`, which must end with `status`; its standard output.
+fn evb(command: &mut Command, status: i32) -> Result<String, String> {
+    let (actual, output) = Limited::start(command, LIMIT).map_err(|error| error.to_string())?.wait()?;
+    match actual.code() == Some(status) {
+        true => Ok(output),
+        false => Err(format!("{actual}, and status {status} was due\n{output}")),
+    }
+}

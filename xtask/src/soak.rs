@@ -1,0 +1,41 @@
+//! The soak: a run at full rate keeps its size.
+
+use crate::{processes::Limited, steps::Workspace};
+use std::{process::Command, thread, time::Duration};
+
+/// Most that the memory of all processes together may grow in the second half, in KiB.
+const GROWTH_KIB: u64 = 8 << 10;
+
+/// Runs the demonstrator in threads and in processes, for seconds or for ten minutes each.
+pub(crate) fn run(workspace: &Workspace, long: bool) -> Result<(), String> {
+    let seconds = if long { 600 } else { 6 };
+    for (name, mode) in [("threads", None), ("processes", Some("--processes"))] {
+        let (half, end) = memory(workspace, mode, seconds).map_err(|error| format!("{name}: {error}"))?;
+        eprintln!("  {name}: {half} KiB after half of {seconds} s, {end} KiB at the end");
+        if end > half + GROWTH_KIB {
+            return Err(format!("{name}: memory grew by {} KiB in {} s", end - half, seconds / 2));
+        }
+    }
+    Ok(())
+}
+
+/// Resident memory in KiB, half way and shortly before the end.
+fn memory(workspace: &Workspace, mode: Option<&str>, seconds: u64) -> Result<(u64, u64), String> {
+    let mut command = Command::new(workspace.evb());
+    command.args(["run", "--json", "--quiet"]).args(mode).arg(workspace.root.join("experiments/demonstrator-8x8.toml"));
+    command.args(["--set", "storage.keep=none", "--set", "trigger.events=1000000000000"]);
+    command.args(["--set", &format!("trigger.duration=\"{seconds} s\"")]);
+    let mut run =
+        Limited::start(&mut command, Duration::from_secs(seconds + 120)).map_err(|error| error.to_string())?;
+    let after = |part: Duration| {
+        thread::sleep(part);
+        run.resident_kib().ok_or("it ended early, or there is no /proc to read its memory from")
+    };
+    let whole = Duration::from_secs(seconds);
+    let (half, end) = (after(whole / 2)?, after(whole / 2 - whole / 12)?);
+    let (status, output) = run.wait()?;
+    match status.success() {
+        true => Ok((half, end)),
+        false => Err(format!("{status}\n{output}")),
+    }
+}
