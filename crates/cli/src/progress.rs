@@ -3,11 +3,7 @@
 use evb_experiment::Plan;
 use evb_node::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::{
-    io::IsTerminal,
-    sync::atomic::AtomicBool,
-    time::Duration,
-};
+use std::{io::IsTerminal, sync::atomic::AtomicBool, time::Duration};
 
 /// Draws a bar with events, rate, throughput and the time left.
 pub(crate) struct RunProgress<'a> {
@@ -33,7 +29,13 @@ impl<'a> RunProgress<'a> {
         };
         let bar = ProgressBar::with_draw_target(length, target).with_style(style(length.is_some()));
         bar.enable_steady_tick(Duration::from_millis(250));
-        Self { bar, duration: duration.filter(|_| plan.building.events.is_none()), stop, last: Progress::default(), quiet }
+        Self {
+            bar,
+            duration: duration.filter(|_| plan.building.events.is_none()),
+            stop,
+            last: Progress::default(),
+            quiet,
+        }
     }
 
     pub(crate) fn finish(&self) {

@@ -15,8 +15,9 @@ pub(crate) fn fresh() -> Result<Token, Failure> {
 
 /// The token that people have given to all nodes of a run.
 pub(crate) fn shared() -> Result<Token, Failure> {
-    let make = format!("make one with `export {TOKEN_VARIABLE}=$(openssl rand -hex 32)` and set the same on every machine");
-    let text = std::env::var(TOKEN_VARIABLE)
-        .map_err(|_| Failure::with_hint(format!("{TOKEN_VARIABLE} is not set"), &make))?;
+    let make =
+        format!("make one with `export {TOKEN_VARIABLE}=$(openssl rand -hex 32)` and set the same on every machine");
+    let text =
+        std::env::var(TOKEN_VARIABLE).map_err(|_| Failure::with_hint(format!("{TOKEN_VARIABLE} is not set"), &make))?;
     text.trim().parse().map_err(|error| Failure::with_hint(format!("{TOKEN_VARIABLE}: {error}"), &make))
 }

@@ -3,8 +3,8 @@
 //! The files stay in the page cache: this measures the program and the kernel's copy, not the disk.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use evb_core::{EventId, SourceId};
 use evb_core::checksum;
+use evb_core::{EventId, SourceId};
 use evb_events::{FragmentRef, Metadata, Status, Writer, WriterOptions, verify};
 use std::{hint::black_box, path::Path};
 use tempfile::tempdir;

@@ -77,7 +77,12 @@ const READOUT: &[Key] = &[
         Default::Derived("4096, or twice what all builders can have under construction if that is more"),
         "events that one readout unit can hold; at least what all builders can have under construction",
     ),
-    key("buffer_bytes", bytes(1, MAX_BUFFER), Default::Text("64 MiB"), "bytes that fill the buffer of one readout unit: with `busy` percent of them it stops the trigger"),
+    key(
+        "buffer_bytes",
+        bytes(1, MAX_BUFFER),
+        Default::Text("64 MiB"),
+        "bytes that fill the buffer of one readout unit: with `busy` percent of them it stops the trigger",
+    ),
     key("busy", integer(1, 100), Default::Integer(90), "percent of the buffer at which the trigger is inhibited"),
     key("free", integer(0, 99), Default::Integer(70), "percent of the buffer at which the trigger resumes"),
     key("max_fragment", bytes(1, MAX_FRAGMENT), Default::Text("1 MiB"), "largest fragment that is accepted"),

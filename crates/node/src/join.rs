@@ -65,7 +65,8 @@ pub fn join(plan: &Plan, text: &str, options: &JoinOptions) -> Result<(), NodeEr
 fn bind(plan: &Plan, options: &JoinOptions) -> Result<Tcp, NodeError> {
     let tcp = tcp_options(plan, options.token, options.listen, options.patience);
     Tcp::bind(options.node, tcp).map_err(|error| {
-        NodeError::new(error).hint("`--listen HOST:PORT` chooses another address for this node; port 0 takes any free one")
+        NodeError::new(error)
+            .hint("`--listen HOST:PORT` chooses another address for this node; port 0 takes any free one")
     })
 }
 

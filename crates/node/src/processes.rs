@@ -1,10 +1,10 @@
 //! A run over processes: run control waits for its nodes, which it starts itself or which are started by hand.
 
+use crate::VERSION;
 use crate::control::{NodeError, Notice, Order};
 use crate::roles::run_number;
 use crate::run_control::{Nodes, Observer, RunControl, RunError};
 use crate::wire_control::{Answer, Hello, Lines, pump, write};
-use crate::VERSION;
 use evb_core::NodeId;
 use evb_experiment::Plan;
 use evb_record::Record;
@@ -75,9 +75,9 @@ impl Children {
         let mut children = Self(BTreeMap::new());
         let Some(command) = options.spawn else { return Ok(children) };
         for node in (0..plan.building.nodes()).map(NodeId) {
-            let child = command(node, address).spawn().map_err(|error| {
-                NodeError::new(format!("cannot start {}: {error}", plan.building.node_name(node)))
-            })?;
+            let child = command(node, address)
+                .spawn()
+                .map_err(|error| NodeError::new(format!("cannot start {}: {error}", plan.building.node_name(node))))?;
             children.0.insert(node, child);
         }
         Ok(children)

@@ -6,9 +6,7 @@ use crate::worker::Role;
 use bytes::{Bytes, BytesMut};
 use evb_core::{EventId, Machine, NodeId, SourceId, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{
-    Arrival, Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutEvent, ReadoutUnit,
-};
+use evb_protocol::{Arrival, Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutEvent, ReadoutUnit};
 use evb_sources::{Feed, LiveItem, LiveSource, OpenOptions, ReadOutcome, Source, SourceSpec};
 use evb_transport::Waker;
 use std::collections::VecDeque;

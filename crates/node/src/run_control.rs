@@ -82,10 +82,14 @@ impl<'a, N: Nodes> RunControl<'a, N> {
         observer: &'a mut dyn Observer,
     ) -> Self {
         let all = (0..plan.building.nodes()).map(NodeId);
-        let mut deaths: Vec<_> = plan.faults.iter().filter_map(|fault| match fault.action {
-            FaultAction::Kill { at } => Some((at.as_duration(), fault.node)),
-            _ => None,
-        }).collect();
+        let mut deaths: Vec<_> = plan
+            .faults
+            .iter()
+            .filter_map(|fault| match fault.action {
+                FaultAction::Kill { at } => Some((at.as_duration(), fault.node)),
+                _ => None,
+            })
+            .collect();
         deaths.sort_unstable();
         Self {
             plan,

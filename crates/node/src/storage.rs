@@ -1,7 +1,7 @@
 //! What a builder does with a finished event: write it, or let it go.
 
-use crate::control::NodeError;
 use crate::VERSION;
+use crate::control::NodeError;
 use bytes::Bytes;
 use evb_core::SourceId;
 use evb_events::{FragmentRef, Metadata, Status, WriteError, WriteSummary, Writer, WriterOptions};
@@ -25,8 +25,14 @@ impl Storage {
     pub(crate) fn open(plan: &Plan, text: &str, run: u64, builder: u16) -> Result<Self, NodeError> {
         let name = format!("{}-{run}", plan.name);
         let file_name = plan.storage.directory.join(format!("{name}-b{builder}"));
-        let mut storage =
-            Self { builder, keep: plan.storage.keep, writer: None, pending: vec![], written: WriteSummary::default(), file_name };
+        let mut storage = Self {
+            builder,
+            keep: plan.storage.keep,
+            writer: None,
+            pending: vec![],
+            written: WriteSummary::default(),
+            file_name,
+        };
         if plan.storage.keep != Keep::None {
             let options = writer_options(plan, text, run, name, builder);
             storage.writer = Some(Writer::create(options).map_err(|error| storage_error(builder, &error))?);

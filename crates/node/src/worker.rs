@@ -138,18 +138,14 @@ pub(crate) fn carry<T: Transport>(
     if catch_unwind(AssertUnwindSafe(|| carry_on(nodes, desk, spins, rest))).is_err() {
         // A bug in one worker must not take the record of the whole run with it.
         for id in ids {
-            let error = NodeError::new("its worker panicked: this is a bug in evb").hint("please report it, with the text above");
+            let error = NodeError::new("its worker panicked: this is a bug in evb")
+                .hint("please report it, with the text above");
             let _nobody_listens = notices.send((id, Notice::Failed(error)));
         }
     }
 }
 
-fn carry_on<T: Transport>(
-    nodes: Vec<Node<T>>,
-    desk: Desk,
-    spins: u32,
-    mut rest: impl FnMut(&mut [Node<T>], Duration),
-) {
+fn carry_on<T: Transport>(nodes: Vec<Node<T>>, desk: Desk, spins: u32, mut rest: impl FnMut(&mut [Node<T>], Duration)) {
     let clock = Clock::start();
     let mut worker = Worker { nodes, desk, next_report: Time::ZERO };
     worker.nodes.iter().for_each(|node| worker.desk.tell(node.id, Notice::Ready));

@@ -289,18 +289,18 @@ impl<B> BuilderUnit<B> {
         ready.into_iter().for_each(|event| self.close(event));
     }
 
-    fn to_manager(&mut self, message: Message<B>) {
+    fn tell_manager(&mut self, message: Message<B>) {
         self.transmits.push_back(Transmit { to: Config::EVENT_MANAGER.into(), message });
     }
 
     fn report(&mut self) {
         if !self.done.is_empty() {
             let done = core::mem::take(&mut self.done);
-            self.to_manager(Message::Done(done.into()));
+            self.tell_manager(Message::Done(done.into()));
         }
         if self.slots > 0 {
             let slots = core::mem::take(&mut self.slots);
-            self.to_manager(Message::Request { slots });
+            self.tell_manager(Message::Request { slots });
         }
     }
 }

@@ -292,7 +292,8 @@ impl<B> EventManager<B> {
     }
 
     fn note_drained(&mut self) {
-        let ended = self.stopping || (self.running && self.limit_is_final() && self.counts.triggered >= self.event_limit());
+        let ended =
+            self.stopping || (self.running && self.limit_is_final() && self.counts.triggered >= self.event_limit());
         if ended && self.open.is_empty() && !self.drained {
             self.stopping = true;
             self.drained = true;

@@ -271,10 +271,12 @@ mod tests {
             events().prop_map(Message::Grant),
             events().prop_map(Message::Pull),
             events().prop_map(Message::Clear),
-            (event(), any::<u16>(), any::<u32>(), vec(any::<u8>(), 0..100)).prop_map(|(event, source, checksum, payload)| {
-                let (source, length, status) = (SourceId(source), payload.len() as u32, FragmentStatus::Good);
-                Message::Fragment(Fragment { event, source, length, checksum, status, payload })
-            }),
+            (event(), any::<u16>(), any::<u32>(), vec(any::<u8>(), 0..100)).prop_map(
+                |(event, source, checksum, payload)| {
+                    let (source, length, status) = (SourceId(source), payload.len() as u32, FragmentStatus::Good);
+                    Message::Fragment(Fragment { event, source, length, checksum, status, payload })
+                }
+            ),
         ]
     }
 

@@ -9,7 +9,13 @@ pub fn metric(value: f64) -> String {
     let prefixes = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     let (scale, prefix) = prefixes.into_iter().find(|(scale, _)| value >= *scale).unwrap_or((1.0, ""));
     let scaled = value / scale;
-    let decimals = if scaled >= 100.0 || value < 1.0 && value == 0.0 { 0 } else if scaled >= 10.0 { 1 } else { 2 };
+    let decimals = if scaled >= 100.0 || value < 1.0 && value == 0.0 {
+        0
+    } else if scaled >= 10.0 {
+        1
+    } else {
+        2
+    };
     format!("{scaled:.decimals$} {prefix}")
 }
 
@@ -79,7 +85,8 @@ fn totals(record: &Record) -> String {
         rows.push(("rejected", format!("{rejected} frames of front ends")));
     }
     if !record.faults.is_empty() {
-        let faults: Vec<_> = record.faults.iter().map(|(kind, count)| format!("{count} {}", kind.replace('_', " "))).collect();
+        let faults: Vec<_> =
+            record.faults.iter().map(|(kind, count)| format!("{count} {}", kind.replace('_', " "))).collect();
         rows.push(("faults", faults.join(", ")));
     }
     let files: Vec<_> = record.builders.iter().flat_map(|builder| &builder.files).collect();
@@ -103,10 +110,9 @@ fn verdict(record: &Record) -> String {
     match (record.good, events.incomplete, events.lost) {
         (true, ..) => say(&format!("good: all {} events built complete", events.built)),
         (false, 0, 0) => say("not good: all events are built, but see above"),
-        (false, incomplete, lost) => say(&format!(
-            "not good: of {} events {incomplete} are incomplete and {lost} are lost",
-            events.triggered
-        )),
+        (false, incomplete, lost) => {
+            say(&format!("not good: of {} events {incomplete} are incomplete and {lost} are lost", events.triggered))
+        }
     }
     text
 }

@@ -1,11 +1,11 @@
 //! Speed of what every fragment passes through: payload, sizes, checksums, framing and the walk of recorded files.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use evb_core::{ByteCount, EventId};
 use evb_core::checksum;
+use evb_core::{ByteCount, EventId};
 use evb_sources::{
-    FedHeader, Frame, FrameParser, OpenOptions, SizeModel, Source, SourceSpec, check_fragment, encode,
-    payload, walk, write_fragment,
+    FedHeader, Frame, FrameParser, OpenOptions, SizeModel, Source, SourceSpec, check_fragment, encode, payload, walk,
+    write_fragment,
 };
 use std::{hint::black_box, io::Cursor, path::PathBuf, time::Duration};
 

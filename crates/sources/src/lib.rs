@@ -17,8 +17,8 @@ mod size;
 mod source;
 mod spec;
 
-use evb_core::checksum;
 pub use error::SourceError;
+use evb_core::checksum;
 pub use fed::{FedEntry, FedError, FedFault, FedFile, FedFileError, FedHeader, check_fragment, walk, write_fragment};
 pub use feed::{FeedError, FeedOptions, FeedProgress, FeedProtocol, feed};
 pub use framing::{Frame, FrameError, FrameParser, HEADER_SIZE, decode_datagram, encode};

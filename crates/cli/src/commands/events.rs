@@ -147,11 +147,8 @@ fn print_summary(summary: &FileSummary, with_experiment: bool) {
         (false, 0) => "not closed; it ends with a whole event".to_owned(),
         (false, bytes) => format!("not closed; {bytes} bytes of an event that was cut off"),
     };
-    let rows = [
-        ("events", format!("{}{range}", summary.events)),
-        ("bytes", summary.bytes.to_string()),
-        ("state", state),
-    ];
+    let rows =
+        [("events", format!("{}{range}", summary.events)), ("bytes", summary.bytes.to_string()), ("state", state)];
     rows.iter().for_each(|(name, value)| println!("  {name:<12}{value}"));
     let Some(metadata) = &summary.metadata else {
         println!("  the part that tells of the run is damaged");
@@ -189,12 +186,18 @@ fn export(args: &ExportArgs) -> Result<bool, Failure> {
         summary.events, summary.fragments, summary.payload_bytes
     );
     if summary.damaged + summary.lost > 0 {
-        eprintln!("evb: {} events are damaged and {} are left out; `evb events verify` tells which", summary.damaged, summary.lost);
+        eprintln!(
+            "evb: {} events are damaged and {} are left out; `evb events verify` tells which",
+            summary.damaged, summary.lost
+        );
     }
     Ok(summary.damaged + summary.lost == 0)
 }
 
-fn write_table(args: &ExportArgs, mut output: impl Write) -> Result<evb_events::ExportSummary, evb_events::ExportError> {
+fn write_table(
+    args: &ExportArgs,
+    mut output: impl Write,
+) -> Result<evb_events::ExportSummary, evb_events::ExportError> {
     let summary = evb_events::export_csv(&args.files, &mut output)?;
     output.flush().map_err(evb_events::ExportError::Table)?;
     Ok(summary)

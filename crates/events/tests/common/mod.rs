@@ -1,8 +1,8 @@
 //! Events that the tests write and expect to read again.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use evb_core::{EventId, SourceId};
 use evb_core::checksum;
+use evb_core::{EventId, SourceId};
 use evb_events::{Event, Found, FragmentRef, Metadata, Reader, Status, WriteSummary, Writer, WriterOptions};
 use std::{
     fs,

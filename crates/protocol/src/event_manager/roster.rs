@@ -63,11 +63,12 @@ impl Roster {
     pub(super) fn request(&mut self, node: NodeId, events: u32) -> bool {
         let slots = self.slots;
         let builder = self.get_mut(node).filter(|builder| builder.alive);
-        builder.map(|builder| {
-            let most = slots.saturating_sub(builder.assigned);
-            builder.credits = builder.credits.saturating_add(events).min(most);
-        })
-        .is_some()
+        builder
+            .map(|builder| {
+                let most = slots.saturating_sub(builder.assigned);
+                builder.credits = builder.credits.saturating_add(events).min(most);
+            })
+            .is_some()
     }
 
     /// Takes one credit of the builder that gets the next event, if one has room.

@@ -146,15 +146,20 @@ fn check_fault_kinds(scenario: &Scenario, outcome: &Outcome) {
                 Some(Harm::Lose) => expected.count(Fault::Missing),
                 Some(Harm::Corrupt) => expected.count(Fault::Corrupted),
                 Some(Harm::Duplicate) => expected.count(Fault::Duplicate),
-                Some(Harm::Late) => [Fault::Missing, Fault::Late].map(|fault| expected.count(fault)).into_iter().collect(),
-                Some(Harm::Stray) => [Fault::Missing, Fault::Unexpected].map(|f| expected.count(f)).into_iter().collect(),
+                Some(Harm::Late) => {
+                    [Fault::Missing, Fault::Late].map(|fault| expected.count(fault)).into_iter().collect()
+                }
+                Some(Harm::Stray) => {
+                    [Fault::Missing, Fault::Unexpected].map(|f| expected.count(f)).into_iter().collect()
+                }
             }
         }
     }
     let all = outcome.faults;
     assert_eq!(all.get(Fault::Missing), expected.get(Fault::Missing), "{scenario:#?}");
     assert_eq!(all.get(Fault::Corrupted), expected.get(Fault::Corrupted), "{scenario:#?}");
-    let strays = |counts: &FaultCounts| counts.get(Fault::Late) + counts.get(Fault::Unexpected) + counts.get(Fault::Duplicate);
+    let strays =
+        |counts: &FaultCounts| counts.get(Fault::Late) + counts.get(Fault::Unexpected) + counts.get(Fault::Duplicate);
     assert_eq!(strays(&all), strays(&expected), "{scenario:#?} {all:?} for {expected:?}");
 }
 
