@@ -35,15 +35,15 @@ pub fn run_threads(plan: &Plan, text: &str, observer: &mut dyn Observer) -> Resu
     let (notice_sender, notices) = mpsc::channel();
     let placement: Vec<usize> = (0..plan.building.nodes()).map(|node| worker_of(plan, NodeId(node), workers)).collect();
     thread::scope(|scope| {
-        let mut desks = Vec::new();
+        let mut lines = Vec::new();
         for (doorbell, nodes) in doorbells.iter().zip(hosted.drain(..)) {
             let (order_sender, orders) = mpsc::channel();
-            desks.push((order_sender, doorbell.clone()));
+            lines.push((order_sender, doorbell.clone()));
             let (desk, doorbell) = (Desk { orders, notices: notice_sender.clone() }, doorbell.clone());
             scope.spawn(move || carry_by_doorbell(nodes, desk, &doorbell));
         }
         drop(notice_sender);
-        RunControl::new(plan, ThreadNodes { placement, desks }, &notices, observer).run("in-process")
+        RunControl::new(plan, ThreadNodes { placement, lines }, &notices, observer).run("in-process")
     })
 }
 
@@ -84,14 +84,18 @@ fn carry_by_doorbell(nodes: Vec<Node<InProcess>>, desk: Desk, doorbell: &Doorbel
     });
 }
 
+/// Where a worker hears its orders, and what wakes it.
+type OrderLine = (mpsc::Sender<(NodeId, Order)>, Arc<Doorbell>);
+
 struct ThreadNodes {
+    /// The worker of each node.
     placement: Vec<usize>,
-    desks: Vec<(mpsc::Sender<(NodeId, Order)>, Arc<Doorbell>)>,
+    lines: Vec<OrderLine>,
 }
 
 impl Nodes for ThreadNodes {
     fn order(&mut self, node: NodeId, order: Order) {
-        let (sender, doorbell) = &self.desks[self.placement[node.index()]];
+        let (sender, doorbell) = &self.lines[self.placement[node.index()]];
         // A worker that has ended has told why.
         let _ended = sender.send((node, order));
         doorbell.call();

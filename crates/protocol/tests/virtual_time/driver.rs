@@ -95,7 +95,7 @@ pub(crate) struct Driver {
 /// What happens to this event's fragment of this source: a pure function, so that a model can ask too.
 pub(crate) fn harm(scenario: &Scenario, event: EventId, source: u16) -> Option<Harm> {
     let draw = stream(scenario.seed ^ event.0.wrapping_mul(0x9e37_79b9), NodeId(source), 77).next_u64();
-    if scenario.harm_one_in == 0 || draw % scenario.harm_one_in != 0 {
+    if scenario.harm_one_in == 0 || !draw.is_multiple_of(scenario.harm_one_in) {
         return None;
     }
     let kinds = [Harm::Lose, Harm::Corrupt, Harm::Duplicate, Harm::Late, Harm::Stray];
