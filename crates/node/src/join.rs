@@ -5,7 +5,7 @@ use crate::link::Link;
 use crate::roles::open_role;
 use crate::wire_control::{Answer, Hello, Lines, pump, write};
 use crate::worker::{Desk, Node, carry};
-use crate::{VERSION, tcp_options};
+use crate::{VERSION, fingerprint, tcp_options};
 use evb_core::NodeId;
 use evb_experiment::Plan;
 use evb_transport::{
@@ -43,7 +43,7 @@ pub struct JoinOptions {
 pub fn join(plan: &Plan, text: &str, options: &JoinOptions) -> Result<(), NodeError> {
     let mut transport = bind(plan, options)?;
     let control = dial(options)?;
-    let (run, peers, mut lines) = introduce(plan, text, options, &transport, &control)?;
+    let (run, peers, mut lines) = introduce(plan, options, &transport, &control)?;
     let ready = open_role(plan, text, run, options.node, transport.waker()).and_then(|role| {
         let others: Vec<_> = peers.into_iter().filter(|(node, _)| *node != options.node).collect();
         transport.connect(&others).map_err(NodeError::new)?;
@@ -90,7 +90,6 @@ type Introduced = (u64, Vec<(NodeId, SocketAddr)>, Lines);
 
 fn introduce(
     plan: &Plan,
-    text: &str,
     options: &JoinOptions,
     transport: &Tcp,
     control: &TcpStream,
@@ -100,7 +99,7 @@ fn introduce(
         token: options.token.to_hex(),
         node: options.node.0,
         version: VERSION.into(),
-        experiment: evb_core::checksum(text.as_bytes()),
+        experiment: fingerprint(plan),
         listen: transport.listen_addr(),
     };
     control.set_nodelay(true).map_err(broken)?;

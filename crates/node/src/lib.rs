@@ -34,6 +34,13 @@ use std::{net::SocketAddr, time::Duration};
 /// The version that records and event files carry.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// A checksum of what all nodes of a run must have in common: the plan, but for where files lie on each machine.
+fn fingerprint(plan: &Plan) -> u32 {
+    let mut common = plan.clone();
+    (common.data_directory, common.storage.directory) = Default::default();
+    evb_core::checksum(&serde_json::to_vec(&common).expect("a plan has a JSON form"))
+}
+
 /// What the TCP transport is told for a plan.
 fn tcp_options(plan: &Plan, token: Token, listen: SocketAddr, patience: Duration) -> TcpOptions {
     let largest = plan.building.max_fragment.0 as usize;

@@ -1,10 +1,10 @@
 //! A run over processes: run control waits for its nodes, which it starts itself or which are started by hand.
 
-use crate::VERSION;
 use crate::control::{NodeError, Notice, Order};
 use crate::roles::run_number;
 use crate::run_control::{Nodes, Observer, RunControl, RunError};
 use crate::wire_control::{Answer, Hello, Lines, pump, write};
+use crate::{VERSION, fingerprint};
 use evb_core::NodeId;
 use evb_experiment::Plan;
 use evb_record::Record;
@@ -43,13 +43,12 @@ pub struct ProcessOptions<'a> {
     pub patience: Duration,
 }
 
-/// Builds events with one process per node, which talk over TCP. `text` is the resolved experiment.
+/// Builds events with one process per node, which talk over TCP.
 ///
 /// # Errors
 /// [`RunError`] when nodes do not come or cannot open what they need. What goes wrong later is told by the record.
 pub fn run_processes(
     plan: &Plan,
-    text: &str,
     options: &ProcessOptions<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Record, RunError> {
@@ -59,7 +58,7 @@ pub fn run_processes(
     })?;
     let address = listener.local_addr().map_err(NodeError::new)?;
     let mut children = Children::spawn(plan, options, address)?;
-    let joined = Gathering::new(plan, text, options, listener)?.gather(&mut children, observer)?;
+    let joined = Gathering::new(plan, options, listener)?.gather(&mut children, observer)?;
     let (sender, notices) = mpsc::channel();
     let connections = welcome(joined, &sender)?;
     drop(sender);
@@ -122,12 +121,12 @@ struct Gathering<'a> {
 }
 
 impl<'a> Gathering<'a> {
-    fn new(plan: &'a Plan, text: &str, options: &ProcessOptions<'_>, listener: TcpListener) -> Result<Self, NodeError> {
+    fn new(plan: &'a Plan, options: &ProcessOptions<'_>, listener: TcpListener) -> Result<Self, NodeError> {
         listener.set_nonblocking(true).map_err(NodeError::new)?;
         Ok(Self {
             plan,
             token: options.token,
-            experiment: evb_core::checksum(text.as_bytes()),
+            experiment: fingerprint(plan),
             listener,
             patience: options.patience,
             hellos: mpsc::channel(),

@@ -25,7 +25,7 @@ pub(crate) struct Hello {
     pub(crate) node: u16,
     /// Version of evb.
     pub(crate) version: String,
-    /// CRC-32C of the resolved experiment: all nodes must have the same.
+    /// Fingerprint of the experiment: all nodes must have the same.
     pub(crate) experiment: u32,
     /// Where its peers reach it.
     pub(crate) listen: SocketAddr,

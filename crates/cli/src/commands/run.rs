@@ -69,9 +69,9 @@ fn run_plan(
     let mut progress = RunProgress::new(plan, stop, args.quiet);
     let record = if let Some(listen) = args.listen {
         let (token, patience) = (token::shared()?, Duration::from_secs(args.patience));
-        evb_node::run_processes(plan, &text, &ProcessOptions { listen, token, spawn: None, patience }, &mut progress)
+        evb_node::run_processes(plan, &ProcessOptions { listen, token, spawn: None, patience }, &mut progress)
     } else if args.processes || plan.transport == TransportKind::Tcp {
-        run_children(args, index, plan, &text, &mut progress)?
+        run_children(args, index, plan, &mut progress)?
     } else {
         evb_node::run_threads(plan, &text, &mut progress)
     };
@@ -83,7 +83,6 @@ fn run_children(
     args: &RunArgs,
     index: usize,
     plan: &Plan,
-    text: &str,
     progress: &mut RunProgress<'_>,
 ) -> Result<Result<Record, evb_node::RunError>, Failure> {
     let program = std::env::current_exe()?;
@@ -99,7 +98,7 @@ fn run_children(
         spawn: Some(&spawn),
         patience: plan.run.peer_timeout.as_duration() + Duration::from_secs(10),
     };
-    Ok(evb_node::run_processes(plan, text, &options, progress))
+    Ok(evb_node::run_processes(plan, &options, progress))
 }
 
 /// The arguments of a node that this run starts: the same file with the same changes.
