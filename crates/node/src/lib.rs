@@ -10,6 +10,7 @@ mod harm;
 mod join;
 mod link;
 mod manager;
+mod pool;
 mod processes;
 mod readout;
 mod roles;

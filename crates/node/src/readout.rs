@@ -2,8 +2,9 @@
 
 use crate::control::{NodeError, Order, ReadoutReport, Report, faults};
 use crate::harm::Harm;
+use crate::pool::Pool;
 use crate::worker::Role;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use evb_core::{EventId, Machine, NodeId, SourceId, Time, Transmit};
 use evb_experiment::Plan;
 use evb_protocol::{Arrival, Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutEvent, ReadoutUnit};
@@ -20,8 +21,7 @@ pub(crate) struct Readout {
     source: Input,
     /// Events to be read that did not fit into a round.
     reads: VecDeque<EventId>,
-    /// Buffers of events that are over, the most recent last: it is the one still in the cache.
-    spare: Vec<BytesMut>,
+    pool: Pool,
     harm: Option<Harm>,
     rejected: u64,
     deadline: Option<Time>,
@@ -53,7 +53,7 @@ impl Readout {
             source_id,
             source: source.map_err(|error| source_error(source_id, &error))?,
             reads: VecDeque::new(),
-            spare: Vec::new(),
+            pool: Pool::default(),
             harm: Harm::new(plan, node),
             rejected: 0,
             deadline: None,
@@ -75,7 +75,7 @@ impl Readout {
         while let Some(event) = self.machine.poll_event() {
             match event {
                 ReadoutEvent::Read(event) => self.reads.push_back(event),
-                ReadoutEvent::Released(payload) => self.spare.extend(payload.try_into_mut()),
+                ReadoutEvent::Released(payload) => self.pool.give(payload),
                 ReadoutEvent::Orphaned => {}
             }
         }
@@ -85,7 +85,7 @@ impl Readout {
         let Input::OnDemand(source) = &mut self.source else { return self.take_arrivals(now) };
         let count = self.reads.len().min(READS);
         for event in self.reads.drain(..count) {
-            let mut buffer = self.spare.pop().unwrap_or_else(new_buffer);
+            let mut buffer = self.pool.take();
             let outcome = source.read(event, &mut buffer).map_err(|error| source_error(self.source_id, &error))?;
             let status = match outcome {
                 ReadOutcome::Good => FragmentStatus::Good,
@@ -93,7 +93,7 @@ impl Readout {
                 ReadOutcome::Missing => FragmentStatus::Missing,
                 ReadOutcome::Oversized { .. } => FragmentStatus::Oversized,
             };
-            let payload = buffer.freeze();
+            let payload = self.pool.share(buffer);
             let (length, checksum) = (payload.len() as u32, evb_core::checksum(&payload));
             let fragment = Fragment { event, source: self.source_id, length, checksum, status, payload };
             self.machine.handle_command(now, ReadoutCommand::Fragment(fragment));
@@ -131,14 +131,6 @@ impl Readout {
         }
         Ok(true)
     }
-}
-
-/// An empty buffer of the kind that is shared without an allocation, and comes back as it was from
-/// [`Bytes::try_into_mut`]. A split makes it so.
-fn new_buffer() -> BytesMut {
-    let mut buffer = BytesMut::with_capacity(2);
-    drop(buffer.split_off(1));
-    buffer
 }
 
 fn source_error(source: SourceId, error: &evb_sources::SourceError) -> NodeError {
