@@ -108,7 +108,11 @@ impl<'a, N: Nodes> RunControl<'a, N> {
 
     /// Runs from the start to the record. All nodes are there and listen.
     pub(crate) fn run(mut self, transport: &str) -> Result<Record, RunError> {
-        self.wait_until_ready()?;
+        if let Err(error) = self.wait_until_ready() {
+            // Nodes that still wait for their peers would wait long.
+            self.order_all(Order::Die);
+            return Err(error);
+        }
         self.started = Instant::now();
         self.order_all(Order::Start);
         self.tick();
