@@ -1,0 +1,9 @@
+//! Traffic that is not event building under a manager: fixed assignment, random, pairs, rotation, streams and gathering,
+//! as [`Machine`](evb_core::Machine)s. Payload bytes and their number are the driver's business.
+#![no_std]
+
+extern crate alloc;
+
+mod config;
+
+pub use config::{Pattern, Start, TrafficConfig};
