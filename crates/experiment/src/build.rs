@@ -11,6 +11,9 @@ use evb_core::{NodeId, Span};
 use evb_protocol::{Assignment, Config, Protocol, Shaping, Trigger};
 use evb_sources::SourceSpec;
 
+pub(crate) mod network;
+mod workload;
+
 /// Makes the plan.
 pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
     let view = View(root);
@@ -40,8 +43,11 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
             peer_timeout: view.quantity("run.peer_timeout"),
             drain_timeout: view.quantity("run.drain_timeout"),
             workers: view.maybe_integer("run.workers"),
+            warmup: view.quantity("run.warmup"),
         },
         faults: view.list("fault").iter().filter_map(|fault| fault_spec(View(fault), &building)).collect(),
+        network: network::plan(view),
+        workload: workload::plan(view, &building),
         building,
     }
 }
@@ -62,6 +68,8 @@ fn config(view: View<'_>) -> Config {
             "grouping" => {
                 Shaping::Grouping { packet: view.quantity("shaping.packet"), timeout: view.quantity("shaping.timeout") }
             }
+            "barrel-shifter" => Shaping::BarrelShifter { bucket: view.quantity("shaping.bucket") },
+            "rate-division" => Shaping::RateDivision { packet: view.quantity("shaping.packet") },
             _ => Shaping::None,
         },
         trigger: match view.text("trigger.type") {

@@ -180,6 +180,7 @@ fn default_node(default: &Default) -> Option<Node> {
         Default::Text(text) => Value::Text(text.to_owned()),
         Default::Integer(number) => Value::Integer(number),
         Default::Number(number) => Value::Number(number),
+        Default::Flag(flag) => Value::Flag(flag),
         Default::Required | Default::Absent | Default::Derived(_) => return None,
     };
     Some(value.into())

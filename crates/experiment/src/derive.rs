@@ -3,6 +3,7 @@
 
 use crate::{
     limits::{DEFAULT_BUFFER_EVENTS, DEFAULT_GROUP, MAX_BUFFER_EVENTS, MAX_NAME, MAX_UNITS},
+    preset,
     tree::{Node, Value},
 };
 
@@ -23,6 +24,7 @@ pub(crate) fn fill(root: &mut Node, stem: &str) {
     put(root, &["readout", "buffer_events"], Value::Integer(enough));
     let trigger = if has_data(root) { "data" } else { "free-running" };
     put(root, &["trigger", "type"], Value::Text(trigger.to_owned()));
+    preset::fill(root);
 }
 
 /// Puts a value where there is none.

@@ -10,6 +10,7 @@ use crate::{
     sweep::Sweep,
     tree::{Node, Table, Value},
 };
+use evb_fabric::Network;
 use std::{fs::File, io::Read, path::Path};
 
 /// An experiment file, checked and resolved.
@@ -98,8 +99,9 @@ fn resolve(text: &str, file: &Path, overrides: &[String]) -> Result<Experiment, 
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let (mut plans, mut problems) = (Vec::new(), Vec::new());
     let (mut common, mut sources): (Option<Table>, usize) = (None, 0);
+    let mut network = None;
     for point in 0..sweep.points() {
-        match resolve_point(&root, &sweep, point, &stem) {
+        match resolve_point(&root, &sweep, point, &stem, &mut network) {
             Ok((plan, filled)) => {
                 sources += plan.sources.len();
                 plans.push(plan);
@@ -128,12 +130,18 @@ fn note(problems: &mut Vec<Problem>, problem: Problem) {
     }
 }
 
-fn resolve_point(root: &Node, sweep: &Sweep, point: usize, stem: &str) -> Result<(Plan, Table), Vec<Problem>> {
+fn resolve_point(
+    root: &Node,
+    sweep: &Sweep,
+    point: usize,
+    stem: &str,
+    network: &mut Option<Network>,
+) -> Result<(Plan, Table), Vec<Problem>> {
     let mut root = root.clone();
     sweep.apply(point, &mut root)?;
     derive::fill(&mut root, stem);
     let filled = check::check(&root)?;
-    rules::check(&filled)?;
+    rules::check(&filled, network)?;
     let plan = build::plan(&filled, sweep.names(point));
     let Value::Table(table) = filled.value else { return Err(Vec::new()) };
     Ok((plan, table))

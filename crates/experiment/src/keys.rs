@@ -5,6 +5,11 @@ use crate::{
     schema::{Choice, Default, Key, Kind, Variant, Word},
 };
 use evb_core::{ByteCount, Frequency, Span};
+use network::NETWORK;
+use workload::WORKLOAD;
+
+mod network;
+mod workload;
 
 /// The whole file.
 pub(crate) static FILE: Kind = Kind::Section(ROOT);
@@ -21,6 +26,8 @@ pub(crate) const ROOT: &[Key] = &[
     table("shaping", Kind::Choice(&SHAPING), "How readout units order and pack what they send."),
     table("transport", Kind::Section(TRANSPORT), "How nodes talk when the command line does not say otherwise."),
     table("storage", Kind::Section(STORAGE), "What is kept, and where."),
+    table("network", Kind::Section(NETWORK), network::DOC),
+    table("workload", Kind::Choice(&WORKLOAD), workload::DOC),
     table("run", Kind::Section(RUN), "Seed, limits and the like."),
     table("fault", Kind::List { item: &Kind::Choice(&FAULT), most: MAX_FAULTS }, "Faults brought about on purpose."),
     table("sweep", Kind::Sweep, "Keys that take several values."),
@@ -214,6 +221,17 @@ const SHAPING: Choice = Choice {
                 key("timeout", wait(), Default::Text("1 ms"), "how long an unfilled packet waits"),
             ],
         },
+        Variant {
+            name: "barrel-shifter",
+            doc: "a queue for each builder at every source; one bucket of fixed size in each time slot, all builders in \
+                  turn, and empty buckets keep the slots aligned (only simulated: a real run sends as with `none`)",
+            keys: &[key("bucket", bytes(MIN_PACKET.0, MAX_PACKET), Default::Text("8 KiB"), "bytes of a bucket")],
+        },
+        Variant {
+            name: "rate-division",
+            doc: "fragments are cut into small packets, builders in turn (only simulated: a real run sends as with `none`)",
+            keys: &[key("packet", bytes(MIN_PACKET.0, MAX_PACKET), Default::Text("512 B"), "bytes of a packet")],
+        },
     ],
     common: &[],
 };
@@ -249,6 +267,12 @@ pub(crate) static ONE_IN: Key = key("one_in", integer(1, i64::MAX), Default::Req
 
 const RUN: &[Key] = &[
     key("seed", integer(0, i64::MAX), Default::Integer(1), "seed of every random stream"),
+    key(
+        "warmup",
+        Kind::Time { min: Span::ZERO, max: MAX_DURATION },
+        Default::Text("0 s"),
+        "what happens before this time after the start is not measured",
+    ),
     key("peer_timeout", wait(), Default::Text("5 s"), "longest silence of a node, and longest wait for nodes to start"),
     key("drain_timeout", wait(), Default::Text("10 s"), "longest time that a stopped run may take to drain"),
     key(
@@ -312,6 +336,14 @@ const fn number(min: f64, max: f64) -> Kind {
 
 const fn bytes(min: u64, max: ByteCount) -> Kind {
     Kind::Bytes { min: ByteCount(min), max }
+}
+
+const fn bandwidth() -> Kind {
+    Kind::Bandwidth { min: MIN_BANDWIDTH, max: MAX_BANDWIDTH }
+}
+
+const fn delay() -> Kind {
+    Kind::Time { min: Span::ZERO, max: MAX_DELAY }
 }
 
 const fn wait() -> Kind {

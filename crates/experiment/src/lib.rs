@@ -17,6 +17,7 @@ mod keys;
 pub mod limits;
 mod parse;
 mod plan;
+mod preset;
 mod print;
 mod reference;
 mod rules;
@@ -30,5 +31,8 @@ mod view;
 pub use diagnostics::Diagnostics;
 pub use experiment::Experiment;
 pub use fuzz::fuzz_parse;
-pub use plan::{FaultAction, FaultSpec, Keep, Plan, RunPlan, StoragePlan, TransportKind, TriggerPlan};
+pub use plan::{
+    FaultAction, FaultSpec, Keep, Load, NetworkPlan, Placement, Plan, RunPlan, StoragePlan, TrafficPlan, TransportKind,
+    TriggerPlan, Workload,
+};
 pub use reference::reference;

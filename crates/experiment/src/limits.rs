@@ -1,6 +1,6 @@
 //! Every limit of an experiment file, by name: no file, however odd, makes evb take memory or time without bound.
 
-use evb_core::{ByteCount, Frequency, Span};
+use evb_core::{Bandwidth, ByteCount, Frequency, Span};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -63,6 +63,31 @@ pub const MAX_WAIT: Span = Span::from_secs(3600);
 pub const MAX_WORKERS: i64 = 1_024;
 /// Most faults brought about on purpose.
 pub const MAX_FAULTS: usize = 1_000;
+
+/// Most hosts, switches of one kind, links between two switches and the like: what 16 bits hold.
+pub const MAX_COUNT: i64 = 65_535;
+/// Most ports of a network interface.
+pub const MAX_PORTS: i64 = 4;
+/// Most virtual channels of a link.
+pub const MAX_CHANNELS: i64 = 8;
+/// Most priorities of a switch, as in IEEE 802.1Q.
+pub const MAX_PRIORITIES: i64 = 8;
+/// Most links and most switches that are listed one by one.
+pub const MAX_LISTED: usize = 16_384;
+/// Slowest link, and slowest memory of a host.
+pub const MIN_BANDWIDTH: Bandwidth = Bandwidth(1_000);
+/// Fastest link, and fastest memory of a host: one byte takes at least one picosecond.
+pub const MAX_BANDWIDTH: Bandwidth = Bandwidth(8_000_000_000_000);
+/// Largest packet on a link, and largest buffer of a switch.
+pub const MAX_SWITCH_BUFFER: ByteCount = ByteCount(GIB);
+/// Longest delay of a part of the network.
+pub const MAX_DELAY: Span = Span::from_secs(1);
+/// Messages of one sender that are under way at once.
+pub const MAX_WINDOW: i64 = 65_536;
+/// Smallest load of a sender's link.
+pub const MIN_LOAD: f64 = 1e-6;
+/// Largest load of a sender's link: ten times what it can take.
+pub const MAX_LOAD: f64 = 10.0;
 
 /// Longest name of an experiment, in characters.
 pub const MAX_NAME: usize = 255;

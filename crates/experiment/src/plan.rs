@@ -1,12 +1,14 @@
 //! The resolved experiment: every default filled in, every value checked, ready for a driver.
 
 use evb_core::{ByteCount, Frequency, NodeId, Span};
+use evb_fabric::{NetworkConfig, NetworkFault};
+use evb_patterns::TrafficConfig;
 use evb_protocol::Config;
 use evb_sources::SourceSpec;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// One event builder, fully described. A sweep gives several.
+/// One event builder or one traffic pattern, fully described. A sweep gives several.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
     /// Name of the experiment; the file's stem by default.
@@ -31,6 +33,10 @@ pub struct Plan {
     pub run: RunPlan,
     /// Faults that are brought about on purpose.
     pub faults: Vec<FaultSpec>,
+    /// The network that a simulation runs on; a real run has one of its own.
+    pub network: NetworkPlan,
+    /// What the nodes do.
+    pub workload: Workload,
 }
 
 /// Rate and end of the trigger.
@@ -88,6 +94,74 @@ pub struct RunPlan {
     pub drain_timeout: Span,
     /// Threads that carry the nodes in one process; the number of cores, at most the number of nodes, by default.
     pub workers: Option<u16>,
+    /// What happens before this time after the start is not measured.
+    pub warmup: Span,
+}
+
+/// The network of a simulation, and which node is where in it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NetworkPlan {
+    /// Switches, links, interfaces and how they behave.
+    pub config: NetworkConfig,
+    /// The hosts of the nodes.
+    pub placement: Placement,
+    /// What goes wrong in the network on purpose.
+    pub faults: Vec<NetworkFault>,
+}
+
+/// The host of the first unit of each kind; the others follow, one on each host. Units of different kinds may share
+/// hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Placement {
+    /// The host of the event manager; none when it needs none: control has a network of its own, or there is no manager.
+    pub manager: Option<u16>,
+    /// The host of the first readout unit, or sender.
+    pub readout: u16,
+    /// The host of the first builder unit, or receiver.
+    pub builder: u16,
+}
+
+/// What the nodes do.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Workload {
+    /// They build events: [`Plan::building`] says how.
+    EventBuilding,
+    /// Readout units send to builder units after a pattern, without an event manager.
+    Traffic(TrafficPlan),
+}
+
+/// Traffic that is not event building. It ends after `messages`, or with the trigger's `duration`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrafficPlan {
+    /// The machines' configuration.
+    pub config: TrafficConfig,
+    /// How much is sent.
+    pub load: Load,
+    /// Messages of each sender (of [`Gather`](evb_patterns::Pattern::Gather): events in all) after which it stops.
+    pub messages: Option<u64>,
+}
+
+/// How much the senders of a traffic pattern send.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Load {
+    /// As much as goes.
+    Saturating,
+    /// Messages at a rate.
+    Rate {
+        /// Mean rate of each sender (of [`Gather`](evb_patterns::Pattern::Gather): of events in all).
+        rate: Frequency,
+        /// Whether the intervals are exponential (a Poisson process) instead of equal.
+        poisson: bool,
+    },
+    /// Bytes at a part of the rate of a sender's link.
+    Fraction {
+        /// Payload of each sender over the rate of its link; above 1 is more than the link can take.
+        load: f64,
+        /// Whether the intervals are exponential (a Poisson process) instead of equal.
+        poisson: bool,
+    },
 }
 
 /// A fault that is brought about on purpose.

@@ -25,6 +25,7 @@ pub(crate) fn inline(value: &Value) -> String {
         Value::Text(text) => quote(text),
         Value::Integer(number) => number.to_string(),
         Value::Number(number) => format!("{number:?}"),
+        Value::Flag(flag) => flag.to_string(),
         Value::Other(what) => quote(what),
         Value::List(items) => {
             let items: Vec<String> = items.iter().map(|item| inline(&item.value)).collect();

@@ -2,6 +2,7 @@
 
 use crate::{
     keys::ROOT,
+    preset,
     schema::{Choice, Default, Key, Kind, Variant},
 };
 
@@ -44,21 +45,44 @@ fn is_section(kind: &Kind) -> bool {
     matches!(kind, Kind::Section(_) | Kind::Choice(_) | Kind::List { .. } | Kind::Sweep)
 }
 
+/// What is below the heading of a section, then the tables inside it, each under its path.
 fn body(page: &mut String, kind: &Kind) {
+    own(page, kind);
+    let mut known = Vec::new();
+    inner(page, kind, "", &mut known);
+}
+
+/// The keys of a table.
+fn own(page: &mut String, kind: &Kind) {
     match kind {
-        Kind::Section(keys) => {
-            table(page, &keys.iter().collect::<Vec<_>>());
-            for key in *keys {
-                if let Kind::Choice(inner) = &key.kind {
-                    page.push_str(&format!("\n### `{}`\n\n", key.name));
-                    choice(page, inner);
-                }
-            }
-        }
+        Kind::Section(keys) => table(page, &keys.iter().collect::<Vec<_>>()),
         Kind::Choice(inner) => choice(page, inner),
-        Kind::List { item, .. } => body(page, item),
+        Kind::List { item, .. } => own(page, item),
         _ => page.push_str(SWEEP),
     }
+}
+
+/// The tables inside a table. What stands in several places, as `source`, is told once.
+fn inner(page: &mut String, kind: &Kind, path: &str, known: &mut Vec<&'static str>) {
+    for key in kind.keys() {
+        if !has_tables(&key.kind) {
+            continue;
+        }
+        if let Kind::Choice(choice) = &key.kind {
+            if known.contains(&choice.what) {
+                continue;
+            }
+            known.push(choice.what);
+        }
+        let path = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
+        page.push_str(&format!("\n### `{path}`\n\n"));
+        own(page, &key.kind);
+        inner(page, &key.kind, &path, known);
+    }
+}
+
+fn has_tables(kind: &Kind) -> bool {
+    matches!(kind, Kind::Section(_) | Kind::Choice(_) | Kind::List { .. })
 }
 
 fn choice(page: &mut String, choice: &Choice) {
@@ -98,6 +122,7 @@ fn default(default: &Default) -> String {
         Default::Text(text) => format!("`{text:?}`"),
         Default::Integer(number) => format!("`{number}`"),
         Default::Number(number) => format!("`{number:?}`"),
+        Default::Flag(flag) => format!("`{flag}`"),
         Default::Derived(how) => (*how).to_owned(),
     }
 }
@@ -114,6 +139,12 @@ fn value(kind: &Kind) -> String {
         Kind::Bytes { min, max } => format!("byte count, {min} to {max}"),
         Kind::Time { min, max } => format!("time, {min} to {max}"),
         Kind::Rate { min, max } => format!("frequency, {min} to {max}"),
+        Kind::Bandwidth { min, max } => format!("bandwidth, {min} to {max}"),
+        Kind::Flag => "`true` or `false`".to_owned(),
+        Kind::Preset => preset::names().map(|name| format!("`{name:?}`")).collect::<Vec<_>>().join(" or "),
+        Kind::Integers { min, max, .. } => format!("list of whole numbers, each {min} to {max}"),
+        Kind::Names { least: 2, most: 2 } => "list of two names".to_owned(),
+        Kind::Names { .. } => "list of names".to_owned(),
         Kind::Word(words) => {
             words.iter().map(|word| format!("`{:?}` ({})", word.name, word.doc)).collect::<Vec<_>>().join(" or ")
         }

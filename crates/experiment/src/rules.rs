@@ -8,21 +8,37 @@ use crate::{
     tree::Node,
     view::View,
 };
-use evb_core::ByteCount;
+use evb_core::{ByteCount, Span};
+use evb_fabric::Network;
 use std::collections::HashMap;
 
-/// Checks all rules.
-pub(crate) fn check(root: &Node) -> Result<(), Vec<Problem>> {
+mod network;
+mod workload;
+
+/// A rule that finds at most one problem.
+type Rule = fn(View<'_>) -> Option<Problem>;
+
+/// What every experiment has to obey.
+const EVERY: &[Rule] = &[too_many_units, missing_source, thresholds, buffer_bytes, warmup];
+/// What the machines of event building want beyond that.
+const EVENT_BUILDING: &[Rule] = &[group, buffer_events, fragments, end_of_run];
+
+/// Checks all rules. `network` is that of the last point of the sweep, and then of this one.
+pub(crate) fn check(root: &Node, network: &mut Option<Network>) -> Result<(), Vec<Problem>> {
     let view = View(root);
-    let single =
-        [too_many_units, missing_source, thresholds, group, buffer_events, fragments, buffer_bytes, end_of_run];
-    let mut problems: Vec<Problem> = single.iter().filter_map(|rule| rule(view)).collect();
+    let is_traffic = workload::is_traffic(view);
+    let building = if is_traffic { &[] } else { EVENT_BUILDING };
+    let mut problems: Vec<Problem> = EVERY.iter().chain(building).filter_map(|rule| rule(view)).collect();
     // The rules below go through all units, so their number must be good.
     if problems.is_empty() {
-        problems.extend(trigger(view));
+        match is_traffic {
+            true => problems.extend(workload::check(view)),
+            false => problems.extend(trigger(view)),
+        }
         problems.extend(sources(view));
         problems.extend(listeners(view));
         problems.extend(view.list("fault").iter().filter_map(|node| fault(view, View(node))));
+        problems.extend(network::check(view, network));
     }
     problems.truncate(MAX_FOUND);
     if problems.is_empty() { Ok(()) } else { Err(problems) }
@@ -129,6 +145,16 @@ fn end_of_run(view: View<'_>) -> Option<Problem> {
     }
     let help = "say when to stop: add events = 100_000 or duration = \"10 s\" to [trigger]";
     Some(Problem::new("the run has no end", help).at(view.origin("trigger"), "neither `events` nor `duration`"))
+}
+
+fn warmup(view: View<'_>) -> Option<Problem> {
+    let (warmup, duration): (Span, Span) = (view.quantity("run.warmup"), view.maybe_quantity("trigger.duration")?);
+    (warmup >= duration).then(|| {
+        let message = format!("`run.warmup` of {warmup} leaves nothing of `trigger.duration` of {duration} to measure");
+        Problem::new(message, "shorten `warmup`, or lengthen `duration`")
+            .at(view.origin("run.warmup"), "too long")
+            .at(view.origin("trigger.duration"), "whole run")
+    })
 }
 
 /// The sources that units have, each once, with the place of its `type`.

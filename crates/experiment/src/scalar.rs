@@ -3,11 +3,12 @@
 use crate::{
     diagnostics::Problem,
     limits::{MAX_NAME, MAX_PATH},
-    schema::{Key, Kind, Word, quoted},
+    preset,
+    schema::{Key, Kind, quoted},
     suggest::closest,
     tree::{Node, Value},
 };
-use evb_core::{ByteCount, Frequency, QuantityError, Span};
+use evb_core::{Bandwidth, ByteCount, Frequency, QuantityError, Span};
 use std::{fmt::Display, str::FromStr};
 
 /// Checks the value of `key`, which stands at `path`; gives the problem if there is one.
@@ -19,7 +20,12 @@ pub(crate) fn check(key: &Key, node: &Node, path: &str) -> Option<Problem> {
         (Kind::Bytes { min, max }, Value::Text(text)) => quantity::<ByteCount>(text, min, max, key),
         (Kind::Time { min, max }, Value::Text(text)) => quantity::<Span>(text, min, max, key),
         (Kind::Rate { min, max }, Value::Text(text)) => quantity::<Frequency>(text, min, max, key),
-        (Kind::Word(words), Value::Text(text)) => word(text, words),
+        (Kind::Bandwidth { min, max }, Value::Text(text)) => quantity::<Bandwidth>(text, min, max, key),
+        (Kind::Flag, Value::Flag(_)) => Ok(()),
+        (Kind::Preset, Value::Text(text)) => one_of(text, preset::names()),
+        (Kind::Integers { min, max, most }, Value::List(items)) => integers(items, *min, *max, *most),
+        (Kind::Names { least, most }, Value::List(items)) => names(items, *least, *most),
+        (Kind::Word(words), Value::Text(text)) => one_of(text, words.iter().map(|word| word.name)),
         (Kind::Name, Value::Text(text)) => name(text),
         (Kind::Path, Value::Text(text)) => file_path(text),
         (Kind::Address, Value::Text(text)) => address(text),
@@ -112,18 +118,60 @@ const fn short_kind(kind: &Kind) -> &'static str {
         Kind::Bytes { .. } => "a byte count",
         Kind::Time { .. } => "a time",
         Kind::Rate { .. } => "a frequency",
+        Kind::Bandwidth { .. } => "a bandwidth",
         _ => kind.describe(),
     }
 }
 
-fn word(text: &str, words: &'static [Word]) -> Result<(), Fault> {
-    if words.iter().any(|word| word.name == text) {
+fn one_of(text: &str, names: impl Iterator<Item = &'static str> + Clone) -> Result<(), Fault> {
+    if names.clone().any(|name| name == text) {
         return Ok(());
     }
-    let names = || words.iter().map(|word| word.name);
-    let near = closest(text, names()).map(|near| format!("did you mean {near:?}? ")).unwrap_or_default();
-    let known = format!("{near}this version has {}", quoted(names()));
+    let near = closest(text, names.clone()).map(|near| format!("did you mean {near:?}? ")).unwrap_or_default();
+    let known = format!("{near}this version has {}", quoted(names));
     Err(fault(format!("cannot be {}", brief(text)), "unknown", known))
+}
+
+fn integers(items: &[Node], min: i64, max: i64, most: usize) -> Result<(), Fault> {
+    has_length(items, 0, most)?;
+    for (index, item) in items.iter().enumerate() {
+        let Some(number) = item.integer() else {
+            return Err(not_an_item(index, "a whole number", "[0, 1, 0]"));
+        };
+        if !(min..=max).contains(&number) {
+            let what = format!("has the number {number} at place {index}, which is out of range");
+            return Err(fault(what, "out of range", format!("write whole numbers of {min} to {max}")));
+        }
+    }
+    Ok(())
+}
+
+fn names(items: &[Node], least: usize, most: usize) -> Result<(), Fault> {
+    has_length(items, least, most)?;
+    for (index, item) in items.iter().enumerate() {
+        let Some(text) = item.text() else {
+            return Err(not_an_item(index, "a text", "[\"a\", \"b\"]"));
+        };
+        if text.is_empty() || text.chars().count() > MAX_NAME {
+            let help = format!("write names of 1 to {MAX_NAME} characters");
+            return Err(fault(format!("has {} at place {index}", brief(text)), "not a name", help));
+        }
+    }
+    Ok(())
+}
+
+fn has_length(items: &[Node], least: usize, most: usize) -> Result<(), Fault> {
+    let count = items.len();
+    if (least..=most).contains(&count) {
+        return Ok(());
+    }
+    let wanted = if least == most { format!("{least}") } else { format!("{least} to {most}") };
+    Err(fault(format!("has {count} values, not {wanted}"), "wrong length", format!("write {wanted} values")))
+}
+
+fn not_an_item(index: usize, what: &str, example: &str) -> Fault {
+    let help = format!("every value of the list must be {what}, such as {example}");
+    fault(format!("has something else than {what} at place {index}"), "not all of one kind", help)
 }
 
 fn name(text: &str) -> Result<(), Fault> {
@@ -177,6 +225,7 @@ fn wrong_type(key: &Key, node: &Node) -> Fault {
         Value::Integer(_) | Value::Number(_) => "a number",
         Value::List(_) => "a list",
         Value::Table(_) => "a table",
+        Value::Flag(_) => "true or false",
         Value::Other(what) => what,
     };
     let wanted = key.kind.describe();
@@ -209,6 +258,7 @@ const fn unit_of(kind: &Kind) -> Option<&'static str> {
         Kind::Bytes { .. } => Some("B"),
         Kind::Time { .. } => Some("s"),
         Kind::Rate { .. } => Some("Hz"),
+        Kind::Bandwidth { .. } => Some("bit/s"),
         _ => None,
     }
 }

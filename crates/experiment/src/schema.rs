@@ -2,7 +2,7 @@
 //! all come from it.
 
 use crate::keys::ONE_IN;
-use evb_core::{ByteCount, Frequency, Span};
+use evb_core::{Bandwidth, ByteCount, Frequency, Span};
 
 /// One key of the file.
 pub(crate) struct Key {
@@ -22,6 +22,7 @@ pub(crate) enum Default {
     Text(&'static str),
     Integer(i64),
     Number(f64),
+    Flag(bool),
     /// Made from other keys by [`crate::derive`]; the text says how.
     Derived(&'static str),
 }
@@ -56,7 +57,25 @@ pub(crate) enum Kind {
         min: Frequency,
         max: Frequency,
     },
+    Bandwidth {
+        min: Bandwidth,
+        max: Bandwidth,
+    },
+    Flag,
     Word(&'static [Word]),
+    /// The name of a preset of the network.
+    Preset,
+    /// A list of whole numbers.
+    Integers {
+        min: i64,
+        max: i64,
+        most: usize,
+    },
+    /// A list of names.
+    Names {
+        least: usize,
+        most: usize,
+    },
     /// `"all"`, `"none"` or `{ one_in = n }`.
     Keep,
     Section(&'static [Key]),
@@ -106,7 +125,13 @@ impl Kind {
             Self::Bytes { .. } => "a byte count with its unit",
             Self::Time { .. } => "a time with its unit",
             Self::Rate { .. } => "a frequency with its unit",
+            Self::Bandwidth { .. } => "a bandwidth with its unit",
+            Self::Flag => "true or false",
             Self::Word(_) => "a word",
+            Self::Preset => "the name of a preset",
+            Self::Integers { .. } => "a list of whole numbers",
+            Self::Names { least: 2, most: 2 } => "a list of two names",
+            Self::Names { .. } => "a list of names",
             Self::Keep => "\"all\", \"none\" or { one_in = 10 }",
             Self::Section(_) | Self::Choice(_) | Self::Sweep => "a table",
             Self::List { .. } => "a list of tables",
@@ -125,6 +150,11 @@ impl Kind {
             Self::Bytes { .. } => "\"2 kB\"".to_owned(),
             Self::Time { .. } => "\"1 s\"".to_owned(),
             Self::Rate { .. } => "\"100 kHz\"".to_owned(),
+            Self::Bandwidth { .. } => "\"10 Gbit/s\"".to_owned(),
+            Self::Flag => "true".to_owned(),
+            Self::Preset => "\"ideal\"".to_owned(),
+            Self::Integers { .. } => "[0, 1]".to_owned(),
+            Self::Names { .. } => "[\"a\", \"b\"]".to_owned(),
             Self::Word(words) => format!("{:?}", words.first().map_or("", |word| word.name)),
             Self::Keep => "\"all\"".to_owned(),
             Self::Choice(choice) => {

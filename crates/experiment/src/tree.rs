@@ -25,6 +25,7 @@ pub(crate) enum Value {
     Text(String),
     Integer(i64),
     Number(f64),
+    Flag(bool),
     /// What no key takes, described with its article.
     Other(&'static str),
     List(Vec<Node>),
@@ -82,6 +83,13 @@ impl Node {
         }
     }
 
+    pub(crate) fn flag(&self) -> Option<bool> {
+        match self.value {
+            Value::Flag(flag) => Some(flag),
+            _ => None,
+        }
+    }
+
     pub(crate) fn list(&self) -> Option<&[Node]> {
         match &self.value {
             Value::List(items) => Some(items),
@@ -94,6 +102,17 @@ impl Node {
             Value::Table(table) => Some(table),
             _ => None,
         }
+    }
+
+    /// The same values, written nowhere.
+    pub(crate) fn unplaced(&self) -> Self {
+        let entry = |entry: &Entry| Entry { key: entry.key.clone(), key_origin: None, node: entry.node.unplaced() };
+        match &self.value {
+            Value::Table(table) => Value::Table(Table(table.0.iter().map(entry).collect())),
+            Value::List(items) => Value::List(items.iter().map(Self::unplaced).collect()),
+            plain => plain.clone(),
+        }
+        .into()
     }
 
     /// The node at a path such as `readout.unit.0.source`.
@@ -182,7 +201,7 @@ pub(crate) fn node(parsed: &DeValue<'_>, span: Range<usize>, text: usize, shift:
         DeValue::Float(digits) => {
             digits.as_str().parse().map_or(Value::Other("a number that cannot be read"), Value::Number)
         }
-        DeValue::Boolean(_) => Value::Other("true or false"),
+        DeValue::Boolean(flag) => Value::Flag(*flag),
         DeValue::Datetime(_) => Value::Other("a date or time of day"),
         DeValue::Array(items) => {
             Value::List(items.iter().map(|item| node(item.get_ref(), item.span(), text, shift, depth + 1)).collect())

@@ -44,6 +44,21 @@ impl<'a> View<'a> {
         self.0.at(path)?.text()?.parse().ok()
     }
 
+    /// The table at a path.
+    pub(crate) fn below(self, path: &str) -> Self {
+        Self(self.0.at(path).expect(CHECKED))
+    }
+
+    /// Whether a flag is set.
+    pub(crate) fn flag(self, path: &str) -> bool {
+        self.0.at(path).and_then(Node::flag).expect(CHECKED)
+    }
+
+    /// Whether there is a value at a path.
+    pub(crate) fn has(self, path: &str) -> bool {
+        self.0.at(path).is_some()
+    }
+
     pub(crate) fn list(self, path: &str) -> &'a [Node] {
         self.0.at(path).and_then(Node::list).unwrap_or(&[])
     }

@@ -1,8 +1,13 @@
 //! What good files mean.
 
-use evb_core::{ByteCount, Frequency, NodeId, Span};
+use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, Span};
 use evb_experiment::{
-    Experiment, FaultAction, FaultSpec, Keep, Plan, RunPlan, StoragePlan, TransportKind, TriggerPlan,
+    Experiment, FaultAction, FaultSpec, Keep, Placement, Plan, RunPlan, StoragePlan, TransportKind, TriggerPlan,
+    Workload,
+};
+use evb_fabric::{
+    Arbitration, Control, Dma, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault, NetworkFaultAction,
+    NicConfig, Routing, SwitchConfig, Topology, WhenFull,
 };
 use evb_protocol::{Assignment, Config, Protocol, Shaping, Trigger};
 use evb_sources::SourceSpec;
@@ -55,6 +60,7 @@ fn a_short_file_gets_every_default() {
         busy_percent: 90,
         free_percent: 70,
     };
+    let found = plan(SHORT, &[]);
     let expected = Plan {
         name: "short".into(),
         description: String::new(),
@@ -65,10 +71,23 @@ fn a_short_file_gets_every_default() {
         data_directory: "folder".into(),
         transport: TransportKind::InProcess,
         storage: StoragePlan { keep: Keep::All, directory: "evb-data".into(), file_size: ByteCount(2_000_000_000) },
-        run: RunPlan { seed: 1, peer_timeout: Span::from_secs(5), drain_timeout: Span::from_secs(10), workers: None },
+        run: RunPlan {
+            seed: 1,
+            peer_timeout: Span::from_secs(5),
+            drain_timeout: Span::from_secs(10),
+            workers: None,
+            warmup: Span::ZERO,
+        },
         faults: vec![],
+        // The rest of it is the preset's.
+        network: found.network.clone(),
+        workload: Workload::EventBuilding,
     };
-    assert_eq!(plan(SHORT, &[]), expected);
+    assert_eq!(found, expected);
+    assert_eq!(found.network.config.preset, "ideal");
+    assert_eq!(found.network.config.topology, Topology::Crossbar { ports: 5 });
+    assert_eq!(found.network.placement, Placement { manager: Some(0), readout: 1, builder: 3 });
+    assert_eq!(found.network.faults, []);
     assert_resolves(&parse(SHORT, &[]));
     insta::assert_snapshot!("resolved_short", parse(SHORT, &[]).resolved());
 }
@@ -114,6 +133,10 @@ fn a_full_file_says_everything() {
     assert_eq!(plan.storage.keep, Keep::OneIn(10));
     assert_eq!(plan.run.workers, Some(2));
     assert_eq!(plan.trigger.duration, Some(Span::from_secs(60)));
+    assert_eq!(plan.run.warmup, Span::from_millis(10));
+    assert_eq!(plan.network.config, full_network());
+    assert_eq!(plan.network.placement, Placement { manager: Some(19), readout: 10, builder: 20 });
+    assert_eq!(plan.network.faults, full_network_faults());
     let fault = |node: u16, action| FaultSpec { node: NodeId(node), action };
     let one_in = 100;
     let faults = [
@@ -130,6 +153,49 @@ fn a_full_file_says_everything() {
     assert_eq!(names, ["evm", "bu399", "ru0", "ru0", "ru8", "ru1", "ru1"]);
     assert_resolves(&parse(text, &[]));
     insta::assert_snapshot!("resolved_full", parse(text, &[]).resolved());
+}
+
+fn full_network() -> NetworkConfig {
+    NetworkConfig {
+        preset: "ideal".into(),
+        topology: Topology::Clos {
+            leaves: 42,
+            ports_per_leaf: 20,
+            spines: 10,
+            links: 2,
+            uplink: Some(Bandwidth(200_000_000_000)),
+        },
+        link: LinkConfig { rate: Bandwidth(40_000_000_000), delay: Span(25_000) },
+        switch: SwitchConfig { delay: Span(300_000), arbitration: Arbitration::Oldest },
+        flow: Flow::StoreAndForward {
+            queue: ByteCount(1_000_000),
+            full: WhenFull::PriorityPause,
+            reaction: Span(700_000),
+            priorities: 4,
+        },
+        routing: Routing::Dispersive { patience: Span::from_micros(5) },
+        nic: NicConfig {
+            ports: 2,
+            rate: Some(Bandwidth(30_000_000_000)),
+            overhead: Span(150_000),
+            packet: ByteCount(1500),
+            header: ByteCount(38),
+            minimum: ByteCount(84),
+            messages: 8,
+            dma: Some(Dma { read: Bandwidth(64_000_000_000), write: Bandwidth(72_000_000_000) }),
+        },
+        host: HostConfig { send: Span::from_micros(1), receive: Span::from_micros(2) },
+        control: Control::Shared,
+    }
+}
+
+fn full_network_faults() -> Vec<NetworkFault> {
+    let fault = |target: &str, at, action| NetworkFault { target: target.into(), at: Span::from_secs(at), action };
+    vec![
+        fault("leaf0", 1, NetworkFaultAction::Fail { reroute: Span::from_millis(2) }),
+        fault("leaf0>spine0.1", 0, NetworkFaultAction::Slow { factor: 2.5 }),
+        fault("spine9>leaf41.0", 3, NetworkFaultAction::Corrupt { one_in: 1000 }),
+    ]
 }
 
 #[test]
@@ -159,6 +225,15 @@ fn first_units_can_have_sources_of_their_own() {
     let sizes = [1, 2000].map(|size| SourceSpec::Fixed { size: ByteCount(size) });
     assert_eq!(plan(&text, &[]).sources, sizes);
     assert_resolves(&parse(&text, &[]));
+}
+
+#[test]
+fn shapings_that_only_a_simulation_knows() {
+    let shaping = |overrides: &[&str]| plan(SHORT, overrides).building.shaping;
+    assert_eq!(shaping(&["shaping.type=barrel-shifter"]), Shaping::BarrelShifter { bucket: ByteCount(8192) });
+    assert_eq!(shaping(&["shaping.type=rate-division"]), Shaping::RateDivision { packet: ByteCount(512) });
+    let small = shaping(&["shaping.type=barrel-shifter", "shaping.bucket=2 kB"]);
+    assert_eq!(small, Shaping::BarrelShifter { bucket: ByteCount(2000) });
 }
 
 #[test]

@@ -34,5 +34,5 @@ fn every_example_is_good() {
         assert_eq!(experiment.plans()[0].name, stem, "the file says what it is called");
         count += 1;
     }
-    assert!(count >= 9, "only {count} examples");
+    assert!(count >= 13, "only {count} examples");
 }

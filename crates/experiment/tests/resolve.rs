@@ -133,11 +133,66 @@ fn sweep() -> BoxedStrategy<String> {
     keys.prop_map(|keys| format!("[sweep]\n{keys}")).boxed()
 }
 
+/// Networks of every flow, routing and control, with room for all nodes: some listed by their keys, some by a preset.
+fn network() -> BoxedStrategy<String> {
+    let delay =
+        || (0..1000_u32, select(vec!["ps", "ns", "us"])).prop_map(|(n, unit)| format!("\"{n} {unit}\"")).boxed();
+    let rate = || words(&["1 Gbit/s", "10 GB/s", "2.5 Gbit/s"]);
+    let flow = prop_oneof![
+        Just(String::new()),
+        delay().prop_map(|time| format!("flow = {{ reaction = {time} }}\n")),
+        (delay(), 1..=8_u8).prop_map(|(time, channels)| format!(
+            "flow = {{ type = \"cut-through\", buffer = \"1 MB\", reaction = {time}, virtual_channels = {channels} }}\n"
+        )),
+        (delay(), words(&["drop", "pause", "priority-pause"])).prop_map(|(time, full)| format!(
+            "flow = {{ type = \"store-and-forward\", queue = \"1 MB\", full = {full}, reaction = {time} }}\n"
+        )),
+    ];
+    let routing = select(vec![
+        "type = \"fixed\"",
+        "type = \"fixed\", spread = \"pair\"",
+        "spread = \"source\"",
+        "type = \"adaptive\"",
+        "type = \"dispersive\", patience = \"1 us\"",
+        "type = \"spanning-tree\"",
+    ]);
+    let topology = select(vec![
+        "",
+        "topology = {}\n",
+        "topology = { ports = 700 }\n",
+        "topology = { type = \"clos\", leaves = 20, ports_per_leaf = 30, spines = 4 }\n",
+        "topology = { type = \"composite\", edges = 20, ports_per_edge = 30, middles = 4, links = 2 }\n",
+        "topology = { type = \"tree\", leaves = 20, ports_per_leaf = 30, uplink = \"1 Tbit/s\" }\n",
+    ]);
+    let parts = lines(vec![
+        ("link.rate", rate()),
+        ("link.delay", delay()),
+        ("switch", delay().prop_map(|time| format!("{{ delay = {time}, arbitration = \"oldest\" }}")).boxed()),
+        ("nic.rate", rate()),
+        ("nic.messages", integer(1..=9)),
+        ("nic.dma", (rate(), rate()).prop_map(|(a, b)| format!("{{ read = {a}, write = {b} }}")).boxed()),
+        ("host.send", delay()),
+        ("control", Just("{ type = \"separate\", delay = \"1 us\", rate = \"1 Gbit/s\" }".to_owned()).boxed()),
+        ("placement.builder", integer(0..=99)),
+        ("fault", Just("[{ target = \"h0\", at = \"1 s\", action = \"fail\" }]".replace("h0", "h0>SWITCH")).boxed()),
+    ]);
+    (topology, flow, routing, parts)
+        .prop_map(|(topology, flow, routing, parts)| {
+            let switch = match topology {
+                "" | "topology = {}\n" | "topology = { ports = 700 }\n" => "switch0",
+                _ => "leaf0",
+            };
+            format!("[network]\n{topology}{flow}routing = {{ {routing} }}\n{}", parts.replace("SWITCH", switch))
+        })
+        .boxed()
+}
+
 fn experiment() -> impl Strategy<Value = String> {
     let top =
         lines(vec![("description", text()), ("name", words(&["a", "ä b"])), ("data.directory", words(&["d", "."]))]);
-    (top, front(), back(), option::of(sweep()))
-        .prop_map(|(top, front, back, sweep)| format!("{top}{front}{back}{}", sweep.unwrap_or_default()))
+    (top, front(), back(), option::of(network()), option::of(sweep())).prop_map(|(top, front, back, network, sweep)| {
+        format!("{top}{front}{back}{}{}", network.unwrap_or_default(), sweep.unwrap_or_default())
+    })
 }
 
 proptest! {

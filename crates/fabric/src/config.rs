@@ -1,12 +1,14 @@
 //! The typed description of a network; the experiment file resolves to it.
 
+use crate::EndpointId;
 use evb_core::{Bandwidth, ByteCount, Span};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A whole network: its shape and how every part of it behaves.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetworkConfig {
     /// The preset that the values come from; empty without one.
+    #[serde(default)]
     pub preset: String,
     /// Switches and links.
     pub topology: Topology,
@@ -30,7 +32,7 @@ pub struct NetworkConfig {
 ///
 /// With `nic.ports` ports per host, the hosts come in blocks: of the hosts of one block, the first ports are on one
 /// switch, the second ports on the next switch, and so on.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Topology {
     /// One switch with all hosts.
@@ -108,7 +110,7 @@ pub enum Topology {
 }
 
 /// One or several parallel cables, each a link in both directions.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExplicitLink {
     /// The two ends.
     pub ends: [String; 2],
@@ -121,7 +123,7 @@ pub struct ExplicitLink {
 }
 
 /// One direction of a link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkConfig {
     /// Data rate.
     pub rate: Bandwidth,
@@ -130,7 +132,7 @@ pub struct LinkConfig {
 }
 
 /// A switch.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SwitchConfig {
     /// Time from a packet's head being first in its input buffer to its asking for an output.
     pub delay: Span,
@@ -139,7 +141,7 @@ pub struct SwitchConfig {
 }
 
 /// Who is next at an output for which several inputs wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arbitration {
     /// The inputs in turn.
@@ -151,7 +153,7 @@ pub enum Arbitration {
 }
 
 /// What happens to a packet that cannot go on.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Flow {
     /// Wormhole with STOP/GO or byte credits: a stalled packet stands on all the links behind its head, with a few bytes
@@ -187,7 +189,7 @@ pub enum Flow {
 }
 
 /// What a store-and-forward switch does when a queue is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenFull {
     /// Packets that do not fit are lost, and counted.
@@ -199,7 +201,7 @@ pub enum WhenFull {
 }
 
 /// How a packet finds its way. All but `DimensionOrder` and `SpanningTree` use every way with the fewest hops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Routing {
     /// One way for each pair of ports, always the same.
@@ -228,7 +230,7 @@ pub enum Routing {
 }
 
 /// How pairs of ports are spread over equal ways.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
     /// Way n for the n-th port of the source's switch.
@@ -240,7 +242,7 @@ pub enum Spread {
 }
 
 /// A network interface.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NicConfig {
     /// Ports to the network; packets take whichever is free.
     pub ports: u8,
@@ -261,7 +263,7 @@ pub struct NicConfig {
 }
 
 /// Rates at which a network interface reads and writes the memory of its host; both share one bus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dma {
     /// Rate of reading, for what is sent.
     pub read: Bandwidth,
@@ -270,7 +272,7 @@ pub struct Dma {
 }
 
 /// What a message costs the processor of a host.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostConfig {
     /// Time to send one message.
     pub send: Span,
@@ -279,7 +281,7 @@ pub struct HostConfig {
 }
 
 /// How control messages (all but fragments) travel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Control {
     /// Through the same network as the fragments.
@@ -294,7 +296,7 @@ pub enum Control {
 }
 
 /// Something that goes wrong in the network at a time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetworkFault {
     /// Name of a link (one direction) or of a switch.
     pub target: String,
@@ -305,7 +307,7 @@ pub struct NetworkFault {
 }
 
 /// What goes wrong in a network.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "kebab-case")]
 pub enum NetworkFaultAction {
     /// It carries nothing any more. Routes are found again without it after `reroute`.
@@ -323,4 +325,49 @@ pub enum NetworkFaultAction {
         /// One in this many.
         one_in: u64,
     },
+}
+
+impl NetworkConfig {
+    /// The name of a port of a host: `h3`, or `h3.1` where hosts have several ports.
+    pub fn endpoint_name(&self, endpoint: EndpointId) -> String {
+        let ports = u16::from(self.nic.ports);
+        match ports {
+            1 => format!("h{}", endpoint.0),
+            _ => format!("h{}.{}", endpoint.0 / ports, endpoint.0 % ports),
+        }
+    }
+}
+
+impl NicConfig {
+    /// Bytes on the wire of a packet with this payload.
+    pub fn wire_size(&self, payload: ByteCount) -> ByteCount {
+        ByteCount(payload.0.saturating_add(self.header.0).max(self.minimum.0))
+    }
+}
+
+impl Flow {
+    /// Virtual channels of each link; one where the flow has none.
+    #[inline]
+    pub fn virtual_channels(&self) -> u8 {
+        match *self {
+            Self::CutThrough { virtual_channels, .. } => virtual_channels,
+            Self::Wormhole { .. } | Self::StoreAndForward { .. } => 1,
+        }
+    }
+}
+
+impl Topology {
+    /// The name of the kind, as in the experiment file.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Crossbar { .. } => "crossbar",
+            Self::Clos { .. } => "clos",
+            Self::FatTree { .. } => "fat-tree",
+            Self::Butterfly { .. } => "butterfly",
+            Self::Grid { .. } => "grid",
+            Self::Torus { .. } => "torus",
+            Self::Tree { .. } => "tree",
+            Self::Explicit { .. } => "explicit",
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! A network as a graph: built once, read by the simulator.
 
-use crate::NetworkConfig;
+use crate::{NetworkConfig, NetworkError, settings, topology};
 use evb_core::{Bandwidth, Span};
 
 /// A switch, by its place in [`Network::switches`].
@@ -16,7 +16,7 @@ pub struct LinkId(pub u32);
 pub struct EndpointId(pub u16);
 
 /// Where a link begins or ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum End {
     /// At a switch.
     Switch(SwitchId),
@@ -80,4 +80,124 @@ pub struct Network {
     pub switches: Vec<Switch>,
     /// All ports of hosts: the ports of host 0, then those of host 1, ...
     pub endpoints: Vec<Endpoint>,
+}
+
+/// What a name of a fault stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// One direction of a link.
+    Link(LinkId),
+    /// A switch.
+    Switch(SwitchId),
+}
+
+impl Network {
+    /// Builds the network that `config` describes.
+    ///
+    /// # Errors
+    /// A setting that is out of range or does not fit the others, a topology that is too large, does not come out even
+    /// or does not hang together. Whether the routing finds all ways is up to [`Routes::check`](crate::Routes::check).
+    pub fn build(config: &NetworkConfig) -> Result<Self, NetworkError> {
+        settings::check(config)?;
+        let network = topology::build(config)?;
+        settings::check_links(&network)?;
+        Ok(network)
+    }
+
+    /// Number of hosts.
+    pub fn hosts(&self) -> usize {
+        self.endpoints.len() / usize::from(self.config.nic.ports)
+    }
+
+    /// The endpoint at one port of a host.
+    #[inline]
+    pub fn endpoint_id(&self, host: u16, port: u8) -> EndpointId {
+        EndpointId(host * u16::from(self.config.nic.ports) + u16::from(port))
+    }
+
+    /// A link.
+    #[inline]
+    pub fn link(&self, id: LinkId) -> &Link {
+        &self.links[id.0 as usize]
+    }
+
+    /// A switch.
+    #[inline]
+    pub fn switch(&self, id: SwitchId) -> &Switch {
+        &self.switches[usize::from(id.0)]
+    }
+
+    /// A port of a host.
+    #[inline]
+    pub fn endpoint(&self, id: EndpointId) -> &Endpoint {
+        &self.endpoints[usize::from(id.0)]
+    }
+
+    /// The switch that a port of a host sends to.
+    pub fn switch_into(&self, endpoint: EndpointId) -> SwitchId {
+        self.link(self.endpoint(endpoint).up).to.switch().expect("a host sends to a switch")
+    }
+
+    /// The switch that a port of a host receives from.
+    pub fn switch_out_of(&self, endpoint: EndpointId) -> SwitchId {
+        self.link(self.endpoint(endpoint).down).from.switch().expect("a host receives from a switch")
+    }
+
+    /// The name of an end of a link: that of a switch, or `h3` or `h3.1`.
+    pub fn end_name(&self, end: End) -> String {
+        match end {
+            End::Switch(switch) => self.switch(switch).name.clone(),
+            End::Endpoint(endpoint) => self.config.endpoint_name(endpoint),
+        }
+    }
+
+    /// The link or switch with this name.
+    pub fn find(&self, name: &str) -> Option<Target> {
+        let switch = || self.switches.iter().position(|switch| switch.name == name);
+        let link = || self.links.iter().position(|link| link.name == name);
+        switch()
+            .map(|place| Target::Switch(SwitchId(place as u16)))
+            .or_else(|| link().map(|place| Target::Link(LinkId(place as u32))))
+    }
+
+    /// The virtual channel in which a packet goes over `next` when it comes over `before` in `channel`: 0 again where
+    /// the dimension changes, and one more where it passes a dateline, as far as there are channels.
+    #[inline]
+    pub fn next_channel(&self, before: LinkId, channel: u8, next: LinkId) -> u8 {
+        let (before, next) = (self.link(before), self.link(next));
+        let kept = if before.dimension == next.dimension { channel } else { 0 };
+        (kept + u8::from(next.dateline)).min(self.config.flow.virtual_channels() - 1)
+    }
+}
+
+impl End {
+    /// The switch, if it is one.
+    pub fn switch(self) -> Option<SwitchId> {
+        match self {
+            Self::Switch(switch) => Some(switch),
+            Self::Endpoint(_) => None,
+        }
+    }
+}
+
+impl Link {
+    /// Time of one byte, rounded to picoseconds; what wormhole flow counts in.
+    pub fn byte_time(&self) -> Span {
+        Span(rounded_byte_time(self.rate))
+    }
+
+    /// Time of so many bytes, rounded up to picoseconds.
+    pub fn time_for(&self, bytes: u64) -> Span {
+        let time = (u128::from(bytes) * PS_PER_BYTE_AT_1_BIT_PER_S).div_ceil(u128::from(self.rate.0));
+        Span(u64::try_from(time).unwrap_or(u64::MAX))
+    }
+}
+
+/// Picoseconds in which one byte passes at one bit per second.
+pub(crate) const PS_PER_BYTE_AT_1_BIT_PER_S: u128 = 8_000_000_000_000;
+
+/// Picoseconds per byte, rounded to the nearest.
+pub(crate) fn rounded_byte_time(rate: Bandwidth) -> u64 {
+    let rate = u128::from(rate.0);
+    ((PS_PER_BYTE_AT_1_BIT_PER_S + rate / 2) / rate) as u64
 }

@@ -141,6 +141,7 @@ impl Tally {
             good: events.triggered == events.built && self.lost_nodes.is_empty() && self.notes.is_empty(),
             lost_nodes: self.lost_nodes,
             notes: self.notes,
+            simulation: None,
         }
     }
 }

@@ -5,5 +5,9 @@
 extern crate alloc;
 
 mod config;
+mod gather;
+mod machine;
+mod sender;
 
 pub use config::{Pattern, Start, TrafficConfig};
+pub use machine::{Traffic, TrafficCommand, TrafficEvent, TrafficMessage};

@@ -100,6 +100,9 @@ pub enum Assignment {
 }
 
 /// How readout units order and pack what they send.
+///
+/// The machines know `None` and `Grouping`. The slots of the other two belong to whoever puts packets on a wire, so for
+/// the machines they are as `None`: each fragment is a message of its own, and the driver cuts it and says when it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Shaping {
@@ -111,6 +114,18 @@ pub enum Shaping {
         packet: ByteCount,
         /// How long an unfilled packet waits.
         timeout: Span,
+    },
+    /// Each source has a queue per builder and sends one bucket of fixed size per time slot, all builders in turn. Empty
+    /// buckets keep the slots aligned. Slots are the driver's business.
+    BarrelShifter {
+        /// Bytes of a bucket.
+        bucket: ByteCount,
+    },
+    /// Fragments are cut into small packets, which go to the builders in turn, so that each builder gets its share of the
+    /// rate from every source. Cutting is the driver's business.
+    RateDivision {
+        /// Bytes of a packet.
+        packet: ByteCount,
     },
 }
 

@@ -23,7 +23,8 @@ pub(crate) struct Shaper<B> {
 impl<B> Shaper<B> {
     pub(crate) fn new(shaping: Shaping, builders: impl Iterator<Item = NodeId>) -> Self {
         let packet = match shaping {
-            Shaping::None => None,
+            // Slots belong to whoever puts packets on a wire.
+            Shaping::None | Shaping::BarrelShifter { .. } | Shaping::RateDivision { .. } => None,
             Shaping::Grouping { packet, timeout } => Some((packet.0, timeout)),
         };
         let empty = |builder| Filling { builder, fragments: Vec::new(), bytes: 0, deadline: Time::MAX };

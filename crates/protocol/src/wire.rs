@@ -149,6 +149,20 @@ pub fn encode<B>(message: Message<B>, mut send: impl FnMut([u8; HEAD_BYTES], Bod
     send(zerocopy::transmute!(head), body);
 }
 
+/// Bytes of a message on the wire, heads included: what [`encode`] gives, without making it.
+pub fn length<B>(message: &Message<B>) -> u64 {
+    let fragment = |fragment: &Fragment<B>| (HEAD_BYTES as u64) + u64::from(fragment.length);
+    let list = |entries: usize, size: usize| (HEAD_BYTES + entries * size) as u64;
+    match message {
+        Message::Done(done) => list(done.len(), size_of::<CompletionEntry>()),
+        Message::Assign(assigned) => list(assigned.len(), size_of::<AssignedEntry>()),
+        Message::Grant(events) | Message::Pull(events) | Message::Clear(events) => list(events.len(), size_of::<u64>()),
+        Message::Fragment(one) => fragment(one),
+        Message::Packet(fragments) => fragments.iter().map(fragment).sum(),
+        Message::Request { .. } | Message::Available { .. } | Message::Busy(_) | Message::Readout { .. } => list(0, 0),
+    }
+}
+
 fn encode_fragment<B>(fragment: Fragment<B>) -> (Head, Body<B>) {
     let head = Head {
         flag: fragment.status as u8,

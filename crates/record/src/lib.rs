@@ -14,9 +14,11 @@ use serde::{Deserialize, Serialize};
 pub enum Kind {
     /// Events were built for real.
     Run,
+    /// Events were built, or traffic flowed, in virtual time.
+    Simulation,
 }
 
-/// The result of one run.
+/// The result of one run, real or simulated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// What kind of work this was.
@@ -30,9 +32,9 @@ pub struct Record {
     pub seed: u64,
     /// Version of evb.
     pub version: String,
-    /// Protocol: `push` or `pull`.
+    /// Protocol: `push` or `pull`; for other traffic the name of its pattern.
     pub protocol: String,
-    /// How the nodes talked: `in-process` or `tcp`.
+    /// How the nodes talked: `in-process` or `tcp`; `simulated` in virtual time.
     pub transport: String,
     /// Number of readout units.
     pub readout_units: u16,
@@ -68,6 +70,79 @@ pub struct Record {
     pub notes: Vec<String>,
     /// Whether every triggered event was built complete and no node was lost.
     pub good: bool,
+    /// What only a simulation has; its fields stand beside those above.
+    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
+    pub simulation: Option<Simulation>,
+}
+
+/// What only a simulation has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Simulation {
+    /// Real time that the simulation took, in seconds. The only number that differs when it is run again.
+    pub wall_seconds: f64,
+    /// Packets sent, from the start.
+    pub packets: u64,
+    /// Links taken by all packets, from the start.
+    pub packet_hops: u64,
+    /// Part of the full performance of all destinations that was reached: the time that their packets would need one
+    /// after the other, over the time that was measured.
+    pub efficiency: f64,
+    /// Simulated time before the measurement began, in seconds.
+    pub warmup_seconds: f64,
+    /// The network and what happened in it.
+    pub network: Network,
+}
+
+/// A simulated network and what happened in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Network {
+    /// The preset that it was made from.
+    pub preset: String,
+    /// Its topology.
+    pub topology: String,
+    /// How packets found their way.
+    pub routing: String,
+    /// What happened to packets that could not go on.
+    pub flow: String,
+    /// Hosts that it has room for.
+    pub hosts: u64,
+    /// Packets dropped because a queue was full, or because no way was left.
+    pub lost_packets: u64,
+    /// Packets thrown away by their receivers because a fault had corrupted them.
+    pub corrupted_packets: u64,
+    /// Packets in the network when the simulation ended.
+    pub packets_left: u64,
+    /// How often a pair of hosts took another way because a packet was blocked (dispersive routing).
+    pub route_changes: u64,
+    /// Links each of which waits for the next, the last for the first; empty without a deadlock.
+    pub deadlock: Vec<String>,
+    /// What each link did.
+    pub links: Vec<Link>,
+}
+
+/// What one direction of a link did while the measurement went on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// Name of the link: where it comes from and where it goes to.
+    pub name: String,
+    /// Packets that took it.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// Part of the time in which bytes moved.
+    pub used: f64,
+    /// Part of the time in which a packet stood on it and could not move.
+    pub blocked: f64,
+    /// Mean time that a packet waited for it, in microseconds.
+    pub mean_wait_us: f64,
+    /// Most packets that waited for it at once.
+    pub most_waiting: u64,
+    /// Most bytes in its queue (store and forward), or in one buffer at its end (cut-through).
+    pub most_bytes: u64,
+    /// Packets dropped because its queue was full.
+    pub dropped: u64,
+    /// How often its receiver asked it to pause.
+    pub pauses: u64,
 }
 
 /// What became of the events: `triggered = built + incomplete + lost`.

@@ -1,6 +1,6 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
-use evb_record::{Builder, Events, Kind, Latency, Readout, Record, Trigger};
+use evb_record::{Builder, Events, Kind, Latency, Link, Network, Readout, Record, Simulation, Trigger};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -53,6 +53,37 @@ fn full() -> Record {
         lost_nodes: vec!["ru0".into()],
         notes: vec!["a note".into()],
         good: true,
+        simulation: Some(Simulation {
+            wall_seconds: 1.0,
+            packets: 1,
+            packet_hops: 1,
+            efficiency: 1.0,
+            warmup_seconds: 1.0,
+            network: Network {
+                preset: "ideal".into(),
+                topology: "crossbar".into(),
+                routing: "fixed".into(),
+                flow: "cut-through".into(),
+                hosts: 1,
+                lost_packets: 1,
+                corrupted_packets: 1,
+                packets_left: 1,
+                route_changes: 1,
+                deadlock: vec!["a>b".into()],
+                links: vec![Link {
+                    name: "h0>switch0".into(),
+                    packets: 1,
+                    bytes: 1,
+                    used: 0.5,
+                    blocked: 0.5,
+                    mean_wait_us: 1.0,
+                    most_waiting: 1,
+                    most_bytes: 1,
+                    dropped: 1,
+                    pauses: 1,
+                }],
+            },
+        }),
     }
 }
 

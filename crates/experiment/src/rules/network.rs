@@ -1,0 +1,75 @@
+//! What the keys of `[network]` must agree on, among themselves and with the number of nodes.
+
+use crate::{
+    build::network as build, diagnostics::Problem, limits::MAX_FOUND, preset::has_manager, scalar::brief, view::View,
+};
+use evb_fabric::Network;
+
+/// Checks that the network can be built, that every node has a host in it, and that faults happen to parts of it. The
+/// points of a sweep often have the same network: `known` keeps the last one.
+pub(super) fn check(view: View<'_>, known: &mut Option<Network>) -> Vec<Problem> {
+    if let Some(problem) = needless_manager(view) {
+        return vec![problem];
+    }
+    let config = build::config(view);
+    // Routes are left to whoever simulates: to find them for every point of a sweep takes long.
+    let network =
+        match known.take().filter(|network| network.config == config).map_or_else(|| Network::build(&config), Ok) {
+            Ok(network) => known.insert(network),
+            Err(error) => {
+                let problem = Problem::new(format!("no such network can be: {error}"), error.hint());
+                return vec![problem.at(view.origin("network"), "this network")];
+            }
+        };
+    let faults = view.list("network.fault").iter().filter_map(|node| fault(network, View(node)));
+    placement(view, network.hosts()).into_iter().chain(faults).take(MAX_FOUND).collect()
+}
+
+fn needless_manager(view: View<'_>) -> Option<Problem> {
+    (!has_manager(view.0) && view.has("network.placement.manager")).then(|| {
+        let help = "the event manager is only on the network when events are built and control is \"shared\": remove \
+                    `manager`";
+        Problem::new("`network.placement.manager` is the host of an event manager that needs none", help)
+            .at(view.origin("network.placement.manager"), "not on the network")
+            .at(view.origin("network.control.type").or_else(|| view.origin("workload.type")), "because of this")
+    })
+}
+
+/// Every unit of each kind must have a host.
+fn placement(view: View<'_>, hosts: usize) -> Vec<Problem> {
+    let placement = build::placement(view);
+    let manager = placement.manager.map(|first| ("manager", "", "the event manager", first, 1));
+    let readout = ("readout", "readout.units", "the readout units", placement.readout, view.integer("readout.units"));
+    let builder = ("builder", "builder.units", "the builder units", placement.builder, view.integer("builder.units"));
+    let kinds = manager.into_iter().chain([readout, builder]);
+    kinds
+        .filter_map(|(key, units, what, first, count): (_, &str, _, _, usize)| {
+            let last = usize::from(first) + count - 1;
+            (last >= hosts).then(|| {
+                let message = match count {
+                    1 => format!("there is no host {first} for {what}: the network has {hosts} hosts"),
+                    _ => format!("there are no hosts {first} to {last} for {what}: the network has {hosts} hosts"),
+                };
+                let help = "hosts are counted from 0: use a larger network.topology, fewer units, or another \
+                            network.placement; units of different kinds may share hosts";
+                Problem::new(message, help)
+                    .at(view.origin(&format!("network.placement.{key}")), "first host")
+                    .at(view.origin("network.topology"), "too small")
+                    .at(view.origin(units), "units")
+            })
+        })
+        .collect()
+}
+
+fn fault(network: &Network, fault: View<'_>) -> Option<Problem> {
+    let target = fault.text("target");
+    if network.find(target).is_some() {
+        return None;
+    }
+    let link = network.links.first().map_or("", |link| &*link.name);
+    let switch = network.switches.first().map_or("", |switch| &*switch.name);
+    let message = format!("there is no link or switch {} in this network", brief(target));
+    let help =
+        format!("its {} links have names such as {link:?}, its switches such as {switch:?}", network.links.len());
+    Some(Problem::new(message, help).at(fault.origin("target"), "no such part"))
+}

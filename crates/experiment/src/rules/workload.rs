@@ -1,0 +1,108 @@
+//! What the keys of `[workload]` must agree on with each other and with the number of nodes. All of it is about traffic:
+//! event building has no keys here.
+
+use crate::{build::network::placement, diagnostics::Problem, limits::MAX_FOUND, view::View};
+
+/// Whether the workload is traffic and not event building.
+pub(super) fn is_traffic(view: View<'_>) -> bool {
+    view.text("workload.type") != "event-building"
+}
+
+/// Checks all rules of a traffic workload.
+pub(super) fn check(view: View<'_>) -> Vec<Problem> {
+    let rules =
+        [load_and_rate, end_of_traffic, live_sources, number_of_destinations, gather_sizes, processors, own_host];
+    let single = rules.iter().filter_map(|rule| rule(view));
+    single.chain(unknown_destinations(view)).take(MAX_FOUND).collect()
+}
+
+fn load_and_rate(view: View<'_>) -> Option<Problem> {
+    (view.has("workload.load") && view.has("workload.rate")).then(|| {
+        Problem::new("`workload.load` and `workload.rate` both say how much is sent", "remove one of the two")
+            .at(view.origin("workload.load"), "part of the rate of a link")
+            .at(view.origin("workload.rate"), "messages per second")
+    })
+}
+
+fn end_of_traffic(view: View<'_>) -> Option<Problem> {
+    let ends = view.has("workload.messages") || view.has("trigger.duration");
+    (!ends).then(|| {
+        let help = "say when to stop: add messages = 1_000 to [workload], or duration = \"10 ms\" to [trigger]";
+        Problem::new("the traffic has no end", help).at(view.origin("workload"), "no `messages`")
+    })
+}
+
+fn live_sources(view: View<'_>) -> Option<Problem> {
+    let live = super::used_sources(view).into_iter().find(|source| super::is_live(*source))?;
+    let help = "give the readout units sizes from a generated or recorded source, such as source = { type = \"fixed\", \
+                size = \"2 kB\" }";
+    let message = format!("the sizes of the traffic {:?} cannot come from live front ends", view.text("workload.type"));
+    Some(Problem::new(message, help).at(live.origin("type"), "live source").at(view.origin("workload.type"), "traffic"))
+}
+
+fn number_of_destinations(view: View<'_>) -> Option<Problem> {
+    let given = view.0.at("workload.destinations")?.list()?.len();
+    let senders = view.integer::<usize>("readout.units");
+    (given != senders).then(|| {
+        let message = format!("{given} destinations for {senders} senders");
+        Problem::new(message, "give the index of one receiver for each readout unit, such as [0, 0, 2] for three")
+            .at(view.origin("workload.destinations"), "one for each sender")
+            .at(view.origin("readout.units"), "senders")
+    })
+}
+
+fn unknown_destinations(view: View<'_>) -> Vec<Problem> {
+    let receivers = view.integer::<i64>("builder.units");
+    let unknown = view.list("workload.destinations").iter().filter_map(|node| Some((node, node.integer()?)));
+    unknown
+        .filter(|(_, index)| *index >= receivers)
+        .take(MAX_FOUND)
+        .map(|(node, index)| {
+            let message = format!("there is no receiver {index}");
+            Problem::new(message, format!("the {receivers} builder units are 0 to {}", receivers - 1))
+                .at(node.origin, "no such builder unit")
+        })
+        .collect()
+}
+
+/// Random traffic stays off the sender's own host.
+fn own_host(view: View<'_>) -> Option<Problem> {
+    let (receivers, senders) = (view.integer::<u16>("builder.units"), view.integer::<u16>("readout.units"));
+    let placement = placement(view);
+    let shares = placement.builder.checked_sub(placement.readout).is_some_and(|sender| sender < senders);
+    (view.text("workload.type") == "random" && receivers == 1 && shares).then(|| {
+        let message =
+            format!("the one receiver shares host {} with a sender, which has nobody to send to", placement.builder);
+        let help =
+            "random traffic never goes to the sender's own host: add receivers, or move them in network.placement";
+        Problem::new(message, help)
+            .at(view.origin("network.placement.builder"), "host of the receiver")
+            .at(view.origin("builder.units"), "receivers")
+    })
+}
+
+fn gather_sizes(view: View<'_>) -> Option<Problem> {
+    let (least, most) = (view.maybe_integer::<i64>("workload.least")?, view.maybe_integer::<i64>("workload.most")?);
+    let senders = view.integer::<i64>("readout.units");
+    if least > most {
+        let message = format!("`workload.least` of {least} is above `workload.most` of {most}");
+        let problem = Problem::new(message, "swap the two").at(view.origin("workload.least"), "least");
+        return Some(problem.at(view.origin("workload.most"), "most"));
+    }
+    (most > senders).then(|| {
+        let message = format!("`workload.most` of {most} is above the number of senders, {senders}");
+        Problem::new(message, format!("a processor gathers from each readout unit once: write {senders} or less"))
+            .at(view.origin("workload.most"), "too many")
+            .at(view.origin("readout.units"), "senders")
+    })
+}
+
+fn processors(view: View<'_>) -> Option<Problem> {
+    let (wanted, there) = (view.maybe_integer::<i64>("workload.processors")?, view.integer::<i64>("builder.units"));
+    (wanted > there).then(|| {
+        let message = format!("`workload.processors` of {wanted} is above the number of receivers, {there}");
+        Problem::new(message, format!("the builder units are the processors: write {there} or less"))
+            .at(view.origin("workload.processors"), "too many")
+            .at(view.origin("builder.units"), "receivers")
+    })
+}

@@ -1,0 +1,197 @@
+//! What the sections for a simulated network mean.
+
+use evb_core::{Bandwidth, ByteCount, Span};
+use evb_experiment::{Experiment, Placement, Plan};
+use evb_fabric::{
+    Arbitration, Control, Dma, ExplicitLink, Flow, NetworkConfig, NetworkFaultAction, Routing, Spread, Topology,
+    WhenFull,
+};
+
+const SHORT: &str = r#"
+trigger.events = 1000
+builder.units = 2
+[readout]
+units = 2
+source = { type = "fixed", size = "2 kB" }
+"#;
+
+/// The one plan of a good text, which its resolved text gives again.
+fn plan(network: &str) -> Plan {
+    let text = SHORT.to_owned() + network;
+    let experiment = Experiment::parse(&text, "short.toml", &[]).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+    let resolved = experiment.resolved();
+    let again = Experiment::parse(&resolved, "short.toml", &[]).unwrap_or_else(|error| panic!("{error:?}\n{resolved}"));
+    assert_eq!(again.plans(), experiment.plans(), "{resolved}");
+    assert_eq!(again.resolved(), resolved);
+    experiment.plans()[0].clone()
+}
+
+fn config(network: &str) -> NetworkConfig {
+    plan(network).network.config
+}
+
+#[test]
+fn every_preset_is_a_good_network() {
+    for preset in evb_fabric::presets() {
+        let hosts_can_be_shared = "placement = { manager = 0, readout = 0, builder = 0 }";
+        let separate = "placement = { readout = 0, builder = 0 }";
+        let text = |placement: &str| format!("[network]\npreset = {:?}\n{placement}\n", preset.name);
+        let shared = SHORT.to_owned() + &text(hosts_can_be_shared);
+        let placement = if Experiment::parse(&shared, "a.toml", &[]).is_ok() { hosts_can_be_shared } else { separate };
+        assert_eq!(config(&text(placement)).preset, preset.name);
+    }
+}
+
+#[test]
+fn a_preset_lies_below_the_keys_of_the_file() {
+    let ideal = config("");
+    assert_eq!(config("[network]\n"), ideal);
+    assert_eq!(config("[network]\npreset = 'ideal'\n"), ideal);
+    let changed = config("[network]\nlink.delay = '7 ns'\nnic.dma = { read = '1 GB/s', write = '2 GB/s' }\n");
+    let dma = Some(Dma { read: Bandwidth(8_000_000_000), write: Bandwidth(16_000_000_000) });
+    let mut expected = ideal;
+    (expected.link.delay, expected.nic.dma) = (Span(7_000), dma);
+    assert_eq!(changed, expected);
+}
+
+#[test]
+fn another_preset_lies_below_the_keys_of_the_file() {
+    let text = |keys: &str| format!("[network]\npreset = 'myrinet-oct-sw8'\n{keys}");
+    let (preset, changed) = (config(&text("")), config(&text("switch.delay = '7 ns'\n")));
+    assert_ne!(preset, config(""));
+    let mut expected = preset;
+    expected.switch.delay = Span(7_000);
+    assert_eq!(changed, expected);
+}
+
+#[test]
+fn a_table_with_another_type_has_nothing_of_the_preset() {
+    let flow = |flow: &str| config(&format!("[network]\nflow = {flow}\n")).flow;
+    let Flow::CutThrough { buffer, .. } = flow("{}") else { panic!("the ideal network is cut-through") };
+    // Same type: the preset's buffer stays.
+    let mine = flow("{ type = 'cut-through', reaction = '9 ns', virtual_channels = 3 }");
+    assert_eq!(mine, Flow::CutThrough { buffer, reaction: Span(9_000), virtual_channels: 3 });
+    // Another type: even a key of the same name must be given, here `reaction`.
+    let text = SHORT.to_owned() + "[network]\nflow = { type = 'wormhole', slack = '1 kB' }\n";
+    let error = Experiment::parse(&text, "short.toml", &[]).expect_err("`reaction` is missing");
+    assert_eq!(error.to_string(), "`network.flow.reaction` is missing");
+    let mine = flow("{ type = 'store-and-forward', queue = '1 MB', full = 'drop', reaction = '9 ns' }");
+    let expected = Flow::StoreAndForward {
+        queue: ByteCount(1_000_000),
+        full: WhenFull::Drop,
+        reaction: Span(9_000),
+        priorities: 1,
+    };
+    assert_eq!(mine, expected);
+}
+
+#[test]
+fn the_ideal_crossbar_has_the_ports_that_are_needed() {
+    let ports = |network: &str| match config(network).topology {
+        Topology::Crossbar { ports } => ports,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(ports(""), 5);
+    assert_eq!(ports("[network]\nnic.ports = 2\n"), 10);
+    assert_eq!(ports("[network]\ntopology.type = 'crossbar'\n"), 5);
+    assert_eq!(ports("[network]\ntopology.ports = 9\n"), 9);
+    assert_eq!(ports("[network.placement]\nbuilder = 1\n"), 3);
+    assert_eq!(ports("[network.placement]\nmanager = 30\n"), 31);
+    assert_eq!(ports("[network]\ncontrol = { type = 'separate', delay = '1 us', rate = '1 Gbit/s' }\n"), 4);
+    // A crossbar instead of the switches of a preset, too. This one has separate control.
+    assert_eq!(ports("[network]\npreset = 'myrinet-oct-sw8'\ntopology = { type = 'crossbar' }\n"), 4);
+}
+
+#[test]
+fn nodes_have_hosts_of_their_own_unless_the_file_says_otherwise() {
+    let separate = "control = { type = 'separate', delay = '1 us', rate = '1 Gbit/s' }\n";
+    let traffic = "[workload]\ntype = 'random'\nmessages = 1\n";
+    let placement = |network: &str| plan(network).network.placement;
+    let expected = |manager, readout, builder| Placement { manager, readout, builder };
+    assert_eq!(placement(""), expected(Some(0), 1, 3));
+    assert_eq!(placement(&format!("[network]\n{separate}")), expected(None, 0, 2));
+    assert_eq!(placement(traffic), expected(None, 0, 2));
+    assert_eq!(placement("[network.placement]\nbuilder = 1\n"), expected(Some(0), 1, 1));
+    assert_eq!(placement("[network.placement]\nreadout = 7\n"), expected(Some(0), 7, 9));
+    assert_eq!(placement(&format!("[network]\nplacement.builder = 0\n{traffic}")), expected(None, 0, 0));
+}
+
+#[test]
+fn every_topology_can_be_written() {
+    let topology = |keys: &str| {
+        let placement = "placement = { manager = 0, readout = 0, builder = 0 }";
+        config(&format!("[network]\n{placement}\nrouting = {{ type = 'adaptive' }}\ntopology = {{ {keys} }}\n"))
+            .topology
+    };
+    let clos = |uplink| Topology::Clos { leaves: 3, ports_per_leaf: 4, spines: 5, links: 2, uplink };
+    let rate = Some(Bandwidth(8_000_000_000));
+    let keys = "type = 'clos', leaves = 3, ports_per_leaf = 4, spines = 5, links = 2, uplink = '1 GB/s'";
+    assert_eq!(topology(keys), clos(rate));
+    assert_eq!(topology("type = 'composite', edges = 3, ports_per_edge = 4, middles = 5, links = 2"), clos(None));
+    assert_eq!(topology("type = 'fat-tree', radix = 4"), Topology::FatTree { radix: 4 });
+    assert_eq!(topology("type = 'butterfly', radix = 2, stages = 3"), Topology::Butterfly { radix: 2, stages: 3 });
+    let grid = "type = 'grid', width = 3, height = 4, terminals = 2, links = 5";
+    assert_eq!(topology(grid), Topology::Grid { width: 3, height: 4, terminals: 2, links: 5 });
+    let torus = "type = 'torus', width = 3, height = 4";
+    assert_eq!(topology(torus), Topology::Torus { width: 3, height: 4, terminals: 1, links: 1 });
+    let tree = "type = 'tree', leaves = 3, ports_per_leaf = 4, trunk = 2, uplink = '1 GB/s'";
+    assert_eq!(topology(tree), Topology::Tree { leaves: 3, ports_per_leaf: 4, trunk: 2, uplink: rate });
+}
+
+#[test]
+fn switches_and_links_can_be_listed() {
+    let text = "[network.placement]\nmanager = 0\nreadout = 0\nbuilder = 0\n\
+                [network.topology]\ntype = 'explicit'\nswitches = ['a', 'b']\n\
+                [[network.topology.link]]\nends = ['a', 'b']\ncount = 2\nrate = '1 Gbit/s'\ndelay = '5 ns'\n\
+                [[network.topology.link]]\nends = ['a', 'h0']\n[[network.topology.link]]\nends = ['h1', 'b']\n\
+                [[network.fault]]\ntarget = 'a>b.1'\nat = '1 s'\naction = 'fail'\n";
+    let link =
+        |from: &str, to: &str| ExplicitLink { ends: [from.into(), to.into()], count: 1, rate: None, delay: None };
+    let trunk =
+        ExplicitLink { count: 2, rate: Some(Bandwidth(1_000_000_000)), delay: Some(Span(5_000)), ..link("a", "b") };
+    let links = vec![trunk, link("a", "h0"), link("h1", "b")];
+    let found = plan(text).network;
+    assert_eq!(found.config.topology, Topology::Explicit { switches: vec!["a".into(), "b".into()], links });
+    assert_eq!(found.faults[0].action, NetworkFaultAction::Fail { reroute: Span::from_millis(1) });
+}
+
+#[test]
+fn every_routing_and_arbitration_can_be_written() {
+    let routing = |keys: &str| config(&format!("[network]\nrouting = {{ {keys} }}\n")).routing;
+    for (name, spread) in [("source", Spread::Source), ("destination", Spread::Destination), ("pair", Spread::Pair)] {
+        assert_eq!(routing(&format!("type = 'fixed', spread = '{name}'")), Routing::Fixed { spread });
+    }
+    assert_eq!(routing("type = 'random'"), Routing::Random);
+    assert_eq!(routing("type = 'dispersive', patience = '3 us'"), Routing::Dispersive { patience: Span(3_000_000) });
+    assert_eq!(routing("type = 'adaptive'"), Routing::Adaptive);
+    assert_eq!(routing("type = 'spanning-tree'"), Routing::SpanningTree);
+    assert_eq!(routing("type = 'ecmp'"), Routing::Ecmp);
+    let torus = "[network]\ntopology = { type = 'torus', width = 3, height = 3 }\nflow = { virtual_channels = 2 }\n\
+                 routing = { type = 'dimension-order', spread = 'pair' }\n";
+    assert_eq!(config(torus).routing, Routing::DimensionOrder { spread: Spread::Pair });
+    let arbitration = |name: &str| config(&format!("[network]\nswitch.arbitration = '{name}'\n")).switch.arbitration;
+    let all =
+        [("round-robin", Arbitration::RoundRobin), ("random", Arbitration::Random), ("oldest", Arbitration::Oldest)];
+    all.into_iter().for_each(|(name, expected)| assert_eq!(arbitration(name), expected));
+    let separate = config("[network]\ncontrol = { type = 'separate', delay = '1 us', rate = '1 Gbit/s' }\n").control;
+    assert_eq!(separate, Control::Separate { delay: Span::from_micros(1), rate: Bandwidth(1_000_000_000) });
+}
+
+#[test]
+fn a_sweep_of_networks_resolves() {
+    let sweep = "[network]\nnic.packet = '2 KiB'\nplacement = { builder = 0 }\n[sweep]\n\
+                 'network.preset' = ['ideal', 'myrinet-oct-sw8']\nreadout.units = [2, 4]\n\
+                 'network.switch' = [{}, { delay = '9 ns', arbitration = 'random' }]\n";
+    let text = SHORT.to_owned() + sweep;
+    let experiment = Experiment::parse(&text, "a.toml", &[]).unwrap_or_else(|error| panic!("{error:?}"));
+    assert_eq!(experiment.plans().len(), 8);
+    assert_eq!(experiment.plans()[2].network.config.topology, Topology::Crossbar { ports: 5 });
+    let resolved = experiment.resolved();
+    let again = Experiment::parse(&resolved, "a.toml", &[]).unwrap_or_else(|error| panic!("{error:?}\n{resolved}"));
+    assert_eq!(again.plans(), experiment.plans(), "{resolved}");
+    for (index, plan) in experiment.plans().iter().enumerate() {
+        let text = experiment.resolved_at(index).expect("a point of the sweep");
+        let single = Experiment::parse(&text, "again.toml", &[]).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+        assert_eq!(single.plans(), [Plan { sweep: vec![], ..plan.clone() }], "{text}");
+    }
+}

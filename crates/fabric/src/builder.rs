@@ -1,0 +1,248 @@
+//! Puts switches and links together and names them; every topology uses it.
+
+use crate::{End, Endpoint, EndpointId, Link, LinkId, Network, NetworkConfig, NetworkError, Switch, SwitchId};
+use evb_core::{Bandwidth, Span};
+use std::collections::HashMap;
+
+/// Most ports of hosts: their ids are 16 bits wide.
+const MOST_ENDPOINTS: u64 = u16::MAX as u64;
+/// Most switches: their ids are 16 bits wide.
+const MOST_SWITCHES: u64 = u16::MAX as u64;
+/// Most links; keeps the memory of a network below some hundred megabytes.
+const MOST_LINKS: u64 = 1 << 20;
+/// Most entries of the routing tables, of two bytes each.
+const MOST_PAIRS: u64 = 1 << 28;
+
+/// What a topology is going to build, known before anything is allocated.
+pub(crate) struct Size {
+    pub(crate) endpoints: u64,
+    pub(crate) switches: u64,
+    /// Links between switches, each direction counted.
+    pub(crate) links: u64,
+}
+
+/// What a link is like.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind {
+    pub(crate) rate: Bandwidth,
+    pub(crate) delay: Span,
+    pub(crate) dimension: u8,
+    pub(crate) dateline: bool,
+}
+
+impl Kind {
+    /// The link that the configuration describes, at another rate if one is given.
+    pub(crate) fn new(config: &NetworkConfig, rate: Option<Bandwidth>) -> Self {
+        Self { rate: rate.unwrap_or(config.link.rate), delay: config.link.delay, dimension: 0, dateline: false }
+    }
+}
+
+/// A network that is being put together. Ports are numbered in the order in which links are added.
+pub(crate) struct Builder<'a> {
+    config: &'a NetworkConfig,
+    links: Vec<Link>,
+    switches: Vec<Switch>,
+    endpoints: Vec<Option<Endpoint>>,
+    /// How many host ports each switch has so far: links from hosts, links to hosts.
+    host_ports: Vec<[u16; 2]>,
+}
+
+impl<'a> Builder<'a> {
+    /// An empty network with room for `size`, or an error if that is too much.
+    pub(crate) fn new(config: &'a NetworkConfig, size: &Size) -> Result<Self, NetworkError> {
+        size.check()?;
+        Ok(Self {
+            config,
+            links: Vec::with_capacity((size.links + 2 * size.endpoints) as usize),
+            switches: Vec::with_capacity(size.switches as usize),
+            endpoints: vec![None; size.endpoints as usize],
+            host_ports: Vec::with_capacity(size.switches as usize),
+        })
+    }
+
+    /// Adds a switch.
+    pub(crate) fn switch(&mut self, name: String) -> SwitchId {
+        let id = SwitchId(self.switches.len() as u16);
+        self.switches.push(Switch { name, inputs: Vec::new(), outputs: Vec::new() });
+        self.host_ports.push([0; 2]);
+        id
+    }
+
+    /// Adds `count` switches, named `prefix0`, `prefix1`, ...
+    pub(crate) fn switches(&mut self, prefix: &str, count: u64) -> Vec<SwitchId> {
+        (0..count).map(|n| self.switch(format!("{prefix}{n}"))).collect()
+    }
+
+    /// Adds `count` parallel cables between two switches, each a link there and a link back.
+    pub(crate) fn cables(&mut self, from: SwitchId, to: SwitchId, count: u16, kind: Kind) {
+        for _ in 0..count {
+            self.cable(End::Switch(from), End::Switch(to), kind);
+        }
+    }
+
+    /// Adds a link in one direction only.
+    pub(crate) fn one_way(&mut self, from: SwitchId, to: SwitchId, kind: Kind) {
+        self.link(End::Switch(from), End::Switch(to), kind, None);
+    }
+
+    /// Joins a port of a host to a switch.
+    pub(crate) fn host(&mut self, endpoint: EndpointId, switch: SwitchId, kind: Kind) -> Result<(), NetworkError> {
+        let (up, down) = self.cable(End::Endpoint(endpoint), End::Switch(switch), kind);
+        self.endpoint(endpoint, [switch, switch], [up, down])
+    }
+
+    /// Joins a port of a host to the switch that it sends to and the one that it receives from.
+    pub(crate) fn one_way_host(
+        &mut self,
+        endpoint: EndpointId,
+        to: SwitchId,
+        from: SwitchId,
+        kind: Kind,
+    ) -> Result<(), NetworkError> {
+        let up = self.link(End::Endpoint(endpoint), End::Switch(to), kind, None);
+        let down = self.link(End::Switch(from), End::Endpoint(endpoint), kind, None);
+        self.endpoint(endpoint, [to, from], [up, down])
+    }
+
+    /// Gives the hosts their ports: `per_switch` on each of `switches`, which they send to, and as many on the switch at
+    /// the same place of `last`, which they receive from. The switches are taken in blocks of one per port of a host.
+    pub(crate) fn hosts(
+        &mut self,
+        switches: &[SwitchId],
+        last: Option<&[SwitchId]>,
+        per_switch: u16,
+        kind: Kind,
+    ) -> Result<(), NetworkError> {
+        let (ports, number) = (usize::from(self.config.nic.ports), switches.len());
+        if !number.is_multiple_of(ports) {
+            return Err(NetworkError::NotDivisible {
+                what: "switches with hosts",
+                number: number as u64,
+                ports: self.config.nic.ports,
+            });
+        }
+        for (place, &switch) in switches.iter().enumerate() {
+            let (block, port) = (place / ports, place % ports);
+            for n in 0..usize::from(per_switch) {
+                let host = block * usize::from(per_switch) + n;
+                let endpoint = EndpointId((host * ports + port) as u16);
+                match last {
+                    None => self.host(endpoint, switch, kind)?,
+                    Some(last) => self.one_way_host(endpoint, switch, last[place], kind)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The network, if every port of a host is joined and all switches hang together.
+    pub(crate) fn finish(self) -> Result<Network, NetworkError> {
+        let mut endpoints = Vec::with_capacity(self.endpoints.len());
+        for (n, endpoint) in self.endpoints.iter().enumerate() {
+            let missing = || NetworkError::HostPortMissing { name: self.config.endpoint_name(EndpointId(n as u16)) };
+            endpoints.push(endpoint.ok_or_else(missing)?);
+        }
+        let mut network =
+            Network { config: self.config.clone(), links: self.links, switches: self.switches, endpoints };
+        name_links(&mut network);
+        connected(&network)?;
+        Ok(network)
+    }
+
+    fn cable(&mut self, from: End, to: End, kind: Kind) -> (LinkId, LinkId) {
+        let (there, back) = (LinkId(self.links.len() as u32), LinkId(self.links.len() as u32 + 1));
+        (self.link(from, to, kind, Some(back)), self.link(to, from, kind, Some(there)))
+    }
+
+    fn link(&mut self, from: End, to: End, kind: Kind, reverse: Option<LinkId>) -> LinkId {
+        let id = LinkId(self.links.len() as u32);
+        if let End::Switch(switch) = from {
+            self.switches[usize::from(switch.0)].outputs.push(id);
+        }
+        if let End::Switch(switch) = to {
+            self.switches[usize::from(switch.0)].inputs.push(id);
+        }
+        let Kind { rate, delay, dimension, dateline } = kind;
+        self.links.push(Link { name: String::new(), from, to, rate, delay, reverse, dimension, dateline });
+        id
+    }
+
+    fn endpoint(
+        &mut self,
+        id: EndpointId,
+        switches: [SwitchId; 2],
+        [up, down]: [LinkId; 2],
+    ) -> Result<(), NetworkError> {
+        let place = &mut self.endpoints[usize::from(id.0)];
+        if place.is_some() {
+            return Err(NetworkError::HostPortTwice { name: self.config.endpoint_name(id) });
+        }
+        let [into, out] = switches.map(|switch| usize::from(switch.0));
+        *place = Some(Endpoint { up, down, up_index: self.host_ports[into][0], down_index: self.host_ports[out][1] });
+        self.host_ports[into][0] += 1;
+        self.host_ports[out][1] += 1;
+        Ok(())
+    }
+}
+
+impl Size {
+    fn check(&self) -> Result<(), NetworkError> {
+        let links = self.links.saturating_add(self.endpoints.saturating_mul(2));
+        let pairs = self.switches.saturating_mul(self.endpoints);
+        let limits = [
+            ("host ports", self.endpoints, MOST_ENDPOINTS),
+            ("switches", self.switches, MOST_SWITCHES),
+            ("links", links, MOST_LINKS),
+            ("pairs of a switch and a host port", pairs, MOST_PAIRS),
+        ];
+        match limits.into_iter().find(|&(_, number, most)| number > most) {
+            Some((what, number, most)) => Err(NetworkError::TooMany { what, number, most }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Names each link after its ends, with a number where several are parallel.
+fn name_links(network: &mut Network) {
+    let mut parallel: HashMap<(End, End), [u32; 2]> = HashMap::new();
+    for link in &network.links {
+        parallel.entry((link.from, link.to)).or_default()[0] += 1;
+    }
+    for place in 0..network.links.len() {
+        let (from, to) = (network.links[place].from, network.links[place].to);
+        let mut name = format!("{}>{}", network.end_name(from), network.end_name(to));
+        let [count, used] = parallel.get_mut(&(from, to)).expect("every link was counted");
+        if *count > 1 {
+            name.push_str(&format!(".{used}"));
+            *used += 1;
+        }
+        network.links[place].name = name;
+    }
+}
+
+/// Whether links, in whichever direction, join all switches.
+fn connected(network: &Network) -> Result<(), NetworkError> {
+    let mut reached = vec![false; network.switches.len()];
+    let mut open = vec![0];
+    reached[0] = true;
+    while let Some(place) = open.pop() {
+        let switch = &network.switches[place];
+        for link in switch.inputs.iter().chain(&switch.outputs).map(|&link| network.link(link)) {
+            for end in [link.from, link.to] {
+                if let End::Switch(next) = end
+                    && !reached[usize::from(next.0)]
+                {
+                    reached[usize::from(next.0)] = true;
+                    open.push(usize::from(next.0));
+                }
+            }
+        }
+    }
+    match reached.iter().position(|reached| !reached) {
+        None => Ok(()),
+        Some(lost) => Err(NetworkError::NotConnected {
+            from: network.switches[0].name.clone(),
+            to: network.switches[lost].name.clone(),
+        }),
+    }
+}

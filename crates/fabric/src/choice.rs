@@ -1,0 +1,36 @@
+//! Which of several equal ways a pair of ports uses.
+
+use crate::{EndpointId, Network, Spread, SwitchId};
+
+impl Spread {
+    /// A number for the choice at `switch` between equal ways from one port to another; the caller takes it modulo the
+    /// number of ways. `variant` counts the choices that a pair has made so far; only `Pair` heeds it.
+    #[inline]
+    pub fn index(
+        self,
+        network: &Network,
+        seed: u64,
+        from: EndpointId,
+        to: EndpointId,
+        variant: u32,
+        switch: SwitchId,
+    ) -> u32 {
+        match self {
+            Self::Source => u32::from(network.endpoint(from).up_index),
+            Self::Destination => u32::from(network.endpoint(to).down_index),
+            Self::Pair => {
+                let pair = u64::from(from.0) << 48 | u64::from(to.0) << 32 | u64::from(variant);
+                (mix(mix(seed ^ mix(pair)) ^ u64::from(switch.0)) >> 32) as u32
+            }
+        }
+    }
+}
+
+/// One step of splitmix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
+#[inline]
+fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,161 @@
+//! Why a description is no network.
+
+use evb_core::{Bandwidth, ByteCount};
+
+/// Why a description is no network, or a network cannot carry what it should.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkError {
+    /// Something that must be above zero is zero.
+    #[error("{what} is zero")]
+    Zero {
+        /// The key, such as `nic.packet`.
+        what: &'static str,
+    },
+    /// More of something than there may be.
+    #[error("{number} {what}, at most {most} are possible")]
+    TooMany {
+        /// What there is too much of, in the plural.
+        what: &'static str,
+        /// How many there are; `u64::MAX` for that many and more.
+        number: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// A fat tree needs an even radix.
+    #[error("a fat tree with an odd radix of {radix}")]
+    OddRadix {
+        /// The radix.
+        radix: u16,
+    },
+    /// The ports of the hosts do not come out even on the switches.
+    #[error("{number} {what} cannot be shared by hosts with {ports} ports each")]
+    NotDivisible {
+        /// What has to be a multiple of the ports, in the plural.
+        what: &'static str,
+        /// How many there are.
+        number: u64,
+        /// Ports per host.
+        ports: u8,
+    },
+    /// A listed switch has a name that it cannot have.
+    #[error("a switch cannot have the name {name:?}")]
+    SwitchName {
+        /// The name.
+        name: String,
+    },
+    /// Two listed switches have one name.
+    #[error("two switches have the name {name:?}")]
+    SwitchTwice {
+        /// The name.
+        name: String,
+    },
+    /// A listed link ends nowhere.
+    #[error("a link ends at {name:?}, which is neither a switch nor a port of a host")]
+    UnknownEnd {
+        /// The name of the end.
+        name: String,
+    },
+    /// A listed link that cannot be.
+    #[error("a link from {from} to {to} leads past every switch or back to where it begins")]
+    BadLink {
+        /// One end.
+        from: String,
+        /// The other end.
+        to: String,
+    },
+    /// A port of a host has more than one link.
+    #[error("the host port {name} is joined more than once")]
+    HostPortTwice {
+        /// The name of the port.
+        name: String,
+    },
+    /// A port of a host has no link.
+    #[error("the host port {name} is not joined to any switch")]
+    HostPortMissing {
+        /// The name of the port.
+        name: String,
+    },
+    /// No links lead from one part of the network to another.
+    #[error("{from} and {to} are not connected")]
+    NotConnected {
+        /// A switch.
+        from: String,
+        /// A switch that no links join to it.
+        to: String,
+    },
+    /// The routing finds no way.
+    #[error("no way leads from {from} to {to}")]
+    NoWay {
+        /// A port of a host.
+        from: String,
+        /// A port of a host.
+        to: String,
+    },
+    /// A routing that has no meaning in this topology.
+    #[error("{routing} routing in a {topology} topology")]
+    UnsuitableRouting {
+        /// The kind of routing.
+        routing: &'static str,
+        /// The kind of topology.
+        topology: &'static str,
+    },
+    /// STOP would reach the sender too late, or GO would leave the link idle.
+    #[error("a slack of {slack} is below the round trip of link {link}")]
+    SlackTooSmall {
+        /// The first link for which it is too small.
+        link: String,
+        /// Bytes of slack.
+        slack: ByteCount,
+        /// The fewest bytes that are enough.
+        smallest: ByteCount,
+    },
+    /// A byte on this link does not take whole picoseconds, by more than 0.1 %.
+    #[error("{rate} on link {link} is too far from a whole number of picoseconds per byte for wormhole flow")]
+    UnevenRate {
+        /// The first such link.
+        link: String,
+        /// Its rate.
+        rate: Bandwidth,
+        /// The nearest rate with whole picoseconds.
+        nearest: Bandwidth,
+    },
+    /// A packet could never pass.
+    #[error("{what} of {size} cannot take a packet of {packet}")]
+    BufferTooSmall {
+        /// The key of the buffer.
+        what: &'static str,
+        /// Its size.
+        size: ByteCount,
+        /// The largest packet on the wire.
+        packet: ByteCount,
+    },
+}
+
+impl NetworkError {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Zero { what } => format!("give {what} a value above zero"),
+            Self::TooMany { most, .. } => format!("make it {most} or fewer"),
+            Self::OddRadix { radix } => format!("use an even radix, such as {}", u32::from(*radix) + 1),
+            Self::NotDivisible { what, ports, .. } => format!("make the number of {what} a multiple of {ports}, or change nic.ports"),
+            Self::SwitchName { .. } => {
+                "use a name with no '>' and no '.' that is not empty and not one of h0, h1, ..., which are ports of hosts".to_owned()
+            }
+            Self::SwitchTwice { .. } => "give each switch a name of its own".to_owned(),
+            Self::UnknownEnd { name } => format!("add {name:?} to the list of switches, or use h0, h1, ... for the ports of hosts"),
+            Self::BadLink { .. } => "join a host port and a switch, or two different switches".to_owned(),
+            Self::HostPortTwice { .. } => "join each host port to one switch with one link; for more links per host use nic.ports".to_owned(),
+            Self::HostPortMissing { name } => format!("add a link for {name}, or number the host ports without a gap: h0, h1, ..."),
+            Self::NotConnected { from, to } => format!("add a link between the part with {from} and the part with {to}"),
+            Self::NoWay { .. } => "add links, or use a routing that goes round what is missing, such as adaptive".to_owned(),
+            Self::UnsuitableRouting { routing: "dimension-order", .. } => "use a grid or a torus, or another routing".to_owned(),
+            Self::UnsuitableRouting { .. } => "use another routing, such as fixed".to_owned(),
+            Self::SlackTooSmall { smallest, .. } => {
+                format!("use a slack of {smallest} or more, or shorten link.delay, switch.delay or flow.reaction")
+            }
+            Self::UnevenRate { nearest, .. } => format!("use {nearest}, or another flow"),
+            Self::BufferTooSmall { what, packet, .. } => format!("make {what} {packet} or more, or make nic.packet smaller"),
+        }
+    }
+}

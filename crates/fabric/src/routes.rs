@@ -1,0 +1,101 @@
+//! Which outputs of a switch lead to which port of a host.
+
+use crate::ways::Ways;
+use crate::{EndpointId, LinkId, Network, NetworkError, SwitchId};
+use std::collections::HashMap;
+
+/// For each switch and destination the group of outputs that a packet may take: those on a way with the fewest hops, of
+/// the ways that the routing allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Routes {
+    /// Per switch and destination the number of the group, among those of the switch.
+    table: Vec<u16>,
+    endpoints: usize,
+    /// The first group of each switch.
+    first: Vec<u32>,
+    /// Begin and end of each group in `links`.
+    groups: Vec<(u32, u32)>,
+    links: Vec<LinkId>,
+}
+
+impl Routes {
+    /// Finds the ways over all links that are `usable`. Without a way, the group is empty.
+    pub fn find(network: &Network, usable: &dyn Fn(LinkId) -> bool) -> Self {
+        let usable: Vec<bool> = (0..network.links.len()).map(|link| usable(LinkId(link as u32))).collect();
+        let ways = Ways::find(network, &usable);
+        let endpoints = network.endpoints.len();
+        let mut routes = Self {
+            table: Vec::with_capacity(network.switches.len() * endpoints),
+            endpoints,
+            first: Vec::with_capacity(network.switches.len()),
+            groups: Vec::new(),
+            links: Vec::new(),
+        };
+        for switch in 0..network.switches.len() {
+            routes.add_switch(network, &ways, &usable, SwitchId(switch as u16));
+        }
+        routes
+    }
+
+    /// The outputs of `switch` on the ways to `to`, in the order of its ports; empty if there is no way.
+    #[inline]
+    pub fn candidates(&self, switch: SwitchId, to: EndpointId) -> &[LinkId] {
+        let switch = usize::from(switch.0);
+        let group = self.first[switch] + u32::from(self.table[switch * self.endpoints + usize::from(to.0)]);
+        let (begin, end) = self.groups[group as usize];
+        &self.links[begin as usize..end as usize]
+    }
+
+    /// Whether every port of a host reaches every other one.
+    ///
+    /// # Errors
+    /// [`NetworkError::NoWay`] with the first two between which there is none.
+    pub fn check(&self, network: &Network) -> Result<(), NetworkError> {
+        let mut checked = vec![false; network.switches.len()];
+        for from in (0..network.endpoints.len()).map(|place| EndpointId(place as u16)) {
+            let switch = network.switch_into(from);
+            if std::mem::replace(&mut checked[usize::from(switch.0)], true) {
+                continue;
+            }
+            let mut others = (0..network.endpoints.len()).map(|place| EndpointId(place as u16));
+            if let Some(to) = others.find(|&to| to != from && self.candidates(switch, to).is_empty()) {
+                let [from, to] = [from, to].map(|end| network.config.endpoint_name(end));
+                return Err(NetworkError::NoWay { from, to });
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the groups of one switch and its row of the table.
+    fn add_switch(&mut self, network: &Network, ways: &Ways, usable: &[bool], switch: SwitchId) {
+        self.first.push(self.groups.len() as u32);
+        let mut known = HashMap::new();
+        let groups: Vec<u16> =
+            (0..ways.destinations()).map(|to| self.group(&mut known, ways.outputs(switch, to))).collect();
+        for place in 0..self.endpoints {
+            let to = EndpointId(place as u16);
+            let down = network.endpoint(to).down;
+            let group = if !usable[down.0 as usize] {
+                self.group(&mut known, Vec::new())
+            } else if network.switch_out_of(to) == switch {
+                self.group(&mut known, vec![down])
+            } else {
+                groups[ways.destination_of(to)]
+            };
+            self.table.push(group);
+        }
+    }
+
+    /// The number of a group among those of the newest switch. There are no more of them than ports of hosts.
+    fn group(&mut self, known: &mut HashMap<Vec<LinkId>, u16>, group: Vec<LinkId>) -> u16 {
+        let next = known.len() as u16;
+        if let Some(&number) = known.get(&group) {
+            return number;
+        }
+        let begin = self.links.len() as u32;
+        self.links.extend_from_slice(&group);
+        self.groups.push((begin, self.links.len() as u32));
+        known.insert(group, next);
+        next
+    }
+}

@@ -1,0 +1,121 @@
+//! Whether the settings of a network make sense, by themselves and together.
+
+use crate::network::{PS_PER_BYTE_AT_1_BIT_PER_S, rounded_byte_time};
+use crate::{Control, End, Flow, Link, Network, NetworkConfig, NetworkError, NicConfig, Routing, Topology};
+use evb_core::{Bandwidth, ByteCount, Span};
+
+/// Most ports of a network interface.
+const MOST_PORTS: u64 = 4;
+/// Most virtual channels of a link.
+const MOST_CHANNELS: u64 = 8;
+/// Most priorities of a store-and-forward switch: IEEE 802.1Q has eight.
+const MOST_PRIORITIES: u64 = 8;
+/// How far the rounded time of a byte may be off: one part in so many.
+const ROUNDING: u128 = 1000;
+
+/// What can be said before anything is built.
+pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
+    above_zero("link.rate", config.link.rate.0)?;
+    if let Topology::Clos { uplink: Some(rate), .. } | Topology::Tree { uplink: Some(rate), .. } = &config.topology {
+        above_zero("topology.uplink", rate.0)?;
+    }
+    if let Topology::Explicit { links, .. } = &config.topology {
+        links.iter().filter_map(|link| link.rate).try_for_each(|rate| above_zero("the rate of a link", rate.0))?;
+    }
+    if let Control::Separate { rate, .. } = config.control {
+        above_zero("control.rate", rate.0)?;
+    }
+    check_nic(&config.nic)?;
+    check_flow(config)?;
+    check_routing(config)
+}
+
+/// What depends on the rates and delays of the single links.
+pub(crate) fn check_links(network: &Network) -> Result<(), NetworkError> {
+    let Flow::Wormhole { slack, reaction } = network.config.flow else {
+        return Ok(());
+    };
+    for link in &network.links {
+        check_rounding(link)?;
+        if let End::Switch(_) = link.to {
+            check_slack(link, slack, network.config.switch.delay, reaction)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_nic(nic: &NicConfig) -> Result<(), NetworkError> {
+    within("nic.ports", "ports per network interface", u64::from(nic.ports), MOST_PORTS)?;
+    above_zero("nic.packet", nic.packet.0)?;
+    above_zero("nic.messages", u64::from(nic.messages))?;
+    nic.rate.map_or(Ok(()), |rate| above_zero("nic.rate", rate.0))?;
+    let Some(dma) = nic.dma else {
+        return Ok(());
+    };
+    above_zero("nic.dma.read", dma.read.0)?;
+    above_zero("nic.dma.write", dma.write.0)
+}
+
+fn check_flow(config: &NetworkConfig) -> Result<(), NetworkError> {
+    match config.flow {
+        Flow::Wormhole { slack, .. } => above_zero("flow.slack", slack.0),
+        Flow::CutThrough { buffer, virtual_channels, .. } => {
+            above_zero("flow.buffer", buffer.0)?;
+            within("flow.virtual_channels", "virtual channels", u64::from(virtual_channels), MOST_CHANNELS)?;
+            takes_a_packet("flow.buffer", buffer, &config.nic)
+        }
+        Flow::StoreAndForward { queue, priorities, .. } => {
+            above_zero("flow.queue", queue.0)?;
+            within("flow.priorities", "priorities", u64::from(priorities), MOST_PRIORITIES)?;
+            takes_a_packet("flow.queue", queue, &config.nic)
+        }
+    }
+}
+
+fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {
+    let topology = &config.topology;
+    let unsuitable = match (config.routing, topology) {
+        (Routing::DimensionOrder { .. }, Topology::Grid { .. } | Topology::Torus { .. }) => None,
+        (Routing::DimensionOrder { .. }, _) => Some("dimension-order"),
+        (Routing::SpanningTree, Topology::Butterfly { .. }) => Some("spanning-tree"),
+        _ => None,
+    };
+    unsuitable.map_or(Ok(()), |routing| Err(NetworkError::UnsuitableRouting { routing, topology: topology.kind() }))
+}
+
+fn above_zero(what: &'static str, number: u64) -> Result<(), NetworkError> {
+    if number == 0 { Err(NetworkError::Zero { what }) } else { Ok(()) }
+}
+
+fn within(key: &'static str, what: &'static str, number: u64, most: u64) -> Result<(), NetworkError> {
+    above_zero(key, number)?;
+    if number > most { Err(NetworkError::TooMany { what, number, most }) } else { Ok(()) }
+}
+
+fn takes_a_packet(what: &'static str, size: ByteCount, nic: &NicConfig) -> Result<(), NetworkError> {
+    let packet = nic.wire_size(nic.packet);
+    if size < packet { Err(NetworkError::BufferTooSmall { what, size, packet }) } else { Ok(()) }
+}
+
+/// `|t * rate / 8 - 1| <= 0.1 %` for the rounded time `t` of a byte.
+fn check_rounding(link: &Link) -> Result<(), NetworkError> {
+    let time = rounded_byte_time(link.rate);
+    let off = (u128::from(time) * u128::from(link.rate.0)).abs_diff(PS_PER_BYTE_AT_1_BIT_PER_S);
+    if off * ROUNDING <= PS_PER_BYTE_AT_1_BIT_PER_S {
+        return Ok(());
+    }
+    let nearest = Bandwidth((PS_PER_BYTE_AT_1_BIT_PER_S / u128::from(time.max(1))) as u64);
+    Err(NetworkError::UnevenRate { link: link.name.clone(), rate: link.rate, nearest })
+}
+
+/// Between an input's decision to stop and the last byte that still comes lie a byte that is being sent, one that is
+/// being received, the way there and the switch: `slack * t >= 2 t + link + switch + reaction`.
+fn check_slack(link: &Link, slack: ByteCount, switch: Span, reaction: Span) -> Result<(), NetworkError> {
+    let byte = u128::from(link.byte_time().0);
+    let trip = 2 * byte + [link.delay, switch, reaction].iter().map(|span| u128::from(span.0)).sum::<u128>();
+    if u128::from(slack.0) * byte >= trip {
+        return Ok(());
+    }
+    let smallest = ByteCount(u64::try_from(trip.div_ceil(byte)).unwrap_or(u64::MAX));
+    Err(NetworkError::SlackTooSmall { link: link.name.clone(), slack, smallest })
+}

@@ -1,0 +1,91 @@
+//! Whatever the user lists.
+
+use super::above_zero;
+use crate::builder::{Builder, Kind, Size};
+use crate::{EndpointId, ExplicitLink, Network, NetworkConfig, NetworkError, SwitchId};
+use std::collections::HashMap;
+
+pub(super) fn build(config: &NetworkConfig, names: &[String], links: &[ExplicitLink]) -> Result<Network, NetworkError> {
+    if names.is_empty() {
+        return Err(NetworkError::Zero { what: "the number of topology.switches" });
+    }
+    let endpoints = count_endpoints(config, links)?;
+    let cables: u64 = links.iter().map(|link| u64::from(link.count)).sum();
+    let size = Size { endpoints, switches: names.len() as u64, links: cables.saturating_mul(2) };
+    let mut builder = Builder::new(config, &size)?;
+    let switches = add_switches(&mut builder, names)?;
+    for link in links {
+        add_link(config, &mut builder, &switches, link)?;
+    }
+    builder.finish()
+}
+
+/// The ports of hosts, of which the one with the highest number tells how many there are.
+fn count_endpoints(config: &NetworkConfig, links: &[ExplicitLink]) -> Result<u64, NetworkError> {
+    let ends = links.iter().flat_map(|link| &link.ends);
+    let endpoints = ends.filter_map(|end| endpoint_number(end)).max().map_or(0, |most| most.saturating_add(1));
+    if endpoints == 0 {
+        return Err(NetworkError::Zero { what: "the number of host ports in topology.links" });
+    }
+    if !endpoints.is_multiple_of(u64::from(config.nic.ports)) {
+        return Err(NetworkError::NotDivisible { what: "host ports", number: endpoints, ports: config.nic.ports });
+    }
+    Ok(endpoints)
+}
+
+fn add_switches<'n>(
+    builder: &mut Builder<'_>,
+    names: &'n [String],
+) -> Result<HashMap<&'n str, SwitchId>, NetworkError> {
+    let mut switches = HashMap::new();
+    for name in names {
+        if name.is_empty() || name.contains(['>', '.']) || endpoint_number(name).is_some() {
+            return Err(NetworkError::SwitchName { name: name.clone() });
+        }
+        if switches.insert(name.as_str(), builder.switch(name.clone())).is_some() {
+            return Err(NetworkError::SwitchTwice { name: name.clone() });
+        }
+    }
+    Ok(switches)
+}
+
+fn add_link(
+    config: &NetworkConfig,
+    builder: &mut Builder<'_>,
+    switches: &HashMap<&str, SwitchId>,
+    link: &ExplicitLink,
+) -> Result<(), NetworkError> {
+    above_zero(&[("the count of a link", link.count)])?;
+    let default = Kind::new(config, link.rate);
+    let kind = Kind { delay: link.delay.unwrap_or(default.delay), ..default };
+    let [from, to] = &link.ends;
+    match (find(switches, from)?, find(switches, to)?) {
+        (Place::Switch(one), Place::Switch(other)) if one != other => builder.cables(one, other, link.count, kind),
+        (Place::Host(host), Place::Switch(switch)) | (Place::Switch(switch), Place::Host(host)) => {
+            for _ in 0..link.count {
+                builder.host(host, switch, kind)?;
+            }
+        }
+        _ => return Err(NetworkError::BadLink { from: from.clone(), to: to.clone() }),
+    }
+    Ok(())
+}
+
+enum Place {
+    Switch(SwitchId),
+    Host(EndpointId),
+}
+
+fn find(switches: &HashMap<&str, SwitchId>, name: &str) -> Result<Place, NetworkError> {
+    let host = || endpoint_number(name).map(|number| Place::Host(EndpointId(number as u16)));
+    let switch = switches.get(name).map(|&switch| Place::Switch(switch));
+    switch.or_else(host).ok_or_else(|| NetworkError::UnknownEnd { name: name.to_owned() })
+}
+
+/// The number of a name like `h12`; a number beyond all limits is as large as can be.
+fn endpoint_number(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix('h')?;
+    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let canonical = digits == "0" || !digits.starts_with('0');
+    (plain && canonical).then(|| digits.parse().unwrap_or(u64::MAX))
+}

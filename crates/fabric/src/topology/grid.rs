@@ -1,0 +1,70 @@
+//! Switches in rows and columns: the grid, and the torus, whose rows and columns are rings.
+
+use super::above_zero;
+use crate::builder::{Builder, Kind, Size};
+use crate::{Network, NetworkConfig, NetworkError, SwitchId};
+
+pub(super) struct Plane {
+    pub(super) width: u16,
+    pub(super) height: u16,
+    /// Ports for hosts on each switch.
+    pub(super) terminals: u16,
+    /// Parallel links between neighbours.
+    pub(super) links: u16,
+    /// Whether rows and columns are closed to rings.
+    pub(super) closed: bool,
+}
+
+pub(super) fn build(config: &NetworkConfig, plane: &Plane) -> Result<Network, NetworkError> {
+    above_zero(&[
+        ("topology.width", plane.width),
+        ("topology.height", plane.height),
+        ("topology.terminals", plane.terminals),
+        ("topology.links", plane.links),
+    ])?;
+    let switches = u64::from(plane.width) * u64::from(plane.height);
+    let size = Size {
+        endpoints: switches.saturating_mul(u64::from(plane.terminals)),
+        switches,
+        links: switches.saturating_mul(4 * u64::from(plane.links)),
+    };
+    let mut builder = Builder::new(config, &size)?;
+    let switches = add_switches(&mut builder, plane);
+    builder.hosts(&switches, None, plane.terminals, Kind::new(config, None))?;
+    for row in 0..plane.height {
+        let row: Vec<_> = (0..plane.width).map(|column| switches[plane.place(column, row)]).collect();
+        join(&mut builder, plane, &row, Kind { dimension: 0, ..Kind::new(config, None) });
+    }
+    for column in 0..plane.width {
+        let column: Vec<_> = (0..plane.height).map(|row| switches[plane.place(column, row)]).collect();
+        join(&mut builder, plane, &column, Kind { dimension: 1, ..Kind::new(config, None) });
+    }
+    builder.finish()
+}
+
+impl Plane {
+    fn place(&self, column: u16, row: u16) -> usize {
+        usize::from(row) * usize::from(self.width) + usize::from(column)
+    }
+}
+
+/// Row by row, as [`crate::Network`]'s routes expect it.
+fn add_switches(builder: &mut Builder<'_>, plane: &Plane) -> Vec<SwitchId> {
+    let mut switches = Vec::new();
+    for row in 0..plane.height {
+        for column in 0..plane.width {
+            switches.push(builder.switch(format!("s{column}_{row}")));
+        }
+    }
+    switches
+}
+
+/// Joins a row or a column to a line or, from three switches on, to a ring: two are neighbours already.
+fn join(builder: &mut Builder<'_>, plane: &Plane, line: &[SwitchId], kind: Kind) {
+    for pair in line.windows(2) {
+        builder.cables(pair[0], pair[1], plane.links, kind);
+    }
+    if plane.closed && line.len() > 2 {
+        builder.cables(line[line.len() - 1], line[0], plane.links, Kind { dateline: true, ..kind });
+    }
+}

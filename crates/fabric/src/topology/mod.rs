@@ -1,0 +1,47 @@
+//! From the description of a topology to its switches and links; one module per family.
+
+mod butterfly;
+mod clos;
+mod crossbar;
+mod explicit;
+mod fat_tree;
+mod grid;
+
+use crate::{Network, NetworkConfig, NetworkError, Topology};
+
+/// Builds the switches and links; the settings have been checked.
+pub(crate) fn build(config: &NetworkConfig) -> Result<Network, NetworkError> {
+    match &config.topology {
+        Topology::Crossbar { ports } => crossbar::build(config, *ports),
+        Topology::Clos { leaves, ports_per_leaf, spines, links, uplink } => {
+            let layers =
+                clos::Layers { leaves: *leaves, ports_per_leaf: *ports_per_leaf, spines: *spines, links: *links };
+            clos::build(config, &layers, *uplink)
+        }
+        Topology::Tree { leaves, ports_per_leaf, trunk, uplink } => {
+            let layers = clos::Layers { leaves: *leaves, ports_per_leaf: *ports_per_leaf, spines: 1, links: *trunk };
+            clos::build_tree(config, &layers, *uplink)
+        }
+        Topology::FatTree { radix } => fat_tree::build(config, *radix),
+        Topology::Butterfly { radix, stages } => butterfly::build(config, *radix, *stages),
+        Topology::Grid { width, height, terminals, links } => {
+            let plane =
+                grid::Plane { width: *width, height: *height, terminals: *terminals, links: *links, closed: false };
+            grid::build(config, &plane)
+        }
+        Topology::Torus { width, height, terminals, links } => {
+            let plane =
+                grid::Plane { width: *width, height: *height, terminals: *terminals, links: *links, closed: true };
+            grid::build(config, &plane)
+        }
+        Topology::Explicit { switches, links } => explicit::build(config, switches, links),
+    }
+}
+
+/// An error if one of the numbers is zero.
+fn above_zero(numbers: &[(&'static str, u16)]) -> Result<(), NetworkError> {
+    match numbers.iter().find(|(_, number)| *number == 0) {
+        Some(&(what, _)) => Err(NetworkError::Zero { what }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,199 @@
+//! How far it is from each switch to each switch that hosts receive from, over the links that the routing allows.
+
+use crate::{EndpointId, LinkId, Network, Routing, SwitchId, Topology};
+use std::collections::VecDeque;
+
+/// Further than any switch.
+const NO_WAY: u16 = u16::MAX;
+
+/// A usable link between two switches, seen from one of them.
+#[derive(Clone, Copy)]
+struct Neighbour {
+    link: LinkId,
+    switch: SwitchId,
+}
+
+/// The hops from everywhere to every destination switch.
+pub(crate) struct Ways {
+    /// Per switch the usable outputs to other switches, in the order of the ports.
+    outputs: Vec<Vec<Neighbour>>,
+    rule: Rule,
+    /// The switches that hosts receive from.
+    destinations: Vec<SwitchId>,
+    /// For each port of a host the place of its switch among them.
+    destination_of: Vec<u16>,
+    /// Per destination and switch the hops, or [`NO_WAY`].
+    hops: Vec<u16>,
+}
+
+impl Ways {
+    pub(crate) fn find(network: &Network, usable: &[bool]) -> Self {
+        let (outputs, inputs) = neighbours(network, usable);
+        let rule = Rule::new(network, &outputs);
+        let (destinations, destination_of) = destinations(network);
+        let mut ways = Self { outputs, rule, destinations, destination_of, hops: Vec::new() };
+        for to in 0..ways.destinations.len() {
+            ways.measure(&inputs, ways.destinations[to]);
+        }
+        ways
+    }
+
+    /// Number of switches that hosts receive from.
+    pub(crate) fn destinations(&self) -> usize {
+        self.destinations.len()
+    }
+
+    /// The place, among those switches, of the one that this port of a host receives from.
+    pub(crate) fn destination_of(&self, endpoint: EndpointId) -> usize {
+        usize::from(self.destination_of[usize::from(endpoint.0)])
+    }
+
+    /// The outputs of `switch` on the shortest ways to the destination at this place.
+    pub(crate) fn outputs(&self, switch: SwitchId, to: usize) -> Vec<LinkId> {
+        let hops = &self.hops[to * self.outputs.len()..][..self.outputs.len()];
+        let here = hops[usize::from(switch.0)];
+        if here == NO_WAY {
+            return Vec::new();
+        }
+        let nearer = |next: &&Neighbour| {
+            hops[usize::from(next.switch.0)] < here && self.rule.allows(switch, next.switch, self.destinations[to])
+        };
+        self.outputs[usize::from(switch.0)].iter().filter(nearer).map(|next| next.link).collect()
+    }
+
+    /// Breadth first from the destination against the direction of the links.
+    fn measure(&mut self, inputs: &[Vec<Neighbour>], to: SwitchId) {
+        let begin = self.hops.len();
+        self.hops.resize(begin + inputs.len(), NO_WAY);
+        let hops = &mut self.hops[begin..];
+        hops[usize::from(to.0)] = 0;
+        let mut open = VecDeque::from([to]);
+        while let Some(switch) = open.pop_front() {
+            for before in &inputs[usize::from(switch.0)] {
+                let place = usize::from(before.switch.0);
+                if hops[place] == NO_WAY && self.rule.allows(before.switch, switch, to) {
+                    hops[place] = hops[usize::from(switch.0)] + 1;
+                    open.push_back(before.switch);
+                }
+            }
+        }
+    }
+}
+
+/// The usable outputs and inputs of every switch that lead to and come from other switches.
+fn neighbours(network: &Network, usable: &[bool]) -> (Vec<Vec<Neighbour>>, Vec<Vec<Neighbour>>) {
+    let usable = |link: &&LinkId| usable[link.0 as usize];
+    let beyond = |link: LinkId, out: bool| {
+        let end = if out { network.link(link).to } else { network.link(link).from };
+        end.switch().map(|switch| Neighbour { link, switch })
+    };
+    let of = |links: &[LinkId], out| links.iter().filter(usable).filter_map(|&link| beyond(link, out)).collect();
+    let switches = &network.switches;
+    (
+        switches.iter().map(|switch| of(&switch.outputs, true)).collect(),
+        switches.iter().map(|switch| of(&switch.inputs, false)).collect(),
+    )
+}
+
+/// The switches that hosts receive from, and for each port of a host the place of its switch among them.
+fn destinations(network: &Network) -> (Vec<SwitchId>, Vec<u16>) {
+    let (mut switches, mut place_of) = (Vec::new(), vec![None; network.switches.len()]);
+    let of = (0..network.endpoints.len()).map(|endpoint| {
+        let switch = network.switch_out_of(EndpointId(endpoint as u16));
+        *place_of[usize::from(switch.0)].get_or_insert_with(|| {
+            switches.push(switch);
+            switches.len() as u16 - 1
+        })
+    });
+    let of = of.collect();
+    (switches, of)
+}
+
+/// Which links a routing allows on the way to a destination.
+enum Rule {
+    All,
+    /// First along the rows of a plane, then along its columns.
+    DimensionOrder {
+        width: u16,
+        height: u16,
+        closed: bool,
+    },
+    /// Only between a switch and its parent in a tree.
+    Tree(Vec<Option<SwitchId>>),
+}
+
+impl Rule {
+    fn new(network: &Network, outputs: &[Vec<Neighbour>]) -> Self {
+        match (network.config.routing, &network.config.topology) {
+            (Routing::DimensionOrder { .. }, &Topology::Grid { width, height, .. }) => {
+                Self::DimensionOrder { width, height, closed: false }
+            }
+            (Routing::DimensionOrder { .. }, &Topology::Torus { width, height, .. }) => {
+                Self::DimensionOrder { width, height, closed: true }
+            }
+            (Routing::SpanningTree, topology) => Self::Tree(spanning_tree(outputs, root(network, topology))),
+            _ => Self::All,
+        }
+    }
+
+    fn allows(&self, from: SwitchId, to: SwitchId, destination: SwitchId) -> bool {
+        match self {
+            Self::All => true,
+            Self::DimensionOrder { width, height, closed } => {
+                let coordinates = |switch: SwitchId| (switch.0 % width, switch.0 / width);
+                let ((column, row), goal) = (coordinates(from), coordinates(destination));
+                let next = if column == goal.0 {
+                    (column, step(row, goal.1, *height, *closed))
+                } else {
+                    (step(column, goal.0, *width, *closed), row)
+                };
+                coordinates(to) == next
+            }
+            Self::Tree(parents) => parents[usize::from(from.0)] == Some(to) || parents[usize::from(to.0)] == Some(from),
+        }
+    }
+}
+
+/// The neighbour of `from` on the shorter way to `to` along a line or a ring; upwards where both are equal.
+fn step(from: u16, to: u16, length: u16, closed: bool) -> u16 {
+    let [here, goal, all] = [from, to, length].map(u32::from);
+    let up = if closed { (goal + all - here) % all * 2 <= all } else { goal > here };
+    let next = match (from == to, up) {
+        (true, _) => here,
+        (false, true) => (here + 1) % all,
+        (false, false) => (here + all - 1) % all,
+    };
+    next as u16
+}
+
+/// Where the tree begins: the root of a tree topology, else the first switch.
+fn root(network: &Network, topology: &Topology) -> SwitchId {
+    match topology {
+        Topology::Tree { .. } => SwitchId(network.switches.len() as u16 - 1),
+        _ => SwitchId(0),
+    }
+}
+
+/// The parent of every switch in a tree that grows breadth first over cables that work in both directions. What the
+/// first tree does not reach, gets trees of its own: a switch that failed is then no loss to the others.
+fn spanning_tree(outputs: &[Vec<Neighbour>], root: SwitchId) -> Vec<Option<SwitchId>> {
+    let mut parents = vec![None; outputs.len()];
+    let mut reached = vec![false; outputs.len()];
+    let leads = |from: SwitchId, to| outputs[usize::from(from.0)].iter().any(|next| next.switch == to);
+    for start in std::iter::once(root).chain((0..outputs.len()).map(|place| SwitchId(place as u16))) {
+        if std::mem::replace(&mut reached[usize::from(start.0)], true) {
+            continue;
+        }
+        let mut open = VecDeque::from([start]);
+        while let Some(switch) = open.pop_front() {
+            for next in outputs[usize::from(switch.0)].iter().map(|next| next.switch) {
+                if !reached[usize::from(next.0)] && leads(next, switch) {
+                    reached[usize::from(next.0)] = true;
+                    parents[usize::from(next.0)] = Some(switch);
+                    open.push_back(next);
+                }
+            }
+        }
+    }
+    parents
+}

@@ -1,0 +1,218 @@
+//! What is refused, in which words.
+
+use crate::support::*;
+use NetworkError as E;
+use evb_core::{Bandwidth, ByteCount, Span};
+use evb_fabric::*;
+
+type Change = fn(&mut NetworkConfig);
+
+fn refused(config: &NetworkConfig) -> NetworkError {
+    let error = Network::build(config).map(drop).expect_err("it is no network");
+    let (message, hint) = (error.to_string(), error.hint());
+    assert!(!hint.is_empty() && !message.ends_with('.'), "{message}: {hint}");
+    error
+}
+
+fn refused_topology(topology: Topology) -> NetworkError {
+    refused(&config(topology))
+}
+
+fn refused_with(change: impl FnOnce(&mut NetworkConfig)) -> NetworkError {
+    let mut config = config(clos(2, 2, 2, 1));
+    change(&mut config);
+    refused(&config)
+}
+
+/// Wormhole flow: a byte takes 6250 ps, a link 15 ns, a switch 100 ns.
+fn wormhole(slack: u64, reaction: u64) -> Flow {
+    Flow::Wormhole { slack: ByteCount(slack), reaction: Span(reaction) }
+}
+
+fn store(queue: u64, priorities: u8) -> Flow {
+    Flow::StoreAndForward { queue: ByteCount(queue), full: WhenFull::Drop, reaction: Span::ZERO, priorities }
+}
+
+#[test]
+fn zeros_in_topologies() {
+    let tree = |leaves, ports_per_leaf, trunk| Topology::Tree { leaves, ports_per_leaf, trunk, uplink: None };
+    let grid = |width, height, terminals, links| Topology::Grid { width, height, terminals, links };
+    for (topology, what) in [
+        (Topology::Crossbar { ports: 0 }, "topology.ports"),
+        (clos(0, 1, 1, 1), "topology.leaves"),
+        (clos(1, 0, 1, 1), "topology.ports_per_leaf"),
+        (clos(1, 1, 0, 1), "topology.spines"),
+        (clos(1, 1, 1, 0), "topology.links"),
+        (tree(0, 1, 1), "topology.leaves"),
+        (tree(1, 0, 1), "topology.ports_per_leaf"),
+        (tree(1, 1, 0), "topology.trunk"),
+        (Topology::FatTree { radix: 0 }, "topology.radix"),
+        (Topology::Butterfly { radix: 0, stages: 1 }, "topology.radix"),
+        (Topology::Butterfly { radix: 1, stages: 0 }, "topology.stages"),
+        (grid(0, 1, 1, 1), "topology.width"),
+        (grid(1, 0, 1, 1), "topology.height"),
+        (grid(1, 1, 0, 1), "topology.terminals"),
+        (grid(1, 1, 1, 0), "topology.links"),
+        (Topology::Torus { width: 0, height: 1, terminals: 1, links: 1 }, "topology.width"),
+        (explicit(&[], &[["h0", "a"]]), "the number of topology.switches"),
+        (explicit(&["a"], &[]), "the number of host ports in topology.links"),
+    ] {
+        assert_eq!(refused_topology(topology), E::Zero { what });
+    }
+}
+
+#[test]
+fn zeros_in_settings() {
+    let uplink = Some(Bandwidth(0));
+    let changes: [(Change, &str); 13] = [
+        (|c| c.link.rate = Bandwidth(0), "link.rate"),
+        (|c| c.nic.ports = 0, "nic.ports"),
+        (|c| c.nic.packet = ByteCount(0), "nic.packet"),
+        (|c| c.nic.messages = 0, "nic.messages"),
+        (|c| c.nic.rate = Some(Bandwidth(0)), "nic.rate"),
+        (|c| c.nic.dma = Some(Dma { read: Bandwidth(0), write: Bandwidth(1) }), "nic.dma.read"),
+        (|c| c.nic.dma = Some(Dma { read: Bandwidth(1), write: Bandwidth(0) }), "nic.dma.write"),
+        (|c| c.flow = wormhole(0, 0), "flow.slack"),
+        (|c| c.flow = cut_through(0), "flow.virtual_channels"),
+        (|c| c.flow = store(0, 1), "flow.queue"),
+        (|c| c.flow = store(5000, 0), "flow.priorities"),
+        (|c| c.control = Control::Separate { delay: Span(1), rate: Bandwidth(0) }, "control.rate"),
+        (|c| c.flow = Flow::CutThrough { buffer: ByteCount(0), reaction: Span(0), virtual_channels: 1 }, "flow.buffer"),
+    ];
+    for (change, what) in changes {
+        assert_eq!(refused_with(change), E::Zero { what });
+    }
+    let clos = Topology::Clos { leaves: 1, ports_per_leaf: 1, spines: 1, links: 1, uplink };
+    assert_eq!(refused_topology(clos), E::Zero { what: "topology.uplink" });
+    let one = ExplicitLink { ends: ["h0".to_owned(), "a".to_owned()], count: 1, rate: uplink, delay: None };
+    let with = |link| Topology::Explicit { switches: vec!["a".to_owned()], links: vec![link] };
+    assert_eq!(refused_topology(with(one.clone())), E::Zero { what: "the rate of a link" });
+    let none = ExplicitLink { count: 0, rate: None, ..one };
+    assert_eq!(refused_topology(with(none)), E::Zero { what: "the count of a link" });
+}
+
+#[test]
+fn too_much_of_something() {
+    let most = u16::MAX;
+    let torus = |terminals, links| Topology::Torus { width: most, height: most, terminals, links };
+    for (topology, name) in [
+        (Topology::FatTree { radix: most - 1 }, "host ports"),
+        (Topology::Butterfly { radix: most, stages: most }, "host ports"),
+        (Topology::Butterfly { radix: 2, stages: 20 }, "host ports"),
+        (clos(most, most, most, most), "host ports"),
+        (clos(2, 1, most, 1), "switches"),
+        (clos(2, 1, 5, most), "links"),
+        (clos(30_000, 1, 1, 1), "pairs of a switch and a host port"),
+        (torus(most, most), "host ports"),
+        (explicit(&["a"], &[["h99999999999999999999", "a"]]), "host ports"),
+    ] {
+        let error = refused_topology(topology);
+        assert!(matches!(error, E::TooMany { what, .. } if what == name), "{name}: {error:?}");
+    }
+    let changes: [(Change, &str, u64); 3] = [
+        (|c| c.nic.ports = 5, "ports per network interface", 4),
+        (|c| c.flow = cut_through(9), "virtual channels", 8),
+        (|c| c.flow = store(5000, 9), "priorities", 8),
+    ];
+    for (change, what, most) in changes {
+        assert_eq!(refused_with(change), E::TooMany { what, number: most + 1, most });
+    }
+}
+
+#[test]
+fn numbers_that_do_not_come_out_even() {
+    assert_eq!(refused_topology(Topology::FatTree { radix: 5 }), E::OddRadix { radix: 5 });
+    let with_two = |topology| {
+        let mut config = config(topology);
+        config.nic.ports = 2;
+        refused(&config)
+    };
+    let uneven = |what, number| E::NotDivisible { what, number, ports: 2 };
+    assert_eq!(with_two(clos(3, 2, 2, 1)), uneven("switches with hosts", 3));
+    assert_eq!(with_two(Topology::Crossbar { ports: 5 }), uneven("ports", 5));
+    assert_eq!(with_two(explicit(&["a"], &[["h0", "a"]])), uneven("host ports", 1));
+    assert_eq!(
+        with_two(clos(3, 2, 2, 1)).to_string(),
+        "3 switches with hosts cannot be shared by hosts with 2 ports each"
+    );
+}
+
+#[test]
+fn lists_that_are_no_network() {
+    let name = |name: &str| name.to_owned();
+    for bad in ["", "h7", "a>b", "a.1"] {
+        assert_eq!(refused_topology(explicit(&[bad], &[["h0", "a"]])), E::SwitchName { name: name(bad) });
+    }
+    for (switches, links, error) in [
+        (&["a", "a"][..], &[["h0", "a"]][..], E::SwitchTwice { name: name("a") }),
+        (&["a"], &[["h0", "a"], ["a", "b"]], E::UnknownEnd { name: name("b") }),
+        (&["a"], &[["h0", "a"], ["h01", "a"]], E::UnknownEnd { name: name("h01") }),
+        (&["a"], &[["h0", "a"], ["h0", "a"]], E::HostPortTwice { name: name("h0") }),
+        (&["a"], &[["h0", "a"], ["a", "h2"]], E::HostPortMissing { name: name("h1") }),
+        (&["a"], &[["h0", "a"], ["a", "a"]], E::BadLink { from: name("a"), to: name("a") }),
+        (&["a"], &[["h0", "h1"]], E::BadLink { from: name("h0"), to: name("h1") }),
+        (&["a", "b"], &[["h0", "a"], ["h1", "b"]], E::NotConnected { from: name("a"), to: name("b") }),
+    ] {
+        assert_eq!(refused_topology(explicit(switches, links)), error);
+    }
+}
+
+#[test]
+fn routing_that_does_not_suit() {
+    let routing = Routing::DimensionOrder { spread: Spread::Pair };
+    let error = refused_with(|config| config.routing = routing);
+    assert_eq!(error, E::UnsuitableRouting { routing: "dimension-order", topology: "clos" });
+    assert_eq!(error.hint(), "use a grid or a torus, or another routing");
+    let butterfly = config(Topology::Butterfly { radix: 2, stages: 2 });
+    let error = refused(&NetworkConfig { routing: Routing::SpanningTree, ..butterfly });
+    assert_eq!(error, E::UnsuitableRouting { routing: "spanning-tree", topology: "butterfly" });
+}
+
+#[test]
+fn slack_below_the_round_trip() {
+    // 2 x 6.25 + 15 + 100 + 91.25 ns are 35 bytes.
+    let error = refused_with(|config| config.flow = wormhole(34, 91_250));
+    let link = "h0>leaf0".to_owned();
+    assert_eq!(error, E::SlackTooSmall { link, slack: ByteCount(34), smallest: ByteCount(35) });
+    assert_eq!(error.to_string(), "a slack of 34 B is below the round trip of link h0>leaf0");
+    assert!(error.hint().contains("35 B or more"));
+    let good = |slack, reaction| {
+        let topology = clos(2, 2, 2, 1);
+        Network::build(&NetworkConfig { flow: wormhole(slack, reaction), ..config(topology) }).is_ok()
+    };
+    assert!(good(35, 91_250) && !good(35, 91_251) && !good(u64::MAX >> 14, u64::MAX));
+}
+
+#[test]
+fn rates_that_are_no_whole_picoseconds() {
+    let at = |rate| {
+        move |config: &mut NetworkConfig| {
+            config.flow = wormhole(1_000_000, 0);
+            config.link.rate = Bandwidth(rate);
+        }
+    };
+    // 26.67 ps per byte; 33 ps would be 1 % off.
+    let error = refused_with(at(300_000_000_000));
+    let (link, rate) = ("h0>leaf0".to_owned(), Bandwidth(300_000_000_000));
+    assert_eq!(error, E::UnevenRate { link, rate, nearest: Bandwidth(296_296_296_296) });
+    assert!(matches!(refused_with(at(u64::MAX)), E::UnevenRate { .. }));
+    for rate in [1, 80_000_000, 1_056_000_000, 200_000_000_000, 296_296_296_296] {
+        let mut config = config(clos(2, 2, 2, 1));
+        at(rate)(&mut config);
+        assert!(Network::build(&config).is_ok(), "{rate}");
+    }
+}
+
+#[test]
+fn buffers_below_a_packet() {
+    let buffer = |size| Flow::CutThrough { buffer: ByteCount(size), reaction: Span::ZERO, virtual_channels: 1 };
+    let small = |what| E::BufferTooSmall { what, size: ByteCount(1007), packet: ByteCount(1008) };
+    assert_eq!(refused_with(|config| config.flow = buffer(1007)), small("flow.buffer"));
+    assert_eq!(refused_with(|config| config.flow = store(1007, 1)), small("flow.queue"));
+    assert!(Network::build(&NetworkConfig { flow: buffer(1008), ..config(clos(2, 2, 2, 1)) }).is_ok());
+    let padded = refused_with(|config| {
+        config.flow = buffer(1008);
+        config.nic.minimum = ByteCount(1009);
+    });
+    assert!(matches!(padded, E::BufferTooSmall { packet: ByteCount(1009), .. }));
+}

@@ -1,0 +1,8 @@
+//! Networks as their users see them: built from a description, with the routes through them.
+
+mod errors;
+mod presets;
+mod routes;
+mod support;
+mod topologies;
+mod waiting;

@@ -1,0 +1,84 @@
+//! Descriptions to start from, and names to look at.
+
+use evb_core::{Bandwidth, ByteCount, Span};
+use evb_fabric::*;
+
+/// Cut-through flow, fixed routes, one port per host.
+pub(crate) fn config(topology: Topology) -> NetworkConfig {
+    NetworkConfig {
+        preset: String::new(),
+        topology,
+        link: LinkConfig { rate: Bandwidth(1_280_000_000), delay: Span(15_000) },
+        switch: SwitchConfig { delay: Span(100_000), arbitration: Arbitration::RoundRobin },
+        flow: cut_through(1),
+        routing: Routing::Fixed { spread: Spread::Source },
+        nic: NicConfig {
+            ports: 1,
+            rate: None,
+            overhead: Span::ZERO,
+            packet: ByteCount(1000),
+            header: ByteCount(8),
+            minimum: ByteCount(0),
+            messages: 1,
+            dma: None,
+        },
+        host: HostConfig { send: Span::ZERO, receive: Span::ZERO },
+        control: Control::Shared,
+    }
+}
+
+pub(crate) fn cut_through(virtual_channels: u8) -> Flow {
+    Flow::CutThrough { buffer: ByteCount(2016), reaction: Span::ZERO, virtual_channels }
+}
+
+pub(crate) fn clos(leaves: u16, ports_per_leaf: u16, spines: u16, links: u16) -> Topology {
+    Topology::Clos { leaves, ports_per_leaf, spines, links, uplink: None }
+}
+
+pub(crate) fn explicit(switches: &[&str], links: &[[&str; 2]]) -> Topology {
+    let link = |ends: &[&str; 2]| ExplicitLink { ends: ends.map(str::to_owned), count: 1, rate: None, delay: None };
+    Topology::Explicit {
+        switches: switches.iter().map(|&name| name.to_owned()).collect(),
+        links: links.iter().map(link).collect(),
+    }
+}
+
+pub(crate) fn build(topology: Topology) -> Network {
+    Network::build(&config(topology)).expect("it is a good network")
+}
+
+pub(crate) fn with_ports(topology: Topology, ports: u8) -> Network {
+    let mut config = config(topology);
+    config.nic.ports = ports;
+    Network::build(&config).expect("it is a good network")
+}
+
+pub(crate) fn routed(topology: Topology, routing: Routing) -> Network {
+    Network::build(&NetworkConfig { routing, ..config(topology) }).expect("it is a good network")
+}
+
+pub(crate) fn names(network: &Network, links: &[LinkId]) -> Vec<String> {
+    links.iter().map(|&link| network.link(link).name.clone()).collect()
+}
+
+pub(crate) fn outputs(network: &Network, switch: &str) -> Vec<String> {
+    names(network, &network.switch(switch_id(network, switch)).outputs)
+}
+
+pub(crate) fn switch_id(network: &Network, name: &str) -> SwitchId {
+    match network.find(name) {
+        Some(Target::Switch(switch)) => switch,
+        other => panic!("{name} is {other:?}"),
+    }
+}
+
+pub(crate) fn link_id(network: &Network, name: &str) -> LinkId {
+    match network.find(name) {
+        Some(Target::Link(link)) => link,
+        other => panic!("{name} is {other:?}"),
+    }
+}
+
+pub(crate) fn all_routes(network: &Network) -> Routes {
+    Routes::find(network, &|_| true)
+}

@@ -1,0 +1,159 @@
+//! What each topology consists of.
+
+use crate::support::*;
+use evb_core::{Bandwidth, ByteCount, Span};
+use evb_fabric::*;
+use std::collections::HashSet;
+
+/// Hosts, switches and links of a network whose ids, ends and names agree with each other.
+fn counts(network: &Network) -> [usize; 3] {
+    let mut names = HashSet::new();
+    for (place, link) in network.links.iter().enumerate() {
+        let id = LinkId(place as u32);
+        assert!(names.insert(link.name.clone()), "{} is there twice", link.name);
+        assert_eq!(network.find(&link.name), Some(Target::Link(id)));
+        if let End::Switch(switch) = link.from {
+            assert!(network.switch(switch).outputs.contains(&id));
+        }
+        if let End::Switch(switch) = link.to {
+            assert!(network.switch(switch).inputs.contains(&id));
+        }
+        if let Some(reverse) = link.reverse {
+            let back = network.link(reverse);
+            assert_eq!((back.from, back.to, back.reverse), (link.to, link.from, Some(id)));
+        }
+    }
+    for (place, endpoint) in network.endpoints.iter().enumerate() {
+        let id = EndpointId(place as u16);
+        assert_eq!(network.link(endpoint.up).from, End::Endpoint(id));
+        assert_eq!(network.link(endpoint.down).to, End::Endpoint(id));
+    }
+    [network.hosts(), network.switches.len(), network.links.len()]
+}
+
+#[test]
+fn crossbar_has_all_ports_of_a_host_side_by_side() {
+    assert_eq!(counts(&build(Topology::Crossbar { ports: 8 })), [8, 1, 16]);
+    let network = with_ports(Topology::Crossbar { ports: 8 }, 2);
+    assert_eq!(counts(&network), [4, 1, 16]);
+    assert_eq!(outputs(&network, "switch0")[..3], ["switch0>h0.0", "switch0>h0.1", "switch0>h1.0"]);
+    assert_eq!(network.endpoint(network.endpoint_id(3, 1)).up_index, 7);
+}
+
+#[test]
+fn clos_has_host_ports_first_then_uplinks_in_the_order_of_the_spines() {
+    let network = build(clos(3, 2, 2, 2));
+    assert_eq!(counts(&network), [6, 5, 12 + 3 * 2 * 2 * 2]);
+    let expected = ["leaf1>h2", "leaf1>h3", "leaf1>spine0.0", "leaf1>spine0.1", "leaf1>spine1.0", "leaf1>spine1.1"];
+    assert_eq!(outputs(&network, "leaf1"), expected);
+    assert_eq!(outputs(&network, "spine1")[..3], ["spine1>leaf0.0", "spine1>leaf0.1", "spine1>leaf1.0"]);
+    assert_eq!(outputs(&build(clos(2, 1, 2, 1)), "leaf0"), ["leaf0>h0", "leaf0>spine0", "leaf0>spine1"]);
+}
+
+#[test]
+fn ports_of_a_host_are_on_neighbouring_switches() {
+    let network = with_ports(clos(16, 8, 8, 1), 2);
+    assert_eq!(network.hosts(), 64);
+    for host in 0..64 {
+        for port in 0..2 {
+            let endpoint = network.endpoint_id(host, port);
+            let leaf = host / 8 * 2 + u16::from(port);
+            assert_eq!(network.switch_into(endpoint), SwitchId(leaf), "h{host}.{port}");
+            assert_eq!(network.switch_out_of(endpoint), SwitchId(leaf), "h{host}.{port}");
+            let Endpoint { up_index, down_index, .. } = *network.endpoint(endpoint);
+            assert_eq!((up_index, down_index), (host % 8, host % 8), "h{host}.{port}");
+        }
+    }
+    assert_eq!(outputs(&network, "leaf3")[0], "leaf3>h8.1");
+}
+
+#[test]
+fn fat_tree_has_three_layers() {
+    let network = build(Topology::FatTree { radix: 4 });
+    assert_eq!(counts(&network), [16, 8 + 8 + 4, 2 * (16 + 16 + 16)]);
+    assert!(network.switches.iter().all(|switch| switch.outputs.len() == 4 && switch.inputs.len() == 4));
+    let expected = ["edge2_1>h10", "edge2_1>h11", "edge2_1>aggregation2_0", "edge2_1>aggregation2_1"];
+    assert_eq!(outputs(&network, "edge2_1"), expected);
+    assert_eq!(outputs(&network, "aggregation1_1")[2..], ["aggregation1_1>core2", "aggregation1_1>core3"]);
+    assert_eq!(counts(&build(Topology::FatTree { radix: 2 })), [2, 2 + 2 + 1, 2 * (2 + 2 + 2)]);
+}
+
+#[test]
+fn butterfly_is_one_way_from_the_first_stage_to_the_last() {
+    let network = build(Topology::Butterfly { radix: 2, stages: 3 });
+    assert_eq!(counts(&network), [8, 12, 16 + 16]);
+    assert!(network.links.iter().all(|link| link.reverse.is_none()));
+    assert!(network.switches.iter().all(|switch| switch.outputs.len() == 2 && switch.inputs.len() == 2));
+    assert_eq!(outputs(&network, "stage0_1"), ["stage0_1>stage1_1", "stage0_1>stage1_3"]);
+    assert_eq!(outputs(&network, "stage1_1"), ["stage1_1>stage2_0", "stage1_1>stage2_1"]);
+    assert_eq!(outputs(&network, "stage2_3"), ["stage2_3>h6", "stage2_3>h7"]);
+    assert_eq!(network.switch_into(EndpointId(5)), switch_id(&network, "stage0_2"));
+    assert_eq!(counts(&build(Topology::Butterfly { radix: 4, stages: 1 })), [4, 1, 8]);
+}
+
+#[test]
+fn grid_has_no_link_over_its_edge() {
+    let network = build(Topology::Grid { width: 3, height: 2, terminals: 2, links: 2 });
+    assert_eq!(counts(&network), [12, 6, 2 * (12 + 2 * (2 * 2 + 3))]);
+    assert!(network.links.iter().all(|link| !link.dateline));
+    assert_eq!(network.link(link_id(&network, "s0_0>s1_0.1")).dimension, 0);
+    assert_eq!(network.link(link_id(&network, "s2_1>s2_0.0")).dimension, 1);
+    assert_eq!(outputs(&network, "s1_1")[..2], ["s1_1>h8", "s1_1>h9"]);
+    assert_eq!(network.find("s2_0>s0_0.0"), None);
+}
+
+#[test]
+fn torus_closes_rings_of_three_and_more() {
+    let network = build(Topology::Torus { width: 4, height: 3, terminals: 1, links: 1 });
+    assert_eq!(counts(&network), [12, 12, 2 * (12 + 12 + 12)]);
+    let datelines: Vec<_> = network.links.iter().filter(|link| link.dateline).collect();
+    assert_eq!(datelines.len(), 2 * (3 + 4));
+    for (name, dimension) in [("s3_1>s0_1", 0), ("s0_1>s3_1", 0), ("s2_2>s2_0", 1), ("s2_0>s2_2", 1)] {
+        let link = network.link(link_id(&network, name));
+        assert_eq!((link.dateline, link.dimension), (true, dimension), "{name}");
+    }
+}
+
+#[test]
+fn torus_of_two_or_one_in_a_row_has_no_double_links() {
+    let two = build(Topology::Torus { width: 2, height: 1, terminals: 1, links: 1 });
+    assert_eq!(counts(&two), [2, 2, 2 * (2 + 1)]);
+    assert!(two.links.iter().all(|link| !link.dateline));
+    assert_eq!(counts(&build(Topology::Torus { width: 1, height: 1, terminals: 3, links: 5 })), [3, 1, 6]);
+    assert_eq!(counts(&build(Topology::Torus { width: 2, height: 2, terminals: 1, links: 2 })), [4, 4, 2 * (4 + 8)]);
+}
+
+#[test]
+fn tree_is_joined_by_trunks_at_their_own_rate() {
+    let uplink = Some(Bandwidth(10_000_000_000));
+    let network = build(Topology::Tree { leaves: 3, ports_per_leaf: 4, trunk: 2, uplink });
+    assert_eq!(counts(&network), [12, 4, 2 * (12 + 6)]);
+    assert_eq!(outputs(&network, "root")[..3], ["root>leaf0.0", "root>leaf0.1", "root>leaf1.0"]);
+    let rate = |name| network.link(link_id(&network, name)).rate;
+    assert_eq!([rate("leaf2>root.1"), rate("leaf2>h8")], [Bandwidth(10_000_000_000), network.config.link.rate]);
+}
+
+#[test]
+fn explicit_links_have_their_own_numbers_and_rates() {
+    let mut topology = explicit(&["a", "b"], &[["h1", "b"], ["a", "h0"], ["a", "b"]]);
+    let Topology::Explicit { links, .. } = &mut topology else { unreachable!() };
+    links[2] = ExplicitLink { count: 2, rate: Some(Bandwidth(8)), delay: Some(Span(7)), ..links[2].clone() };
+    let network = build(topology);
+    assert_eq!(counts(&network), [2, 2, 8]);
+    let link = network.link(link_id(&network, "b>a.1"));
+    assert_eq!((link.rate, link.delay), (Bandwidth(8), Span(7)));
+    assert_eq!(network.link(link_id(&network, "h1>b")).rate, network.config.link.rate);
+}
+
+#[test]
+fn times_of_bytes_are_rounded_and_exact() {
+    let mut network = build(Topology::Crossbar { ports: 1 });
+    let link = &mut network.links[0];
+    assert_eq!((link.byte_time(), link.time_for(1000)), (Span(6250), Span(6_250_000)));
+    link.rate = Bandwidth(1_056_000_000);
+    // 7575.76 ps per byte.
+    assert_eq!((link.byte_time(), link.time_for(3), link.time_for(0)), (Span(7576), Span(22728), Span::ZERO));
+    link.rate = Bandwidth(1);
+    assert_eq!(link.time_for(u64::MAX), Span(u64::MAX));
+    assert_eq!(network.config.nic.wire_size(ByteCount(10)), ByteCount(18));
+}

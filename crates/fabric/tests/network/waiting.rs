@@ -1,0 +1,79 @@
+//! Which networks can wait for themselves in a circle.
+
+use crate::support::*;
+use evb_core::{ByteCount, Span};
+use evb_fabric::*;
+
+fn torus(channels: u8, routing: Routing) -> Network {
+    let topology = Topology::Torus { width: 5, height: 4, terminals: 2, links: 2 };
+    Network::build(&NetworkConfig { flow: cut_through(channels), routing, ..config(topology) }).expect("it is good")
+}
+
+const IN_ORDER: Routing = Routing::DimensionOrder { spread: Spread::Source };
+
+/// The cycle, checked: each link begins where the one before it ends.
+fn cycle(network: &Network) -> Option<Vec<LinkId>> {
+    let cycle = network.cyclic_dependency(&all_routes(network))?;
+    let next = cycle.iter().cycle().skip(1);
+    assert!(cycle.iter().zip(next).all(|(&a, &b)| network.link(a).to == network.link(b).from), "{cycle:?}");
+    Some(cycle)
+}
+
+#[test]
+fn torus_needs_two_virtual_channels_and_dimension_order() {
+    let ring = cycle(&torus(1, IN_ORDER)).expect("a ring waits for itself");
+    assert!((4..=5).contains(&ring.len()), "{ring:?}");
+    assert_eq!(cycle(&torus(2, IN_ORDER)), None);
+    assert_eq!(cycle(&torus(3, IN_ORDER)), None);
+    assert!(cycle(&torus(2, Routing::Adaptive)).is_some());
+}
+
+#[test]
+fn a_ring_of_three_is_too_short_to_wait_for_itself() {
+    let topology = Topology::Torus { width: 3, height: 3, terminals: 1, links: 1 };
+    assert_eq!(cycle(&routed(topology, IN_ORDER)), None);
+}
+
+#[test]
+fn grid_needs_dimension_order() {
+    let grid = Topology::Grid { width: 3, height: 3, terminals: 1, links: 1 };
+    assert_eq!(cycle(&routed(grid.clone(), IN_ORDER)), None);
+    assert_eq!(cycle(&routed(grid, Routing::Random)).map(|cycle| cycle.len() >= 4), Some(true));
+}
+
+#[test]
+fn trees_and_layers_never_wait_in_a_circle() {
+    for topology in [
+        Topology::Crossbar { ports: 4 },
+        clos(4, 4, 4, 2),
+        Topology::FatTree { radix: 4 },
+        Topology::Butterfly { radix: 3, stages: 3 },
+        Topology::Tree { leaves: 3, ports_per_leaf: 2, trunk: 2, uplink: None },
+    ] {
+        assert_eq!(cycle(&routed(topology, Routing::Adaptive)), None);
+    }
+    let torus = Topology::Torus { width: 4, height: 4, terminals: 1, links: 1 };
+    assert_eq!(cycle(&routed(torus, Routing::SpanningTree)), None);
+}
+
+#[test]
+fn queues_that_drop_do_not_wait() {
+    let mut torus = torus(1, IN_ORDER);
+    let flow = |full| Flow::StoreAndForward { queue: ByteCount(5000), full, reaction: Span::ZERO, priorities: 1 };
+    torus.config.flow = flow(WhenFull::Pause);
+    assert!(cycle(&torus).is_some());
+    torus.config.flow = flow(WhenFull::Drop);
+    assert_eq!(cycle(&torus), None);
+}
+
+#[test]
+fn channels_change_at_datelines_and_dimensions() {
+    let network = torus(2, IN_ORDER);
+    let link = |name| link_id(&network, name);
+    let (row, closing, column) = (link("s3_0>s4_0.0"), link("s4_0>s0_0.0"), link("s4_0>s4_1.0"));
+    assert_eq!(network.next_channel(row, 0, closing), 1);
+    assert_eq!(network.next_channel(closing, 1, link("s0_0>s1_0.1")), 1);
+    assert_eq!(network.next_channel(closing, 1, closing), 1);
+    assert_eq!(network.next_channel(row, 1, column), 0);
+    assert_eq!(network.next_channel(row, 1, link("s4_0>s4_3.0")), 1);
+}

@@ -1,0 +1,46 @@
+//! What can happen in a simulation.
+
+use crate::packet::PacketId;
+
+/// One planned happening. Small, since millions of them are moved about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A packet's head is ready to ask for its next link.
+    Request(PacketId),
+    /// A link that packets wait for may be free, or the buffer behind it may have room.
+    Wake { link: u32 },
+    /// The last byte of a packet has arrived at its destination.
+    Deliver(PacketId),
+    /// A pause frame has reached the sender of the link of this lane.
+    Pause { lane: u32 },
+    /// The end of a pause has reached the sender of the link of this lane.
+    Unpause { lane: u32 },
+    /// Bytes that came through this lane have left the switch.
+    Drained { lane: u32, bytes: u32 },
+    /// A network interface looks for the next packet of one of its ports.
+    Pick { endpoint: u16 },
+    /// The memory access of a network interface has ended.
+    DmaDone { host: u16 },
+    /// A message is handed to the network interface.
+    Post { message: u32 },
+    /// A message has come to its node.
+    Receive { message: u32 },
+    /// A control message on a network of its own has come to all its nodes.
+    Broadcast { message: u32 },
+    /// A machine's deadline.
+    Timeout { node: u16 },
+    /// A trigger, or the offer of a message, from a source of random or regular arrivals.
+    Arrival { node: u16 },
+    /// A fault of the network, or the finding of new routes after it.
+    Fault { index: u16 },
+    /// New routes are found.
+    Reroute,
+    /// A node dies.
+    Kill { node: u16 },
+    /// The measurement begins.
+    Measure,
+    /// The trigger stops, or the traffic ends.
+    Stop,
+    /// What has not ended by now does not end.
+    GiveUp,
+}

@@ -1,0 +1,44 @@
+//! The discrete-event simulator: runs a [`Plan`] over a network in virtual time.
+//!
+//! It drives the same machines as the real event builder. Events happen in the order of their times; those of one time in
+//! the order in which they were planned; links are given to packets last, in ascending order. Every random draw comes
+//! from a seeded stream. So the same plan gives the same bytes.
+
+mod arrivals;
+mod error;
+mod event;
+mod message;
+mod net;
+mod nic;
+mod node;
+mod packet;
+pub mod probe;
+mod queue;
+mod simulation;
+mod tally;
+mod trace;
+
+pub use error::SimulateError;
+use evb_experiment::Plan;
+use evb_record::Record;
+pub use simulation::Progress;
+use simulation::Simulation;
+use std::{io::Write, time::Instant};
+use trace::Trace;
+
+/// Simulates a plan. `trace` takes one line for each thing that happens to a packet. `observe` is told now and then how
+/// far the simulation is, and says whether to go on; what was measured until then is the result.
+///
+/// # Errors
+/// When the network or a source of fragments makes no sense, or the trace cannot be written.
+pub fn simulate(
+    plan: &Plan,
+    trace: Option<Box<dyn Write + Send>>,
+    observe: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Record, SimulateError> {
+    let start = Instant::now();
+    let mut simulation = Simulation::new(plan, Trace::new(trace))?;
+    simulation.run(observe);
+    simulation.net.trace.finish().map_err(SimulateError::Trace)?;
+    Ok(tally::record(&simulation, start.elapsed().as_secs_f64()))
+}

@@ -1,0 +1,138 @@
+//! Which link a packet asks for.
+
+use super::{Net, UNKNOWN, Wire};
+use crate::{event::Event, packet::PacketId, queue::Queue};
+use evb_fabric::{End, LinkId, Network, Routing, Spread, SwitchId};
+use rand::RngExt;
+
+/// Whether a network changes the way of a pair when a packet was blocked.
+pub(super) fn is_dispersive(network: &Network) -> bool {
+    matches!(network.config.routing, Routing::Dispersive { .. })
+}
+
+impl Net {
+    /// A packet that is first in its buffer asks for a link, or for any of several.
+    pub(super) fn route(&mut self, queue: &mut Queue<Event>, now: u64, id: PacketId) {
+        let packet = &self.packets[id];
+        let End::Switch(switch) = self.wires[(packet.lane / self.channels) as usize].to else {
+            unreachable!("a packet asks for a link at a switch only")
+        };
+        let ways = self.routes.candidates(switch, packet.to).len() as u32;
+        if ways == 0 {
+            return self.lose(queue, now, id);
+        }
+        if ways > 1 && self.network.config.routing == Routing::Adaptive {
+            return self.route_adaptively(queue, now, id, switch, ways);
+        }
+        let index = if ways == 1 { 0 } else { self.pick(id, switch, ways) };
+        let LinkId(link) = self.routes.candidates(switch, self.packets[id].to)[index as usize];
+        self.wait_for(queue, now, link, id);
+    }
+
+    /// The way that a packet takes among equal ones.
+    fn pick(&mut self, id: PacketId, switch: SwitchId, ways: u32) -> u32 {
+        let packet = &self.packets[id];
+        let spread = match self.network.config.routing {
+            Routing::Random => return self.random.random_range(0..ways),
+            Routing::Fixed { spread } | Routing::DimensionOrder { spread } => spread,
+            Routing::Dispersive { .. } | Routing::SpanningTree | Routing::Ecmp | Routing::Adaptive => Spread::Pair,
+        };
+        spread.index(&self.network, self.seed, packet.from, packet.to, packet.variant, switch) % ways
+    }
+
+    /// Takes any link that is free at once, the search beginning at another one each time, or else waits for all.
+    fn route_adaptively(&mut self, queue: &mut Queue<Event>, now: u64, id: PacketId, switch: SwitchId, ways: u32) {
+        let to = self.packets[id].to;
+        let link_at = |net: &Self, index: u32| net.routes.candidates(switch, to)[(index % ways) as usize].0;
+        self.rotation = self.rotation.wrapping_add(1);
+        let first = self.rotation % ways;
+        for index in first..first + ways {
+            let link = link_at(self, index);
+            let port = &self.ports[link as usize];
+            let is_free = port.waiting.is_empty() && port.free_at <= now && !port.failed;
+            if is_free && self.room_at(now, link, id) <= now {
+                return self.grant(queue, now, link, id);
+            }
+        }
+        for index in 0..ways {
+            let link = link_at(self, index);
+            self.wait_for(queue, now, link, id);
+        }
+    }
+
+    /// A packet that waited for several links has one of them: the others need not keep it.
+    #[inline]
+    pub(super) fn forget_other_requests(&mut self, granted: u32, id: PacketId) {
+        if self.network.config.routing != Routing::Adaptive {
+            return;
+        }
+        let packet = &self.packets[id];
+        if packet.lane == crate::packet::NO_LANE {
+            return;
+        }
+        let End::Switch(switch) = self.wires[(packet.lane / self.channels) as usize].to else { return };
+        for &LinkId(link) in self.routes.candidates(switch, packet.to) {
+            if link != granted {
+                self.ports[link as usize].waiting.retain(|&other| other != id);
+            }
+        }
+    }
+
+    /// The virtual channel that a packet will have on a link.
+    pub(super) fn next_channel(&self, wire: &Wire, id: PacketId) -> u8 {
+        let packet = &self.packets[id];
+        let channel = if wire.dimension == packet.dimension { packet.channel } else { 0 };
+        (channel + u8::from(wire.dateline)).min(self.channels as u8 - 1)
+    }
+
+    /// The variant of the way that a new packet takes.
+    pub(crate) fn variant(&self, from: evb_fabric::EndpointId, to: evb_fabric::EndpointId, stream: u32) -> u32 {
+        match self.network.config.routing {
+            Routing::Dispersive { .. } => self.variants[self.pair(from, to)],
+            Routing::Ecmp => stream,
+            _ => 0,
+        }
+    }
+
+    fn pair(&self, from: evb_fabric::EndpointId, to: evb_fabric::EndpointId) -> usize {
+        from.0 as usize * self.network.endpoints.len() + to.0 as usize
+    }
+
+    /// Dispersive routing: a packet that waited too long makes the next ones of its pair take another way.
+    #[inline]
+    pub(super) fn note_patience(&mut self, now: u64, id: PacketId) {
+        let Routing::Dispersive { patience } = self.network.config.routing else { return };
+        let packet = &self.packets[id];
+        if packet.lane == crate::packet::NO_LANE || now - packet.asked <= patience.0 {
+            return;
+        }
+        let pair = self.pair(packet.from, packet.to);
+        if self.variants[pair] == packet.variant {
+            self.variants[pair] = packet.variant.wrapping_add(1);
+            self.route_changes += 1;
+        }
+    }
+
+    /// Finds new routes around what has failed, and lets what waits there ask again.
+    pub(crate) fn reroute(&mut self, queue: &mut Queue<Event>, now: u64) {
+        let ports = &self.ports;
+        let usable = |link: LinkId| !ports[link.0 as usize].failed;
+        let routes = evb_fabric::Routes::find(&self.network, &usable);
+        let failed = (0..self.ports.len() as u32).filter(|&link| self.ports[link as usize].failed);
+        let failed: Vec<u32> = failed.collect();
+        let mut stranded = Vec::new();
+        for link in failed {
+            for id in std::mem::take(&mut self.ports[link as usize].waiting) {
+                self.forget_other_requests(UNKNOWN as u32, id);
+                stranded.push(id);
+            }
+            self.ports[link as usize].queued = 0;
+        }
+        stranded.sort_unstable();
+        stranded.dedup();
+        self.routes = routes;
+        for id in stranded {
+            self.ask_again(queue, now, id);
+        }
+    }
+}

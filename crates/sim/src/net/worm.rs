@@ -1,0 +1,120 @@
+//! Wormhole: how long a worm stands on the links that it has taken.
+//!
+//! Byte k of a worm starts on its link i at X(i, k). Bytes follow each other, byte after byte; a switch passes a byte on
+//! once it is there; and a byte is sent only when the byte `slack` places before it has left the buffer ahead and the
+//! sender knows it. With equal byte times t, slack B, reaction r and G(i) = X(i, 0), the time of the grant, this
+//! recurrence has the solution
+//!
+//! X(i, k) = max over m >= 0 with m B <= k of G(i + m) + m (t + r) + (k - m B) t,
+//!
+//! as long as B t is at least the round trip 2 t + link delay + switch delay + r, which the network's own checks demand.
+//! So when a worm leaves a link depends only on the grants of the next few links, and is known once the last of these has
+//! come; the destination takes bytes as they come.
+
+use super::{Lane, Net, UNKNOWN};
+use crate::{
+    event::Event,
+    packet::{Hop, NO_LANE, PacketId},
+    queue::Queue,
+};
+use evb_fabric::End;
+
+impl Net {
+    /// A worm's head goes onto a link.
+    pub(super) fn start_worm(
+        &mut self,
+        queue: &mut Queue<Event>,
+        now: u64,
+        link: u32,
+        id: PacketId,
+        slack: u64,
+        reaction: u64,
+    ) {
+        let wire = self.wires[link as usize];
+        let port = &mut self.ports[link as usize];
+        port.free_at = UNKNOWN;
+        let byte_time = scaled(wire.byte_time, port.slowness);
+        let packet = &mut self.packets[id];
+        packet.pace = packet.pace.max(byte_time);
+        let arrival = now + packet.pace + wire.delay;
+        self.packets.push_hop(id, Hop { link, start: now });
+        let at_end = match wire.to {
+            End::Switch(_) => {
+                take_place(&mut self.lanes[link as usize]);
+                self.enter_lane(queue, link, id, arrival);
+                false
+            }
+            End::Endpoint(_) => true,
+        };
+        let left = self.settle_worm(queue, id, at_end, slack, reaction);
+        if at_end {
+            queue.push(left + wire.delay, Event::Deliver(id));
+        }
+    }
+
+    /// Finds the links that it is now known when the worm will leave them; gives the last of these times. `at_end` says
+    /// that nothing can hold the worm up any more.
+    pub(super) fn settle_worm(
+        &mut self,
+        queue: &mut Queue<Event>,
+        id: PacketId,
+        at_end: bool,
+        slack: u64,
+        reaction: u64,
+    ) -> u64 {
+        let (length, pace) = (u64::from(self.packets[id].wire), self.packets[id].pace);
+        let taken = usize::from(self.packets[id].hops);
+        let mut left_at = 0;
+        for index in usize::from(self.packets[id].left)..taken {
+            // The byte that waits for the next grant to come is beyond the end of the worm, or not.
+            if !at_end && (taken - index) as u64 * slack < length {
+                break;
+            }
+            let hops = &self.packets.hops(id)[index..];
+            left_at = tail_start(hops, length, pace, slack, reaction) + pace;
+            let Hop { link, start } = hops[0];
+            let before = if index == 0 { NO_LANE } else { self.packets.hops(id)[index - 1].link };
+            self.packets[id].left += 1;
+            let port = &mut self.ports[link as usize];
+            port.free_at = left_at;
+            let from = start.max(self.measured_from);
+            port.counts.busy += (length * pace).min(left_at.saturating_sub(from));
+            port.counts.held += left_at.saturating_sub(from);
+            if !port.waiting.is_empty() {
+                self.plan_wake(queue, link, left_at);
+            }
+            self.note_leaving(queue, before, id, left_at);
+        }
+        left_at
+    }
+
+    /// The worm in front of a buffer will have left it at `at`.
+    pub(super) fn leave_place(&mut self, queue: &mut Queue<Event>, lane: u32, at: u64, reaction: u64) {
+        let buffer = &mut self.lanes[lane as usize];
+        let place = usize::from(buffer.places[0] != UNKNOWN);
+        buffer.places[place] = at + reaction;
+        if !self.ports[lane as usize].waiting.is_empty() {
+            self.plan_wake(queue, lane, at + reaction);
+        }
+        self.next_in_lane(queue, lane, at);
+    }
+}
+
+/// When the last byte of a worm starts on the first of these links: the solution above for k = length - 1.
+fn tail_start(hops: &[Hop], length: u64, pace: u64, slack: u64, reaction: u64) -> u64 {
+    let last = length - 1;
+    let term = |(m, hop): (u64, &Hop)| hop.start + m * (pace + reaction) + (last - m * slack) * pace;
+    let within = (0..).zip(hops).take_while(|&(m, _)| m * slack <= last);
+    within.map(term).max().expect("a worm has taken at least this link")
+}
+
+/// Takes the place that is free for longest.
+fn take_place(lane: &mut Lane) {
+    let place = usize::from(lane.places[1] < lane.places[0]);
+    lane.places[place] = UNKNOWN;
+}
+
+/// A time made longer by a slow link.
+pub(super) fn scaled(time: u64, slowness: f64) -> u64 {
+    if slowness == 1.0 { time } else { (time as f64 * slowness).round() as u64 }
+}

@@ -1,0 +1,229 @@
+//! The network interface of a host: which packet it sends next, and its access to the host's memory.
+
+use crate::message::{Body, Message, Messages};
+use evb_core::{NodeId, NodeRange};
+use evb_fabric::Dma;
+use std::collections::VecDeque;
+
+/// Packets that are read from memory ahead, for each port.
+const READ_AHEAD: usize = 2;
+
+/// A part of a message that goes as one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    pub(crate) message: u32,
+    pub(crate) bytes: u64,
+    /// Nothing of the message is left to be sent.
+    pub(crate) last: bool,
+}
+
+/// How fragments are put on the wire.
+#[derive(Clone, Debug)]
+pub(crate) enum Slots {
+    /// In order.
+    None,
+    /// A queue for each builder, one bucket of `bucket` bytes each in turn, beginning at `turn`.
+    Barrel { queues: Vec<VecDeque<u32>>, bucket: u64, turn: usize, node: NodeId, first_builder: NodeId },
+    /// A queue for each builder, one packet of at most `packet` bytes each in turn.
+    RateDivision { queues: Vec<VecDeque<u32>>, packet: u64, turn: usize, first_builder: NodeId },
+}
+
+/// The network interface of one host.
+pub(crate) struct Nic {
+    /// Messages whose packets go in turn.
+    active: VecDeque<u32>,
+    /// Messages that wait to become active.
+    waiting: VecDeque<u32>,
+    /// Messages that go before all others.
+    urgent: VecDeque<u32>,
+    most_active: usize,
+    /// Largest payload of a packet.
+    packet: u64,
+    pub(crate) slots: Slots,
+    pub(crate) ports: Vec<NicPort>,
+    pub(crate) memory: Option<Memory>,
+}
+
+/// One port of a network interface.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NicPort {
+    /// It waits for something to send.
+    pub(crate) idle: bool,
+    /// The message that ends with the packet that it sends now.
+    pub(crate) ending: Option<u32>,
+}
+
+/// The access of a network interface to the memory of its host: one bus for reading and writing.
+pub(crate) struct Memory {
+    dma: Dma,
+    pub(crate) busy: Option<Access>,
+    ready: VecDeque<Chunk>,
+    writes: VecDeque<Chunk>,
+    ports: usize,
+    read_last: bool,
+}
+
+/// One access to memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Access {
+    Read(Chunk),
+    Write(Chunk),
+}
+
+impl Nic {
+    pub(crate) fn new(ports: u8, packet: u64, messages: u16, dma: Option<Dma>) -> Self {
+        let ports = usize::from(ports);
+        let memory = |dma| Memory {
+            dma,
+            busy: None,
+            ready: VecDeque::new(),
+            writes: VecDeque::new(),
+            ports,
+            read_last: false,
+        };
+        Self {
+            active: VecDeque::new(),
+            waiting: VecDeque::new(),
+            urgent: VecDeque::new(),
+            most_active: messages.into(),
+            packet,
+            slots: Slots::None,
+            ports: vec![NicPort { idle: true, ending: None }; ports],
+            memory: dma.map(memory),
+        }
+    }
+
+    /// Takes a message to send.
+    pub(crate) fn post(&mut self, id: u32, message: &Message) {
+        let queue = match (&mut self.slots, &message.body) {
+            _ if message.priority > 0 => &mut self.urgent,
+            (
+                Slots::Barrel { queues, first_builder, .. } | Slots::RateDivision { queues, first_builder, .. },
+                Body::Protocol(_),
+            ) if message.payload > 0 => &mut queues[message.to.first.index() - first_builder.index()],
+            _ => &mut self.waiting,
+        };
+        queue.push_back(id);
+    }
+
+    /// Cuts the next packet from what waits.
+    pub(crate) fn cut(&mut self, messages: &mut Messages) -> Option<Chunk> {
+        if let Some(&id) = self.urgent.front() {
+            let chunk = chunk(messages, id, self.packet);
+            if chunk.last {
+                self.urgent.pop_front();
+            }
+            return Some(chunk);
+        }
+        while self.active.len() < self.most_active {
+            let Some(id) = self.waiting.pop_front() else { break };
+            self.active.push_back(id);
+        }
+        if self.active.is_empty() {
+            if let Some(bucket) = self.slots.next_bucket(messages) {
+                self.active.push_back(bucket);
+            }
+        }
+        if let Some(id) = self.active.pop_front() {
+            let chunk = chunk(messages, id, self.packet);
+            if !chunk.last {
+                self.active.push_back(id);
+            }
+            return Some(chunk);
+        }
+        self.slots.next_packet(messages, self.packet)
+    }
+}
+
+fn chunk(messages: &mut Messages, id: u32, most: u64) -> Chunk {
+    let message = messages.get_mut(id);
+    let bytes = message.unsent.min(most);
+    message.unsent -= bytes;
+    Chunk { message: id, bytes, last: message.unsent == 0 }
+}
+
+impl Slots {
+    /// Fills the bucket of the next time slot; it is sent even when it is empty.
+    fn next_bucket(&mut self, messages: &mut Messages) -> Option<u32> {
+        let Self::Barrel { queues, bucket, turn, node, first_builder } = self else { return None };
+        let builder = *turn;
+        *turn = (*turn + 1) % queues.len();
+        let (mut parts, mut room) = (Vec::new(), *bucket);
+        while let Some(&id) = queues[builder].front().filter(|_| room > 0) {
+            let part = chunk(messages, id, room);
+            room -= part.bytes;
+            parts.push((id, part.bytes));
+            if part.last {
+                queues[builder].pop_front();
+            }
+        }
+        let to = NodeRange { first: NodeId(first_builder.0 + builder as u16), count: 1 };
+        let (body, size) = (Body::Bucket(parts), *bucket);
+        Some(messages.insert(Message {
+            from: *node,
+            to,
+            body,
+            unsent: size,
+            missing: size,
+            payload: 0,
+            priority: 0,
+        }))
+    }
+
+    /// The next packet of the builder whose turn it is, leaving out those for which nothing waits.
+    fn next_packet(&mut self, messages: &mut Messages, most: u64) -> Option<Chunk> {
+        let Self::RateDivision { queues, packet, turn, .. } = self else { return None };
+        let all = queues.len();
+        let builder = (*turn..*turn + all).map(|builder| builder % all).find(|&builder| !queues[builder].is_empty())?;
+        *turn = (builder + 1) % all;
+        let id = *queues[builder].front()?;
+        let chunk = chunk(messages, id, most.min(*packet));
+        if chunk.last {
+            queues[builder].pop_front();
+        }
+        Some(chunk)
+    }
+}
+
+impl Memory {
+    /// Begins the next access, if there is one and the bus is free; gives the bytes and the rate in bits per second.
+    /// `next` cuts a packet to read; reading and writing take turns.
+    pub(crate) fn begin(&mut self, next: impl FnOnce() -> Option<Chunk>) -> Option<(u64, u64)> {
+        if self.busy.is_some() {
+            return None;
+        }
+        let is_writers_turn = self.read_last && !self.writes.is_empty();
+        let may_read = self.ready.len() < READ_AHEAD * self.ports && !is_writers_turn;
+        let read = if may_read { next() } else { None };
+        let access = match read {
+            Some(chunk) => Access::Read(chunk),
+            None => Access::Write(self.writes.pop_front()?),
+        };
+        self.busy = Some(access);
+        match access {
+            Access::Read(chunk) => {
+                self.read_last = true;
+                Some((chunk.bytes, self.dma.read.0))
+            }
+            Access::Write(chunk) => {
+                self.read_last = false;
+                Some((chunk.bytes, self.dma.write.0))
+            }
+        }
+    }
+
+    /// A packet that has been received waits to be written.
+    pub(crate) fn write(&mut self, chunk: Chunk) {
+        self.writes.push_back(chunk);
+    }
+
+    /// A packet has been read and can be sent.
+    pub(crate) fn have_read(&mut self, chunk: Chunk) {
+        self.ready.push_back(chunk);
+    }
+
+    /// The next packet that has been read.
+    pub(crate) fn take_ready(&mut self) -> Option<Chunk> {
+        self.ready.pop_front()
+    }
+}

@@ -1,0 +1,135 @@
+//! Packets on their way, and the store that holds them.
+
+use evb_fabric::EndpointId;
+
+/// A packet, by its place in the [`Packets`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PacketId(pub(crate) u32);
+
+/// No lane: the packet's head is still in its network interface.
+pub(crate) const NO_LANE: u32 = u32::MAX;
+
+/// A packet on its way.
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    pub(crate) from: EndpointId,
+    pub(crate) to: EndpointId,
+    /// What it is a part of: the business of whoever sent it.
+    pub(crate) message: u32,
+    /// Bytes of that.
+    pub(crate) payload: u32,
+    /// Bytes on the wire.
+    pub(crate) wire: u32,
+    /// Higher goes first.
+    pub(crate) priority: u8,
+    /// Virtual channel of the link it last took.
+    pub(crate) channel: u8,
+    /// Dimension of the link it last took.
+    pub(crate) dimension: u8,
+    /// Destroyed on its way; it is thrown away where it arrives.
+    pub(crate) corrupted: bool,
+    /// What its choice among equal ways depends on, beside its ends.
+    pub(crate) variant: u32,
+    /// Links taken so far.
+    pub(crate) hops: u16,
+    /// Of these, the ones that it is known when to leave.
+    pub(crate) left: u16,
+    /// The input buffer that its head is in, or [`NO_LANE`].
+    pub(crate) lane: u32,
+    /// When its head came into that buffer.
+    pub(crate) arrival: u64,
+    /// Since when it asks for a link.
+    pub(crate) asked: u64,
+    /// When it was handed to the network.
+    pub(crate) entered: u64,
+    /// Longest time that any link or engine on its way needs for it, or (wormhole) for one byte of it.
+    pub(crate) pace: u64,
+}
+
+/// When a worm's first byte went onto a link.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Hop {
+    pub(crate) link: u32,
+    pub(crate) start: u64,
+}
+
+/// All packets on their way. A place is used again after its packet has been delivered.
+pub(crate) struct Packets {
+    packets: Vec<Packet>,
+    spare: Vec<PacketId>,
+    /// `stride` hops for each packet; kept for worms only.
+    hops: Vec<Hop>,
+    stride: usize,
+}
+
+impl Packets {
+    pub(crate) fn new() -> Self {
+        Self { packets: Vec::new(), spare: Vec::new(), hops: Vec::new(), stride: 8 }
+    }
+
+    pub(crate) fn insert(&mut self, packet: Packet) -> PacketId {
+        if let Some(id) = self.spare.pop() {
+            self.packets[id.0 as usize] = packet;
+            return id;
+        }
+        self.packets.push(packet);
+        PacketId(u32::try_from(self.packets.len() - 1).expect("fewer packets than 2^32 are under way at once"))
+    }
+
+    pub(crate) fn remove(&mut self, id: PacketId) -> Packet {
+        self.spare.push(id);
+        self.packets[id.0 as usize].clone()
+    }
+
+    /// Packets on their way now.
+    pub(crate) fn len(&self) -> usize {
+        self.packets.len() - self.spare.len()
+    }
+
+    /// The links that a worm has taken and when its head went onto them.
+    #[inline]
+    pub(crate) fn hops(&self, id: PacketId) -> &[Hop] {
+        let first = id.0 as usize * self.stride;
+        &self.hops[first..first + self.packets[id.0 as usize].hops as usize]
+    }
+
+    /// Notes that a worm's head goes onto a link.
+    #[inline]
+    pub(crate) fn push_hop(&mut self, id: PacketId, hop: Hop) {
+        let taken = self.packets[id.0 as usize].hops as usize;
+        if taken >= self.stride {
+            self.widen();
+        }
+        let place = id.0 as usize * self.stride + taken;
+        if place >= self.hops.len() {
+            self.hops.resize((self.packets.len()) * self.stride, Hop::default());
+        }
+        self.hops[place] = hop;
+        self.packets[id.0 as usize].hops += 1;
+    }
+
+    /// Makes room for longer ways.
+    fn widen(&mut self) {
+        let (old, new) = (self.stride, self.stride * 2);
+        let mut hops = vec![Hop::default(); self.packets.len() * new];
+        for (from, to) in self.hops.chunks(old).zip(hops.chunks_mut(new)) {
+            to[..from.len()].copy_from_slice(from);
+        }
+        (self.hops, self.stride) = (hops, new);
+    }
+}
+
+impl std::ops::Index<PacketId> for Packets {
+    type Output = Packet;
+    #[inline]
+    fn index(&self, id: PacketId) -> &Packet {
+        &self.packets[id.0 as usize]
+    }
+}
+
+impl std::ops::IndexMut<PacketId> for Packets {
+    #[inline]
+    fn index_mut(&mut self, id: PacketId) -> &mut Packet {
+        &mut self.packets[id.0 as usize]
+    }
+}

@@ -1,0 +1,65 @@
+//! The trace: one line for each thing that happens to a packet. The format is described in `docs/reference/trace.md`.
+
+use crate::packet::{Packet, PacketId};
+use evb_fabric::Network;
+use std::io::{self, Write};
+
+/// Writes the trace, or nothing.
+#[derive(Default)]
+pub(crate) struct Trace {
+    out: Option<Box<dyn Write + Send>>,
+    error: Option<io::Error>,
+}
+
+impl Trace {
+    pub(crate) fn new(out: Option<Box<dyn Write + Send>>) -> Self {
+        Self { out, error: None }
+    }
+
+    /// A packet is handed to its network interface.
+    #[inline]
+    pub(crate) fn send(&mut self, now: u64, id: PacketId, packet: &Packet) {
+        self.line(now, "send", id, packet, "-");
+    }
+
+    /// A packet has got a link.
+    #[inline]
+    pub(crate) fn grant(&mut self, now: u64, id: PacketId, packet: &Packet, link: u32, network: &Network) {
+        if self.out.is_some() {
+            self.line(now, "link", id, packet, &network.links[link as usize].name);
+        }
+    }
+
+    /// A packet has come to its destination.
+    #[inline]
+    pub(crate) fn deliver(&mut self, now: u64, id: PacketId, packet: &Packet) {
+        let what = if packet.corrupted { "corrupt" } else { "deliver" };
+        self.line(now, what, id, packet, "-");
+    }
+
+    /// A packet is lost.
+    pub(crate) fn lose(&mut self, now: u64, id: PacketId, packet: &Packet) {
+        self.line(now, "lose", id, packet, "-");
+    }
+
+    fn line(&mut self, now: u64, what: &str, id: PacketId, packet: &Packet, link: &str) {
+        let Some(out) = &mut self.out else { return };
+        let (from, to) = (packet.from.0, packet.to.0);
+        let written = writeln!(out, "{now} {what} {} {from} {to} {} {link}", id.0, packet.wire);
+        if let Err(error) = written {
+            // A trace that cannot be written ends; the run is told at its end.
+            (self.out, self.error) = (None, Some(error));
+        }
+    }
+
+    /// Ends the trace.
+    ///
+    /// # Errors
+    /// The first error in writing it.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        if let Some(out) = &mut self.out {
+            out.flush()?;
+        }
+        self.error.take().map_or(Ok(()), Err)
+    }
+}
