@@ -1,4 +1,4 @@
-//! The `evb` command: describe an event builder once, then run it for real.
+//! The `evb` command: describe an event builder once, then simulate it and run it for real.
 
 // The standard macros panic when their reader has gone, as in `evb check FILE | head`. That is no reason to end a run.
 macro_rules! println {
@@ -30,7 +30,7 @@ use clap::{Args, Parser, Subcommand};
 use failure::Failure;
 use std::{path::PathBuf, process::ExitCode};
 
-/// Describe an event builder once, then run it for real.
+/// Describe an event builder once, then simulate it and run it for real.
 ///
 /// Results go to standard output, everything else to standard error. The exit status is 0 when all is good, 1 when the
 /// result is not (events incomplete or lost, a file damaged), and 2 when the command could not do its work.
@@ -45,6 +45,8 @@ struct Cli {
 enum Command {
     /// Build events for real, on this machine or with nodes that join from others
     Run(commands::run::RunArgs),
+    /// Simulate the same file in virtual time, on the network that it names
+    Simulate(commands::simulate::SimulateArgs),
     /// Be one node of a run that an `evb run` with --listen controls
     Node(commands::node::NodeArgs),
     /// Play a live front end: send the fragments of a source by TCP or UDP
@@ -85,6 +87,7 @@ impl ExperimentArgs {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => commands::run::run(&args),
+        Command::Simulate(args) => commands::simulate::run(&args),
         Command::Node(args) => commands::node::run(&args),
         Command::Feed(args) => commands::feed::run(&args),
         Command::Events(command) => commands::events::run(&command),

@@ -2,8 +2,12 @@
 
 use evb_experiment::Plan;
 use evb_node::{Observer, Progress};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::{io::IsTerminal, sync::atomic::AtomicBool, time::Duration};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::{
+    io::IsTerminal,
+    sync::atomic::AtomicBool,
+    time::{Duration, Instant},
+};
 
 /// Draws a bar with events, rate, throughput and the time left.
 pub(crate) struct RunProgress<'a> {
@@ -23,10 +27,7 @@ impl<'a> RunProgress<'a> {
             (None, Some(seconds)) => Some((seconds * 1000.0) as u64),
             (None, None) => None,
         };
-        let target = match std::io::stderr().is_terminal() && !quiet {
-            true => ProgressDrawTarget::stderr(),
-            false => ProgressDrawTarget::hidden(),
-        };
+        let target = target(quiet);
         let bar = ProgressBar::with_draw_target(length, target).with_style(style(length.is_some()));
         bar.enable_steady_tick(Duration::from_millis(250));
         Self {
@@ -40,6 +41,14 @@ impl<'a> RunProgress<'a> {
 
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// Standard error when that is a terminal, and nowhere else.
+fn target(quiet: bool) -> ProgressDrawTarget {
+    match std::io::stderr().is_terminal() && !quiet {
+        true => ProgressDrawTarget::stderr(),
+        false => ProgressDrawTarget::hidden(),
     }
 }
 
@@ -82,5 +91,67 @@ impl Observer for RunProgress<'_> {
 
     fn stop(&self) -> &AtomicBool {
         self.stop
+    }
+}
+
+/// Draws one bar for each simulation that is going on, and one for the points of a sweep.
+pub(crate) struct SimulationProgress {
+    all: MultiProgress,
+    points: Option<ProgressBar>,
+}
+
+impl SimulationProgress {
+    pub(crate) fn new(points: usize, quiet: bool) -> Self {
+        let all = MultiProgress::with_draw_target(target(quiet));
+        let style = ProgressStyle::with_template("{bar:30} {pos} of {len} points  {eta} left");
+        let style = style.expect("the template is valid").progress_chars("=> ");
+        let bar = || all.add(ProgressBar::new(points as u64).with_style(style));
+        let points = (points > 1).then(bar);
+        Self { all, points }
+    }
+
+    /// A simulation begins.
+    pub(crate) fn begin(&self, plan: &Plan) -> SimulationLine<'_> {
+        let bar = self.all.add(ProgressBar::new(PARTS).with_style(style(true)));
+        let values: Vec<_> = plan.sweep.iter().map(|(key, value)| format!("{key}={value}  ")).collect();
+        SimulationLine { bar, start: Instant::now(), name: values.concat(), points: self.points.as_ref() }
+    }
+
+    pub(crate) fn finish(&self) {
+        if let Some(points) = &self.points {
+            points.finish_and_clear();
+        }
+    }
+}
+
+/// Steps of the bar of one simulation.
+const PARTS: u64 = 1000;
+
+/// The bar of one simulation.
+pub(crate) struct SimulationLine<'a> {
+    bar: ProgressBar,
+    start: Instant,
+    name: String,
+    points: Option<&'a ProgressBar>,
+}
+
+impl SimulationLine<'_> {
+    pub(crate) fn show(&self, now: &evb_sim::Progress) {
+        let wall = self.start.elapsed().as_secs_f64().max(1e-9);
+        self.bar.set_position((now.part * PARTS as f64) as u64);
+        self.bar.set_message(format!(
+            "{}{:.3} s simulated  {} ended  {}packet-hops/s",
+            self.name,
+            now.seconds,
+            now.ended,
+            evb_report::metric(now.packet_hops as f64 / wall)
+        ));
+    }
+
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+        if let Some(points) = self.points {
+            points.inc(1);
+        }
     }
 }

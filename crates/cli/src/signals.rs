@@ -9,15 +9,16 @@ use std::{
     },
 };
 
-/// A flag that the first Ctrl-C sets, which asks the run to drain; the second ends the program at once.
-pub(crate) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+/// A flag that the first Ctrl-C sets, which asks the work to end well; the second ends the program at once. `meanwhile`
+/// says what happens in between.
+pub(crate) fn stop_on_signals(meanwhile: &'static str) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
     let handler = move || {
         if flag.swap(true, Ordering::Relaxed) {
             process::exit(130);
         }
-        eprintln!("evb: stopping, the run drains; once more to leave at once");
+        eprintln!("evb: stopping, {meanwhile}; once more to leave at once");
     };
     ctrlc::set_handler(handler).map_err(Failure::new)?;
     Ok(stop)

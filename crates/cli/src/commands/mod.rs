@@ -5,3 +5,4 @@ pub(crate) mod events;
 pub(crate) mod feed;
 pub(crate) mod node;
 pub(crate) mod run;
+pub(crate) mod simulate;

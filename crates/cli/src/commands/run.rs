@@ -42,7 +42,7 @@ pub(crate) struct RunArgs {
 
 pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
     let experiment = args.experiment.load()?;
-    let stop = stop_on_signals()?;
+    let stop = stop_on_signals("the run drains")?;
     let mut all_good = true;
     for (index, plan) in experiment.plans().iter().enumerate() {
         let record = run_plan(args, &experiment, index, plan, &stop)?;

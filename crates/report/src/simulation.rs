@@ -1,0 +1,150 @@
+//! The end of a simulation for people: what was reached, and where it blocks.
+
+use crate::{
+    summary::verdict,
+    text::{aligned, metric, micros, per_destination, percent, right_aligned_from, table, unit},
+};
+use comfy_table::Table;
+use evb_record::{Link, Network, Record, Simulation};
+use std::fmt::Write as _;
+
+/// Most links in the table of where it blocks.
+const MOST_LINKS: usize = 8;
+
+/// The end of a simulation for people: totals, the links that block most and the verdict. For traffic that builds no
+/// events it speaks of messages. A record of a real run has no network, and only its totals are shown.
+pub fn simulation_summary(record: &Record) -> String {
+    let mut text = String::new();
+    let _infallible = writeln!(
+        text,
+        "{}: {} x {}, {}, {}seed {}, evb {}",
+        record.experiment,
+        record.readout_units,
+        record.builder_units,
+        record.protocol,
+        record.simulation.as_ref().map(|simulation| names(&simulation.network)).unwrap_or_default(),
+        record.seed,
+        record.version
+    );
+    for (key, value) in &record.sweep {
+        let _infallible = writeln!(text, "  {key} = {value}");
+    }
+    text.push('\n');
+    text.push_str(&aligned(&totals(record)));
+    if let Some(simulation) = &record.simulation {
+        text.push_str(&where_it_blocks(&simulation.network));
+    }
+    text.push_str(&verdict(record));
+    text
+}
+
+/// `preset topology, routing, flow, `: what of it is known.
+fn names(network: &Network) -> String {
+    let made = [&network.preset, &network.topology].map(String::as_str);
+    let made = if made[0] == made[1] { made[0].to_owned() } else { made.join(" ").trim().to_owned() };
+    let known = [&made, &network.routing, &network.flow].into_iter().filter(|name| !name.is_empty());
+    known.map(|name| format!("{name}, ")).collect()
+}
+
+fn totals(record: &Record) -> Vec<(&'static str, String)> {
+    let mut rows = accounts(record);
+    let latency = &record.latency_us;
+    let rate = format!("{}Hz", metric(record.event_rate_hz));
+    rows.extend(record.simulation.as_ref().map(|simulation| ("time", time(record.seconds, simulation))));
+    rows.push((if unit(record) == "event" { "event rate" } else { "message rate" }, rate));
+    rows.push(("throughput", format!("{}B/s", metric(record.throughput_bytes_per_s))));
+    rows.extend(per_destination(record).map(|(mean, least, most)| {
+        ("destinations", format!("{}B/s on average, {}B/s to {}B/s", metric(mean), metric(least), metric(most)))
+    }));
+    if let Some(simulation) = &record.simulation {
+        rows.push(("efficiency", format!("{} %", percent(simulation.efficiency))));
+    }
+    let [p50, p99, max] = [latency.p50, latency.p99, latency.max].map(micros);
+    rows.push(("latency", format!("{p50} us median, {p99} us p99, {max} us max")));
+    rows.extend(record.simulation.iter().flat_map(|simulation| losses(&simulation.network)));
+    rows
+}
+
+/// What became of the events or messages; what did not happen is left out.
+fn accounts(record: &Record) -> Vec<(&'static str, String)> {
+    let events = &record.events;
+    let (begun, ended) = if unit(record) == "event" { ("triggered", "built") } else { ("sent", "delivered") };
+    let mut rows = vec![(begun, events.triggered.to_string()), (ended, events.built.to_string())];
+    let others = [
+        ("incomplete", events.incomplete),
+        ("lost", events.lost),
+        ("reassigned", events.reassigned),
+        ("inhibited", record.trigger.inhibited),
+    ];
+    rows.extend(others.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name, count.to_string())));
+    if !record.faults.is_empty() {
+        let faults: Vec<_> =
+            record.faults.iter().map(|(kind, count)| format!("{count} {}", kind.replace('_', " "))).collect();
+        rows.push(("faults", faults.join(", ")));
+    }
+    rows
+}
+
+fn time(seconds: f64, simulation: &Simulation) -> String {
+    let Simulation { wall_seconds, warmup_seconds, packet_hops, .. } = *simulation;
+    let warmup = if warmup_seconds > 0.0 { format!(" after {warmup_seconds:.6} s of warm-up") } else { String::new() };
+    let speed = if wall_seconds > 0.0 { packet_hops as f64 / wall_seconds } else { 0.0 };
+    format!("{seconds:.6} s simulated{warmup}, in {wall_seconds:.3} s: {}packet-hops/s", metric(speed))
+}
+
+fn losses(network: &Network) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
+    if network.lost_packets > 0 {
+        rows.push(("lost", format!("{} packets dropped on the way", network.lost_packets)));
+    }
+    if network.corrupted_packets > 0 {
+        rows.push(("corrupted", format!("{} packets thrown away by their receivers", network.corrupted_packets)));
+    }
+    if !network.deadlock.is_empty() {
+        rows.push(("deadlock", format!("{} links wait for each other in a ring", network.deadlock.len())));
+    }
+    rows
+}
+
+/// The links that block most, most important first.
+fn where_it_blocks(network: &Network) -> String {
+    let waited = |link: &Link| link.mean_wait_us * link.packets as f64;
+    let mut links: Vec<_> = network.links.iter().filter(|link| link.blocked > 0.0 || waited(link) > 0.0).collect();
+    if links.is_empty() {
+        return String::from("\nno packet was blocked or had to wait\n");
+    }
+    links.sort_by(|a, b| b.blocked.total_cmp(&a.blocked).then(waited(b).total_cmp(&waited(a))));
+    let rest = links.len().saturating_sub(MOST_LINKS);
+    links.truncate(MOST_LINKS);
+    let more = if rest > 0 { format!("and {rest} more links\n") } else { String::new() };
+    format!("\nwhere it blocks\n{}\n{more}", link_table(&links))
+}
+
+type Column = (&'static str, fn(&Link) -> f64, fn(f64) -> String);
+
+const COLUMNS: [Column; 8] = [
+    ("packets", |link| link.packets as f64, whole),
+    ("used %", |link| link.used, percent),
+    ("blocked %", |link| link.blocked, percent),
+    ("mean wait us", |link| link.mean_wait_us, micros),
+    ("most waiting", |link| link.most_waiting as f64, whole),
+    ("most bytes", |link| link.most_bytes as f64, whole),
+    ("dropped", |link| link.dropped as f64, whole),
+    ("pauses", |link| link.pauses as f64, whole),
+];
+
+fn whole(count: f64) -> String {
+    format!("{count:.0}")
+}
+
+fn link_table(links: &[&Link]) -> Table {
+    let seen = COLUMNS.iter().filter(|(_, value, _)| links.iter().any(|link| value(link) != 0.0));
+    let columns: Vec<_> = seen.collect();
+    let mut table = table(["link"].into_iter().chain(columns.iter().map(|(name, ..)| *name)));
+    for link in links {
+        let cells = columns.iter().map(|(_, value, write)| write(value(link)));
+        table.add_row([link.name.clone()].into_iter().chain(cells));
+    }
+    right_aligned_from(&mut table, 1);
+    table
+}

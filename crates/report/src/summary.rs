@@ -1,0 +1,107 @@
+//! The end of a real run for people.
+
+use crate::text::{aligned, metric, right_aligned_from, table, unit};
+use comfy_table::Table;
+use evb_record::Record;
+use std::fmt::Write as _;
+
+/// The end of a run for people: a table per builder, totals, faults and the verdict.
+pub fn run_summary(record: &Record) -> String {
+    let mut text = String::new();
+    let units = format!("{} x {}", record.readout_units, record.builder_units);
+    let _infallible = writeln!(
+        text,
+        "{}: {units}, {}, {}, seed {}, evb {}",
+        record.experiment, record.protocol, record.transport, record.seed, record.version
+    );
+    for (key, value) in &record.sweep {
+        let _infallible = writeln!(text, "  {key} = {value}");
+    }
+    let _infallible = writeln!(text, "{}\n", builder_table(record));
+    text.push_str(&totals(record));
+    text.push_str(&verdict(record));
+    text
+}
+
+fn builder_table(record: &Record) -> Table {
+    let mut table =
+        table(["builder", "events", "incomplete", "fragments", "rate", "throughput", "stored", "file bytes"]);
+    let per_second = |count: u64| if record.seconds > 0.0 { count as f64 / record.seconds } else { 0.0 };
+    for (index, builder) in record.builders.iter().enumerate() {
+        table.add_row([
+            format!("bu{index}"),
+            (builder.built + builder.incomplete).to_string(),
+            builder.incomplete.to_string(),
+            builder.fragments.to_string(),
+            format!("{}Hz", metric(per_second(builder.built + builder.incomplete))),
+            format!("{}B/s", metric(per_second(builder.bytes))),
+            builder.stored.to_string(),
+            format!("{}B", metric(builder.stored_bytes as f64)),
+        ]);
+    }
+    right_aligned_from(&mut table, 1);
+    table
+}
+
+fn totals(record: &Record) -> String {
+    let (events, latency) = (&record.events, &record.latency_us);
+    let mut rows = vec![
+        ("triggered", events.triggered.to_string()),
+        ("built", events.built.to_string()),
+        ("incomplete", events.incomplete.to_string()),
+        ("lost", events.lost.to_string()),
+        ("time", format!("{:.3} s", record.seconds)),
+        ("event rate", format!("{}Hz", metric(record.event_rate_hz))),
+        ("fragment rate", format!("{}Hz", metric(record.fragment_rate_hz))),
+        ("throughput", format!("{}B/s", metric(record.throughput_bytes_per_s))),
+        ("latency", format!("{:.0} us median, {:.0} us p99, {:.0} us max", latency.p50, latency.p99, latency.max)),
+    ];
+    if events.reassigned > 0 {
+        rows.push(("reassigned", events.reassigned.to_string()));
+    }
+    if record.trigger.inhibited > 0 {
+        let (inhibited, times) = (record.trigger.inhibited, record.trigger.inhibitions);
+        rows.push(("inhibited", format!("{inhibited} triggers turned away, in {times} busy periods")));
+    }
+    let rejected: u64 = record.readouts.iter().map(|readout| readout.rejected).sum();
+    if rejected > 0 {
+        rows.push(("rejected", format!("{rejected} frames of front ends")));
+    }
+    if !record.faults.is_empty() {
+        let faults: Vec<_> =
+            record.faults.iter().map(|(kind, count)| format!("{count} {}", kind.replace('_', " "))).collect();
+        rows.push(("faults", faults.join(", ")));
+    }
+    let files: Vec<_> = record.builders.iter().flat_map(|builder| &builder.files).collect();
+    if let Some(first) = files.first() {
+        let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
+        rows.push(("files", format!("{first}{more}")));
+    }
+    aligned(&rows)
+}
+
+/// What people should know, and whether all is well.
+pub(crate) fn verdict(record: &Record) -> String {
+    let mut text = String::from("\n");
+    let mut say = |line: &str| text.extend([line, "\n"]);
+    for note in &record.notes {
+        say(note);
+    }
+    if !record.lost_nodes.is_empty() {
+        say(&format!("lost nodes: {}", record.lost_nodes.join(", ")));
+    }
+    say(&last_line(record));
+    text
+}
+
+fn last_line(record: &Record) -> String {
+    let (events, unit) = (&record.events, unit(record));
+    let built = if unit == "event" { "built" } else { "delivered" };
+    match (record.good, events.incomplete, events.lost) {
+        (true, ..) => format!("good: all {} {unit}s {built} complete", events.built),
+        (false, 0, 0) => format!("not good: all {unit}s are {built}, but see above"),
+        (false, incomplete, lost) => {
+            format!("not good: of {} {unit}s {incomplete} are incomplete and {lost} are lost", events.triggered)
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! A sweep as a table: one row for each record.
+
+use crate::text::{metric, micros, per_destination, percent, right_aligned_from, table, unit};
+use evb_record::Record;
+use std::collections::BTreeSet;
+
+/// One row for each record, real or simulated: the swept keys, what was reached, and what is wrong where something is.
+/// Below it stands how many are good.
+pub fn sweep_table(records: &[Record]) -> String {
+    let keys = swept_keys(records);
+    let shown = columns(records);
+    let rate = if records.first().is_none_or(|record| unit(record) == "event") { "event rate" } else { "message rate" };
+    let names = shown.iter().map(|(name, _)| if name.is_empty() { rate } else { *name });
+    let mut table = table(keys.iter().copied().chain(names));
+    for record in records {
+        let swept = keys.iter().map(|key| record.sweep.get(*key).cloned().unwrap_or_default());
+        table.add_row(swept.chain(shown.iter().map(|(_, cell)| cell(record))));
+    }
+    right_aligned_from(&mut table, keys.len());
+    if shown.last().is_some_and(|(name, _)| *name == VERDICT) {
+        if let Some(last) = table.column_mut(keys.len() + shown.len() - 1) {
+            last.set_cell_alignment(comfy_table::CellAlignment::Left);
+        }
+    }
+    format!("{table}\n\n{}\n", last_line(records))
+}
+
+/// The keys that are swept in any of the records, in alphabetical order.
+pub(crate) fn swept_keys(records: &[Record]) -> Vec<&str> {
+    let keys: BTreeSet<_> = records.iter().flat_map(|record| record.sweep.keys().map(String::as_str)).collect();
+    keys.into_iter().collect()
+}
+
+const VERDICT: &str = "not good because";
+
+type Column = (&'static str, fn(&Record) -> String);
+
+/// The columns that have something to show. The nameless one is the rate of events or messages.
+fn columns(records: &[Record]) -> Vec<Column> {
+    let mut columns: Vec<Column> = vec![
+        ("", |record| format!("{}Hz", metric(record.event_rate_hz))),
+        ("throughput", |record| format!("{}B/s", metric(record.throughput_bytes_per_s))),
+        ("per destination", |record| {
+            per_destination(record).map_or_else(String::new, |(mean, ..)| format!("{}B/s", metric(mean)))
+        }),
+    ];
+    if records.iter().any(|record| record.simulation.is_some()) {
+        columns.push(("efficiency %", |record| {
+            record.simulation.as_ref().map_or_else(String::new, |simulation| percent(simulation.efficiency))
+        }));
+    }
+    columns.push(("p50 us", |record| micros(record.latency_us.p50)));
+    columns.push(("p99 us", |record| micros(record.latency_us.p99)));
+    if records.iter().any(|record| !record.good) {
+        columns.push((VERDICT, reason));
+    }
+    columns
+}
+
+/// Why a record is not good, in few words; empty for a good one.
+fn reason(record: &Record) -> String {
+    if record.good {
+        return String::new();
+    }
+    let deadlock = record.simulation.as_ref().is_some_and(|simulation| !simulation.network.deadlock.is_empty());
+    let events = [("incomplete", record.events.incomplete), ("lost", record.events.lost)];
+    let mut reasons: Vec<_> = deadlock.then(|| "deadlock".to_owned()).into_iter().collect();
+    reasons.extend(events.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}")));
+    if !record.lost_nodes.is_empty() {
+        reasons.push(format!("lost {}", record.lost_nodes.join(" ")));
+    }
+    match (reasons.is_empty(), record.notes.first()) {
+        (true, Some(note)) => note.clone(),
+        (true, None) => "unknown".into(),
+        (false, _) => reasons.join(", "),
+    }
+}
+
+fn last_line(records: &[Record]) -> String {
+    match records.iter().filter(|record| !record.good).count() {
+        0 => format!("good: all {} points", records.len()),
+        bad => format!("not good: {bad} of {} points", records.len()),
+    }
+}

@@ -1,0 +1,69 @@
+//! How numbers and words are written in tables.
+
+use comfy_table::{CellAlignment, Table, presets};
+use evb_record::Record;
+
+/// A number with a metric prefix and three significant digits: `12.3 k`.
+pub fn metric(value: f64) -> String {
+    let prefixes = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    let (scale, prefix) = prefixes.into_iter().find(|(scale, _)| value >= *scale).unwrap_or((1.0, ""));
+    let scaled = value / scale;
+    let decimals = if scaled >= 100.0 || value < 1.0 && value == 0.0 {
+        0
+    } else if scaled >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{scaled:.decimals$} {prefix}")
+}
+
+/// A time in microseconds with three significant digits, without its unit.
+pub(crate) fn micros(value: f64) -> String {
+    let decimals = if value >= 100.0 || value == 0.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.decimals$}")
+}
+
+/// A part of one as a percentage, without its sign.
+pub(crate) fn percent(part: f64) -> String {
+    format!("{:.1}", part * 100.0)
+}
+
+/// What one thing that ends is called: event building and gathering make events, all other traffic makes messages.
+pub(crate) fn unit(record: &Record) -> &'static str {
+    if matches!(record.protocol.as_str(), "push" | "pull" | "gather") { "event" } else { "message" }
+}
+
+/// Mean, least and most payload per second of all destinations; nothing without destinations.
+pub(crate) fn per_destination(record: &Record) -> Option<(f64, f64, f64)> {
+    let rates = &record.per_destination_bytes_per_s;
+    let least = rates.iter().copied().reduce(f64::min)?;
+    let most = rates.iter().copied().reduce(f64::max)?;
+    Some((rates.iter().sum::<f64>() / rates.len() as f64, least, most))
+}
+
+/// An empty table in the house style. Columns of numbers are aligned by [`right_aligned_from`].
+pub(crate) fn table<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(header);
+    table
+}
+
+/// Aligns all columns from this one on to the right.
+pub(crate) fn right_aligned_from(table: &mut Table, first: usize) {
+    for column in table.column_iter_mut().skip(first) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
+
+/// Names and their values, one below the other.
+pub(crate) fn aligned(rows: &[(&str, String)]) -> String {
+    rows.iter().map(|(name, value)| format!("{name:<14}{value}\n")).collect()
+}

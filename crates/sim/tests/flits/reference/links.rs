@@ -1,0 +1,172 @@
+//! Who asks for which link, and who is given it.
+
+use super::{Happening, Hop, World, byte_time, time_for};
+use evb_fabric::{Arbitration, End, Flow, LinkId, Routing, WhenFull};
+use evb_sim::probe::Probe;
+use std::collections::VecDeque;
+
+/// Worms that an input has places for.
+const PLACES: u64 = 2;
+
+/// The sending side of a link.
+#[derive(Default)]
+pub(super) struct Wire {
+    pub(super) busy: bool,
+    pub(super) paused: bool,
+    /// The packets that have asked, in that order.
+    pub(super) waiting: Vec<usize>,
+    /// Bytes of the waiting packets and of the one that is being sent.
+    pub(super) queued: u64,
+    /// The input, and its channel, that was served last.
+    served: Option<(usize, usize)>,
+}
+
+/// The receiving side of a link, for one channel.
+#[derive(Default)]
+pub(super) struct Buffer {
+    /// The packets that were given the link and whose tails have not been sent on, in that order.
+    pub(super) packets: VecDeque<usize>,
+    /// Places (wormhole) or bytes (cut-through) that are taken, as far as the sender knows.
+    pub(super) taken: u64,
+    /// Bytes of packets in the switch that came over the link (store and forward).
+    pub(super) held: u64,
+    /// Whether the sender was told to pause.
+    pub(super) full: bool,
+}
+
+impl World<'_> {
+    /// The packet wants its next link.
+    pub(super) fn ask(&mut self, packet: usize) {
+        let (link, wire) = (self.next_link(packet).0, u64::from(self.packets[packet].probe.wire));
+        if let Some((queue, WhenFull::Drop, _)) = self.store()
+            && !self.packets[packet].way.is_empty()
+            && self.wires[link].queued + wire > queue
+        {
+            self.told.lost += 1;
+            return;
+        }
+        self.serial += 1;
+        self.packets[packet].asked = (self.now, self.serial);
+        self.wires[link].queued += wire;
+        self.wires[link].waiting.push(packet);
+    }
+
+    /// Gives links away, in the order of their numbers; whether there was one to give.
+    pub(super) fn give_links_away(&mut self) -> bool {
+        let mut given = false;
+        for link in 0..self.wires.len() {
+            if let Some(packet) = self.choose(link) {
+                self.give(link, packet);
+                given = true;
+            }
+        }
+        given
+    }
+
+    /// The waiting packet that has the link next, if it is free.
+    fn choose(&self, link: usize) -> Option<usize> {
+        let wire = &self.wires[link];
+        if wire.busy || wire.paused {
+            return None;
+        }
+        let able = wire.waiting.iter().copied().filter(|&packet| self.has_room(link, packet));
+        match (self.network.config.flow, self.network.config.switch.arbitration) {
+            (Flow::StoreAndForward { .. }, _) | (_, Arbitration::Oldest) => {
+                able.min_by_key(|&packet| self.packets[packet].asked)
+            }
+            (_, Arbitration::RoundRobin) => able.min_by_key(|&packet| {
+                let input = self.input(packet);
+                (Some(input) <= wire.served, input)
+            }),
+            (_, Arbitration::Random) => panic!("random arbitration cannot be compared"),
+        }
+    }
+
+    fn give(&mut self, link: usize, packet: usize) {
+        let (next, channel) = self.next_link(packet);
+        assert_eq!(next, link, "a packet waits for its own link");
+        let input = self.input(packet);
+        let wire = &mut self.wires[link];
+        wire.waiting.retain(|&other| other != packet);
+        wire.busy = true;
+        wire.served = Some(input);
+        self.told.hops += 1;
+        self.told.waits += u64::from(self.now > self.packets[packet].asked.0);
+        let amount = self.amount(packet);
+        let buffer = &mut self.buffers[link][channel];
+        buffer.packets.push_back(packet);
+        buffer.taken += amount;
+        let hop = Hop { link, channel, head_there: false, sending: false, sent: 0, there: 0, known: 0 };
+        self.packets[packet].way.push(hop);
+        self.start(packet);
+    }
+
+    /// The packet's first byte goes out at once.
+    fn start(&mut self, packet: usize) {
+        let hop = self.packets[packet].way.len() - 1;
+        if self.slack().is_some() {
+            return self.try_byte(packet, hop);
+        }
+        let link = &self.network.links[self.packets[packet].way[hop].link];
+        let wire = u64::from(self.packets[packet].probe.wire);
+        let own = time_for(wire, link.rate.0);
+        let interface = self.network.config.nic.rate.map_or(0, |rate| time_for(wire, rate.0));
+        let longest = match self.store() {
+            Some(_) => own.max(interface),
+            None => own.max(interface).max(self.packets[packet].longest),
+        };
+        self.packets[packet].longest = longest;
+        self.plan(time_for(1, link.rate.0) + link.delay.0, Happening::HeadThere { packet, hop });
+        self.plan(longest, Happening::TailSent { packet, hop });
+        self.plan(longest + link.delay.0, Happening::TailThere { packet, hop });
+    }
+
+    /// Whether the buffer behind the link has room for the packet, as far as the sender knows. Hosts always have.
+    fn has_room(&self, link: usize, packet: usize) -> bool {
+        if let End::Endpoint(_) = self.network.links[link].to {
+            return true;
+        }
+        let (_, channel) = self.next_link(packet);
+        let all = match self.network.config.flow {
+            Flow::Wormhole { .. } => PLACES,
+            Flow::CutThrough { buffer, .. } => buffer.0,
+            Flow::StoreAndForward { .. } => return true,
+        };
+        self.buffers[link][channel].taken + self.amount(packet) <= all
+    }
+
+    /// What the packet takes of a buffer.
+    pub(super) fn amount(&self, packet: usize) -> u64 {
+        if self.slack().is_some() { 1 } else { self.packets[packet].probe.wire.into() }
+    }
+
+    /// Where the packet stands: a link, and its channel. A sender has only one place.
+    fn input(&self, packet: usize) -> (usize, usize) {
+        self.packets[packet].way.last().map_or((0, 0), |hop| (hop.link, hop.channel))
+    }
+
+    /// The link that the packet takes next, and in which channel.
+    fn next_link(&self, packet: usize) -> (usize, usize) {
+        let Probe { from, to, .. } = self.packets[packet].probe;
+        let Some(hop) = self.packets[packet].way.last() else {
+            return (self.network.endpoint(from).up.0 as usize, 0);
+        };
+        let before = &self.network.links[hop.link];
+        let switch = before.to.switch().expect("a packet at a host goes nowhere");
+        let ways = self.routes.candidates(switch, to);
+        let (Routing::Fixed { spread } | Routing::DimensionOrder { spread }) = self.network.config.routing else {
+            panic!("only fixed ways can be compared")
+        };
+        let LinkId(next) = ways[spread.index(self.network, self.seed, from, to, 0, switch) as usize % ways.len()];
+        let after = &self.network.links[next as usize];
+        let kept = if before.dimension == after.dimension { hop.channel } else { 0 };
+        let last = usize::from(self.network.config.flow.virtual_channels()) - 1;
+        (next as usize, (kept + usize::from(after.dateline)).min(last))
+    }
+
+    /// The time of a byte of this worm on any link: all links are alike, and the interface may be slower.
+    pub(super) fn pace(&self, link: usize) -> u64 {
+        let interface = self.network.config.nic.rate.map_or(0, |rate| byte_time(rate.0));
+        byte_time(self.network.links[link].rate.0).max(interface)
+    }
+}

@@ -1,0 +1,147 @@
+//! What happens on a packet's way: byte by byte for worms, by the first and the last byte for packets that never stop.
+
+use super::{Happening, World};
+use evb_core::Time;
+use evb_fabric::{End, WhenFull};
+
+impl World<'_> {
+    /// Sends the next byte of a worm on this hop, if it can be.
+    pub(super) fn try_byte(&mut self, packet: usize, hop: usize) {
+        let (slack, _) = self.slack().expect("only worms move by bytes");
+        let Some(here) = self.packets[packet].way.get(hop) else { return };
+        let all = u64::from(self.packets[packet].probe.wire);
+        let there = if hop == 0 { all } else { self.packets[packet].way[hop - 1].there };
+        if here.sending || here.sent == there {
+            return;
+        }
+        let link = here.link;
+        let ends = matches!(self.network.links[link].to, End::Endpoint(_));
+        if !ends && here.sent == here.known + slack {
+            self.told.stalls += 1;
+            self.told.stretch = self.told.stretch.max(self.stretch(packet, slack));
+            return;
+        }
+        self.packets[packet].way[hop].sending = true;
+        self.plan(self.pace(link), Happening::ByteSent { packet, hop });
+    }
+
+    /// On how many links the worm stands for want of room.
+    fn stretch(&self, packet: usize, slack: u64) -> usize {
+        let stands = |hop: &&super::Hop| !hop.sending && hop.sent == hop.known + slack;
+        self.packets[packet].way.iter().filter(stands).count()
+    }
+
+    pub(super) fn byte_sent(&mut self, packet: usize, hop: usize) {
+        let (_, reaction) = self.slack().expect("only worms move by bytes");
+        let here = &mut self.packets[packet].way[hop];
+        here.sending = false;
+        here.sent += 1;
+        let (link, sent) = (here.link, here.sent);
+        self.plan(self.network.links[link].delay.0, Happening::ByteThere { packet, hop });
+        if hop > 0 {
+            self.plan(reaction, Happening::ByteKnown { packet, hop: hop - 1 });
+        }
+        if sent == u64::from(self.packets[packet].probe.wire) {
+            self.tail_sent(packet, hop);
+        } else {
+            self.try_byte(packet, hop);
+        }
+    }
+
+    pub(super) fn byte_there(&mut self, packet: usize, hop: usize) {
+        let here = &mut self.packets[packet].way[hop];
+        here.there += 1;
+        let there = here.there;
+        if there == 1 {
+            self.head_there(packet, hop);
+        }
+        if there == u64::from(self.packets[packet].probe.wire) {
+            self.tail_there(packet, hop);
+        }
+        self.try_byte(packet, hop + 1);
+    }
+
+    pub(super) fn byte_known(&mut self, packet: usize, hop: usize) {
+        self.packets[packet].way[hop].known += 1;
+        self.try_byte(packet, hop);
+    }
+
+    /// A head that is first in its buffer goes on, but not in a switch that stores the packet first.
+    pub(super) fn head_there(&mut self, packet: usize, hop: usize) {
+        let here = &mut self.packets[packet].way[hop];
+        here.head_there = true;
+        let (link, channel) = (here.link, here.channel);
+        let at_switch = matches!(self.network.links[link].to, End::Switch(_));
+        if at_switch && self.store().is_none() && self.buffers[link][channel].packets[0] == packet {
+            self.plan(self.network.config.switch.delay.0, Happening::Ask { packet });
+        }
+    }
+
+    /// The link is free, and so is the place that the packet had before it.
+    pub(super) fn tail_sent(&mut self, packet: usize, hop: usize) {
+        let link = self.packets[packet].way[hop].link;
+        self.wires[link].busy = false;
+        self.wires[link].queued -= u64::from(self.packets[packet].probe.wire);
+        match hop {
+            0 => self.take(self.packets[packet].probe.from.0.into()),
+            _ if self.store().is_some() => self.leave_store(packet, hop - 1),
+            _ => self.leave_buffer(packet, hop - 1),
+        }
+    }
+
+    fn leave_buffer(&mut self, packet: usize, hop: usize) {
+        let before = &self.packets[packet].way[hop];
+        let (link, channel, amount) = (before.link, before.channel, self.amount(packet));
+        let buffer = &mut self.buffers[link][channel];
+        assert_eq!(buffer.packets.pop_front(), Some(packet), "the first of a buffer leaves it");
+        let next = buffer.packets.front().copied();
+        self.plan(self.reaction(), Happening::Room { link, channel, amount });
+        if let Some(next) = next
+            && self.packets[next].way.last().is_some_and(|hop| hop.head_there)
+        {
+            self.plan(self.network.config.switch.delay.0, Happening::Ask { packet: next });
+        }
+    }
+
+    pub(super) fn tail_there(&mut self, packet: usize, hop: usize) {
+        let link = self.packets[packet].way[hop].link;
+        if let End::Endpoint(_) = self.network.links[link].to {
+            self.told.delivered[packet] = Some(Time(self.now));
+        } else if self.store().is_some() {
+            self.enter_store(packet, link);
+        }
+    }
+
+    /// All of the packet is in the switch.
+    fn enter_store(&mut self, packet: usize, link: usize) {
+        let (queue, full, reaction) = self.store().expect("only such a switch stores packets");
+        self.plan(self.network.config.switch.delay.0, Happening::Ask { packet });
+        let buffer = &mut self.buffers[link][0];
+        buffer.held += u64::from(self.packets[packet].probe.wire);
+        if full != WhenFull::Drop && !buffer.full && buffer.held >= queue {
+            buffer.full = true;
+            self.told.pauses += 1;
+            self.plan(reaction, Happening::Pause { link, on: true });
+        }
+    }
+
+    /// The last byte of the packet, which came over the link of this hop, has left the switch.
+    fn leave_store(&mut self, packet: usize, hop: usize) {
+        let (queue, _, reaction) = self.store().expect("only such a switch stores packets");
+        let link = self.packets[packet].way[hop].link;
+        let buffer = &mut self.buffers[link][0];
+        buffer.held -= u64::from(self.packets[packet].probe.wire);
+        if buffer.full && 2 * buffer.held <= queue {
+            buffer.full = false;
+            self.plan(reaction, Happening::Pause { link, on: false });
+        }
+    }
+
+    fn reaction(&self) -> u64 {
+        match self.network.config.flow {
+            evb_fabric::Flow::Wormhole { reaction, .. }
+            | evb_fabric::Flow::CutThrough { reaction, .. }
+            | evb_fabric::Flow::StoreAndForward { reaction, .. } => reaction.0,
+        }
+    }
+}
