@@ -2,12 +2,14 @@
 //! again later.
 
 mod csv;
+mod plot;
 mod simulation;
 mod summary;
 mod sweep;
 mod text;
 
 pub use csv::{csv, links_csv};
+pub use plot::{Plot, plots};
 pub use simulation::simulation_summary;
 pub use summary::run_summary;
 pub use sweep::sweep_table;

@@ -2,7 +2,7 @@
 
 use crate::{
     summary::verdict,
-    text::{aligned, metric, micros, per_destination, percent, right_aligned_from, table, unit},
+    text::{align_right, aligned, dense_table, metric, micros, per_destination, percent, unit},
 };
 use comfy_table::Table;
 use evb_record::{Link, Network, Record, Simulation};
@@ -89,13 +89,13 @@ fn time(seconds: f64, simulation: &Simulation) -> String {
     let Simulation { wall_seconds, warmup_seconds, packet_hops, .. } = *simulation;
     let warmup = if warmup_seconds > 0.0 { format!(" after {warmup_seconds:.6} s of warm-up") } else { String::new() };
     let speed = if wall_seconds > 0.0 { packet_hops as f64 / wall_seconds } else { 0.0 };
-    format!("{seconds:.6} s simulated{warmup}, in {wall_seconds:.3} s: {}packet-hops/s", metric(speed))
+    format!("{seconds:.6} s simulated{warmup}, in {wall_seconds:.3} s: {} packet-hops/s", metric(speed).trim_end())
 }
 
 fn losses(network: &Network) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     if network.lost_packets > 0 {
-        rows.push(("lost", format!("{} packets dropped on the way", network.lost_packets)));
+        rows.push(("dropped", format!("{} packets lost on the way", network.lost_packets)));
     }
     if network.corrupted_packets > 0 {
         rows.push(("corrupted", format!("{} packets thrown away by their receivers", network.corrupted_packets)));
@@ -140,11 +140,12 @@ fn whole(count: f64) -> String {
 fn link_table(links: &[&Link]) -> Table {
     let seen = COLUMNS.iter().filter(|(_, value, _)| links.iter().any(|link| value(link) != 0.0));
     let columns: Vec<_> = seen.collect();
-    let mut table = table(["link"].into_iter().chain(columns.iter().map(|(name, ..)| *name)));
+    let mut table = dense_table(["link"].into_iter().chain(columns.iter().map(|(name, ..)| *name)));
     for link in links {
         let cells = columns.iter().map(|(_, value, write)| write(value(link)));
         table.add_row([link.name.clone()].into_iter().chain(cells));
     }
-    right_aligned_from(&mut table, 1);
+    let columns = 1..table.column_count();
+    align_right(&mut table, columns);
     table
 }

@@ -1,6 +1,6 @@
 //! The end of a real run for people.
 
-use crate::text::{aligned, metric, right_aligned_from, table, unit};
+use crate::text::{align_right, aligned, metric, table, unit};
 use comfy_table::Table;
 use evb_record::Record;
 use std::fmt::Write as _;
@@ -39,7 +39,8 @@ fn builder_table(record: &Record) -> Table {
             format!("{}B", metric(builder.stored_bytes as f64)),
         ]);
     }
-    right_aligned_from(&mut table, 1);
+    let columns = 1..table.column_count();
+    align_right(&mut table, columns);
     table
 }
 
@@ -100,6 +101,7 @@ fn last_line(record: &Record) -> String {
     match (record.good, events.incomplete, events.lost) {
         (true, ..) => format!("good: all {} {unit}s {built} complete", events.built),
         (false, 0, 0) => format!("not good: all {unit}s are {built}, but see above"),
+        (false, 0, lost) if unit == "message" => format!("not good: of {} messages {lost} are lost", events.triggered),
         (false, incomplete, lost) => {
             format!("not good: of {} {unit}s {incomplete} are incomplete and {lost} are lost", events.triggered)
         }

@@ -1,6 +1,6 @@
 //! A sweep as a table: one row for each record.
 
-use crate::text::{metric, micros, per_destination, percent, right_aligned_from, table, unit};
+use crate::text::{align_right, dense_table, metric, micros, per_destination, percent, unit};
 use evb_record::Record;
 use std::collections::BTreeSet;
 
@@ -11,17 +11,14 @@ pub fn sweep_table(records: &[Record]) -> String {
     let shown = columns(records);
     let rate = if records.first().is_none_or(|record| unit(record) == "event") { "event rate" } else { "message rate" };
     let names = shown.iter().map(|(name, _)| if name.is_empty() { rate } else { *name });
-    let mut table = table(keys.iter().copied().chain(names));
+    let mut table = dense_table(keys.iter().copied().chain(names));
     for record in records {
         let swept = keys.iter().map(|key| record.sweep.get(*key).cloned().unwrap_or_default());
         table.add_row(swept.chain(shown.iter().map(|(_, cell)| cell(record))));
     }
-    right_aligned_from(&mut table, keys.len());
-    if shown.last().is_some_and(|(name, _)| *name == VERDICT) {
-        if let Some(last) = table.column_mut(keys.len() + shown.len() - 1) {
-            last.set_cell_alignment(comfy_table::CellAlignment::Left);
-        }
-    }
+    let reasons = usize::from(shown.last().is_some_and(|(name, _)| *name == REASON));
+    let numbers = keys.len()..keys.len() + shown.len() - reasons;
+    align_right(&mut table, numbers);
     format!("{table}\n\n{}\n", last_line(records))
 }
 
@@ -31,7 +28,7 @@ pub(crate) fn swept_keys(records: &[Record]) -> Vec<&str> {
     keys.into_iter().collect()
 }
 
-const VERDICT: &str = "not good because";
+const REASON: &str = "not good because";
 
 type Column = (&'static str, fn(&Record) -> String);
 
@@ -52,7 +49,7 @@ fn columns(records: &[Record]) -> Vec<Column> {
     columns.push(("p50 us", |record| micros(record.latency_us.p50)));
     columns.push(("p99 us", |record| micros(record.latency_us.p99)));
     if records.iter().any(|record| !record.good) {
-        columns.push((VERDICT, reason));
+        columns.push((REASON, reason));
     }
     columns
 }
@@ -67,13 +64,22 @@ fn reason(record: &Record) -> String {
     let mut reasons: Vec<_> = deadlock.then(|| "deadlock".to_owned()).into_iter().collect();
     reasons.extend(events.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}")));
     if !record.lost_nodes.is_empty() {
-        reasons.push(format!("lost {}", record.lost_nodes.join(" ")));
+        reasons.push(format!("lost nodes: {}", record.lost_nodes.join(" ")));
     }
     match (reasons.is_empty(), record.notes.first()) {
-        (true, Some(note)) => note.clone(),
+        (true, Some(note)) => shortened(note),
         (true, None) => "unknown".into(),
         (false, _) => reasons.join(", "),
     }
+}
+
+/// The beginning of a note: the whole stands in the record.
+fn shortened(note: &str) -> String {
+    const MOST: usize = 48;
+    if note.chars().count() <= MOST {
+        return note.to_owned();
+    }
+    note.chars().take(MOST - 1).chain(['\u{2026}']).collect()
 }
 
 fn last_line(records: &[Record]) -> String {

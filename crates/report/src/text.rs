@@ -1,7 +1,8 @@
 //! How numbers and words are written in tables.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use evb_record::Record;
+use std::ops::Range;
 
 /// A number with a metric prefix and three significant digits: `12.3 k`.
 pub fn metric(value: f64) -> String {
@@ -48,7 +49,7 @@ pub(crate) fn per_destination(record: &Record) -> Option<(f64, f64, f64)> {
     Some((rates.iter().sum::<f64>() / rates.len() as f64, least, most))
 }
 
-/// An empty table in the house style. Columns of numbers are aligned by [`right_aligned_from`].
+/// An empty table in the house style. Columns of numbers are aligned by [`align_right`].
 pub(crate) fn table<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
@@ -56,10 +57,26 @@ pub(crate) fn table<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
     table
 }
 
-/// Aligns all columns from this one on to the right.
-pub(crate) fn right_aligned_from(table: &mut Table, first: usize) {
-    for column in table.column_iter_mut().skip(first) {
-        column.set_cell_alignment(CellAlignment::Right);
+/// A table without lines between its rows, for rows that are many.
+pub(crate) fn dense_table<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
+    let mut table = table(header);
+    for part in [
+        TableComponent::HorizontalLines,
+        TableComponent::MiddleIntersections,
+        TableComponent::LeftBorderIntersections,
+        TableComponent::RightBorderIntersections,
+    ] {
+        table.remove_style(part);
+    }
+    table
+}
+
+/// Aligns these columns to the right.
+pub(crate) fn align_right(table: &mut Table, columns: Range<usize>) {
+    for index in columns {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
     }
 }
 

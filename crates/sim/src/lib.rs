@@ -15,6 +15,7 @@ mod packet;
 pub mod probe;
 mod queue;
 mod simulation;
+mod slab;
 mod tally;
 mod trace;
 

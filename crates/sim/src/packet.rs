@@ -6,11 +6,17 @@ use evb_fabric::EndpointId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PacketId(pub(crate) u32);
 
+impl PacketId {
+    /// No packet.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+}
+
 /// No lane: the packet's head is still in its network interface.
 pub(crate) const NO_LANE: u32 = u32::MAX;
 
-/// A packet on its way.
+/// A packet on its way: one cache line.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(crate) struct Packet {
     pub(crate) from: EndpointId,
     pub(crate) to: EndpointId,
@@ -36,12 +42,10 @@ pub(crate) struct Packet {
     pub(crate) left: u16,
     /// The input buffer that its head is in, or [`NO_LANE`].
     pub(crate) lane: u32,
-    /// When its head came into that buffer.
-    pub(crate) arrival: u64,
-    /// Since when it asks for a link.
-    pub(crate) asked: u64,
-    /// When it was handed to the network.
-    pub(crate) entered: u64,
+    /// The packet behind it in the same buffer, while neither is in front.
+    pub(crate) next: PacketId,
+    /// When its head came into that buffer; once it asks for a link, since when.
+    pub(crate) since: u64,
     /// Longest time that any link or engine on its way needs for it, or (wormhole) for one byte of it.
     pub(crate) pace: u64,
 }
@@ -78,7 +82,10 @@ impl Packets {
 
     pub(crate) fn remove(&mut self, id: PacketId) -> Packet {
         self.spare.push(id);
-        self.packets[id.0 as usize].clone()
+        let packet = self.packets[id.0 as usize].clone();
+        // It stands on no link any more.
+        (self.packets[id.0 as usize].hops, self.packets[id.0 as usize].left) = (0, 0);
+        packet
     }
 
     /// Packets on their way now.
@@ -86,11 +93,16 @@ impl Packets {
         self.packets.len() - self.spare.len()
     }
 
+    /// All places, also those of packets that are gone: they have no hops.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = PacketId> + use<> {
+        (0..self.packets.len() as u32).map(PacketId)
+    }
+
     /// The links that a worm has taken and when its head went onto them.
     #[inline]
     pub(crate) fn hops(&self, id: PacketId) -> &[Hop] {
-        let first = id.0 as usize * self.stride;
-        &self.hops[first..first + self.packets[id.0 as usize].hops as usize]
+        let (first, taken) = (id.0 as usize * self.stride, usize::from(self.packets[id.0 as usize].hops));
+        self.hops.get(first..first + taken).unwrap_or(&[])
     }
 
     /// Notes that a worm's head goes onto a link.

@@ -4,7 +4,7 @@ use crate::{
     SimulateError,
     event::Event,
     net::{Net, Notice, byte_time, time_for},
-    packet::{NO_LANE, Packet},
+    packet::{NO_LANE, Packet, PacketId},
     queue::Queue,
     trace::Trace,
 };
@@ -45,7 +45,7 @@ pub fn send(network: Network, seed: u64, probes: &[Probe]) -> Result<Outcome, Si
     let overhead = network.config.nic.overhead.0;
     let is_worm = matches!(network.config.flow, Flow::Wormhole { .. });
     let mut net = Net::new(network, seed, Trace::default())?;
-    let mut queue: Queue<Event> = Queue::new();
+    let mut queue: Queue<Event> = Queue::new(net.reach());
     let endpoints = net.network.endpoints.len();
     let mut waiting: Vec<VecDeque<usize>> = vec![VecDeque::new(); endpoints];
     for (index, probe) in probes.iter().enumerate() {
@@ -74,9 +74,8 @@ pub fn send(network: Network, seed: u64, probes: &[Probe]) -> Result<Outcome, Si
             hops: 0,
             left: 0,
             lane: NO_LANE,
-            arrival: 0,
-            asked: 0,
-            entered: 0,
+            next: PacketId::NONE,
+            since: 0,
             pace,
         };
         net.send(queue, queue.now().max(probe.at.0) + overhead, packet);
@@ -94,7 +93,7 @@ pub fn send(network: Network, seed: u64, probes: &[Probe]) -> Result<Outcome, Si
                 }
                 Event::Pause { lane } => net.pause(lane, true),
                 Event::Unpause { lane } => net.pause(lane, false),
-                Event::Drained { lane, bytes } => net.drained(&mut queue, now, lane, bytes),
+                Event::Drained { drain } => net.drained(&mut queue, now, drain),
                 Event::Pick { endpoint } => next(&mut net, &mut queue, endpoint.into()),
                 _ => unreachable!("only the network plans events here"),
             }

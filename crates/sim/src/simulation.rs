@@ -70,10 +70,11 @@ impl<'a> Simulation<'a> {
         let hosts = network.hosts();
         let nic = &network.config.nic;
         let nics = (0..hosts).map(|_| Nic::new(nic.ports, nic.packet.0, nic.messages, nic.dma)).collect();
+        let net = Net::new(network, plan.run.seed, trace)?;
         let mut simulation = Self {
             plan,
-            queue: Queue::new(),
-            net: Net::new(network, plan.run.seed, trace)?,
+            queue: Queue::new(net.reach()),
+            net,
             messages: Messages::default(),
             nics,
             nodes: Vec::new(),
@@ -283,7 +284,7 @@ impl<'a> Simulation<'a> {
             Event::Deliver(id) => self.deliver(now, id),
             Event::Pause { lane } => self.net.pause(lane, true),
             Event::Unpause { lane } => self.net.pause(lane, false),
-            Event::Drained { lane, bytes } => self.net.drained(&mut self.queue, now, lane, bytes),
+            Event::Drained { drain } => self.net.drained(&mut self.queue, now, drain),
             Event::Pick { endpoint } => self.pick(now, endpoint),
             Event::DmaDone { host } => self.memory_done(now, host),
             Event::Post { message } => self.post(now, message),
@@ -570,9 +571,8 @@ impl<'a> Simulation<'a> {
             hops: 0,
             left: 0,
             lane: NO_LANE,
-            arrival: now,
-            asked: now,
-            entered: now,
+            next: PacketId::NONE,
+            since: now,
             pace,
         };
         self.tally.packets += 1;

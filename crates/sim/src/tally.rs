@@ -386,7 +386,7 @@ fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
         most_waiting: counts.most_waiting.into(),
         most_bytes: counts.most_bytes,
         dropped: counts.dropped,
-        pauses: counts.pauses,
+        pauses: counts.pauses.into(),
     });
     evb_record::Network {
         preset: config.preset.clone(),

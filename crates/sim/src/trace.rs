@@ -8,17 +8,29 @@ use std::io::{self, Write};
 #[derive(Default)]
 pub(crate) struct Trace {
     out: Option<Box<dyn Write + Send>>,
+    /// The number of the packet at each place, counted in the order of sending, from 1.
+    numbers: Vec<u64>,
+    sent: u64,
     error: Option<io::Error>,
 }
 
 impl Trace {
     pub(crate) fn new(out: Option<Box<dyn Write + Send>>) -> Self {
-        Self { out, error: None }
+        Self { out, ..Self::default() }
     }
 
     /// A packet is handed to its network interface.
     #[inline]
     pub(crate) fn send(&mut self, now: u64, id: PacketId, packet: &Packet) {
+        if self.out.is_none() {
+            return;
+        }
+        let place = id.0 as usize;
+        if self.numbers.len() <= place {
+            self.numbers.resize(place + 1, 0);
+        }
+        self.sent += 1;
+        self.numbers[place] = self.sent;
         self.line(now, "send", id, packet, "-");
     }
 
@@ -42,10 +54,19 @@ impl Trace {
         self.line(now, "lose", id, packet, "-");
     }
 
+    #[inline]
     fn line(&mut self, now: u64, what: &str, id: PacketId, packet: &Packet, link: &str) {
+        if self.out.is_some() {
+            self.write(now, what, id, packet, link);
+        }
+    }
+
+    #[cold]
+    fn write(&mut self, now: u64, what: &str, id: PacketId, packet: &Packet, link: &str) {
         let Some(out) = &mut self.out else { return };
+        let number = self.numbers[id.0 as usize];
         let (from, to) = (packet.from.0, packet.to.0);
-        let written = writeln!(out, "{now} {what} {} {from} {to} {} {link}", id.0, packet.wire);
+        let written = writeln!(out, "{now} {what} {number} {from} {to} {} {link}", packet.wire);
         if let Err(error) = written {
             // A trace that cannot be written ends; the run is told at its end.
             (self.out, self.error) = (None, Some(error));

@@ -43,7 +43,7 @@ enum Protocol {
 
 pub(crate) fn run(args: &FeedArgs) -> Result<bool, Failure> {
     let experiment = args.experiment.load()?;
-    let stop = stop_on_signals()?;
+    let stop = stop_on_signals("the feed ends")?;
     let plan = &experiment.plans()[0];
     let Some(spec) = plan.sources.get(usize::from(args.unit)) else {
         return Err(Failure::new(format!("--unit {} is beyond the {} readout units", args.unit, plan.sources.len())));

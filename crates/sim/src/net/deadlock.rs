@@ -1,6 +1,6 @@
 //! Finds packets that wait for each other in a circle.
 
-use super::{Net, UNKNOWN};
+use super::{Discipline, Net, UNKNOWN};
 use crate::packet::{NO_LANE, PacketId};
 
 impl Net {
@@ -9,35 +9,37 @@ impl Net {
     /// A link waits for another one when the packet whose head came over the first asks for the second, or when a worm
     /// stands on both. Only requests that nothing that is planned will end count.
     pub(crate) fn deadlock(&mut self, now: u64) -> Option<Vec<String>> {
-        let mut waits_for = vec![Vec::new(); self.ports.len()];
-        for link in 0..self.ports.len() as u32 {
-            for place in 0..self.ports[link as usize].waiting.len() {
-                let id = self.ports[link as usize].waiting[place];
+        let mut waits_for = vec![Vec::new(); self.links.len()];
+        for link in 0..self.links.len() as u32 {
+            for place in 0..self.links[link as usize].port.waiting.len() {
+                let id = self.port(link).waiting[place].id;
                 let lane = self.packets[id].lane;
                 if lane == NO_LANE || !self.is_stuck(now, link, id) {
                     continue;
                 }
-                waits_for[(lane / self.channels) as usize].push(link);
-                self.add_body(id, &mut waits_for);
+                waits_for[self.link_of(lane) as usize].push(link);
             }
         }
+        self.add_bodies(&mut waits_for);
         let names = |circle: Vec<u32>| circle.iter().map(|&link| self.network.links[link as usize].name.clone()).collect();
         circle(&waits_for).map(names)
     }
 
-    /// The links that a worm stands on wait for those nearer to its head.
-    fn add_body(&self, id: PacketId, waits_for: &mut [Vec<u32>]) {
-        if !matches!(self.discipline, super::Discipline::Worm { .. }) {
+    /// The links that a worm stands on, and the one whose buffer its tail is in, wait for those nearer to its head.
+    fn add_bodies(&self, waits_for: &mut [Vec<u32>]) {
+        if !matches!(self.discipline, Discipline::Worm { .. }) {
             return;
         }
-        let body = &self.packets.hops(id)[usize::from(self.packets[id].left)..];
-        for pair in body.windows(2) {
-            waits_for[pair[0].link as usize].push(pair[1].link);
+        for id in self.packets.ids() {
+            let tail = usize::from(self.packets[id].left).saturating_sub(1);
+            for pair in self.packets.hops(id)[tail..].windows(2) {
+                waits_for[pair[0].link as usize].push(pair[1].link);
+            }
         }
     }
 
     fn is_stuck(&mut self, now: u64, link: u32, id: PacketId) -> bool {
-        let free_at = self.ports[link as usize].free_at;
+        let free_at = self.links[link as usize].port.free_at;
         if free_at > now { free_at == UNKNOWN } else { self.room_at(now, link, id) == UNKNOWN }
     }
 }

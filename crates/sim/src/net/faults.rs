@@ -1,6 +1,6 @@
 //! Links and switches that fail, slow down or corrupt.
 
-use super::{Net, UNKNOWN};
+use super::Net;
 use crate::{
     event::Event,
     packet::{NO_LANE, PacketId},
@@ -21,21 +21,38 @@ impl Net {
             }
         };
         for link in links {
-            let port = &mut self.ports[link as usize];
+            let (port, harm) = (&mut self.links[link as usize].port, &mut self.harms[link as usize]);
             match action {
                 NetworkFaultAction::Fail { .. } => port.failed = true,
-                NetworkFaultAction::Slow { factor } => port.slowness = factor,
-                NetworkFaultAction::Corrupt { one_in } => port.corrupt_one_in = one_in,
+                NetworkFaultAction::Slow { factor } => harm.slowness = factor,
+                NetworkFaultAction::Corrupt { one_in } => harm.corrupt_one_in = one_in,
             }
+            port.harmed = true;
             // What is on the link when it fails is cut: it goes on as a bad packet, and whoever receives it sees that.
-            let cut = port.holder.filter(|_| port.failed && (port.free_at > now || port.free_at == UNKNOWN));
-            if let Some(id) = cut {
-                self.packets[id].corrupted = true;
+            if port.failed && port.free_at > now {
+                self.packets[port.holder].corrupted = true;
             }
         }
         if let NetworkFaultAction::Fail { reroute } = action {
             queue.push(now + reroute.0, Event::Reroute);
         }
+    }
+
+    /// Corrupts a packet that goes onto a harmed link, if it is its turn.
+    pub(super) fn harm(&mut self, link: u32, id: PacketId) {
+        let one_in = self.harms[link as usize].corrupt_one_in;
+        if one_in > 0 && self.counts[link as usize].packets.is_multiple_of(one_in) {
+            self.packets[id].corrupted = true;
+        }
+    }
+
+    /// A time on a link, longer when the link is slow.
+    #[inline]
+    pub(super) fn slowed(&self, link: u32, time: u64) -> u64 {
+        if !self.port(link).harmed {
+            return time;
+        }
+        (time as f64 * self.harms[link as usize].slowness).round() as u64
     }
 
     /// A packet that waited for a link that has failed asks anew.

@@ -1,6 +1,6 @@
 //! Buffers at the receiving end of links: room, credits, queues and pauses.
 
-use super::{Discipline, Net, UNKNOWN, time_for, worm::scaled};
+use super::{Contents, Discipline, LinkState, Net, Room, UNKNOWN, time_for};
 use crate::{
     event::Event,
     packet::{NO_LANE, PacketId},
@@ -9,37 +9,50 @@ use crate::{
 use evb_fabric::{End, WhenFull};
 
 impl Net {
+    /// The room behind a link.
+    #[inline]
+    pub(super) fn room(&mut self, now: u64, link: u32) -> Room {
+        if self.channels > 1 {
+            return Room::Depends;
+        }
+        let LinkState { port, lane } = &mut self.links[link as usize];
+        match &mut lane.contents {
+            Contents::Bytes(_) | Contents::Places(_) if matches!(port.to(), End::Endpoint(_)) => Room::Any,
+            Contents::Places(places) if places.iter().any(|&at| at <= now) => Room::Any,
+            Contents::Bytes(credit) => {
+                credit.settle(now);
+                Room::Bytes(credit.free)
+            }
+            Contents::Places(_) | Contents::Store { .. } => Room::Depends,
+        }
+    }
+
+    /// When the buffer behind a link with one virtual channel will have room for some bytes, if that is known.
+    pub(super) fn credit_at(&self, link: u32, bytes: u32) -> Option<u64> {
+        let Contents::Bytes(credit) = &self.links[link as usize].lane.contents else { return None };
+        Some(credit.room_at(bytes)).filter(|&time| time != UNKNOWN)
+    }
+
     /// From when on a link, once it is free, may take a packet: at or before `now`, later, or [`UNKNOWN`].
+    #[inline]
     pub(super) fn room_at(&mut self, now: u64, link: u32, id: PacketId) -> u64 {
-        let wire = self.wires[link as usize];
-        let packet = &self.packets[id];
-        match self.discipline {
+        let channel = match self.discipline {
             Discipline::Store { .. } => {
-                let paused = self.ports[link as usize].paused & (1 << packet.priority.min(7)) != 0;
-                if paused { UNKNOWN } else { 0 }
+                let paused = self.port(link).paused & (1 << self.packets[id].priority.min(7)) != 0;
+                return if paused { UNKNOWN } else { 0 };
             }
-            _ if matches!(wire.to, End::Endpoint(_)) => 0,
-            Discipline::Worm { .. } => {
-                let [one, other] = self.lanes[link as usize].places;
-                one.min(other)
+            _ if matches!(self.port(link).to(), End::Endpoint(_)) => return 0,
+            Discipline::Worm { .. } => 0,
+            Discipline::CutThrough { .. } => self.next_channel(link, id),
+        };
+        let need = self.packets[id].wire;
+        match &mut self.lane_mut((link << self.shift) | u32::from(channel)).contents {
+            Contents::Places([one, other]) => (*one).min(*other),
+            Contents::Bytes(credit) => {
+                credit.settle(now);
+                credit.room_at(need)
             }
-            Discipline::CutThrough { .. } => {
-                let channel = self.next_channel(&wire, id);
-                let need = u64::from(packet.wire);
-                let lane = &mut self.lanes[(link * self.channels + u32::from(channel)) as usize];
-                lane.settle(now);
-                let mut free = lane.free;
-                if free >= need {
-                    return 0;
-                }
-                for &(time, bytes) in &lane.returns {
-                    free += bytes;
-                    if free >= need {
-                        return time;
-                    }
-                }
-                UNKNOWN
-            }
+            Contents::Store { .. } => 0,
         }
     }
 
@@ -53,50 +66,61 @@ impl Net {
         came_from: u32,
         id: PacketId,
     ) {
-        let wire = self.wires[link as usize];
-        let port = &mut self.ports[link as usize];
+        let class = self.port(link).class(&self.classes);
+        let length = self.packets[id].wire;
+        let needed = self.slowed(link, time_for(length.into(), class.rate));
         let packet = &mut self.packets[id];
-        let length = u64::from(packet.wire);
-        let needed = scaled(time_for(length, wire.rate), port.slowness);
         // A packet that comes in slowly cannot go out fast, unless it is stored in between.
         let stored = matches!(self.discipline, Discipline::Store { .. }) && came_from != NO_LANE;
         packet.pace = if stored { needed } else { packet.pace.max(needed) };
-        let left_at = now + packet.pace;
+        let pace = packet.pace;
+        let left_at = now + pace;
+        let counts = &mut self.counts[link as usize];
+        counts.busy += pace;
+        counts.held += pace;
+        let port = self.port_mut(link);
         port.free_at = left_at;
-        port.counts.busy += packet.pace;
-        port.counts.held += packet.pace;
+        let to = port.to();
         self.note_leaving(queue, came_from, id, left_at);
-        match (wire.to, self.discipline) {
-            (End::Endpoint(_), _) => queue.push(left_at + wire.delay, Event::Deliver(id)),
+        match (to, self.discipline) {
+            (End::Endpoint(_), _) => queue.push(left_at + class.delay, Event::Deliver(id)),
             (End::Switch(_), Discipline::Store { .. }) => {
                 self.packets[id].lane = lane;
-                queue.push(left_at + wire.delay + self.switch_delay, Event::Request(id));
+                queue.push(left_at + class.delay + self.switch_delay, Event::Request(id));
             }
             (End::Switch(_), _) => {
-                let buffer = &mut self.lanes[lane as usize];
-                buffer.free -= length;
-                let counts = &mut self.ports[link as usize].counts;
-                counts.most_bytes = counts.most_bytes.max(self.capacity - buffer.free);
-                self.enter_lane(queue, lane, id, now + wire.byte_time + wire.delay);
+                let capacity = self.capacity;
+                if let Contents::Bytes(credit) = &mut self.lane_mut(lane).contents {
+                    credit.free -= length;
+                    let held = capacity - u64::from(credit.free);
+                    let counts = &mut self.counts[link as usize];
+                    counts.most_bytes = counts.most_bytes.max(held);
+                }
+                self.enter_lane(queue, lane, id, now + class.byte_time + class.delay);
             }
         }
     }
 
     /// The packet in front of a lane will have left it at `at`.
     pub(super) fn leave_lane(&mut self, queue: &mut Queue<Event>, lane: u32, id: PacketId, at: u64) {
-        let link = lane / self.channels;
+        let link = self.link_of(lane);
         match self.discipline {
             Discipline::Worm { reaction, .. } => self.leave_place(queue, lane, at, reaction),
             Discipline::CutThrough { reaction } => {
-                let bytes = u64::from(self.packets[id].wire);
-                self.lanes[lane as usize].returns.push_back((at + reaction, bytes));
-                if !self.ports[link as usize].waiting.is_empty() {
+                let bytes = self.packets[id].wire;
+                if let Contents::Bytes(credit) = &mut self.lane_mut(lane).contents {
+                    credit.give_back(at + reaction, bytes);
+                }
+                if !self.links[link as usize].port.waiting.is_empty() {
                     self.plan_wake(queue, link, at + reaction);
                 }
                 self.next_in_lane(queue, lane, at);
             }
             Discipline::Store { full: WhenFull::Drop, .. } => {}
-            Discipline::Store { .. } => queue.push(at, Event::Drained { lane, bytes: self.packets[id].wire }),
+            Discipline::Store { .. } => {
+                let drain = self.drains.insert((lane, self.packets[id].wire));
+                queue.push(at, Event::Drained { drain });
+            }
         }
     }
 
@@ -104,16 +128,17 @@ impl Net {
     pub(super) fn drops(&mut self, now: u64, link: u32, id: PacketId) -> bool {
         let Discipline::Store { queue, full, .. } = self.discipline else { return false };
         let packet = &self.packets[id];
-        let port = &mut self.ports[link as usize];
-        let sending = port.holder.filter(|_| port.free_at > now).map_or(0, |id| u64::from(self.packets[id].wire));
-        let held = port.queued + sending + u64::from(packet.wire);
+        let port = self.port(link);
+        let sending = if port.free_at > now { u64::from(self.packets[port.holder].wire) } else { 0 };
+        let counts = &mut self.counts[link as usize];
+        let held = counts.queued + sending + u64::from(packet.wire);
         // The queue of a network interface is its host's memory.
         if full == WhenFull::Drop && packet.lane != NO_LANE && held > queue {
-            port.counts.dropped += 1;
+            counts.dropped += 1;
             return true;
         }
-        port.queued += u64::from(packet.wire);
-        port.counts.most_bytes = port.counts.most_bytes.max(held);
+        counts.queued += u64::from(packet.wire);
+        counts.most_bytes = counts.most_bytes.max(held);
         false
     }
 
@@ -124,36 +149,37 @@ impl Net {
             return;
         }
         let (lane, bytes) = (self.packets[id].lane, u64::from(self.packets[id].wire));
-        let account = self.account(lane) as usize;
-        let buffer = &mut self.lanes[account];
-        buffer.held += bytes;
-        if buffer.held >= most && !buffer.pausing {
-            buffer.pausing = true;
-            self.ports[(lane / self.channels) as usize].counts.pauses += 1;
+        let account = self.account(lane);
+        let Contents::Store { held, pausing } = &mut self.lane_mut(account).contents else { return };
+        *held += bytes;
+        if *held >= most && !std::mem::replace(pausing, true) {
+            let link = self.link_of(lane);
+            self.counts[link as usize].pauses += 1;
             queue.push(now + reaction, Event::Pause { lane });
         }
     }
 
     /// Bytes that came through a lane have left the switch: the pause may be over.
-    pub(crate) fn drained(&mut self, queue: &mut Queue<Event>, now: u64, lane: u32, bytes: u32) {
+    pub(crate) fn drained(&mut self, queue: &mut Queue<Event>, now: u64, drain: u32) {
+        let (lane, bytes) = self.drains.remove(drain);
         let Discipline::Store { queue: most, reaction, .. } = self.discipline else { return };
-        let account = self.account(lane) as usize;
-        let buffer = &mut self.lanes[account];
-        buffer.held -= u64::from(bytes);
-        if buffer.pausing && buffer.held <= most / 2 {
-            buffer.pausing = false;
+        let account = self.account(lane);
+        let Contents::Store { held, pausing } = &mut self.lane_mut(account).contents else { return };
+        *held -= u64::from(bytes);
+        if *pausing && *held <= most / 2 {
+            *pausing = false;
             queue.push(now + reaction, Event::Unpause { lane });
         }
     }
 
     /// The sender of a link begins or ends a pause.
     pub(crate) fn pause(&mut self, lane: u32, begin: bool) {
-        let link = lane / self.channels;
+        let link = self.link_of(lane);
         let mask = match self.discipline {
-            Discipline::Store { full: WhenFull::PriorityPause, .. } => 1 << (lane % self.channels),
+            Discipline::Store { full: WhenFull::PriorityPause, .. } => 1 << self.channel_of(lane),
             _ => u8::MAX,
         };
-        let port = &mut self.ports[link as usize];
+        let port = &mut self.links[link as usize].port;
         port.paused = if begin { port.paused | mask } else { port.paused & !mask };
         self.touch(link);
     }
@@ -162,7 +188,7 @@ impl Net {
     fn account(&self, lane: u32) -> u32 {
         match self.discipline {
             Discipline::Store { full: WhenFull::PriorityPause, .. } => lane,
-            _ => lane - lane % self.channels,
+            _ => lane - self.channel_of(lane),
         }
     }
 }

@@ -15,12 +15,13 @@ use crate::{
     event::Event,
     packet::{NO_LANE, Packet, PacketId, Packets},
     queue::Queue,
+    slab::Slab,
     trace::Trace,
 };
 use evb_core::{NodeId, Stream, stream};
-use evb_fabric::{Arbitration, End, EndpointId, Flow, Link, Network, NetworkError, Routes, WhenFull};
+use evb_fabric::{Arbitration, EndpointId, Flow, Link, Network, NetworkError, Routes, WhenFull};
 pub(crate) use port::LinkCounts;
-use port::{Lane, Port, UNKNOWN};
+use port::{Class, Contents, Credit, Harm, Lane, LinkState, Port, UNKNOWN, Waiting};
 use rand::RngExt;
 
 /// The purpose of the network's random stream.
@@ -43,16 +44,15 @@ enum Discipline {
     Store { queue: u64, full: WhenFull, reaction: u64 },
 }
 
-/// What the engine needs to know of a link at every packet, close together.
+/// Whether the buffer behind a link can take a packet now.
 #[derive(Clone, Copy)]
-struct Wire {
-    to: End,
-    delay: u64,
-    /// Time for one byte, rounded.
-    byte_time: u64,
-    rate: u64,
-    dimension: u8,
-    dateline: bool,
+enum Room {
+    /// It can take any.
+    Any,
+    /// It can take one of at most so many bytes.
+    Bytes(u32),
+    /// That depends on more than the size of the packet.
+    Depends,
 }
 
 /// A network with packets on it.
@@ -62,12 +62,25 @@ pub(crate) struct Net {
     discipline: Discipline,
     /// Cut-through: bytes of each buffer.
     capacity: u64,
-    /// Lanes per link.
+    /// Virtual channels, or priorities, of each link.
     channels: u32,
+    /// A lane is the number of its link, shifted by this, and that of the channel.
+    shift: u32,
     switch_delay: u64,
-    wires: Vec<Wire>,
-    ports: Vec<Port>,
-    lanes: Vec<Lane>,
+    /// Different priorities of packets.
+    priorities: u32,
+    /// Arbitration draws among equal packets.
+    draws: bool,
+    links: Vec<LinkState>,
+    /// Rates and delays of the links.
+    classes: Vec<Class>,
+    /// The buffers of the virtual channels beyond the first.
+    more_lanes: Vec<Lane>,
+    counts: Vec<LinkCounts>,
+    /// What is wrong with links on purpose; only those marked as harmed are looked up.
+    harms: Vec<Harm>,
+    /// Lanes and bytes of the packets that are about to leave a switch (store and forward with pauses).
+    drains: Slab<(u32, u32)>,
     /// Ports to be arbitrated at the present time.
     dirty: Vec<u32>,
     pub(crate) packets: Packets,
@@ -96,17 +109,33 @@ impl Net {
         routes.check(&network)?;
         let (discipline, channels, buffer) = discipline(network.config.flow);
         let endpoints = network.endpoints.len();
+        let shift = channels.next_power_of_two().trailing_zeros();
+        let more = network.links.len() * (channels as usize - 1);
+        let contents = || match discipline {
+            Discipline::Worm { .. } => Contents::Places([0, 0]),
+            Discipline::CutThrough { .. } => Contents::Bytes(Credit::new(buffer)),
+            Discipline::Store { .. } => Contents::Store { held: 0, pausing: false },
+        };
+        let mut classes = Vec::new();
+        let state = |link| LinkState { port: Port::new(link, &mut classes), lane: Lane::new(contents()) };
+        let links = network.links.iter().map(state).collect();
         let pairs = if routing::is_dispersive(&network) { endpoints * endpoints } else { 0 };
         Ok(Self {
-            wires: network.links.iter().map(wire).collect(),
-            ports: network.links.iter().map(|_| Port::new()).collect(),
-            lanes: (0..network.links.len() * channels as usize).map(|_| Lane::new(buffer)).collect(),
+            links,
+            classes,
+            more_lanes: (0..more).map(|_| Lane::new(contents())).collect(),
+            counts: vec![LinkCounts::default(); network.links.len()],
+            harms: vec![Harm { corrupt_one_in: 0, slowness: 1.0 }; network.links.len()],
             switch_delay: network.config.switch.delay.0,
+            priorities: if let Discipline::Store { .. } = discipline { channels } else { 1 },
+            draws: network.config.switch.arbitration == Arbitration::Random,
             network,
             routes,
             discipline,
-            capacity: buffer,
+            capacity: u64::from(buffer),
             channels,
+            shift,
+            drains: Slab::default(),
             dirty: Vec::new(),
             packets: Packets::new(),
             random: stream(seed, NodeId(0), ARBITRATION),
@@ -123,13 +152,25 @@ impl Net {
 
     /// What was counted at each link, in the order of the links.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (&Link, &LinkCounts)> {
-        self.network.links.iter().zip(self.ports.iter().map(|port| &port.counts))
+        self.network.links.iter().zip(&self.counts)
+    }
+
+    /// How far apart the events of a packet mostly are: the time of the largest packet on the slowest link.
+    pub(crate) fn reach(&self) -> u64 {
+        let nic = &self.network.config.nic;
+        let largest = (nic.packet.0 + nic.header.0).max(nic.minimum.0);
+        let slowest = self.classes.iter().map(|class| class.rate).min().unwrap_or(1);
+        // A packet size without bound says nothing.
+        time_for(largest.min(1 << 16), slowest).max(nic.overhead.0)
     }
 
     /// Forgets what was counted so far.
     pub(crate) fn begin_to_measure(&mut self, now: u64) {
         self.measured_from = now;
-        self.ports.iter_mut().for_each(|port| port.counts = LinkCounts::default());
+        for counts in &mut self.counts {
+            // What waits goes on waiting.
+            *counts = LinkCounts { queued: counts.queued, ..LinkCounts::default() };
+        }
     }
 
     /// Hands a packet to the network interface of its sender, which asks for its link at `at`.
@@ -142,7 +183,7 @@ impl Net {
     /// A packet's head is ready to go on.
     pub(crate) fn request(&mut self, queue: &mut Queue<Event>, now: u64, id: PacketId) {
         let packet = &mut self.packets[id];
-        packet.asked = now;
+        packet.since = now;
         if packet.lane == NO_LANE {
             let up = self.network.endpoints[packet.from.0 as usize].up.0;
             return self.wait_for(queue, now, up, id);
@@ -156,16 +197,34 @@ impl Net {
         if self.drops(now, link, id) {
             return self.lose(queue, now, id);
         }
-        let port = &mut self.ports[link as usize];
-        port.waiting.push_back(id);
-        port.counts.most_waiting = port.counts.most_waiting.max(port.waiting.len() as u32);
+        let packet = &self.packets[id];
+        let one = Waiting { id, lane: packet.lane, wire: packet.wire, priority: packet.priority };
+        let place = self.place_among(link, &one);
+        let port = self.port_mut(link);
+        port.waiting.insert(place, one);
+        port.least_wire = if port.waiting.len() == 1 { one.wire } else { port.least_wire.min(one.wire) };
+        let waiting = port.waiting.len() as u32;
+        let counts = &mut self.counts[link as usize];
+        counts.most_waiting = counts.most_waiting.max(waiting);
         self.touch(link);
+    }
+
+    /// The place of a packet among those that wait for a link, in the order that the arbitration goes by: by lane, or by
+    /// when they asked, those of one time by lane.
+    fn place_among(&self, link: u32, one: &Waiting) -> usize {
+        let waiting = &self.port(link).waiting;
+        if self.network.config.switch.arbitration == Arbitration::RoundRobin {
+            return waiting.partition_point(|other| other.lane <= one.lane);
+        }
+        let since = self.packets[one.id].since;
+        let is_behind = |other: &&Waiting| other.lane > one.lane && self.packets[other.id].since == since;
+        waiting.len() - waiting.iter().rev().take_while(is_behind).count()
     }
 
     /// Marks a link for arbitration when everything of the present time has happened.
     #[inline]
     fn touch(&mut self, link: u32) {
-        let port = &mut self.ports[link as usize];
+        let port = &mut self.links[link as usize].port;
         if !std::mem::replace(&mut port.dirty, true) {
             self.dirty.push(link);
         }
@@ -173,7 +232,7 @@ impl Net {
 
     /// A link may have become free, or the buffer behind it.
     pub(crate) fn wake(&mut self, now: u64, link: u32) {
-        let port = &mut self.ports[link as usize];
+        let port = &mut self.links[link as usize].port;
         if port.wake_at <= now {
             port.wake_at = UNKNOWN;
         }
@@ -181,7 +240,7 @@ impl Net {
     }
 
     fn plan_wake(&mut self, queue: &mut Queue<Event>, link: u32, at: u64) {
-        let port = &mut self.ports[link as usize];
+        let port = &mut self.links[link as usize].port;
         if at < port.wake_at {
             port.wake_at = at;
             queue.push(at, Event::Wake { link });
@@ -199,7 +258,7 @@ impl Net {
         let mut dirty = std::mem::take(&mut self.dirty);
         dirty.sort_unstable();
         for &link in &dirty {
-            self.ports[link as usize].dirty = false;
+            self.links[link as usize].port.dirty = false;
             self.arbitrate_link(queue, queue.now(), link);
         }
         dirty.clear();
@@ -209,7 +268,7 @@ impl Net {
     }
 
     fn arbitrate_link(&mut self, queue: &mut Queue<Event>, now: u64, link: u32) {
-        let port = &self.ports[link as usize];
+        let port = &self.links[link as usize].port;
         if port.waiting.is_empty() || port.failed {
             return;
         }
@@ -221,9 +280,9 @@ impl Net {
         }
         match self.choose(now, link) {
             Ok(place) => {
-                let id = self.ports[link as usize].waiting.remove(place).expect("a place that was just found");
+                let Waiting { id, .. } = self.port_mut(link).waiting.remove(place);
                 self.grant(queue, now, link, id);
-                let port = &self.ports[link as usize];
+                let port = &self.links[link as usize].port;
                 if !port.waiting.is_empty() && port.free_at != UNKNOWN {
                     self.plan_wake(queue, link, port.free_at);
                 }
@@ -235,89 +294,136 @@ impl Net {
 
     /// Which of the waiting packets goes next; else when that may change, if that is known.
     fn choose(&mut self, now: u64, link: u32) -> Result<usize, Option<u64>> {
-        let mut later = UNKNOWN;
-        let mut chosen: Option<(usize, u8, u32)> = None;
-        let mut eligible = 0_u32;
-        let arbitration = self.network.config.switch.arbitration;
-        for place in 0..self.ports[link as usize].waiting.len() {
-            let id = self.ports[link as usize].waiting[place];
-            let room_at = self.room_at(now, link, id);
-            if room_at > now {
-                later = later.min(room_at);
-                continue;
-            }
-            let (lane, priority) = (self.packets[id].lane, self.packets[id].priority);
-            let rank = match arbitration {
-                Arbitration::Oldest => 0,
-                Arbitration::RoundRobin => lane.wrapping_sub(self.ports[link as usize].turn).wrapping_sub(1),
-                Arbitration::Random => 0,
-            };
-            let best = match chosen {
-                None => true,
-                Some((_, best, _)) if priority != best => priority > best,
-                Some((.., best)) if arbitration == Arbitration::RoundRobin => rank < best,
-                // One of several that are equal: each new one takes the place of the chosen one with its fair chance.
-                Some(_) if arbitration == Arbitration::Random => {
-                    eligible += 1;
-                    self.random.random_range(0..=eligible) == 0
-                }
-                Some(_) => false,
-            };
-            if best {
-                if chosen.is_none_or(|(_, best, _)| best != priority) {
-                    eligible = 0;
-                }
-                chosen = Some((place, priority, rank));
-                // The queue of an output is in order already.
-                if arbitration == Arbitration::Oldest && self.channels == 1 {
-                    break;
-                }
+        let room = self.room(now, link);
+        let port = self.port(link);
+        if let Room::Bytes(bytes) = room {
+            if bytes < port.least_wire {
+                return Err(self.credit_at(link, port.least_wire));
             }
         }
-        chosen.map(|(place, ..)| place).ok_or((later != UNKNOWN).then_some(later))
+        let count = port.waiting.len();
+        // The packets are in order of their lanes, or of their coming; with priorities the best one may be any.
+        let (first, several) = match self.network.config.switch.arbitration {
+            Arbitration::RoundRobin => {
+                let turn = port.turn;
+                (port.waiting.partition_point(|one| one.lane <= turn), self.priorities > 1)
+            }
+            Arbitration::Oldest => (0, self.priorities > 1),
+            Arbitration::Random => (0, true),
+        };
+        let (mut best, mut equals) = (None::<(usize, u8)>, 0_u32);
+        for step in first..first + count {
+            let place = if step < count { step } else { step - count };
+            let one = self.port(link).waiting[place];
+            let fits = match room {
+                Room::Any => true,
+                Room::Bytes(bytes) => one.wire <= bytes,
+                Room::Depends => self.room_at(now, link, one.id) <= now,
+            };
+            if !fits {
+                continue;
+            }
+            match best {
+                Some((_, priority)) if one.priority < priority => continue,
+                Some((_, priority)) if one.priority == priority => {
+                    // Each new one takes the place of the chosen one with its fair chance.
+                    equals += 1;
+                    if !self.draws || self.random.random_range(0..=equals) > 0 {
+                        continue;
+                    }
+                }
+                _ => equals = 0,
+            }
+            best = Some((place, one.priority));
+            if !several {
+                break;
+            }
+        }
+        best.map(|(place, _)| place).ok_or_else(|| self.room_later(now, link))
+    }
+
+    /// When one of the packets that wait for a link will fit behind it, if that is known.
+    fn room_later(&mut self, now: u64, link: u32) -> Option<u64> {
+        let count = self.port(link).waiting.len();
+        let times = (0..count).map(|place| {
+            let id = self.port(link).waiting[place].id;
+            self.room_at(now, link, id)
+        });
+        times.min().filter(|&time| time != UNKNOWN)
     }
 
     /// Gives a link to a packet.
     fn grant(&mut self, queue: &mut Queue<Event>, now: u64, link: u32, id: PacketId) {
         self.packet_hops += 1;
         self.forget_other_requests(link, id);
-        let wire = self.wires[link as usize];
         let came_from = self.packets[id].lane;
         self.note_grant(now, link, id);
-        self.take_channel(&wire, id);
-        let lane = link * self.channels + u32::from(self.packets[id].channel);
-        let port = &mut self.ports[link as usize];
-        (port.holder, port.turn) = (Some(id), came_from);
-        if port.corrupt_one_in > 0 && port.counts.packets.is_multiple_of(port.corrupt_one_in) {
-            self.packets[id].corrupted = true;
+        let channel = self.take_channel(link, id);
+        let lane = (link << self.shift) | u32::from(channel);
+        let port = self.port_mut(link);
+        (port.holder, port.turn) = (id, came_from);
+        if port.harmed {
+            self.harm(link, id);
         }
         self.trace.grant(now, id, &self.packets[id], link, &self.network);
         match self.discipline {
-            Discipline::Worm { slack, reaction } => {
-                self.start_worm(queue, now, link, id, slack, reaction);
-            }
+            Discipline::Worm { slack, reaction } => self.start_worm(queue, now, link, id, slack, reaction),
             _ => self.start_whole(queue, now, link, lane, came_from, id),
         }
     }
 
     fn note_grant(&mut self, now: u64, link: u32, id: PacketId) {
         let packet = &self.packets[id];
-        let port = &mut self.ports[link as usize];
-        port.counts.packets += 1;
-        port.counts.bytes += u64::from(packet.wire);
-        port.counts.waited += now - packet.asked.max(self.measured_from).min(now);
-        port.queued = port.queued.saturating_sub(u64::from(packet.wire));
+        let counts = &mut self.counts[link as usize];
+        counts.packets += 1;
+        counts.bytes += u64::from(packet.wire);
+        counts.waited += now - packet.since.max(self.measured_from).min(now);
+        counts.queued = counts.queued.saturating_sub(u64::from(packet.wire));
         self.note_patience(now, id);
     }
 
     /// The virtual channel on the link: the first in each dimension, the next one beyond the dateline.
-    fn take_channel(&mut self, wire: &Wire, id: PacketId) {
+    fn take_channel(&mut self, link: u32, id: PacketId) -> u8 {
         let channel = match self.discipline {
             Discipline::Store { .. } => self.packets[id].priority.min(self.channels as u8 - 1),
-            _ => self.next_channel(wire, id),
+            _ => self.next_channel(link, id),
         };
+        let dimension = self.port(link).dimension;
         let packet = &mut self.packets[id];
-        (packet.dimension, packet.channel) = (wire.dimension, channel);
+        (packet.dimension, packet.channel) = (dimension, channel);
+        channel
+    }
+
+    #[inline]
+    fn port(&self, link: u32) -> &Port {
+        &self.links[link as usize].port
+    }
+
+    #[inline]
+    fn port_mut(&mut self, link: u32) -> &mut Port {
+        &mut self.links[link as usize].port
+    }
+
+    /// The link that a lane is at the end of.
+    #[inline]
+    fn link_of(&self, lane: u32) -> u32 {
+        lane >> self.shift
+    }
+
+    /// Which virtual channel of its link a lane is.
+    #[inline]
+    fn channel_of(&self, lane: u32) -> u32 {
+        lane & ((1 << self.shift) - 1)
+    }
+
+    #[inline]
+    fn lane_mut(&mut self, lane: u32) -> &mut Lane {
+        let (link, channel) = (self.link_of(lane), self.channel_of(lane));
+        if channel == 0 {
+            &mut self.links[link as usize].lane
+        } else {
+            &mut self.more_lanes[(link * (self.channels - 1) + channel - 1) as usize]
+        }
     }
 
     /// The time at which the tail of a packet leaves the place before a link is known now.
@@ -333,27 +439,31 @@ impl Net {
     /// A packet's head comes into the buffer of a switch at `arrival`.
     fn enter_lane(&mut self, queue: &mut Queue<Event>, lane: u32, id: PacketId, arrival: u64) {
         let packet = &mut self.packets[id];
-        (packet.lane, packet.arrival) = (lane, arrival);
-        let buffer = &mut self.lanes[lane as usize];
-        if buffer.left_at == UNKNOWN {
-            buffer.behind.push_back(id);
-        } else {
+        (packet.lane, packet.since, packet.next) = (lane, arrival, PacketId::NONE);
+        let buffer = self.lane_mut(lane);
+        if buffer.left_at != UNKNOWN {
             let front_at = arrival.max(buffer.left_at);
             buffer.left_at = UNKNOWN;
             queue.push(front_at + self.switch_delay, Event::Request(id));
+        } else if buffer.behind.0 == PacketId::NONE {
+            buffer.behind = (id, id);
+        } else {
+            let last = std::mem::replace(&mut buffer.behind.1, id);
+            self.packets[last].next = id;
         }
     }
 
-    /// The packet in front of a lane has left at `at`: the next one comes to the front.
+    /// The packet in front of a lane will have left at `at`: the next one comes to the front.
     fn next_in_lane(&mut self, queue: &mut Queue<Event>, lane: u32, at: u64) {
-        let buffer = &mut self.lanes[lane as usize];
-        match buffer.behind.pop_front() {
-            None => buffer.left_at = at,
-            Some(next) => {
-                let front_at = self.packets[next].arrival.max(at);
-                queue.push(front_at + self.switch_delay, Event::Request(next));
-            }
+        let buffer = self.lane_mut(lane);
+        let next = buffer.behind.0;
+        if next == PacketId::NONE {
+            buffer.left_at = at;
+            return;
         }
+        let (behind, since) = (self.packets[next].next, self.packets[next].since);
+        self.lane_mut(lane).behind.0 = behind;
+        queue.push(since.max(at) + self.switch_delay, Event::Request(next));
     }
 
     /// A packet is lost where it is.
@@ -368,26 +478,17 @@ impl Net {
     }
 }
 
-fn discipline(flow: Flow) -> (Discipline, u32, u64) {
+/// How buffers work, how many each link has, and (cut-through) of how many bytes.
+fn discipline(flow: Flow) -> (Discipline, u32, u32) {
     match flow {
         Flow::Wormhole { slack, reaction } => (Discipline::Worm { slack: slack.0, reaction: reaction.0 }, 1, 0),
         Flow::CutThrough { buffer, reaction, virtual_channels } => {
-            (Discipline::CutThrough { reaction: reaction.0 }, u32::from(virtual_channels), buffer.0)
+            let buffer = u32::try_from(buffer.0).unwrap_or(u32::MAX);
+            (Discipline::CutThrough { reaction: reaction.0 }, u32::from(virtual_channels), buffer)
         }
         Flow::StoreAndForward { queue, full, reaction, priorities } => {
             (Discipline::Store { queue: queue.0, full, reaction: reaction.0 }, u32::from(priorities), 0)
         }
-    }
-}
-
-fn wire(link: &Link) -> Wire {
-    Wire {
-        to: link.to,
-        delay: link.delay.0,
-        byte_time: byte_time(link.rate.0),
-        rate: link.rate.0,
-        dimension: link.dimension,
-        dateline: link.dateline,
     }
 }
 

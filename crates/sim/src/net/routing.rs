@@ -1,6 +1,6 @@
 //! Which link a packet asks for.
 
-use super::{Net, UNKNOWN, Wire};
+use super::{Net, Waiting};
 use crate::{event::Event, packet::PacketId, queue::Queue};
 use evb_fabric::{End, LinkId, Network, Routing, Spread, SwitchId};
 use rand::RngExt;
@@ -14,7 +14,7 @@ impl Net {
     /// A packet that is first in its buffer asks for a link, or for any of several.
     pub(super) fn route(&mut self, queue: &mut Queue<Event>, now: u64, id: PacketId) {
         let packet = &self.packets[id];
-        let End::Switch(switch) = self.wires[(packet.lane / self.channels) as usize].to else {
+        let End::Switch(switch) = self.links[self.link_of(packet.lane) as usize].port.to() else {
             unreachable!("a packet asks for a link at a switch only")
         };
         let ways = self.routes.candidates(switch, packet.to).len() as u32;
@@ -48,7 +48,7 @@ impl Net {
         let first = self.rotation % ways;
         for index in first..first + ways {
             let link = link_at(self, index);
-            let port = &self.ports[link as usize];
+            let port = &self.links[link as usize].port;
             let is_free = port.waiting.is_empty() && port.free_at <= now && !port.failed;
             if is_free && self.room_at(now, link, id) <= now {
                 return self.grant(queue, now, link, id);
@@ -70,19 +70,21 @@ impl Net {
         if packet.lane == crate::packet::NO_LANE {
             return;
         }
-        let End::Switch(switch) = self.wires[(packet.lane / self.channels) as usize].to else { return };
+        let End::Switch(switch) = self.links[self.link_of(packet.lane) as usize].port.to() else { return };
         for &LinkId(link) in self.routes.candidates(switch, packet.to) {
             if link != granted {
-                self.ports[link as usize].waiting.retain(|&other| other != id);
+                self.links[link as usize].port.waiting.retain(|other| other.id != id);
             }
         }
     }
 
     /// The virtual channel that a packet will have on a link.
-    pub(super) fn next_channel(&self, wire: &Wire, id: PacketId) -> u8 {
+    #[inline]
+    pub(super) fn next_channel(&self, link: u32, id: PacketId) -> u8 {
+        let port = self.port(link);
         let packet = &self.packets[id];
-        let channel = if wire.dimension == packet.dimension { packet.channel } else { 0 };
-        (channel + u8::from(wire.dateline)).min(self.channels as u8 - 1)
+        let channel = if port.dimension == packet.dimension { packet.channel } else { 0 };
+        (channel + u8::from(port.dateline)).min(self.channels as u8 - 1)
     }
 
     /// The variant of the way that a new packet takes.
@@ -103,7 +105,7 @@ impl Net {
     pub(super) fn note_patience(&mut self, now: u64, id: PacketId) {
         let Routing::Dispersive { patience } = self.network.config.routing else { return };
         let packet = &self.packets[id];
-        if packet.lane == crate::packet::NO_LANE || now - packet.asked <= patience.0 {
+        if packet.lane == crate::packet::NO_LANE || now - packet.since <= patience.0 {
             return;
         }
         let pair = self.pair(packet.from, packet.to);
@@ -115,18 +117,18 @@ impl Net {
 
     /// Finds new routes around what has failed, and lets what waits there ask again.
     pub(crate) fn reroute(&mut self, queue: &mut Queue<Event>, now: u64) {
-        let ports = &self.ports;
-        let usable = |link: LinkId| !ports[link.0 as usize].failed;
+        let links = &self.links;
+        let usable = |link: LinkId| !links[link.0 as usize].port.failed;
         let routes = evb_fabric::Routes::find(&self.network, &usable);
-        let failed = (0..self.ports.len() as u32).filter(|&link| self.ports[link as usize].failed);
+        let failed = (0..self.links.len() as u32).filter(|&link| self.links[link as usize].port.failed);
         let failed: Vec<u32> = failed.collect();
         let mut stranded = Vec::new();
         for link in failed {
-            for id in std::mem::take(&mut self.ports[link as usize].waiting) {
-                self.forget_other_requests(UNKNOWN as u32, id);
+            for Waiting { id, .. } in std::mem::take(&mut self.port_mut(link).waiting) {
+                self.forget_other_requests(u32::MAX, id);
                 stranded.push(id);
             }
-            self.ports[link as usize].queued = 0;
+            self.counts[link as usize].queued = 0;
         }
         stranded.sort_unstable();
         stranded.dedup();

@@ -11,7 +11,7 @@
 //! So when a worm leaves a link depends only on the grants of the next few links, and is known once the last of these has
 //! come; the destination takes bytes as they come.
 
-use super::{Lane, Net, UNKNOWN};
+use super::{Contents, Lane, Net, UNKNOWN};
 use crate::{
     event::Event,
     packet::{Hop, NO_LANE, PacketId},
@@ -30,25 +30,22 @@ impl Net {
         slack: u64,
         reaction: u64,
     ) {
-        let wire = self.wires[link as usize];
-        let port = &mut self.ports[link as usize];
+        let class = self.port(link).class(&self.classes);
+        let byte_time = self.slowed(link, class.byte_time);
+        let port = self.port_mut(link);
         port.free_at = UNKNOWN;
-        let byte_time = scaled(wire.byte_time, port.slowness);
+        let at_end = matches!(port.to(), End::Endpoint(_));
         let packet = &mut self.packets[id];
         packet.pace = packet.pace.max(byte_time);
-        let arrival = now + packet.pace + wire.delay;
+        let arrival = now + packet.pace + class.delay;
         self.packets.push_hop(id, Hop { link, start: now });
-        let at_end = match wire.to {
-            End::Switch(_) => {
-                take_place(&mut self.lanes[link as usize]);
-                self.enter_lane(queue, link, id, arrival);
-                false
-            }
-            End::Endpoint(_) => true,
-        };
+        if !at_end {
+            take_place(self.lane_mut(link));
+            self.enter_lane(queue, link, id, arrival);
+        }
         let left = self.settle_worm(queue, id, at_end, slack, reaction);
         if at_end {
-            queue.push(left + wire.delay, Event::Deliver(id));
+            queue.push(left + class.delay, Event::Deliver(id));
         }
     }
 
@@ -75,11 +72,12 @@ impl Net {
             let Hop { link, start } = hops[0];
             let before = if index == 0 { NO_LANE } else { self.packets.hops(id)[index - 1].link };
             self.packets[id].left += 1;
-            let port = &mut self.ports[link as usize];
+            let held = left_at.saturating_sub(start.max(self.measured_from));
+            let counts = &mut self.counts[link as usize];
+            counts.busy += (length * pace).min(held);
+            counts.held += held;
+            let port = self.port_mut(link);
             port.free_at = left_at;
-            let from = start.max(self.measured_from);
-            port.counts.busy += (length * pace).min(left_at.saturating_sub(from));
-            port.counts.held += left_at.saturating_sub(from);
             if !port.waiting.is_empty() {
                 self.plan_wake(queue, link, left_at);
             }
@@ -90,10 +88,11 @@ impl Net {
 
     /// The worm in front of a buffer will have left it at `at`.
     pub(super) fn leave_place(&mut self, queue: &mut Queue<Event>, lane: u32, at: u64, reaction: u64) {
-        let buffer = &mut self.lanes[lane as usize];
-        let place = usize::from(buffer.places[0] != UNKNOWN);
-        buffer.places[place] = at + reaction;
-        if !self.ports[lane as usize].waiting.is_empty() {
+        if let Contents::Places(places) = &mut self.lane_mut(lane).contents {
+            let taken = usize::from(places[0] != UNKNOWN);
+            places[taken] = at + reaction;
+        }
+        if !self.links[lane as usize].port.waiting.is_empty() {
             self.plan_wake(queue, lane, at + reaction);
         }
         self.next_in_lane(queue, lane, at);
@@ -110,11 +109,8 @@ fn tail_start(hops: &[Hop], length: u64, pace: u64, slack: u64, reaction: u64) -
 
 /// Takes the place that is free for longest.
 fn take_place(lane: &mut Lane) {
-    let place = usize::from(lane.places[1] < lane.places[0]);
-    lane.places[place] = UNKNOWN;
-}
-
-/// A time made longer by a slow link.
-pub(super) fn scaled(time: u64, slowness: f64) -> u64 {
-    if slowness == 1.0 { time } else { (time as f64 * slowness).round() as u64 }
+    if let Contents::Places(places) = &mut lane.contents {
+        let free = usize::from(places[1] < places[0]);
+        places[free] = UNKNOWN;
+    }
 }

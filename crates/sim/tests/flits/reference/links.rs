@@ -15,8 +15,8 @@ pub(super) struct Wire {
     pub(super) paused: bool,
     /// The packets that have asked, in that order.
     pub(super) waiting: Vec<usize>,
-    /// Bytes of the waiting packets and of the one that is being sent.
-    pub(super) queued: u64,
+    /// The packet that is or was sent, and until when (where that is known).
+    sending: Option<(usize, u64)>,
     /// The input, and its channel, that was served last.
     served: Option<(usize, usize)>,
 }
@@ -40,15 +40,23 @@ impl World<'_> {
         let (link, wire) = (self.next_link(packet).0, u64::from(self.packets[packet].probe.wire));
         if let Some((queue, WhenFull::Drop, _)) = self.store()
             && !self.packets[packet].way.is_empty()
-            && self.wires[link].queued + wire > queue
+            && self.queued(link) + wire > queue
         {
             self.told.lost += 1;
             return;
         }
-        self.serial += 1;
-        self.packets[packet].asked = (self.now, self.serial);
-        self.wires[link].queued += wire;
+        if let (Some(_), Some(before)) = (self.store(), self.packets[packet].way.last()) {
+            self.enter_store(packet, before.link);
+        }
+        self.packets[packet].asked = self.now;
         self.wires[link].waiting.push(packet);
+    }
+
+    /// Bytes of the packets that wait for the link and of the one that is being sent.
+    fn queued(&self, link: usize) -> u64 {
+        let wire = &self.wires[link];
+        let sending = wire.sending.filter(|&(_, end)| end > self.now).map(|(packet, _)| packet);
+        wire.waiting.iter().chain(&sending).map(|&packet| u64::from(self.packets[packet].probe.wire)).sum()
     }
 
     /// Gives links away, in the order of their numbers; whether there was one to give.
@@ -69,16 +77,16 @@ impl World<'_> {
         if wire.busy || wire.paused {
             return None;
         }
-        let able = wire.waiting.iter().copied().filter(|&packet| self.has_room(link, packet));
-        match (self.network.config.flow, self.network.config.switch.arbitration) {
-            (Flow::StoreAndForward { .. }, _) | (_, Arbitration::Oldest) => {
-                able.min_by_key(|&packet| self.packets[packet].asked)
+        let able: Vec<_> = wire.waiting.iter().copied().filter(|&packet| self.has_room(link, packet)).collect();
+        match self.network.config.switch.arbitration {
+            Arbitration::Oldest => {
+                able.into_iter().min_by_key(|&packet| (self.packets[packet].asked, self.input(packet)))
             }
-            (_, Arbitration::RoundRobin) => able.min_by_key(|&packet| {
+            Arbitration::RoundRobin => able.into_iter().min_by_key(|&packet| {
                 let input = self.input(packet);
-                (Some(input) <= wire.served, input)
+                (Some(input) <= self.wires[link].served, input, self.packets[packet].asked)
             }),
-            (_, Arbitration::Random) => panic!("random arbitration cannot be compared"),
+            Arbitration::Random => panic!("random arbitration cannot be compared"),
         }
     }
 
@@ -91,7 +99,7 @@ impl World<'_> {
         wire.busy = true;
         wire.served = Some(input);
         self.told.hops += 1;
-        self.told.waits += u64::from(self.now > self.packets[packet].asked.0);
+        self.told.waits += u64::from(self.now > self.packets[packet].asked);
         let amount = self.amount(packet);
         let buffer = &mut self.buffers[link][channel];
         buffer.packets.push_back(packet);
@@ -107,18 +115,32 @@ impl World<'_> {
         if self.slack().is_some() {
             return self.try_byte(packet, hop);
         }
-        let link = &self.network.links[self.packets[packet].way[hop].link];
+        self.start_whole(packet, hop);
+    }
+
+    /// A packet that will not stop on this link: as slow as the slowest before, unless a switch stored it.
+    fn start_whole(&mut self, packet: usize, hop: usize) {
+        let next = self.packets[packet].way[hop].link;
+        let link = &self.network.links[next];
         let wire = u64::from(self.packets[packet].probe.wire);
         let own = time_for(wire, link.rate.0);
         let interface = self.network.config.nic.rate.map_or(0, |rate| time_for(wire, rate.0));
         let longest = match self.store() {
+            Some(_) if hop > 0 => own,
             Some(_) => own.max(interface),
             None => own.max(interface).max(self.packets[packet].longest),
         };
         self.packets[packet].longest = longest;
-        self.plan(time_for(1, link.rate.0) + link.delay.0, Happening::HeadThere { packet, hop });
+        let switch = self.network.config.switch.delay.0;
+        self.wires[next].sending = Some((packet, self.now + longest));
         self.plan(longest, Happening::TailSent { packet, hop });
-        self.plan(longest + link.delay.0, Happening::TailThere { packet, hop });
+        match (link.to, self.store()) {
+            (End::Endpoint(_), _) => self.plan(longest + link.delay.0, Happening::TailThere { packet, hop }),
+            (End::Switch(_), Some(_)) => self.plan(longest + link.delay.0 + switch, Happening::Ask { packet }),
+            (End::Switch(_), None) => {
+                self.plan(byte_time(link.rate.0) + link.delay.0, Happening::HeadThere { packet, hop })
+            }
+        }
     }
 
     /// Whether the buffer behind the link has room for the packet, as far as the sender knows. Hosts always have.

@@ -2,7 +2,8 @@
 //! the text alone, so that it errs elsewhere than the engine.
 //!
 //! What happens is a byte being sent, a byte being there, a sender learning of room: nothing is computed ahead. Where
-//! packets never stop on a link (all but wormhole), the first and the last byte stand for the others.
+//! packets never stop on a link (all but wormhole), the first and the last byte stand for the others, and are planned
+//! when the link is given away.
 
 mod links;
 mod moves;
@@ -53,8 +54,6 @@ pub(crate) fn send(network: &Network, seed: u64, probes: &[Probe]) -> Told {
 /// What can happen to a packet or a link. Hops of a packet count from 0, the link into the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
-    /// The port takes its next packet.
-    Take { endpoint: usize },
     /// The packet asks for the link of this hop.
     Ask { packet: usize },
     /// A byte of a worm has been sent.
@@ -80,8 +79,8 @@ struct Packet {
     probe: Probe,
     /// The links given to it.
     way: Vec<Hop>,
-    /// When it asked for the next, and how many had asked before.
-    asked: (u64, u64),
+    /// When it asked for the next.
+    asked: u64,
     /// The longest time that all of it took anywhere so far.
     longest: u64,
 }
@@ -121,7 +120,7 @@ impl<'n> World<'n> {
         for (place, probe) in probes.iter().enumerate() {
             to_send[usize::from(probe.from.0)].push_back(place);
         }
-        let packet = |&probe: &Probe| Packet { probe, way: Vec::new(), asked: (0, 0), longest: 0 };
+        let packet = |&probe: &Probe| Packet { probe, way: Vec::new(), asked: 0, longest: 0 };
         let channels = usize::from(network.config.flow.virtual_channels());
         Self {
             network,
@@ -162,7 +161,6 @@ impl<'n> World<'n> {
 
     fn happen(&mut self, happening: Happening) {
         match happening {
-            Happening::Take { endpoint } => self.take(endpoint),
             Happening::Ask { packet } => self.ask(packet),
             Happening::ByteSent { packet, hop } => self.byte_sent(packet, hop),
             Happening::ByteThere { packet, hop } => self.byte_there(packet, hop),

@@ -27,7 +27,8 @@ impl World<'_> {
 
     /// On how many links the worm stands for want of room.
     fn stretch(&self, packet: usize, slack: u64) -> usize {
-        let stands = |hop: &&super::Hop| !hop.sending && hop.sent == hop.known + slack;
+        let ahead = |hop: &super::Hop| self.network.links[hop.link].to.switch().is_some();
+        let stands = |hop: &&super::Hop| ahead(hop) && !hop.sending && hop.sent == hop.known + slack;
         self.packets[packet].way.iter().filter(stands).count()
     }
 
@@ -66,13 +67,13 @@ impl World<'_> {
         self.try_byte(packet, hop);
     }
 
-    /// A head that is first in its buffer goes on, but not in a switch that stores the packet first.
+    /// A head that is first in its buffer goes on.
     pub(super) fn head_there(&mut self, packet: usize, hop: usize) {
         let here = &mut self.packets[packet].way[hop];
         here.head_there = true;
         let (link, channel) = (here.link, here.channel);
         let at_switch = matches!(self.network.links[link].to, End::Switch(_));
-        if at_switch && self.store().is_none() && self.buffers[link][channel].packets[0] == packet {
+        if at_switch && self.buffers[link][channel].packets[0] == packet {
             self.plan(self.network.config.switch.delay.0, Happening::Ask { packet });
         }
     }
@@ -81,7 +82,6 @@ impl World<'_> {
     pub(super) fn tail_sent(&mut self, packet: usize, hop: usize) {
         let link = self.packets[packet].way[hop].link;
         self.wires[link].busy = false;
-        self.wires[link].queued -= u64::from(self.packets[packet].probe.wire);
         match hop {
             0 => self.take(self.packets[packet].probe.from.0.into()),
             _ if self.store().is_some() => self.leave_store(packet, hop - 1),
@@ -107,15 +107,12 @@ impl World<'_> {
         let link = self.packets[packet].way[hop].link;
         if let End::Endpoint(_) = self.network.links[link].to {
             self.told.delivered[packet] = Some(Time(self.now));
-        } else if self.store().is_some() {
-            self.enter_store(packet, link);
         }
     }
 
-    /// All of the packet is in the switch.
-    fn enter_store(&mut self, packet: usize, link: usize) {
+    /// The packet, which came over this link, is put into the queue of its output.
+    pub(super) fn enter_store(&mut self, packet: usize, link: usize) {
         let (queue, full, reaction) = self.store().expect("only such a switch stores packets");
-        self.plan(self.network.config.switch.delay.0, Happening::Ask { packet });
         let buffer = &mut self.buffers[link][0];
         buffer.held += u64::from(self.packets[packet].probe.wire);
         if full != WhenFull::Drop && !buffer.full && buffer.held >= queue {

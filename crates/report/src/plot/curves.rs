@@ -1,0 +1,125 @@
+//! A sweep as curves: one key runs along a curve, all others tell curves from each other.
+
+use super::{
+    chart::{Entry, Line},
+    quantity::{Unit, is_drawable, parse},
+};
+use crate::sweep::swept_keys;
+use evb_record::Record;
+use std::collections::BTreeSet;
+
+/// Words at the end of a key that is a size, whatever its values look like.
+const SIZES: [&str; 6] = ["size", "mean", "packet", "bucket", "bytes", "length"];
+
+/// The key that runs along the curves: one that is called a size, else one whose values are byte counts, else the first
+/// whose values are numbers. A key with one value only is not swept.
+pub(super) fn main_key(records: &[Record]) -> Option<&str> {
+    let rank = |key: &str, unit: Unit| match (key.rsplit('.').next().is_some_and(|end| SIZES.contains(&end)), unit) {
+        (true, _) => 0,
+        (false, Unit::Bytes) => 1,
+        (false, _) => 2,
+    };
+    let numeric = swept_keys(records).into_iter().filter_map(|key| Some((key, numbers(records, key)?.0)));
+    numeric.min_by_key(|(key, unit)| rank(key, *unit)).map(|(key, _)| key)
+}
+
+/// The unit and the values of a key when all records have it as a number of one unit and it has at least two values.
+fn numbers<'a>(records: &'a [Record], key: &str) -> Option<(Unit, Vec<(f64, &'a str)>)> {
+    let read = |record: &'a Record| record.sweep.get(key).and_then(|text| Some((parse(text)?, text.as_str())));
+    let values: Vec<_> = records.iter().map(read).collect::<Option<_>>()?;
+    let unit = values.first()?.0.1;
+    let varies = values.iter().any(|value| value.0.0 != values[0].0.0);
+    (varies && values.iter().all(|value| value.0.1 == unit))
+        .then(|| (unit, values.into_iter().map(|((value, _), text)| (value, text)).collect()))
+}
+
+/// A sweep as curves.
+pub(super) struct Curves<'a> {
+    /// The key that runs along the curves.
+    pub(super) key: &'a str,
+    /// What its values count.
+    pub(super) unit: Unit,
+    /// Its values and how they are written, each once.
+    pub(super) ticks: Vec<(f64, &'a str)>,
+    /// The other keys that are swept.
+    others: Vec<&'a str>,
+    curves: Vec<Curve<'a>>,
+}
+
+struct Curve<'a> {
+    label: String,
+    points: Vec<(f64, &'a Record)>,
+}
+
+impl<'a> Curves<'a> {
+    /// The curves along this key, when it is swept and its values are numbers.
+    pub(super) fn of(records: &'a [Record], key: &'a str) -> Option<Self> {
+        let (unit, values) = numbers(records, key)?;
+        let others: Vec<_> =
+            swept_keys(records).into_iter().filter(|other| *other != key && varies(records, other)).collect();
+        let mut curves: Vec<Curve<'a>> = Vec::new();
+        for (record, (value, _)) in records.iter().zip(&values) {
+            let label = label(record, &others);
+            let place = curves.iter().position(|curve| curve.label == label).unwrap_or(curves.len());
+            if place == curves.len() {
+                curves.push(Curve { label, points: Vec::new() });
+            }
+            curves[place].points.push((*value, record));
+        }
+        for curve in &mut curves {
+            curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        let mut ticks = values;
+        ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        ticks.dedup_by(|a, b| a.0 == b.0);
+        Some(Self { key, unit, ticks, others, curves })
+    }
+
+    /// The same curves, still in the order of the key, with something of the records across.
+    pub(super) fn against(mut self, across: impl Fn(&Record) -> Option<f64>) -> Self {
+        for curve in &mut self.curves {
+            let points = std::mem::take(&mut curve.points).into_iter();
+            curve.points = points.filter_map(|(_, record)| Some((across(record)?, record))).collect();
+        }
+        self
+    }
+
+    /// One line for each curve; what cannot be drawn is left out.
+    pub(super) fn lines(&self, height: impl Fn(&Record) -> Option<f64>) -> Vec<Line> {
+        let point = |&(x, record): &(f64, &Record)| Some((x, height(record)?));
+        let drawable = |point: &(f64, f64)| is_drawable(point.0) && is_drawable(point.1);
+        let line = |(colour, curve): (usize, &Curve<'a>)| {
+            let points = curve.points.iter().filter_map(point).filter(drawable).collect();
+            Line { colour, dashed: false, points }
+        };
+        self.curves.iter().enumerate().map(line).collect()
+    }
+
+    /// Whether there is only one curve, because no other key is swept.
+    pub(super) fn is_single(&self) -> bool {
+        self.others.is_empty()
+    }
+
+    /// The other keys, and one entry for each curve; nothing for a single curve.
+    pub(super) fn legend(&self) -> Vec<Entry> {
+        if self.is_single() {
+            return Vec::new();
+        }
+        let entry = |(colour, curve): (usize, &Curve<'a>)| Entry::Line {
+            label: curve.label.clone(),
+            colour: Some(colour),
+            dashed: false,
+        };
+        let heading = Entry::Heading(self.others.join(", "));
+        [heading].into_iter().chain(self.curves.iter().enumerate().map(entry)).collect()
+    }
+}
+
+fn varies(records: &[Record], key: &str) -> bool {
+    records.iter().map(|record| record.sweep.get(key)).collect::<BTreeSet<_>>().len() > 1
+}
+
+fn label(record: &Record, keys: &[&str]) -> String {
+    let values = keys.iter().map(|key| record.sweep.get(*key).map_or("-", String::as_str));
+    values.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,51 @@
+//! The house style: white, thin grey grid, sans-serif, colours that everybody can tell apart.
+
+use plotters::style::{
+    IntoFont, RGBColor, TextStyle,
+    text_anchor::{HPos, Pos, VPos},
+};
+
+/// Size of ordinary text in pixels.
+pub(super) const TEXT: f64 = 13.0;
+/// Size of titles in pixels.
+pub(super) const TITLE: f64 = 14.0;
+/// Lines of the grid.
+pub(super) const GRID: RGBColor = RGBColor(0xE0, 0xE0, 0xE0);
+/// Lines of axes, and what belongs to no curve.
+pub(super) const GREY: RGBColor = RGBColor(0x60, 0x60, 0x60);
+/// Text.
+pub(super) const INK: RGBColor = RGBColor(0x20, 0x20, 0x20);
+/// Used links, and the first curve.
+pub(super) const BLUE: RGBColor = RGBColor(0x00, 0x72, 0xB2);
+/// Blocked links, and the second curve.
+pub(super) const VERMILLION: RGBColor = RGBColor(0xD5, 0x5E, 0x00);
+
+/// Source: M. Okabe and K. Ito, "Color Universal Design", without the yellow, which cannot be seen on white.
+pub(super) const PALETTE: [RGBColor; 7] = [
+    BLUE,
+    VERMILLION,
+    RGBColor(0x00, 0x9E, 0x73),
+    RGBColor(0xCC, 0x79, 0xA7),
+    RGBColor(0xE6, 0x9F, 0x00),
+    RGBColor(0x56, 0xB4, 0xE9),
+    RGBColor(0x00, 0x00, 0x00),
+];
+
+/// A text style of this size in pixels. The SVG backend divides sizes by 1.24.
+pub(super) fn text<'a>(size: f64, across: HPos, down: VPos) -> TextStyle<'a> {
+    ("sans-serif", size * 1.24).into_font().color(&INK).pos(Pos::new(across, down))
+}
+
+/// About how wide a text is, in pixels, rather more than less: the font is only known to who looks at it.
+pub(super) fn width(text: &str, size: f64) -> u32 {
+    (text.chars().count() as f64 * size * 0.62).ceil() as u32
+}
+
+/// The text without what XML does not allow, and cut to `most` characters.
+pub(super) fn printable(text: &str, most: usize) -> String {
+    let clean = |c: char| if c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}') { ' ' } else { c };
+    if text.chars().count() <= most {
+        return text.chars().map(clean).collect();
+    }
+    text.chars().map(clean).take(most.saturating_sub(1)).chain(['\u{2026}']).collect()
+}

@@ -1,0 +1,210 @@
+use crate::samples;
+use evb_record::{Latency, Record};
+use evb_report::{Plot, plots};
+
+fn names(records: &[Record]) -> Vec<&'static str> {
+    plots(records).iter().map(|plot| plot.name).collect()
+}
+
+fn plot(records: &[Record], name: &str) -> Plot {
+    plots(records).into_iter().find(|plot| plot.name == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// Points that are filled, or all of this colour.
+fn circles(svg: &str, fill: &str) -> usize {
+    svg.lines().filter(|line| line.starts_with("<circle") && line.contains(&format!("fill=\"{fill}\""))).count()
+}
+
+fn bars(svg: &str, fill: &str) -> usize {
+    let is_bar = |line: &&str| line.starts_with("<rect") && line.contains(fill) && !line.contains("width=\"0\"");
+    svg.lines().filter(is_bar).count() - 1
+}
+
+fn texts(svg: &str) -> Vec<&str> {
+    let mut lines = svg.lines();
+    let mut texts = Vec::new();
+    while let Some(line) = lines.next() {
+        if line.starts_with("<text") {
+            texts.push(lines.next().unwrap_or_default());
+        }
+    }
+    texts
+}
+
+/// Every tag is closed in order and no text breaks out.
+fn assert_well_formed(svg: &str) {
+    let mut open = Vec::new();
+    for (n, piece) in svg.split('<').enumerate().skip(1) {
+        let (tag, text) = piece.split_once('>').unwrap_or_else(|| panic!("tag {n} does not end: {piece}"));
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        assert!(!text.contains('>'), "{text}");
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+        let name = tag.split([' ', '/']).next().unwrap_or_default();
+        match tag.strip_prefix('/') {
+            Some(closed) => assert_eq!(open.pop(), Some(closed), "{svg}"),
+            None if tag.ends_with('/') => {}
+            None => open.push(name),
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+    assert!(!svg.contains("NaN") && !svg.contains("inf\""), "{svg}");
+}
+
+#[test]
+fn a_sweep_of_sizes_gives_all_plots() {
+    let records = samples::sweep();
+    assert_eq!(names(&records), ["throughput", "latency", "efficiency", "links"]);
+    let svg = plot(&records, "throughput").svg;
+    // Eight points and the one in the legend, for each of two protocols.
+    assert_eq!((circles(&svg, "#0072B2"), circles(&svg, "#D55E00"), circles(&svg, "#009E73")), (9, 9, 0));
+    let found = texts(&svg);
+    for text in ["demonstrator", "readout.source.mean", "builder.protocol", "push", "pull", "256 B", "32 kB"] {
+        assert!(found.contains(&text), "{text}: {found:?}");
+    }
+    let svg = plot(&records, "latency").svg;
+    assert_eq!((circles(&svg, "#0072B2"), circles(&svg, "#D55E00")), (9, 9));
+    // The hollow points of the 99th percentile, and the one in the legend.
+    assert_eq!(circles(&svg, "#FFFFFF"), 17);
+    assert!(texts(&svg).contains(&"throughput per destination (MB/s)"));
+}
+
+#[test]
+fn a_sweep_of_loads_shows_latency_against_load() {
+    let records = samples::loads();
+    let svg = plot(&records, "latency").svg;
+    assert!(texts(&svg).contains(&"workload.load"));
+    assert_eq!((circles(&svg, "#0072B2"), circles(&svg, "#FFFFFF")), (10, 10));
+    let svg = plot(&records, "efficiency").svg;
+    assert_eq!(circles(&svg, "#0072B2"), 9, "one curve needs no legend");
+    // The latency keeps its load even when a size is swept too.
+    let two_sizes = ["1 kB", "2 kB"].into_iter().flat_map(|size| {
+        samples::loads().into_iter().map(move |mut record| {
+            record.sweep.insert("workload.size".into(), size.into());
+            record
+        })
+    });
+    let two_sizes: Vec<_> = two_sizes.collect();
+    assert!(texts(&plot(&two_sizes, "latency").svg).contains(&"workload.load"));
+    assert!(texts(&plot(&two_sizes, "throughput").svg).contains(&"workload.size"));
+}
+
+#[test]
+fn plots_that_make_no_sense_are_left_out() {
+    assert_eq!(names(&[]), [""; 0]);
+    assert_eq!(names(&[samples::run()]), [""; 0]);
+    assert_eq!(names(&[samples::simulation()]), ["links"]);
+    // One point, the same point twice, and a key that is no number.
+    assert_eq!(names(&samples::loads()[..1]), ["links"]);
+    let twice = [samples::loads().remove(0), samples::loads().remove(0)];
+    assert_eq!(names(&twice), ["links"]);
+    let mut records = samples::loads();
+    for (n, record) in records.iter_mut().enumerate() {
+        record.sweep = [("network.routing".to_owned(), format!("way {n}"))].into();
+    }
+    assert_eq!(names(&records), ["links"]);
+    // A real run has no efficiency and no links.
+    let real = samples::loads().into_iter().map(|record| Record { simulation: None, ..record });
+    assert_eq!(names(&real.collect::<Vec<_>>()), ["throughput", "latency"]);
+}
+
+#[test]
+fn the_map_shows_the_busiest_links_in_the_order_of_their_names() {
+    let svg = plot(&[samples::simulation()], "links").svg;
+    let found = texts(&svg);
+    let order = ["from hosts", "h0&gt;switch0", "h3&gt;switch0", "to hosts", "switch0&gt;h0", "switch0&gt;h3"];
+    let places: Vec<_> = order.iter().map(|text| found.iter().position(|other| other == text)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} in {found:?}");
+    assert_eq!((bars(&svg, "#0072B2"), bars(&svg, "#D55E00")), (8, 4));
+
+    let svg = plot(&[samples::clos()], "links").svg;
+    let found = texts(&svg);
+    assert_eq!(bars(&svg, "#0072B2"), 64);
+    assert!(found.contains(&"192 links that did less are left out"), "{found:?}");
+    let place = |name| found.iter().position(|text| *text == name).unwrap_or_else(|| panic!("no {name} in {found:?}"));
+    assert!(place("h9&gt;leaf1") < place("h10&gt;leaf1"), "h9 comes before h10");
+    assert!(place("h127&gt;leaf15") < place("leaf0&gt;spine3"), "hosts come before switches");
+}
+
+#[test]
+fn the_same_records_give_the_same_bytes() {
+    for records in [samples::sweep(), samples::loads(), vec![samples::clos()]] {
+        assert_eq!(plots(&records), plots(&records.clone()));
+    }
+}
+
+#[test]
+fn all_plots_are_well_formed() {
+    let mut wild = samples::sweep();
+    wild[0].experiment = "<script>alert(\"1\")</script> & \u{1}\u{7f}\n]]>".repeat(20);
+    for (n, record) in wild.iter_mut().enumerate() {
+        record.sweep.insert("<a&b>".into(), format!("\"{n}' \u{0}").repeat(40));
+        for link in &mut record.simulation.as_mut().unwrap().network.links {
+            link.name = format!("<{}>\u{2}", link.name).repeat(30);
+        }
+    }
+    for records in [samples::sweep(), samples::loads(), vec![samples::clos()], many_curves(), wild] {
+        let plots = plots(&records);
+        assert!(!plots.is_empty());
+        plots.iter().for_each(|plot| assert_well_formed(&plot.svg));
+    }
+}
+
+#[test]
+fn many_curves_are_all_drawn() {
+    let svg = plot(&many_curves(), "throughput").svg;
+    let points = svg.lines().filter(|line| line.starts_with("<circle")).count();
+    // Two circles for each of 60 x 3 points, and for each of 39 in the legend below its heading.
+    assert_eq!(points, 2 * (180 + 39));
+    assert!(texts(&svg).contains(&"and 21 more"), "{:?}", texts(&svg));
+}
+
+fn many_curves() -> Vec<Record> {
+    let point = |n: u32| {
+        let mut record = samples::simulation();
+        let size = ["1 kB", "2 kB", "1 MB"][n as usize % 3];
+        record.sweep = [("run.seed".into(), (n / 3).to_string()), ("size".into(), size.into())].into();
+        record.per_destination_bytes_per_s = vec![1e6 * f64::from(n + 1)];
+        record
+    };
+    (0..180).map(point).collect()
+}
+
+#[test]
+fn impossible_numbers_do_no_harm() {
+    for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 0.0, f64::MIN_POSITIVE, f64::MAX] {
+        for part in [1, 3, usize::MAX] {
+            let mut records = samples::loads();
+            for record in records.iter_mut().take(part) {
+                record.per_destination_bytes_per_s = vec![value; 3];
+                record.latency_us = Latency { p50: value, p99: value, max: value };
+                let simulation = record.simulation.as_mut().unwrap();
+                simulation.efficiency = value;
+                for link in &mut simulation.network.links {
+                    (link.used, link.blocked) = (value, value);
+                }
+            }
+            plots(&records).iter().for_each(|plot| assert_well_formed(&plot.svg));
+        }
+    }
+}
+
+#[test]
+fn wild_values_of_keys_do_no_harm() {
+    let sets: [&[&str]; 8] = [
+        &["0", "0.000001", "100000000000000000"],
+        &["-5", "5", "50"],
+        &["1e17", "1.0000000000000002e17"],
+        &["1", "1.0000000000000002"],
+        &["0 B", "18446744073709551615 B"],
+        &["", "2"],
+        &["1 kB", "2 us"],
+        &["-0.0", "0"],
+    ];
+    for values in sets {
+        let records = values.iter().map(|value| {
+            let sweep = [("key".to_owned(), (*value).to_owned())].into();
+            Record { sweep, ..samples::simulation() }
+        });
+        plots(&records.collect::<Vec<_>>()).iter().for_each(|plot| assert_well_formed(&plot.svg));
+    }
+}

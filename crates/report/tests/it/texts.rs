@@ -1,0 +1,146 @@
+use crate::samples;
+use evb_record::Record;
+use evb_report::{csv, links_csv, run_summary, simulation_summary, sweep_table};
+use serde_json::Value;
+
+fn snapshot(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_omit_expression(true);
+    settings.set_prepend_module_to_snapshot(false);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+#[test]
+fn summaries() {
+    snapshot("run", &run_summary(&samples::run()));
+    snapshot("good_simulation", &simulation_summary(&samples::simulation()));
+    snapshot("bad_simulation", &simulation_summary(&samples::bad_simulation()));
+    let mut gathering = samples::simulation();
+    gathering.protocol = "gather".into();
+    gathering.simulation.as_mut().unwrap().network.links.clear();
+    snapshot("gathering", &simulation_summary(&gathering));
+}
+
+#[test]
+fn sweeps() {
+    snapshot("sweep", &sweep_table(&samples::sweep()));
+    let mut records = samples::loads();
+    records[3] = Record { sweep: records[3].sweep.clone(), ..samples::bad_simulation() };
+    records[4].good = false;
+    records[4]
+        .notes
+        .push("17 offered messages were refused because the senders could not keep up with the load".into());
+    snapshot("sweep_with_bad_points", &sweep_table(&records));
+    snapshot("sweep_of_real_runs", &sweep_table(&[samples::run(), samples::run()]));
+    assert!(sweep_table(&[]).contains("0 points"));
+}
+
+#[test]
+fn lines_of_csv() {
+    let mut records = samples::loads();
+    records.truncate(2);
+    records[1].experiment = "with \"quotes\", commas\nand lines".into();
+    records[1].faults = [("late".to_owned(), 7)].into();
+    records[1].latency_us.p50 = f64::NAN;
+    snapshot("csv", &csv(&records));
+    records[0].simulation.as_mut().unwrap().network.links.truncate(2);
+    snapshot("links_csv", &links_csv(&records[..1]));
+}
+
+#[test]
+fn cells_of_csv_are_quoted_when_they_must_be() {
+    let cases = [
+        ("plain text", "plain text"),
+        ("a,b", "\"a,b\""),
+        ("a\nb", "\"a\nb\""),
+        ("a\rb", "\"a\rb\""),
+        ("a\"b", "\"a\"\"b\""),
+    ];
+    for (name, cell) in cases {
+        let text = csv(&[Record { experiment: name.into(), ..samples::run() }]);
+        assert!(text.contains(&format!("run,{cell},1,")), "{name:?}: {text}");
+    }
+}
+
+#[test]
+fn csv_has_every_scalar_of_a_record_and_its_value() {
+    let mut record = samples::bad_simulation();
+    record.sweep = [("network.routing".to_owned(), "random".to_owned())].into();
+    let mut fields = Vec::new();
+    flatten("", &serde_json::to_value(&record).unwrap(), &mut fields);
+    let text = csv(&[record]);
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+    for (name, value) in &fields {
+        let name = name.strip_prefix("sweep.").unwrap_or(name);
+        let at = names.iter().position(|found| *found == name).unwrap_or_else(|| panic!("no {name}"));
+        // The swept key stands for the field of its name.
+        let expected = if name == "network.routing" { "random" } else { value };
+        let both = (values[at].parse::<f64>(), expected.parse::<f64>());
+        assert!(values[at] == expected || matches!(both, (Ok(a), Ok(b)) if a == b), "{name}: {} {value}", values[at]);
+    }
+    let distinct: std::collections::BTreeSet<_> = names.iter().collect();
+    assert_eq!(distinct.len(), names.len(), "a name is there twice");
+}
+
+#[test]
+fn csv_has_every_scalar_of_a_link() {
+    let record = samples::simulation();
+    let mut fields = Vec::new();
+    let link = &record.simulation.as_ref().unwrap().network.links[0];
+    flatten("", &serde_json::to_value(link).unwrap(), &mut fields);
+    let text = links_csv(&[record]);
+    let mut names: Vec<_> = text.lines().next().unwrap().split(',').skip(1).collect();
+    names.sort_unstable();
+    let mut expected: Vec<_> = fields.iter().map(|field| field.0.as_str()).collect();
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn real_and_simulated_records_together() {
+    let text = csv(&[samples::run(), samples::simulation()]);
+    let cells: Vec<_> = text.lines().map(|line| line.split(',').count()).collect();
+    assert!(cells.iter().all(|count| *count == cells[0]), "{cells:?}");
+    assert!(!csv(&[samples::run()]).contains("wall_seconds"));
+    assert_eq!(links_csv(&[samples::run()]).lines().count(), 1);
+}
+
+/// Numbers that are none, and lists that are empty, in every text.
+#[test]
+fn impossible_numbers_do_no_harm() {
+    for value in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
+        let mut record = samples::simulation();
+        record.seconds = value;
+        record.latency_us.p50 = value;
+        record.per_destination_bytes_per_s = vec![value];
+        let simulation = record.simulation.as_mut().unwrap();
+        simulation.wall_seconds = value;
+        simulation.efficiency = value;
+        for link in &mut simulation.network.links {
+            (link.blocked, link.mean_wait_us) = (value, value);
+        }
+        let empty = Record { per_destination_bytes_per_s: Vec::new(), ..record.clone() };
+        for record in [record, empty] {
+            assert!(!simulation_summary(&record).is_empty());
+            let records = [record];
+            assert!(!sweep_table(&records).is_empty());
+            assert!(!csv(&records).contains("NaN"));
+            assert!(!links_csv(&records).contains("inf"));
+        }
+    }
+}
+
+fn flatten(prefix: &str, value: &Value, into: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+                flatten(&name, value, into);
+            }
+        }
+        Value::Array(_) => {}
+        Value::String(text) => into.push((prefix.to_owned(), text.clone())),
+        other => into.push((prefix.to_owned(), other.to_string())),
+    }
+}

@@ -1,0 +1,266 @@
+//! Random cases: small networks, odd times, and bursts to hot places.
+
+use crate::case::Case;
+use evb_core::{Bandwidth, ByteCount, Span};
+use evb_fabric::*;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// The case with this number; always the same.
+pub(crate) fn case(number: u64) -> Case {
+    Generator::new(number).case()
+}
+
+/// Draws what a case consists of. Lengths of time are drawn in units of a byte.
+struct Generator {
+    random: Xoshiro256PlusPlus,
+    /// Whether everything is done to make things happen at the same time.
+    coincident: bool,
+    /// Picoseconds per byte on most links.
+    byte: u64,
+    /// Largest packet.
+    most: u64,
+    /// Whether rings are to be blocked: much traffic at once on a torus.
+    rings: bool,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Worm,
+    Cut,
+    Store,
+}
+
+impl Generator {
+    fn new(number: u64) -> Self {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(number);
+        let coincident = random.random_bool(0.25);
+        let byte = if coincident { 1000 } else { [80, 777, 1013, 6250, 50_000][random.random_range(0..5)] };
+        let most = match random.random_range(0..20) {
+            0 => random.random_range(300..=3000),
+            1..=9 => random.random_range(1..=40),
+            _ => random.random_range(41..=300),
+        };
+        let rings = random.random_bool(0.1);
+        Self { random, coincident, byte, most, rings }
+    }
+
+    fn case(&mut self) -> Case {
+        let kind = [Kind::Worm, Kind::Worm, Kind::Cut, Kind::Store][self.below(4) as usize];
+        let topology = self.topology(kind);
+        let mut network = NetworkConfig {
+            preset: String::new(),
+            link: LinkConfig { rate: self.rate(kind), delay: Span(self.time(8)) },
+            switch: SwitchConfig { delay: Span(self.time(10)), arbitration: self.arbitration() },
+            flow: Flow::Wormhole { slack: ByteCount(1), reaction: Span::ZERO },
+            routing: self.routing(&topology),
+            nic: self.nic(kind),
+            host: HostConfig { send: Span::ZERO, receive: Span::ZERO },
+            control: Control::Shared,
+            topology,
+        };
+        network.flow = self.flow(kind, &network);
+        let endpoints = Network::build(&network).expect("a good network").endpoints.len() as u64;
+        Case { seed: self.below(1 << 30) as u32, probes: self.probes(endpoints as u16), network }
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.random.random_range(0..end)
+    }
+
+    fn one_in(&mut self, number: u64) -> bool {
+        self.below(number) == 0
+    }
+
+    fn number(&mut self, least: u16, most: u16) -> u16 {
+        self.random.random_range(least..=most)
+    }
+
+    /// A length of time up to so many bytes; often zero where things shall coincide.
+    fn time(&mut self, bytes: u64) -> u64 {
+        if self.coincident {
+            return self.below(bytes) * self.byte * self.below(2);
+        }
+        match self.below(4) {
+            0 => 0,
+            _ => self.below(bytes * self.byte + 1),
+        }
+    }
+
+    /// A rate near the usual one; for worms it is the usual one, as whole picoseconds per byte.
+    fn rate(&mut self, kind: Kind) -> Bandwidth {
+        let usual = 8_000_000_000_000 / self.byte;
+        match kind {
+            Kind::Cut | Kind::Store if !self.coincident => Bandwidth(usual / 8 + self.below(usual * 2)),
+            _ => Bandwidth(usual),
+        }
+    }
+
+    fn other_rate(&mut self, kind: Kind) -> Option<Bandwidth> {
+        (kind != Kind::Worm && self.one_in(2)).then(|| self.rate(kind))
+    }
+
+    fn arbitration(&mut self) -> Arbitration {
+        if self.coincident || self.one_in(2) { Arbitration::RoundRobin } else { Arbitration::Oldest }
+    }
+
+    fn topology(&mut self, kind: Kind) -> Topology {
+        if self.rings {
+            let (width, terminals) = (self.number(4, 6), self.number(1, 2));
+            return Topology::Torus { width, height: self.number(1, 2), terminals, links: 1 };
+        }
+        match self.below(9) {
+            0 => Topology::Crossbar { ports: self.number(2, 8) },
+            1 => Topology::Clos {
+                leaves: self.number(2, 4),
+                ports_per_leaf: self.number(1, 4),
+                spines: self.number(1, 3),
+                links: self.number(1, 2),
+                uplink: self.other_rate(kind),
+            },
+            2 => Topology::FatTree { radix: 4 },
+            3 => {
+                let radix = self.number(2, 3);
+                Topology::Butterfly { radix, stages: self.number(1, 6 - radix) }
+            }
+            4 => self.plane(|width, height, terminals, links| Topology::Grid { width, height, terminals, links }),
+            5 | 6 => self.plane(|width, height, terminals, links| Topology::Torus { width, height, terminals, links }),
+            7 => Topology::Tree {
+                leaves: self.number(1, 4),
+                ports_per_leaf: self.number(1, 4),
+                trunk: self.number(1, 2),
+                uplink: self.other_rate(kind),
+            },
+            _ => self.explicit(kind),
+        }
+    }
+
+    fn plane(&mut self, make: impl Fn(u16, u16, u16, u16) -> Topology) -> Topology {
+        let (width, height) = (self.number(2, 6), self.number(1, 3));
+        make(width, height, self.number(1, 2), self.number(1, 2))
+    }
+
+    /// A random tree of switches with some more links, and hosts anywhere.
+    fn explicit(&mut self, kind: Kind) -> Topology {
+        let switches = self.number(1, 6);
+        let mut ends: Vec<[String; 2]> = Vec::new();
+        for switch in 1..switches {
+            ends.push([format!("s{switch}"), format!("s{}", self.number(0, switch - 1))]);
+        }
+        for _ in 0..self.below(4) {
+            let (one, other) = (self.number(0, switches - 1), self.number(0, switches - 1));
+            if one != other {
+                ends.push([format!("s{one}"), format!("s{other}")]);
+            }
+        }
+        for host in 0..self.number(2, 8) {
+            ends.push([format!("h{host}"), format!("s{}", self.number(0, switches - 1))]);
+        }
+        let links = ends.into_iter().map(|ends| self.cable(kind, ends)).collect();
+        Topology::Explicit { switches: (0..switches).map(|switch| format!("s{switch}")).collect(), links }
+    }
+
+    fn cable(&mut self, kind: Kind, ends: [String; 2]) -> ExplicitLink {
+        let delay = self.one_in(3).then(|| Span(self.time(20)));
+        let hosts = ends[0].starts_with('h');
+        let count = if hosts { 1 } else { self.number(1, 2) };
+        ExplicitLink { ends, count, rate: self.other_rate(kind), delay }
+    }
+
+    fn spread(&mut self) -> Spread {
+        [Spread::Source, Spread::Destination, Spread::Pair][self.below(3) as usize]
+    }
+
+    fn routing(&mut self, topology: &Topology) -> Routing {
+        let spread = self.spread();
+        match topology {
+            Topology::Grid { .. } | Topology::Torus { .. } if self.one_in(2) => Routing::DimensionOrder { spread },
+            _ => Routing::Fixed { spread },
+        }
+    }
+
+    fn nic(&mut self, kind: Kind) -> NicConfig {
+        let usual = 8_000_000_000_000 / self.byte;
+        let slower = match kind {
+            Kind::Worm => 8_000_000_000_000 / (self.byte + self.time(2)),
+            _ => usual / 4 + self.below(usual),
+        };
+        NicConfig {
+            ports: 1,
+            rate: self.one_in(3).then_some(Bandwidth(slower)),
+            overhead: Span(if self.one_in(2) { 0 } else { self.time(2 * self.most) }),
+            packet: ByteCount(self.most),
+            header: ByteCount(0),
+            minimum: ByteCount(0),
+            messages: 1,
+            dma: None,
+        }
+    }
+
+    fn flow(&mut self, kind: Kind, network: &NetworkConfig) -> Flow {
+        let reaction = Span(self.time(10));
+        let room = match self.below(if self.rings { 1 } else { 3 }) {
+            0 => 0,
+            1 => self.below(self.most + 2),
+            _ => self.below(4 * self.most + 2),
+        };
+        match kind {
+            Kind::Worm => Flow::Wormhole { slack: ByteCount(self.least_slack(network, reaction) + room), reaction },
+            Kind::Cut => Flow::CutThrough {
+                buffer: ByteCount(self.most + room),
+                reaction,
+                virtual_channels: self.number(1, 3) as u8,
+            },
+            Kind::Store => Flow::StoreAndForward {
+                queue: ByteCount(self.most + room),
+                full: [WhenFull::Drop, WhenFull::Pause, WhenFull::PriorityPause][self.below(3) as usize],
+                reaction,
+                priorities: self.number(1, 2) as u8,
+            },
+        }
+    }
+
+    /// The round trip over the longest link, in bytes.
+    fn least_slack(&self, network: &NetworkConfig, reaction: Span) -> u64 {
+        let mut delay = network.link.delay.0;
+        if let Topology::Explicit { links, .. } = &network.topology {
+            delay = links.iter().filter_map(|link| link.delay).map(|delay| delay.0).fold(delay, u64::max);
+        }
+        (2 * self.byte + delay + network.switch.delay.0 + reaction.0).div_ceil(self.byte)
+    }
+
+    fn probes(&mut self, endpoints: u16) -> Vec<(u64, u16, u16, u32)> {
+        let number = match (self.most > 300, self.rings) {
+            (true, _) => 1 + self.below(15),
+            (false, true) => 60,
+            (false, false) => 1 + self.below(60),
+        };
+        let window = if self.coincident {
+            0
+        } else if self.rings {
+            self.below(4 * self.byte)
+        } else {
+            self.below(self.most * self.byte * number)
+        };
+        let hot = self.number(0, endpoints - 1);
+        // Everybody sends two switches further along a row (or four), so that all are in each other's way.
+        let round = self.rings && self.one_in(2);
+        let (hot_share, alike) = (if self.rings { 0 } else { self.below(4) }, self.coincident || self.one_in(4));
+        let mut probes: Vec<_> = (0..number)
+            .map(|_| {
+                let (at, from) = (self.below(window + 1), self.number(0, endpoints - 1));
+                let to = if round {
+                    (from + 4) % endpoints
+                } else if self.below(4) < hot_share {
+                    hot
+                } else {
+                    self.number(0, endpoints - 1)
+                };
+                let wire = if alike { self.most } else { 1 + self.below(self.most) };
+                (at, from, to, wire as u32)
+            })
+            .collect();
+        probes.sort_by_key(|&(at, ..)| at);
+        probes
+    }
+}

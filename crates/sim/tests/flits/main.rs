@@ -1,0 +1,114 @@
+//! The engine against a simulator that moves single bytes, on random networks and traffic: every packet is delivered at
+//! the same time, or stands for good in both.
+//!
+//! `EVB_CASES` sets how many random cases there are, `EVB_FIRST` the number of the first.
+
+mod case;
+mod generate;
+mod reference;
+
+use case::Case;
+use evb_fabric::{Flow, WhenFull};
+use evb_sim::probe;
+use reference::Told;
+
+/// Random cases, unless `EVB_CASES` says otherwise.
+const CASES: u64 = 2200;
+
+#[test]
+fn random_cases_agree() {
+    let first = number_from("EVB_FIRST").unwrap_or(0);
+    for number in first..first + number_from("EVB_CASES").unwrap_or(CASES) {
+        let case = generate::case(number);
+        if difference(&case).is_some() {
+            let small = shrink(case);
+            let difference = difference(&small).expect("it was kept for that");
+            panic!("case {number}: {difference}\nkeep this as a file in tests/flits/cases:\n\n{}", small.text());
+        }
+    }
+}
+
+#[test]
+fn kept_cases_agree() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/flits/cases");
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).expect("there are cases").map(|file| file.unwrap().path()).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    for file in files {
+        let case = Case::parse(&std::fs::read_to_string(&file).expect("it can be read"));
+        assert_eq!(difference(&case), None, "{}", file.display());
+    }
+}
+
+#[test]
+fn cases_have_a_text_form() {
+    for number in 0..200 {
+        let case = generate::case(number);
+        assert_eq!(Case::parse(&case.text()), case, "case {number}");
+    }
+}
+
+/// What the engine and the reference tell differently.
+fn difference(case: &Case) -> Option<String> {
+    let network = case.build();
+    let probes = case.probes();
+    let told = reference::send(&network, case.seed.into(), &probes);
+    let drops = matches!(network.config.flow, Flow::StoreAndForward { full: WhenFull::Drop, .. });
+    let outcome = probe::send(network, case.seed.into(), &probes).expect("a good network");
+    for (place, times) in outcome.delivered.iter().zip(&told.delivered).enumerate() {
+        if times.0 != times.1 {
+            return Some(format!("packet {place} came at {:?}, by the bytes at {:?}", times.0, times.1));
+        }
+    }
+    if outcome.packet_hops != told.hops {
+        return Some(format!("{} links were given away, by the bytes {}", outcome.packet_hops, told.hops));
+    }
+    if outcome.deadlock.is_empty() == (told.standing > 0) {
+        return Some(format!("{} packets stand, and the deadlock is {:?}", told.standing, outcome.deadlock));
+    }
+    (drops && told.standing > 0).then(|| format!("{} packets stand where full queues drop", told.standing))
+}
+
+/// Leaves out packets as long as there is a difference.
+fn shrink(mut case: Case) -> Case {
+    let mut place = case.probes.len();
+    while place > 0 {
+        place -= 1;
+        let mut smaller = case.clone();
+        smaller.probes.remove(place);
+        if difference(&smaller).is_some() {
+            case = smaller;
+        }
+    }
+    case
+}
+
+fn number_from(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is {text:?}, not a number")))
+}
+
+/// The generator would be of little use if nothing ever got in the way.
+#[test]
+fn cases_are_not_trivial() {
+    let told: Vec<_> = (0..400).map(generate::case).map(|case| (told(&case), case)).collect();
+    let share =
+        |what: &dyn Fn(&Told, &Flow) -> bool| told.iter().filter(|(told, case)| what(told, &case.network.flow)).count();
+    let counts = [
+        ("waits", share(&|told, _| told.waits > 0), 250),
+        ("stalls", share(&|told, _| told.stalls > 0), 80),
+        ("stretches", share(&|told, _| told.stretch > 2), 25),
+        ("deadlocks", share(&|told, _| told.standing > 0), 8),
+        ("drops", share(&|told, _| told.lost > 0), 15),
+        ("pauses", share(&|told, _| told.pauses > 0), 30),
+    ];
+    eprintln!("{counts:?}");
+    for (what, count, least) in counts {
+        assert!(count >= least, "{what} in {count} of 400 cases");
+    }
+}
+
+fn told(case: &Case) -> Told {
+    reference::send(&case.build(), case.seed.into(), &case.probes())
+}
