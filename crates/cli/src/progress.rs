@@ -106,7 +106,7 @@ impl SimulationProgress {
         let style = ProgressStyle::with_template("{bar:30} {pos} of {len} points  {eta} left");
         let style = style.expect("the template is valid").progress_chars("=> ");
         let bar = || all.add(ProgressBar::new(points as u64).with_style(style));
-        let points = (points > 1).then(bar);
+        let points = (points > 1).then(bar).inspect(ProgressBar::tick);
         Self { all, points }
     }
 
@@ -115,6 +115,11 @@ impl SimulationProgress {
         let bar = self.all.add(ProgressBar::new(PARTS).with_style(style(true)));
         let values: Vec<_> = plan.sweep.iter().map(|(key, value)| format!("{key}={value}  ")).collect();
         SimulationLine { bar, start: Instant::now(), name: values.concat(), points: self.points.as_ref() }
+    }
+
+    /// Does something that writes to the terminal while the bars are away.
+    pub(crate) fn suspend(&self, write: impl FnOnce()) {
+        self.all.suspend(write);
     }
 
     pub(crate) fn finish(&self) {

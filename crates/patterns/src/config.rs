@@ -5,6 +5,9 @@ use evb_core::NodeRange;
 use serde::Serialize;
 
 /// The traffic of one experiment. Every machine of it holds a copy.
+///
+/// There is at least one sender and one receiver, and the numbers of the pattern fit: whoever makes a configuration has
+/// checked that (an experiment file is refused otherwise).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrafficConfig {
     /// The nodes that send data (in [`Pattern::Gather`]: the buffers).
@@ -13,7 +16,7 @@ pub struct TrafficConfig {
     pub receivers: NodeRange,
     /// Who sends to whom, and when.
     pub pattern: Pattern,
-    /// Messages that a saturating sender has under way at once: it sends the next when one has left its host.
+    /// Messages that a saturating sender has under way at once, at least 1: it sends the next when one has left its host.
     pub window: u32,
     /// Seed of every random stream.
     pub seed: u64,
@@ -25,7 +28,7 @@ pub struct TrafficConfig {
 pub enum Pattern {
     /// Sender n always sends to receiver `destinations[n]`.
     Assigned {
-        /// One index of a receiver for each sender.
+        /// One index of a receiver for each sender, from 0, below the number of receivers.
         destinations: Vec<u16>,
     },
     /// Each message goes to a receiver drawn at random; never to the one on the sender's own host, which the driver
@@ -34,7 +37,7 @@ pub enum Pattern {
     /// Sender n always sends to receiver `(n + half) mod receivers`, where half is half the number of receivers: fixed
     /// pairs that send to each other when a node of each kind shares a host.
     Pairs,
-    /// Event building without a manager: message e of every sender goes to receiver e mod N.
+    /// Event building without a manager: message e of every sender, counted from 0, goes to receiver e mod N.
     Rotation {
         /// How the senders start.
         start: Start,
@@ -43,11 +46,12 @@ pub enum Pattern {
     Stream,
     /// Second-level trigger: for each event some processors gather data from some buffers each, at once.
     Gather {
-        /// Fewest buffers that one processor gathers from.
+        /// Fewest buffers that one processor gathers from, at least 1. The number is drawn for each processor and event,
+        /// all from `least` to `most` alike.
         least: u16,
-        /// Most buffers that one processor gathers from.
+        /// Most buffers that one processor gathers from; not below `least`, nor above the number of buffers.
         most: u16,
-        /// Processors that gather for one event.
+        /// Processors that gather for one event, from 1 to the number of processors.
         processors: u16,
         /// Whether a processor asks each buffer; else the buffers send by themselves as soon as the event comes.
         ask: bool,

@@ -1,38 +1,44 @@
 //! Second-level trigger: processors gather the data of an event from some of the buffers.
 //!
-//! Which processors and buffers an event concerns is drawn from the event's number, so every node knows it by itself.
+//! Which processors and buffers an event concerns is drawn from its number and the seed, so every node knows it by
+//! itself: nobody has to be told.
 
-use crate::{Pattern, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage};
-use alloc::{collections::VecDeque, vec::Vec};
-use evb_core::{NodeId, Stream, Time, Transmit, stream};
+use crate::{Pattern, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage, machine::MOST_WAITING};
+use alloc::{
+    collections::{BTreeMap, VecDeque},
+    vec::Vec,
+};
+use evb_core::{NodeId, NodeRange, Stream, Time, Transmit, stream};
 use rand_xoshiro::rand_core::Rng;
-
-/// Events that a processor gathers at once; what is beyond is refused by leaving it out.
-const MOST_OPEN: usize = 1 << 16;
 
 /// What the draws of an event are keyed by, beside seed and number.
 const CHOICE: u64 = 41;
 
+/// A processor or a buffer.
 pub(crate) struct Gathering {
     config: TrafficConfig,
     node: NodeId,
     running: bool,
     out: VecDeque<Transmit<TrafficMessage>>,
-    /// Events that this processor gathers: number, when it came, and how much of the data is missing.
-    open: Vec<(u64, Time, u16)>,
+    /// Events that this processor gathers, by number: when each came, and how many buffers' data are missing.
+    open: BTreeMap<u64, (Time, u16)>,
+    /// Data that this buffer has sent and that have not left its host.
+    under_way: usize,
 }
 
 impl Gathering {
     pub(crate) fn new(config: &TrafficConfig, node: NodeId) -> Self {
-        Self { config: config.clone(), node, running: false, out: VecDeque::new(), open: Vec::new() }
+        let (out, open) = (VecDeque::new(), BTreeMap::new());
+        Self { config: config.clone(), node, running: false, out, open, under_way: 0 }
     }
 
-    pub(crate) fn handle_command(&mut self, now: Time, command: TrafficCommand) {
+    pub(crate) fn handle_command(&mut self, now: Time, command: TrafficCommand, events: &mut VecDeque<TrafficEvent>) {
         match command {
             TrafficCommand::Start { .. } => self.running = true,
             TrafficCommand::Stop => self.running = false,
-            TrafficCommand::Offer { number } if self.running => self.begin(now, number),
-            TrafficCommand::Offer { .. } | TrafficCommand::Sent => {}
+            TrafficCommand::Offer { number } if self.running => self.begin(now, number, events),
+            TrafficCommand::Offer { .. } => {}
+            TrafficCommand::Sent => self.under_way = self.under_way.saturating_sub(1),
         }
     }
 
@@ -43,18 +49,8 @@ impl Gathering {
         events: &mut VecDeque<TrafficEvent>,
     ) {
         match message {
-            TrafficMessage::Ask { event, born } => {
-                let data = TrafficMessage::Data { number: event, born };
-                self.out.push_back(Transmit { to: from.into(), message: data });
-            }
-            TrafficMessage::Data { number, .. } => {
-                let Some(place) = self.open.iter().position(|&(event, ..)| event == number) else { return };
-                self.open[place].2 -= 1;
-                if self.open[place].2 == 0 {
-                    let (number, born, _) = self.open.swap_remove(place);
-                    events.push_back(TrafficEvent::Gathered { number, born });
-                }
-            }
+            TrafficMessage::Ask { event, born } => self.send_data(from, event, born),
+            TrafficMessage::Data { number, .. } => events.extend(self.take_data(number)),
             TrafficMessage::Start => {}
         }
     }
@@ -64,40 +60,69 @@ impl Gathering {
     }
 
     /// An event has come: a processor asks or waits, a buffer sends what nobody asks for.
-    fn begin(&mut self, now: Time, number: u64) {
-        let Pattern::Gather { least, most, processors, ask } = self.config.pattern else { return };
-        let (senders, receivers) = (self.config.senders, self.config.receivers);
-        let mut random = stream(self.config.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15), NodeId(0), CHOICE);
-        for processor in distinct(&mut random, processors, receivers.count) {
-            let many = least + below(&mut random, most - least + 1);
-            let buffers = distinct(&mut random, many, senders.count);
-            let processor = NodeId(receivers.first.0 + processor);
-            if processor == self.node && self.open.len() < MOST_OPEN {
-                self.open.push((number, now, many));
-                let message = TrafficMessage::Ask { event: number, born: now };
-                let asked = buffers.iter().filter(|_| ask).map(|buffer| NodeId(senders.first.0 + buffer));
-                self.out.extend(asked.map(|to| Transmit { to: to.into(), message }));
+    fn begin(&mut self, now: Time, number: u64, events: &mut VecDeque<TrafficEvent>) {
+        let Pattern::Gather { ask, .. } = self.config.pattern else { return };
+        for (processor, buffers) in choose(&self.config, number) {
+            let (gathers, sends) = (processor == self.node, !ask && buffers.contains(&self.node));
+            if gathers && self.open.len() >= MOST_WAITING || sends && self.under_way >= MOST_WAITING {
+                events.push_back(TrafficEvent::Refused);
+                continue;
             }
-            let is_ours = |&buffer: &u16| NodeId(senders.first.0 + buffer) == self.node;
-            if !ask && buffers.iter().any(is_ours) {
-                let message = TrafficMessage::Data { number, born: now };
-                self.out.push_back(Transmit { to: processor.into(), message });
+            if gathers {
+                self.open.insert(number, (now, buffers.len() as u16));
+            }
+            if gathers && ask {
+                let message = TrafficMessage::Ask { event: number, born: now };
+                self.out.extend(buffers.into_iter().map(|to| Transmit { to: to.into(), message }));
+            }
+            if sends {
+                self.send_data(processor, number, now);
             }
         }
     }
+
+    fn send_data(&mut self, to: NodeId, number: u64, born: Time) {
+        self.under_way += 1;
+        self.out.push_back(Transmit { to: to.into(), message: TrafficMessage::Data { number, born } });
+    }
+
+    /// The data of one buffer have come; tells when they were the last of their event.
+    fn take_data(&mut self, number: u64) -> Option<TrafficEvent> {
+        let (born, missing) = self.open.get_mut(&number)?;
+        *missing -= 1;
+        let gathered = TrafficEvent::Gathered { number, born: *born };
+        if *missing > 0 {
+            return None;
+        }
+        self.open.remove(&number);
+        Some(gathered)
+    }
 }
 
-/// A number below `bound`; by multiplication, with a bias below 2^-48.
-fn below(random: &mut Stream, bound: u16) -> u16 {
+/// The processors that event `number` concerns, each with the buffers that it gathers from.
+fn choose(config: &TrafficConfig, number: u64) -> Vec<(NodeId, Vec<NodeId>)> {
+    let Pattern::Gather { least, most, processors, .. } = config.pattern else { return Vec::new() };
+    let mut random = stream(config.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15), NodeId(0), CHOICE);
+    let chosen = distinct(&mut random, processors, config.receivers);
+    let with_buffers = chosen.into_iter().map(|processor| {
+        let many = least + below(&mut random, u32::from(most - least) + 1);
+        (processor, distinct(&mut random, many, config.senders))
+    });
+    with_buffers.collect()
+}
+
+/// A number below `bound`, which is at most 2^16; by multiplication, with a bias below 2^-48.
+pub(crate) fn below(random: &mut Stream, bound: u32) -> u16 {
     ((u128::from(random.next_u64()) * u128::from(bound)) >> 64) as u16
 }
 
-/// `many` different numbers below `bound`, in the order in which they were drawn (Floyd's method).
-fn distinct(random: &mut Stream, many: u16, bound: u16) -> Vec<u16> {
+/// `many` different nodes of a range, in the order in which they were drawn (Floyd's method).
+fn distinct(random: &mut Stream, many: u16, range: NodeRange) -> Vec<NodeId> {
     let mut drawn = Vec::with_capacity(many.into());
-    for top in bound - many..bound {
-        let candidate = below(random, top + 1);
-        drawn.push(if drawn.contains(&candidate) { top } else { candidate });
+    for top in range.count - many..range.count {
+        let candidate = NodeId(range.first.0 + below(random, u32::from(top) + 1));
+        let is_new = !drawn.contains(&candidate);
+        drawn.push(if is_new { candidate } else { NodeId(range.first.0 + top) });
     }
     drawn
 }

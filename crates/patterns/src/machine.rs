@@ -5,6 +5,10 @@ use alloc::collections::VecDeque;
 use core::convert::Infallible;
 use evb_core::{Machine, NodeId, NodeRange, Time, Transmit};
 
+/// Messages that a node takes on beyond those that have left its host, and events that a processor gathers at once:
+/// more are refused, so that an overload does not take memory without bound.
+pub(crate) const MOST_WAITING: usize = 1 << 16;
+
 /// What the nodes say to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrafficMessage {
@@ -36,14 +40,15 @@ pub enum TrafficCommand {
         /// Messages after which it stops.
         messages: Option<u64>,
     },
-    /// A message to send has come. [`Pattern::Gather`]: event `number` has come, which all nodes are told.
+    /// A message to send has come. [`Pattern::Gather`]: event `number` has come; all nodes are told before any of their
+    /// messages arrives.
     Offer {
-        /// The number of the event; no meaning but for [`Pattern::Gather`].
+        /// The number of the event, from 1; no meaning but for [`Pattern::Gather`].
         number: u64,
     },
-    /// A message has left the host.
+    /// A data message has left the host.
     Sent,
-    /// Send nothing new.
+    /// Send nothing new; data that others have asked for are still sent.
     Stop,
 }
 
@@ -57,7 +62,7 @@ pub enum TrafficEvent {
         /// When it came.
         born: Time,
     },
-    /// An offered message was refused: too many wait already.
+    /// An offered message, or this node's part in an event, was refused: 65,536 wait already.
     Refused,
 }
 
@@ -76,7 +81,10 @@ enum Role {
 }
 
 impl Traffic {
-    /// The node with this id. `own` is the index of the receiver on the same host, if there is one.
+    /// The node with this id, which is one of the senders or receivers. `own` is the index of the receiver on the same
+    /// host, if there is one.
+    ///
+    /// The numbers in `config` must fit each other, as [`TrafficConfig`] says.
     pub fn new(config: &TrafficConfig, node: NodeId, own: Option<u16>) -> Self {
         let role = match config.pattern {
             Pattern::Gather { .. } => Role::Gathering(Gathering::new(config, node)),
@@ -94,9 +102,9 @@ impl Machine for Traffic {
     type Event = TrafficEvent;
     type Timer = Infallible;
 
-    fn handle_message(&mut self, _now: Time, from: NodeId, message: TrafficMessage) {
+    fn handle_message(&mut self, now: Time, from: NodeId, message: TrafficMessage) {
         match (&mut self.role, message) {
-            (Role::Sender(sender), TrafficMessage::Start) => sender.handle_start(),
+            (Role::Sender(sender), TrafficMessage::Start) => sender.handle_start(now),
             (Role::Gathering(gathering), message) => gathering.handle_message(from, message, &mut self.events),
             _ => {}
         }
@@ -107,7 +115,7 @@ impl Machine for Traffic {
     fn handle_command(&mut self, now: Time, command: TrafficCommand) {
         match &mut self.role {
             Role::Sender(sender) => sender.handle_command(now, command, &mut self.events),
-            Role::Gathering(gathering) => gathering.handle_command(now, command),
+            Role::Gathering(gathering) => gathering.handle_command(now, command, &mut self.events),
             Role::Receiver => {}
         }
     }

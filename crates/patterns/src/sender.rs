@@ -1,12 +1,10 @@
 //! A node that sends data to receivers of its own choice.
 
-use crate::{Pattern, Start, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage};
+use crate::{
+    Pattern, Start, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage, gather::below, machine::MOST_WAITING,
+};
 use alloc::collections::VecDeque;
 use evb_core::{NodeId, Stream, Time, Transmit, stream};
-use rand_xoshiro::rand_core::Rng;
-
-/// Offered messages that may wait in one sender.
-const MOST_OFFERED: usize = 1 << 16;
 
 /// The purpose of a sender's random stream.
 const DESTINATIONS: u64 = 40;
@@ -56,7 +54,9 @@ impl Sender {
         }
     }
 
-    pub(crate) fn handle_start(&mut self) {
+    /// One more receiver is ready.
+    pub(crate) fn handle_start(&mut self, now: Time) {
+        self.now = now;
         self.missing_starts = self.missing_starts.saturating_sub(1);
     }
 
@@ -67,9 +67,7 @@ impl Sender {
                 (self.running, self.saturating) = (true, saturating);
                 self.limit = messages.unwrap_or(u64::MAX);
             }
-            TrafficCommand::Offer { .. } if self.offered.len() >= MOST_OFFERED => {
-                events.push_back(TrafficEvent::Refused);
-            }
+            TrafficCommand::Offer { .. } if self.waiting() >= MOST_WAITING => events.push_back(TrafficEvent::Refused),
             TrafficCommand::Offer { .. } => self.offered.push_back(now),
             TrafficCommand::Sent => self.under_way = self.under_way.saturating_sub(1),
             TrafficCommand::Stop => self.running = false,
@@ -86,31 +84,32 @@ impl Sender {
             self.offered.pop_front()?
         };
         self.under_way += 1;
+        let to = NodeId(self.first_receiver + self.receiver(self.sent)).into();
         self.sent += 1;
-        let receiver = self.receiver();
-        let to = NodeId(self.first_receiver + receiver).into();
         Some(Transmit { to, message: TrafficMessage::Data { number: self.sent, born } })
     }
 
-    /// The receiver of the message that is the `sent`-th.
-    fn receiver(&mut self) -> u16 {
-        let all = u64::from(self.receivers);
-        let turn = self.sent - 1;
+    /// Offered messages that have not left the host: those that wait here, and those that wait below.
+    fn waiting(&self) -> usize {
+        self.offered.len() + self.under_way as usize
+    }
+
+    /// The receiver of the message that so many others went before.
+    fn receiver(&mut self, before: u64) -> u16 {
+        let (all, index) = (u64::from(self.receivers), u64::from(self.index));
         let receiver = match &self.pattern {
-            Pattern::Assigned { destinations } => return destinations[self.index as usize],
+            Pattern::Assigned { destinations } => return destinations[usize::from(self.index)],
             Pattern::Random => return self.random_receiver(),
-            Pattern::Pairs => (u64::from(self.index) + all / 2) % all,
-            Pattern::Rotation { start: Start::Retarded } => (turn + u64::from(self.index)) % all,
-            Pattern::Rotation { start: Start::Simultaneous } | Pattern::Stream | Pattern::Gather { .. } => turn % all,
+            Pattern::Pairs => (index + all / 2) % all,
+            Pattern::Rotation { start: Start::Retarded } => (before + index) % all,
+            Pattern::Rotation { start: Start::Simultaneous } | Pattern::Stream | Pattern::Gather { .. } => before % all,
         };
         receiver as u16
     }
 
     fn random_receiver(&mut self) -> u16 {
         let own = self.own.filter(|_| self.receivers > 1);
-        let choices = u64::from(self.receivers) - u64::from(own.is_some());
-        // By multiplication; the bias is below 2^-48.
-        let drawn = ((u128::from(self.random.next_u64()) * u128::from(choices)) >> 64) as u16;
+        let drawn = below(&mut self.random, u32::from(self.receivers) - u32::from(own.is_some()));
         drawn + u16::from(own.is_some_and(|own| drawn >= own))
     }
 }

@@ -12,23 +12,31 @@ pub(crate) enum Body {
     /// A machine of a traffic pattern says it.
     Traffic(TrafficMessage),
     /// A time slot of the barrel shifter: parts of other messages, with their bytes; empty in an empty slot.
-    Bucket(Vec<(u32, u64)>),
+    Bucket(Vec<(u32, u32)>),
 }
 
-/// A message on its way.
+/// A message on its way: one cache line, since millions may be on their way.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) from: NodeId,
     pub(crate) to: NodeRange,
     pub(crate) body: Body,
     /// Bytes that are not yet cut into packets.
-    pub(crate) unsent: u64,
+    pub(crate) unsent: u32,
     /// Bytes that have not arrived.
-    pub(crate) missing: u64,
+    pub(crate) missing: u32,
     /// Payload that counts as throughput: that of fragments and data.
-    pub(crate) payload: u64,
+    pub(crate) payload: u32,
     pub(crate) priority: u8,
 }
 
 /// All messages on their way.
 pub(crate) type Messages = crate::slab::Slab<Message>;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_message_fits_into_a_cache_line() {
+        assert!(size_of::<Option<super::Message>>() <= 64, "{}", size_of::<Option<super::Message>>());
+    }
+}

@@ -12,7 +12,7 @@ const READ_AHEAD: usize = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
     pub(crate) message: u32,
-    pub(crate) bytes: u64,
+    pub(crate) bytes: u32,
     /// Nothing of the message is left to be sent.
     pub(crate) last: bool,
 }
@@ -23,9 +23,9 @@ pub(crate) enum Slots {
     /// In order.
     None,
     /// A queue for each builder, one bucket of `bucket` bytes each in turn, beginning at `turn`.
-    Barrel { queues: Vec<VecDeque<u32>>, bucket: u64, turn: usize, node: NodeId, first_builder: NodeId },
+    Barrel { queues: Vec<VecDeque<u32>>, bucket: u32, turn: usize, node: NodeId, first_builder: NodeId },
     /// A queue for each builder, one packet of at most `packet` bytes each in turn.
-    RateDivision { queues: Vec<VecDeque<u32>>, packet: u64, turn: usize, first_builder: NodeId },
+    RateDivision { queues: Vec<VecDeque<u32>>, packet: u32, turn: usize, first_builder: NodeId },
 }
 
 /// The network interface of one host.
@@ -38,7 +38,7 @@ pub(crate) struct Nic {
     urgent: VecDeque<u32>,
     most_active: usize,
     /// Largest payload of a packet.
-    packet: u64,
+    packet: u32,
     pub(crate) slots: Slots,
     pub(crate) ports: Vec<NicPort>,
     pub(crate) memory: Option<Memory>,
@@ -71,7 +71,7 @@ pub(crate) enum Access {
 }
 
 impl Nic {
-    pub(crate) fn new(ports: u8, packet: u64, messages: u16, dma: Option<Dma>) -> Self {
+    pub(crate) fn new(ports: u8, packet: u32, messages: u16, dma: Option<Dma>) -> Self {
         let ports = usize::from(ports);
         let memory = |dma| Memory {
             dma,
@@ -135,7 +135,7 @@ impl Nic {
     }
 }
 
-fn chunk(messages: &mut Messages, id: u32, most: u64) -> Chunk {
+fn chunk(messages: &mut Messages, id: u32, most: u32) -> Chunk {
     let message = messages.get_mut(id);
     let bytes = message.unsent.min(most);
     message.unsent -= bytes;
@@ -171,7 +171,7 @@ impl Slots {
     }
 
     /// The next packet of the builder whose turn it is, leaving out those for which nothing waits.
-    fn next_packet(&mut self, messages: &mut Messages, most: u64) -> Option<Chunk> {
+    fn next_packet(&mut self, messages: &mut Messages, most: u32) -> Option<Chunk> {
         let Self::RateDivision { queues, packet, turn, .. } = self else { return None };
         let all = queues.len();
         let builder = (*turn..*turn + all).map(|builder| builder % all).find(|&builder| !queues[builder].is_empty())?;
@@ -188,7 +188,7 @@ impl Slots {
 impl Memory {
     /// Begins the next access, if there is one and the bus is free; gives the bytes and the rate in bits per second.
     /// `next` cuts a packet to read; reading and writing take turns.
-    pub(crate) fn begin(&mut self, next: impl FnOnce() -> Option<Chunk>) -> Option<(u64, u64)> {
+    pub(crate) fn begin(&mut self, next: impl FnOnce() -> Option<Chunk>) -> Option<(u32, u64)> {
         if self.busy.is_some() {
             return None;
         }

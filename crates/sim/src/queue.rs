@@ -5,6 +5,13 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 /// Slots of the wheel; a power of two.
 const SLOTS: usize = 1024;
 
+/// How many events are planned between two looks at whether the slots have the right width; few in tests, to try it often.
+const LOOK: u32 = if cfg!(test) { 1 << 4 } else { 1 << 12 };
+/// Events of the present slot that may have to move for one that is planned there, on average.
+const MOST_MOVED: u32 = 4;
+/// Bits by which the width of the slots changes at once.
+const STEP: u32 = 2;
+
 /// Events in the order of their times; those of one time in the order in which they were planned. This is the
 /// simulator's total order of events.
 ///
@@ -12,6 +19,9 @@ const SLOTS: usize = 1024;
 /// sorted once, with the few others of the slot, when the slot comes up. What lies beyond the wheel waits in a heap and
 /// comes into its slot when the wheel reaches that far: before anything can be planned there directly, so the order of
 /// planning is kept. Nothing may be planned for the past.
+///
+/// The slots become narrower when many events fall into the present one, and wider when most fall beyond the wheel. That
+/// depends on the events alone, so it is the same each time; and the order of events does not depend on it.
 pub(crate) struct Queue<E> {
     now: u64,
     /// A slot is this many bits of picoseconds wide.
@@ -28,6 +38,10 @@ pub(crate) struct Queue<E> {
     far: BinaryHeap<Reverse<(u64, u64, Far<E>)>>,
     planned: u64,
     length: usize,
+    /// Since the last look: events planned, those planned beyond the wheel, and events of the present slot moved.
+    pushed: u32,
+    pushed_far: u32,
+    moved: u32,
 }
 
 /// An event that takes no part in comparisons: the keys before it always differ.
@@ -64,6 +78,9 @@ impl<E: Copy> Queue<E> {
             far: BinaryHeap::new(),
             planned: 0,
             length: 0,
+            pushed: 0,
+            pushed_far: 0,
+            moved: 0,
         }
     }
 
@@ -81,17 +98,69 @@ impl<E: Copy> Queue<E> {
     #[inline]
     pub(crate) fn push(&mut self, time: u64, event: E) {
         debug_assert!(time >= self.now, "planned for the past");
-        let time = time.max(self.now);
         self.length += 1;
+        self.pushed += 1;
+        if self.pushed >= LOOK {
+            self.adapt();
+        }
+        self.place(time.max(self.now), event);
+    }
+
+    #[inline]
+    fn place(&mut self, time: u64, event: E) {
         let slot = time >> self.shift;
         if slot == self.slot {
-            let later = self.present[self.next..].partition_point(|&(other, _)| other <= time);
-            self.present.insert(self.next + later, (time, event));
+            let place = self.next + self.present[self.next..].partition_point(|&(other, _)| other <= time);
+            self.moved += (self.present.len() - place) as u32;
+            self.present.insert(place, (time, event));
         } else if slot - self.slot < SLOTS as u64 {
             self.put(slot, time, event);
         } else {
             self.planned += 1;
+            self.pushed_far += 1;
             self.far.push(Reverse((time, self.planned, Far(event))));
+        }
+    }
+
+    /// Changes the width of the slots if another one seems better.
+    #[cold]
+    fn adapt(&mut self) {
+        let shift = if self.moved > LOOK * MOST_MOVED {
+            self.shift.saturating_sub(STEP)
+        } else if self.pushed_far > LOOK / 4 * 3 {
+            (self.shift + STEP).min(40)
+        } else {
+            self.shift
+        };
+        (self.pushed, self.pushed_far, self.moved) = (0, 0, 0);
+        if shift != self.shift {
+            self.change_width(shift);
+        }
+    }
+
+    /// Puts all events of the wheel into slots of another width, in order.
+    fn change_width(&mut self, shift: u32) {
+        let mut events: Vec<_> = self.present.drain(..).skip(self.next).collect();
+        while let Some(slot) = self.next_occupied() {
+            let place = slot as usize % SLOTS;
+            self.occupied[place / 64] &= !(1 << (place % 64));
+            events.append(&mut self.wheel[place]);
+        }
+        events.sort_by_key(|&(time, _)| time);
+        (self.next, self.shift, self.slot) = (0, shift, self.now >> shift);
+        self.reach_far();
+        events.into_iter().for_each(|(time, event)| self.place(time, event));
+    }
+
+    /// Takes from the heap what the wheel reaches now.
+    fn reach_far(&mut self) {
+        while let Some(Reverse((time, ..))) = self.far.peek() {
+            if (time >> self.shift) - self.slot >= SLOTS as u64 {
+                return;
+            }
+            if let Some(Reverse((time, _, Far(event)))) = self.far.pop() {
+                self.place(time, event);
+            }
         }
     }
 
@@ -128,20 +197,12 @@ impl<E: Copy> Queue<E> {
         let far = self.far.peek().map(|Reverse((time, ..))| time >> self.shift);
         let Some(slot) = near.into_iter().chain(far).min() else { return false };
         self.slot = slot;
-        // What the wheel reaches now leaves the heap.
-        while let Some(Reverse((time, ..))) = self.far.peek() {
-            if (time >> self.shift) - slot >= SLOTS as u64 {
-                break;
-            }
-            if let Some(Reverse((time, _, Far(event)))) = self.far.pop() {
-                self.put(time >> self.shift, time, event);
-            }
-        }
         let place = slot as usize % SLOTS;
         self.occupied[place / 64] &= !(1 << (place % 64));
         std::mem::swap(&mut self.present, &mut self.wheel[place]);
         // Stable, so events of one time stay in the order of planning.
         self.present.sort_by_key(|&(time, _)| time);
+        self.reach_far();
         true
     }
 

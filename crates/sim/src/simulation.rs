@@ -69,7 +69,7 @@ impl<'a> Simulation<'a> {
         let targets = plan.network.faults.iter().filter_map(|fault| network.find(&fault.target)).collect();
         let hosts = network.hosts();
         let nic = &network.config.nic;
-        let nics = (0..hosts).map(|_| Nic::new(nic.ports, nic.packet.0, nic.messages, nic.dma)).collect();
+        let nics = (0..hosts).map(|_| Nic::new(nic.ports, size(nic.packet.0), nic.messages, nic.dma)).collect();
         let net = Net::new(network, plan.run.seed, trace)?;
         let mut simulation = Self {
             plan,
@@ -158,10 +158,10 @@ impl<'a> Simulation<'a> {
             let (turn, first_builder) = (index % usize::from(builders.count), builders.first);
             self.nics[host].slots = match config.shaping {
                 Shaping::BarrelShifter { bucket } => {
-                    Slots::Barrel { queues: queues(), bucket: bucket.0, turn, node, first_builder }
+                    Slots::Barrel { queues: queues(), bucket: size(bucket.0), turn, node, first_builder }
                 }
                 Shaping::RateDivision { packet } => {
-                    Slots::RateDivision { queues: queues(), packet: packet.0, turn, first_builder }
+                    Slots::RateDivision { queues: queues(), packet: size(packet.0), turn, first_builder }
                 }
                 Shaping::None | Shaping::Grouping { .. } => Slots::None,
             };
@@ -329,6 +329,9 @@ impl<'a> Simulation<'a> {
     // ---- machines
 
     fn drain(&mut self, id: NodeId) {
+        if self.nodes[id.index()].dead {
+            return;
+        }
         let now = Time(self.queue.now());
         let (mut out, mut told) = (std::mem::take(&mut self.out), std::mem::take(&mut self.told));
         let node = &mut self.nodes[id.index()];
@@ -355,15 +358,12 @@ impl<'a> Simulation<'a> {
     }
 
     fn hear(&mut self, now: u64, told: Told) {
-        self.tally.hear(now, told);
-        match told {
-            Told::Manager(ManagerEvent::Drained | ManagerEvent::NoBuilders) => self.ended = true,
-            Told::Traffic(evb_patterns::TrafficEvent::Gathered { .. }) if self.arrivals.are_saturating() => {
-                if self.tally.event_is_whole() && !self.stopped {
-                    self.offer_event();
-                }
-            }
-            _ => {}
+        let is_gathered = self.tally.hear(now, told);
+        if let Told::Manager(ManagerEvent::Drained | ManagerEvent::NoBuilders) = told {
+            self.ended = true;
+        }
+        if is_gathered && self.arrivals.are_saturating() && !self.stopped {
+            self.offer_event();
         }
     }
 
@@ -402,10 +402,9 @@ impl<'a> Simulation<'a> {
         }
         self.tally.offered += 1;
         let (now, number) = (Time(self.queue.now()), self.tally.offered);
-        for index in 1..self.nodes.len() {
-            self.nodes[index].command_traffic(now, TrafficCommand::Offer { number });
-            self.drain(NodeId(index as u16));
-        }
+        // All hear of it before any of their messages arrives, which within a host may be at once.
+        self.nodes.iter_mut().for_each(|node| node.command_traffic(now, TrafficCommand::Offer { number }));
+        (0..self.nodes.len()).for_each(|index| self.drain(NodeId(index as u16)));
     }
 
     fn kill(&mut self, now: u64, id: NodeId) {
@@ -451,6 +450,7 @@ impl<'a> Simulation<'a> {
             Body::Traffic(_) => CONTROL_BYTES,
             Body::Bucket(_) => 0,
         };
+        let (bytes, payload) = (size(bytes), size(payload));
         let is_building = matches!(self.plan.workload, Workload::EventBuilding);
         if !is_building && payload > 0 {
             self.tally.data();
@@ -464,7 +464,7 @@ impl<'a> Simulation<'a> {
         if let (Control::Separate { delay, rate }, true, 0) = (self.net.network.config.control, is_building, payload) {
             let message = Message { from, to, body, unsent: 0, missing: 0, payload, priority: 0 };
             let message = self.messages.insert(message);
-            self.queue.push(posted_at + delay.0 + time_for(bytes, rate.0), Event::Broadcast { message });
+            self.queue.push(posted_at + delay.0 + time_for(bytes.into(), rate.0), Event::Broadcast { message });
             return;
         }
         let priority = if payload == 0 { self.control_priority(is_building) } else { 0 };
@@ -550,7 +550,7 @@ impl<'a> Simulation<'a> {
         let to = self.host(message.to.first).expect("a message in an interface is for a host");
         let (from, to) = (EndpointId((host * ports + port) as u16), EndpointId((to * ports + port) as u16));
         let nic = &self.net.network.config.nic;
-        let wire = (chunk.bytes + nic.header.0).max(nic.minimum.0);
+        let wire = (u64::from(chunk.bytes) + nic.header.0).max(nic.minimum.0);
         let is_worm = matches!(self.net.network.config.flow, Flow::Wormhole { .. });
         let pace = match nic.rate {
             None => 0,
@@ -561,8 +561,8 @@ impl<'a> Simulation<'a> {
             from,
             to,
             message: chunk.message,
-            payload: chunk.bytes as u32,
-            wire: u32::try_from(wire).unwrap_or(u32::MAX),
+            payload: chunk.bytes,
+            wire: size(wire),
             priority: message.priority,
             channel: 0,
             dimension: 0,
@@ -598,7 +598,7 @@ impl<'a> Simulation<'a> {
         let begun = memory.begin(|| nic.cut(&mut self.messages));
         nic.memory = Some(memory);
         if let Some((bytes, rate)) = begun {
-            self.queue.push(now + time_for(bytes, rate), Event::DmaDone { host: host as u16 });
+            self.queue.push(now + time_for(bytes.into(), rate), Event::DmaDone { host: host as u16 });
         }
     }
 
@@ -629,9 +629,9 @@ impl<'a> Simulation<'a> {
         let is_data = message.payload > 0 || matches!(&message.body, Body::Bucket(parts) if !parts.is_empty());
         self.tally.packet(&packet, &self.net.network, is_data, message.from, message.to.first);
         let host = usize::from(packet.to.0) / self.nics[0].ports.len();
-        let chunk = Chunk { message: packet.message, bytes: packet.payload.into(), last: false };
+        let chunk = Chunk { message: packet.message, bytes: packet.payload, last: false };
         match &mut self.nics[host].memory {
-            None => self.absorb(now, packet.message, packet.payload.into()),
+            None => self.absorb(now, packet.message, packet.payload),
             Some(memory) => {
                 memory.write(chunk);
                 self.access_memory(now, host);
@@ -640,7 +640,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Bytes of a message are in the memory of its receiver.
-    fn absorb(&mut self, now: u64, id: u32, bytes: u64) {
+    fn absorb(&mut self, now: u64, id: u32, bytes: u32) {
         let message = self.messages.get_mut(id);
         message.missing -= bytes;
         if message.missing == 0 {
@@ -672,7 +672,7 @@ impl<'a> Simulation<'a> {
 
     fn receive(&mut self, id: u32) {
         let Message { from, to, body, payload, .. } = self.messages.remove(id);
-        self.tally.message(self.queue.now(), from, to.first, &body, payload);
+        self.tally.message(self.queue.now(), from, to.first, &body, payload.into());
         self.hand_over(from, to.first, body);
     }
 
@@ -707,4 +707,9 @@ impl<'a> Simulation<'a> {
     pub(crate) fn nodes(&self) -> &[Node] {
         &self.nodes
     }
+}
+
+/// A number of bytes of one message or packet: the largest fragment is far below 4 GiB.
+fn size(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }

@@ -13,6 +13,7 @@ use evb_patterns::{Pattern, TrafficEvent, TrafficMessage};
 use evb_protocol::{FaultCounts, ManagerEvent, Protocol};
 use evb_record::{Builder, Events, Latency, Link, Readout, Record, Trigger};
 use hdrhistogram::Histogram;
+use std::collections::HashMap;
 
 /// Longest latency that is told apart, in nanoseconds: ten minutes.
 const LONGEST_LATENCY_NS: u64 = 600_000_000_000;
@@ -37,9 +38,7 @@ pub(crate) struct Tally {
     first_source: u16,
     first_builder: u16,
     builders: u16,
-    /// Messages that one event of the traffic consists of.
-    parts: u64,
-    gathered: u64,
+    gathering: Option<Gathering>,
     counts_packets: bool,
     pub(crate) offered: u64,
     refused: u64,
@@ -54,15 +53,23 @@ pub(crate) struct Tally {
     names: evb_protocol::Config,
 }
 
+/// The processors of second-level events.
+struct Gathering {
+    /// Processors that gather for one event.
+    processors: u16,
+    /// How many of them are done, for events of which some are and some are not.
+    done: HashMap<u64, u16>,
+}
+
 impl Tally {
     pub(crate) fn new(plan: &Plan) -> Self {
         let config = &plan.building;
-        let parts = match &plan.workload {
+        let gathering = match &plan.workload {
             Workload::Traffic(traffic) => match traffic.config.pattern {
-                Pattern::Gather { processors, .. } => u64::from(processors),
-                _ => 1,
+                Pattern::Gather { processors, .. } => Some(Gathering { processors, done: HashMap::new() }),
+                _ => None,
             },
-            Workload::EventBuilding => 1,
+            Workload::EventBuilding => None,
         };
         Self {
             from: 0,
@@ -78,8 +85,7 @@ impl Tally {
             first_source: config.readout_nodes().first.0,
             first_builder: config.builder_nodes().first.0,
             builders: config.builder_units,
-            parts,
-            gathered: 0,
+            gathering,
             counts_packets: matches!(plan.workload, Workload::Traffic(_)),
             offered: 0,
             refused: 0,
@@ -174,7 +180,7 @@ impl Tally {
                 self.add(from, to, payload);
             }
         }
-        if let (Body::Traffic(TrafficMessage::Data { born, .. }), 1) = (body, self.parts) {
+        if let (Body::Traffic(TrafficMessage::Data { born, .. }), None) = (body, &self.gathering) {
             self.count_end(now, now - born.0);
         }
     }
@@ -184,24 +190,22 @@ impl Tally {
         self.data_sent += 1;
     }
 
-    pub(crate) fn hear(&mut self, now: u64, told: Told) {
+    /// Takes in what a machine tells; gives whether the last processor of a second-level event is done with it.
+    pub(crate) fn hear(&mut self, now: u64, told: Told) -> bool {
         match told {
             Told::Manager(ManagerEvent::Completed { latency, .. }) => self.count_end(now, latency.0),
             Told::Manager(ManagerEvent::NoBuilders) => self.note("no builder is left".into()),
-            Told::Traffic(TrafficEvent::Gathered { born, .. }) => {
-                self.gathered += 1;
-                if self.event_is_whole() {
+            Told::Traffic(TrafficEvent::Gathered { number, born }) => {
+                let is_last = self.gathering.as_mut().is_some_and(|gathering| gathering.is_last(number));
+                if is_last {
                     self.count_end(now, now - born.0);
                 }
+                return is_last;
             }
             Told::Traffic(TrafficEvent::Refused) => self.refused += 1,
             Told::Manager(ManagerEvent::Drained) => {}
         }
-    }
-
-    /// Whether the processors of an event have all gathered, as far as it is counted.
-    pub(crate) fn event_is_whole(&self) -> bool {
-        self.gathered.is_multiple_of(self.parts)
+        false
     }
 
     fn count_end(&mut self, now: u64, latency: u64) {
@@ -220,6 +224,19 @@ impl Tally {
         };
         let max = if self.latency.is_empty() { 0.0 } else { self.latency.max() as f64 / 1000.0 };
         Latency { p50: at(0.5), p99: at(0.99), max }
+    }
+}
+
+impl Gathering {
+    /// One more processor is done with an event; whether it is the last one.
+    fn is_last(&mut self, number: u64) -> bool {
+        let done = self.done.entry(number).or_insert(0);
+        *done += 1;
+        let is_last = *done == self.processors;
+        if is_last {
+            self.done.remove(&number);
+        }
+        is_last
     }
 }
 
@@ -314,7 +331,7 @@ impl Accounts {
             accounts.add(&node.machine);
         }
         if let Workload::Traffic(_) = simulation.plan.workload {
-            let triggered = if tally.parts > 1 || tally.gathered > 0 { tally.offered } else { tally.data_sent };
+            let triggered = if tally.gathering.is_some() { tally.offered } else { tally.data_sent };
             let built = tally.all_ended;
             accounts.events = Events { triggered, built, lost: triggered.saturating_sub(built), ..Events::default() };
         }

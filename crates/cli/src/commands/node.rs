@@ -1,5 +1,6 @@
 //! `evb node`: one node of a run.
 
+use super::run::refuse_traffic;
 use crate::{ExperimentArgs, failure::Failure, signals::leave_signals_to_run_control, token};
 use clap::Args;
 use evb_node::JoinOptions;
@@ -35,6 +36,7 @@ pub(crate) struct NodeArgs {
 pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
     leave_signals_to_run_control()?;
     let experiment = args.experiment.load()?;
+    refuse_traffic(&experiment)?;
     let points = experiment.plans().len();
     let (Some(plan), Some(text)) = (experiment.plans().get(args.point), experiment.resolved_at(args.point)) else {
         return Err(Failure::new(format!("--point {} is beyond the sweep of {points} points", args.point)));

@@ -9,8 +9,9 @@ use crate::{
 };
 use clap::Args;
 use evb_core::NodeId;
-use evb_experiment::{Experiment, Plan, TransportKind};
+use evb_experiment::{Experiment, Plan, TransportKind, Workload};
 use evb_node::{ProcessOptions, Token};
+use evb_protocol::Shaping;
 use evb_record::Record;
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -42,6 +43,10 @@ pub(crate) struct RunArgs {
 
 pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
     let experiment = args.experiment.load()?;
+    refuse_traffic(&experiment)?;
+    if !args.quiet {
+        note_simulated_shaping(&experiment);
+    }
     let stop = stop_on_signals("the run drains")?;
     let mut all_good = true;
     for (index, plan) in experiment.plans().iter().enumerate() {
@@ -56,6 +61,28 @@ pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
         }
     }
     Ok(all_good)
+}
+
+/// Only a simulation knows other work than event building.
+pub(crate) fn refuse_traffic(experiment: &Experiment) -> Result<(), Failure> {
+    let is_traffic = |plan: &Plan| matches!(plan.workload, Workload::Traffic(_));
+    match experiment.plans().iter().any(is_traffic) {
+        true => Err(Failure::with_hint(
+            "this file describes traffic, not event building",
+            "use `evb simulate`, or build events with `--set workload.type=event-building`",
+        )),
+        false => Ok(()),
+    }
+}
+
+fn note_simulated_shaping(experiment: &Experiment) {
+    let is_simulated =
+        |plan: &Plan| matches!(plan.building.shaping, Shaping::BarrelShifter { .. } | Shaping::RateDivision { .. });
+    if experiment.plans().iter().any(is_simulated) {
+        eprintln!(
+            "evb: the shaping of this file takes effect only on a simulated network (`evb simulate`); here fragments are sent as with `none`"
+        );
+    }
 }
 
 fn run_plan(

@@ -4,8 +4,10 @@ use crate::{ExperimentArgs, failure::Failure, progress::SimulationProgress, sign
 use clap::Args;
 use evb_experiment::Plan;
 use evb_record::Record;
+use evb_sim::SimulateError;
+use evb_sources::SourceError;
 use std::{
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io::{BufWriter, Write},
     num::NonZeroUsize,
     path::{Path, PathBuf},
@@ -15,6 +17,9 @@ use std::{
     },
     thread,
 };
+
+/// The file of the records in the folder of the results.
+const RECORDS: &str = "records.jsonl";
 
 #[derive(Args)]
 pub(crate) struct SimulateArgs {
@@ -39,24 +44,25 @@ pub(crate) struct SimulateArgs {
 
 pub(crate) fn run(args: &SimulateArgs) -> Result<bool, Failure> {
     let experiment = args.experiment.load()?;
+    let plans = experiment.plans();
     let stop = stop_on_signals("the simulation ends and shows what it has")?;
     if let Some(folder) = &args.out {
-        fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+        prepare(folder)?;
     }
-    let records = simulate_all(args, experiment.plans(), &stop)?;
-    match (args.json, records.as_slice()) {
-        (true, records) => {
-            for record in records {
-                println!("{}", to_json(record)?);
-            }
-        }
-        (false, [record]) => print!("{}", evb_report::simulation_summary(record)),
-        (false, records) => print!("{}", evb_report::sweep_table(records)),
+    let records = simulate_all(args, plans, &stop)?;
+    match records.as_slice() {
+        _ if args.json => {}
+        [] => {}
+        [record] if plans.len() == 1 => print!("{}", evb_report::simulation_summary(record)),
+        records => print!("{}", evb_report::sweep_table(records)),
     }
     if let Some(folder) = &args.out {
         write_results(folder, &records)?;
     }
-    Ok(records.iter().all(|record| record.good))
+    if records.len() < plans.len() {
+        eprintln!("evb: stopped after {} of {} points", records.len(), plans.len());
+    }
+    Ok(records.len() == plans.len() && records.iter().all(|record| record.good))
 }
 
 /// Simulates all points, several at once, and gives their records in order.
@@ -64,19 +70,18 @@ fn simulate_all(args: &SimulateArgs, plans: &[Plan], stop: &AtomicBool) -> Resul
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = args.threads.map_or(cores, NonZeroUsize::get).min(plans.len());
     let progress = SimulationProgress::new(plans.len(), args.quiet);
-    let results: Vec<_> = plans.iter().map(|_| Mutex::new(None)).collect();
+    let results = Mutex::new(Results::new(plans.len(), args.json));
     let next = AtomicUsize::new(0);
     let work = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(plan) = plans.get(index).filter(|_| !stop.load(Ordering::Relaxed)) else { return };
             let result = simulate_one(args, plan, (plans.len() > 1).then_some(index), &progress, stop);
-            let failed = result.is_err();
-            *results[index].lock().expect("nobody panics with a result") = Some(result);
-            if failed {
+            if result.is_err() {
                 // One failure ends the work: the others would only be thrown away.
                 next.store(plans.len(), Ordering::Relaxed);
             }
+            results.lock().expect("nobody panics with the results").add(index, result, &progress);
         }
     };
     thread::scope(|scope| {
@@ -84,8 +89,33 @@ fn simulate_all(args: &SimulateArgs, plans: &[Plan], stop: &AtomicBool) -> Resul
         work();
     });
     progress.finish();
-    let results = results.into_iter().filter_map(|result| result.into_inner().expect("nobody panics with a result"));
-    results.collect()
+    results.into_inner().expect("nobody panics with the results").of_points.into_iter().flatten().collect()
+}
+
+/// What has come of the points so far.
+struct Results {
+    of_points: Vec<Option<Result<Record, Failure>>>,
+    /// The first point that is not printed yet; none when records are not printed as they come.
+    unprinted: Option<usize>,
+}
+
+impl Results {
+    fn new(points: usize, prints: bool) -> Self {
+        Self { of_points: (0..points).map(|_| None).collect(), unprinted: prints.then_some(0) }
+    }
+
+    /// Takes a result, and prints what now is complete up to the first point that is not.
+    fn add(&mut self, index: usize, result: Result<Record, Failure>, progress: &SimulationProgress) {
+        self.of_points[index] = Some(result);
+        let Some(unprinted) = &mut self.unprinted else { return };
+        while let Some(Some(Ok(record))) = self.of_points.get(*unprinted) {
+            match to_json(record) {
+                Ok(line) => progress.suspend(|| println!("{line}")),
+                Err(failure) => self.of_points[*unprinted] = Some(Err(failure)),
+            }
+            *unprinted += 1;
+        }
+    }
 }
 
 fn simulate_one(
@@ -103,10 +133,28 @@ fn simulate_one(
     };
     let result = evb_sim::simulate(plan, trace, &mut observe);
     line.finish();
-    result.map_err(|error| match error.hint() {
+    result.map_err(|error| match hint(&error) {
         Some(hint) => Failure::with_hint(&error, hint),
         None => Failure::new(&error),
     })
+}
+
+/// What to do about it, in the words of this command.
+fn hint(error: &SimulateError) -> Option<String> {
+    match error {
+        SimulateError::Source(SourceError::Variable { name, .. }) => Some(format!(
+            "set it, as in `{name}=/path/to/data evb simulate FILE`, or give another folder with `--set data.directory=/path/to/data`"
+        )),
+        SimulateError::Source(SourceError::Open { .. }) => Some(
+            "data files are looked for in the experiment's data.directory; `--set data.directory=/path/to/data` changes it"
+                .into(),
+        ),
+        SimulateError::Source(SourceError::Live) => Some(
+            "a live front end has no sizes to simulate: in the file, give its readout unit a generated source, such as { type = \"fixed\", size = \"2 kB\" }"
+                .into(),
+        ),
+        _ => error.hint(),
+    }
 }
 
 fn open_trace(path: &Path, point: Option<usize>) -> Result<Box<dyn Write + Send>, Failure> {
@@ -118,13 +166,22 @@ fn open_trace(path: &Path, point: Option<usize>) -> Result<Box<dyn Write + Send>
     Ok(Box::new(BufWriter::new(file)))
 }
 
+/// Makes the folder, and sees that it can be written, before the long work.
+fn prepare(folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    let path = folder.join(RECORDS);
+    let opened = OpenOptions::new().append(true).create(true).open(&path);
+    opened.map(drop).map_err(|error| unwritable(&path, &error))
+}
+
 fn write_results(folder: &Path, records: &[Record]) -> Result<(), Failure> {
     let write = |name: &str, text: &str| {
         let path = folder.join(name);
         fs::write(&path, text).map_err(|error| unwritable(&path, &error))
     };
     let lines: Result<Vec<String>, Failure> = records.iter().map(to_json).collect();
-    write("records.jsonl", &(lines?.join("\n") + "\n"))?;
+    let lines = lines?.into_iter().map(|line| line + "\n");
+    write(RECORDS, &lines.collect::<String>())?;
     write("points.csv", &evb_report::csv(records))?;
     write("links.csv", &evb_report::links_csv(records))?;
     for plot in evb_report::plots(records) {

@@ -16,7 +16,7 @@ units = 1
 const TOKEN: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 /// Fails with status 2 and says all of this on standard error, and nothing on standard output.
-fn refuses(evb: Evb, words: &[&str]) {
+pub(crate) fn refuses(evb: Evb, words: &[&str]) {
     let outcome = evb.run();
     assert_eq!(outcome.code(), Some(2), "{outcome}");
     assert_eq!(outcome.stdout, "", "{outcome}");

@@ -17,9 +17,10 @@ units = 1
 #[test]
 fn help_texts() {
     let lab = Lab::new();
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 10] = [
         &[],
         &["run"],
+        &["simulate"],
         &["node"],
         &["feed"],
         &["check"],

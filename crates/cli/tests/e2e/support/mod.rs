@@ -53,6 +53,11 @@ impl Lab {
         self.evb(&["run", "--json", "experiment.toml"]).args(arguments)
     }
 
+    /// `evb simulate --json experiment.toml` with more arguments.
+    pub(crate) fn simulate(&self, arguments: &[&str]) -> Evb {
+        self.evb(&["simulate", "--json", "experiment.toml"]).args(arguments)
+    }
+
     /// `evb events verify` of these files.
     pub(crate) fn verify(&self, files: &[PathBuf]) -> Outcome {
         self.evb(&["events", "verify", "--json"]).paths(files).run()
@@ -82,6 +87,9 @@ pub(crate) fn both_modes(test: impl Fn(&[&str]) + Sync) {
 pub(crate) fn check_accounts(record: &Record) {
     let events = &record.events;
     assert_eq!(events.triggered, events.built + events.incomplete + events.lost, "{record:#?}");
+    if record.builders.is_empty() {
+        return; // Traffic has receivers that keep no accounts.
+    }
     let (built, incomplete) = record.builders.iter().fold((0, 0), |sum, b| (sum.0 + b.built, sum.1 + b.incomplete));
     assert!(built + incomplete >= events.built + events.incomplete || !record.lost_nodes.is_empty(), "{record:#?}");
     for builder in &record.builders {

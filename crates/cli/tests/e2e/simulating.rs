@@ -1,0 +1,170 @@
+//! Simulated event building: the same files as for a real run, the same accounts, and the same bytes for the same seed.
+
+use crate::{
+    inputs::refuses,
+    support::{Lab, Outcome, check_accounts, good, not_good, recorded_data, shipped},
+};
+use evb_record::{Kind, Record};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+
+const SMALL: &str = r#"
+[trigger]
+type = "free-running"
+events = 400
+[readout]
+units = 3
+source = { type = "log-normal", mean = "1 kB", rms = "800 B" }
+[builder]
+units = 2
+[storage]
+keep = "none"
+"#;
+
+/// The records without the time that the simulation took, which is the only thing that may differ.
+fn timeless(outcome: &Outcome) -> Vec<Value> {
+    let lines = outcome.stdout.lines().map(|line| {
+        let mut record: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+        record.as_object_mut().unwrap().remove("wall_seconds").unwrap_or_else(|| panic!("no wall_seconds: {outcome}"));
+        record
+    });
+    lines.collect()
+}
+
+#[test]
+fn the_seed_decides_every_record_and_every_trace() {
+    let simulated = |seed: &str, threads: &str| {
+        let sweep = "[network]\npreset = \"ds-link-grid\"\n[sweep]\n\"protocol.type\" = [\"push\", \"pull\"]\n\
+                     \"network.routing.type\" = [\"random\", \"adaptive\"]\n";
+        let lab = Lab::with(&format!("{SMALL}{sweep}"));
+        let outcome = lab.simulate(&["--seed", seed, "--threads", threads, "--trace", "trace"]).run();
+        assert_eq!(outcome.code(), Some(0), "{outcome}");
+        let traces: Vec<_> = (0..4).map(|point| fs::read(lab.path(&format!("trace.{point}"))).unwrap()).collect();
+        assert!(!lab.path("trace.4").exists() && traces.iter().all(|trace| !trace.is_empty()));
+        (timeless(&outcome), traces)
+    };
+    let one = simulated("7", "1");
+    assert!(one == simulated("7", "1"));
+    assert!(one == simulated("7", "2"));
+    let other = simulated("8", "2");
+    for point in 0..4 {
+        assert!(one.0[point]["events"] == other.0[point]["events"]);
+        assert!(one.0[point]["latency_us"] != other.0[point]["latency_us"] && one.1[point] != other.1[point]);
+    }
+}
+
+/// What both ways of building must agree on.
+fn essence(record: &Record) -> impl PartialEq + std::fmt::Debug {
+    let sum = |count: fn(&evb_record::Builder) -> u64| record.builders.iter().map(count).sum::<u64>();
+    let readouts: Vec<_> = record.readouts.iter().map(|readout| (readout.fragments, readout.bytes)).collect();
+    let events = record.events.clone();
+    (events, sum(|builder| builder.fragments), sum(|builder| builder.bytes), readouts, record.faults.clone())
+}
+
+fn agree(file: &str, changes: &[&str], fine: bool) {
+    let (lab, file) = (Lab::new(), shipped(file));
+    let [run, simulated] = ["run", "simulate"].map(|command| {
+        let evb = lab.evb(&[command, "--json", file.to_str().unwrap()]).set("storage.keep=none");
+        let outcome = changes.iter().fold(evb, |evb, change| evb.set(change)).run();
+        if fine { good(&outcome) } else { not_good(&outcome) }
+    });
+    assert_eq!((run.kind, simulated.kind), (Kind::Run, Kind::Simulation));
+    assert_eq!((simulated.transport.as_str(), simulated.events.lost), ("simulated", 0));
+    assert_eq!(essence(&run), essence(&simulated), "{file:?}");
+}
+
+#[test]
+fn a_run_and_a_simulation_of_one_file_agree() {
+    for file in ["two-by-two.toml", "pull-2x2.toml", "demonstrator-8x8.toml"] {
+        agree(file, &["trigger.events=2000"], true);
+    }
+    agree("test-beam.toml", &["trigger.events=300", "trigger.rate=\"5 kHz\""], true);
+    agree("faults.toml", &["trigger.events=1000", "fault.1.one_in=125", "fault.2.one_in=100"], false);
+    if let Some(data) = recorded_data() {
+        let directory = format!("data.directory={:?}", data.to_str().unwrap());
+        agree("cms-csc-replay.toml", &[&directory], true);
+        if data.join("cms-fed-sizes-2017.csv").is_file() {
+            agree("cms-size-model.toml", &[&directory, "trigger.events=1000"], true);
+        }
+    }
+}
+
+#[test]
+fn every_way_of_building_builds_every_event() {
+    for preset in ["ideal", "myrinet-oct-sw8", "gigabit-ethernet"] {
+        for protocol in ["push", "pull"] {
+            for assignment in ["round-robin", "least-loaded"] {
+                for shaping in ["none", "grouping", "barrel-shifter", "rate-division"] {
+                    let lab = Lab::with(SMALL);
+                    let run = lab.simulate(&[]).set(&format!("network.preset={preset}"));
+                    let run = run.set(&format!("protocol={{type={protocol:?},assignment={assignment:?}}}"));
+                    let outcome = run.set(&format!("shaping.type={shaping}")).run();
+                    let record = good(&outcome);
+                    assert_eq!(record.events.built, 400, "{outcome}");
+                    assert_eq!(record.builders.iter().map(|builder| builder.fragments).sum::<u64>(), 1200, "{outcome}");
+                }
+            }
+        }
+    }
+}
+
+/// Nodes that die: as in a real run, the accounts hold and the verdict names them.
+#[test]
+fn nodes_that_are_killed_are_named() {
+    for (node, built_by_others) in [("bu1", true), ("ru2", false), ("evm", false)] {
+        let fault = format!("\n[[fault]]\nnode = {node:?}\naction = \"kill\"\nat = \"2 ms\"\n");
+        let rate = SMALL.replace("\"free-running\"", "\"rate\"\nrate = \"100 kHz\"");
+        let lab = Lab::with(&format!("{rate}{fault}"));
+        let outcome = lab.simulate(&["--set", "builder.timeout=\"1 ms\""]).run();
+        let record = not_good(&outcome);
+        assert_eq!(record.lost_nodes, [node], "{outcome}");
+        assert!((150..400).contains(&record.events.built) || built_by_others, "{outcome}");
+        if built_by_others {
+            assert_eq!((record.events.built, record.events.lost), (400, 0), "{outcome}");
+        }
+        let text = lab.evb(&["simulate", "experiment.toml"]).run();
+        assert_eq!(text.code(), Some(1), "{text}");
+        assert!(text.stdout.contains(&format!("lost nodes: {node}\nnot good: ")), "{text}");
+    }
+}
+
+/// Ctrl-C ends a simulation with what it has; of a sweep, points that had not begun are left out.
+#[test]
+fn an_interrupt_shows_what_was_simulated() {
+    let endless = SMALL.replace("events = 400", "duration = \"50000 s\"");
+    for (sweep, points) in [("", 1), ("[sweep]\n\"builder.units\" = [1, 2, 3]\n", 3)] {
+        let lab = Lab::with(&format!("{endless}{sweep}"));
+        let trace = if points == 1 { "trace" } else { "trace.0" };
+        let running = lab.simulate(&["--threads", "1", "--trace", "trace"]).start();
+        crate::support::wait_until("the simulation is under way", || {
+            fs::metadata(lab.path(trace)).is_ok_and(|trace| trace.len() > 0).then_some(())
+        });
+        running.signal(Signal::INT);
+        let outcome = running.wait();
+        assert_eq!(outcome.code(), Some(1), "{outcome}");
+        let record = outcome.record();
+        check_accounts(&record);
+        assert!(record.events.built > 0 && record.notes[0].starts_with("interrupted"), "{outcome}");
+        assert_eq!(outcome.stderr.contains("stopped after 1 of 3 points"), points == 3, "{outcome}");
+    }
+}
+
+/// A real run builds events on the network that is there.
+#[test]
+fn what_only_a_simulation_can_do() {
+    let traffic = Lab::with(&format!("{SMALL}[workload]\ntype = \"random\"\nmessages = 10\n"));
+    let words = ["this file describes traffic, not event building", "hint: use `evb simulate`"];
+    refuses(traffic.run(&[]), &words);
+    refuses(traffic.evb(&["node", "experiment.toml", "--role", "ru0", "--join", "127.0.0.1:1"]), &words);
+    assert_eq!(good(&traffic.simulate(&[]).run()).events.built, 30);
+
+    for shaping in ["barrel-shifter", "rate-division"] {
+        let lab = Lab::with(SMALL);
+        let shaped = |arguments: &[&str]| lab.run(arguments).set(&format!("shaping.type={shaping}")).run();
+        let outcome = shaped(&[]);
+        good(&outcome);
+        assert!(outcome.stderr.contains("only on a simulated network"), "{outcome}");
+        assert_eq!(shaped(&["--quiet"]).stderr, "");
+    }
+}

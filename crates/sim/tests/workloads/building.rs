@@ -1,0 +1,97 @@
+//! Event building with a manager.
+
+use crate::support::{assert_between, assert_near, efficiency, network, run_with};
+
+const BUILDER: &str = r#"
+[network]
+preset = "myrinet-oct-sw8"
+[trigger]
+events = 4000
+[run]
+warmup = "10 ms"
+[readout]
+units = 8
+source = { type = "log-normal", mean = "2 kB", rms = "2 kB" }
+[builder]
+units = 8
+"#;
+
+const PUSH: &str = "protocol={type=\"push\"}";
+const PULL: &str = "protocol={type=\"pull\"}";
+const MYRINET: &str = "network.preset=myrinet-oct-sw8";
+const CLOS: &str = "network={preset=\"roce-100g-clos\",placement={readout=1,builder=17}}";
+
+#[test]
+fn everything_is_built_whatever_the_protocol_the_shaping_and_the_network() {
+    let shapings = [
+        "{type=\"none\"}",
+        "{type=\"grouping\",packet=\"16 KiB\"}",
+        "{type=\"barrel-shifter\",bucket=\"4 KiB\"}",
+        "{type=\"rate-division\",packet=\"512 B\"}",
+    ];
+    for protocol in [PUSH, PULL] {
+        for shaping in shapings {
+            for network in [MYRINET, CLOS] {
+                let shaping = format!("shaping={shaping}");
+                let set = [protocol, &shaping, network, "trigger.events=400", "run.warmup=0 s"];
+                let record = run_with(BUILDER, &set);
+                assert_eq!(record.events.built, 400, "{set:?}");
+                assert!(record.good && record.notes.is_empty(), "{set:?}: {:?}", record.notes);
+                let (sent, received): (u64, u64) =
+                    (record.readouts.iter().map(|one| one.sent_bytes).sum(), record.builders.iter().map(|one| one.bytes).sum());
+                assert_eq!(sent, received, "{set:?}");
+            }
+        }
+    }
+}
+
+/// Section IV.D of the paper: 109 MB/s for fragments of 2 kB.
+#[test]
+fn fixed_fragments_pushed_in_groups_are_near_the_limit_of_the_interface() {
+    let record = run_with(BUILDER, &[PUSH, "readout.source={type=\"fixed\",size=\"2 kB\"}"]);
+    let each = record.throughput_bytes_per_s / 8.0;
+    // 4 us and 2048 B (with the header of the fragment) at 132 MB/s for 2000 B of payload.
+    assert_between("MB/s of each destination", each / 1e6, 90.0, 132.0);
+    assert_between("efficiency", efficiency(&record), 0.9, 1.001);
+}
+
+/// Head-of-line blocking: 54 MB/s in the paper.
+#[test]
+fn log_normal_fragments_cost_much_of_it() {
+    let record = run_with(BUILDER, &[PUSH]);
+    let fixed = run_with(BUILDER, &[PUSH, "readout.source={type=\"fixed\",size=\"2 kB\"}"]);
+    assert_between("log-normal over fixed", record.throughput_bytes_per_s / fixed.throughput_bytes_per_s, 0.4, 0.8);
+}
+
+/// Over 95 % of the wire, up to 32 x 32 (CMS 2007, section IV).
+#[test]
+fn a_barrel_shifter_keeps_the_wire_busy_despite_log_normal_sizes() {
+    for protocol in [PUSH, PULL] {
+        let busy = |shaping: &str| {
+            // One crossbar stage without overhead, control beside: what is left is contention.
+            let set = [
+                protocol,
+                shaping,
+                "network.nic={rate=\"160 MB/s\",overhead=\"0 s\"}",
+                "network.control={type=\"separate\",delay=\"10 us\",rate=\"1 Gbit/s\"}",
+                "builder.slots=256",
+                "trigger.events=20_000",
+            ];
+            run_with(BUILDER, &set).throughput_bytes_per_s / 8.0 / 160e6
+        };
+        let shifted = busy("shaping={type=\"barrel-shifter\",bucket=\"4 KiB\"}");
+        let plain = busy("shaping={type=\"none\"}");
+        assert_between(&format!("{protocol}, barrel shifter"), shifted, 0.95, 1.0);
+        assert_between(&format!("{protocol}, none"), plain, 0.3, 0.8);
+    }
+}
+
+#[test]
+fn a_trigger_below_the_limit_is_followed() {
+    for protocol in [PUSH, PULL] {
+        let set = [protocol, "trigger={type=\"rate\",rate=\"10 kHz\",duration=\"200 ms\"}", "run.warmup=20 ms"];
+        let record = run_with(BUILDER, &set);
+        assert_near(protocol, record.event_rate_hz, 10e3, 0.02);
+        assert_eq!((record.good, network(&record).packets_left), (true, 0));
+    }
+}

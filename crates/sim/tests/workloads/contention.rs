@@ -1,0 +1,105 @@
+//! Senders that get in each other's way, on the switch of the CMS demonstrator of 1999.
+
+use crate::support::{assert_between, assert_near, efficiency, run_with};
+use evb_record::Record;
+
+/// Messages long enough that the overhead of a packet, which one sender has while another one sends, does not count.
+const DEMONSTRATOR: &str = r#"
+[network]
+preset = "myrinet-oct-sw8"
+[workload]
+type = "pairs"
+[trigger]
+duration = "60 ms"
+[run]
+warmup = "10 ms"
+[readout]
+units = 8
+source = { type = "fixed", size = "100 kB" }
+[builder]
+units = 8
+"#;
+
+fn assigned(destinations: &str) -> Record {
+    let set = format!("workload={{type=\"assigned\",destinations={destinations}}}");
+    run_with(DEMONSTRATOR, &[set.as_str()])
+}
+
+/// How much slower each source is than alone.
+fn check_slowdown(destinations: &str, expected: [f64; 8]) {
+    let alone = assigned("[0,1,2,3,4,5,6,7]").per_source_bytes_per_s;
+    let shared = assigned(destinations).per_source_bytes_per_s;
+    for (source, (slowdown, (alone, shared))) in expected.into_iter().zip(alone.into_iter().zip(shared)).enumerate() {
+        assert_near(&format!("{destinations}, source {source}"), alone / shared, slowdown, 0.02);
+    }
+}
+
+/// Test 3 of the paper.
+#[test]
+fn sources_of_one_destination_share_it_evenly() {
+    check_slowdown("[0,0,2,3,4,5,6,7]", [2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+    check_slowdown("[0,0,0,3,4,5,6,7]", [3.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+    check_slowdown("[0,0,0,0,4,5,6,7]", [4.0, 4.0, 4.0, 4.0, 1.0, 1.0, 1.0, 1.0]);
+}
+
+/// Two sources that share a link inside of the switch (test 3 of the paper).
+#[test]
+fn sources_that_share_an_inner_link_get_half_of_it() {
+    check_slowdown("[0,1,2,4,3,5,6,7]", [2.0, 1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 2.0]);
+}
+
+/// Test 2 of the paper.
+#[test]
+fn exclusive_pairs_do_not_disturb_each_other() {
+    for size in [512, 1024, 2048, 32_768] {
+        let run = |units: u16| {
+            let destinations = (0..units).map(|unit| unit.to_string()).collect::<Vec<_>>().join(",");
+            let workload = format!("workload={{type=\"assigned\",destinations=[{destinations}]}}");
+            let units = [format!("readout.units={units}"), format!("builder.units={units}")];
+            let size = format!("readout.source.size={size} B");
+            run_with(DEMONSTRATOR, &[&workload, &units[0], &units[1], &size]).throughput_bytes_per_s
+        };
+        let one = run(1);
+        assert_near(&format!("{size} B"), one, f64::from(size) / (4e-6 + f64::from(size) / 132e6), 1e-2);
+        for units in [4, 8] {
+            assert_near(&format!("{units} pairs of {size} B"), run(units), f64::from(units) * one, 1e-3);
+        }
+    }
+}
+
+const RETARDED: &str = "workload={type=\"rotation\",start=\"retarded\"}";
+const SIMULTANEOUS: &str = "workload={type=\"rotation\",start=\"simultaneous\"}";
+
+/// On one crossbar, back-pressure orders the senders however they start.
+#[test]
+fn a_rotation_of_4_by_4_is_near_full_performance() {
+    for size in [1000, 4000, 16_000] {
+        let size = format!("readout.source.size={size} B");
+        let crossbar = "network.topology={type=\"crossbar\",ports=8}";
+        for start in [SIMULTANEOUS, RETARDED] {
+            let set = [start, crossbar, &size, "readout.units=4", "builder.units=4"];
+            assert_between(&format!("{start}, {size}"), efficiency(&run_with(DEMONSTRATOR, &set)), 0.97, 1.001);
+        }
+    }
+}
+
+#[test]
+fn a_rotation_of_8_by_8_wants_a_retarded_start() {
+    for size in [1000, 4000, 16_000] {
+        let size = format!("readout.source.size={size} B");
+        let retarded = efficiency(&run_with(DEMONSTRATOR, &[RETARDED, &size]));
+        let simultaneous = efficiency(&run_with(DEMONSTRATOR, &[SIMULTANEOUS, &size]));
+        assert_between(&format!("retarded, {size}"), retarded, 0.97, 1.001);
+        assert_between(&format!("simultaneous, {size}"), simultaneous, 0.4, 0.9 * retarded);
+    }
+}
+
+/// About 60 % in the paper, section IV.B; on a non-blocking switch 61.84 % (Hluchyj and Karol 1988).
+#[test]
+fn random_traffic_is_bound_by_head_of_line_blocking() {
+    for size in [2000, 16_000, 100_000] {
+        let size = format!("readout.source.size={size} B");
+        let set = ["workload={type=\"random\"}", &size, "trigger.duration=400 ms"];
+        assert_between(&size, efficiency(&run_with(DEMONSTRATOR, &set)), 0.55, 0.66);
+    }
+}

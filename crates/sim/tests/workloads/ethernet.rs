@@ -1,0 +1,155 @@
+//! Store and forward: frames, full queues, trunks and trees.
+
+use crate::support::{assert_near, efficiency, network, run_with};
+
+/// Frames of Fast Ethernet without what the hosts cost.
+const FRAMES: &str = r#"
+[network]
+preset = "fast-ethernet"
+host = { send = "0 s", receive = "0 s" }
+[workload]
+type = "assigned"
+destinations = [0]
+messages = 1
+[readout]
+units = 1
+source = { type = "fixed", size = "46 B" }
+[builder]
+units = 1
+"#;
+
+/// 80 ns per byte on both links, 100 ns of cable each, and 5 us in the switch. A frame has 38 B around its payload.
+#[test]
+fn a_frame_is_stored_whole_before_it_goes_on() {
+    for (payload, wire) in [(1, 84.0), (46, 84.0), (47, 85.0), (1500, 1538.0)] {
+        let size = format!("readout.source.size={payload} B");
+        let through = run_with(FRAMES, &[&size]).seconds * 1e6;
+        assert_near(&size, through, 2.0 * wire * 0.08 + 2.0 * 0.1 + 5.0, 1e-9);
+        let cut = "network.flow={type=\"cut-through\",buffer=\"64 KiB\",reaction=\"0 s\"}";
+        assert_near("less", through - run_with(FRAMES, &[&size, cut]).seconds * 1e6, (wire - 1.0) * 0.08, 1e-9);
+    }
+}
+
+/// Eight senders, one receiver, a small queue.
+const INCAST: &str = r#"
+[network]
+preset = "gigabit-ethernet"
+host = { send = "0 s", receive = "0 s" }
+flow = { queue = "16 KiB" }
+[workload]
+type = "assigned"
+destinations = [0, 0, 0, 0, 0, 0, 0, 0]
+messages = 300
+[readout]
+units = 8
+source = { type = "fixed", size = "1500 B" }
+[builder]
+units = 1
+"#;
+
+#[test]
+fn a_full_queue_drops_and_counts() {
+    let record = run_with(INCAST, &["network.flow.full=drop"]);
+    let (events, lost) = (record.events, network(&record).lost_packets);
+    assert_eq!(events.triggered, 8 * 300);
+    assert_eq!(events.built + lost, events.triggered, "one packet each");
+    assert!(lost > 1000, "{lost}");
+    let dropped: u64 = network(&record).links.iter().map(|link| link.dropped).sum();
+    assert_eq!(dropped, lost);
+    // Those that came through kept the link busy all the time.
+    assert!(efficiency(&record) > 0.99, "{}", efficiency(&record));
+    assert!(!record.good);
+}
+
+#[test]
+fn pauses_lose_nothing_and_bound_the_queues() {
+    for full in ["pause", "priority-pause"] {
+        let record = run_with(INCAST, &[&format!("network.flow.full={full}")]);
+        assert_eq!((record.events.built, network(&record).lost_packets, record.good), (2400, 0, true), "{full}");
+        assert!(network(&record).links.iter().map(|link| link.pauses).sum::<u64>() > 0, "{full}: nobody paused");
+        // 16 KiB of each input, and the frames that were on their way: one more, and those sent within the reaction.
+        let most = network(&record).links.iter().filter(|link| link.name.starts_with('s')).map(|link| link.most_bytes);
+        let bound = 8 * (16_384 + 2 * 1538 + 2 * 1538);
+        assert!(most.clone().max() <= Some(bound), "{full}: {:?} of {bound}", most.max());
+        assert!(efficiency(&record) > 0.99, "{full}: {}", efficiency(&record));
+    }
+}
+
+/// Two switches with two hosts each, and a trunk between.
+fn trunk(count: u16) -> f64 {
+    let text = format!(
+        r#"
+[network]
+preset = "gigabit-ethernet"
+host = {{ send = "0 s", receive = "0 s" }}
+routing = {{ type = "fixed", spread = "source" }}
+[network.topology]
+type = "explicit"
+switches = ["left", "right"]
+link = [
+  {{ ends = ["left", "right"], count = {count} }},
+  {{ ends = ["h0", "left"] }},
+  {{ ends = ["h1", "left"] }},
+  {{ ends = ["h2", "right"] }},
+  {{ ends = ["h3", "right"] }},
+]
+[workload]
+type = "assigned"
+destinations = [0, 1]
+messages = 1000
+[readout]
+units = 2
+source = {{ type = "fixed", size = "1500 B" }}
+[builder]
+units = 2
+"#
+    );
+    let record = run_with(&text, &[]);
+    assert!(record.good, "{:?}", record.notes);
+    record.throughput_bytes_per_s
+}
+
+#[test]
+fn a_trunk_of_two_doubles_the_throughput() {
+    let one = trunk(1);
+    assert_near("one link", one, 125e6 * 1500.0 / 1538.0, 0.01);
+    assert_near("two links", trunk(2), 2.0 * one, 0.01);
+}
+
+#[test]
+fn a_spanning_tree_leaves_one_cable_of_a_ring_unused() {
+    let ring = r#"
+[network]
+preset = "gigabit-ethernet"
+routing = { type = "spanning-tree" }
+[network.topology]
+type = "explicit"
+switches = ["a", "b", "c", "d"]
+link = [
+  { ends = ["a", "b"] }, { ends = ["b", "c"] }, { ends = ["c", "d"] }, { ends = ["d", "a"] },
+  { ends = ["h0", "a"] }, { ends = ["h1", "b"] }, { ends = ["h2", "c"] }, { ends = ["h3", "d"] },
+]
+[network.placement]
+readout = 0
+builder = 0
+[workload]
+type = "random"
+messages = 300
+[readout]
+units = 4
+source = { type = "fixed", size = "1500 B" }
+[builder]
+units = 4
+"#;
+    let unused = |record: &evb_record::Record| {
+        let inner = network(record).links.iter().filter(|link| !link.name.contains('h') && link.packets == 0);
+        let mut names: Vec<_> = inner.map(|link| link.name.split('>').map(str::to_owned).collect::<Vec<_>>()).collect();
+        names.iter_mut().for_each(|ends| ends.sort());
+        names
+    };
+    let tree = run_with(ring, &[]);
+    let cables = unused(&tree);
+    assert_eq!((cables.len(), tree.good), (2, true), "{cables:?}");
+    assert_eq!(cables[0], cables[1], "both directions of one cable");
+    assert!(unused(&run_with(ring, &["network.routing={type=\"ecmp\"}"])).is_empty());
+}

@@ -1,0 +1,130 @@
+//! Links and switches that fail, slow down or corrupt: everything sent is accounted for.
+
+use crate::support::{assert_near, efficiency, network, run_with};
+use evb_record::Record;
+
+/// One packet for each message, so that packets and messages can be counted against each other.
+const RANDOM: &str = r#"
+[network]
+topology = { type = "clos", leaves = 2, ports_per_leaf = 4, spines = 2, links = 1 }
+link = { rate = "100 MB/s", delay = "50 ns" }
+switch = { delay = "100 ns" }
+flow = { type = "FLOW" }
+routing = { type = "ecmp" }
+placement = { readout = 0, builder = 0 }
+fault = [FAULT]
+[workload]
+type = "random"
+messages = 400
+[readout]
+units = 8
+source = { type = "fixed", size = "4000 B" }
+[builder]
+units = 8
+"#;
+
+const FLOWS: [&str; 3] = [
+    r#"wormhole", slack = "256 B", reaction = "50 ns"#,
+    r#"cut-through", buffer = "16 KiB", reaction = "50 ns"#,
+    r#"store-and-forward", queue = "64 KiB", full = "pause", reaction = "50 ns"#,
+];
+
+fn run(flow: &str, fault: &str, set: &[&str]) -> Record {
+    let text = RANDOM.replace(r#"FLOW" "#, &format!(r#"{flow}" "#)).replace("FAULT", fault);
+    run_with(&text, set)
+}
+
+/// Whatever was sent was delivered, lost, or is told to be left over.
+fn check_account(what: &str, record: &Record) {
+    let (events, net) = (record.events, network(record));
+    println!("{what}: {events:?}, lost {}, corrupted {}, left {}", net.lost_packets, net.corrupted_packets, net.packets_left);
+    let packets = events.built + net.lost_packets + net.corrupted_packets + net.packets_left;
+    assert_eq!(record.simulation.as_ref().expect("it was simulated").packets, packets, "{what}");
+    // A message that the interface had not begun is no packet; all messages to other hosts are one packet each.
+    assert!(net.deadlock.is_empty(), "{what}: {:?}", net.deadlock);
+    assert_eq!(record.good, events.built == events.triggered, "{what}");
+}
+
+#[test]
+fn a_healthy_network_delivers_everything() {
+    for flow in FLOWS {
+        let record = run(flow, "", &[]);
+        check_account(flow, &record);
+        assert_eq!((record.events.triggered, record.events.built), (3200, 3200), "{flow}");
+    }
+}
+
+#[test]
+fn traffic_goes_on_around_a_failed_link() {
+    for flow in FLOWS {
+        for target in ["leaf0>spine0", "spine0>leaf1"] {
+            let fault = format!(r#"{{ target = "{target}", at = "2 ms", action = "fail", reroute = "1 ms" }}"#);
+            let record = run(flow, &fault, &[]);
+            check_account(&format!("{flow}, {target}"), &record);
+            assert_eq!(record.events.triggered, 3200, "{flow}");
+            let net = network(&record);
+            assert!(net.lost_packets + net.corrupted_packets <= 20, "{flow}: only what was on it is lost");
+            let failed = net.links.iter().find(|link| link.name == target).expect("it is there");
+            let other = net.links.iter().find(|link| link.name == target.replace("spine0", "spine1")).expect("so is that");
+            assert!(failed.packets < other.packets / 2, "{flow}: {failed:?}, {other:?}");
+        }
+    }
+}
+
+#[test]
+fn traffic_goes_on_around_a_failed_switch() {
+    for flow in FLOWS {
+        let fault = r#"{ target = "spine1", at = "2 ms", action = "fail", reroute = "100 us" }"#;
+        let record = run(flow, fault, &[]);
+        check_account(flow, &record);
+        assert_eq!(record.events.triggered, 3200, "{flow}");
+        assert!(record.events.built > 3100, "{flow}: {:?}", record.events);
+    }
+}
+
+/// Half of the hosts lose their way to the other half.
+#[test]
+fn what_has_no_way_left_is_lost_and_counted() {
+    for flow in FLOWS {
+        let fail = |spine: u8| format!(r#"{{ target = "spine{spine}", at = "2 ms", action = "fail", reroute = "1 ms" }}"#);
+        let record = run(flow, &format!("{}, {}", fail(0), fail(1)), &[]);
+        check_account(flow, &record);
+        assert_eq!(record.events.triggered, 3200, "{flow}");
+        assert!(network(&record).lost_packets > 500 && record.events.built > 1000, "{flow}: {:?}", record.events);
+    }
+}
+
+#[test]
+fn a_corrupting_link_corrupts_one_in_so_many() {
+    for flow in FLOWS {
+        let fault = r#"{ target = "h0>leaf0", at = "0 s", action = "corrupt", one_in = 10 }"#;
+        let record = run(flow, fault, &[]);
+        check_account(flow, &record);
+        assert_eq!((network(&record).corrupted_packets, record.events.built), (40, 3160), "{flow}");
+    }
+}
+
+#[test]
+fn a_slow_link_is_as_much_slower() {
+    for flow in FLOWS {
+        let set = ["workload={type=\"assigned\",destinations=[1,0,3,2,5,4,7,6],messages=100}"];
+        let healthy = run(flow, "", &set);
+        let fault = r#"{ target = "leaf0>h1", at = "0 s", action = "slow", factor = 4.0 }"#;
+        let slow = run(flow, fault, &set);
+        check_account(flow, &slow);
+        assert_near(flow, slow.seconds / healthy.seconds, 4.0, 0.05);
+        // The time of the packets to the slow host, and that of all others.
+        let expected = (4.0 + 7.0) / 8.0 * efficiency(&healthy) * healthy.seconds;
+        assert_near("service", efficiency(&slow) * slow.seconds, expected, 0.01);
+    }
+}
+
+/// A dead node sends nothing more.
+#[test]
+fn a_killed_sender_is_silent() {
+    let set = ["fault=[{node=\"ru0\",action=\"kill\",at=\"2 ms\"}]"];
+    let record = run(FLOWS[1], "", &set);
+    let from = network(&record).links.iter().find(|link| link.name == "h0>leaf0").expect("it is there");
+    assert!((10..60).contains(&from.packets), "2 ms of at least 40 us each: {}", from.packets);
+    assert_eq!((&record.lost_nodes[..], record.good), (&["ru0".to_owned()][..], false));
+}

@@ -1,0 +1,65 @@
+//! Second-level triggers over the Clos network of the Macrame testbed.
+
+use crate::support::{assert_between, assert_near, run_with};
+
+/// 64 buffers on the first four leaves, 64 processors on the next four; 1 kB from each of 3 to 20 buffers (ATLAS 1998).
+const TRIGGER: &str = r#"
+[network]
+preset = "ds-link-clos"
+[workload]
+type = "gather"
+least = 3
+most = 20
+processors = 4
+ask = false
+window = 30
+[trigger]
+duration = "40 ms"
+[run]
+warmup = "8 ms"
+[readout]
+units = 64
+source = { type = "fixed", size = "1 kB" }
+[builder]
+units = 64
+"#;
+
+/// The same sub-detector went from 50 to 125 kHz (ATLAS 1998).
+#[test]
+fn adaptive_routing_gathers_more_events() {
+    let rate = |routing: &str| run_with(TRIGGER, &[routing]).event_rate_hz;
+    let fixed = rate("network.routing={type=\"fixed\",spread=\"destination\"}");
+    let adaptive = rate("network.routing={type=\"adaptive\"}");
+    assert_between("adaptive over fixed", adaptive / fixed, 1.2, 3.0);
+}
+
+#[test]
+fn every_event_is_counted_once() {
+    for processors in [1, 3] {
+        for ask in [true, false] {
+            let set = [
+                &format!("workload={{type=\"gather\",least=3,most=20,processors={processors},ask={ask},messages=300}}"),
+                "run.warmup=0 s", "trigger.duration=10 s",
+            ];
+            let record = run_with(TRIGGER, &set);
+            assert_eq!((record.events.triggered, record.events.built, record.good), (300, 300, true), "{set:?}");
+        }
+    }
+}
+
+/// Buffers and processors on the same hosts, where a message needs no time.
+#[test]
+fn data_on_the_processors_own_host_are_gathered_too() {
+    for ask in [true, false] {
+        let gather = format!("workload={{type=\"gather\",least=64,most=64,ask={ask},messages=50}}");
+        let set = [gather.as_str(), "network.placement={readout=0,builder=0}", "run.warmup=0 s", "trigger.duration=10 s"];
+        let record = run_with(TRIGGER, &set);
+        assert_eq!((record.events.built, record.good), (50, true));
+    }
+}
+
+#[test]
+fn a_low_rate_is_followed() {
+    let set = ["workload.rate=5 kHz", "workload.arrivals=regular", "workload.processors=2"];
+    assert_near("events per second", run_with(TRIGGER, &set).event_rate_hz, 5e3, 0.02);
+}

@@ -1,0 +1,66 @@
+//! What a host costs: its memory and its processor.
+
+use crate::support::{assert_near, run_with};
+
+/// Links so fast that only the hosts count.
+const PAIR: &str = r#"
+[network]
+topology = { type = "crossbar", ports = 4 }
+link = { rate = "40 Gbit/s", delay = "0 s" }
+nic = { packet = "4000 B" }
+[workload]
+type = "pairs"
+window = 8
+messages = 2000
+[readout]
+units = 1
+source = { type = "fixed", size = "16 kB" }
+[builder]
+units = 1
+"#;
+
+/// Two hosts that both send and receive.
+const TWO_WAY: &[&str] =
+    &["readout.units=2", "builder.units=2", "network.placement.readout=0", "network.placement.builder=0"];
+
+#[test]
+fn one_way_is_bound_by_the_slower_of_reading_and_writing() {
+    for (read, write, expected) in [(500, 700, 500e6), (700, 500, 500e6), (630, 630, 630e6)] {
+        let dma = format!("network.nic.dma={{read=\"{read} MB/s\",write=\"{write} MB/s\"}}");
+        let record = run_with(PAIR, &[dma.as_str()]);
+        assert_near(&dma, record.throughput_bytes_per_s, expected, 2e-3);
+    }
+}
+
+/// Reading and writing take turns on one bus: equal amounts go at the harmonic mean of the rates.
+#[test]
+fn two_ways_share_the_bus() {
+    for (read, write) in [(500.0, 700.0), (700.0, 500.0), (600.0, 600.0)] {
+        let dma = format!("network.nic.dma={{read=\"{read} MB/s\",write=\"{write} MB/s\"}}");
+        let set: Vec<_> = TWO_WAY.iter().copied().chain([dma.as_str()]).collect();
+        let both = 2.0 * run_with(PAIR, &set).throughput_bytes_per_s / 2.0;
+        assert_near(&dma, both, 1e6 * 2.0 / (1.0 / read + 1.0 / write), 0.01);
+    }
+}
+
+#[test]
+fn the_processor_bounds_the_rate_of_messages() {
+    let small = "readout.source.size=8 B";
+    for (host, expected) in [
+        (["network.host.send=10 us", "network.host.receive=0 s"], 100e3),
+        (["network.host.send=0 s", "network.host.receive=10 us"], 100e3),
+        (["network.host.send=4 us", "network.host.receive=10 us"], 100e3),
+        (["network.host.send=10 us", "network.host.receive=4 us"], 100e3),
+    ] {
+        let record = run_with(PAIR, &[small, host[0], host[1]]);
+        assert_near(&host.join(", "), record.event_rate_hz, expected, 2e-3);
+    }
+}
+
+/// A host that sends and receives has one processor for both.
+#[test]
+fn sending_and_receiving_share_the_processor() {
+    let host = ["readout.source.size=8 B", "network.host.send=4 us", "network.host.receive=6 us"];
+    let set: Vec<_> = TWO_WAY.iter().copied().chain(host).collect();
+    assert_near("messages per second", run_with(PAIR, &set).event_rate_hz, 2.0 * 100e3, 0.01);
+}

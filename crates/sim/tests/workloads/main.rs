@@ -1,0 +1,11 @@
+//! Whole experiments, each small enough that theory or a published measurement says what must come out.
+
+mod building;
+mod contention;
+mod ethernet;
+mod faults;
+mod gather;
+mod hosts;
+mod links;
+mod published;
+mod support;
