@@ -1,4 +1,4 @@
-//! Every example of the repository: it resolves, and it runs.
+//! Every example of the repository: it resolves, it runs, and it is simulated.
 
 use crate::{processes::Limited, steps::Workspace};
 use serde_json::Value;
@@ -21,26 +21,48 @@ struct Example {
     status: i32,
     /// Whether it needs the recorded data that is not part of the repository.
     recorded: bool,
+    drivers: &'static [Driver],
+}
+
+/// What an example can be given to.
+#[derive(Clone, Copy, PartialEq)]
+enum Driver {
+    Run,
+    Simulate,
 }
 
 const fn example(name: &'static str, changes: &'static [&'static str]) -> Example {
-    Example { name, changes, status: 0, recorded: false }
+    Example { name, changes, status: 0, recorded: false, drivers: &[Driver::Run, Driver::Simulate] }
+}
+
+/// One that describes a network and what would happen on it.
+const fn simulation(name: &'static str, changes: &'static [&'static str]) -> Example {
+    Example { drivers: &[Driver::Simulate], ..example(name, changes) }
 }
 
 const EXAMPLES: &[Example] = &[
     Example { recorded: true, ..example("cms-csc-replay", &[]) },
     Example { recorded: true, ..example("cms-size-model", &["trigger.events=5000"]) },
+    simulation("clos-512", &["trigger.duration=\"20 ms\"", "run.warmup=\"10 ms\""]),
+    simulation("crossbar-hol", &[]),
+    simulation("demonstrator-random", &[]),
+    simulation("demonstrator-sizes", &[]),
+    simulation("latency-load", &[]),
+    Example { status: 1, ..simulation("torus-deadlock", &[]) },
     example("demonstrator-8x8", &["trigger.events=20000"]),
     Example { status: 1, ..example("faults", &["trigger.duration=\"3 s\""]) },
     // Nobody connects. It must end nevertheless, and any free port will do.
-    example(
-        "live-front-ends",
-        &[
-            "trigger.duration=\"1 s\"",
-            "readout.unit.0.source.listen=\"127.0.0.1:0\"",
-            "readout.unit.1.source.listen=\"127.0.0.1:0\"",
-        ],
-    ),
+    Example {
+        drivers: &[Driver::Run],
+        ..example(
+            "live-front-ends",
+            &[
+                "trigger.duration=\"1 s\"",
+                "readout.unit.0.source.listen=\"127.0.0.1:0\"",
+                "readout.unit.1.source.listen=\"127.0.0.1:0\"",
+            ],
+        )
+    },
     example("pull-2x2", &["trigger.events=20000"]),
     example("test-beam", &["trigger.events=500"]),
     example("two-by-two", &["trigger.events=50000"]),
@@ -59,7 +81,7 @@ pub(crate) fn run_all(workspace: &Workspace) -> Result<(), String> {
         let example = EXAMPLES.iter().find(|example| example.name == name);
         let example = example.ok_or_else(|| format!("{name} is new\nhint: add it to EXAMPLES in {}", file!()))?;
         check(workspace, &file)
-            .and_then(|()| run(workspace, &file, example))
+            .and_then(|()| example.drivers.iter().try_for_each(|driver| run(workspace, &file, example, *driver)))
             .map_err(|error| format!("{name}: {error}"))?;
     }
     Ok(())
@@ -70,7 +92,7 @@ fn check(workspace: &Workspace, file: &Path) -> Result<(), String> {
     evb(command.arg("check").arg(file), 0).map(drop)
 }
 
-fn run(workspace: &Workspace, file: &Path, example: &Example) -> Result<(), String> {
+fn run(workspace: &Workspace, file: &Path, example: &Example, driver: Driver) -> Result<(), String> {
     let mut command = Command::new(workspace.evb());
     if example.recorded {
         let Some(data) = recorded_data(workspace) else {
@@ -82,13 +104,18 @@ fn run(workspace: &Workspace, file: &Path, example: &Example) -> Result<(), Stri
     let scratch = workspace.target.join("xtask-examples").join(example.name);
     let _not_there = fs::remove_dir_all(&scratch);
     fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
-    command.args(["run", "--json", "--quiet"]).arg(file).current_dir(&scratch);
+    let subcommand = if driver == Driver::Run { "run" } else { "simulate" };
+    command.args([subcommand, "--json", "--quiet"]).arg(file).current_dir(&scratch);
     command.args(example.changes.iter().flat_map(|change| ["--set", change]));
     command.args(["--set", "storage.directory=."]);
-    let output = evb(&mut command, example.status)?;
-    let record: Value = serde_json::from_str(&output).map_err(|error| format!("the record: {error}"))?;
-    check_account(&record, example)?;
-    if example.status == 0 { verify(workspace, &scratch, &record) } else { Ok(()) }
+    for line in evb(&mut command, example.status)?.lines() {
+        let record: Value = serde_json::from_str(line).map_err(|error| format!("the record: {error}"))?;
+        check_account(&record, example, subcommand)?;
+        if example.status == 0 {
+            verify(workspace, &scratch, &record)?;
+        }
+    }
+    Ok(())
 }
 
 /// The folder of recorded data: what `EVB_DATA` names, or what lies beside the repository.
@@ -97,12 +124,14 @@ fn recorded_data(workspace: &Workspace) -> Option<PathBuf> {
     env::var_os("EVB_DATA").map(PathBuf::from).or_else(beside).filter(|folder| folder.is_dir())
 }
 
-fn check_account(record: &Value, example: &Example) -> Result<(), String> {
+fn check_account(record: &Value, example: &Example, driver: &str) -> Result<(), String> {
     let count = |name| record["events"][name].as_u64().ok_or(format!("the record has no events.{name}"));
     let (triggered, built, incomplete, lost) =
         (count("triggered")?, count("built")?, count("incomplete")?, count("lost")?);
-    eprintln!("  {}: {built} events built, {incomplete} incomplete, {lost} lost", example.name);
-    match triggered == built + incomplete + lost && lost == 0 {
+    eprintln!("  {}, {driver}: {built} events built, {incomplete} incomplete, {lost} lost", example.name);
+    // A deadlock keeps what is in the network.
+    let may_lose = record["network"]["deadlock"].as_array().is_some_and(|links| !links.is_empty());
+    match triggered == built + incomplete + lost && (lost == 0 || may_lose) {
         true => Ok(()),
         false => Err(format!("of {triggered} events {built} are built, {incomplete} incomplete and {lost} lost")),
     }

@@ -14,9 +14,20 @@ pub(crate) struct Sweep(Vec<Axis>);
 
 #[derive(Clone, Debug)]
 struct Axis {
+    /// The key, or several with commas between them: all get the same value.
     path: String,
     key_origin: Option<Origin>,
     values: Vec<Node>,
+}
+
+impl Axis {
+    fn keys(&self) -> impl Iterator<Item = &str> {
+        keys(&self.path)
+    }
+}
+
+fn keys(path: &str) -> impl Iterator<Item = &str> {
+    path.split(',').map(str::trim)
 }
 
 impl Sweep {
@@ -30,7 +41,7 @@ impl Sweep {
         };
         let (mut axes, mut problems) = (Vec::new(), Vec::new());
         collect(entries, "", &mut axes, &mut problems);
-        axes.retain(|axis: &Axis| !set.iter().any(|path| overlap(path, &axis.path)));
+        axes.retain(|axis: &Axis| !set.iter().any(|path| axis.keys().any(|key| overlap(path, key))));
         problems.extend(overlaps(&axes));
         problems.extend(too_many(&axes, node.origin));
         problems.truncate(MAX_FOUND);
@@ -55,17 +66,24 @@ impl Sweep {
 
     /// Every value, with the path of its key.
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = (&str, &mut Node)> {
-        self.0.iter_mut().flat_map(|axis| axis.values.iter_mut().map(|value| (&*axis.path, value)))
+        self.0.iter_mut().flat_map(|axis| {
+            let path = &*axis.path;
+            // Folders are anchored, whatever else gets the same value.
+            let key = keys(path).find(|key| key.starts_with("data")).unwrap_or(path);
+            axis.values.iter_mut().map(move |value| (key, value))
+        })
     }
 
     /// Puts the values of a point into the tree.
     pub(crate) fn apply(&self, point: usize, root: &mut Node) -> Result<(), Vec<Problem>> {
         for (axis, value) in self.at(point) {
-            let steps: Vec<&str> = axis.path.split('.').collect();
-            if !root.put(&steps, axis.key_origin, value.clone()) {
-                let message = format!("`{}` leads past the end of a list", axis.path);
-                let help = "tables in a list are counted from 0";
-                return Err(vec![Problem::new(message, help).at(axis.key_origin, "no such table")]);
+            for key in axis.keys() {
+                let steps: Vec<&str> = key.split('.').collect();
+                if !root.put(&steps, axis.key_origin, value.clone()) {
+                    let message = format!("`{key}` leads past the end of a list");
+                    let help = "tables in a list are counted from 0";
+                    return Err(vec![Problem::new(message, help).at(axis.key_origin, "no such table")]);
+                }
             }
         }
         Ok(())
@@ -106,7 +124,7 @@ fn collect(table: &Table, parent: &str, axes: &mut Vec<Axis>, problems: &mut Vec
 }
 
 fn axis(path: String, entry: &Entry) -> Result<Axis, Problem> {
-    known(&path).map_err(|(message, help)| {
+    keys(&path).try_for_each(known).map_err(|(message, help)| {
         Problem::new(format!("{message} in [sweep]"), help).at(entry.key_origin, "unknown key")
     })?;
     let example = "give the values in a list, such as [2, 4, 8]";
@@ -129,7 +147,8 @@ fn overlaps(axes: &[Axis]) -> Option<Problem> {
     // More keys than points are allowed would have been refused anyway.
     let axes = &axes[..axes.len().min(MAX_SWEEP_POINTS)];
     axes.iter().enumerate().find_map(|(index, axis)| {
-        let other = axes[..index].iter().find(|other| overlap(&other.path, &axis.path))?;
+        let clash = |other: &&Axis| other.keys().any(|one| axis.keys().any(|key| overlap(one, key)));
+        let other = axes[..index].iter().find(clash)?;
         let message = format!("{:?} and {:?} in [sweep] set the same key", other.path, axis.path);
         let problem = Problem::new(message, "sweep one of the two");
         Some(problem.at(other.key_origin, "first").at(axis.key_origin, "again"))

@@ -283,6 +283,21 @@ fn data_folders_start_at_the_file_or_where_the_user_is() {
 }
 
 #[test]
+fn keys_that_are_swept_together_get_the_same_value() {
+    let text = SHORT.to_owned() + "[sweep]\n'readout.units, builder.units' = [2, 5]\n'run.seed' = [1, 2]\n";
+    let experiment = parse(&text, &[]);
+    let units = |plan: &Plan| (plan.building.readout_units, plan.building.builder_units, plan.run.seed);
+    assert_eq!(experiment.plans().iter().map(units).collect::<Vec<_>>(), [(2, 2, 1), (2, 2, 2), (5, 5, 1), (5, 5, 2)]);
+    assert_eq!(experiment.plans()[3].sweep[0], ("readout.units, builder.units".to_owned(), "5".to_owned()));
+    let single = parse(&experiment.resolved(), &[]);
+    assert_eq!(single.plans().len(), 4);
+    // What is set on the command line is not swept, nor what was to be the same.
+    assert_eq!(parse(&text, &["builder.units=3"]).plans().len(), 2);
+    let error = Experiment::parse(&(text + "'builder.units' = [7]\n"), "twice.toml", &[]).unwrap_err().to_string();
+    assert!(error.contains("set the same key"), "{error}");
+}
+
+#[test]
 fn a_sweep_gives_one_plan_for_each_combination() {
     let text = SHORT.to_owned()
         // Keys with and without quotes mean the same.

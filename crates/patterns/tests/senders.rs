@@ -110,7 +110,9 @@ fn receivers_of_other_patterns_are_silent() {
         machine.handle_command(Time(0), saturate(None));
         let data = TrafficMessage::Data { number: 1, born: Time(0) };
         machine.handle_message(Time(1), NodeId(1), data);
-        assert!(machine.poll_transmit().is_none() && machine.poll_event().is_none() && machine.poll_timeout().is_none());
+        assert!(
+            machine.poll_transmit().is_none() && machine.poll_event().is_none() && machine.poll_timeout().is_none()
+        );
     }
 }
 

@@ -106,14 +106,14 @@ fn losses(network: &Network) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// The links that block most, most important first.
+/// The links that packets waited for longest, all in all: the cause comes before what stands behind it.
 fn where_it_blocks(network: &Network) -> String {
     let waited = |link: &Link| link.mean_wait_us * link.packets as f64;
     let mut links: Vec<_> = network.links.iter().filter(|link| link.blocked > 0.0 || waited(link) > 0.0).collect();
     if links.is_empty() {
         return String::from("\nno packet was blocked or had to wait\n");
     }
-    links.sort_by(|a, b| b.blocked.total_cmp(&a.blocked).then(waited(b).total_cmp(&waited(a))));
+    links.sort_by(|a, b| waited(b).total_cmp(&waited(a)).then(b.blocked.total_cmp(&a.blocked)));
     let rest = links.len().saturating_sub(MOST_LINKS);
     links.truncate(MOST_LINKS);
     let more = if rest > 0 { format!("and {rest} more links\n") } else { String::new() };

@@ -73,14 +73,8 @@ pub(crate) enum Access {
 impl Nic {
     pub(crate) fn new(ports: u8, packet: u32, messages: u16, dma: Option<Dma>) -> Self {
         let ports = usize::from(ports);
-        let memory = |dma| Memory {
-            dma,
-            busy: None,
-            ready: VecDeque::new(),
-            writes: VecDeque::new(),
-            ports,
-            read_last: false,
-        };
+        let memory =
+            |dma| Memory { dma, busy: None, ready: VecDeque::new(), writes: VecDeque::new(), ports, read_last: false };
         Self {
             active: VecDeque::new(),
             waiting: VecDeque::new(),
@@ -119,10 +113,10 @@ impl Nic {
             let Some(id) = self.waiting.pop_front() else { break };
             self.active.push_back(id);
         }
-        if self.active.is_empty() {
-            if let Some(bucket) = self.slots.next_bucket(messages) {
-                self.active.push_back(bucket);
-            }
+        if self.active.is_empty()
+            && let Some(bucket) = self.slots.next_bucket(messages)
+        {
+            self.active.push_back(bucket);
         }
         if let Some(id) = self.active.pop_front() {
             let chunk = chunk(messages, id, self.packet);
@@ -159,15 +153,7 @@ impl Slots {
         }
         let to = NodeRange { first: NodeId(first_builder.0 + builder as u16), count: 1 };
         let (body, size) = (Body::Bucket(parts), *bucket);
-        Some(messages.insert(Message {
-            from: *node,
-            to,
-            body,
-            unsent: size,
-            missing: size,
-            payload: 0,
-            priority: 0,
-        }))
+        Some(messages.insert(Message { from: *node, to, body, unsent: size, missing: size, payload: 0, priority: 0 }))
     }
 
     /// The next packet of the builder whose turn it is, leaving out those for which nothing waits.

@@ -106,8 +106,8 @@ pub fn send(network: Network, seed: u64, probes: &[Probe]) -> Result<Outcome, Si
             break;
         }
     }
-    let deadlock = if net.packets.len() > 0 { net.deadlock(queue.now()).unwrap_or_default() } else { Vec::new() };
-    Ok(Outcome { delivered, packet_hops: net.packet_hops, deadlock })
+    let deadlock = if net.packets.len() > 0 { net.deadlock(queue.now()) } else { None };
+    Ok(Outcome { delivered, packet_hops: net.packet_hops, deadlock: deadlock.unwrap_or_default().0 })
 }
 
 fn take_notices(net: &mut Net, queue: &mut Queue<Event>) {

@@ -51,6 +51,8 @@ pub(crate) struct Simulation<'a> {
     nodes: Vec<Node>,
     /// When the processor of each host is free.
     processors: Vec<u64>,
+    /// Until when each node's messages are under way on a control network of its own.
+    control_until: Vec<u64>,
     arrivals: Arrivals,
     pub(crate) tally: Tally,
     targets: Vec<Target>,
@@ -79,6 +81,7 @@ impl<'a> Simulation<'a> {
             nics,
             nodes: Vec::new(),
             processors: vec![0; hosts],
+            control_until: vec![0; plan.building.nodes().into()],
             arrivals: Arrivals::new(plan),
             tally: Tally::new(plan),
             targets,
@@ -262,8 +265,8 @@ impl<'a> Simulation<'a> {
     }
 
     fn look_for_deadlock(&mut self, now: u64) {
-        if let Some(circle) = self.net.deadlock(now) {
-            self.tally.deadlock(now, circle);
+        if let Some((circle, since)) = self.net.deadlock(now) {
+            self.tally.deadlock(since, circle);
             self.ended = true;
         }
     }
@@ -272,6 +275,9 @@ impl<'a> Simulation<'a> {
         let now = self.queue.now();
         if self.net.packets.len() > 0 && self.queue.is_empty() {
             self.look_for_deadlock(now);
+        }
+        if !self.ended && matches!(self.plan.workload, Workload::EventBuilding) {
+            self.tally.note("nothing happens any more, but the event manager has not seen the end of the run".into());
         }
         self.tally.end(now, self.net.packets.len() as u64);
     }
@@ -336,11 +342,11 @@ impl<'a> Simulation<'a> {
         let (mut out, mut told) = (std::mem::take(&mut self.out), std::mem::take(&mut self.told));
         let node = &mut self.nodes[id.index()];
         node.drain(now, &mut out, &mut told);
-        if let Some((deadline, _)) = node.deadline() {
-            if deadline < node.timeout_at {
-                node.timeout_at = deadline;
-                self.queue.push(deadline.0.max(now.0), Event::Timeout { node: id.0 });
-            }
+        if let Some((deadline, _)) = node.deadline()
+            && deadline < node.timeout_at
+        {
+            node.timeout_at = deadline;
+            self.queue.push(deadline.0.max(now.0), Event::Timeout { node: id.0 });
         }
         out.drain(..).for_each(|outgoing| self.transmit(id, outgoing));
         told.drain(..).for_each(|told| self.hear(now.0, told));
@@ -429,7 +435,10 @@ impl<'a> Simulation<'a> {
         match self.plan.workload {
             Workload::EventBuilding => self.queue.push(now + self.plan.run.drain_timeout.0, Event::GiveUp),
             // Senders that had ended before have set the end of the measurement themselves.
-            Workload::Traffic(_) if self.messages.len() > 0 || !self.arrivals.are_bounded() => self.tally.close(now),
+            Workload::Traffic(_) if self.messages.len() > 0 || !self.arrivals.are_bounded() => {
+                self.tally.close(now);
+                self.tally.links = self.net.counts().map(|(_, counts)| *counts).collect();
+            }
             Workload::Traffic(_) => {}
         }
         for index in 0..self.nodes.len() {
@@ -464,7 +473,10 @@ impl<'a> Simulation<'a> {
         if let (Control::Separate { delay, rate }, true, 0) = (self.net.network.config.control, is_building, payload) {
             let message = Message { from, to, body, unsent: 0, missing: 0, payload, priority: 0 };
             let message = self.messages.insert(message);
-            self.queue.push(posted_at + delay.0 + time_for(bytes.into(), rate.0), Event::Broadcast { message });
+            // Messages of one sender arrive in the order in which they were sent: a short one does not overtake.
+            let arrived_at = &mut self.control_until[from.index()];
+            *arrived_at = (posted_at + delay.0 + time_for(bytes.into(), rate.0)).max(*arrived_at);
+            self.queue.push(*arrived_at, Event::Broadcast { message });
             return;
         }
         let priority = if payload == 0 { self.control_priority(is_building) } else { 0 };
@@ -473,7 +485,8 @@ impl<'a> Simulation<'a> {
             let body = body.clone();
             let message = Message { from, to, body, unsent: bytes, missing: bytes, payload, priority };
             let message = self.messages.insert(message);
-            if posted_at > self.queue.now() {
+            // What stays within its host may answer itself at once, without end: not on the stack.
+            if posted_at > self.queue.now() || self.host(from) == self.host(node) {
                 self.queue.push(posted_at, Event::Post { message });
             } else {
                 self.post(posted_at, message);

@@ -2,11 +2,12 @@
 
 use crate::{
     message::Body,
+    net::LinkCounts,
     node::{Kind, Told},
     packet::Packet,
     simulation::Simulation,
 };
-use evb_core::{NodeId, Span};
+use evb_core::NodeId;
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Flow, Network, Routing};
 use evb_patterns::{Pattern, TrafficEvent, TrafficMessage};
@@ -39,6 +40,8 @@ pub(crate) struct Tally {
     first_builder: u16,
     builders: u16,
     gathering: Option<Gathering>,
+    /// What was counted at each link when the measurement ended before the simulation; else empty.
+    pub(crate) links: Vec<LinkCounts>,
     counts_packets: bool,
     pub(crate) offered: u64,
     refused: u64,
@@ -86,6 +89,7 @@ impl Tally {
             first_builder: config.builder_nodes().first.0,
             builders: config.builder_units,
             gathering,
+            links: Vec::new(),
             counts_packets: matches!(plan.workload, Workload::Traffic(_)),
             offered: 0,
             refused: 0,
@@ -114,9 +118,9 @@ impl Tally {
         self.lost_nodes.push(self.names.node_name(node));
     }
 
-    pub(crate) fn deadlock(&mut self, now: u64, circle: Vec<String>) {
+    pub(crate) fn deadlock(&mut self, since: u64, circle: Vec<String>) {
         let ring = circle.iter().chain(circle.first()).map(String::as_str).collect::<Vec<_>>().join(" waits for ");
-        self.notes.push(format!("deadlock, noticed at {}: {ring}", Span(now - now % 1000)));
+        self.notes.push(format!("deadlock since {:.3} us: {ring}", since as f64 * 1e-6));
         self.notes.push(
             "hint: links that wait for each other in a ring need virtual channels (network.flow), or routing that never \
              closes a ring"
@@ -384,7 +388,10 @@ impl Accounts {
     /// What people should know of what did not arrive.
     fn shortfall(&self, tally: &Tally) -> Option<String> {
         (tally.refused > 0).then(|| {
-            format!("{} offered messages were refused because the senders could not keep up with the load", tally.refused)
+            format!(
+                "{} offered messages were refused because the senders could not keep up with the load",
+                tally.refused
+            )
         })
     }
 }
@@ -393,7 +400,8 @@ fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
     let (net, tally) = (&simulation.net, &simulation.tally);
     let config = &net.network.config;
     let part = |time: u64| if seconds > 0.0 { time as f64 * 1e-12 / seconds } else { 0.0 };
-    let links = net.counts().map(|(link, counts)| Link {
+    let at_end = |(place, (link, counts))| (link, tally.links.get(place).unwrap_or(counts));
+    let links = net.counts().enumerate().map(at_end).map(|(link, counts)| Link {
         name: link.name.clone(),
         packets: counts.packets,
         bytes: counts.bytes,

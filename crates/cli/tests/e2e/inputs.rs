@@ -32,7 +32,7 @@ fn experiment_files_that_cannot_be_used_are_refused() {
     lab.write("broken.toml", "[trigger\n");
     lab.write("empty.toml", "");
     lab.write("unknown.toml", TINY.replace("size =", "sise ="));
-    for command in ["run", "check"] {
+    for command in ["run", "simulate", "check"] {
         refuses(lab.evb(&[command, "missing.toml"]), &["missing.toml"]);
         refuses(lab.evb(&[command, "."]), &["."]);
         refuses(lab.evb(&[command, "garbage.toml"]), &["garbage.toml"]);
@@ -199,6 +199,8 @@ fn a_closed_standard_output_is_no_panic() {
         format!("events show {path} --experiment"),
         "check experiment.toml".into(),
         "run experiment.toml".into(),
+        "simulate experiment.toml".into(),
+        "simulate --json experiment.toml".into(),
     ];
     for command in commands {
         let outcome = lab.evb(&[]).under(&["sh", "-c", &format!("\"$0\" {command} | true")]).run();

@@ -58,7 +58,7 @@ fn the_seed_decides_every_record_and_every_trace() {
 fn essence(record: &Record) -> impl PartialEq + std::fmt::Debug {
     let sum = |count: fn(&evb_record::Builder) -> u64| record.builders.iter().map(count).sum::<u64>();
     let readouts: Vec<_> = record.readouts.iter().map(|readout| (readout.fragments, readout.bytes)).collect();
-    let events = record.events.clone();
+    let events = record.events;
     (events, sum(|builder| builder.fragments), sum(|builder| builder.bytes), readouts, record.faults.clone())
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn bad_simulation() -> Record {
     record.events = Events { triggered: 10_000, built: 9_988, lost: 12, ..Events::default() };
     record.faults = [("duplicate_fragment".to_owned(), 2)].into();
     record.lost_nodes = vec!["ru1".into()];
-    record.notes = vec!["deadlock, noticed at 4 ms: a waits for b waits for a".into()];
+    record.notes = vec!["deadlock since 4000.000 us: a waits for b waits for a".into()];
     record.good = false;
     let network = &mut record.simulation.as_mut().unwrap().network;
     network.lost_packets = 17;

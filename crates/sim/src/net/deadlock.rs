@@ -4,11 +4,11 @@ use super::{Discipline, Net, UNKNOWN};
 use crate::packet::{NO_LANE, PacketId};
 
 impl Net {
-    /// The links of a circle in which each waits for the next one, in that order, by name.
+    /// The links of a circle in which each waits for the next one, in that order, by name, and since when they do.
     ///
     /// A link waits for another one when the packet whose head came over the first asks for the second, or when a worm
     /// stands on both. Only requests that nothing that is planned will end count.
-    pub(crate) fn deadlock(&mut self, now: u64) -> Option<Vec<String>> {
+    pub(crate) fn deadlock(&mut self, now: u64) -> Option<(Vec<String>, u64)> {
         let mut waits_for = vec![Vec::new(); self.links.len()];
         for link in 0..self.links.len() as u32 {
             for place in 0..self.links[link as usize].port.waiting.len() {
@@ -21,8 +21,19 @@ impl Net {
             }
         }
         self.add_bodies(&mut waits_for);
-        let names = |circle: Vec<u32>| circle.iter().map(|&link| self.network.links[link as usize].name.clone()).collect();
-        circle(&waits_for).map(names)
+        let circle = circle(&waits_for)?;
+        let names = circle.iter().map(|&link| self.network.links[link as usize].name.clone()).collect();
+        Some((names, self.closed_at(&circle)))
+    }
+
+    /// When the last packet of a circle began to wait.
+    fn closed_at(&self, circle: &[u32]) -> u64 {
+        let next = circle.iter().cycle().skip(1);
+        let waiting = circle.iter().zip(next).flat_map(|(&from, &link)| {
+            let all = self.port(link).waiting.iter();
+            all.filter(move |one| one.lane != NO_LANE && self.link_of(one.lane) == from)
+        });
+        waiting.map(|one| self.packets[one.id].since).max().unwrap_or(0)
     }
 
     /// The links that a worm stands on, and the one whose buffer its tail is in, wait for those nearer to its head.

@@ -1,6 +1,6 @@
 //! Event building with a manager.
 
-use crate::support::{assert_between, assert_near, efficiency, network, run_with};
+use crate::support::{assert_between, assert_near, network, run_with};
 
 const BUILDER: &str = r#"
 [network]
@@ -15,6 +15,9 @@ source = { type = "log-normal", mean = "2 kB", rms = "2 kB" }
 [builder]
 units = 8
 "#;
+
+/// Bytes of the message of a fragment beside its payload.
+const FRAGMENT_HEADER: f64 = 32.0;
 
 const PUSH: &str = "protocol={type=\"push\"}";
 const PULL: &str = "protocol={type=\"pull\"}";
@@ -37,30 +40,43 @@ fn everything_is_built_whatever_the_protocol_the_shaping_and_the_network() {
                 let record = run_with(BUILDER, &set);
                 assert_eq!(record.events.built, 400, "{set:?}");
                 assert!(record.good && record.notes.is_empty(), "{set:?}: {:?}", record.notes);
-                let (sent, received): (u64, u64) =
-                    (record.readouts.iter().map(|one| one.sent_bytes).sum(), record.builders.iter().map(|one| one.bytes).sum());
+                let (sent, received): (u64, u64) = (
+                    record.readouts.iter().map(|one| one.sent_bytes).sum(),
+                    record.builders.iter().map(|one| one.bytes).sum(),
+                );
                 assert_eq!(sent, received, "{set:?}");
             }
         }
     }
 }
 
-/// Section IV.D of the paper: 109 MB/s for fragments of 2 kB.
-#[test]
-fn fixed_fragments_pushed_in_groups_are_near_the_limit_of_the_interface() {
-    let record = run_with(BUILDER, &[PUSH, "readout.source={type=\"fixed\",size=\"2 kB\"}"]);
-    let each = record.throughput_bytes_per_s / 8.0;
-    // 4 us and 2048 B (with the header of the fragment) at 132 MB/s for 2000 B of payload.
-    assert_between("MB/s of each destination", each / 1e6, 90.0, 132.0);
-    assert_between("efficiency", efficiency(&record), 0.9, 1.001);
+/// Megabytes per second of each destination at the trigger rate of section IV.D of the paper, with so many slots that
+/// builders never stop the trigger.
+fn each(source: &str) -> f64 {
+    let trigger = "trigger={type=\"rate\",rate=\"50 kHz\",duration=\"200 ms\"}";
+    run_with(BUILDER, &[PUSH, "builder.slots=512", trigger, source]).throughput_bytes_per_s / 8e6
 }
 
-/// Head-of-line blocking: 54 MB/s in the paper.
+/// Section IV.D: 109 MB/s for fragments of 2 kB. Ours all begin with the same destination, so they are slower.
 #[test]
-fn log_normal_fragments_cost_much_of_it() {
-    let record = run_with(BUILDER, &[PUSH]);
-    let fixed = run_with(BUILDER, &[PUSH, "readout.source={type=\"fixed\",size=\"2 kB\"}"]);
-    assert_between("log-normal over fixed", record.throughput_bytes_per_s / fixed.throughput_bytes_per_s, 0.4, 0.8);
+fn fixed_fragments_are_near_the_limit_of_the_interface() {
+    assert_between("MB/s of each", each("readout.source={type=\"fixed\",size=\"2 kB\"}"), 85.0, 109.0);
+}
+
+/// Head-of-line blocking: 54 MB/s in section IV.D.
+#[test]
+fn log_normal_fragments_are_as_slow_as_published() {
+    let log_normal = "readout.source={type=\"log-normal\",mean=\"2 kB\",rms=\"2 kB\"}";
+    assert_near("MB/s of each", each(log_normal), 54.0, 0.05);
+}
+
+/// Messages of one sender arrive in order on a control network too: else slots are lost, and with them the run.
+#[test]
+fn one_slot_is_enough() {
+    for protocol in [PUSH, PULL] {
+        let record = run_with(BUILDER, &[protocol, "builder.slots=1", "trigger.events=200", "run.warmup=0 s"]);
+        assert_eq!((record.events.built, record.good), (200, true), "{protocol}");
+    }
 }
 
 /// Over 95 % of the wire, up to 32 x 32 (CMS 2007, section IV).
@@ -68,7 +84,7 @@ fn log_normal_fragments_cost_much_of_it() {
 fn a_barrel_shifter_keeps_the_wire_busy_despite_log_normal_sizes() {
     for protocol in [PUSH, PULL] {
         let busy = |shaping: &str| {
-            // One crossbar stage without overhead, control beside: what is left is contention.
+            // No overhead, and control beside: what is left is contention.
             let set = [
                 protocol,
                 shaping,
@@ -77,12 +93,13 @@ fn a_barrel_shifter_keeps_the_wire_busy_despite_log_normal_sizes() {
                 "builder.slots=256",
                 "trigger.events=20_000",
             ];
-            run_with(BUILDER, &set).throughput_bytes_per_s / 8.0 / 160e6
+            let record = run_with(BUILDER, &set);
+            (record.throughput_bytes_per_s + record.fragment_rate_hz * FRAGMENT_HEADER) / 8.0 / 160e6
         };
         let shifted = busy("shaping={type=\"barrel-shifter\",bucket=\"4 KiB\"}");
         let plain = busy("shaping={type=\"none\"}");
         assert_between(&format!("{protocol}, barrel shifter"), shifted, 0.95, 1.0);
-        assert_between(&format!("{protocol}, none"), plain, 0.3, 0.8);
+        assert_between(&format!("{protocol}, none"), plain, 0.1, 0.8);
     }
 }
 

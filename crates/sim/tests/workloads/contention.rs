@@ -10,7 +10,7 @@ preset = "myrinet-oct-sw8"
 [workload]
 type = "pairs"
 [trigger]
-duration = "60 ms"
+duration = "310 ms"
 [run]
 warmup = "10 ms"
 [readout]
@@ -78,28 +78,35 @@ fn a_rotation_of_4_by_4_is_near_full_performance() {
         let crossbar = "network.topology={type=\"crossbar\",ports=8}";
         for start in [SIMULTANEOUS, RETARDED] {
             let set = [start, crossbar, &size, "readout.units=4", "builder.units=4"];
-            assert_between(&format!("{start}, {size}"), efficiency(&run_with(DEMONSTRATOR, &set)), 0.97, 1.001);
+            assert_between(&format!("{start}, {size}"), efficiency(&run_with(DEMONSTRATOR, &set)), 0.97, 1.005);
         }
     }
 }
 
+/// In turns, by the numbers of the inputs, the senders would sort themselves into the order of a barrel shifter; the real
+/// switch does not serve them in just that order.
 #[test]
 fn a_rotation_of_8_by_8_wants_a_retarded_start() {
     for size in [1000, 4000, 16_000] {
         let size = format!("readout.source.size={size} B");
-        let retarded = efficiency(&run_with(DEMONSTRATOR, &[RETARDED, &size]));
-        let simultaneous = efficiency(&run_with(DEMONSTRATOR, &[SIMULTANEOUS, &size]));
-        assert_between(&format!("retarded, {size}"), retarded, 0.97, 1.001);
-        assert_between(&format!("simultaneous, {size}"), simultaneous, 0.4, 0.9 * retarded);
+        let run = |start| efficiency(&run_with(DEMONSTRATOR, &[start, &size, "network.switch.arbitration=oldest"]));
+        assert_between(&format!("retarded, {size}"), run(RETARDED), 0.97, 1.005);
+        assert_between(&format!("simultaneous, {size}"), run(SIMULTANEOUS), 0.5, 0.85);
     }
 }
 
-/// About 60 % in the paper, section IV.B; on a non-blocking switch 61.84 % (Hluchyj and Karol 1988).
+/// About 60 % in the paper, section IV.B. Long messages on a non-blocking switch: 61.84 % (Hluchyj and Karol 1988);
+/// while one sender prepares a short message another one sends, so short ones do better.
 #[test]
 fn random_traffic_is_bound_by_head_of_line_blocking() {
-    for size in [2000, 16_000, 100_000] {
-        let size = format!("readout.source.size={size} B");
-        let set = ["workload={type=\"random\"}", &size, "trigger.duration=400 ms"];
-        assert_between(&size, efficiency(&run_with(DEMONSTRATOR, &set)), 0.55, 0.66);
-    }
+    let random = |size: &str, topology: &str| {
+        let set = ["workload={type=\"random\"}", size, "trigger.duration=2 s", topology];
+        efficiency(&run_with(DEMONSTRATOR, &set))
+    };
+    let (composite, crossbar) = ("network.preset=myrinet-oct-sw8", "network.topology={type=\"crossbar\",ports=16}");
+    assert_between("2 kB", random("readout.source.size=2 kB", composite), 0.58, 0.65);
+    assert_between("4 kB", random("readout.source.size=4 kB", composite), 0.57, 0.61);
+    let long = "readout.source.size=100 kB";
+    assert_near("100 kB without internal blocking", random(long, crossbar), 0.6184, 0.02);
+    assert_between("100 kB", random(long, composite), 0.50, 0.58);
 }

@@ -30,6 +30,17 @@ fn a_frame_is_stored_whole_before_it_goes_on() {
     }
 }
 
+/// 46 us on either side (ATLAS 1998, figure 5), the frame on two links, and the switch.
+#[test]
+fn a_message_takes_what_the_hosts_take_and_two_frames() {
+    let frames = |wire: f64| 2.0 * (wire * 0.08 + 0.1) + 5.0;
+    let host = "network.host={send=\"46 us\",receive=\"46 us\"}";
+    for (size, wire) in [(10, 84.0), (1000, 1038.0), (1460, 1498.0)] {
+        let time = run_with(FRAMES, &[host, &format!("readout.source.size={size} B")]).seconds * 1e6;
+        assert_near(&format!("{size} B"), time, 92.0 + frames(wire), 1e-9);
+    }
+}
+
 /// Eight senders, one receiver, a small queue.
 const INCAST: &str = r#"
 [network]

@@ -1,6 +1,6 @@
 //! What a host costs: its memory and its processor.
 
-use crate::support::{assert_near, run_with};
+use crate::support::{assert_near, network, run_with};
 
 /// Links so fast that only the hosts count.
 const PAIR: &str = r#"
@@ -38,7 +38,8 @@ fn two_ways_share_the_bus() {
     for (read, write) in [(500.0, 700.0), (700.0, 500.0), (600.0, 600.0)] {
         let dma = format!("network.nic.dma={{read=\"{read} MB/s\",write=\"{write} MB/s\"}}");
         let set: Vec<_> = TWO_WAY.iter().copied().chain([dma.as_str()]).collect();
-        let both = 2.0 * run_with(PAIR, &set).throughput_bytes_per_s / 2.0;
+        // Each of two hosts sends as much as it receives, so the sum of both senders is that of both ways of one host.
+        let both = run_with(PAIR, &set).throughput_bytes_per_s;
         assert_near(&dma, both, 1e6 * 2.0 / (1.0 / read + 1.0 / write), 0.01);
     }
 }
@@ -63,4 +64,15 @@ fn sending_and_receiving_share_the_processor() {
     let host = ["readout.source.size=8 B", "network.host.send=4 us", "network.host.receive=6 us"];
     let set: Vec<_> = TWO_WAY.iter().copied().chain(host).collect();
     assert_near("messages per second", run_with(PAIR, &set).event_rate_hz, 2.0 * 100e3, 0.01);
+}
+
+/// A sender that only talks to its own host: its messages need no time, and must not need the stack either.
+#[test]
+fn messages_within_a_host_need_no_network() {
+    let set = ["network.placement={readout=0,builder=0}", "workload.messages=200_000"];
+    let record = run_with(PAIR, &set);
+    assert_eq!(
+        (record.events.built, record.good, network(&record).links.iter().map(|link| link.packets).sum()),
+        (200_000, true, 0)
+    );
 }

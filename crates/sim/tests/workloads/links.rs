@@ -32,7 +32,7 @@ fn time(set: &[&str]) -> f64 {
 /// Nanoseconds that the interface needs for a message: for each of its packets an overhead, and the bytes on the wire.
 fn message_time(size: u64, overhead: f64, header: u64, minimum: u64) -> f64 {
     let full = size / 4000;
-    let sizes = (0..full).map(|_| 4000).chain((size % 4000 > 0).then_some(size % 4000));
+    let sizes = (0..full).map(|_| 4000).chain((!size.is_multiple_of(4000)).then_some(size % 4000));
     sizes.map(|bytes| overhead + (bytes + header).max(minimum) as f64 * BYTE).sum()
 }
 
@@ -69,7 +69,10 @@ fn bytes_into_the_host_are_those_on_the_wire() {
 
 #[test]
 fn the_rate_of_the_interface_bounds_the_pace() {
-    for flow in ["{type=\"cut-through\",buffer=\"64 KiB\",reaction=\"0 s\"}", "{type=\"wormhole\",slack=\"64 B\",reaction=\"0 s\"}"] {
+    for flow in [
+        "{type=\"cut-through\",buffer=\"64 KiB\",reaction=\"0 s\"}",
+        "{type=\"wormhole\",slack=\"64 B\",reaction=\"0 s\"}",
+    ] {
         let flow = format!("network.flow={flow}");
         let set = ["network.nic.rate=40 MB/s", "workload.messages=100", "readout.source.size=3000 B", flow.as_str()];
         // The first byte is through the switch after one byte's time of the link, or (worms) of the pace.
