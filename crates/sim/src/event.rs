@@ -23,6 +23,8 @@ pub(crate) enum Event {
     DmaDone { host: u16 },
     /// A message is handed to the network interface.
     Post { message: u32 },
+    /// A message has been copied to a node on the same host.
+    Copied { message: u32 },
     /// A message has come to its node.
     Receive { message: u32 },
     /// A control message on a network of its own has come to all its nodes.

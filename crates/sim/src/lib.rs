@@ -11,6 +11,7 @@ mod message;
 mod net;
 mod nic;
 mod node;
+mod order;
 mod packet;
 pub mod probe;
 mod queue;

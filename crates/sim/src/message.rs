@@ -28,6 +28,8 @@ pub(crate) struct Message {
     /// Payload that counts as throughput: that of fragments and data.
     pub(crate) payload: u32,
     pub(crate) priority: u8,
+    /// Where messages can overtake each other: its place among those from its sender to its receiver, from 0.
+    pub(crate) order: u32,
 }
 
 /// All messages on their way.

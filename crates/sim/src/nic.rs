@@ -153,7 +153,16 @@ impl Slots {
         }
         let to = NodeRange { first: NodeId(first_builder.0 + builder as u16), count: 1 };
         let (body, size) = (Body::Bucket(parts), *bucket);
-        Some(messages.insert(Message { from: *node, to, body, unsent: size, missing: size, payload: 0, priority: 0 }))
+        Some(messages.insert(Message {
+            from: *node,
+            to,
+            body,
+            unsent: size,
+            missing: size,
+            payload: 0,
+            priority: 0,
+            order: 0,
+        }))
     }
 
     /// The next packet of the builder whose turn it is, leaving out those for which nothing waits.

@@ -8,6 +8,7 @@ use crate::{
     net::{Net, Notice, time_for},
     nic::{Access, Chunk, Nic, Slots},
     node::{Kind, Node, Outgoing, Told},
+    order::Order,
     packet::{NO_LANE, Packet, PacketId},
     queue::Queue,
     tally::Tally,
@@ -25,6 +26,9 @@ use evb_sources::{Feed, OpenOptions, SizeModel};
 
 /// Bytes of a message of a traffic pattern that carries no data: the request of the ATLAS pull patterns (note 77).
 const CONTROL_BYTES: u64 = 64;
+
+/// The missing bytes of a message of which a packet was lost.
+const LOST: u32 = u32::MAX;
 
 /// How many events are handled between two looks at the clock and at who waits for whom.
 const STRIDE: u64 = 1 << 16;
@@ -58,6 +62,9 @@ pub(crate) struct Simulation<'a> {
     targets: Vec<Target>,
     out: Vec<Outgoing>,
     told: Vec<Told>,
+    /// Keeps messages in order, where they might overtake each other.
+    order: Option<Order>,
+    ready: Vec<u32>,
     /// The trigger or the senders have stopped.
     stopped: bool,
     /// Everything is over.
@@ -87,6 +94,8 @@ impl<'a> Simulation<'a> {
             targets,
             out: Vec::new(),
             told: Vec::new(),
+            order: Order::of(&plan.network.config),
+            ready: Vec::new(),
             stopped: false,
             ended: false,
             handled: 0,
@@ -294,6 +303,10 @@ impl<'a> Simulation<'a> {
             Event::Pick { endpoint } => self.pick(now, endpoint),
             Event::DmaDone { host } => self.memory_done(now, host),
             Event::Post { message } => self.post(now, message),
+            Event::Copied { message } => {
+                self.note_sent(now, message);
+                self.take_in(now, message);
+            }
             Event::Receive { message } => self.receive(message),
             Event::Broadcast { message } => self.broadcast(now, message),
             Event::Timeout { node } => self.timeout(now, NodeId(node)),
@@ -325,8 +338,9 @@ impl<'a> Simulation<'a> {
             match notice {
                 Notice::Sent { endpoint, at } => self.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
                 Notice::Lost(id) => {
-                    self.net.packets.remove(id);
+                    let packet = self.net.packets.remove(id);
                     self.tally.lost_packets += 1;
+                    self.lose(self.queue.now(), packet.message);
                 }
             }
         }
@@ -471,7 +485,7 @@ impl<'a> Simulation<'a> {
             self.processors[host] = posted_at;
         }
         if let (Control::Separate { delay, rate }, true, 0) = (self.net.network.config.control, is_building, payload) {
-            let message = Message { from, to, body, unsent: 0, missing: 0, payload, priority: 0 };
+            let message = Message { from, to, body, unsent: 0, missing: 0, payload, priority: 0, order: 0 };
             let message = self.messages.insert(message);
             // Messages of one sender arrive in the order in which they were sent: a short one does not overtake.
             let arrived_at = &mut self.control_until[from.index()];
@@ -483,7 +497,7 @@ impl<'a> Simulation<'a> {
         for node in to.iter() {
             let to = NodeRange::from(node);
             let body = body.clone();
-            let message = Message { from, to, body, unsent: bytes, missing: bytes, payload, priority };
+            let message = Message { from, to, body, unsent: bytes, missing: bytes, payload, priority, order: 0 };
             let message = self.messages.insert(message);
             // What stays within its host may answer itself at once, without end: not on the stack.
             if posted_at > self.queue.now() || self.host(from) == self.host(node) {
@@ -506,14 +520,23 @@ impl<'a> Simulation<'a> {
     fn post(&mut self, now: u64, id: u32) {
         let message = self.messages.get(id);
         let (from, to) = (self.host(message.from), self.host(message.to.first));
-        let (Some(from), Some(to)) = (from, to) else { return self.arrived(now, id) };
+        let (Some(from), Some(to)) = (from, to) else { return self.take_in(now, id) };
         if from == to {
-            // Within a host a message needs no network.
-            self.note_sent(now, id);
-            return self.arrived(now, id);
+            return self.copy(now, id);
         }
-        self.nics[from].post(id, message);
+        if let Some(order) = &mut self.order {
+            let place = order.send(message.from, message.to.first);
+            self.messages.get_mut(id).order = place;
+        }
+        self.nics[from].post(id, self.messages.get(id));
         self.feed_nic(from);
+    }
+
+    /// Within a host a message needs no network: it is copied, at the rate of a link.
+    fn copy(&mut self, now: u64, id: u32) {
+        let bytes = self.messages.get(id).unsent;
+        let at = now + time_for(bytes.into(), self.net.network.config.link.rate.0);
+        self.queue.push(at, Event::Copied { message: id });
     }
 
     /// Something new to send: idle ports begin.
@@ -636,7 +659,7 @@ impl<'a> Simulation<'a> {
         let packet = self.net.packets.remove(id);
         if packet.corrupted {
             self.tally.corrupted_packets += 1;
-            return;
+            return self.lose(now, packet.message);
         }
         let message = self.messages.get(packet.message);
         let is_data = message.payload > 0 || matches!(&message.body, Body::Bucket(parts) if !parts.is_empty());
@@ -655,10 +678,36 @@ impl<'a> Simulation<'a> {
     /// Bytes of a message are in the memory of its receiver.
     fn absorb(&mut self, now: u64, id: u32, bytes: u32) {
         let message = self.messages.get_mut(id);
+        if message.missing == LOST {
+            return;
+        }
         message.missing -= bytes;
         if message.missing == 0 {
             self.arrived(now, id);
         }
+    }
+
+    /// A part of a message is lost, and with it the message: nobody sends it again.
+    fn lose(&mut self, now: u64, id: u32) {
+        let message = self.messages.get_mut(id);
+        if std::mem::replace(&mut message.missing, LOST) == LOST {
+            return;
+        }
+        if let Body::Bucket(parts) = &mut message.body {
+            let parts = std::mem::take(parts);
+            return parts.into_iter().for_each(|(part, _)| self.lose(now, part));
+        }
+        let (pair, place) = ((message.from, message.to.first), message.order);
+        self.in_order(now, pair, place, None);
+    }
+
+    /// Hands over the messages of a pair of nodes whose turn has come.
+    fn in_order(&mut self, now: u64, pair: (NodeId, NodeId), place: u32, message: Option<u32>) {
+        let Some(order) = &mut self.order else { return message.into_iter().for_each(|id| self.take_in(now, id)) };
+        let mut ready = std::mem::take(&mut self.ready);
+        order.arrive(pair, place, message, &mut ready);
+        ready.drain(..).for_each(|id| self.take_in(now, id));
+        self.ready = ready;
     }
 
     /// A message is whole: the processor of its receiver looks at it.
@@ -667,6 +716,13 @@ impl<'a> Simulation<'a> {
             let Body::Bucket(parts) = self.messages.remove(id).body else { return };
             return parts.into_iter().for_each(|(message, bytes)| self.absorb(now, message, bytes));
         }
+        let message = self.messages.get(id);
+        let (pair, place) = ((message.from, message.to.first), message.order);
+        self.in_order(now, pair, place, Some(id));
+    }
+
+    /// The processor of the receiver looks at a message.
+    fn take_in(&mut self, now: u64, id: u32) {
         let at = self.processor_time(now, self.messages.get(id).to.first);
         if at > now {
             self.queue.push(at, Event::Receive { message: id });
@@ -709,7 +765,7 @@ impl<'a> Simulation<'a> {
                 continue;
             }
             let (to, body) = (NodeRange::from(node), body.clone());
-            let message = Message { from, to, body, unsent: 0, missing: 0, payload: 0, priority: 0 };
+            let message = Message { from, to, body, unsent: 0, missing: 0, payload: 0, priority: 0, order: 0 };
             let message = self.messages.insert(message);
             let at = self.processor_time(now, node);
             self.queue.push(at, Event::Receive { message });

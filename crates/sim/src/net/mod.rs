@@ -296,10 +296,8 @@ impl Net {
     fn choose(&mut self, now: u64, link: u32) -> Result<usize, Option<u64>> {
         let room = self.room(now, link);
         let port = self.port(link);
-        if let Room::Bytes(bytes) = room {
-            if bytes < port.least_wire {
-                return Err(self.credit_at(link, port.least_wire));
-            }
+        if matches!(room, Room::Bytes(bytes) if bytes < port.least_wire) {
+            return Err(self.credit_at(link, port.least_wire));
         }
         let count = port.waiting.len();
         // The packets are in order of their lanes, or of their coming; with priorities the best one may be any.
@@ -442,9 +440,8 @@ impl Net {
         (packet.lane, packet.since, packet.next) = (lane, arrival, PacketId::NONE);
         let buffer = self.lane_mut(lane);
         if buffer.left_at != UNKNOWN {
-            let front_at = arrival.max(buffer.left_at);
-            buffer.left_at = UNKNOWN;
-            queue.push(front_at + self.switch_delay, Event::Request(id));
+            let left_at = std::mem::replace(&mut buffer.left_at, UNKNOWN);
+            queue.push((arrival + self.switch_delay).max(left_at), Event::Request(id));
         } else if buffer.behind.0 == PacketId::NONE {
             buffer.behind = (id, id);
         } else {
@@ -463,14 +460,14 @@ impl Net {
         }
         let (behind, since) = (self.packets[next].next, self.packets[next].since);
         self.lane_mut(lane).behind.0 = behind;
-        queue.push(since.max(at) + self.switch_delay, Event::Request(next));
+        queue.push((since + self.switch_delay).max(at), Event::Request(next));
     }
 
     /// A packet is lost where it is.
     fn lose(&mut self, queue: &mut Queue<Event>, now: u64, id: PacketId) {
         let lane = self.packets[id].lane;
         if let (Discipline::Worm { slack, reaction }, true) = (self.discipline, lane != NO_LANE) {
-            self.settle_worm(queue, id, true, slack, reaction);
+            self.swallow_worm(queue, now, id, slack, reaction);
         }
         self.note_leaving(queue, lane, id, now);
         self.trace.lose(now, id, &self.packets[id]);

@@ -181,8 +181,12 @@ pub(crate) struct Credit {
     bytes: u32,
     time: u64,
     /// The others, in order. Mostly there are none.
-    rest: Option<Box<VecDeque<(u64, u32)>>>,
+    rest: Option<Box<Rest>>,
 }
+
+/// A queue of bytes and times, in a box of its own since mostly there is none.
+#[derive(Default)]
+struct Rest(VecDeque<(u64, u32)>);
 
 impl Credit {
     pub(crate) fn new(free: u32) -> Self {
@@ -195,7 +199,7 @@ impl Credit {
         if self.bytes == 0 {
             (self.time, self.bytes) = (time, bytes);
         } else {
-            self.rest.get_or_insert_default().push_back((time, bytes));
+            self.rest.get_or_insert_default().0.push_back((time, bytes));
         }
     }
 
@@ -204,7 +208,7 @@ impl Credit {
     pub(crate) fn settle(&mut self, now: u64) {
         while self.bytes > 0 && self.time <= now {
             self.free += self.bytes;
-            (self.time, self.bytes) = self.rest.as_mut().and_then(|rest| rest.pop_front()).unwrap_or((0, 0));
+            (self.time, self.bytes) = self.rest.as_mut().and_then(|rest| rest.0.pop_front()).unwrap_or((0, 0));
         }
     }
 
@@ -215,7 +219,7 @@ impl Credit {
         if free >= need {
             return 0;
         }
-        let rest = self.rest.iter().flat_map(|rest| rest.iter().copied());
+        let rest = self.rest.iter().flat_map(|rest| rest.0.iter().copied());
         for (time, bytes) in std::iter::once((self.time, self.bytes)).chain(rest) {
             free += bytes;
             if free >= need {

@@ -43,24 +43,33 @@ impl Net {
             take_place(self.lane_mut(link));
             self.enter_lane(queue, link, id, arrival);
         }
-        let left = self.settle_worm(queue, id, at_end, slack, reaction);
+        let taken = usize::from(self.packets[id].hops);
+        let left = self.settle_worm(queue, id, taken, at_end, slack, reaction);
         if at_end {
             queue.push(left + class.delay, Event::Deliver(id));
         }
     }
 
-    /// Finds the links that it is now known when the worm will leave them; gives the last of these times. `at_end` says
-    /// that nothing can hold the worm up any more.
+    /// A worm without a way ends where its head is: the switch takes its bytes and throws them away.
+    pub(super) fn swallow_worm(&mut self, queue: &mut Queue<Event>, now: u64, id: PacketId, slack: u64, reaction: u64) {
+        let taken = usize::from(self.packets[id].hops);
+        // As if its head went on now, onto a link that does not exist.
+        self.packets.push_hop(id, Hop { link: NO_LANE, start: now });
+        self.settle_worm(queue, id, taken, true, slack, reaction);
+    }
+
+    /// Finds the links, of the first `taken`, that it is now known when the worm will leave them; gives the last of these
+    /// times. `at_end` says that nothing can hold the worm up any more.
     pub(super) fn settle_worm(
         &mut self,
         queue: &mut Queue<Event>,
         id: PacketId,
+        taken: usize,
         at_end: bool,
         slack: u64,
         reaction: u64,
     ) -> u64 {
         let (length, pace) = (u64::from(self.packets[id].wire), self.packets[id].pace);
-        let taken = usize::from(self.packets[id].hops);
         let mut left_at = 0;
         for index in usize::from(self.packets[id].left)..taken {
             // The byte that waits for the next grant to come is beyond the end of the worm, or not.

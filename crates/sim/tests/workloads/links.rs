@@ -83,7 +83,7 @@ fn the_rate_of_the_interface_bounds_the_pace() {
 #[test]
 fn delays_add_once_to_a_stream_of_packets() {
     let set = ["network.link.delay=300 ns", "network.switch.delay=2 us", "workload.messages=50"];
-    assert_near("cut-through", time(&set), 50.0 * (1000.0 * BYTE + 2000.0) + BYTE + 2.0 * 300.0, 1e-9);
+    assert_near("cut-through", time(&set), 50.0 * 1000.0 * BYTE + BYTE + 2.0 * 300.0 + 2000.0, 1e-9);
     let stored = "network.flow={type=\"store-and-forward\",queue=\"64 KiB\",full=\"drop\",reaction=\"0 s\"}";
     let whole = 51.0 * 1000.0 * BYTE + 2.0 * 300.0 + 2000.0;
     assert_near("store and forward", time(&[set[0], set[1], set[2], stored]), whole, 1e-9);

@@ -104,7 +104,7 @@ impl World<'_> {
         let buffer = &mut self.buffers[link][channel];
         buffer.packets.push_back(packet);
         buffer.taken += amount;
-        let hop = Hop { link, channel, head_there: false, sending: false, sent: 0, there: 0, known: 0 };
+        let hop = Hop { link, channel, head_there: false, head_at: 0, sending: false, sent: 0, there: 0, known: 0 };
         self.packets[packet].way.push(hop);
         self.start(packet);
     }

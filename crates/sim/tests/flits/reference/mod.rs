@@ -91,6 +91,8 @@ struct Hop {
     channel: usize,
     /// Whether the first byte is at the other end.
     head_there: bool,
+    /// When it came.
+    head_at: u64,
     sending: bool,
     sent: u64,
     there: u64,

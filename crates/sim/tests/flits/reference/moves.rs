@@ -71,6 +71,7 @@ impl World<'_> {
     pub(super) fn head_there(&mut self, packet: usize, hop: usize) {
         let here = &mut self.packets[packet].way[hop];
         here.head_there = true;
+        here.head_at = self.now;
         let (link, channel) = (here.link, here.channel);
         let at_switch = matches!(self.network.links[link].to, End::Switch(_));
         if at_switch && self.buffers[link][channel].packets[0] == packet {
@@ -97,9 +98,11 @@ impl World<'_> {
         let next = buffer.packets.front().copied();
         self.plan(self.reaction(), Happening::Room { link, channel, amount });
         if let Some(next) = next
-            && self.packets[next].way.last().is_some_and(|hop| hop.head_there)
+            && let Some(hop) = self.packets[next].way.last().filter(|hop| hop.head_there)
         {
-            self.plan(self.network.config.switch.delay.0, Happening::Ask { packet: next });
+            // The switch has looked at the head since it came.
+            let ready = hop.head_at + self.network.config.switch.delay.0;
+            self.plan(ready.saturating_sub(self.now), Happening::Ask { packet: next });
         }
     }
 

@@ -1,0 +1,74 @@
+//! Messages of one sender to one receiver are handed over in the order in which they were sent, as every transport
+//! promises. Where packets can overtake each other, the receiver's interface holds back what came too early.
+
+use evb_core::NodeId;
+use evb_fabric::{NetworkConfig, Routing};
+use std::collections::{BTreeMap, HashMap};
+
+/// What has been sent and what has come, for each pair of nodes.
+#[derive(Default)]
+pub(crate) struct Order {
+    pairs: HashMap<(NodeId, NodeId), Pair>,
+}
+
+#[derive(Default)]
+struct Pair {
+    sent: u32,
+    next: u32,
+    /// What came before its turn; `None` for a message that was lost.
+    early: BTreeMap<u32, Option<u32>>,
+}
+
+impl Order {
+    /// Keeps the order in a network where messages may overtake each other; `None` in one where they cannot.
+    pub(crate) fn of(config: &NetworkConfig) -> Option<Self> {
+        let spreads = matches!(config.routing, Routing::Random | Routing::Adaptive | Routing::Dispersive { .. });
+        (spreads || config.nic.ports > 1 || config.nic.messages > 1).then(Self::default)
+    }
+
+    /// The place of the next message from one node to another.
+    pub(crate) fn send(&mut self, from: NodeId, to: NodeId) -> u32 {
+        let pair = self.pairs.entry((from, to)).or_default();
+        pair.sent += 1;
+        pair.sent - 1
+    }
+
+    /// A message has come, or (`None`) is known to be lost. Puts those whose turn it is now into `ready`.
+    pub(crate) fn arrive(
+        &mut self,
+        (from, to): (NodeId, NodeId),
+        place: u32,
+        message: Option<u32>,
+        ready: &mut Vec<u32>,
+    ) {
+        let pair = self.pairs.entry((from, to)).or_default();
+        if place != pair.next {
+            pair.early.insert(place, message);
+            return;
+        }
+        pair.next += 1;
+        ready.extend(message);
+        while let Some(message) = pair.early.remove(&pair.next) {
+            pair.next += 1;
+            ready.extend(message);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_early_waits_for_what_came_late_or_was_lost() {
+        let (mut order, mut ready) = (Order::default(), Vec::new());
+        let pair = (NodeId(1), NodeId(2));
+        assert_eq!([0, 1, 2, 3].map(|_| order.send(pair.0, pair.1)), [0, 1, 2, 3]);
+        order.arrive(pair, 2, Some(12), &mut ready);
+        order.arrive(pair, 1, None, &mut ready);
+        assert!(ready.is_empty());
+        order.arrive(pair, 0, Some(10), &mut ready);
+        order.arrive(pair, 3, Some(13), &mut ready);
+        assert_eq!(ready, [10, 12, 13]);
+    }
+}
