@@ -1,0 +1,125 @@
+//! Machines are drained, hear their deadlines and what comes from outside, and die.
+
+use super::Simulation;
+use crate::{event::Event, node::Told};
+use evb_core::{NodeId, Time};
+use evb_experiment::Workload;
+use evb_patterns::{Pattern, TrafficCommand};
+use evb_protocol::{Config, ManagerCommand, ManagerEvent};
+
+impl Simulation<'_> {
+    pub(super) fn drain(&mut self, id: NodeId) {
+        if self.nodes[id.index()].dead {
+            return;
+        }
+        let now = Time(self.queue.now());
+        let (mut out, mut told) = (std::mem::take(&mut self.out), std::mem::take(&mut self.told));
+        let node = &mut self.nodes[id.index()];
+        node.drain(now, &mut out, &mut told);
+        if let Some((deadline, _)) = node.deadline()
+            && deadline < node.timeout_at
+        {
+            node.timeout_at = deadline;
+            self.queue.push(deadline.0.max(now.0), Event::Timeout { node: id.0 });
+        }
+        out.drain(..).for_each(|outgoing| self.transmit(id, outgoing));
+        told.drain(..).for_each(|told| self.hear(now.0, told));
+        (self.out, self.told) = (out, told);
+    }
+
+    pub(super) fn timeout(&mut self, now: u64, id: NodeId) {
+        let node = &mut self.nodes[id.index()];
+        if node.dead || node.timeout_at.0 != now {
+            return;
+        }
+        node.timeout_at = Time::MAX;
+        node.handle_timeout(Time(now));
+        self.drain(id);
+    }
+
+    pub(super) fn hear(&mut self, now: u64, told: Told) {
+        let is_gathered = self.tally.hear(now, told);
+        if let Told::Manager(ManagerEvent::Drained | ManagerEvent::NoBuilders) = told {
+            self.ended = true;
+        }
+        if is_gathered && self.arrivals.are_saturating() && !self.stopped {
+            self.offer_event();
+        }
+    }
+
+    pub(super) fn arrive(&mut self, now: u64, node: u16) {
+        if self.stopped {
+            return;
+        }
+        if self.is_gathering() {
+            self.offer_event();
+        } else {
+            let id = NodeId(node);
+            match self.plan.workload {
+                Workload::EventBuilding => {
+                    self.nodes[id.index()].command_manager(Time(now), ManagerCommand::Trigger(1));
+                }
+                Workload::Traffic(_) => {
+                    self.tally.offered += 1;
+                    self.nodes[id.index()].command_traffic(Time(now), TrafficCommand::Offer { number: 0 });
+                }
+            }
+            self.drain(id);
+        }
+        if let Some(at) = self.arrivals.next(node, now) {
+            self.queue.push(at, Event::Arrival { node });
+        }
+    }
+
+    pub(super) fn is_gathering(&self) -> bool {
+        matches!(&self.plan.workload, Workload::Traffic(traffic) if matches!(traffic.config.pattern, Pattern::Gather { .. }))
+    }
+
+    /// An event for all buffers and processors.
+    pub(super) fn offer_event(&mut self) {
+        if !self.arrivals.take_event() {
+            return;
+        }
+        self.tally.offered += 1;
+        let (now, number) = (Time(self.queue.now()), self.tally.offered);
+        // All hear of it before any of their messages arrives, which within a host may be at once.
+        self.nodes.iter_mut().for_each(|node| node.command_traffic(now, TrafficCommand::Offer { number }));
+        (0..self.nodes.len()).for_each(|index| self.drain(NodeId(index as u16)));
+    }
+
+    pub(super) fn kill(&mut self, now: u64, id: NodeId) {
+        self.nodes[id.index()].dead = true;
+        self.tally.lose_node(id);
+        if id == Config::EVENT_MANAGER {
+            // Nothing can be numbered or ended any more.
+            self.ended = true;
+        }
+        // The death of a process closes its connections: whoever talks with it knows at once.
+        for index in 0..self.nodes.len() {
+            if !self.nodes[index].dead {
+                self.nodes[index].lose(Time(now), id);
+                self.drain(NodeId(index as u16));
+            }
+        }
+    }
+
+    /// The trigger stops, or the senders.
+    pub(super) fn stop(&mut self, now: u64) {
+        self.stopped = true;
+        match self.plan.workload {
+            Workload::EventBuilding => self.queue.push(now + self.plan.run.drain_timeout.0, Event::GiveUp),
+            // Senders that had ended before have set the end of the measurement themselves.
+            Workload::Traffic(_) if self.messages.len() > 0 || !self.arrivals.are_bounded() => {
+                self.tally.close(now);
+                self.tally.links = self.net.counts().map(|(_, counts)| *counts).collect();
+            }
+            Workload::Traffic(_) => {}
+        }
+        for index in 0..self.nodes.len() {
+            let node = &mut self.nodes[index];
+            node.command_manager(Time(now), ManagerCommand::Stop);
+            node.command_traffic(Time(now), TrafficCommand::Stop);
+            self.drain(NodeId(index as u16));
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! One simulation: the event loop, and what happens to messages between the machines and the network.
+
+mod machines;
+mod receiving;
+mod sending;
+mod setup;
+
+use crate::{
+    SimulateError,
+    arrivals::Arrivals,
+    event::Event,
+    message::Messages,
+    net::{Net, Notice},
+    nic::Nic,
+    node::{Node, Outgoing, Told},
+    order::Order,
+    queue::Queue,
+    tally::Tally,
+    trace::Trace,
+};
+use evb_core::NodeId;
+use evb_experiment::{Plan, Workload};
+use evb_fabric::{Network, Target};
+
+/// How many events are handled between two looks at the clock and at who waits for whom.
+const STRIDE: u64 = 1 << 16;
+
+/// What is shown while a simulation runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// Simulated time in seconds.
+    pub seconds: f64,
+    /// Events that have ended, or messages that have arrived.
+    pub ended: u64,
+    /// Links taken by packets.
+    pub packet_hops: u64,
+    /// Part of the work that is done, from 0 to 1; 0 when that cannot be told.
+    pub part: f64,
+}
+
+pub(crate) struct Simulation<'a> {
+    pub(crate) plan: &'a Plan,
+    queue: Queue<Event>,
+    pub(crate) net: Net,
+    messages: Messages,
+    nics: Vec<Nic>,
+    nodes: Vec<Node>,
+    /// When the processor of each host is free.
+    processors: Vec<u64>,
+    /// Until when each node's messages are under way on a control network of its own.
+    control_until: Vec<u64>,
+    arrivals: Arrivals,
+    pub(crate) tally: Tally,
+    targets: Vec<Target>,
+    out: Vec<Outgoing>,
+    told: Vec<Told>,
+    /// Keeps messages in order, where they might overtake each other.
+    order: Option<Order>,
+    ready: Vec<u32>,
+    /// The trigger or the senders have stopped.
+    stopped: bool,
+    /// Everything is over.
+    ended: bool,
+    handled: u64,
+}
+
+impl<'a> Simulation<'a> {
+    pub(crate) fn new(plan: &'a Plan, trace: Trace) -> Result<Self, SimulateError> {
+        let network = Network::build(&plan.network.config)?;
+        let targets = plan.network.faults.iter().filter_map(|fault| network.find(&fault.target)).collect();
+        let hosts = network.hosts();
+        let nic = &network.config.nic;
+        let nics = (0..hosts).map(|_| Nic::new(nic.ports, size(nic.packet.0), nic.messages, nic.dma)).collect();
+        let net = Net::new(network, plan.run.seed, trace)?;
+        let mut simulation = Self {
+            plan,
+            queue: Queue::new(net.reach()),
+            net,
+            messages: Messages::default(),
+            nics,
+            nodes: Vec::new(),
+            processors: vec![0; hosts],
+            control_until: vec![0; plan.building.nodes().into()],
+            arrivals: Arrivals::new(plan),
+            tally: Tally::new(plan),
+            targets,
+            out: Vec::new(),
+            told: Vec::new(),
+            order: Order::of(&plan.network.config),
+            ready: Vec::new(),
+            stopped: false,
+            ended: false,
+            handled: 0,
+        };
+        simulation.nodes = simulation.make_nodes()?;
+        simulation.set_slots();
+        simulation.plan_start();
+        Ok(simulation)
+    }
+
+    /// The host of a node; none for an event manager on a control network of its own.
+    fn host(&self, node: NodeId) -> Option<usize> {
+        let (config, placement) = (&self.plan.building, &self.plan.network.placement);
+        let (readouts, builders) = (config.readout_nodes(), config.builder_nodes());
+        let host = if readouts.contains(node) {
+            placement.readout + (node.0 - readouts.first.0)
+        } else if builders.contains(node) {
+            placement.builder + (node.0 - builders.first.0)
+        } else {
+            placement.manager?
+        };
+        Some(usize::from(host))
+    }
+
+    /// Runs to the end. `observe` is told how far it is, and says whether to go on.
+    pub(crate) fn run(&mut self, observe: &mut dyn FnMut(&Progress) -> bool) {
+        self.start();
+        loop {
+            while let Some(event) = self.queue.pop_present() {
+                self.happen(event);
+                self.handled += 1;
+                if self.handled.is_multiple_of(STRIDE) && !self.look(observe) {
+                    return;
+                }
+            }
+            if self.net.is_dirty() {
+                self.net.arbitrate(&mut self.queue);
+                self.take_notices();
+                continue;
+            }
+            if self.ended || !self.queue.advance() {
+                break;
+            }
+        }
+        self.finish();
+    }
+
+    /// Tells how far it is; looks for packets that wait for each other. False when it shall end.
+    fn look(&mut self, observe: &mut dyn FnMut(&Progress) -> bool) -> bool {
+        let now = self.queue.now();
+        if self.handled.is_multiple_of(STRIDE * 16) {
+            self.look_for_deadlock(now);
+        }
+        let seconds = now as f64 * 1e-12;
+        let by_time = self.plan.trigger.duration.map_or(0.0, |duration| seconds / duration.as_secs_f64());
+        let by_events = self.plan.building.events.map_or(0.0, |events| self.tally.ended() as f64 / events as f64);
+        let part = by_time.max(by_events).min(1.0);
+        let (ended, packet_hops) = (self.tally.ended(), self.net.packet_hops);
+        if !observe(&Progress { seconds, ended, packet_hops, part }) {
+            self.tally.note("interrupted: what follows covers only what was simulated until then".into());
+            self.ended = true;
+        }
+        true
+    }
+
+    fn look_for_deadlock(&mut self, now: u64) {
+        if let Some((circle, since)) = self.net.deadlock(now) {
+            self.tally.deadlock(since, circle);
+            self.ended = true;
+        }
+    }
+
+    fn finish(&mut self) {
+        let now = self.queue.now();
+        if self.net.packets.len() > 0 && self.queue.is_empty() {
+            self.look_for_deadlock(now);
+        }
+        if !self.ended && matches!(self.plan.workload, Workload::EventBuilding) {
+            self.tally.note("nothing happens any more, but the event manager has not seen the end of the run".into());
+        }
+        self.tally.end(now, self.net.packets.len() as u64);
+    }
+
+    fn happen(&mut self, event: Event) {
+        let now = self.queue.now();
+        match event {
+            Event::Request(id) => self.net.request(&mut self.queue, now, id),
+            Event::Wake { link } => self.net.wake(now, link),
+            Event::Deliver(id) => self.deliver(now, id),
+            Event::Pause { lane } => self.net.pause(lane, true),
+            Event::Unpause { lane } => self.net.pause(lane, false),
+            Event::Drained { drain } => self.net.drained(&mut self.queue, now, drain),
+            Event::Pick { endpoint } => self.pick(now, endpoint),
+            Event::DmaDone { host } => self.memory_done(now, host),
+            Event::Post { message } => self.post(now, message),
+            Event::Copied { message } => {
+                self.note_sent(now, message);
+                self.take_in(now, message);
+            }
+            Event::Receive { message } => self.receive(message),
+            Event::Broadcast { message } => self.broadcast(now, message),
+            Event::Timeout { node } => self.timeout(now, NodeId(node)),
+            Event::Arrival { node } => self.arrive(now, node),
+            Event::Fault { index } => {
+                let index = usize::from(index);
+                self.net.fault(&mut self.queue, now, self.targets[index], self.plan.network.faults[index].action);
+            }
+            Event::Reroute => self.net.reroute(&mut self.queue, now),
+            Event::Kill { node } => self.kill(now, NodeId(node)),
+            Event::Measure => {
+                self.net.begin_to_measure(now);
+                self.tally.begin_to_measure(now);
+            }
+            Event::Stop => self.stop(now),
+            Event::GiveUp => {
+                let limit = self.plan.run.drain_timeout;
+                self.tally.note(format!("the run did not drain within {limit} after its trigger stopped"));
+                self.ended = true;
+            }
+        }
+        if !self.net.notices.is_empty() {
+            self.take_notices();
+        }
+    }
+
+    fn take_notices(&mut self) {
+        while let Some(notice) = self.net.notices.pop() {
+            match notice {
+                Notice::Sent { endpoint, at } => self.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
+                Notice::Lost(id) => {
+                    let packet = self.net.packets.remove(id);
+                    self.tally.lost_packets += 1;
+                    self.lose(self.queue.now(), packet.message);
+                }
+            }
+        }
+    }
+
+    // ---- messages on their way out
+
+    /// Counts that the machines keep themselves.
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+}
+
+/// A number of bytes of one message or packet: the largest fragment is far below 4 GiB.
+fn size(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,133 @@
+//! Messages on their way in: from the network to the machine that they are for.
+
+use super::Simulation;
+use crate::{
+    event::Event,
+    message::{Body, Message},
+    nic::Chunk,
+    packet::PacketId,
+};
+use evb_core::{NodeId, NodeRange, Time};
+
+/// The missing bytes of a message of which a packet was lost.
+const LOST: u32 = u32::MAX;
+
+impl Simulation<'_> {
+    pub(super) fn deliver(&mut self, now: u64, id: PacketId) {
+        self.net.trace.deliver(now, id, &self.net.packets[id]);
+        let packet = self.net.packets.remove(id);
+        if packet.corrupted {
+            self.tally.corrupted_packets += 1;
+            return self.lose(now, packet.message);
+        }
+        let message = self.messages.get(packet.message);
+        let is_data = message.payload > 0 || matches!(&message.body, Body::Bucket(parts) if !parts.is_empty());
+        self.tally.packet(&packet, &self.net.network, is_data, message.from, message.to.first);
+        let host = usize::from(packet.to.0) / self.nics[0].ports.len();
+        let chunk = Chunk { message: packet.message, bytes: packet.payload, last: false };
+        match &mut self.nics[host].memory {
+            None => self.absorb(now, packet.message, packet.payload),
+            Some(memory) => {
+                memory.write(chunk);
+                self.access_memory(now, host);
+            }
+        }
+    }
+
+    /// Bytes of a message are in the memory of its receiver.
+    pub(super) fn absorb(&mut self, now: u64, id: u32, bytes: u32) {
+        let message = self.messages.get_mut(id);
+        if message.missing == LOST {
+            return;
+        }
+        message.missing -= bytes;
+        if message.missing == 0 {
+            self.arrived(now, id);
+        }
+    }
+
+    /// A part of a message is lost, and with it the message: nobody sends it again.
+    pub(super) fn lose(&mut self, now: u64, id: u32) {
+        let message = self.messages.get_mut(id);
+        if std::mem::replace(&mut message.missing, LOST) == LOST {
+            return;
+        }
+        if let Body::Bucket(parts) = &mut message.body {
+            let parts = std::mem::take(parts);
+            return parts.into_iter().for_each(|(part, _)| self.lose(now, part));
+        }
+        let (pair, place) = ((message.from, message.to.first), message.order);
+        self.in_order(now, pair, place, None);
+    }
+
+    /// Hands over the messages of a pair of nodes whose turn has come.
+    pub(super) fn in_order(&mut self, now: u64, pair: (NodeId, NodeId), place: u32, message: Option<u32>) {
+        let Some(order) = &mut self.order else { return message.into_iter().for_each(|id| self.take_in(now, id)) };
+        let mut ready = std::mem::take(&mut self.ready);
+        order.arrive(pair, place, message, &mut ready);
+        ready.drain(..).for_each(|id| self.take_in(now, id));
+        self.ready = ready;
+    }
+
+    /// A message is whole: the processor of its receiver looks at it.
+    pub(super) fn arrived(&mut self, now: u64, id: u32) {
+        if let Body::Bucket(_) = self.messages.get(id).body {
+            let Body::Bucket(parts) = self.messages.remove(id).body else { return };
+            return parts.into_iter().for_each(|(message, bytes)| self.absorb(now, message, bytes));
+        }
+        let message = self.messages.get(id);
+        let (pair, place) = ((message.from, message.to.first), message.order);
+        self.in_order(now, pair, place, Some(id));
+    }
+
+    /// The processor of the receiver looks at a message.
+    pub(super) fn take_in(&mut self, now: u64, id: u32) {
+        let at = self.processor_time(now, self.messages.get(id).to.first);
+        if at > now {
+            self.queue.push(at, Event::Receive { message: id });
+        } else {
+            self.receive(id);
+        }
+    }
+
+    /// When the processor of a node's host will have looked at a message that comes now.
+    pub(super) fn processor_time(&mut self, now: u64, node: NodeId) -> u64 {
+        let Some(host) = self.host(node) else { return now };
+        let at = self.processors[host].max(now) + self.net.network.config.host.receive.0;
+        self.processors[host] = at;
+        at
+    }
+
+    pub(super) fn receive(&mut self, id: u32) {
+        let Message { from, to, body, payload, .. } = self.messages.remove(id);
+        self.tally.message(self.queue.now(), from, to.first, &body, payload.into());
+        self.hand_over(from, to.first, body);
+    }
+
+    pub(super) fn hand_over(&mut self, from: NodeId, to: NodeId, body: Body) {
+        let now = Time(self.queue.now());
+        let node = &mut self.nodes[to.index()];
+        if node.dead {
+            return;
+        }
+        node.handle_message(now, from, body);
+        self.drain(to);
+    }
+
+    /// A control message on a network of its own has come to its nodes.
+    pub(super) fn broadcast(&mut self, now: u64, id: u32) {
+        let Message { from, to, body, .. } = self.messages.remove(id);
+        let busy = self.net.network.config.host.receive.0 > 0;
+        for node in to.iter() {
+            if !busy {
+                self.hand_over(from, node, body.clone());
+                continue;
+            }
+            let (to, body) = (NodeRange::from(node), body.clone());
+            let message = Message { from, to, body, unsent: 0, missing: 0, payload: 0, priority: 0, order: 0 };
+            let message = self.messages.insert(message);
+            let at = self.processor_time(now, node);
+            self.queue.push(at, Event::Receive { message });
+        }
+    }
+}

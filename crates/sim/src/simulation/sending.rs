@@ -1,0 +1,208 @@
+//! Messages on their way out: from a machine through the processor and the interface of its host to the network.
+
+use super::{Simulation, size};
+use crate::{
+    event::Event,
+    message::{Body, Message},
+    net::time_for,
+    nic::{Access, Chunk},
+    node::Outgoing,
+    packet::{NO_LANE, Packet, PacketId},
+};
+use evb_core::{NodeId, NodeRange, Time};
+use evb_experiment::Workload;
+use evb_fabric::{Control, EndpointId, Flow};
+use evb_patterns::{TrafficCommand, TrafficMessage};
+use evb_protocol::{Shaping, wire};
+
+/// Bytes of a message of a traffic pattern that carries no data: the request of the ATLAS pull patterns (note 77).
+const CONTROL_BYTES: u64 = 64;
+
+impl Simulation<'_> {
+    pub(super) fn transmit(&mut self, from: NodeId, outgoing: Outgoing) {
+        let Outgoing { to, body, payload, delay } = outgoing;
+        let bytes = match &body {
+            Body::Protocol(message) => wire::length(message),
+            Body::Traffic(TrafficMessage::Data { .. }) => payload,
+            Body::Traffic(_) => CONTROL_BYTES,
+            Body::Bucket(_) => 0,
+        };
+        let (bytes, payload) = (size(bytes), size(payload));
+        let is_building = matches!(self.plan.workload, Workload::EventBuilding);
+        if !is_building && payload > 0 {
+            self.tally.data();
+        }
+        let host = self.host(from);
+        let mut posted_at = self.queue.now() + delay.0;
+        if let Some(host) = host {
+            posted_at = self.processors[host].max(posted_at) + self.net.network.config.host.send.0;
+            self.processors[host] = posted_at;
+        }
+        if let (Control::Separate { delay, rate }, true, 0) = (self.net.network.config.control, is_building, payload) {
+            let message = Message { from, to, body, unsent: 0, missing: 0, payload, priority: 0, order: 0 };
+            let message = self.messages.insert(message);
+            // Messages of one sender arrive in the order in which they were sent: a short one does not overtake.
+            let arrived_at = &mut self.control_until[from.index()];
+            *arrived_at = (posted_at + delay.0 + time_for(bytes.into(), rate.0)).max(*arrived_at);
+            self.queue.push(*arrived_at, Event::Broadcast { message });
+            return;
+        }
+        let priority = if payload == 0 { self.control_priority(is_building) } else { 0 };
+        for node in to.iter() {
+            let to = NodeRange::from(node);
+            let body = body.clone();
+            let message = Message { from, to, body, unsent: bytes, missing: bytes, payload, priority, order: 0 };
+            let message = self.messages.insert(message);
+            // What stays within its host may answer itself at once, without end: not on the stack.
+            if posted_at > self.queue.now() || self.host(from) == self.host(node) {
+                self.queue.push(posted_at, Event::Post { message });
+            } else {
+                self.post(posted_at, message);
+            }
+        }
+    }
+
+    /// Control messages go first where the network knows priorities, and between the slots of a barrel shifter.
+    pub(super) fn control_priority(&self, is_building: bool) -> u8 {
+        let shaped = matches!(self.plan.building.shaping, Shaping::BarrelShifter { .. } | Shaping::RateDivision { .. });
+        match self.net.network.config.flow {
+            Flow::StoreAndForward { priorities, .. } if priorities > 1 => priorities - 1,
+            _ => u8::from(is_building && shaped),
+        }
+    }
+
+    pub(super) fn post(&mut self, now: u64, id: u32) {
+        let message = self.messages.get(id);
+        let (from, to) = (self.host(message.from), self.host(message.to.first));
+        let (Some(from), Some(to)) = (from, to) else { return self.take_in(now, id) };
+        if from == to {
+            return self.copy(now, id);
+        }
+        if let Some(order) = &mut self.order {
+            let place = order.send(message.from, message.to.first);
+            self.messages.get_mut(id).order = place;
+        }
+        self.nics[from].post(id, self.messages.get(id));
+        self.feed_nic(from);
+    }
+
+    /// Within a host a message needs no network: it is copied, at the rate of a link.
+    pub(super) fn copy(&mut self, now: u64, id: u32) {
+        let bytes = self.messages.get(id).unsent;
+        let at = now + time_for(bytes.into(), self.net.network.config.link.rate.0);
+        self.queue.push(at, Event::Copied { message: id });
+    }
+
+    /// Something new to send: idle ports begin.
+    pub(super) fn feed_nic(&mut self, host: usize) {
+        let now = self.queue.now();
+        if self.nics[host].memory.is_some() {
+            return self.access_memory(now, host);
+        }
+        self.wake_ports(now, host);
+    }
+
+    pub(super) fn wake_ports(&mut self, now: u64, host: usize) {
+        let ports = self.nics[host].ports.len();
+        for port in 0..ports {
+            if self.nics[host].ports[port].idle {
+                self.pick(now, (host * ports + port) as u16);
+            }
+        }
+    }
+
+    /// A port is free: the next packet goes into it.
+    pub(super) fn pick(&mut self, now: u64, endpoint: u16) {
+        let ports = self.nics[0].ports.len();
+        let (host, port) = (usize::from(endpoint) / ports, usize::from(endpoint) % ports);
+        if let Some(message) = self.nics[host].ports[port].ending.take() {
+            self.note_sent(now, message);
+        }
+        let nic = &mut self.nics[host];
+        let chunk = match &mut nic.memory {
+            Some(memory) => memory.take_ready(),
+            None => nic.cut(&mut self.messages),
+        };
+        nic.ports[port].idle = chunk.is_none();
+        let Some(chunk) = chunk else { return };
+        if chunk.last {
+            nic.ports[port].ending = Some(chunk.message);
+        }
+        self.send_packet(now, host, port, chunk);
+        if self.nics[host].memory.is_some() {
+            self.access_memory(now, host);
+        }
+    }
+
+    pub(super) fn send_packet(&mut self, now: u64, host: usize, port: usize, chunk: Chunk) {
+        let ports = self.nics[0].ports.len();
+        let message = self.messages.get(chunk.message);
+        let to = self.host(message.to.first).expect("a message in an interface is for a host");
+        let (from, to) = (EndpointId((host * ports + port) as u16), EndpointId((to * ports + port) as u16));
+        let nic = &self.net.network.config.nic;
+        let wire = (u64::from(chunk.bytes) + nic.header.0).max(nic.minimum.0);
+        let is_worm = matches!(self.net.network.config.flow, Flow::Wormhole { .. });
+        let pace = match nic.rate {
+            None => 0,
+            Some(rate) if is_worm => crate::net::byte_time(rate.0),
+            Some(rate) => time_for(wire, rate.0),
+        };
+        let packet = Packet {
+            from,
+            to,
+            message: chunk.message,
+            payload: chunk.bytes,
+            wire: size(wire),
+            priority: message.priority,
+            channel: 0,
+            dimension: 0,
+            corrupted: false,
+            variant: self.net.variant(from, to, u32::from(message.from.0)),
+            hops: 0,
+            left: 0,
+            lane: NO_LANE,
+            next: PacketId::NONE,
+            since: now,
+            pace,
+        };
+        self.tally.packets += 1;
+        let ready = now + nic.overhead.0;
+        let id = self.net.send(&mut self.queue, ready, packet);
+        self.net.trace.send(ready, id, &self.net.packets[id]);
+    }
+
+    pub(super) fn note_sent(&mut self, now: u64, message: u32) {
+        let message = self.messages.get(message);
+        if !matches!(message.body, Body::Traffic(TrafficMessage::Data { .. })) {
+            return;
+        }
+        let id = message.from;
+        self.nodes[id.index()].command_traffic(Time(now), TrafficCommand::Sent);
+        self.drain(id);
+    }
+
+    /// The memory of a host is free: the next access begins, and idle ports take what is there.
+    pub(super) fn access_memory(&mut self, now: u64, host: usize) {
+        let nic = &mut self.nics[host];
+        let Some(mut memory) = nic.memory.take() else { return };
+        let begun = memory.begin(|| nic.cut(&mut self.messages));
+        nic.memory = Some(memory);
+        if let Some((bytes, rate)) = begun {
+            self.queue.push(now + time_for(bytes.into(), rate), Event::DmaDone { host: host as u16 });
+        }
+    }
+
+    pub(super) fn memory_done(&mut self, now: u64, host: u16) {
+        let host = usize::from(host);
+        let Some(memory) = &mut self.nics[host].memory else { return };
+        match memory.busy.take() {
+            Some(Access::Read(chunk)) => {
+                memory.have_read(chunk);
+                self.wake_ports(now, host);
+            }
+            Some(Access::Write(chunk)) => self.absorb(now, chunk.message, chunk.bytes),
+            None => {}
+        }
+        self.access_memory(now, host);
+    }
+}

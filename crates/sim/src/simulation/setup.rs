@@ -1,0 +1,130 @@
+//! What a simulation begins with: nodes, slots of the traffic shaping, and what is planned from the start.
+
+use super::{Simulation, size};
+use crate::{
+    SimulateError,
+    event::Event,
+    nic::Slots,
+    node::{Kind, Node},
+};
+use evb_core::{EventId, Machine as _, NodeId, SourceId, Time};
+use evb_experiment::{FaultAction, Workload};
+use evb_patterns::{Traffic, TrafficCommand};
+use evb_protocol::{
+    BuilderCommand, BuilderUnit, Config, EventManager, ManagerCommand, ReadoutCommand, ReadoutUnit, Shaping,
+};
+use evb_sources::{Feed, OpenOptions, SizeModel};
+
+impl Simulation<'_> {
+    pub(super) fn make_nodes(&self) -> Result<Vec<Node>, SimulateError> {
+        let (plan, config) = (self.plan, &self.plan.building);
+        let sizes = |unit: u16| {
+            let options = OpenOptions {
+                data_directory: plan.data_directory.clone(),
+                unit,
+                seed: plan.run.seed,
+                max_fragment: u32::try_from(config.max_fragment.0).unwrap_or(u32::MAX),
+            };
+            SizeModel::open(&plan.sources[usize::from(unit)], &options)
+        };
+        let first = config.readout_nodes().first.0;
+        let make = |id: NodeId| -> Result<Kind, SimulateError> {
+            let is_source = config.readout_nodes().contains(id);
+            let unit = id.0.wrapping_sub(first);
+            Ok(match &plan.workload {
+                Workload::Traffic(traffic) => {
+                    let sizes = if is_source { Some(sizes(unit)?) } else { None };
+                    Kind::Traffic(Box::new(Traffic::new(&traffic.config, id, self.own_receiver(id))), sizes)
+                }
+                Workload::EventBuilding if id == Config::EVENT_MANAGER => {
+                    Kind::Manager(Box::new(EventManager::new(config.clone())))
+                }
+                Workload::EventBuilding if is_source => {
+                    let machine = ReadoutUnit::new(config.clone(), SourceId(unit), None);
+                    Kind::Readout(Box::new(machine), sizes(unit)?, SourceId(unit))
+                }
+                Workload::EventBuilding => Kind::Builder(Box::new(BuilderUnit::new(config.clone()))),
+            })
+        };
+        (0..config.nodes()).map(NodeId).map(|id| Ok(Node::new(make(id)?, plan, id))).collect()
+    }
+
+    /// The receiver on the host of a sender, by its index.
+    pub(super) fn own_receiver(&self, id: NodeId) -> Option<u16> {
+        let host = self.host(id)?;
+        let index = host.checked_sub(usize::from(self.plan.network.placement.builder))?;
+        u16::try_from(index).ok().filter(|&index| index < self.plan.building.builder_units)
+    }
+
+    /// Gives the interfaces of readout units the slots of the traffic shaping.
+    pub(super) fn set_slots(&mut self) {
+        let config = &self.plan.building;
+        let builders = config.builder_nodes();
+        let queues = || vec![std::collections::VecDeque::new(); usize::from(builders.count)];
+        for (index, node) in config.readout_nodes().iter().enumerate() {
+            let Some(host) = self.host(node) else { continue };
+            let (turn, first_builder) = (index % usize::from(builders.count), builders.first);
+            self.nics[host].slots = match config.shaping {
+                Shaping::BarrelShifter { bucket } => {
+                    Slots::Barrel { queues: queues(), bucket: size(bucket.0), turn, node, first_builder }
+                }
+                Shaping::RateDivision { packet } => {
+                    Slots::RateDivision { queues: queues(), packet: size(packet.0), turn, first_builder }
+                }
+                Shaping::None | Shaping::Grouping { .. } => Slots::None,
+            };
+        }
+    }
+
+    pub(super) fn plan_start(&mut self) {
+        for (index, fault) in self.plan.network.faults.iter().enumerate() {
+            self.queue.push(fault.at.0, Event::Fault { index: index as u16 });
+        }
+        for fault in &self.plan.faults {
+            if let FaultAction::Kill { at } = fault.action {
+                self.queue.push(at.0, Event::Kill { node: fault.node.0 });
+            }
+        }
+        if self.plan.run.warmup.0 > 0 {
+            self.queue.push(self.plan.run.warmup.0, Event::Measure);
+        }
+        if let Some(duration) = self.plan.trigger.duration {
+            self.queue.push(duration.0, Event::Stop);
+        }
+    }
+
+    pub(super) fn start(&mut self) {
+        let now = Time::ZERO;
+        for index in 0..self.nodes.len() {
+            let node = &mut self.nodes[index];
+            match (&mut node.machine, &self.plan.workload) {
+                (Kind::Manager(machine), _) => machine.handle_command(now, ManagerCommand::Start),
+                (Kind::Readout(machine, sizes, _), _) => {
+                    let (through, last) = match sizes.feed() {
+                        Feed::Finite { events } => (EventId(events), true),
+                        _ => (EventId(u64::MAX), true),
+                    };
+                    machine.handle_command(now, ReadoutCommand::Start { through, last });
+                }
+                (Kind::Builder(machine), _) => machine.handle_command(now, BuilderCommand::Start),
+                (Kind::Traffic(machine, _), Workload::Traffic(traffic)) => {
+                    let saturating = self.arrivals.are_saturating();
+                    let messages = traffic.messages;
+                    machine.handle_command(now, TrafficCommand::Start { saturating, messages });
+                }
+                (Kind::Traffic(..), Workload::EventBuilding) => {}
+            }
+        }
+        (0..self.nodes.len()).for_each(|index| self.drain(NodeId(index as u16)));
+        for (node, at) in self.arrivals.first() {
+            self.queue.push(at, Event::Arrival { node });
+        }
+        if self.is_gathering() && self.arrivals.are_saturating() {
+            let Workload::Traffic(traffic) = &self.plan.workload else { return };
+            (0..traffic.config.window).for_each(|_| self.offer_event());
+        }
+        for host in 0..self.nics.len() {
+            self.feed_nic(host);
+        }
+    }
+}
