@@ -20,8 +20,11 @@ impl Limited {
         Ok(Self { child, end: Instant::now() + limit })
     }
 
-    /// Waits for the end: the exit status and standard output, which must fit into a pipe.
+    /// Waits for the end: the exit status and standard output.
     pub(crate) fn wait(&mut self) -> Result<(ExitStatus, String), String> {
+        let output = self.child.stdout.take().expect("standard output is piped");
+        // Read meanwhile: a process whose output nobody takes does not end.
+        let reader = thread::spawn(move || io::read_to_string(output));
         let status = loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => break status,
@@ -30,8 +33,8 @@ impl Limited {
                 Err(error) => return Err(error.to_string()),
             }
         };
-        let output = self.child.stdout.take().expect("standard output is piped");
-        Ok((status, io::read_to_string(output).map_err(|error| error.to_string())?))
+        let output = reader.join().map_err(|_| "the reader of its output panicked")?;
+        Ok((status, output.map_err(|error| error.to_string())?))
     }
 
     /// Resident memory of the process and its children in KiB; `None` when it cannot be known, or is over.

@@ -5,6 +5,10 @@ use evb_core::{NodeId, NodeRange};
 use evb_fabric::Dma;
 use std::collections::VecDeque;
 
+/// Messages of readout units that wait in one interface, beside those whose packets go in turn. What is beyond stays in the
+/// machine, as it does before a transport that is full.
+const WAITING: usize = 16;
+
 /// Packets that are read from memory ahead, for each port.
 const READ_AHEAD: usize = 2;
 
@@ -40,6 +44,10 @@ pub(crate) struct Nic {
     /// Largest payload of a packet.
     packet: u32,
     pub(crate) slots: Slots,
+    /// Messages on their way into this interface or in it that are not wholly cut into packets.
+    pub(crate) backlog: usize,
+    /// Nodes that hold back what does not fit.
+    pub(crate) held_back: Vec<NodeId>,
     pub(crate) ports: Vec<NicPort>,
     pub(crate) memory: Option<Memory>,
 }
@@ -82,9 +90,25 @@ impl Nic {
             most_active: messages.into(),
             packet,
             slots: Slots::None,
+            backlog: 0,
+            held_back: Vec::new(),
             ports: vec![NicPort { idle: true, ending: None }; ports],
             memory: dma.map(memory),
         }
+    }
+
+    /// How many more messages of a readout unit it takes now.
+    pub(crate) fn room(&self) -> usize {
+        match self.slots {
+            Slots::None => (WAITING + self.most_active).saturating_sub(self.backlog),
+            // Each slot looks for what is there for its builder.
+            Slots::Barrel { .. } | Slots::RateDivision { .. } => usize::MAX,
+        }
+    }
+
+    /// Whether nodes that hold something back should send it now: before the interface runs empty.
+    pub(crate) fn is_hungry(&self) -> bool {
+        !self.held_back.is_empty() && self.backlog <= WAITING / 2
     }
 
     /// Takes a message to send.
@@ -102,6 +126,12 @@ impl Nic {
 
     /// Cuts the next packet from what waits.
     pub(crate) fn cut(&mut self, messages: &mut Messages) -> Option<Chunk> {
+        let chunk = self.next_chunk(messages)?;
+        self.backlog = self.backlog.saturating_sub(usize::from(chunk.last));
+        Some(chunk)
+    }
+
+    fn next_chunk(&mut self, messages: &mut Messages) -> Option<Chunk> {
         if let Some(&id) = self.urgent.front() {
             let chunk = chunk(messages, id, self.packet);
             if chunk.last {

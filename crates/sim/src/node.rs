@@ -99,8 +99,9 @@ impl Node {
         }
     }
 
-    /// Drains the machine: messages to send into `out`, all else into `told`.
-    pub(crate) fn drain(&mut self, now: Time, out: &mut Vec<Outgoing>, told: &mut Vec<Told>) {
+    /// Drains the machine: messages to send into `out`, all else into `told`. A readout unit keeps what is beyond `room`
+    /// messages, and says so by true.
+    pub(crate) fn drain(&mut self, now: Time, room: usize, out: &mut Vec<Outgoing>, told: &mut Vec<Told>) -> bool {
         match &mut self.machine {
             Kind::Manager(machine) => {
                 while let Some(Transmit { to, message }) = machine.poll_transmit() {
@@ -110,11 +111,12 @@ impl Node {
             }
             Kind::Readout(machine, sizes, source) => {
                 let first = out.len();
-                drain_readout(machine, sizes, *source, now, out);
+                let holds_back = drain_readout(machine, sizes, *source, now, room, out);
                 if !self.harm.is_empty() {
                     let fragments = out.split_off(first);
                     fragments.into_iter().for_each(|one| harm(&self.harm, self.max_fragment, one, out));
                 }
+                return holds_back;
             }
             Kind::Builder(machine) => drain_builder(machine, now, out),
             Kind::Traffic(machine, sizes) => {
@@ -130,6 +132,7 @@ impl Node {
                 told.extend(std::iter::from_fn(|| machine.poll_event()).map(Told::Traffic));
             }
         }
+        false
     }
 
     pub(crate) fn deadline(&self) -> Option<(Time, Timer)> {
@@ -151,8 +154,10 @@ fn drain_readout(
     sizes: &mut SizeModel,
     source: SourceId,
     now: Time,
+    room: usize,
     out: &mut Vec<Outgoing>,
-) {
+) -> bool {
+    let end = out.len().saturating_add(room);
     loop {
         let mut any = false;
         while let Some(event) = machine.poll_event() {
@@ -161,7 +166,8 @@ fn drain_readout(
                 machine.handle_command(now, ReadoutCommand::Fragment(read(sizes, source, event)));
             }
         }
-        while let Some(Transmit { to, message }) = machine.poll_transmit() {
+        while out.len() < end {
+            let Some(Transmit { to, message }) = machine.poll_transmit() else { break };
             any = true;
             let payload = match &message {
                 ProtocolMessage::Fragment(fragment) => u64::from(fragment.length),
@@ -171,7 +177,7 @@ fn drain_readout(
             out.push(Outgoing { to, body: Body::Protocol(message), payload, delay: Span::ZERO });
         }
         if !any {
-            return;
+            return out.len() >= end;
         }
     }
 }

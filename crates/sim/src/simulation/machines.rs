@@ -12,10 +12,27 @@ impl Simulation<'_> {
         if self.nodes[id.index()].dead {
             return;
         }
+        let host = self.host(id);
+        if let Some(host) = host {
+            self.nics[host].held_back.retain(|&other| other != id);
+        }
+        while self.drain_once(id, host) {
+            let Some(nic) = host.map(|host| &mut self.nics[host]) else { return };
+            nic.held_back.push(id);
+            if !nic.is_hungry() {
+                return;
+            }
+            nic.held_back.pop();
+        }
+    }
+
+    /// Drains a machine as far as the interface of its host has room; true when something may be left.
+    fn drain_once(&mut self, id: NodeId, host: Option<usize>) -> bool {
         let now = Time(self.queue.now());
         let (mut out, mut told) = (std::mem::take(&mut self.out), std::mem::take(&mut self.told));
+        let room = host.map_or(usize::MAX, |host| self.nics[host].room());
         let node = &mut self.nodes[id.index()];
-        node.drain(now, &mut out, &mut told);
+        let holds_back = node.drain(now, room, &mut out, &mut told);
         if let Some((deadline, _)) = node.deadline()
             && deadline < node.timeout_at
         {
@@ -25,6 +42,15 @@ impl Simulation<'_> {
         out.drain(..).for_each(|outgoing| self.transmit(id, outgoing));
         told.drain(..).for_each(|told| self.hear(now.0, told));
         (self.out, self.told) = (out, told);
+        holds_back
+    }
+
+    /// The interface of a host soon has nothing to send: nodes that hold something back send it now.
+    pub(super) fn feed_from_held_back(&mut self, host: usize) {
+        if self.nics[host].is_hungry() {
+            let nodes = std::mem::take(&mut self.nics[host].held_back);
+            nodes.into_iter().for_each(|id| self.drain(id));
+        }
     }
 
     pub(super) fn timeout(&mut self, now: u64, id: NodeId) {

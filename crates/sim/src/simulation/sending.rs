@@ -53,6 +53,9 @@ impl Simulation<'_> {
             let body = body.clone();
             let message = Message { from, to, body, unsent: bytes, missing: bytes, payload, priority, order: 0 };
             let message = self.messages.insert(message);
+            if let Some(host) = host.filter(|&host| self.host(node) != Some(host)) {
+                self.nics[host].backlog += 1;
+            }
             // What stays within its host may answer itself at once, without end: not on the stack.
             if posted_at > self.queue.now() || self.host(from) == self.host(node) {
                 self.queue.push(posted_at, Event::Post { message });
@@ -118,6 +121,7 @@ impl Simulation<'_> {
         if let Some(message) = self.nics[host].ports[port].ending.take() {
             self.note_sent(now, message);
         }
+        self.feed_from_held_back(host);
         let nic = &mut self.nics[host];
         let chunk = match &mut nic.memory {
             Some(memory) => memory.take_ready(),
