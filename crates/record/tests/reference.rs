@@ -126,11 +126,11 @@ fn every_row_of_the_reference_page_is_whole_and_units_are_as_in_the_name() {
     for row in rows(&page) {
         let &[name, value, unit, meaning] = &row[..] else { panic!("{row:?} has not four columns") };
         let expected = match name.trim_matches(['`', ']', '[']) {
-            "seconds" => "s",
+            name if name.ends_with("seconds") => "s",
             name if name.ends_with("_hz") => "Hz",
             name if name.ends_with("bytes_per_s") => "B/s",
             name if name.ends_with("bytes") => "B",
-            name if name.starts_with("latency_us.") => "us",
+            name if name.starts_with("latency_us.") || name.ends_with("_us") => "us",
             _ => "",
         };
         assert_eq!(unit, expected, "{name}");
