@@ -50,6 +50,30 @@ pub(crate) struct Packet {
     pub(crate) pace: u64,
 }
 
+impl Packet {
+    /// A packet in the interface of its sender.
+    pub(crate) fn new(from: EndpointId, to: EndpointId, message: u32, payload: u32, wire: u32) -> Self {
+        Self {
+            from,
+            to,
+            message,
+            payload,
+            wire,
+            priority: 0,
+            channel: 0,
+            dimension: 0,
+            corrupted: false,
+            variant: 0,
+            hops: 0,
+            left: 0,
+            lane: NO_LANE,
+            next: PacketId::NONE,
+            since: 0,
+            pace: 0,
+        }
+    }
+}
+
 /// When a worm's first byte went onto a link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hop {

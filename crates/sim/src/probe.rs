@@ -4,7 +4,7 @@ use crate::{
     SimulateError,
     event::Event,
     net::{Net, Notice, byte_time, time_for},
-    packet::{NO_LANE, Packet, PacketId},
+    packet::Packet,
     queue::Queue,
     trace::Trace,
 };
@@ -61,22 +61,9 @@ pub fn send(network: Network, seed: u64, probes: &[Probe]) -> Result<Outcome, Si
             Some(rate) => time_for(probe.wire.into(), rate.0),
         };
         let packet = Packet {
-            from: probe.from,
-            to: probe.to,
-            message: index as u32,
-            payload: probe.wire,
-            wire: probe.wire,
-            priority: 0,
-            channel: 0,
-            dimension: 0,
-            corrupted: false,
             variant: net.variant(probe.from, probe.to, 0),
-            hops: 0,
-            left: 0,
-            lane: NO_LANE,
-            next: PacketId::NONE,
-            since: 0,
             pace,
+            ..Packet::new(probe.from, probe.to, index as u32, probe.wire, probe.wire)
         };
         net.send(queue, queue.now().max(probe.at.0) + overhead, packet);
     };

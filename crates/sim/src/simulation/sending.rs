@@ -7,7 +7,7 @@ use crate::{
     net::time_for,
     nic::{Access, Chunk},
     node::Outgoing,
-    packet::{NO_LANE, Packet, PacketId},
+    packet::Packet,
 };
 use evb_core::{NodeId, NodeRange, Time};
 use evb_experiment::Workload;
@@ -152,22 +152,10 @@ impl Simulation<'_> {
             Some(rate) => time_for(wire, rate.0),
         };
         let packet = Packet {
-            from,
-            to,
-            message: chunk.message,
-            payload: chunk.bytes,
-            wire: size(wire),
             priority: message.priority,
-            channel: 0,
-            dimension: 0,
-            corrupted: false,
             variant: self.net.variant(from, to, u32::from(message.from.0)),
-            hops: 0,
-            left: 0,
-            lane: NO_LANE,
-            next: PacketId::NONE,
-            since: now,
             pace,
+            ..Packet::new(from, to, chunk.message, chunk.bytes, size(wire))
         };
         self.tally.packets += 1;
         let ready = now + nic.overhead.0;
