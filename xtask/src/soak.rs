@@ -6,17 +6,35 @@ use std::{process::Command, thread, time::Duration};
 /// Most that the memory of all processes together may grow in the second half, in KiB.
 const GROWTH_KIB: u64 = 8 << 10;
 
+/// How often a run may grow before that counts: when the machine stands still for a moment, more events are under way than
+/// ever before, and the pools keep room for them. A leak grows each time.
+const ATTEMPTS: usize = 2;
+
 /// Runs the demonstrator in threads and in processes, for seconds or for ten minutes each.
 pub(crate) fn run(workspace: &Workspace, long: bool) -> Result<(), String> {
-    let seconds = if long { 600 } else { 6 };
+    let seconds = if long { 600 } else { 12 };
     for (name, mode) in [("threads", None), ("processes", Some("--processes"))] {
-        let (half, end) = memory(workspace, mode, seconds).map_err(|error| format!("{name}: {error}"))?;
-        eprintln!("  {name}: {half} KiB after half of {seconds} s, {end} KiB at the end");
-        if end > half + GROWTH_KIB {
-            return Err(format!("{name}: memory grew by {} KiB in {} s", end - half, seconds / 2));
+        let mut attempts = (0..ATTEMPTS).map(|_| growth(workspace, name, mode, seconds));
+        let grown = attempts.find(|grown| !matches!(grown, Ok(kib) if *kib > GROWTH_KIB));
+        match grown {
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return Err(format!("{name}: {error}")),
+            None => {
+                return Err(format!(
+                    "{name}: memory grew by more than {GROWTH_KIB} KiB in {} s, {ATTEMPTS} times",
+                    seconds / 2
+                ));
+            }
         }
     }
     Ok(())
+}
+
+/// By how much the memory grows in the second half, in KiB.
+fn growth(workspace: &Workspace, name: &str, mode: Option<&str>, seconds: u64) -> Result<u64, String> {
+    let (half, end) = memory(workspace, mode, seconds)?;
+    eprintln!("  {name}: {half} KiB after half of {seconds} s, {end} KiB at the end");
+    Ok(end.saturating_sub(half))
 }
 
 /// Resident memory in KiB, half way and shortly before the end.
