@@ -1,6 +1,6 @@
 //! Which link a packet asks for.
 
-use super::{Net, Waiting};
+use super::{Discipline, Net, Waiting};
 use crate::{event::Event, packet::PacketId, queue::Queue};
 use evb_fabric::{End, LinkId, Network, Routing, Spread, SwitchId};
 use rand::RngExt;
@@ -21,10 +21,14 @@ impl Net {
         if ways == 0 {
             return self.lose(queue, now, id);
         }
-        if ways > 1 && self.network.config.routing == Routing::Adaptive {
-            return self.route_adaptively(queue, now, id, switch, ways);
-        }
-        let index = if ways == 1 { 0 } else { self.pick(id, switch, ways) };
+        let adaptive = ways > 1 && self.network.config.routing == Routing::Adaptive;
+        let index = match self.discipline {
+            // It lies in the queue of one output.
+            Discipline::Store { .. } if adaptive => self.shortest_queue(id, switch, ways),
+            _ if adaptive => return self.route_adaptively(queue, now, id, switch, ways),
+            _ if ways == 1 => 0,
+            _ => self.pick(id, switch, ways),
+        };
         let LinkId(link) = self.routes.candidates(switch, self.packets[id].to)[index as usize];
         self.wait_for(queue, now, link, id);
     }
@@ -38,6 +42,19 @@ impl Net {
             Routing::Dispersive { .. } | Routing::SpanningTree | Routing::Ecmp | Routing::Adaptive => Spread::Pair,
         };
         spread.index(&self.network, self.seed, packet.from, packet.to, packet.variant, switch) % ways
+    }
+
+    /// The way with the fewest bytes before it, the search beginning at another one each time.
+    fn shortest_queue(&mut self, id: PacketId, switch: SwitchId, ways: u32) -> u32 {
+        self.rotation = self.rotation.wrapping_add(1);
+        let candidates = self.routes.candidates(switch, self.packets[id].to);
+        let before = |index: &u32| {
+            let LinkId(link) = candidates[*index as usize];
+            let port = self.port(link);
+            (port.failed, self.counts[link as usize].queued, port.free_at)
+        };
+        let first = self.rotation % ways;
+        (first..first + ways).map(|index| index % ways).min_by_key(before).unwrap_or(first)
     }
 
     /// Takes any link that is free at once, the search beginning at another one each time, or else waits for all.
@@ -120,10 +137,15 @@ impl Net {
         let links = &self.links;
         let usable = |link: LinkId| !links[link.0 as usize].port.failed;
         let routes = evb_fabric::Routes::find(&self.network, &usable);
-        let failed = (0..self.links.len() as u32).filter(|&link| self.links[link as usize].port.failed);
-        let failed: Vec<u32> = failed.collect();
+        // Who waits for several links would not know them all by the new routes: all ask again.
+        let adaptive = self.network.config.routing == Routing::Adaptive;
+        let asks_again = |link: &u32| {
+            let at_switch = self.network.links[*link as usize].from.switch().is_some();
+            self.port(*link).failed || (adaptive && at_switch)
+        };
+        let given_up: Vec<u32> = (0..self.links.len() as u32).filter(asks_again).collect();
         let mut stranded = Vec::new();
-        for link in failed {
+        for link in given_up {
             for Waiting { id, .. } in std::mem::take(&mut self.port_mut(link).waiting) {
                 self.forget_other_requests(u32::MAX, id);
                 stranded.push(id);

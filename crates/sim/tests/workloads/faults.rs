@@ -133,3 +133,21 @@ fn a_killed_sender_is_silent() {
     assert!((10..60).contains(&from.packets), "2 ms of at least 40 us each: {}", from.packets);
     assert_eq!((&record.lost_nodes[..], record.good), (&["ru0".to_owned()][..], false));
 }
+
+/// A packet asks several links at once, or lies in one of several queues: it must be sent once, or lost once.
+#[test]
+fn adaptive_routing_accounts_for_what_failed_and_what_was_dropped() {
+    let small = r#"store-and-forward", queue = "9 kB", full = "drop", reaction = "50 ns"#;
+    for flow in FLOWS.into_iter().chain([small]) {
+        for fault in ["", r#"{ target = "spine0>leaf1", at = "2 ms", action = "fail", reroute = "300 us" }"#] {
+            let record = run(flow, fault, &["network.routing={type=\"adaptive\"}", "network.topology.spines=4"]);
+            check_account(&format!("{flow}, {fault}"), &record);
+            assert_eq!(record.events.triggered, 3200, "{flow}");
+            assert!(record.events.built > 2000, "{flow}: {:?}", record.events);
+            let net = network(&record);
+            let delivered: u64 =
+                net.links.iter().filter(|link| link.name.contains(">h")).map(|link| link.packets).sum();
+            assert_eq!(delivered, record.events.built + net.corrupted_packets, "{flow}: each is delivered once");
+        }
+    }
+}
