@@ -19,11 +19,12 @@ hold environment variables as `${NAME}`. `evb check FILE` prints a file with eve
 const SWEEP: &str = "Each key is the path of another key, in quotes, and its value a list: one plan is made for each
 combination, in the order of the file, the last key running fastest. A key given by `--set` is not swept. Tables in a
 list are counted from 0, as in `\"fault.0.at\"`; a whole table can be swept as well. Several keys with commas between them get
-the same value:
+the same value, or each its own from a list with one for each key:
 
 ```toml
 [sweep]
 \"readout.units, builder.units\" = [2, 4, 8]
+\"readout.source.size, builder.slots\" = [[\"2 kB\", 64], [\"16 kB\", 8]]
 \"shaping\" = [{ type = \"none\" }, { type = \"grouping\", packet = \"32 KiB\" }]
 ```
 ";

@@ -14,7 +14,7 @@ pub(crate) struct Sweep(Vec<Axis>);
 
 #[derive(Clone, Debug)]
 struct Axis {
-    /// The key, or several with commas between them: all get the same value.
+    /// The key, or several with commas between them: all get the same value, or each its own from a list.
     path: String,
     key_origin: Option<Origin>,
     values: Vec<Node>,
@@ -23,6 +23,18 @@ struct Axis {
 impl Axis {
     fn keys(&self) -> impl Iterator<Item = &str> {
         keys(&self.path)
+    }
+
+    /// What one value of the axis gives to each of its keys.
+    fn values<'a>(&'a self, value: &'a Node) -> impl Iterator<Item = (&'a str, &'a Node)> {
+        let many = self.keys().count();
+        let own = value.list().filter(|values| many > 1 && values.len() == many);
+        self.keys().enumerate().map(move |(index, key)| (key, own.map_or(value, |values| &values[index])))
+    }
+
+    /// Whether each key has a value of its own at this value of the axis.
+    fn is_split(&self, value: &Node) -> bool {
+        self.values(value).any(|(_, of_key)| !std::ptr::eq(of_key, value))
     }
 }
 
@@ -77,7 +89,7 @@ impl Sweep {
     /// Puts the values of a point into the tree.
     pub(crate) fn apply(&self, point: usize, root: &mut Node) -> Result<(), Vec<Problem>> {
         for (axis, value) in self.at(point) {
-            for key in axis.keys() {
+            for (key, value) in axis.values(value) {
                 let steps: Vec<&str> = key.split('.').collect();
                 if !root.put(&steps, axis.key_origin, value.clone()) {
                     let message = format!("`{key}` leads past the end of a list");
@@ -92,7 +104,11 @@ impl Sweep {
     /// The keys and values of a point as texts.
     pub(crate) fn names(&self, point: usize) -> Vec<(String, String)> {
         let value = |node: &Node| node.text().map_or_else(|| inline(&node.value), str::to_owned);
-        self.at(point).into_iter().map(|(axis, node)| (axis.path.clone(), value(node))).collect()
+        let names = |(axis, node): (&Axis, &Node)| match axis.is_split(node) {
+            true => axis.values(node).map(|(key, node)| (key.to_owned(), value(node))).collect(),
+            false => vec![(axis.path.clone(), value(node))],
+        };
+        self.at(point).into_iter().flat_map(names).collect()
     }
 
     /// The section as it is written, or nothing.

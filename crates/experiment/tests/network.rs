@@ -162,7 +162,7 @@ fn every_routing_and_arbitration_can_be_written() {
         assert_eq!(routing(&format!("type = 'fixed', spread = '{name}'")), Routing::Fixed { spread });
     }
     assert_eq!(routing("type = 'random'"), Routing::Random);
-    assert_eq!(routing("type = 'dispersive', patience = '3 us'"), Routing::Dispersive { patience: Span(3_000_000) });
+    assert_eq!(routing("type = 'dispersive', patience = '3 us'"), Routing::Dispersive { patience: Span(3_000_000), after: 1 });
     assert_eq!(routing("type = 'adaptive'"), Routing::Adaptive);
     assert_eq!(routing("type = 'spanning-tree'"), Routing::SpanningTree);
     assert_eq!(routing("type = 'ecmp'"), Routing::Ecmp);

@@ -173,7 +173,7 @@ fn full_network() -> NetworkConfig {
             reaction: Span(700_000),
             priorities: 4,
         },
-        routing: Routing::Dispersive { patience: Span::from_micros(5) },
+        routing: Routing::Dispersive { patience: Span::from_micros(5), after: 1 },
         nic: NicConfig {
             ports: 2,
             rate: Some(Bandwidth(30_000_000_000)),
@@ -182,6 +182,7 @@ fn full_network() -> NetworkConfig {
             header: ByteCount(38),
             minimum: ByteCount(84),
             messages: 8,
+            service: Service::InTurn,
             dma: Some(Dma { read: Bandwidth(64_000_000_000), write: Bandwidth(72_000_000_000) }),
         },
         host: HostConfig { send: Span::from_micros(1), receive: Span::from_micros(2) },

@@ -211,10 +211,12 @@ pub enum Routing {
     },
     /// Any of the equal ways for each packet, drawn at random.
     Random,
-    /// One way for each pair, which changes, at random, when a packet was found blocked.
+    /// One way for each pair, which changes, at random, when its packets were found blocked.
     Dispersive {
-        /// A packet that has waited this long in the network counts as blocked.
+        /// A packet that has waited this long at a switch counts as blocked.
         patience: Span,
+        /// Packets of a pair that are blocked one after another before the pair takes another way, at least 1.
+        after: u16,
     },
     /// Any free link of the equal ways, at every switch.
     Adaptive,
@@ -258,8 +260,22 @@ pub struct NicConfig {
     pub minimum: ByteCount,
     /// Messages that are sent at once, their packets in turn.
     pub messages: u16,
+    /// Which of the waiting messages the next packet is of.
+    #[serde(default)]
+    pub service: Service,
     /// Access to the memory of the host; without it the interface is never held up by it.
     pub dma: Option<Dma>,
+}
+
+/// Which of the waiting messages the next packet is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Service {
+    /// Of the messages that are sent at once, in turn; the others wait in order.
+    #[default]
+    InTurn,
+    /// Each peer has a queue; of those for which something waits, one is drawn at random for each packet.
+    RandomPeer,
 }
 
 /// Rates at which a network interface reads and writes the memory of its host; both share one bus.

@@ -17,7 +17,7 @@ mod ways;
 
 pub use config::{
     Arbitration, Control, Dma, ExplicitLink, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault,
-    NetworkFaultAction, NicConfig, Routing, Spread, SwitchConfig, Topology, WhenFull,
+    NetworkFaultAction, NicConfig, Routing, Service, Spread, SwitchConfig, Topology, WhenFull,
 };
 pub use error::NetworkError;
 pub use network::{End, Endpoint, EndpointId, Link, LinkId, Network, Switch, SwitchId, Target};

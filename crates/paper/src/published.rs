@@ -2,6 +2,7 @@
 
 use evb_record::{Curve, Relation};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// All that is compared with one paper, or shown beside it.
 #[derive(Debug, Deserialize)]
@@ -77,7 +78,9 @@ pub(crate) struct Column {
     mean_error: Option<f64>,
     #[serde(default)]
     because: String,
-    calibrated: Option<String>,
+    /// By row, what was set by its value, which then does not count.
+    #[serde(default)]
+    calibrated: BTreeMap<String, String>,
 }
 
 /// A figure and the points in it that the paper states.
@@ -185,7 +188,8 @@ impl Table {
             for row in 0..self.rows.values.len() {
                 let what = format!("{}: {}, {} = {}", self.what, column.name, self.rows.name, self.row(row));
                 let published = published.map(|values| values[row]);
-                items.push(Item { published, ..self.item(column, self.cell(column, row), what) });
+                let calibrated = column.calibrated.get(&self.row(row)).cloned();
+                items.push(Item { published, calibrated, ..self.item(column, self.cell(column, row), what) });
             }
             if let Some(name) = self.mean_error(column) {
                 let what = format!("{}: {}, mean absolute difference", self.what, column.name);
@@ -207,7 +211,7 @@ impl Table {
             at_most: None,
             tolerance: column.tolerance,
             because: column.because.clone(),
-            calibrated: column.calibrated.clone(),
+            calibrated: None,
         }
     }
 }

@@ -13,6 +13,7 @@ mod nic;
 mod node;
 mod order;
 mod packet;
+mod peers;
 pub mod probe;
 mod queue;
 mod simulation;

@@ -1,6 +1,9 @@
 //! The network interface of a host: which packet it sends next, and its access to the host's memory.
 
-use crate::message::{Body, Message, Messages};
+use crate::{
+    message::{Body, Message, Messages},
+    peers::Peers,
+};
 use evb_core::{NodeId, NodeRange};
 use evb_fabric::Dma;
 use std::collections::VecDeque;
@@ -44,6 +47,8 @@ pub(crate) struct Nic {
     /// Largest payload of a packet.
     packet: u32,
     pub(crate) slots: Slots,
+    /// Where what goes in no slot waits instead, when peers are served at random.
+    pub(crate) peers: Option<Peers>,
     /// Messages on their way into this interface or in it that are not wholly cut into packets.
     pub(crate) backlog: usize,
     /// Nodes that hold back what does not fit.
@@ -90,6 +95,7 @@ impl Nic {
             most_active: messages.into(),
             packet,
             slots: Slots::None,
+            peers: None,
             backlog: 0,
             held_back: Vec::new(),
             ports: vec![NicPort { idle: true, ending: None }; ports],
@@ -100,6 +106,8 @@ impl Nic {
     /// How many more messages of a readout unit it takes now.
     pub(crate) fn room(&self) -> usize {
         match self.slots {
+            // What waits for one peer must not hide what there is for another.
+            Slots::None if self.peers.is_some() => usize::MAX,
             Slots::None => (WAITING + self.most_active).saturating_sub(self.backlog),
             // Each slot looks for what is there for its builder.
             Slots::Barrel { .. } | Slots::RateDivision { .. } => usize::MAX,
@@ -115,6 +123,9 @@ impl Nic {
     pub(crate) fn post(&mut self, id: u32, message: &Message) {
         let queue = match (&mut self.slots, &message.body) {
             _ if message.priority > 0 => &mut self.urgent,
+            (Slots::None, _) if self.peers.is_some() => {
+                return self.peers.iter_mut().for_each(|peers| peers.post(message.to.first, id));
+            }
             (
                 Slots::Barrel { queues, first_builder, .. } | Slots::RateDivision { queues, first_builder, .. },
                 Body::Protocol(_),
@@ -138,6 +149,13 @@ impl Nic {
                 self.urgent.pop_front();
             }
             return Some(chunk);
+        }
+        if let Some(peers) = &mut self.peers {
+            let packet = self.packet;
+            return peers.serve(|id| {
+                let chunk = chunk(messages, id, packet);
+                (chunk, chunk.last)
+            });
         }
         while self.active.len() < self.most_active {
             let Some(id) = self.waiting.pop_front() else { break };

@@ -2,7 +2,7 @@
 //! promises. Where packets can overtake each other, the receiver's interface holds back what came too early.
 
 use evb_core::NodeId;
-use evb_fabric::{NetworkConfig, Routing};
+use evb_fabric::{NetworkConfig, Routing, Service};
 use std::collections::{BTreeMap, HashMap};
 
 /// What has been sent and what has come, for each pair of nodes.
@@ -23,7 +23,7 @@ impl Order {
     /// Keeps the order in a network where messages may overtake each other; `None` in one where they cannot.
     pub(crate) fn of(config: &NetworkConfig) -> Option<Self> {
         let spreads = matches!(config.routing, Routing::Random | Routing::Adaptive | Routing::Dispersive { .. });
-        (spreads || config.nic.ports > 1 || config.nic.messages > 1).then(Self::default)
+        (spreads || config.nic.ports > 1 || config.nic.messages > 1 || config.nic.service == Service::RandomPeer).then(Self::default)
     }
 
     /// The place of the next message from one node to another.

@@ -34,6 +34,8 @@ pub(crate) struct Packet {
     pub(crate) dimension: u8,
     /// Destroyed on its way; it is thrown away where it arrives.
     pub(crate) corrupted: bool,
+    /// It waited too long at some switch (dispersive routing).
+    pub(crate) blocked: bool,
     /// What its choice among equal ways depends on, beside its ends.
     pub(crate) variant: u32,
     /// Links taken so far.
@@ -63,6 +65,7 @@ impl Packet {
             channel: 0,
             dimension: 0,
             corrupted: false,
+            blocked: false,
             variant: 0,
             hops: 0,
             left: 0,

@@ -29,6 +29,7 @@ fn network(topology: Topology, flow: Flow) -> Network {
             header: ByteCount(0),
             minimum: ByteCount(0),
             messages: 1,
+            service: Service::InTurn,
             dma: None,
         },
         host: HostConfig { send: Span::ZERO, receive: Span::ZERO },

@@ -8,7 +8,7 @@ use crate::{
 };
 use evb_fabric::{
     Arbitration, Control, Dma, ExplicitLink, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault,
-    NetworkFaultAction, NicConfig, Routing, Spread, SwitchConfig, Topology, WhenFull,
+    NetworkFaultAction, NicConfig, Routing, Service, Spread, SwitchConfig, Topology, WhenFull,
 };
 
 /// Makes the network, the places of the nodes in it, and its faults.
@@ -147,7 +147,7 @@ fn routing(view: View<'_>) -> Routing {
     match view.text("type") {
         "fixed" => Routing::Fixed { spread: spread() },
         "random" => Routing::Random,
-        "dispersive" => Routing::Dispersive { patience: view.quantity("patience") },
+        "dispersive" => Routing::Dispersive { patience: view.quantity("patience"), after: view.integer("after") },
         "adaptive" => Routing::Adaptive,
         "dimension-order" => Routing::DimensionOrder { spread: spread() },
         "spanning-tree" => Routing::SpanningTree,
@@ -164,6 +164,10 @@ fn nic(view: View<'_>) -> NicConfig {
         header: view.quantity("header"),
         minimum: view.quantity("minimum"),
         messages: view.integer("messages"),
+        service: match view.text("service") {
+            "random-peer" => Service::RandomPeer,
+            _ => Service::InTurn,
+        },
         dma: view.has("dma").then(|| Dma { read: view.quantity("dma.read"), write: view.quantity("dma.write") }),
     }
 }

@@ -240,7 +240,15 @@ const ROUTING: Choice = Choice {
         Variant {
             name: "dispersive",
             doc: "one way for each pair, which changes, at random, when a packet was found blocked",
-            keys: &[key("patience", delay(), PRESET, "a packet that has waited this long in the network is blocked")],
+            keys: &[
+                key("patience", delay(), PRESET, "a packet that has waited this long at a switch is blocked"),
+                key(
+                    "after",
+                    integer(1, MAX_WINDOW - 1),
+                    Default::Integer(1),
+                    "packets of a pair that are blocked one after another before it takes another way",
+                ),
+            ],
         },
         Variant { name: "adaptive", doc: "any free link of the equal ways, at every switch", keys: &[] },
         Variant {
@@ -282,6 +290,15 @@ const NIC: &[Key] = &[
     key("header", bytes(0, MAX_PACKET), PRESET, "bytes that each packet has on the wire beside its payload"),
     key("minimum", bytes(0, MAX_PACKET), PRESET, "fewest bytes of a packet on the wire"),
     key("messages", integer(1, MAX_WINDOW - 1), PRESET, "messages that are sent at once, their packets in turn"),
+    key(
+        "service",
+        Kind::Word(&[
+            Word { name: "in-turn", doc: "of the messages that are sent at once, in turn" },
+            Word { name: "random-peer", doc: "of any peer for which something waits, drawn at random; each has a queue" },
+        ]),
+        Default::Text("in-turn"),
+        "which of the waiting messages the next packet is of",
+    ),
     key(
         "dma",
         Kind::Section(DMA),

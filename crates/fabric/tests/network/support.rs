@@ -20,6 +20,7 @@ pub(crate) fn config(topology: Topology) -> NetworkConfig {
             header: ByteCount(8),
             minimum: ByteCount(0),
             messages: 1,
+            service: Service::InTurn,
             dma: None,
         },
         host: HostConfig { send: Span::ZERO, receive: Span::ZERO },

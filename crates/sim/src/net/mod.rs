@@ -87,7 +87,7 @@ pub(crate) struct Net {
     random: Stream,
     seed: u64,
     /// Dispersive routing: which way each pair of endpoints takes now.
-    variants: Vec<u32>,
+    ways: Vec<routing::Way>,
     /// For adaptive routing: where the search for a free link begins.
     rotation: u32,
     pub(crate) notices: Vec<Notice>,
@@ -140,7 +140,7 @@ impl Net {
             packets: Packets::new(),
             random: stream(seed, NodeId(0), ARBITRATION),
             seed,
-            variants: vec![0; pairs],
+            ways: vec![routing::Way::default(); pairs],
             rotation: 0,
             notices: Vec::new(),
             trace,

@@ -1,13 +1,26 @@
 //! Which link a packet asks for.
 
 use super::{Discipline, Net, Waiting};
-use crate::{event::Event, packet::PacketId, queue::Queue};
+use crate::{
+    event::Event,
+    packet::{Packet, PacketId},
+    queue::Queue,
+};
 use evb_fabric::{End, LinkId, Network, Routing, Spread, SwitchId};
 use rand::RngExt;
 
 /// Whether a network changes the way of a pair when a packet was blocked.
 pub(super) fn is_dispersive(network: &Network) -> bool {
     matches!(network.config.routing, Routing::Dispersive { .. })
+}
+
+/// The way that a pair of endpoints takes (dispersive routing).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Way {
+    /// Which of the equal ways.
+    variant: u32,
+    /// Packets that were blocked on it, the last ones without one between them that was not.
+    blocked: u16,
 }
 
 impl Net {
@@ -107,7 +120,7 @@ impl Net {
     /// The variant of the way that a new packet takes.
     pub(crate) fn variant(&self, from: evb_fabric::EndpointId, to: evb_fabric::EndpointId, stream: u32) -> u32 {
         match self.network.config.routing {
-            Routing::Dispersive { .. } => self.variants[self.pair(from, to)],
+            Routing::Dispersive { .. } => self.ways[self.pair(from, to)].variant,
             Routing::Ecmp => stream,
             _ => 0,
         }
@@ -117,18 +130,34 @@ impl Net {
         from.0 as usize * self.network.endpoints.len() + to.0 as usize
     }
 
-    /// Dispersive routing: a packet that waited too long makes the next ones of its pair take another way.
+    /// Dispersive routing: when some packets of a pair, one after another, waited too long, the next ones take another way.
     #[inline]
     pub(super) fn note_patience(&mut self, now: u64, id: PacketId) {
-        let Routing::Dispersive { patience } = self.network.config.routing else { return };
-        let packet = &self.packets[id];
-        if packet.lane == crate::packet::NO_LANE || now - packet.since <= patience.0 {
+        let Routing::Dispersive { patience, after } = self.network.config.routing else { return };
+        let packet = &mut self.packets[id];
+        if packet.blocked || packet.lane == crate::packet::NO_LANE || now - packet.since <= patience.0 {
             return;
         }
-        let pair = self.pair(packet.from, packet.to);
-        if self.variants[pair] == packet.variant {
-            self.variants[pair] = packet.variant.wrapping_add(1);
+        packet.blocked = true;
+        let (from, to, variant) = (packet.from, packet.to, packet.variant);
+        let pair = self.pair(from, to);
+        let way = &mut self.ways[pair];
+        if way.variant != variant {
+            return;
+        }
+        way.blocked += 1;
+        if way.blocked >= after {
+            *way = Way { variant: variant.wrapping_add(1), blocked: 0 };
             self.route_changes += 1;
+        }
+    }
+
+    /// Dispersive routing: a packet has arrived. One that was not blocked shows that its way is good.
+    #[inline]
+    pub(crate) fn note_arrival(&mut self, packet: &Packet) {
+        if !self.ways.is_empty() && !packet.blocked {
+            let pair = self.pair(packet.from, packet.to);
+            self.ways[pair].blocked = 0;
         }
     }
 

@@ -94,6 +94,7 @@ impl<'a> Simulation<'a> {
         };
         simulation.nodes = simulation.make_nodes()?;
         simulation.set_slots();
+        simulation.set_peers();
         simulation.plan_start();
         Ok(simulation)
     }

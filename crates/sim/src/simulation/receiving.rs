@@ -16,6 +16,7 @@ impl Simulation<'_> {
     pub(super) fn deliver(&mut self, now: u64, id: PacketId) {
         self.net.trace.deliver(now, id, &self.net.packets[id]);
         let packet = self.net.packets.remove(id);
+        self.net.note_arrival(&packet);
         if packet.corrupted {
             self.tally.corrupted_packets += 1;
             return self.lose(now, packet.message);

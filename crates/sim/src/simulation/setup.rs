@@ -6,14 +6,19 @@ use crate::{
     event::Event,
     nic::Slots,
     node::{Kind, Node},
+    peers::Peers,
 };
-use evb_core::{EventId, Machine as _, NodeId, SourceId, Time};
+use evb_core::{EventId, Machine as _, NodeId, SourceId, Time, stream};
 use evb_experiment::{FaultAction, Workload};
+use evb_fabric::Service;
 use evb_patterns::{Traffic, TrafficCommand};
 use evb_protocol::{
     BuilderCommand, BuilderUnit, Config, EventManager, ManagerCommand, ReadoutCommand, ReadoutUnit, Shaping,
 };
 use evb_sources::{Feed, OpenOptions, SizeModel};
+
+/// The purpose of an interface's random stream.
+const PEERS: u64 = 51;
 
 impl Simulation<'_> {
     pub(super) fn make_nodes(&self) -> Result<Vec<Node>, SimulateError> {
@@ -54,6 +59,17 @@ impl Simulation<'_> {
         let host = self.host(id)?;
         let index = host.checked_sub(usize::from(self.plan.network.placement.builder))?;
         u16::try_from(index).ok().filter(|&index| index < self.plan.building.builder_units)
+    }
+
+    /// Gives each interface a queue for each peer, where its service wants them.
+    pub(super) fn set_peers(&mut self) {
+        if self.net.network.config.nic.service != Service::RandomPeer {
+            return;
+        }
+        let seed = self.plan.run.seed;
+        for (host, nic) in self.nics.iter_mut().enumerate() {
+            nic.peers = Some(Peers::new(stream(seed, NodeId(host as u16), PEERS)));
+        }
     }
 
     /// Gives the interfaces of readout units the slots of the traffic shaping.

@@ -193,6 +193,7 @@ impl Generator {
             header: ByteCount(0),
             minimum: ByteCount(0),
             messages: 1,
+            service: Service::InTurn,
             dma: None,
         }
     }

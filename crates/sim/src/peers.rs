@@ -1,0 +1,67 @@
+//! A queue of messages for each peer of a network interface, served in random order.
+
+use evb_core::{NodeId, Stream};
+use rand::RngExt as _;
+use std::collections::{HashMap, VecDeque};
+
+/// The messages that wait in one interface, by peer.
+pub(crate) struct Peers {
+    queues: HashMap<NodeId, VecDeque<u32>>,
+    /// The peers for which something waits.
+    waiting: Vec<NodeId>,
+    random: Stream,
+}
+
+impl Peers {
+    pub(crate) fn new(random: Stream) -> Self {
+        Self { queues: HashMap::new(), waiting: Vec::new(), random }
+    }
+
+    /// A message waits for a peer.
+    pub(crate) fn post(&mut self, peer: NodeId, message: u32) {
+        let queue = self.queues.entry(peer).or_default();
+        if queue.is_empty() {
+            self.waiting.push(peer);
+        }
+        queue.push_back(message);
+    }
+
+    /// Gives `cut` the first message of a peer drawn at random; it says whether nothing is left of the message.
+    pub(crate) fn serve<T>(&mut self, cut: impl FnOnce(u32) -> (T, bool)) -> Option<T> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let index = self.random.random_range(0..self.waiting.len());
+        let queue = self.queues.get_mut(&self.waiting[index])?;
+        let (part, is_last) = cut(*queue.front()?);
+        if is_last {
+            queue.pop_front();
+        }
+        if queue.is_empty() {
+            self.waiting.swap_remove(index);
+        }
+        Some(part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evb_core::stream;
+
+    #[test]
+    fn each_peer_is_served_in_order_and_none_is_left_out() {
+        let mut peers = Peers::new(stream(1, NodeId(0), 0));
+        for message in 0..30 {
+            peers.post(NodeId((message % 3) as u16), message);
+        }
+        let served: Vec<u32> = std::iter::from_fn(|| peers.serve(|message| (message, true))).collect();
+        assert_eq!(served.len(), 30);
+        for peer in 0..3 {
+            let of_peer: Vec<_> = served.iter().filter(|message| **message % 3 == peer).collect();
+            assert!(of_peer.is_sorted(), "{served:?}");
+        }
+        assert!(!served.is_sorted(), "some peer goes first by chance");
+        assert_eq!(peers.serve(|message| (message, true)), None);
+    }
+}
