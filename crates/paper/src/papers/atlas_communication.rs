@@ -17,7 +17,7 @@ pub(crate) fn reproduce(results: &Results, sheet: &mut Sheet) -> Result<(), Pape
     show_parameters(&columns, sheet)
 }
 
-/// The key of the sweep, and its value at a point.
+/// A key of a sweep, and its value at a point.
 type Point<'a> = (&'a str, &'a str);
 
 /// Time of one cycle or message in microseconds.
@@ -80,6 +80,9 @@ fn bandwidth(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     sheet.item("bandwidth.most", bandwidth)
 }
 
+/// One of the parameters.
+type Parameter = fn(&Parameters) -> f64;
+
 /// The parameters of one network, as section 5.1 defines them.
 struct Parameters {
     /// Half of a round trip of the smallest message, in microseconds.
@@ -133,7 +136,7 @@ fn overlap(results: &Results, network: Point<'_>) -> Result<f64, PaperError> {
 }
 
 fn show_parameters(networks: &[Parameters], sheet: &mut Sheet) -> Result<(), PaperError> {
-    let columns: [(&str, fn(&Parameters) -> f64); 8] = [
+    let columns: [(&str, Parameter); 8] = [
         ("ping-pong-us", |network| network.ping_pong),
         ("two-way-us", |network| network.two_way),
         ("pairs-overhead-us", |network| network.pairs),
