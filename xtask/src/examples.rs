@@ -47,6 +47,7 @@ const EXAMPLES: &[Example] = &[
     simulation("crossbar-hol", &[]),
     simulation("demonstrator-random", &[]),
     simulation("demonstrator-sizes", &[]),
+    simulation("farm-overlap", &[]),
     simulation("latency-load", &[]),
     Example { status: 1, ..simulation("torus-deadlock", &[]) },
     example("demonstrator-8x8", &["trigger.events=20000"]),

@@ -84,6 +84,8 @@ pub const MAX_SWITCH_BUFFER: ByteCount = ByteCount(GIB);
 pub const MAX_DELAY: Span = Span::from_secs(1);
 /// Messages of one sender that are under way at once.
 pub const MAX_WINDOW: i64 = 65_536;
+/// Longest computing for one event.
+pub const MAX_COMPUTE: Span = Span::from_secs(1);
 /// Smallest load of a sender's link.
 pub const MIN_LOAD: f64 = 1e-6;
 /// Largest load of a sender's link: ten times what it can take.

@@ -138,7 +138,8 @@ pub struct TrafficPlan {
     pub config: TrafficConfig,
     /// How much is sent.
     pub load: Load,
-    /// Messages of each sender (of [`Gather`](evb_patterns::Pattern::Gather): events in all) after which it stops.
+    /// Messages of each sender (of [`Gather`](evb_patterns::Pattern::Gather): events in all; of what
+    /// [has cycles](evb_patterns::Pattern::has_cycles): cycles) after which it stops.
     pub messages: Option<u64>,
 }
 

@@ -173,6 +173,10 @@ cases! {
     traffic_with_load_and_rate: with("[workload]\ntype = \"random\"\nmessages = 1\nload = 0.5\nrate = \"1 kHz\"\n");
     traffic_without_load: with("[workload]\ntype = \"random\"\nmessages = 1\nload = 0\n");
     traffic_of_live_sources: with("[readout]\nunits = 1\nsource = { type = \"udp\", listen = \"127.0.0.1:0\" }\n") + "[workload]\ntype = \"random\"\nmessages = 1\n";
+    ping_pong_alone: with("[builder]\nunits = 5\n") + "[workload]\ntype = \"ping-pong\"\nmessages = 1\n";
+    outfarming_of_two: with("[workload]\ntype = \"outfarming\"\nmessages = 1\n");
+    funnel_into_two: with("[workload]\ntype = \"funnel\"\nmessages = 1\n");
+    ping_pong_with_load: with("[workload]\ntype = \"ping-pong\"\nmessages = 1\nload = 0.5\n");
     destinations_missing: with("[workload]\ntype = \"assigned\"\nmessages = 1\n");
     destinations_too_few: with("[workload]\ntype = \"assigned\"\nmessages = 1\ndestinations = [0]\n");
     destinations_unknown: with("[workload]\ntype = \"assigned\"\nmessages = 1\ndestinations = [0, 2]\n");

@@ -1,6 +1,6 @@
 //! What `[workload]` means.
 
-use evb_core::{Frequency, NodeId, NodeRange};
+use evb_core::{Frequency, NodeId, NodeRange, Span};
 use evb_experiment::{Experiment, Load, TrafficPlan, Workload};
 use evb_patterns::{Pattern, Start, TrafficConfig};
 
@@ -52,6 +52,30 @@ fn every_pattern_can_be_written() {
     assert_eq!(pattern("type = 'gather'\nleast = 1\nmost = 3"), gather(1, 3, 1, true));
     let keys = "type = 'gather'\nleast = 2\nmost = 2\nprocessors = 4\nask = false";
     assert_eq!(pattern(keys), gather(2, 2, 4, false));
+    assert_eq!(pattern("type = 'all-to-all'"), Pattern::AllToAll);
+}
+
+#[test]
+fn patterns_of_few_nodes_can_be_written() {
+    let pattern = |keys: &str, senders: u16, receivers: u16| {
+        let units = format!("builder.units = {receivers}\n[readout]\nunits = {senders}");
+        let text = format!("{units}\nsource = {{ type = 'fixed', size = '2 kB' }}\n[workload]\nmessages = 5\n{keys}\n");
+        let experiment = Experiment::parse(&text, "a.toml", &[]).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+        match &experiment.plans()[0].workload {
+            Workload::Traffic(traffic) => (traffic.config.pattern.clone(), traffic.load, traffic.config.window),
+            Workload::EventBuilding => panic!("{text}"),
+        }
+    };
+    let work = |us: u64| Span::from_micros(us);
+    assert_eq!(pattern("type = 'ping-pong'", 3, 3), (Pattern::PingPong, Load::Saturating, 1));
+    assert_eq!(pattern("type = 'two-way'", 2, 2).0, Pattern::TwoWay);
+    assert_eq!(pattern("type = 'outfarming'", 1, 5).0, Pattern::Outfarming);
+    assert_eq!(pattern("type = 'broadcast'", 1, 5).0, Pattern::Broadcast);
+    assert_eq!(pattern("type = 'funnel'", 4, 1), (Pattern::Funnel, Load::Saturating, 2));
+    let push = pattern("type = 'push-farm'\ncompute = '100 us'\noverhead = '30 us'\nrate = '1 kHz'", 4, 1);
+    let rate = Load::Rate { rate: Frequency(1_000_000), poisson: true };
+    assert_eq!(push, (Pattern::PushFarm { work: work(130) }, rate, 2));
+    assert_eq!(pattern("type = 'pull-farm'", 4, 1), (Pattern::PullFarm { work: work(0) }, Load::Saturating, 1));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What traffic a set of nodes makes.
 
 use alloc::vec::Vec;
-use evb_core::NodeRange;
+use evb_core::{NodeRange, Span};
 use serde::Serialize;
 
 /// The traffic of one experiment. Every machine of it holds a copy.
@@ -17,6 +17,8 @@ pub struct TrafficConfig {
     /// Who sends to whom, and when.
     pub pattern: Pattern,
     /// Messages that a saturating sender has under way at once, at least 1: it sends the next when one has left its host.
+    /// In [`Pattern::Funnel`] and [`Pattern::PushFarm`] every sender keeps to it, and a message is under way until the
+    /// receiver is done with its cycle.
     pub window: u32,
     /// Seed of every random stream.
     pub seed: u64,
@@ -56,6 +58,81 @@ pub enum Pattern {
         /// Whether a processor asks each buffer; else the buffers send by themselves as soon as the event comes.
         ask: bool,
     },
+    /// Sender n and receiver n: one sends, the other sends back. The sender counts the cycles: round trips.
+    PingPong,
+    /// Sender n and receiver n send to each other at once. A cycle of a node ends when its own message has left and the
+    /// other's is there; the sender counts them.
+    TwoWay,
+    /// Every node, sender or receiver, sends to every other at once. A cycle of a node ends when all its own messages have
+    /// left and one from each other node is there; every node counts its own.
+    AllToAll,
+    /// One sender sends a message to each receiver. A cycle ends when the last has left its host.
+    Outfarming,
+    /// One sender sends the same message to all receivers: one message for the machine, which the driver copies where the
+    /// network cannot. A cycle ends when the last copy has left its host.
+    Broadcast,
+    /// All senders send to one receiver. A cycle is one message from each; they wait for each other by
+    /// [`TrafficConfig::window`].
+    Funnel,
+    /// [`Pattern::Funnel`], and the receiver computes for each cycle. With a window of two the next event is on its way
+    /// meanwhile, and never one after it.
+    PushFarm {
+        /// Time of the receiver's processor for each event, beside its messages.
+        work: Span,
+    },
+    /// One receiver asks all senders, and computes when the answers are there; it asks for the next event before.
+    PullFarm {
+        /// Time of the receiver's processor for each event, beside its messages.
+        work: Span,
+    },
+}
+
+impl Pattern {
+    /// Its name, as in an experiment file.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Assigned { .. } => "assigned",
+            Self::Random => "random",
+            Self::Pairs => "pairs",
+            Self::Rotation { .. } => "rotation",
+            Self::Stream => "stream",
+            Self::Gather { .. } => "gather",
+            Self::PingPong => "ping-pong",
+            Self::TwoWay => "two-way",
+            Self::AllToAll => "all-to-all",
+            Self::Outfarming => "outfarming",
+            Self::Broadcast => "broadcast",
+            Self::Funnel => "funnel",
+            Self::PushFarm { .. } => "push-farm",
+            Self::PullFarm { .. } => "pull-farm",
+        }
+    }
+
+    /// Whether the nodes do the same over and over and tell when each cycle has [ended](crate::TrafficEvent::Ended): the
+    /// benchmarks of ATLAS DAQ note 77.
+    pub const fn has_cycles(&self) -> bool {
+        match self {
+            Self::Assigned { .. }
+            | Self::Random
+            | Self::Pairs
+            | Self::Rotation { .. }
+            | Self::Stream
+            | Self::Gather { .. } => false,
+            Self::PingPong
+            | Self::TwoWay
+            | Self::AllToAll
+            | Self::Outfarming
+            | Self::Broadcast
+            | Self::Funnel
+            | Self::PushFarm { .. }
+            | Self::PullFarm { .. } => true,
+        }
+    }
+
+    /// Whether receivers send data too, and senders receive them.
+    pub const fn is_mutual(&self) -> bool {
+        matches!(self, Self::PingPong | Self::TwoWay | Self::AllToAll)
+    }
 }
 
 /// How the senders of a rotation start.

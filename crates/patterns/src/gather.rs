@@ -3,12 +3,13 @@
 //! Which processors and buffers an event concerns is drawn from its number and the seed, so every node knows it by
 //! itself: nobody has to be told.
 
-use crate::{Pattern, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage, machine::MOST_WAITING};
-use alloc::{
-    collections::{BTreeMap, VecDeque},
-    vec::Vec,
+use crate::{
+    Pattern, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage,
+    machine::MOST_WAITING,
+    role::{Out, Role},
 };
-use evb_core::{NodeId, NodeRange, Stream, Time, Transmit, stream};
+use alloc::{collections::BTreeMap, vec::Vec};
+use evb_core::{NodeId, NodeRange, Stream, Time, stream};
 use rand_xoshiro::rand_core::Rng;
 
 /// What the draws of an event are keyed by, beside seed and number.
@@ -19,7 +20,6 @@ pub(crate) struct Gathering {
     config: TrafficConfig,
     node: NodeId,
     running: bool,
-    out: VecDeque<Transmit<TrafficMessage>>,
     /// Events that this processor gathers, by number: when each came, and how many buffers' data are missing.
     open: BTreeMap<u64, (Time, u16)>,
     /// Data that this buffer has sent and that have not left its host.
@@ -28,44 +28,16 @@ pub(crate) struct Gathering {
 
 impl Gathering {
     pub(crate) fn new(config: &TrafficConfig, node: NodeId) -> Self {
-        let (out, open) = (VecDeque::new(), BTreeMap::new());
-        Self { config: config.clone(), node, running: false, out, open, under_way: 0 }
-    }
-
-    pub(crate) fn handle_command(&mut self, now: Time, command: TrafficCommand, events: &mut VecDeque<TrafficEvent>) {
-        match command {
-            TrafficCommand::Start { .. } => self.running = true,
-            TrafficCommand::Stop => self.running = false,
-            TrafficCommand::Offer { number } if self.running => self.begin(now, number, events),
-            TrafficCommand::Offer { .. } => {}
-            TrafficCommand::Sent => self.under_way = self.under_way.saturating_sub(1),
-        }
-    }
-
-    pub(crate) fn handle_message(
-        &mut self,
-        from: NodeId,
-        message: TrafficMessage,
-        events: &mut VecDeque<TrafficEvent>,
-    ) {
-        match message {
-            TrafficMessage::Ask { event, born } => self.send_data(from, event, born),
-            TrafficMessage::Data { number, .. } => events.extend(self.take_data(number)),
-            TrafficMessage::Start => {}
-        }
-    }
-
-    pub(crate) fn poll_transmit(&mut self) -> Option<Transmit<TrafficMessage>> {
-        self.out.pop_front()
+        Self { config: config.clone(), node, running: false, open: BTreeMap::new(), under_way: 0 }
     }
 
     /// An event has come: a processor asks or waits, a buffer sends what nobody asks for.
-    fn begin(&mut self, now: Time, number: u64, events: &mut VecDeque<TrafficEvent>) {
+    fn begin(&mut self, now: Time, number: u64, out: &mut Out) {
         let Pattern::Gather { ask, .. } = self.config.pattern else { return };
         for (processor, buffers) in choose(&self.config, number) {
             let (gathers, sends) = (processor == self.node, !ask && buffers.contains(&self.node));
             if gathers && self.open.len() >= MOST_WAITING || sends && self.under_way >= MOST_WAITING {
-                events.push_back(TrafficEvent::Refused);
+                out.tell(TrafficEvent::Refused);
                 continue;
             }
             if gathers {
@@ -73,29 +45,49 @@ impl Gathering {
             }
             if gathers && ask {
                 let message = TrafficMessage::Ask { event: number, born: now };
-                self.out.extend(buffers.into_iter().map(|to| Transmit { to: to.into(), message }));
+                buffers.into_iter().for_each(|buffer| out.send(buffer.into(), message));
             }
             if sends {
-                self.send_data(processor, number, now);
+                self.send_data(processor, number, now, out);
             }
         }
     }
 
-    fn send_data(&mut self, to: NodeId, number: u64, born: Time) {
+    fn send_data(&mut self, to: NodeId, number: u64, born: Time, out: &mut Out) {
         self.under_way += 1;
-        self.out.push_back(Transmit { to: to.into(), message: TrafficMessage::Data { number, born } });
+        out.send(to.into(), TrafficMessage::Data { number, born });
     }
 
     /// The data of one buffer have come; tells when they were the last of their event.
     fn take_data(&mut self, number: u64) -> Option<TrafficEvent> {
         let (born, missing) = self.open.get_mut(&number)?;
         *missing -= 1;
-        let gathered = TrafficEvent::Gathered { number, born: *born };
+        let gathered = TrafficEvent::Ended { number, born: *born };
         if *missing > 0 {
             return None;
         }
         self.open.remove(&number);
         Some(gathered)
+    }
+}
+
+impl Role for Gathering {
+    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
+        match command {
+            TrafficCommand::Start { .. } => self.running = true,
+            TrafficCommand::Stop => self.running = false,
+            TrafficCommand::Offer { number } if self.running => self.begin(now, number, out),
+            TrafficCommand::Sent => self.under_way = self.under_way.saturating_sub(1),
+            TrafficCommand::Offer { .. } | TrafficCommand::Computed => {}
+        }
+    }
+
+    fn handle_message(&mut self, _now: Time, from: NodeId, message: TrafficMessage, out: &mut Out) {
+        match message {
+            TrafficMessage::Ask { event, born } => self.send_data(from, event, born, out),
+            TrafficMessage::Data { number, .. } => out.events.extend(self.take_data(number)),
+            TrafficMessage::Start | TrafficMessage::Next => {}
+        }
     }
 }
 

@@ -1,13 +1,21 @@
-//! Traffic that is not event building under a manager: fixed assignment, random, pairs, rotation, streams and gathering,
-//! as [`Machine`](evb_core::Machine)s. Payload bytes and their number are the driver's business.
+//! Traffic that is not event building under a manager: fixed assignment, random, pairs, rotation, streams, gathering, and
+//! the communication benchmarks of ATLAS DAQ note 77, as [`Machine`](evb_core::Machine)s. Payload bytes and their number are the driver's business.
 #![no_std]
 
 extern crate alloc;
 
+mod answer;
 mod config;
+mod cycles;
+mod each;
+mod exchange;
+mod farm;
 mod gather;
 mod machine;
+mod pinger;
+mod role;
 mod sender;
+mod spread;
 
 pub use config::{Pattern, Start, TrafficConfig};
 pub use machine::{Traffic, TrafficCommand, TrafficEvent, TrafficMessage};

@@ -1,7 +1,10 @@
 //! A node that sends data to receivers of its own choice.
 
 use crate::{
-    Pattern, Start, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage, gather::below, machine::MOST_WAITING,
+    Pattern, Start, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage,
+    gather::below,
+    machine::MOST_WAITING,
+    role::{Out, Role},
 };
 use alloc::collections::VecDeque;
 use evb_core::{NodeId, Stream, Time, Transmit, stream};
@@ -19,13 +22,15 @@ pub(crate) struct Sender {
     own: Option<u16>,
     random: Stream,
     window: u32,
+    /// A message is under way until the receiver is done with it, and not only until it has left the host.
+    is_awaited: bool,
     saturating: bool,
     running: bool,
     /// Receivers that have not yet said that they are ready.
     missing_starts: u16,
     /// When each offered message came.
     offered: VecDeque<Time>,
-    /// Messages sent that have not left the host.
+    /// Messages sent that have not left the host, or with which the receiver is not done.
     under_way: u32,
     sent: u64,
     limit: u64,
@@ -43,6 +48,7 @@ impl Sender {
             own,
             random: stream(config.seed, node, DESTINATIONS),
             window: config.window,
+            is_awaited: matches!(config.pattern, Pattern::Funnel | Pattern::PushFarm { .. }),
             saturating: false,
             running: false,
             missing_starts: if waits { config.receivers.count } else { 0 },
@@ -54,42 +60,7 @@ impl Sender {
         }
     }
 
-    /// One more receiver is ready.
-    pub(crate) fn handle_start(&mut self, now: Time) {
-        self.now = now;
-        self.missing_starts = self.missing_starts.saturating_sub(1);
-    }
-
-    pub(crate) fn handle_command(&mut self, now: Time, command: TrafficCommand, events: &mut VecDeque<TrafficEvent>) {
-        self.now = now;
-        match command {
-            TrafficCommand::Start { saturating, messages } => {
-                (self.running, self.saturating) = (true, saturating);
-                self.limit = messages.unwrap_or(u64::MAX);
-            }
-            TrafficCommand::Offer { .. } if self.waiting() >= MOST_WAITING => events.push_back(TrafficEvent::Refused),
-            TrafficCommand::Offer { .. } => self.offered.push_back(now),
-            TrafficCommand::Sent => self.under_way = self.under_way.saturating_sub(1),
-            TrafficCommand::Stop => self.running = false,
-        }
-    }
-
-    pub(crate) fn poll_transmit(&mut self) -> Option<Transmit<TrafficMessage>> {
-        if !self.running || self.missing_starts > 0 || self.sent >= self.limit {
-            return None;
-        }
-        let born = if self.saturating {
-            (self.under_way < self.window).then_some(self.now)?
-        } else {
-            self.offered.pop_front()?
-        };
-        self.under_way += 1;
-        let to = NodeId(self.first_receiver + self.receiver(self.sent)).into();
-        self.sent += 1;
-        Some(Transmit { to, message: TrafficMessage::Data { number: self.sent, born } })
-    }
-
-    /// Offered messages that have not left the host: those that wait here, and those that wait below.
+    /// Offered messages that wait here, and those under way.
     fn waiting(&self) -> usize {
         self.offered.len() + self.under_way as usize
     }
@@ -102,7 +73,7 @@ impl Sender {
             Pattern::Random => return self.random_receiver(),
             Pattern::Pairs => (index + all / 2) % all,
             Pattern::Rotation { start: Start::Retarded } => (before + index) % all,
-            Pattern::Rotation { start: Start::Simultaneous } | Pattern::Stream | Pattern::Gather { .. } => before % all,
+            _ => before % all,
         };
         receiver as u16
     }
@@ -111,5 +82,47 @@ impl Sender {
         let own = self.own.filter(|_| self.receivers > 1);
         let drawn = below(&mut self.random, u32::from(self.receivers) - u32::from(own.is_some()));
         drawn + u16::from(own.is_some_and(|own| drawn >= own))
+    }
+}
+
+impl Role for Sender {
+    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
+        self.now = now;
+        match command {
+            TrafficCommand::Start { saturating, messages } => {
+                (self.running, self.saturating) = (true, saturating);
+                self.limit = messages.unwrap_or(u64::MAX);
+            }
+            TrafficCommand::Offer { .. } if self.waiting() >= MOST_WAITING => out.tell(TrafficEvent::Refused),
+            TrafficCommand::Offer { .. } => self.offered.push_back(now),
+            TrafficCommand::Sent if !self.is_awaited => self.under_way = self.under_way.saturating_sub(1),
+            TrafficCommand::Sent | TrafficCommand::Computed => {}
+            TrafficCommand::Stop => self.running = false,
+        }
+    }
+
+    fn handle_message(&mut self, now: Time, _from: NodeId, message: TrafficMessage, _out: &mut Out) {
+        self.now = now;
+        match message {
+            TrafficMessage::Start => self.missing_starts = self.missing_starts.saturating_sub(1),
+            TrafficMessage::Next => self.under_way = self.under_way.saturating_sub(1),
+            TrafficMessage::Ask { .. } | TrafficMessage::Data { .. } => {}
+        }
+    }
+
+    fn poll_transmit(&mut self) -> Option<Transmit<TrafficMessage>> {
+        if !self.running || self.missing_starts > 0 || self.sent >= self.limit {
+            return None;
+        }
+        let may_send = self.under_way < self.window;
+        let born = match self.saturating {
+            true => may_send.then_some(self.now)?,
+            false if may_send || !self.is_awaited => self.offered.pop_front()?,
+            false => return None,
+        };
+        self.under_way += 1;
+        let to = NodeId(self.first_receiver + self.receiver(self.sent)).into();
+        self.sent += 1;
+        Some(Transmit { to, message: TrafficMessage::Data { number: self.sent, born } })
     }
 }

@@ -98,7 +98,7 @@ fn a_gathered_event_is_as_old_as_its_offer() {
         assert_eq!(nodes.told, [], "after {step} of six messages");
         assert!(nodes.step(50 + step));
     }
-    assert!(matches!(nodes.told[..], [(_, TrafficEvent::Gathered { number: 1, born: Time(40) })]), "{:?}", nodes.told);
+    assert!(matches!(nodes.told[..], [(_, TrafficEvent::Ended { number: 1, born: Time(40) })]), "{:?}", nodes.told);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn what_is_too_much_is_refused_and_told() {
     processor.handle_message(Time(2), NodeId(1), data(MOST_WAITING + 1));
     assert_eq!(processor.poll_event(), None);
     processor.handle_message(Time(3), NodeId(1), data(1));
-    assert_eq!(processor.poll_event(), Some(TrafficEvent::Gathered { number: 1, born: Time(1) }));
+    assert_eq!(processor.poll_event(), Some(TrafficEvent::Ended { number: 1, born: Time(1) }));
     processor.handle_command(Time(4), TrafficCommand::Offer { number: MOST_WAITING + 2 });
     assert_eq!(processor.poll_event(), None, "there is room again");
 }
@@ -172,7 +172,7 @@ fn after_a_stop_nothing_begins_but_what_was_asked_for_is_sent() {
     nodes.command(2, TrafficCommand::Stop);
     nodes.command(3, TrafficCommand::Offer { number: 2 });
     nodes.settle(4);
-    assert!(matches!(nodes.told[..], [(_, TrafficEvent::Gathered { number: 1, .. })]), "{:?}", nodes.told);
+    assert!(matches!(nodes.told[..], [(_, TrafficEvent::Ended { number: 1, .. })]), "{:?}", nodes.told);
 }
 
 proptest! {

@@ -33,6 +33,8 @@ pub(crate) enum Event {
     Timeout { node: u16 },
     /// A trigger, or the offer of a message, from a source of random or regular arrivals.
     Arrival { node: u16 },
+    /// The processor of a node's host has computed for it.
+    Computed { node: u16 },
     /// A fault of the network, or the finding of new routes after it.
     Fault { index: u16 },
     /// New routes are found.

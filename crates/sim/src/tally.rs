@@ -1,15 +1,17 @@
 //! What a simulation counts, and the record that it makes of that.
 
+mod places;
 mod result;
 
 use crate::{message::Body, net::LinkCounts, node::Told, packet::Packet};
 use evb_core::NodeId;
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Flow, Network};
-use evb_patterns::{Pattern, TrafficEvent, TrafficMessage};
+use evb_patterns::{Pattern, TrafficConfig, TrafficEvent, TrafficMessage};
 use evb_protocol::ManagerEvent;
 use evb_record::Latency;
 use hdrhistogram::Histogram;
+use places::Places;
 pub(crate) use result::record;
 use std::collections::HashMap;
 
@@ -33,16 +35,16 @@ pub(crate) struct Tally {
     sent: Vec<u64>,
     /// Time that the packets of all destinations would need one after the other.
     service: u64,
-    first_source: u16,
-    first_builder: u16,
-    builders: u16,
-    gathering: Option<Gathering>,
+    places: Places,
+    pub(crate) unit: Unit,
     /// What was counted at each link when the measurement ended before the simulation; else empty.
     pub(crate) links: Vec<LinkCounts>,
     counts_packets: bool,
     pub(crate) offered: u64,
     refused: u64,
     data_sent: u64,
+    data_arrived: u64,
+    lost_requests: u64,
     pub(crate) packets: u64,
     pub(crate) lost_packets: u64,
     pub(crate) corrupted_packets: u64,
@@ -53,8 +55,18 @@ pub(crate) struct Tally {
     names: evb_protocol::Config,
 }
 
+/// What rate and latency are of.
+pub(crate) enum Unit {
+    /// Messages, or the events of an event manager.
+    Message,
+    /// Events for which processors gather data.
+    Gathered(Gathering),
+    /// Cycles of the nodes that tell of them.
+    Cycle,
+}
+
 /// The processors of second-level events.
-struct Gathering {
+pub(crate) struct Gathering {
     /// Processors that gather for one event.
     processors: u16,
     /// How many of them are done, for events of which some are and some are not.
@@ -64,13 +76,11 @@ struct Gathering {
 impl Tally {
     pub(crate) fn new(plan: &Plan) -> Self {
         let config = &plan.building;
-        let gathering = match &plan.workload {
-            Workload::Traffic(traffic) => match traffic.config.pattern {
-                Pattern::Gather { processors, .. } => Some(Gathering { processors, done: HashMap::new() }),
-                _ => None,
-            },
+        let traffic = match &plan.workload {
+            Workload::Traffic(traffic) => Some(&traffic.config),
             Workload::EventBuilding => None,
         };
+        let places = Places::new(config, traffic.is_some_and(|traffic| traffic.pattern.is_mutual()));
         Self {
             from: 0,
             to: None,
@@ -78,19 +88,19 @@ impl Tally {
             measured: 0,
             all_ended: 0,
             latency: Histogram::new_with_bounds(1, LONGEST_LATENCY_NS, 3).expect("the bounds are valid"),
-            received: vec![0; config.builder_units.into()],
-            fragments: vec![0; config.builder_units.into()],
-            sent: vec![0; config.readout_units.into()],
+            received: vec![0; places.destinations()],
+            fragments: vec![0; places.destinations()],
+            sent: vec![0; places.sources()],
             service: 0,
-            first_source: config.readout_nodes().first.0,
-            first_builder: config.builder_nodes().first.0,
-            builders: config.builder_units,
-            gathering,
+            places,
+            unit: traffic.map_or(Unit::Message, Unit::of),
             links: Vec::new(),
             counts_packets: matches!(plan.workload, Workload::Traffic(_)),
             offered: 0,
             refused: 0,
             data_sent: 0,
+            data_arrived: 0,
+            lost_requests: 0,
             packets: 0,
             lost_packets: 0,
             corrupted_packets: 0,
@@ -160,11 +170,11 @@ impl Tally {
     }
 
     fn add(&mut self, from: NodeId, to: NodeId, bytes: u64) {
-        if let Some(received) = self.received.get_mut(usize::from(to.0.wrapping_sub(self.first_builder))) {
-            *received += bytes;
+        if let Some(place) = self.places.destination(to) {
+            self.received[place] += bytes;
         }
-        if let Some(sent) = self.sent.get_mut(usize::from(from.0.wrapping_sub(self.first_source))) {
-            *sent += bytes;
+        if let Some(place) = self.places.source(from) {
+            self.sent[place] += bytes;
         }
     }
 
@@ -174,21 +184,35 @@ impl Tally {
             return;
         }
         if self.to.is_none() {
-            if let Some(fragments) = self.fragments.get_mut(usize::from(to.0.wrapping_sub(self.first_builder))) {
-                *fragments += 1;
+            if let Some(place) = self.places.destination(to) {
+                self.fragments[place] += 1;
             }
             if !self.counts_packets {
                 self.add(from, to, payload);
             }
         }
-        if let (Body::Traffic(TrafficMessage::Data { born, .. }), None) = (body, &self.gathering) {
-            self.count_end(now, now - born.0);
+        if let Body::Traffic(TrafficMessage::Data { born, .. }) = body {
+            self.data_arrived += 1;
+            if let Unit::Message = self.unit {
+                self.count_end(now, now - born.0);
+            }
         }
     }
 
-    /// A data message has been handed to the network.
-    pub(crate) fn data(&mut self) {
-        self.data_sent += 1;
+    /// A data message has been handed to the network, for so many nodes.
+    pub(crate) fn data(&mut self, nodes: u16) {
+        self.data_sent += u64::from(nodes);
+    }
+
+    /// A message was lost.
+    pub(crate) fn lose_message(&mut self, body: &Body) {
+        let is_request = matches!(body, Body::Traffic(message) if !matches!(message, TrafficMessage::Data { .. }));
+        self.lost_requests += u64::from(is_request);
+    }
+
+    /// How many nodes data are for.
+    pub(crate) fn destinations(&self) -> u32 {
+        self.received.len() as u32
     }
 
     /// Takes in what a machine tells; gives whether the last processor of a second-level event is done with it.
@@ -196,13 +220,14 @@ impl Tally {
         match told {
             Told::Manager(ManagerEvent::Completed { latency, .. }) => self.count_end(now, latency.0),
             Told::Manager(ManagerEvent::NoBuilders) => self.note("no builder is left".into()),
-            Told::Traffic(TrafficEvent::Gathered { number, born }) => {
-                let is_last = self.gathering.as_mut().is_some_and(|gathering| gathering.is_last(number));
-                if is_last {
+            Told::Traffic(TrafficEvent::Ended { number, born }) => {
+                let has_ended = self.unit.has_ended(number);
+                if has_ended {
                     self.count_end(now, now - born.0);
                 }
-                return is_last;
+                return has_ended && matches!(self.unit, Unit::Gathered(_));
             }
+            Told::Traffic(TrafficEvent::Compute { .. }) => {}
             Told::Traffic(TrafficEvent::Refused) => self.refused += 1,
             Told::Manager(ManagerEvent::Drained) => {}
         }
@@ -225,6 +250,24 @@ impl Tally {
         };
         let max = if self.latency.is_empty() { 0.0 } else { self.latency.max() as f64 / 1000.0 };
         Latency { p50: at(0.5), p99: at(0.99), max }
+    }
+}
+
+impl Unit {
+    fn of(traffic: &TrafficConfig) -> Self {
+        match traffic.pattern {
+            Pattern::Gather { processors, .. } => Self::Gathered(Gathering { processors, done: HashMap::new() }),
+            ref pattern if pattern.has_cycles() => Self::Cycle,
+            _ => Self::Message,
+        }
+    }
+
+    /// Whether what a node has ended has ended for all.
+    fn has_ended(&mut self, number: u64) -> bool {
+        match self {
+            Self::Gathered(gathering) => gathering.is_last(number),
+            Self::Message | Self::Cycle => true,
+        }
     }
 }
 

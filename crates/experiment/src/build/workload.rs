@@ -5,6 +5,7 @@ use crate::{
     tree::Node,
     view::View,
 };
+use evb_core::Span;
 use evb_patterns::{Pattern, Start, TrafficConfig};
 use evb_protocol::Config;
 
@@ -17,7 +18,7 @@ pub(crate) fn plan(view: View<'_>, config: &Config) -> Workload {
             senders: config.readout_nodes(),
             receivers: config.builder_nodes(),
             pattern,
-            window: workload.integer("window"),
+            window: workload.maybe_integer("window").unwrap_or(1),
             seed: view.integer("run.seed"),
         },
         load: load(workload),
@@ -44,8 +45,22 @@ fn pattern(view: View<'_>) -> Option<Pattern> {
             processors: view.integer("processors"),
             ask: view.flag("ask"),
         },
+        "ping-pong" => Pattern::PingPong,
+        "two-way" => Pattern::TwoWay,
+        "all-to-all" => Pattern::AllToAll,
+        "outfarming" => Pattern::Outfarming,
+        "broadcast" => Pattern::Broadcast,
+        "funnel" => Pattern::Funnel,
+        "push-farm" => Pattern::PushFarm { work: work(view) },
+        "pull-farm" => Pattern::PullFarm { work: work(view) },
         _ => return None,
     })
+}
+
+/// How long the processor of a farm is busy for each event beside its messages.
+fn work(view: View<'_>) -> Span {
+    let (compute, overhead): (Span, Span) = (view.quantity("compute"), view.quantity("overhead"));
+    Span(compute.0 + overhead.0)
 }
 
 fn destinations(view: View<'_>) -> Vec<u16> {
@@ -53,6 +68,9 @@ fn destinations(view: View<'_>) -> Vec<u16> {
 }
 
 fn load(view: View<'_>) -> Load {
+    if !view.has("arrivals") {
+        return Load::Saturating;
+    }
     let poisson = view.text("arrivals") == "poisson";
     match view.maybe_quantity("rate") {
         Some(rate) => Load::Rate { rate, poisson },

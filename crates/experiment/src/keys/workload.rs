@@ -5,7 +5,7 @@ use crate::{
     limits::*,
     schema::{Choice, Default, Key, Kind, Variant, Word},
 };
-use evb_core::Frequency;
+use evb_core::{Frequency, Span};
 
 pub(super) const DOC: &str = "What the nodes do. All but event building is traffic without an event manager, for `evb simulate`: the readout units \
 are its senders and the builder units its receivers, and the sources give the sizes of the messages. Traffic ends after \
@@ -96,6 +96,50 @@ pub(super) const WORKLOAD: Choice = Choice {
                 MESSAGES,
             ],
         },
+        Variant {
+            name: "ping-pong",
+            doc: "sender n sends to receiver n, which sends the data back; a cycle is a round trip",
+            keys: CYCLES,
+        },
+        Variant {
+            name: "two-way",
+            doc: "sender n and receiver n send to each other at once; a cycle of the sender ends when its data have left and \
+                  the other's are there",
+            keys: CYCLES,
+        },
+        Variant {
+            name: "all-to-all",
+            doc: "every node, sender or receiver, sends to every other at once; each counts its own cycles, which end when \
+                  its data have left and those of all others are there",
+            keys: CYCLES,
+        },
+        Variant {
+            name: "outfarming",
+            doc: "one sender sends to each receiver; a cycle ends when the last message has left its host",
+            keys: CYCLES,
+        },
+        Variant {
+            name: "broadcast",
+            doc: "one sender sends the same message to all receivers, in copies that its network interface makes, since no \
+                  network here has a multicast; a cycle ends when the last copy has left its host",
+            keys: CYCLES,
+        },
+        Variant {
+            name: "funnel",
+            doc: "all senders send to one receiver; a cycle is one message from each",
+            keys: TRAFFIC,
+        },
+        Variant {
+            name: "push-farm",
+            doc: "a funnel whose receiver computes for each event; with a window of 2 the next event is on its way \
+                  meanwhile, and never one after it",
+            keys: &[COMPUTE, OVERHEAD, WINDOW, LOAD, RATE, ARRIVALS, MESSAGES],
+        },
+        Variant {
+            name: "pull-farm",
+            doc: "one receiver asks all senders by 64 B each, gets the data, asks for those of the next event, and computes",
+            keys: &[COMPUTE, OVERHEAD, MESSAGES],
+        },
     ],
     common: &[],
 };
@@ -103,11 +147,29 @@ pub(super) const WORKLOAD: Choice = Choice {
 /// The keys of all that is not event building.
 const TRAFFIC: &[Key] = &[WINDOW, LOAD, RATE, ARRIVALS, MESSAGES];
 
+/// The keys of what goes in cycles, one after the other.
+const CYCLES: &[Key] = &[MESSAGES];
+
+const COMPUTE: Key = key(
+    "compute",
+    Kind::Time { min: Span::ZERO, max: MAX_COMPUTE },
+    Default::Text("0 s"),
+    "time that the receiver computes for each event",
+);
+
+const OVERHEAD: Key = key(
+    "overhead",
+    Kind::Time { min: Span::ZERO, max: MAX_COMPUTE },
+    Default::Text("0 s"),
+    "time that the receiver's application needs for each event beside its messages and what it computes",
+);
+
 const WINDOW: Key = key(
     "window",
     integer(1, MAX_WINDOW),
     Default::Integer(2),
-    "messages that a saturating sender has under way: it sends the next when one has left its host",
+    "messages that a saturating sender has under way: it sends the next when one has left its host; in a `funnel` and a \
+     `push-farm` for every sender, until the receiver is done with one and says so by a message of 64 B",
 );
 
 const LOAD: Key = key(
@@ -138,5 +200,5 @@ const MESSAGES: Key = key(
     "messages",
     integer(1, i64::MAX),
     Default::Absent,
-    "messages of each sender (`gather`: events in all) after which it stops",
+    "messages of each sender (`gather`: events in all; `ping-pong` and what follows it: cycles) after which it stops",
 );

@@ -10,8 +10,18 @@ pub(super) fn is_traffic(view: View<'_>) -> bool {
 
 /// Checks all rules of a traffic workload.
 pub(super) fn check(view: View<'_>) -> Vec<Problem> {
-    let rules =
-        [load_and_rate, end_of_traffic, live_sources, number_of_destinations, gather_sizes, processors, own_host];
+    let rules = [
+        load_and_rate,
+        end_of_traffic,
+        live_sources,
+        number_of_destinations,
+        gather_sizes,
+        processors,
+        own_host,
+        one_to_one,
+        one_sender,
+        one_receiver,
+    ];
     let single = rules.iter().filter_map(|rule| rule(view));
     single.chain(unknown_destinations(view)).take(MAX_FOUND).collect()
 }
@@ -78,6 +88,35 @@ fn own_host(view: View<'_>) -> Option<Problem> {
         Problem::new(message, help)
             .at(view.origin("network.placement.builder"), "host of the receiver")
             .at(view.origin("builder.units"), "receivers")
+    })
+}
+
+/// Nodes that talk in pairs.
+fn one_to_one(view: View<'_>) -> Option<Problem> {
+    let (senders, receivers) = (view.integer::<u16>("readout.units"), view.integer::<u16>("builder.units"));
+    let workload = view.text("workload.type");
+    (matches!(workload, "ping-pong" | "two-way") && senders != receivers).then(|| {
+        let message =
+            format!("{workload:?} is between sender n and receiver n, but there are {senders} and {receivers}");
+        Problem::new(message, "give as many builder units as readout units")
+            .at(view.origin("readout.units"), "senders")
+            .at(view.origin("builder.units"), "receivers")
+    })
+}
+
+fn one_sender(view: View<'_>) -> Option<Problem> {
+    let (workload, senders) = (view.text("workload.type"), view.integer::<u16>("readout.units"));
+    (matches!(workload, "outfarming" | "broadcast") && senders != 1).then(|| {
+        let message = format!("{workload:?} has one sender, not {senders}");
+        Problem::new(message, "write units = 1 in [readout]").at(view.origin("readout.units"), "senders")
+    })
+}
+
+fn one_receiver(view: View<'_>) -> Option<Problem> {
+    let (workload, receivers) = (view.text("workload.type"), view.integer::<u16>("builder.units"));
+    (matches!(workload, "funnel" | "push-farm" | "pull-farm") && receivers != 1).then(|| {
+        let message = format!("{workload:?} has one receiver, not {receivers}");
+        Problem::new(message, "write units = 1 in [builder]").at(view.origin("builder.units"), "receivers")
     })
 }
 

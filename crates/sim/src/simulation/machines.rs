@@ -2,9 +2,9 @@
 
 use super::Simulation;
 use crate::{event::Event, node::Told};
-use evb_core::{NodeId, Time};
+use evb_core::{NodeId, Span, Time};
 use evb_experiment::Workload;
-use evb_patterns::{Pattern, TrafficCommand};
+use evb_patterns::{Pattern, TrafficCommand, TrafficEvent};
 use evb_protocol::{Config, ManagerCommand, ManagerEvent};
 
 impl Simulation<'_> {
@@ -40,7 +40,7 @@ impl Simulation<'_> {
             self.queue.push(deadline.0.max(now.0), Event::Timeout { node: id.0 });
         }
         out.drain(..).for_each(|outgoing| self.transmit(id, outgoing));
-        told.drain(..).for_each(|told| self.hear(now.0, told));
+        told.drain(..).for_each(|told| self.hear(now.0, id, told));
         (self.out, self.told) = (out, told);
         holds_back
     }
@@ -63,14 +63,31 @@ impl Simulation<'_> {
         self.drain(id);
     }
 
-    pub(super) fn hear(&mut self, now: u64, told: Told) {
+    pub(super) fn hear(&mut self, now: u64, id: NodeId, told: Told) {
         let is_gathered = self.tally.hear(now, told);
-        if let Told::Manager(ManagerEvent::Drained | ManagerEvent::NoBuilders) = told {
-            self.ended = true;
+        match told {
+            Told::Manager(ManagerEvent::Drained | ManagerEvent::NoBuilders) => self.ended = true,
+            Told::Traffic(TrafficEvent::Compute { span }) => self.compute(now, id, span),
+            _ => {}
         }
         if is_gathered && self.arrivals.are_saturating() && !self.stopped {
             self.offer_event();
         }
+    }
+
+    /// The processor of a node's host is busy for it, when it has done all that waits for it now.
+    fn compute(&mut self, now: u64, id: NodeId, span: Span) {
+        let free_at = self.host(id).map_or(now, |host| self.processors[host].max(now));
+        let done_at = free_at + span.0;
+        if let Some(host) = self.host(id) {
+            self.processors[host] = done_at;
+        }
+        self.queue.push(done_at, Event::Computed { node: id.0 });
+    }
+
+    pub(super) fn computed(&mut self, now: u64, id: NodeId) {
+        self.nodes[id.index()].command_traffic(Time(now), TrafficCommand::Computed);
+        self.drain(id);
     }
 
     pub(super) fn arrive(&mut self, now: u64, node: u16) {

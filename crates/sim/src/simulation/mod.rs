@@ -192,6 +192,7 @@ impl<'a> Simulation<'a> {
             Event::Broadcast { message } => self.broadcast(now, message),
             Event::Timeout { node } => self.timeout(now, NodeId(node)),
             Event::Arrival { node } => self.arrive(now, node),
+            Event::Computed { node } => self.computed(now, NodeId(node)),
             Event::Fault { index } => {
                 let index = usize::from(index);
                 self.net.fault(&mut self.queue, now, self.targets[index], self.plan.network.faults[index].action);
@@ -226,8 +227,6 @@ impl<'a> Simulation<'a> {
             }
         }
     }
-
-    // ---- messages on their way out
 
     /// Counts that the machines keep themselves.
     pub(crate) fn nodes(&self) -> &[Node] {

@@ -57,6 +57,7 @@ impl Simulation<'_> {
             let parts = std::mem::take(parts);
             return parts.into_iter().for_each(|(part, _)| self.lose(now, part));
         }
+        self.tally.lose_message(&message.body);
         let (pair, place) = ((message.from, message.to.first), message.order);
         self.in_order(now, pair, place, None);
     }

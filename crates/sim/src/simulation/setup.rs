@@ -38,7 +38,14 @@ impl Simulation<'_> {
             let unit = id.0.wrapping_sub(first);
             Ok(match &plan.workload {
                 Workload::Traffic(traffic) => {
-                    let sizes = if is_source { Some(sizes(unit)?) } else { None };
+                    let sizes = if is_source {
+                        Some(sizes(unit)?)
+                    } else if traffic.config.pattern.is_mutual() && config.builder_nodes().contains(id) {
+                        // What it sends is like what the sender of the same index sends.
+                        Some(sizes((id.0 - config.builder_nodes().first.0) % config.readout_units)?)
+                    } else {
+                        None
+                    };
                     Kind::Traffic(Box::new(Traffic::new(&traffic.config, id, self.own_receiver(id))), sizes)
                 }
                 Workload::EventBuilding if id == Config::EVENT_MANAGER => {

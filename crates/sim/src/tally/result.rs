@@ -1,9 +1,12 @@
 //! The record of a simulation that has ended.
 
-use crate::{node::Kind, simulation::Simulation, tally::Tally};
+use crate::{
+    node::Kind,
+    simulation::Simulation,
+    tally::{Tally, Unit},
+};
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Flow, Routing};
-use evb_patterns::Pattern;
 use evb_protocol::{FaultCounts, Protocol};
 use evb_record::{Builder, Events, Link, Readout, Record, Trigger};
 
@@ -58,20 +61,13 @@ fn protocol(plan: &Plan) -> &'static str {
     match (&plan.workload, plan.building.protocol) {
         (Workload::EventBuilding, Protocol::Push) => "push",
         (Workload::EventBuilding, Protocol::Pull) => "pull",
-        (Workload::Traffic(traffic), _) => match traffic.config.pattern {
-            Pattern::Assigned { .. } => "assigned",
-            Pattern::Random => "random",
-            Pattern::Pairs => "pairs",
-            Pattern::Rotation { .. } => "rotation",
-            Pattern::Stream => "stream",
-            Pattern::Gather { .. } => "gather",
-        },
+        (Workload::Traffic(traffic), _) => traffic.config.pattern.name(),
     }
 }
 
 fn efficiency(simulation: &Simulation<'_>, seconds: f64) -> f64 {
     let ports = f64::from(simulation.net.network.config.nic.ports);
-    let capacity = seconds * 1e12 * f64::from(simulation.tally.builders) * ports;
+    let capacity = seconds * 1e12 * f64::from(simulation.tally.destinations()) * ports;
     if capacity > 0.0 { simulation.tally.service as f64 / capacity } else { 0.0 }
 }
 
@@ -98,8 +94,10 @@ impl Accounts {
             accounts.add(&node.machine);
         }
         if let Workload::Traffic(_) = simulation.plan.workload {
-            let triggered = if tally.gathering.is_some() { tally.offered } else { tally.data_sent };
-            let built = tally.all_ended;
+            let (triggered, built) = match tally.unit {
+                Unit::Gathered(_) => (tally.offered, tally.all_ended),
+                Unit::Message | Unit::Cycle => (tally.data_sent, tally.data_arrived),
+            };
             accounts.events = Events { triggered, built, lost: triggered.saturating_sub(built), ..Events::default() };
         }
         accounts
@@ -149,13 +147,17 @@ impl Accounts {
     }
 
     /// What people should know of what did not arrive.
-    fn shortfall(&self, tally: &Tally) -> Option<String> {
-        (tally.refused > 0).then(|| {
+    fn shortfall(&self, tally: &Tally) -> impl Iterator<Item = String> {
+        let refused = (tally.refused > 0).then(|| {
             format!(
                 "{} offered messages were refused because the senders could not keep up with the load",
                 tally.refused
             )
-        })
+        });
+        let lost = (tally.lost_requests > 0).then(|| {
+            format!("{} requests were lost: those who sent them wait for ever for the data", tally.lost_requests)
+        });
+        refused.into_iter().chain(lost)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod building;
 mod contention;
+mod cycles;
 mod ethernet;
 mod faults;
 mod gather;

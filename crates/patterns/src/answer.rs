@@ -1,0 +1,23 @@
+//! A node that only answers: data with data, and a request with the data that it asks for.
+
+use crate::{
+    TrafficCommand, TrafficMessage,
+    role::{Out, Role},
+};
+use evb_core::{NodeId, Time};
+
+/// The receiver of a ping-pong, or a sender of a pull-farm. Whoever asks has few requests open, so that it needs no bound.
+pub(crate) struct Answering;
+
+impl Role for Answering {
+    fn handle_command(&mut self, _now: Time, _command: TrafficCommand, _out: &mut Out) {}
+
+    fn handle_message(&mut self, _now: Time, from: NodeId, message: TrafficMessage, out: &mut Out) {
+        match message {
+            TrafficMessage::Ask { event: number, born } | TrafficMessage::Data { number, born } => {
+                out.send(from.into(), TrafficMessage::Data { number, born });
+            }
+            TrafficMessage::Start | TrafficMessage::Next => {}
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Nodes that all send to each other: two-way and all-to-all.
+//!
+//! Each waits for all others in every cycle, so none is more than one cycle ahead.
+
+use crate::{
+    TrafficCommand, TrafficMessage,
+    cycles::Cycles,
+    each::OneFromEach,
+    role::{Out, Role},
+};
+use evb_core::{NodeId, NodeRange, Time};
+
+/// One of them.
+pub(crate) struct Exchange {
+    node: NodeId,
+    /// The nodes that it exchanges with, perhaps with itself among them.
+    others: NodeRange,
+    data: OneFromEach,
+    /// Own messages of this cycle that have not left the host.
+    unsent: usize,
+    cycles: Cycles,
+    /// Whether it tells of its cycles.
+    tells: bool,
+}
+
+impl Exchange {
+    /// One that exchanges data with `others`, but not with itself.
+    pub(crate) fn new(node: NodeId, others: NodeRange, tells: bool) -> Self {
+        Self { node, others, data: OneFromEach::new(others), unsent: 0, cycles: Cycles::new(), tells }
+    }
+
+    fn begin(&mut self, now: Time, out: &mut Out) {
+        let Some(number) = self.cycles.begin() else { return };
+        // What it has itself it need not send.
+        self.data.add(self.node);
+        for other in self.others.iter().filter(|&other| other != self.node) {
+            out.send(other.into(), TrafficMessage::Data { number, born: now });
+            self.unsent += 1;
+        }
+    }
+
+    fn go_on(&mut self, now: Time, out: &mut Out) {
+        if self.cycles.is_open() && self.unsent == 0 && self.data.take() {
+            self.cycles.end(now, self.tells.then_some(&mut *out));
+            self.begin(now, out);
+        }
+    }
+}
+
+impl Role for Exchange {
+    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
+        if self.cycles.handle_command(now, command) {
+            self.begin(now, out);
+        }
+        if command == TrafficCommand::Sent {
+            self.unsent = self.unsent.saturating_sub(1);
+            self.go_on(now, out);
+        }
+    }
+
+    fn handle_message(&mut self, now: Time, from: NodeId, message: TrafficMessage, out: &mut Out) {
+        if matches!(message, TrafficMessage::Data { .. }) {
+            self.data.add(from);
+            self.go_on(now, out);
+        }
+    }
+}

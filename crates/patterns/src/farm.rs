@@ -1,0 +1,86 @@
+//! The one receiver of funnel, push-farm and pull-farm.
+//!
+//! A cycle goes from the end of the one before to the end of the computing, so that its time is that between two events.
+
+use crate::{
+    TrafficCommand, TrafficEvent, TrafficMessage,
+    cycles::Cycles,
+    each::OneFromEach,
+    role::{Out, Role},
+};
+use evb_core::{NodeId, NodeRange, Span, Time};
+
+/// How the receiver gets the next data.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// It asks each sender before it computes.
+    Each,
+    /// It tells all senders, in one message, when it is done with an event. They are ahead by their window.
+    Next,
+}
+
+/// Takes one message from each sender, computes, and so on.
+pub(crate) struct Farm {
+    senders: NodeRange,
+    work: Span,
+    request: Request,
+    data: OneFromEach,
+    computing: bool,
+    cycles: Cycles,
+}
+
+impl Farm {
+    /// One that computes for `work` for each event.
+    pub(crate) fn new(senders: NodeRange, work: Span, request: Request) -> Self {
+        let data = OneFromEach::new(senders);
+        Self { senders, work, request, data, computing: false, cycles: Cycles::new() }
+    }
+
+    fn ask(&mut self, now: Time, out: &mut Out) {
+        if let Some(event) = self.cycles.begin() {
+            let message = TrafficMessage::Ask { event, born: now };
+            self.senders.iter().for_each(|sender| out.send(sender.into(), message));
+        }
+    }
+
+    /// Takes up the events that are there, until it computes.
+    fn go_on(&mut self, now: Time, out: &mut Out) {
+        while !self.computing && self.data.take() {
+            if self.request == Request::Each {
+                self.ask(now, out);
+            }
+            self.computing = self.work > Span::ZERO;
+            match self.computing {
+                true => out.tell(TrafficEvent::Compute { span: self.work }),
+                false => self.end(now, out),
+            }
+        }
+    }
+
+    fn end(&mut self, now: Time, out: &mut Out) {
+        self.cycles.end(now, Some(&mut *out));
+        if self.request == Request::Next {
+            out.send(self.senders, TrafficMessage::Next);
+        }
+    }
+}
+
+impl Role for Farm {
+    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
+        if self.cycles.handle_command(now, command) && self.request == Request::Each {
+            self.ask(now, out);
+        }
+        if command == TrafficCommand::Computed && self.computing {
+            self.computing = false;
+            self.end(now, out);
+            self.go_on(now, out);
+        }
+    }
+
+    fn handle_message(&mut self, now: Time, from: NodeId, message: TrafficMessage, out: &mut Out) {
+        if matches!(message, TrafficMessage::Data { .. }) {
+            self.data.add(from);
+            self.go_on(now, out);
+        }
+    }
+}
