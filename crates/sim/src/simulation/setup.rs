@@ -18,7 +18,7 @@ use evb_protocol::{
 use evb_sources::{Feed, OpenOptions, SizeModel};
 
 /// The purpose of an interface's random stream.
-const PEERS: u64 = 51;
+const PEERS: u64 = 102;
 
 impl Simulation<'_> {
     pub(super) fn make_nodes(&self) -> Result<Vec<Node>, SimulateError> {
