@@ -1,7 +1,7 @@
 //! The records of the experiments of one paper.
 
 use crate::PaperError;
-use evb_record::{Record, Simulation};
+use evb_record::Record;
 use std::collections::BTreeMap;
 
 /// The records of every experiment of a paper, in the order of its sweep.
@@ -52,11 +52,6 @@ fn no_record(experiment: &str, point: &[(&str, &str)]) -> PaperError {
 /// Mean payload per destination in MB/s.
 pub(crate) fn per_destination(record: &Record) -> f64 {
     record.throughput_bytes_per_s / 1e6 / record.per_destination_bytes_per_s.len() as f64
-}
-
-/// What only a simulation has; of any other record, nothing.
-pub(crate) fn simulation(record: &Record) -> Simulation {
-    record.simulation.clone().unwrap_or_default()
 }
 
 /// Efficiency of a simulation in per cent of the full performance.

@@ -4,7 +4,7 @@ use super::{Simulation, size};
 use crate::{
     SimulateError,
     event::Event,
-    nic::Slots,
+    nic::{Nic, Slots},
     node::{Kind, Node},
     peers::Peers,
 };
@@ -68,13 +68,15 @@ impl Simulation<'_> {
         u16::try_from(index).ok().filter(|&index| index < self.plan.building.builder_units)
     }
 
-    /// Gives each interface a queue for each peer, where its service wants them.
+    /// Gives each interface a queue for each peer, where its service wants them. To be called when the slots are set.
     pub(super) fn set_peers(&mut self) {
         if self.net.network.config.nic.service != Service::RandomPeer {
             return;
         }
         let seed = self.plan.run.seed;
-        for (host, nic) in self.nics.iter_mut().enumerate() {
+        // Slots have an order of their own.
+        let unshaped = |nic: &&mut Nic| matches!(nic.slots, Slots::None);
+        for (host, nic) in self.nics.iter_mut().enumerate().filter(|(_, nic)| unshaped(&nic)) {
             nic.peers = Some(Peers::new(stream(seed, NodeId(host as u16), PEERS)));
         }
     }
