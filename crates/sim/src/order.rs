@@ -22,7 +22,8 @@ struct Pair {
 impl Order {
     /// Keeps the order in a network where messages may overtake each other; `None` in one where they cannot.
     pub(crate) fn of(config: &NetworkConfig) -> Option<Self> {
-        let spreads = matches!(config.routing, Routing::Random | Routing::Adaptive | Routing::Dispersive { .. });
+        let spreads =
+            config.routing.is_adaptive() || matches!(config.routing, Routing::Random | Routing::Dispersive { .. });
         (spreads || config.nic.ports > 1 || config.nic.messages > 1).then(Self::default)
     }
 

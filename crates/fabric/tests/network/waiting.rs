@@ -25,6 +25,7 @@ fn torus_needs_two_virtual_channels_and_dimension_order() {
     assert!((4..=5).contains(&ring.len()), "{ring:?}");
     assert_eq!(cycle(&torus(2, IN_ORDER)), None);
     assert_eq!(cycle(&torus(3, IN_ORDER)), None);
+    assert_eq!(cycle(&torus(2, Routing::AdaptiveDimensionOrder)), None);
     assert!(cycle(&torus(2, Routing::Adaptive)).is_some());
 }
 
