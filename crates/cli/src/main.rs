@@ -22,8 +22,10 @@ macro_rules! eprintln {
 
 mod commands;
 mod failure;
+mod folder;
 mod progress;
 mod signals;
+mod simulations;
 mod token;
 
 use clap::{Args, Parser, Subcommand};
@@ -47,6 +49,8 @@ enum Command {
     Run(commands::run::RunArgs),
     /// Simulate the same file in virtual time, on the network that it names
     Simulate(commands::simulate::SimulateArgs),
+    /// Reproduce the tables and figures of published papers by simulation, ours beside theirs
+    Paper(commands::paper::PaperArgs),
     /// Be one node of a run that an `evb run` with --listen controls
     Node(commands::node::NodeArgs),
     /// Play a live front end: send the fragments of a source by TCP or UDP
@@ -88,6 +92,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => commands::run::run(&args),
         Command::Simulate(args) => commands::simulate::run(&args),
+        Command::Paper(args) => commands::paper::run(&args),
         Command::Node(args) => commands::node::run(&args),
         Command::Feed(args) => commands::feed::run(&args),
         Command::Events(command) => commands::events::run(&command),

@@ -5,7 +5,10 @@
 
 extern crate alloc;
 
+mod paper;
+
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
+pub use paper::{Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// What kind of work a record tells of.
@@ -16,6 +19,8 @@ pub enum Kind {
     Run,
     /// Events were built, or traffic flowed, in virtual time.
     Simulation,
+    /// A published value was reproduced.
+    Paper,
 }
 
 /// The result of one run, real or simulated.

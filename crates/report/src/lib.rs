@@ -2,6 +2,7 @@
 //! again later.
 
 mod csv;
+mod paper;
 mod plot;
 mod simulation;
 mod summary;
@@ -9,7 +10,8 @@ mod sweep;
 mod text;
 
 pub use csv::{csv, links_csv};
-pub use plot::{Plot, plots};
+pub use paper::{last_line, paper_page, paper_summary};
+pub use plot::{Plot, figure, plots};
 pub use simulation::simulation_summary;
 pub use summary::run_summary;
 pub use sweep::sweep_table;

@@ -4,5 +4,6 @@ pub(crate) mod check;
 pub(crate) mod events;
 pub(crate) mod feed;
 pub(crate) mod node;
+pub(crate) mod paper;
 pub(crate) mod run;
 pub(crate) mod simulate;

@@ -14,10 +14,20 @@ use plotters::{
 pub(super) struct Line {
     /// Place in the palette; past its end the colours come again with other marks.
     pub(super) colour: usize,
-    /// Dashed with hollow marks.
-    pub(super) dashed: bool,
+    pub(super) stroke: Stroke,
     /// The points in the order in which they are joined.
     pub(super) points: Vec<(f64, f64)>,
+}
+
+/// How the points of a line are joined and marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stroke {
+    /// A line with full marks.
+    Solid,
+    /// A dashed line with hollow marks.
+    Dashed,
+    /// Crosses that nothing joins.
+    Crosses,
 }
 
 /// One row of a legend.
@@ -25,7 +35,7 @@ pub(super) enum Entry {
     /// What the lines below it differ in.
     Heading(String),
     /// A kind of line; without a place in the palette it stands for lines of all colours.
-    Line { label: String, colour: Option<usize>, dashed: bool },
+    Line { label: String, colour: Option<usize>, stroke: Stroke },
 }
 
 impl Entry {
@@ -108,14 +118,17 @@ impl Chart<'_> {
             .y_desc(self.y_title)
             .draw()?;
         for line in &self.lines {
-            let style = stroke(Some(line.colour));
+            let style = pen(Some(line.colour));
             let points = line.points.iter().copied();
-            if line.dashed {
-                chart.draw_series(DashedLineSeries::new(points.clone(), 6, 4, style))?;
-            } else {
-                chart.draw_series(LineSeries::new(points.clone(), style))?;
+            match line.stroke {
+                Stroke::Solid => drop(chart.draw_series(LineSeries::new(points.clone(), style))?),
+                Stroke::Dashed => drop(chart.draw_series(DashedLineSeries::new(points.clone(), 6, 4, style))?),
+                Stroke::Crosses => {
+                    chart.draw_series(points.map(|point| cross(point, Some(line.colour))))?;
+                    continue;
+                }
             }
-            chart.draw_series(points.flat_map(|point| mark(point, Some(line.colour), line.dashed)))?;
+            chart.draw_series(points.flat_map(|point| mark(point, Some(line.colour), line.stroke)))?;
         }
         self.draw_legend(&right)
     }
@@ -124,19 +137,20 @@ impl Chart<'_> {
         let style = text(TEXT, HPos::Left, VPos::Center);
         let mut y = TOP + ROW / 2;
         for entry in self.legend.iter().take(MOST_ENTRIES) {
-            let Entry::Line { colour, dashed, .. } = *entry else {
+            let Entry::Line { colour, stroke, .. } = *entry else {
                 area.draw_text(&entry.label(), &style, (0, y))?;
                 y += ROW;
                 continue;
             };
             let ends = [(0, y), (SAMPLE, y)];
-            if dashed {
-                area.draw(&DashedPathElement::new(ends, 6, 4, stroke(colour)))?;
-            } else {
-                area.draw(&PathElement::new(ends, stroke(colour)))?;
+            let middle = (SAMPLE / 2, y);
+            match stroke {
+                Stroke::Solid => area.draw(&PathElement::new(ends, pen(colour)))?,
+                Stroke::Dashed => area.draw(&DashedPathElement::new(ends, 6, 4, pen(colour)))?,
+                Stroke::Crosses => area.draw(&cross(middle, colour))?,
             }
-            for circle in mark((SAMPLE / 2, y), colour, dashed) {
-                area.draw(&circle)?;
+            if stroke != Stroke::Crosses {
+                mark(middle, colour, stroke).iter().try_for_each(|circle| area.draw(circle))?;
             }
             area.draw_text(&entry.label(), &style, (LABEL, y))?;
             y += ROW;
@@ -152,13 +166,18 @@ fn colour(place: Option<usize>) -> RGBColor {
     place.map_or(GREY, |place| PALETTE[place % PALETTE.len()])
 }
 
-fn stroke(place: Option<usize>) -> ShapeStyle {
+fn pen(place: Option<usize>) -> ShapeStyle {
     colour(place).stroke_width(2)
 }
 
 /// A point of a line; smaller when the palette begins again.
-fn mark<At: Clone>(at: At, place: Option<usize>, hollow: bool) -> [Circle<At, i32>; 2] {
-    let inside = if hollow { WHITE } else { colour(place) };
+fn mark<At: Clone>(at: At, place: Option<usize>, stroke: Stroke) -> [Circle<At, i32>; 2] {
+    let inside = if stroke == Stroke::Dashed { WHITE } else { colour(place) };
     let radius = if place.is_some_and(|place| place / PALETTE.len() % 2 == 1) { 2 } else { 4 };
-    [Circle::new(at.clone(), radius, inside.filled()), Circle::new(at, radius, stroke(place))]
+    [Circle::new(at.clone(), radius, inside.filled()), Circle::new(at, radius, pen(place))]
+}
+
+/// A point that no line joins.
+fn cross<At>(at: At, place: Option<usize>) -> Cross<At, i32> {
+    Cross::new(at, 5, pen(place))
 }

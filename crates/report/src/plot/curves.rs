@@ -1,7 +1,7 @@
 //! A sweep as curves: one key runs along a curve, all others tell curves from each other.
 
 use super::{
-    chart::{Entry, Line},
+    chart::{Entry, Line, Stroke},
     quantity::{Unit, is_drawable, parse},
 };
 use crate::sweep::swept_keys;
@@ -90,7 +90,7 @@ impl<'a> Curves<'a> {
         let drawable = |point: &(f64, f64)| is_drawable(point.0) && is_drawable(point.1);
         let line = |(colour, curve): (usize, &Curve<'a>)| {
             let points = curve.points.iter().filter_map(point).filter(drawable).collect();
-            Line { colour, dashed: false, points }
+            Line { colour, stroke: Stroke::Solid, points }
         };
         self.curves.iter().enumerate().map(line).collect()
     }
@@ -108,7 +108,7 @@ impl<'a> Curves<'a> {
         let entry = |(colour, curve): (usize, &Curve<'a>)| Entry::Line {
             label: curve.label.clone(),
             colour: Some(colour),
-            dashed: false,
+            stroke: Stroke::Solid,
         };
         let heading = Entry::Heading(self.others.join(", "));
         [heading].into_iter().chain(self.curves.iter().enumerate().map(entry)).collect()

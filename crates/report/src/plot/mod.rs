@@ -3,15 +3,17 @@
 mod axis;
 mod chart;
 mod curves;
+mod figure;
 mod links;
 mod quantity;
 mod style;
 
 use crate::text::per_destination;
 use axis::Axis;
-use chart::{Chart, Entry, Line};
+use chart::{Chart, Entry, Line, Stroke};
 use curves::{Curves, main_key};
 use evb_record::Record;
+pub use figure::figure;
 
 /// A plot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,11 +78,11 @@ fn latency(records: &[Record]) -> Option<String> {
     };
     let mut lines = curves.lines(|record| Some(record.latency_us.p50).filter(|time| *time > 0.0));
     let high = curves.lines(|record| Some(record.latency_us.p99).filter(|time| *time > 0.0));
-    lines.extend(high.into_iter().map(|line| Line { dashed: true, ..line }));
+    lines.extend(high.into_iter().map(|line| Line { stroke: Stroke::Dashed, ..line }));
     let only = curves.is_single().then_some(0);
     let mut legend = vec![
-        Entry::Line { label: "median".into(), colour: only, dashed: false },
-        Entry::Line { label: "99th percentile".into(), colour: only, dashed: true },
+        Entry::Line { label: "median".into(), colour: only, stroke: Stroke::Solid },
+        Entry::Line { label: "99th percentile".into(), colour: only, stroke: Stroke::Dashed },
     ];
     legend.extend(curves.legend());
     let across = lines.iter().flat_map(|line| line.points.iter().map(|point| point.0));

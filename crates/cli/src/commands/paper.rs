@@ -1,0 +1,140 @@
+//! `evb paper`: published tables and figures, ours beside theirs.
+
+use crate::{
+    failure::Failure,
+    folder::{prepare, unwritable},
+    signals::stop_on_signals,
+    simulations::Simulations,
+};
+use clap::Args;
+use evb_experiment::Experiment;
+use evb_paper::{Paper, Results, papers};
+use evb_record::{PaperItem, PaperReport};
+use std::{
+    fs,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+};
+
+/// The page in the folder of the results.
+const PAGE: &str = "index.html";
+
+#[derive(Args)]
+pub(crate) struct PaperArgs {
+    /// Folders of the papers, such as `velo-2008`; all by default
+    #[arg(value_name = "SLUG")]
+    slugs: Vec<String>,
+    /// Seed of every random stream, instead of the one in the experiment files
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Write a web page with all tables and figures, and the results as records, into this folder
+    #[arg(long, value_name = "DIR")]
+    html: Option<PathBuf>,
+    /// Simulations that go on at once; all cores by default. The results do not depend on it
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Print one JSON record for each value instead of the tables
+    #[arg(long)]
+    json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) fn run(args: &PaperArgs) -> Result<bool, Failure> {
+    let chosen = choose(&args.slugs)?;
+    let seed: Vec<_> = args.seed.map(|seed| format!("run.seed={seed}")).into_iter().collect();
+    let experiments = chosen.iter().map(|paper| paper.experiments(&seed)).collect::<Result<Vec<_>, _>>()?;
+    let stop = stop_on_signals("the simulations end, and nothing is shown")?;
+    if let Some(folder) = &args.html {
+        prepare(folder, PAGE)?;
+    }
+    let results = simulate(args, &experiments, &stop)?;
+    let report = |(paper, results): (&&Paper, &Results)| paper.report(results, env!("CARGO_PKG_VERSION"));
+    let reports = chosen.iter().zip(&results).map(report).collect::<Result<Vec<_>, _>>();
+    let reports = reports.map_err(Failure::new)?;
+    show(&reports, args.json)?;
+    if let Some(folder) = &args.html {
+        write(folder, &reports)?;
+    }
+    Ok(reports.iter().all(PaperReport::good))
+}
+
+/// The papers with these slugs, in the order of all papers; all of them when there is no slug.
+fn choose(slugs: &[String]) -> Result<Vec<&'static Paper>, Failure> {
+    let is_known = |slug: &&String| papers().iter().any(|paper| paper.slug == **slug);
+    if let Some(unknown) = slugs.iter().find(|slug| !is_known(slug)) {
+        let known: Vec<_> = papers().iter().map(|paper| paper.slug).collect();
+        return Err(Failure::with_hint(
+            format!("there is no paper {unknown}"),
+            format!("one of: {}", known.join(", ")),
+        ));
+    }
+    let is_chosen = |paper: &&Paper| slugs.is_empty() || slugs.iter().any(|slug| slug == paper.slug);
+    Ok(papers().iter().filter(is_chosen).collect())
+}
+
+/// Simulates the experiments of all papers together, so that no core waits for the last of each.
+fn simulate(
+    args: &PaperArgs,
+    experiments: &[Vec<(String, Experiment)>],
+    stop: &AtomicBool,
+) -> Result<Vec<Results>, Failure> {
+    let plans: Vec<_> = experiments.iter().flatten().flat_map(|(_, experiment)| experiment.plans()).collect();
+    let all = plans.len();
+    let work = Simulations { plans, threads: args.threads, quiet: args.quiet, stop };
+    let records = work.run(&|_| Ok(None), &mut |_, _| Ok(()))?;
+    if records.len() < all {
+        return Err(Failure::new(format!("stopped after {} of {all} simulations", records.len())));
+    }
+    let mut records = records.into_iter();
+    let of_paper = |experiments: &Vec<(String, Experiment)>| {
+        let mut results = Results::default();
+        for (name, experiment) in experiments {
+            results.add(name, records.by_ref().take(experiment.plans().len()).collect());
+        }
+        results
+    };
+    Ok(experiments.iter().map(of_paper).collect())
+}
+
+fn show(reports: &[PaperReport], as_json: bool) -> Result<(), Failure> {
+    let items: Vec<_> = reports.iter().flat_map(|report| report.items.iter().cloned()).collect();
+    if as_json {
+        print!("{}", lines(&items)?);
+        return Ok(());
+    }
+    for report in reports {
+        println!("{}", evb_report::paper_summary(report));
+    }
+    if reports.len() > 1 {
+        print!("all papers: {}", evb_report::last_line(&items));
+    }
+    Ok(())
+}
+
+/// One JSON record for each item, each on a line of its own.
+fn lines(items: &[PaperItem]) -> Result<String, Failure> {
+    let lines: Result<Vec<_>, _> = items.iter().map(serde_json::to_string).collect();
+    Ok(lines.map_err(Failure::new)?.into_iter().map(|line| line + "\n").collect())
+}
+
+fn write(folder: &Path, reports: &[PaperReport]) -> Result<(), Failure> {
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(|error| unwritable(&path, &error))
+    };
+    let mut figures = Vec::new();
+    for report in reports {
+        for figure in &report.figures {
+            let Some(svg) = evb_report::figure(figure) else { continue };
+            let name = format!("{}-{}.svg", report.slug, figure.name);
+            write(&name, &svg)?;
+            figures.push(name);
+        }
+    }
+    let items: Vec<_> = reports.iter().flat_map(|report| report.items.iter().cloned()).collect();
+    write("records.jsonl", &lines(&items)?)?;
+    write(PAGE, &evb_report::paper_page(reports, |name| figures.iter().any(|figure| figure == name)))
+}

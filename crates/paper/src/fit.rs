@@ -1,0 +1,29 @@
+//! The little statistics that the papers used.
+
+/// The straight line `y = offset + slope * x` with the least squares through some points: `(offset, slope)`.
+pub(crate) fn line(points: &[(f64, f64)]) -> (f64, f64) {
+    let count = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let squares: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    let products: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    let slope = products / squares;
+    (y - slope * x, slope)
+}
+
+/// The mean of the absolute differences of two lists of the same length.
+pub(crate) fn mean_absolute_difference(ours: &[f64], published: &[f64]) -> f64 {
+    ours.iter().zip(published).map(|(ours, published)| (ours - published).abs()).sum::<f64>() / ours.len() as f64
+}
+
+/// Where a curve first comes to this height, by straight lines between its points; none when it never does.
+pub(crate) fn crossing(points: &[(f64, f64)], height: f64) -> Option<f64> {
+    let (from, to) = points.iter().zip(points.iter().skip(1)).find(|(a, b)| (a.1 - height) * (b.1 - height) <= 0.0)?;
+    let rise = to.1 - from.1;
+    Some(if rise == 0.0 { from.0 } else { from.0 + (height - from.1) / rise * (to.0 - from.0) })
+}
+
+/// The mean of some numbers.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}

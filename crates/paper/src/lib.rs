@@ -1,0 +1,104 @@
+//! Published values of five papers, and how ours are computed from simulations.
+//!
+//! The folder `papers/<slug>/` of a paper holds its published values ([`published.toml`](Published)), experiment files and
+//! a README. Here stands which number of which experiment is which item. Whoever has the records of all experiments of
+//! a paper gets a [`PaperReport`](evb_record::PaperReport) from [`Paper::report`]; nothing is simulated here.
+
+mod fit;
+mod papers;
+mod published;
+mod results;
+mod sheet;
+
+use evb_experiment::{Diagnostics, Experiment};
+use evb_record::PaperReport;
+use include_dir::{Dir, include_dir};
+use published::Published;
+pub use results::Results;
+use sheet::Sheet;
+
+/// The folders of all papers, as they were when this was compiled.
+static FOLDERS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../papers");
+
+/// One paper.
+pub struct Paper {
+    /// The name of its folder.
+    pub slug: &'static str,
+    reproduce: fn(&Results, &mut Sheet) -> Result<(), PaperError>,
+}
+
+/// Why a paper cannot be reported. All but a missing experiment are errors in its folder.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PaperError {
+    /// Published values that make no sense.
+    #[error("papers/{slug}/published.toml: {reason}")]
+    Published {
+        /// The paper.
+        slug: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// There is no such point among the records.
+    #[error("no record of {experiment} {point}")]
+    NoRecord {
+        /// The experiment.
+        experiment: String,
+        /// The point of its sweep.
+        point: String,
+    },
+    /// An item was computed that is not published, or computed twice.
+    #[error("{name} is not in published.toml, or is there already")]
+    Unknown {
+        /// The item, table column or figure.
+        name: String,
+    },
+    /// A published item was not computed.
+    #[error("{name} is published, but nothing was computed for it")]
+    Missing {
+        /// The item, table column or figure.
+        name: String,
+    },
+}
+
+/// All papers, in the order of their slugs.
+pub fn papers() -> &'static [Paper] {
+    papers::ALL
+}
+
+impl Paper {
+    /// The experiments of the paper, by the stems of their file names. Each of `overrides` is a text `key.path=value`.
+    ///
+    /// # Errors
+    /// An override does not fit one of the experiments.
+    pub fn experiments(&self, overrides: &[String]) -> Result<Vec<(String, Experiment)>, Diagnostics> {
+        let files = FOLDERS.get_dir(self.slug).into_iter().flat_map(Dir::files);
+        let mut experiments = Vec::new();
+        for file in files {
+            let path = file.path();
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let is_experiment = path.extension().is_some_and(|extension| extension == "toml") && stem != "published";
+            if let Some(text) = file.contents_utf8().filter(|_| is_experiment) {
+                let name = format!("papers/{}", path.display());
+                experiments.push((stem, Experiment::parse(text, &name, overrides)?));
+            }
+        }
+        Ok(experiments)
+    }
+
+    /// The report, from the records of all experiments.
+    ///
+    /// # Errors
+    /// A record is missing, or the folder of the paper is not in order.
+    pub fn report(&self, results: &Results, version: &str) -> Result<PaperReport, PaperError> {
+        let mut sheet = Sheet::new(self.slug, self.published()?, results.seed(), version);
+        (self.reproduce)(results, &mut sheet)?;
+        sheet.finish()
+    }
+
+    fn published(&self) -> Result<Published, PaperError> {
+        let wrong = |reason: String| PaperError::Published { slug: self.slug, reason };
+        let file = FOLDERS.get_file(format!("{}/published.toml", self.slug));
+        let text = file.and_then(|file| file.contents_utf8()).ok_or_else(|| wrong("it is not there".into()))?;
+        Published::parse(text).map_err(wrong)
+    }
+}

@@ -1,0 +1,65 @@
+//! The records of the experiments of one paper.
+
+use crate::PaperError;
+use evb_record::{Record, Simulation};
+use std::collections::BTreeMap;
+
+/// The records of every experiment of a paper, in the order of its sweep.
+#[derive(Debug, Default)]
+pub struct Results {
+    of_experiments: BTreeMap<String, Vec<Record>>,
+}
+
+impl Results {
+    /// Adds all records of an experiment, which is named by the stem of its file.
+    pub fn add(&mut self, experiment: &str, records: Vec<Record>) {
+        self.of_experiments.insert(experiment.to_owned(), records);
+    }
+
+    /// The seed of all of them.
+    pub(crate) fn seed(&self) -> u64 {
+        self.of_experiments.values().flatten().next().map_or(0, |record| record.seed)
+    }
+
+    /// All points of a sweep.
+    pub(crate) fn all(&self, experiment: &str) -> Result<&[Record], PaperError> {
+        let records = self.of_experiments.get(experiment).filter(|records| !records.is_empty());
+        records.map(Vec::as_slice).ok_or_else(|| no_record(experiment, &[]))
+    }
+
+    /// The first record of an experiment whose swept keys have these values, as the file writes them.
+    pub(crate) fn at(&self, experiment: &str, point: &[(&str, &str)]) -> Result<&Record, PaperError> {
+        let found = self.all(experiment)?.iter().find(|record| is_at(record, point));
+        found.ok_or_else(|| no_record(experiment, point))
+    }
+
+    /// All records whose swept keys have these values.
+    pub(crate) fn among(&self, experiment: &str, point: &[(&str, &str)]) -> Result<Vec<&Record>, PaperError> {
+        let found: Vec<_> = self.all(experiment)?.iter().filter(|record| is_at(record, point)).collect();
+        if found.is_empty() { Err(no_record(experiment, point)) } else { Ok(found) }
+    }
+}
+
+fn is_at(record: &Record, point: &[(&str, &str)]) -> bool {
+    point.iter().all(|(key, value)| record.sweep.get(*key).is_some_and(|swept| swept == value))
+}
+
+fn no_record(experiment: &str, point: &[(&str, &str)]) -> PaperError {
+    let point: Vec<_> = point.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    PaperError::NoRecord { experiment: experiment.to_owned(), point: point.join(" ") }
+}
+
+/// Mean payload per destination in MB/s.
+pub(crate) fn per_destination(record: &Record) -> f64 {
+    record.throughput_bytes_per_s / 1e6 / record.per_destination_bytes_per_s.len() as f64
+}
+
+/// What only a simulation has; of any other record, nothing.
+pub(crate) fn simulation(record: &Record) -> Simulation {
+    record.simulation.clone().unwrap_or_default()
+}
+
+/// Efficiency of a simulation in per cent of the full performance.
+pub(crate) fn efficiency(record: &Record) -> f64 {
+    record.simulation.as_ref().map_or(0.0, |simulation| simulation.efficiency * 100.0)
+}

@@ -1,0 +1,153 @@
+//! Where the reproduced values are written beside the published ones.
+
+use crate::{
+    PaperError,
+    fit::mean_absolute_difference,
+    published::{self, Published, Scale},
+};
+use evb_record::{Curve, Figure, Kind, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
+
+/// The items, tables and figures of one paper while they are filled in.
+pub(crate) struct Sheet {
+    slug: &'static str,
+    published: Published,
+    seed: u64,
+    version: String,
+    values: Vec<Option<f64>>,
+    curves: Vec<Vec<Curve>>,
+}
+
+impl Sheet {
+    pub(crate) fn new(slug: &'static str, published: Published, seed: u64, version: &str) -> Self {
+        let (values, curves) = (vec![None; published.items.len()], vec![Vec::new(); published.figures.len()]);
+        Self { slug, published, seed, version: version.to_owned(), values, curves }
+    }
+
+    /// Writes the value of an item, in the unit of the item.
+    pub(crate) fn item(&mut self, name: &str, value: f64) -> Result<(), PaperError> {
+        let index = self.published.items.iter().position(|item| item.name == name);
+        let free = index.and_then(|index| self.values.get_mut(index)).filter(|value| value.is_none());
+        *free.ok_or_else(|| PaperError::Unknown { name: name.to_owned() })? = Some(value);
+        Ok(())
+    }
+
+    /// Writes a column of a table, one value for each row.
+    pub(crate) fn column(&mut self, table: &str, column: &str, values: &[f64]) -> Result<(), PaperError> {
+        let unknown = || PaperError::Unknown { name: format!("{table}.{column}") };
+        let place = self.published.tables.iter().find(|one| one.name == table).ok_or_else(unknown)?;
+        let found = place.columns.iter().find(|one| one.name == column).ok_or_else(unknown)?;
+        if values.len() != place.rows.values.len() {
+            return Err(unknown());
+        }
+        let names: Vec<_> = (0..values.len()).map(|row| place.cell(found, row)).collect();
+        let mean_error = place.mean_error(found);
+        names.iter().zip(values).try_for_each(|(name, value)| self.item(name, *value))?;
+        let Some(mean_error) = mean_error else { return Ok(()) };
+        let published: Vec<_> = names.iter().filter_map(|name| self.expected(name)).collect();
+        self.item(&mean_error, mean_absolute_difference(values, &published))
+    }
+
+    /// Draws a curve into a figure.
+    pub(crate) fn curve(&mut self, figure: &str, label: &str, points: Vec<(f64, f64)>) -> Result<(), PaperError> {
+        let index = self.published.figures.iter().position(|one| one.name == figure);
+        let index = index.ok_or_else(|| PaperError::Unknown { name: figure.to_owned() })?;
+        self.curves[index].push(Curve { label: label.to_owned(), points });
+        Ok(())
+    }
+
+    fn expected(&self, name: &str) -> Option<f64> {
+        self.published.items.iter().find(|item| item.name == name)?.expected().1
+    }
+
+    /// The report; every published item must have its value, and every figure a curve.
+    pub(crate) fn finish(self) -> Result<PaperReport, PaperError> {
+        let missing = |name: &str| PaperError::Missing { name: name.to_owned() };
+        let mut items = Vec::new();
+        for (item, value) in self.published.items.iter().zip(&self.values) {
+            items.push(self.judge(item, value.ok_or_else(|| missing(&item.name))?));
+        }
+        if let Some((figure, _)) = self.published.figures.iter().zip(&self.curves).find(|(_, curves)| curves.is_empty())
+        {
+            return Err(missing(&figure.name));
+        }
+        let tables = self.published.tables.iter().map(|table| self.table(table)).collect();
+        let figures = self.published.figures.into_iter().zip(self.curves);
+        Ok(PaperReport {
+            slug: self.slug.to_owned(),
+            title: self.published.title,
+            year: self.published.year,
+            items,
+            tables,
+            figures: figures.map(|(figure, curves)| draw(figure, curves)).collect(),
+        })
+    }
+
+    fn judge(&self, item: &published::Item, reproduced: f64) -> PaperItem {
+        let (relation, published) = item.expected();
+        let difference = published.map(|published| reproduced - published);
+        let off = match (relation, difference) {
+            (Relation::Equal, Some(difference)) => difference.abs(),
+            (Relation::AtLeast, Some(difference)) => -difference,
+            (Relation::AtMost, Some(difference)) => difference,
+            _ => 0.0,
+        };
+        // A sum of decimal fractions is off by some units in its last place. What is no number is outside.
+        let within = reproduced.is_finite() && off <= item.tolerance + 1e-9 * reproduced.abs();
+        let verdict = match relation {
+            _ if !within => Verdict::Outside,
+            Relation::Shown => Verdict::Shown,
+            _ if item.is_calibrated() => Verdict::Calibrated,
+            _ => Verdict::Within,
+        };
+        PaperItem {
+            kind: Kind::Paper,
+            paper: self.slug.to_owned(),
+            item: item.name.clone(),
+            what: item.what.clone(),
+            place: item.place.clone(),
+            unit: item.unit.clone(),
+            relation,
+            published,
+            reproduced,
+            difference,
+            tolerance: item.tolerance,
+            within,
+            verdict,
+            because: item.reason().to_owned(),
+            seed: self.seed,
+            version: self.version.clone(),
+        }
+    }
+
+    fn table(&self, table: &published::Table) -> PaperTable {
+        let index = |name: String| self.published.items.iter().position(|item| item.name == name);
+        let rows = 0..table.rows.values.len();
+        let column = |column: &published::Column| PaperColumn {
+            name: column.name.clone(),
+            items: rows.clone().filter_map(|row| index(table.cell(column, row))).collect(),
+        };
+        PaperTable {
+            name: table.name.clone(),
+            what: table.what.clone(),
+            place: table.place.clone(),
+            unit: table.unit.clone(),
+            row_name: table.rows.name.clone(),
+            rows: rows.clone().map(|row| table.row(row)).collect(),
+            columns: table.columns.iter().map(column).collect(),
+        }
+    }
+}
+
+fn draw(figure: published::Figure, curves: Vec<Curve>) -> Figure {
+    Figure {
+        name: figure.name,
+        what: figure.what,
+        place: figure.place,
+        x: figure.x,
+        y: figure.y,
+        x_log: figure.x_scale == Scale::Log,
+        y_log: figure.y_scale == Scale::Log,
+        curves,
+        published: figure.published,
+    }
+}

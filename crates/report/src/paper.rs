@@ -1,0 +1,145 @@
+//! Papers: published values and ours beside them, as text and as a web page.
+
+mod page;
+
+use crate::text::{align_right, dense_table};
+use evb_record::{PaperItem, PaperReport, PaperTable, Relation, Verdict};
+pub use page::paper_page;
+use std::{collections::BTreeSet, fmt::Write as _};
+
+/// A paper for people: its tables, then all other values, then how many are inside their tolerance.
+pub fn paper_summary(report: &PaperReport) -> String {
+    let mut text = format!("{} ({}): {}\n", report.title, report.year, report.slug);
+    for table in &report.tables {
+        let _infallible =
+            writeln!(text, "\n{}, in {}\n{}", heading(&table.what, &table.place), table.unit, cells(report, table));
+    }
+    let mut table = dense_table(["", "published", "ours", "difference", "tolerance", "verdict"]);
+    table.set_width(118).set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+    for item in single_items(report) {
+        table.add_row([
+            heading(&item.what, &item.place),
+            published(item),
+            with_unit(item.reproduced, &item.unit),
+            item.difference.map_or_else(String::new, signed),
+            tolerance(item),
+            verdict(item.verdict).to_owned(),
+        ]);
+    }
+    align_right(&mut table, 1..5);
+    let _infallible = writeln!(text, "\n{table}\n");
+    text.push_str(&last_line(&report.items));
+    text
+}
+
+/// How many items have which verdict; the bad ones first.
+pub fn last_line(items: &[PaperItem]) -> String {
+    let kinds = [Verdict::Outside, Verdict::Within, Verdict::Calibrated, Verdict::Shown];
+    let count = |kind: Verdict| items.iter().filter(|item| item.verdict == kind).count();
+    let counts = kinds.into_iter().filter(|kind| count(*kind) > 0);
+    let parts: Vec<_> = counts.map(|kind| format!("{} {}", count(kind), explained(kind))).collect();
+    format!("{}\n", parts.join(", "))
+}
+
+fn explained(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Outside => "outside their tolerance",
+        Verdict::Within => "within it",
+        Verdict::Calibrated => "within it, but used for calibration",
+        Verdict::Shown => "without a published value",
+    }
+}
+
+fn heading(what: &str, place: &str) -> String {
+    if place.is_empty() { what.to_owned() } else { format!("{what} ({place})") }
+}
+
+/// The cells of a table as text for terminals.
+fn cells(report: &PaperReport, table: &PaperTable) -> comfy_table::Table {
+    let (header, rows) = cells_of(report, table);
+    let mut shown = dense_table(header.iter().map(String::as_str));
+    for row in rows {
+        let mark = |item: Option<&PaperItem>| if item.is_none_or(|item| item.within) { "" } else { " !" };
+        shown.add_row(row.into_iter().map(|(text, item)| text + mark(item)));
+    }
+    align_right(&mut shown, 1..header.len());
+    shown
+}
+
+/// A cell, and the item that it shows if it is one of ours.
+type Cell<'a> = (String, Option<&'a PaperItem>);
+
+/// Header and rows of a table: published and ours side by side where something was published.
+fn cells_of<'a>(report: &'a PaperReport, table: &PaperTable) -> (Vec<String>, Vec<Vec<Cell<'a>>>) {
+    let mut header = vec![table.row_name.clone()];
+    for column in &table.columns {
+        let compares = compares(report, &column.items);
+        header.extend(compares.then(|| format!("{}: published", column.name)));
+        header.push(if compares { "ours".into() } else { column.name.clone() });
+    }
+    let row = |(row, name): (usize, &String)| {
+        let mut cells = vec![(name.clone(), None)];
+        for column in &table.columns {
+            let item = &report.items[column.items[row]];
+            let published = || (item.published.map_or_else(String::new, number), None);
+            cells.extend(compares(report, &column.items).then(published));
+            cells.push((number(item.reproduced), Some(item)));
+        }
+        cells
+    };
+    (header, table.rows.iter().enumerate().map(row).collect())
+}
+
+fn compares(report: &PaperReport, items: &[usize]) -> bool {
+    items.iter().any(|index| report.items[*index].published.is_some())
+}
+
+/// The items that are in no table.
+fn single_items(report: &PaperReport) -> impl Iterator<Item = &PaperItem> {
+    let columns = report.tables.iter().flat_map(|table| &table.columns);
+    let in_tables: BTreeSet<_> = columns.flat_map(|column| column.items.iter().copied()).collect();
+    report.items.iter().enumerate().filter(move |(index, _)| !in_tables.contains(index)).map(|(_, item)| item)
+}
+
+fn published(item: &PaperItem) -> String {
+    let sign = match item.relation {
+        Relation::AtLeast => "\u{2265} ",
+        Relation::AtMost => "\u{2264} ",
+        Relation::Equal | Relation::Shown => "",
+    };
+    item.published.map_or_else(String::new, |value| format!("{sign}{}", with_unit(value, &item.unit)))
+}
+
+fn tolerance(item: &PaperItem) -> String {
+    match item.relation {
+        Relation::Shown => String::new(),
+        _ => number(item.tolerance),
+    }
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Within => "within",
+        Verdict::Outside => "OUTSIDE",
+        Verdict::Calibrated => "calibrated",
+        Verdict::Shown => "",
+    }
+}
+
+fn with_unit(value: f64, unit: &str) -> String {
+    if unit.is_empty() { number(value) } else { format!("{} {unit}", number(value)) }
+}
+
+fn signed(value: f64) -> String {
+    if value >= 0.0 { format!("+{}", number(value)) } else { number(value) }
+}
+
+/// Four significant digits, and no zeros behind the point that say nothing.
+fn number(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() || value.abs() >= 1e7 {
+        return format!("{value}");
+    }
+    let digits = 3 - value.abs().log10().floor() as i32;
+    let text = format!("{value:.*}", digits.clamp(0, 9) as usize);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}

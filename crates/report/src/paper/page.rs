@@ -1,0 +1,118 @@
+//! Papers as a web page that needs nothing but itself and its figures.
+
+use super::{cells_of, heading, last_line, number, published, signed, single_items, tolerance, verdict, with_unit};
+use evb_record::{PaperItem, PaperReport, PaperTable, Verdict};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// Style of the page: the house style of the plots.
+const STYLE: &str = "
+body { font: 15px/1.45 sans-serif; color: #202020; max-width: 1060px; margin: 2em auto; padding: 0 1em; }
+h1 { font-size: 1.5em; } h2 { font-size: 1.25em; margin-top: 2.2em; border-top: 2px solid #606060; padding-top: .6em; }
+h3 { font-size: 1em; margin: 1.6em 0 .4em; } .place { color: #606060; font-weight: normal; }
+table { border-collapse: collapse; margin: .4em 0; } th, td { padding: .2em .7em; border-bottom: 1px solid #e0e0e0; }
+th { text-align: left; font-weight: 600; } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.within { color: #007a56; } .outside { color: #b00020; font-weight: 600; } .calibrated { color: #8a6d00; }
+.shown { color: #606060; } img { max-width: 100%; } figure { margin: 1em 0; } .why { color: #606060; font-size: .9em; }
+";
+
+/// The page of all reports. The figures are beside it, as `<slug>-<figure>.svg`; those without are left out by `has_figure`.
+pub fn paper_page(reports: &[PaperReport], has_figure: impl Fn(&str) -> bool) -> String {
+    let items: Vec<_> = reports.iter().flat_map(|report| report.items.iter().cloned()).collect();
+    let (seed, version) = items.first().map_or((0, ""), |item| (item.seed, item.version.as_str()));
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width";
+                title { "Published papers and evb" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { "Published papers, and what evb makes of them" }
+                p { (last_line(&items)) "Seed " (seed) ", evb " (version) "." }
+                ul {
+                    @for report in reports {
+                        li { a href={ "#" (report.slug) } { (report.title) } " (" (report.year) "): " (last_line(&report.items)) }
+                    }
+                }
+                @for report in reports { (paper(report, &has_figure)) }
+            }
+        }
+    }
+    .into_string()
+}
+
+fn paper(report: &PaperReport, has_figure: &impl Fn(&str) -> bool) -> Markup {
+    html! {
+        h2 id=(report.slug) { (report.title) " " span.place { "(" (report.year) ")" } }
+        p { (last_line(&report.items)) "What is calibrated, and why each tolerance is what it is: papers/" (report.slug) "/README.md." }
+        (singles(report))
+        @for one in &report.tables { (table(report, one)) }
+        @for figure in &report.figures {
+            @let file = format!("{}-{}.svg", report.slug, figure.name);
+            @if has_figure(&file) {
+                figure {
+                    h3 { (figure.what) " " span.place { (figure.place) } }
+                    img src=(file) alt=(figure.what);
+                }
+            }
+        }
+    }
+}
+
+fn singles(report: &PaperReport) -> Markup {
+    html! {
+        table {
+            tr { th { "value" } th.n { "published" } th.n { "ours" } th.n { "difference" } th.n { "tolerance" } th { "verdict" } }
+            @for item in single_items(report) {
+                tr title=(item.item) {
+                    td { (item.what) " " span.place { (item.place) } @if !item.because.is_empty() { br; span.why { (item.because) } } }
+                    td.n { (published(item)) }
+                    td.n { (with_unit(item.reproduced, &item.unit)) }
+                    td.n { (item.difference.map_or_else(String::new, signed)) }
+                    td.n { (tolerance(item)) }
+                    td class=(class(item)) { (verdict(item.verdict)) }
+                }
+            }
+        }
+    }
+}
+
+fn table(report: &PaperReport, table: &PaperTable) -> Markup {
+    let (header, rows) = cells_of(report, table);
+    html! {
+        h3 { (heading(&table.what, "")) " " span.place { (table.place) } ", in " (table.unit) }
+        table {
+            tr { @for name in &header { th.n { (name) } } }
+            @for row in &rows {
+                tr {
+                    @for (text, item) in row {
+                        td class={ "n " (item.map_or("", class)) } title=[item.map(|item| item.item.as_str())] { (text) }
+                    }
+                }
+            }
+        }
+        p.why { "Tolerances: " (tolerances(report, table)) }
+    }
+}
+
+/// What each column may be off.
+fn tolerances(report: &PaperReport, table: &PaperTable) -> String {
+    let of_column = |column: &evb_record::PaperColumn| {
+        let item = column.items.first().map(|index| &report.items[*index])?;
+        item.published?;
+        Some(format!("{} \u{b1} {} ({})", column.name, number(item.tolerance), item.because))
+    };
+    let parts: Vec<_> = table.columns.iter().filter_map(of_column).collect();
+    if parts.is_empty() { "nothing was published as a number".into() } else { parts.join("; ") }
+}
+
+fn class(item: &PaperItem) -> &'static str {
+    match item.verdict {
+        Verdict::Within => "within",
+        Verdict::Outside => "outside",
+        Verdict::Calibrated => "calibrated",
+        Verdict::Shown => "shown",
+    }
+}
