@@ -173,7 +173,8 @@ fn every_routing_and_arbitration_can_be_written() {
     assert_eq!(routing("type = 'ecmp'"), Routing::Ecmp);
     let torus = "[network]\ntopology = { type = 'torus', width = 3, height = 3 }\nflow = { virtual_channels = 2 }\n\
                  routing = { type = 'dimension-order', spread = 'pair' }\n";
-    assert_eq!(config(torus).routing, Routing::AdaptiveDimensionOrder);
+    assert_eq!(config(torus).routing, Routing::DimensionOrder { spread: Spread::Pair });
+    assert_eq!(config("[network]\npreset = 'ds-link-torus'\n").routing, Routing::AdaptiveDimensionOrder);
     let arbitration = |name: &str| config(&format!("[network]\nswitch.arbitration = '{name}'\n")).switch.arbitration;
     let all =
         [("round-robin", Arbitration::RoundRobin), ("random", Arbitration::Random), ("oldest", Arbitration::Oldest)];

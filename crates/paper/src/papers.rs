@@ -1,11 +1,13 @@
 //! Which number of which experiment is which item, one module for each paper.
 
+mod atlas_ethernet;
 mod cms_adaptive_routing;
 mod cms_demonstrator;
 
 use crate::Paper;
 
 pub(crate) const ALL: &[Paper] = &[
+    Paper { slug: "atlas-ethernet-1998", reproduce: atlas_ethernet::reproduce },
     Paper { slug: "cms-adaptive-routing-2007", reproduce: cms_adaptive_routing::reproduce },
     Paper { slug: "cms-demonstrator-1999", reproduce: cms_demonstrator::reproduce },
 ];
