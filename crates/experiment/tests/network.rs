@@ -158,17 +158,26 @@ fn switches_and_links_can_be_listed() {
 #[test]
 fn every_routing_and_arbitration_can_be_written() {
     let routing = |keys: &str| config(&format!("[network]\nrouting = {{ {keys} }}\n")).routing;
-    for (name, spread) in [("source", Spread::Source), ("destination", Spread::Destination), ("pair", Spread::Pair)] {
+    for (name, spread) in [
+        ("source", Spread::Source),
+        ("destination", Spread::Destination),
+        ("switch", Spread::Switch),
+        ("pair", Spread::Pair),
+    ] {
         assert_eq!(routing(&format!("type = 'fixed', spread = '{name}'")), Routing::Fixed { spread });
     }
     assert_eq!(routing("type = 'random'"), Routing::Random);
-    assert_eq!(routing("type = 'dispersive', patience = '3 us'"), Routing::Dispersive { patience: Span(3_000_000), after: 1 });
+    assert_eq!(
+        routing("type = 'dispersive', patience = '3 us'"),
+        Routing::Dispersive { patience: Span(3_000_000), after: 1 }
+    );
     assert_eq!(routing("type = 'adaptive'"), Routing::Adaptive);
     assert_eq!(routing("type = 'spanning-tree'"), Routing::SpanningTree);
     assert_eq!(routing("type = 'ecmp'"), Routing::Ecmp);
     let torus = "[network]\ntopology = { type = 'torus', width = 3, height = 3 }\nflow = { virtual_channels = 2 }\n\
                  routing = { type = 'dimension-order', spread = 'pair' }\n";
     assert_eq!(config(torus).routing, Routing::DimensionOrder { spread: Spread::Pair });
+    assert_eq!(config("[network]\npreset = 'ds-link-torus'\n").routing, Routing::AdaptiveDimensionOrder);
     let arbitration = |name: &str| config(&format!("[network]\nswitch.arbitration = '{name}'\n")).switch.arbitration;
     let all =
         [("round-robin", Arbitration::RoundRobin), ("random", Arbitration::Random), ("oldest", Arbitration::Oldest)];

@@ -18,6 +18,7 @@ impl Spread {
         match self {
             Self::Source => u32::from(network.endpoint(from).up_index),
             Self::Destination => u32::from(network.endpoint(to).down_index),
+            Self::Switch => u32::from(network.switch_into(from).0) + u32::from(network.switch_out_of(to).0),
             Self::Pair => {
                 let pair = u64::from(from.0) << 48 | u64::from(to.0) << 32 | u64::from(variant);
                 (mix(mix(seed ^ mix(pair)) ^ u64::from(switch.0)) >> 32) as u32

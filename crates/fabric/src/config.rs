@@ -200,7 +200,7 @@ pub enum WhenFull {
     PriorityPause,
 }
 
-/// How a packet finds its way. All but `DimensionOrder` and `SpanningTree` use every way with the fewest hops.
+/// How a packet finds its way. All but dimension order and `SpanningTree` use every way with the fewest hops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Routing {
@@ -225,6 +225,8 @@ pub enum Routing {
         /// How pairs are spread over parallel links.
         spread: Spread,
     },
+    /// In dimension order, over any free one of parallel links; for grid and torus.
+    AdaptiveDimensionOrder,
     /// Only along a tree of links, as learning bridges do; parallel links count as one trunk.
     SpanningTree,
     /// Equal ways by a hash over source, destination and message stream.
@@ -239,8 +241,19 @@ pub enum Spread {
     Source,
     /// Way n for the n-th port of the destination's switch.
     Destination,
+    /// One way for each pair of switches, a switch taking its ways in turn for the others: what a table of intervals of
+    /// destinations does, where the ports of a switch are one interval (STC104 data sheet, interval labelling).
+    Switch,
     /// Drawn at random for each pair, once for the whole run.
     Pair,
+}
+
+impl Routing {
+    /// Whether a packet takes any free link of several.
+    #[inline]
+    pub fn is_adaptive(self) -> bool {
+        matches!(self, Self::Adaptive | Self::AdaptiveDimensionOrder)
+    }
 }
 
 /// A network interface.

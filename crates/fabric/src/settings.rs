@@ -75,8 +75,12 @@ fn check_flow(config: &NetworkConfig) -> Result<(), NetworkError> {
 fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {
     let topology = &config.topology;
     let unsuitable = match (config.routing, topology) {
-        (Routing::DimensionOrder { .. }, Topology::Grid { .. } | Topology::Torus { .. }) => None,
+        (
+            Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder,
+            Topology::Grid { .. } | Topology::Torus { .. },
+        ) => None,
         (Routing::DimensionOrder { .. }, _) => Some("dimension-order"),
+        (Routing::AdaptiveDimensionOrder, _) => Some("adaptive-dimension-order"),
         (Routing::SpanningTree, Topology::Butterfly { .. }) => Some("spanning-tree"),
         _ => None,
     };

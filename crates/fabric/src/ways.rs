@@ -1,7 +1,7 @@
 //! How far it is from each switch to each switch that hosts receive from, over the links that the routing allows.
 
 use crate::{EndpointId, LinkId, Network, Routing, SwitchId, Topology};
-use std::collections::VecDeque;
+use std::{cmp::Ordering, collections::VecDeque};
 
 /// Further than any switch.
 const NO_WAY: u16 = u16::MAX;
@@ -125,11 +125,12 @@ enum Rule {
 impl Rule {
     fn new(network: &Network, outputs: &[Vec<Neighbour>]) -> Self {
         match (network.config.routing, &network.config.topology) {
-            (Routing::DimensionOrder { .. }, &Topology::Grid { width, height, .. }) => {
-                Self::DimensionOrder { width, height, closed: false }
-            }
-            (Routing::DimensionOrder { .. }, &Topology::Torus { width, height, .. }) => {
-                Self::DimensionOrder { width, height, closed: true }
+            (
+                Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder,
+                &(Topology::Grid { width, height, .. } | Topology::Torus { width, height, .. }),
+            ) => {
+                let closed = matches!(network.config.topology, Topology::Torus { .. });
+                Self::DimensionOrder { width, height, closed }
             }
             (Routing::SpanningTree, topology) => Self::Tree(spanning_tree(outputs, root(network, topology))),
             _ => Self::All,
@@ -154,10 +155,16 @@ impl Rule {
     }
 }
 
-/// The neighbour of `from` on the shorter way to `to` along a line or a ring; upwards where both are equal.
+/// The neighbour of `from` on the shorter way to `to` along a line or a ring. Where both ways round are equal, switches in
+/// even places go upwards and the others downwards, so that both directions of a ring carry the same.
 fn step(from: u16, to: u16, length: u16, closed: bool) -> u16 {
     let [here, goal, all] = [from, to, length].map(u32::from);
-    let up = if closed { (goal + all - here) % all * 2 <= all } else { goal > here };
+    let ahead = (goal + all - here) % all;
+    let up = match (closed, (ahead * 2).cmp(&all)) {
+        (false, _) => goal > here,
+        (true, Ordering::Equal) => here % 2 == 0,
+        (true, order) => order.is_lt(),
+    };
     let next = match (from == to, up) {
         (true, _) => here,
         (false, true) => (here + 1) % all,

@@ -49,6 +49,12 @@ fn no_record(experiment: &str, point: &[(&str, &str)]) -> PaperError {
     PaperError::NoRecord { experiment: experiment.to_owned(), point: point.join(" ") }
 }
 
+/// The record of one point of a sweep, by its place.
+pub(crate) fn at_index<'a>(results: &'a Results, experiment: &str, point: usize) -> Result<&'a Record, PaperError> {
+    let record = results.all(experiment)?.get(point);
+    record.ok_or_else(|| no_record(experiment, &[("point", &point.to_string())]))
+}
+
 /// Mean payload per destination in MB/s.
 pub(crate) fn per_destination(record: &Record) -> f64 {
     record.throughput_bytes_per_s / 1e6 / record.per_destination_bytes_per_s.len() as f64

@@ -22,8 +22,10 @@ struct Pair {
 impl Order {
     /// Keeps the order in a network where messages may overtake each other; `None` in one where they cannot.
     pub(crate) fn of(config: &NetworkConfig) -> Option<Self> {
-        let spreads = matches!(config.routing, Routing::Random | Routing::Adaptive | Routing::Dispersive { .. });
-        (spreads || config.nic.ports > 1 || config.nic.messages > 1 || config.nic.service == Service::RandomPeer).then(Self::default)
+        let spreads =
+            config.routing.is_adaptive() || matches!(config.routing, Routing::Random | Routing::Dispersive { .. });
+        let mixes = config.nic.ports > 1 || config.nic.messages > 1 || config.nic.service == Service::RandomPeer;
+        (spreads || mixes).then(Self::default)
     }
 
     /// The place of the next message from one node to another.

@@ -142,6 +142,7 @@ fn routing(view: View<'_>) -> Routing {
     let spread = || match view.text("spread") {
         "source" => Spread::Source,
         "destination" => Spread::Destination,
+        "switch" => Spread::Switch,
         _ => Spread::Pair,
     };
     match view.text("type") {
@@ -150,6 +151,7 @@ fn routing(view: View<'_>) -> Routing {
         "dispersive" => Routing::Dispersive { patience: view.quantity("patience"), after: view.integer("after") },
         "adaptive" => Routing::Adaptive,
         "dimension-order" => Routing::DimensionOrder { spread: spread() },
+        "adaptive-dimension-order" => Routing::AdaptiveDimensionOrder,
         "spanning-tree" => Routing::SpanningTree,
         _ => Routing::Ecmp,
     }

@@ -257,6 +257,11 @@ const ROUTING: Choice = Choice {
             keys: &[SPREAD],
         },
         Variant {
+            name: "adaptive-dimension-order",
+            doc: "as `dimension-order`, over any free one of parallel links",
+            keys: &[],
+        },
+        Variant {
             name: "spanning-tree",
             doc: "only along a tree of links, as learning bridges do; parallel links count as one trunk",
             keys: &[],
@@ -271,6 +276,7 @@ const SPREAD: Key = key(
     Kind::Word(&[
         Word { name: "source", doc: "way n for the n-th port of the source's switch" },
         Word { name: "destination", doc: "way n for the n-th port of the destination's switch" },
+        Word { name: "switch", doc: "one way for each pair of switches, as a table of intervals of destinations does" },
         Word { name: "pair", doc: "drawn at random for each pair, once for the whole run" },
     ]),
     Default::Text("destination"),
@@ -294,7 +300,10 @@ const NIC: &[Key] = &[
         "service",
         Kind::Word(&[
             Word { name: "in-turn", doc: "of the messages that are sent at once, in turn" },
-            Word { name: "random-peer", doc: "of any peer for which something waits, drawn at random; each has a queue" },
+            Word {
+                name: "random-peer",
+                doc: "of any peer for which something waits, drawn at random; each has a queue",
+            },
         ]),
         Default::Text("in-turn"),
         "which of the waiting messages the next packet is of",

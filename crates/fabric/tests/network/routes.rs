@@ -38,12 +38,19 @@ fn random_graph(edges: Vec<(usize, usize)>) -> Topology {
 
 fn routing() -> impl Strategy<Value = Routing> {
     let spread = Spread::Source;
-    prop_oneof![Just(Routing::Adaptive), Just(Routing::SpanningTree), Just(Routing::DimensionOrder { spread }),]
+    prop_oneof![
+        Just(Routing::Adaptive),
+        Just(Routing::SpanningTree),
+        Just(Routing::DimensionOrder { spread }),
+        Just(Routing::AdaptiveDimensionOrder),
+    ]
 }
 
 fn suits(topology: &Topology, routing: Routing) -> bool {
     match routing {
-        Routing::DimensionOrder { .. } => matches!(topology, Topology::Grid { .. } | Topology::Torus { .. }),
+        Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder => {
+            matches!(topology, Topology::Grid { .. } | Topology::Torus { .. })
+        }
         Routing::SpanningTree => !matches!(topology, Topology::Butterfly { .. }),
         _ => true,
     }
@@ -178,8 +185,9 @@ fn dimension_order_goes_along_rows_first_the_shorter_way_round() {
     };
     assert_eq!(ways("s0_0", 3, 2), ["s0_0>s4_0.0", "s0_0>s4_0.1"]);
     assert_eq!(ways("s0_0", 2, 2), ["s0_0>s1_0.0", "s0_0>s1_0.1"]);
-    assert_eq!(ways("s3_0", 3, 2), ["s3_0>s3_1.0", "s3_0>s3_1.1"], "a tie goes upwards");
-    assert_eq!(ways("s3_3", 3, 1), ["s3_3>s3_0.0", "s3_3>s3_0.1"], "a tie goes upwards, over the edge too");
+    assert_eq!(ways("s3_0", 3, 2), ["s3_0>s3_1.0", "s3_0>s3_1.1"], "a tie goes upwards from an even place");
+    assert_eq!(ways("s3_2", 3, 0), ["s3_2>s3_3.0", "s3_2>s3_3.1"], "over the edge too");
+    assert_eq!(ways("s3_3", 3, 1), ["s3_3>s3_2.0", "s3_3>s3_2.1"], "and downwards from an odd one");
     assert_eq!(ways("s3_0", 3, 3), ["s3_0>s3_3.0", "s3_0>s3_3.1"]);
     assert_eq!(ways("s2_2", 2, 2), ["s2_2>h12"]);
 }
@@ -239,5 +247,32 @@ fn a_thousand_hosts_find_their_ways() {
         let network = build(topology);
         assert_eq!(network.hosts(), 1024);
         assert_eq!(all_routes(&network).check(&network), Ok(()));
+    }
+}
+
+/// A pair of leaves has one way; a leaf takes its up-links in turn for the others, and so each link down into a leaf
+/// carries what comes from one other leaf.
+#[test]
+fn a_spread_by_switch_gives_each_pair_of_switches_a_way_of_its_own() {
+    let network = build(clos(8, 8, 4, 2));
+    let routes = all_routes(&network);
+    let way = |from: u16, to: u16| {
+        let (from, to) = (EndpointId(from), EndpointId(to));
+        let pick = |switch| {
+            let group = routes.candidates(switch, to);
+            group[Spread::Switch.index(&network, 1, from, to, 0, switch) as usize % group.len()]
+        };
+        let up = pick(network.switch_into(from));
+        let down = pick(network.link(up).to.switch().expect("up to a spine"));
+        (up, down)
+    };
+    for (from, to) in (0..8).flat_map(|from| (0..8).map(move |to| (from, to))).filter(|(from, to)| from != to) {
+        let of_first = way(from * 8, to * 8);
+        assert!((0..64).all(|port| way(from * 8 + port % 8, to * 8 + port / 8) == of_first));
+        let others = (0..8).filter(|&other| other != from && other != to);
+        others.for_each(|other| {
+            assert_ne!(way(from * 8, other * 8).0, of_first.0, "up from leaf {from}");
+            assert_ne!(way(other * 8, to * 8).1, of_first.1, "down to leaf {to}");
+        });
     }
 }

@@ -98,7 +98,8 @@ fn barrel_shifter(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError
         sheet.column("barrel-shifter", column, &efficiency)?;
     }
     let records = results.all("barrel-shifter")?;
-    let rates: Vec<_> = records.iter().map(|record| (f64::from(record.builder_units), per_destination(record))).collect();
+    let rates: Vec<_> =
+        records.iter().map(|record| (f64::from(record.builder_units), per_destination(record))).collect();
     let least = rates.iter().map(|rate| rate.1).fold(f64::INFINITY, f64::min);
     sheet.item("barrel-shifter.least", least / link * 100.0)?;
     let first = rates.first().map_or(0.0, |rate| rate.1);

@@ -34,7 +34,7 @@ impl Net {
         if ways == 0 {
             return self.lose(queue, now, id);
         }
-        let adaptive = ways > 1 && self.network.config.routing == Routing::Adaptive;
+        let adaptive = ways > 1 && self.network.config.routing.is_adaptive();
         let index = match self.discipline {
             // It lies in the queue of one output.
             Discipline::Store { .. } if adaptive => self.shortest_queue(id, switch, ways),
@@ -52,7 +52,11 @@ impl Net {
         let spread = match self.network.config.routing {
             Routing::Random => return self.random.random_range(0..ways),
             Routing::Fixed { spread } | Routing::DimensionOrder { spread } => spread,
-            Routing::Dispersive { .. } | Routing::SpanningTree | Routing::Ecmp | Routing::Adaptive => Spread::Pair,
+            Routing::Dispersive { .. }
+            | Routing::SpanningTree
+            | Routing::Ecmp
+            | Routing::Adaptive
+            | Routing::AdaptiveDimensionOrder => Spread::Pair,
         };
         spread.index(&self.network, self.seed, packet.from, packet.to, packet.variant, switch) % ways
     }
@@ -93,7 +97,7 @@ impl Net {
     /// A packet that waited for several links has one of them: the others need not keep it.
     #[inline]
     pub(super) fn forget_other_requests(&mut self, granted: u32, id: PacketId) {
-        if self.network.config.routing != Routing::Adaptive {
+        if !self.network.config.routing.is_adaptive() {
             return;
         }
         let packet = &self.packets[id];
@@ -167,7 +171,7 @@ impl Net {
         let usable = |link: LinkId| !links[link.0 as usize].port.failed;
         let routes = evb_fabric::Routes::find(&self.network, &usable);
         // Who waits for several links would not know them all by the new routes: all ask again.
-        let adaptive = self.network.config.routing == Routing::Adaptive;
+        let adaptive = self.network.config.routing.is_adaptive();
         let asks_again = |link: &u32| {
             let at_switch = self.network.links[*link as usize].from.switch().is_some();
             self.port(*link).failed || (adaptive && at_switch)

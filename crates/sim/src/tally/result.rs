@@ -200,6 +200,7 @@ fn routing(routing: Routing) -> &'static str {
         Routing::Dispersive { .. } => "dispersive",
         Routing::Adaptive => "adaptive",
         Routing::DimensionOrder { .. } => "dimension-order",
+        Routing::AdaptiveDimensionOrder => "adaptive-dimension-order",
         Routing::SpanningTree => "spanning-tree",
         Routing::Ecmp => "ecmp",
     }

@@ -168,7 +168,7 @@ impl Generator {
     }
 
     fn spread(&mut self) -> Spread {
-        [Spread::Source, Spread::Destination, Spread::Pair][self.below(3) as usize]
+        [Spread::Source, Spread::Destination, Spread::Switch, Spread::Pair][self.below(4) as usize]
     }
 
     fn routing(&mut self, topology: &Topology) -> Routing {
