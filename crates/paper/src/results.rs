@@ -1,7 +1,7 @@
 //! The records of the experiments of one paper.
 
 use crate::PaperError;
-use evb_record::Record;
+use evb_record::{Record, Simulation};
 use std::collections::BTreeMap;
 
 /// The records of every experiment of a paper, in the order of its sweep.
@@ -33,6 +33,12 @@ impl Results {
         found.ok_or_else(|| no_record(experiment, point))
     }
 
+    /// One point of a sweep, by its place.
+    pub(crate) fn point(&self, experiment: &str, point: usize) -> Result<&Record, PaperError> {
+        let record = self.all(experiment)?.get(point);
+        record.ok_or_else(|| no_record(experiment, &[("point", &point.to_string())]))
+    }
+
     /// All records whose swept keys have these values.
     pub(crate) fn among(&self, experiment: &str, point: &[(&str, &str)]) -> Result<Vec<&Record>, PaperError> {
         let found: Vec<_> = self.all(experiment)?.iter().filter(|record| is_at(record, point)).collect();
@@ -49,10 +55,9 @@ fn no_record(experiment: &str, point: &[(&str, &str)]) -> PaperError {
     PaperError::NoRecord { experiment: experiment.to_owned(), point: point.join(" ") }
 }
 
-/// The record of one point of a sweep, by its place.
-pub(crate) fn at_index<'a>(results: &'a Results, experiment: &str, point: usize) -> Result<&'a Record, PaperError> {
-    let record = results.all(experiment)?.get(point);
-    record.ok_or_else(|| no_record(experiment, &[("point", &point.to_string())]))
+/// What only a simulation has.
+pub(crate) fn simulation(record: &Record) -> Result<&Simulation, PaperError> {
+    record.simulation.as_ref().ok_or_else(|| no_record(&record.experiment, &[]))
 }
 
 /// Mean payload per destination in MB/s.

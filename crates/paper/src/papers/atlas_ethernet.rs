@@ -3,7 +3,7 @@
 use crate::{
     PaperError, Results,
     fit::line,
-    results::{at_index, simulation},
+    results::simulation,
     sheet::Sheet,
 };
 use evb_record::Record;
@@ -42,12 +42,12 @@ const SIZES: [(u16, u16); 4] = [(16, 1), (64, 2), (256, 4), (1024, 8)];
 
 /// Figure 2.
 fn sizes(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
-    let clos = |point| SIZES.map(|(nodes, _)| at_index(results, &format!("clos-{nodes}"), point).map(of_link));
+    let clos = |point| SIZES.map(|(nodes, _)| results.point(&format!("clos-{nodes}"), point).map(of_link));
     // One switch is a grid too.
     let plane = |point| {
         SIZES.map(|(nodes, side)| match side {
-            1 => at_index(results, "clos-16", point % 2).map(of_link),
-            _ => at_index(results, &format!("plane-{nodes}"), point).map(of_link),
+            1 => results.point("clos-16", point % 2).map(of_link),
+            _ => results.point(&format!("plane-{nodes}"), point).map(of_link),
         })
     };
     let columns = [
@@ -74,7 +74,7 @@ fn sizes(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     sheet.item("order.clos-over-grid", over(grid))?;
     sheet.item("order.clos-over-torus", over(torus))?;
     sheet.item("systematic.clos", pairs[2] / clos[2])?;
-    sheet.item("systematic.grid-near", of_link(at_index(results, "grid-neighbours", 0)?) / grid[2])?;
+    sheet.item("systematic.grid-near", of_link(results.point("grid-neighbours", 0)?) / grid[2])?;
     sheet.item("systematic.grid-far", far[2] / grid[2])?;
     let load: Vec<_> = results.all("torus-load")?.iter().map(of_link).collect();
     sheet.column("torus-load", "delivered", &load)
@@ -113,9 +113,9 @@ fn packets(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
 
 /// Random traffic under fixed and adaptive routing.
 fn routing(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
-    let adaptive = of_link(at_index(results, "routing-random", 0)?);
+    let adaptive = of_link(results.point("routing-random", 0)?);
     for (point, spread) in ["switch", "destination", "pair"].into_iter().enumerate() {
-        let fixed = of_link(at_index(results, "routing-random", point + 1)?);
+        let fixed = of_link(results.point("routing-random", point + 1)?);
         sheet.item(&format!("routing.gain-{spread}"), (adaptive / fixed - 1.0) * 100.0)?;
     }
     Ok(())
@@ -123,7 +123,7 @@ fn routing(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
 
 /// Second-level trigger traffic; the routing runs fastest in all sweeps: deterministic, adaptive.
 fn trigger(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
-    let (fixed, adaptive) = (at_index(results, "trigger", 0)?, at_index(results, "trigger", 1)?);
+    let (fixed, adaptive) = (results.point("trigger", 0)?, results.point("trigger", 1)?);
     sheet.item("trigger.deterministic", kilohertz(fixed))?;
     sheet.item("trigger.adaptive", kilohertz(adaptive))?;
     sheet.item("trigger.gain", kilohertz(adaptive) / kilohertz(fixed))?;
@@ -141,7 +141,7 @@ fn trigger(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
 /// Frames that are stored, and two PCs: figures 4 and 5.
 fn hosts(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     // The frame is sent twice, the second time because it was stored.
-    let stored = |point| at_index(results, "stored-frames", point).map(|record| record.seconds * 1e6 / 2.0);
+    let stored = |point| results.point("stored-frames", point).map(|record| record.seconds * 1e6 / 2.0);
     sheet.item("stored.smallest", stored(0)?)?;
     sheet.item("stored.largest", stored(1)?)?;
     sheet.item("stored.smallest-ethernet", stored(2)?)?;
@@ -180,7 +180,7 @@ fn bend(points: &[(f64, f64)]) -> f64 {
 /// Ethernet between switches, and under overload.
 fn bridges(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     let throughput = |experiment, point| {
-        at_index(results, experiment, point).map(|record: &Record| record.throughput_bytes_per_s / 1e6)
+        results.point(experiment, point).map(|record: &Record| record.throughput_bytes_per_s / 1e6)
     };
     let trunk = results.all("trunk")?.iter().map(|record| record.throughput_bytes_per_s / 1e6).collect::<Vec<_>>();
     sheet.column("trunk", "trunk", &trunk)?;
@@ -189,7 +189,7 @@ fn bridges(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     sheet.item("bridges.uplink", throughput("uplink", 1)? / throughput("uplink", 0)?)?;
     sheet.item("bridges.static-tables", throughput("static-tables", 1)? / throughput("static-tables", 0)?)?;
     for (point, full) in ["pause", "drop"].into_iter().enumerate() {
-        let simulation = simulation(at_index(results, "overload", point)?);
+        let simulation = simulation(results.point("overload", point)?)?;
         let lost = simulation.network.lost_packets as f64 / simulation.packets as f64;
         sheet.item(&format!("overload.lost-{full}"), lost * 100.0)?;
     }
@@ -200,9 +200,9 @@ fn bridges(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
 fn requirement(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     for (name, experiment, points) in [("ethernet", "atlas-ethernet", 3), ("ds-links", "atlas-ds-links", 2)] {
         for point in 0..points {
-            let record = at_index(results, experiment, point)?;
+            let record = results.point(experiment, point)?;
             sheet.item(&format!("atlas.{name}-{}", point + 1), record.throughput_bytes_per_s / 1e9)?;
         }
     }
-    sheet.item("atlas.ethernet-2-latency", at_index(results, "atlas-ethernet", 1)?.latency_us.p99)
+    sheet.item("atlas.ethernet-2-latency", results.point("atlas-ethernet", 1)?.latency_us.p99)
 }

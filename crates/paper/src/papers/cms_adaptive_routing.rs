@@ -2,7 +2,8 @@
 
 use crate::{
     PaperError, Results,
-    results::{efficiency, per_destination},
+    fit::crossing,
+    results::{efficiency, per_destination, simulation},
     sheet::Sheet,
 };
 use evb_record::Record;
@@ -18,8 +19,8 @@ pub(crate) fn reproduce(results: &Results, sheet: &mut Sheet) -> Result<(), Pape
     let events = many(results, sheet, "event-builder", ["fig-11", "fig-12"])?;
     sheet.item("falls-to.mstreamio", last(&streams[0]) / PORTS[0].3 * 100.0)?;
     sheet.item("falls-to.event-builder", last(&events[0]) / PORTS[0].3 * 100.0)?;
-    let reaching = events[1].iter().take_while(|rate| **rate >= REQUIRED).count();
-    sheet.item("required.largest-n", reaching as f64)?;
+    let each: Vec<_> = (1..).map(f64::from).zip(events[1].iter().copied()).collect();
+    sheet.item("required.crossing", crossing(&each, REQUIRED).unwrap_or(f64::NAN))?;
     let queueing: Vec<_> = results.all("queueing")?.iter().map(efficiency).collect();
     sheet.column("queueing", "throughput", &queueing)?;
     barrel_shifter(results, sheet)?;
@@ -110,7 +111,7 @@ fn barrel_shifter(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError
 
 fn settling(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     for (record, name) in results.all("settling")?.iter().zip(["fixed", "turning"]) {
-        let Some(simulation) = &record.simulation else { continue };
+        let simulation = simulation(record)?;
         let changes = simulation.network.route_changes as f64 / simulation.packets as f64;
         sheet.item(&format!("settling.{name}.efficiency"), efficiency(record))?;
         sheet.item(&format!("settling.{name}.changes"), changes * 100.0)?;
