@@ -205,9 +205,14 @@ impl<B> EventManager<B> {
 
     // ---- assignment
 
+    /// Gives waiting events to builders. Readout units that push walk through the list of assignments, each from another
+    /// place: they do not meet when the builders follow each other in it in turn. So the next builder is waited for, but
+    /// no longer than an incomplete group.
     fn assign(&mut self) {
+        let in_turn = self.config.protocol == Protocol::Push && !self.is_ending() && !self.is_overdue();
         while self.open.waiting() > 0 {
-            let Some(builder) = self.builders.pick() else { return };
+            let builder = if in_turn { self.builders.pick_in_turn() } else { self.builders.pick() };
+            let Some(builder) = builder else { return };
             let Some(event) = self.open.assign_next(builder) else { return };
             self.group.push(Assigned { event, builder });
         }
@@ -218,12 +223,20 @@ impl<B> EventManager<B> {
     fn ready_assignments(&mut self) -> usize {
         let waiting = self.group.len();
         let alive = self.builders.alive().max(1);
-        let ending = self.stopping || self.counts.triggered >= self.event_limit();
-        let overdue = self.group_deadline.is_some_and(|deadline| deadline <= self.now);
-        if self.config.protocol == Protocol::Pull || ending || overdue {
+        if self.config.protocol == Protocol::Pull || self.is_ending() || self.is_overdue() {
             return waiting;
         }
         waiting - waiting % alive
+    }
+
+    /// Whether no assignments will join those that wait.
+    fn is_ending(&self) -> bool {
+        self.stopping || self.counts.triggered >= self.event_limit()
+    }
+
+    /// Whether assignments, or events that a builder could take, have waited long enough.
+    fn is_overdue(&self) -> bool {
+        self.group_deadline.is_some_and(|deadline| deadline <= self.now)
     }
 
     fn send_assignments(&mut self) {
@@ -232,7 +245,8 @@ impl<B> EventManager<B> {
         let ready = core::mem::replace(&mut self.group, rest);
         let timeout = self.config.group_timeout;
         let began = self.group_deadline.filter(|_| ready.is_empty());
-        self.group_deadline = (!self.group.is_empty()).then(|| began.unwrap_or(self.now + timeout));
+        let waits = !self.group.is_empty() || (self.open.waiting() > 0 && self.builders.credits() > 0);
+        self.group_deadline = waits.then(|| began.unwrap_or(self.now + timeout));
         if self.config.protocol == Protocol::Push {
             let largest = self.largest_group();
             for message in ready.chunks(largest) {

@@ -80,10 +80,24 @@ impl Roster {
             Assignment::RoundRobin => able.next(),
             Assignment::LeastLoaded => able.min_by_key(|&index| self.builders[index].assigned),
         }?;
-        self.turn = (picked + 1) % count;
+        Some(self.take_credit(picked))
+    }
+
+    /// As [`pick`](Self::pick), but in round robin only the builder whose turn it is.
+    pub(super) fn pick_in_turn(&mut self) -> Option<NodeId> {
+        if self.assignment != Assignment::RoundRobin {
+            return self.pick();
+        }
+        let count = self.builders.len();
+        let next = (0..count).map(|step| (self.turn + step) % count).find(|&index| self.builders[index].alive)?;
+        (self.builders[next].credits > 0).then(|| self.take_credit(next))
+    }
+
+    fn take_credit(&mut self, picked: usize) -> NodeId {
+        self.turn = (picked + 1) % self.builders.len();
         self.builders[picked].credits -= 1;
         self.builders[picked].assigned += 1;
-        Some(NodeId(self.nodes.first.0 + picked as u16))
+        NodeId(self.nodes.first.0 + picked as u16)
     }
 
     /// An event of this builder has ended.
