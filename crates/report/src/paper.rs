@@ -11,8 +11,8 @@ use std::{collections::BTreeSet, fmt::Write as _};
 pub fn paper_summary(report: &PaperReport) -> String {
     let mut text = format!("{} ({}): {}\n", report.title, report.year, report.slug);
     for table in &report.tables {
-        let _infallible =
-            writeln!(text, "\n{}, in {}\n{}", heading(&table.what, &table.place), table.unit, cells(report, table));
+        let title = heading(&table.what, &table.place) + &in_unit(&table.unit);
+        let _infallible = writeln!(text, "\n{title}\n{}", cells(report, table));
     }
     let mut table = dense_table(["", "published", "ours", "difference", "tolerance", "verdict"]);
     table.set_width(118).set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
@@ -128,6 +128,11 @@ fn verdict(verdict: Verdict) -> &'static str {
 
 fn with_unit(value: f64, unit: &str) -> String {
     if unit.is_empty() { number(value) } else { format!("{} {unit}", number(value)) }
+}
+
+/// The unit of a whole table behind its title.
+fn in_unit(unit: &str) -> String {
+    if unit.is_empty() { String::new() } else { format!(", in {unit}") }
 }
 
 fn signed(value: f64) -> String {

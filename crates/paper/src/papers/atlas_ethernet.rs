@@ -1,11 +1,6 @@
 //! Ethernet for the ATLAS Second Level Trigger? (1998): DS-link networks of up to 1024 nodes, and what Ethernet does.
 
-use crate::{
-    PaperError, Results,
-    fit::line,
-    results::simulation,
-    sheet::Sheet,
-};
+use crate::{PaperError, Results, fit::line, results::simulation, sheet::Sheet};
 use evb_record::Record;
 
 /// Payload rate of a DS link in bytes per second: 100 Mbit/s, ten bits for each byte (IEEE 1355).
@@ -179,9 +174,8 @@ fn bend(points: &[(f64, f64)]) -> f64 {
 
 /// Ethernet between switches, and under overload.
 fn bridges(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
-    let throughput = |experiment, point| {
-        results.point(experiment, point).map(|record: &Record| record.throughput_bytes_per_s / 1e6)
-    };
+    let throughput =
+        |experiment, point| results.point(experiment, point).map(|record: &Record| record.throughput_bytes_per_s / 1e6);
     let trunk = results.all("trunk")?.iter().map(|record| record.throughput_bytes_per_s / 1e6).collect::<Vec<_>>();
     sheet.column("trunk", "trunk", &trunk)?;
     sheet.item("bridges.one-link", throughput("trunk", 0)?)?;

@@ -1,7 +1,172 @@
-//! TODO
+//! CMS 1999: eight sources and eight destinations on a composite Myrinet switch.
 
-use crate::{PaperError, Results, sheet::Sheet};
+use crate::{
+    PaperError, Results,
+    fit::{crossing, line, mean},
+    results::{efficiency, per_destination, simulation},
+    sheet::Sheet,
+};
+use evb_record::Record;
 
-pub(crate) fn reproduce(_results: &Results, _sheet: &mut Sheet) -> Result<(), PaperError> {
+const SIZE: &str = "readout.source.size";
+/// Half of the speed of a network interface, in MB/s.
+const HALF_SPEED: f64 = 66.0;
+/// The assignments of destinations of test 3, in the order of the experiment, the first without blocking.
+const ASSIGNMENTS: [&str; 5] = ["01234567", "00234567", "00034567", "00004567", "01243567"];
+const START: &str = "workload.start";
+
+pub(crate) fn reproduce(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+    one_to_one(results, sheet)?;
+    exclusive_pairs(results, sheet)?;
+    blocking(results, sheet)?;
+    random(results, sheet)?;
+    without_manager(results, sheet)?;
+    with_manager(results, sheet)?;
+    future(results, sheet)
+}
+
+/// A swept quantity of bytes, such as `2 KiB`.
+fn bytes(record: &Record, key: &str) -> Option<f64> {
+    let (number, unit) = record.sweep.get(key)?.split_once(' ')?;
+    Some(number.parse::<f64>().ok()? * if unit == "KiB" { 1024.0 } else { 1.0 })
+}
+
+/// A curve over a swept number of bytes.
+fn curve(records: &[&Record], key: &str, height: impl Fn(&Record) -> f64) -> Vec<(f64, f64)> {
+    records.iter().filter_map(|record| Some((bytes(record, key)?, height(record)))).collect()
+}
+
+fn all<'a>(results: &'a Results, experiment: &str) -> Result<Vec<&'a Record>, PaperError> {
+    results.among(experiment, &[])
+}
+
+fn one_to_one(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+    let throughput = curve(&all(results, "point-to-point")?, SIZE, per_destination);
+    // Bytes over MB/s are microseconds.
+    let times: Vec<_> = throughput.iter().map(|(size, rate)| (*size, size / rate)).collect();
+    let (overhead, slope) = line(&times);
+    sheet.item("fit.overhead", overhead)?;
+    sheet.item("fit.speed", 1.0 / slope)?;
+    sheet.item("half-efficiency", crossing(&throughput, HALF_SPEED).unwrap_or(f64::NAN))?;
+    sheet.curve("fig-5", "1 x 1", throughput)
+}
+
+fn exclusive_pairs(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+    let aggregate = |size: &str, units: &str| -> Result<f64, PaperError> {
+        let point = [(SIZE, size), ("readout.units", units)];
+        Ok(results.at("exclusive-pairs", &point)?.throughput_bytes_per_s / 1e6)
+    };
+    let sizes = ["512 B", "1 KiB", "2 KiB", "32 KiB"];
+    for (units, count) in [("4", 4.0), ("8", 8.0)] {
+        let scaling = |size: &&str| Ok(aggregate(size, units)? / (count * aggregate(size, "1")?));
+        let scaling = sizes.iter().map(scaling).collect::<Result<Vec<f64>, PaperError>>()?;
+        sheet.item(&format!("pairs.{units}"), scaling.into_iter().fold(f64::INFINITY, f64::min))?;
+    }
+    for size in sizes {
+        let points = [("1", 1.0), ("4", 4.0), ("8", 8.0)].map(|(units, n)| Ok((n, aggregate(size, units)?)));
+        sheet.curve("fig-6", size, points.into_iter().collect::<Result<_, PaperError>>()?)?;
+    }
     Ok(())
+}
+
+fn blocking(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+    let assigned = |name: &str| {
+        let digits: Vec<_> = name.chars().map(String::from).collect();
+        format!("[{}]", digits.join(", "))
+    };
+    let rates = |name: &str, size| -> Result<Vec<f64>, PaperError> {
+        let point = [("workload.destinations", assigned(name)), (SIZE, String::from(size))];
+        let point = point.each_ref().map(|(key, value)| (*key, value.as_str()));
+        Ok(results.at("blocking", &point)?.per_source_bytes_per_s.clone())
+    };
+    let free = rates(ASSIGNMENTS[0], "32 KiB")?;
+    let (mut slowdowns, mut change) = (Vec::new(), 0.0_f64);
+    for name in &ASSIGNMENTS[1..] {
+        let blocked = rates(name, "32 KiB")?;
+        let factors: Vec<_> = free.iter().zip(&blocked).map(|(free, blocked)| free / blocked).collect();
+        slowdowns.push(factors[0]);
+        if *name == ASSIGNMENTS[4] {
+            sheet.column("internal-blocking", "slowdown", &factors)?;
+            let short = rates(name, "1 KiB")?;
+            sheet.item("blocking.constant", short[0] / blocked[0])?;
+        } else {
+            let others = factors.iter().zip(name.chars()).filter(|(_, destination)| *destination != '0');
+            change = others.map(|(factor, _)| (factor - 1.0).abs() * 100.0).fold(change, f64::max);
+        }
+    }
+    sheet.column("blocking", "source-0", &slowdowns)?;
+    sheet.item("blocking.others", change)?;
+    for name in ASSIGNMENTS {
+        let records = results.among("blocking", &[("workload.destinations", &assigned(name))])?;
+        let points = curve(&records, SIZE, |record| record.per_source_bytes_per_s[0] / 1e6);
+        sheet.curve("fig-7", &format!("d({name})"), points)?;
+    }
+    Ok(())
+}
+
+fn random(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+    sheet.item("random.2KiB", efficiency(results.at("random", &[(SIZE, "2 KiB")])?))?;
+    sheet.item("random.32KiB", efficiency(results.at("random", &[(SIZE, "32 KiB")])?))?;
+    sheet.curve("random", "8 x 8", curve(&all(results, "random")?, SIZE, efficiency))
+}
+
+fn without_manager(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+    for (config, figure) in [("4x4", "fig-8"), ("8x8", "fig-9")] {
+        let experiment = format!("without-manager-{config}");
+        for start in ["simultaneous", "retarded"] {
+            let records = results.among(&experiment, &[(START, start)])?;
+            let first = |record: &Record| record.per_destination_bytes_per_s[0] / 1e6;
+            sheet.curve(figure, &format!("{start} start"), curve(&records, SIZE, first))?;
+            let long = curve(&records, SIZE, efficiency).into_iter().filter(|(size, _)| *size >= 2048.0);
+            let parts: Vec<_> = long.map(|(_, part)| part).collect();
+            // What is said to be near the full performance is judged by its worst size; what is not, by its best one.
+            let locks = (config, start) == ("8x8", "simultaneous");
+            let (from, judge): (f64, fn(f64, f64) -> f64) = if locks { (0.0, f64::max) } else { (100.0, f64::min) };
+            sheet.item(&format!("without-manager.{config}.{start}"), parts.into_iter().fold(from, judge))?;
+        }
+    }
+    let arbitrations: Vec<_> = results.all("arbitration")?.iter().map(efficiency).collect();
+    sheet.column("arbitration", "efficiency", &arbitrations)?;
+    for start in ["simultaneous", "retarded"] {
+        let record = results.at("without-manager-8x8", &[(START, start), (SIZE, "2 KiB")])?;
+        let layers = [("leaf", "spine"), ("spine", "leaf"), ("leaf", "h")];
+        let waits = layers.map(|(from, to)| mean_wait(record, from, to));
+        sheet.column("waits", start, &waits.into_iter().collect::<Result<Vec<_>, _>>()?)?;
+    }
+    Ok(())
+}
+
+/// Mean time in microseconds that a packet waited for a link from one kind of place to another, over the links that
+/// packets took.
+fn mean_wait(record: &Record, from: &str, to: &str) -> Result<f64, PaperError> {
+    let joins = |name: &str| name.split_once('>').is_some_and(|(a, b)| a.starts_with(from) && b.starts_with(to));
+    let links = simulation(record)?.network.links.iter().filter(|link| joins(&link.name) && link.packets > 0);
+    Ok(mean(&links.map(|link| link.mean_wait_us).collect::<Vec<_>>()))
+}
+
+fn with_manager(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+    let fixed = results.at("with-manager", &[(SIZE, "2 KiB")])?;
+    sheet.item("with-manager.throughput", per_destination(fixed))?;
+    sheet.item("with-manager.trigger", fixed.event_rate_hz / 1e3)?;
+    sheet.item("with-manager.rate", fixed.event_rate_hz / 1e3 / f64::from(fixed.builder_units))?;
+    let (mean, rms) = ("readout.source.mean", "readout.source.rms");
+    let variable = results.at("variable-sizes", &[(mean, "2 KiB"), (rms, "2 KiB")])?;
+    sheet.item("variable.throughput", per_destination(variable))?;
+    sheet.item("variable.degradation", variable.throughput_bytes_per_s / fixed.throughput_bytes_per_s)?;
+    let points = curve(&all(results, "with-manager")?, SIZE, per_destination);
+    sheet.curve("fig-10", "fixed size", points.clone())?;
+    sheet.curve("fig-11", "fixed size", points)?;
+    for size in ["256 B", "1 KiB", "2 KiB", "4 KiB"] {
+        let records = results.among("variable-sizes", &[(rms, size)])?;
+        sheet.curve("fig-11", &format!("rms {size}"), curve(&records, mean, per_destination))?;
+    }
+    Ok(())
+}
+
+fn future(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+    for (experiment, column) in [("shaping", "push 8x8"), ("pull", "pull 8x8"), ("shaping-16x16", "push 16x16")] {
+        let rates: Vec<_> = results.all(experiment)?.iter().map(per_destination).collect();
+        sheet.column("future", column, &rates)?;
+    }
+    sheet.item("future.barrel-shifter", per_destination(results.point("shaping", 3)?))
 }

@@ -1,6 +1,8 @@
 //! Papers as a web page that needs nothing but itself and its figures.
 
-use super::{cells_of, heading, last_line, number, published, signed, single_items, tolerance, verdict, with_unit};
+use super::{
+    cells_of, heading, in_unit, last_line, number, published, signed, single_items, tolerance, verdict, with_unit,
+};
 use evb_record::{PaperItem, PaperReport, PaperTable, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -82,7 +84,7 @@ fn singles(report: &PaperReport) -> Markup {
 fn table(report: &PaperReport, table: &PaperTable) -> Markup {
     let (header, rows) = cells_of(report, table);
     html! {
-        h3 { (heading(&table.what, "")) " " span.place { (table.place) } ", in " (table.unit) }
+        h3 { (heading(&table.what, "")) " " span.place { (table.place) } (in_unit(&table.unit)) }
         table {
             tr { @for name in &header { th.n { (name) } } }
             @for row in &rows {
