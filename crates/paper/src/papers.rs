@@ -3,6 +3,7 @@
 mod atlas_communication;
 mod cms_adaptive_routing;
 mod cms_demonstrator;
+mod velo;
 
 use crate::Paper;
 
@@ -10,4 +11,5 @@ pub(crate) const ALL: &[Paper] = &[
     Paper { slug: "atlas-communication-1997", reproduce: atlas_communication::reproduce },
     Paper { slug: "cms-adaptive-routing-2007", reproduce: cms_adaptive_routing::reproduce },
     Paper { slug: "cms-demonstrator-1999", reproduce: cms_demonstrator::reproduce },
+    Paper { slug: "velo-2008", reproduce: velo::reproduce },
 ];
