@@ -1,0 +1,153 @@
+//! VELO (2008): the arithmetic of the engine, and its prototype as a network.
+
+use crate::{
+    PaperError, Results,
+    fit::crossing,
+    results::{per_destination, simulation},
+    sheet::Sheet,
+};
+use evb_record::Record;
+use evb_velo::{AddressMap, LINE_BYTES, Target, messages_for_each_cut, overhead};
+
+const EXPERIMENTS: [&str; 8] =
+    ["ping-pong", "streaming", "hardware", "asic", "asic-nodes", "mailbox", "slow-receiver", "slow-host"];
+/// Rate of the link in MB/s (section 4).
+const LINK: f64 = 200.0;
+/// A cycle of the prototype in nanoseconds.
+const CYCLE_NS: f64 = 10.0;
+/// Seconds between two switches of the thread scheduler (section 3, footnote 1).
+const TICK: f64 = 10e-3;
+/// What both ends of a message cost the processors, in the words of the experiments.
+const HOSTS: &str = "network.host.send, network.host.receive";
+const SIZE: &str = "readout.source.size";
+
+pub(crate) fn reproduce(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+    addresses(sheet)?;
+    latency(results, sheet)?;
+    rates(results, sheet)?;
+    mailbox(results, sheet)?;
+    slow_receivers(results, sheet)?;
+    nodes(results, sheet)
+}
+
+fn addresses(sheet: &mut Sheet) -> Result<(), PaperError> {
+    let map = AddressMap::new(28, 20).expect("the example of the paper");
+    let threads = (0..map.nodes()).flat_map(|node| (0..map.threads_per_node()).map(move |thread| (node, thread)));
+    let is_found = |&(node, thread): &(u64, u64)| {
+        let target = Target { node, thread, length: LINE_BYTES, offset: 0 };
+        map.encode(target).and_then(|address| map.decode(address)) == Ok(target)
+    };
+    sheet.item("address.nodes", map.nodes() as f64)?;
+    sheet.item("address.threads", map.threads() as f64)?;
+    sheet.item("address.pages", threads.filter(is_found).count() as f64)?;
+    sheet.item("address.bar", (map.bar_bytes() >> 20) as f64)?;
+    sheet.item("overhead.8", 100.0 * overhead(8))?;
+    sheet.item("overhead.64", 100.0 * overhead(LINE_BYTES))
+}
+
+/// Half a round trip in microseconds.
+fn half_round_trip(record: &Record) -> f64 {
+    1e6 / record.event_rate_hz / 2.0
+}
+
+fn latency(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+    let hardware = |delay| Ok(1e3 * half_round_trip(results.at("hardware", &[("network.link.delay", delay)])?));
+    let (all, other): (f64, f64) = (hardware("140 ns")?, hardware("0 s")?);
+    sheet.item("hardware.latency", all)?;
+    sheet.item("hardware.network", (all - other) / CYCLE_NS)?;
+    sheet.item("hardware.other", other / CYCLE_NS)?;
+    sheet.item("asic.latency", 1e3 * half_round_trip(results.at("asic", &[(HOSTS, "0 s")])?))?;
+    sheet.item("asic.half-round-trip", half_round_trip(results.at("asic", &[(HOSTS, "150 ns")])?))?;
+    software(results, sheet)
+}
+
+/// What a user of one of the two interfaces sees.
+fn software(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+    for (item, label, host) in
+        [("half-round-trip", "VELO", "175 ns"), ("half-round-trip.openmpi", "with OpenMPI", "425 ns")]
+    {
+        let records = results.among("ping-pong", &[(HOSTS, host)])?;
+        let times: Vec<_> = records.iter().map(|record| (size(record), half_round_trip(record))).collect();
+        let bandwidths = times.iter().map(|(bytes, us)| (*bytes, bytes / us)).collect();
+        sheet.item(item, half_round_trip(results.at("ping-pong", &[(HOSTS, host), (SIZE, "1 B")])?))?;
+        sheet.curve("latency", label, times)?;
+        sheet.curve("ping-pong", label, bandwidths)?;
+    }
+    let of_8 = half_round_trip(results.at("ping-pong", &[(HOSTS, "175 ns"), (SIZE, "8 B")])?);
+    sheet.item("ping-pong.8", 8.0 / of_8)
+}
+
+/// Size of the messages in bytes, as the sweep has it.
+fn size(record: &Record) -> f64 {
+    let text = record.sweep.get(SIZE).and_then(|text| text.strip_suffix(" B"));
+    text.and_then(|digits| digits.parse().ok()).unwrap_or(f64::NAN)
+}
+
+fn rates(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+    let rate = |bytes| Ok(results.at("streaming", &[(SIZE, bytes)])?.event_rate_hz);
+    let of_32: f64 = rate("32 B")?;
+    sheet.item("rate.1", rate("1 B")? / 1e6)?;
+    sheet.item("rate.max", rate("8 B")? / 1e6)?;
+    sheet.item("rate.32", of_32 / 1e6)?;
+    sheet.item("cut.one-in", messages_for_each_cut(of_32, TICK))?;
+    sheet.item("streaming.32", per_destination(results.at("streaming", &[(SIZE, "32 B")])?))?;
+    let curve: Vec<_> = results.all("streaming")?.iter().map(|one| (size(one), per_destination(one))).collect();
+    sheet.item("half-peak", crossing(&curve, LINK / 2.0).unwrap_or(f64::NAN))?;
+    sheet.curve("streaming", "VELO", curve)
+}
+
+/// Packets that leave all hosts, for those that reach one.
+fn sent_over_received(record: &Record) -> f64 {
+    let links = simulation(record).network.links;
+    let packets = |is_meant: fn(&str) -> bool| {
+        links.iter().filter(|link| is_meant(&link.name)).map(|link| link.packets).sum::<u64>() as f64
+    };
+    packets(|name| name.starts_with('h')) / packets(|name| name.contains(">h"))
+}
+
+fn mailbox(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+    let eight = |bytes| results.at("mailbox", &[("readout.units", "8"), (SIZE, bytes)]);
+    for (item, bytes) in [("overhead.8.simulated", "8 B"), ("overhead.64.simulated", "64 B")] {
+        sheet.item(item, 100.0 * (1.0 - per_destination(eight(bytes)?) / LINK))?;
+    }
+    sheet.item("mailbox.sent-over-received", sent_over_received(eight("64 B")?))?;
+    let mut lost = 0;
+    for experiment in EXPERIMENTS {
+        lost += results.all(experiment)?.iter().map(|record| simulation(record).network.lost_packets).sum::<u64>();
+    }
+    sheet.item("flow.lost", lost as f64)
+}
+
+fn slow_receivers(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+    let (mut sent, mut received) = (Vec::new(), Vec::new());
+    for rate in [100.0, 50.0, 25.0] {
+        let record = results.at("slow-receiver", &[("network.topology.link.1.rate", &format!("{rate} MB/s"))])?;
+        sent.push(sent_over_received(record));
+        received.push(per_destination(record) / (rate * (1.0 - overhead(LINE_BYTES))));
+    }
+    sheet.column("slow-receiver", "sent-over-received", &sent)?;
+    sheet.column("slow-receiver", "received-over-possible", &received)?;
+    for (item, workload) in [("slow-host.memory", "pairs"), ("slow-host.window", "funnel")] {
+        let record = results.at("slow-host", &[("workload.type", workload)])?;
+        sheet.item(item, sent_over_handled(record))?;
+    }
+    Ok(())
+}
+
+/// Data that reach the receiver for those that its processor is done with.
+fn sent_over_handled(record: &Record) -> f64 {
+    record.throughput_bytes_per_s / LINE_BYTES as f64 / record.event_rate_hz
+}
+
+fn nodes(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+    for (label, host) in [("hardware", "0 s"), ("software", "150 ns")] {
+        let records = results.among("asic-nodes", &[(HOSTS, host)])?;
+        let times: Vec<_> = records.iter().map(|record| record.latency_us.p50).collect();
+        let bandwidths: Vec<_> = records.iter().map(|record| per_destination(record)).collect();
+        sheet.column("asic-nodes", &format!("{label}-us"), &times)?;
+        sheet.column("asic-nodes", &format!("{label}-MB/s"), &bandwidths)?;
+        let counts = records.iter().map(|record| f64::from(record.readout_units + record.builder_units));
+        sheet.curve("asic-nodes", label, counts.zip(times).collect())?;
+    }
+    Ok(())
+}
