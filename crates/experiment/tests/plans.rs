@@ -7,7 +7,7 @@ use evb_experiment::{
 };
 use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault, NetworkFaultAction,
-    NicConfig, Routing, SwitchConfig, Topology, WhenFull,
+    NicConfig, Routing, Service, SwitchConfig, Topology, WhenFull,
 };
 use evb_protocol::{Assignment, Config, Protocol, Shaping, Trigger};
 use evb_sources::SourceSpec;

@@ -1,6 +1,7 @@
 //! The records of the experiments of one paper.
 
 use crate::PaperError;
+use evb_core::ByteCount;
 use evb_record::{Record, Simulation};
 use std::collections::BTreeMap;
 
@@ -58,6 +59,19 @@ fn no_record(experiment: &str, point: &[(&str, &str)]) -> PaperError {
 /// What only a simulation has.
 pub(crate) fn simulation(record: &Record) -> Result<&Simulation, PaperError> {
     record.simulation.as_ref().ok_or_else(|| no_record(&record.experiment, &[]))
+}
+
+/// The swept size of messages, in bytes.
+pub(crate) const SIZE: &str = "readout.source.size";
+
+/// A curve over a swept number of bytes, such as [`SIZE`].
+pub(crate) fn curve<'a>(
+    records: impl IntoIterator<Item = &'a Record>,
+    key: &str,
+    height: impl Fn(&Record) -> f64,
+) -> Vec<(f64, f64)> {
+    let swept = |record: &Record| record.sweep.get(key)?.parse().ok().map(|ByteCount(bytes)| bytes as f64);
+    records.into_iter().filter_map(|record| Some((swept(record)?, height(record)))).collect()
 }
 
 /// Mean payload per destination in MB/s.

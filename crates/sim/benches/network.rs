@@ -7,8 +7,8 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use evb_core::{Bandwidth, ByteCount, NodeId, Span, Time, stream};
 use evb_fabric::{
-    Arbitration, Control, EndpointId, Flow, HostConfig, LinkConfig, Network, NetworkConfig, NicConfig, Routing, Spread,
-    SwitchConfig, Topology,
+    Arbitration, Control, EndpointId, Flow, HostConfig, LinkConfig, Network, NetworkConfig, NicConfig, Routing,
+    Service, Spread, SwitchConfig, Topology,
 };
 use evb_sim::probe::{Probe, send};
 use rand::RngExt;

@@ -1,6 +1,11 @@
 //! Ethernet for the ATLAS Second Level Trigger? (1998): DS-link networks of up to 1024 nodes, and what Ethernet does.
 
-use crate::{PaperError, Results, fit::line, results::simulation, sheet::Sheet};
+use crate::{
+    PaperError, Results,
+    fit::line,
+    results::{SIZE, curve, simulation},
+    sheet::Sheet,
+};
 use evb_record::Record;
 
 /// Payload rate of a DS link in bytes per second: 100 Mbit/s, ten bits for each byte (IEEE 1355).
@@ -88,9 +93,9 @@ fn bound(side: u16, closed: bool) -> f64 {
 /// Figure 3.
 fn latency(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     let records = results.all("latency")?;
-    let curve = |of: fn(&Record) -> f64| records.iter().map(|record| (of_link(record), of(record))).collect();
-    sheet.curve("fig-3", "median", curve(|record| record.latency_us.p50))?;
-    sheet.curve("fig-3", "99 of 100", curve(|record| record.latency_us.p99))?;
+    let against_load = |of: fn(&Record) -> f64| records.iter().map(|record| (of_link(record), of(record))).collect();
+    sheet.curve("fig-3", "median", against_load(|record| record.latency_us.p50))?;
+    sheet.curve("fig-3", "99 of 100", against_load(|record| record.latency_us.p99))?;
     let median = |load| results.at("latency", &[("workload.load", load)]).map(|record| record.latency_us.p50);
     let empty = median("0.05")?;
     sheet.item("latency.empty", empty)?;
@@ -141,7 +146,8 @@ fn hosts(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     sheet.item("stored.largest", stored(1)?)?;
     sheet.item("stored.smallest-ethernet", stored(2)?)?;
     sheet.item("stored.largest-ethernet", stored(3)?)?;
-    let elapsed = |experiment| results.all(experiment).map(|records| by_size(records, |record| record.seconds * 1e6));
+    let elapsed =
+        |experiment| results.all(experiment).map(|records| curve(records, SIZE, |record| record.seconds * 1e6));
     let (direct, switch) = (elapsed("elapsed-direct")?, elapsed("elapsed-switch")?);
     let added = |point: usize| switch[point].1 - direct[point].1;
     sheet.item("elapsed.fixed", line(&direct).0)?;
@@ -150,20 +156,11 @@ fn hosts(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     sheet.item("elapsed.divergence", added(switch.len().min(direct.len()) - 1) - added(0))?;
     sheet.curve("fig-5", "link", direct)?;
     sheet.curve("fig-5", "switch", switch)?;
-    let stream = by_size(results.all("stream")?, |record| record.throughput_bytes_per_s / 1e6);
+    let stream = curve(results.all("stream")?, SIZE, |record| record.throughput_bytes_per_s / 1e6);
     let most = stream.iter().map(|point| point.1).fold(0.0, f64::max);
     let at_1_kb = stream.iter().find(|point| point.0 == 1000.0).map_or(f64::NAN, |point| point.1);
     sheet.item("stream.1-kB", at_1_kb / most * 100.0)?;
     sheet.curve("fig-4", "ours", stream)
-}
-
-/// A value against the size of the messages, which is swept in bytes.
-fn by_size(records: &[Record], value: fn(&Record) -> f64) -> Vec<(f64, f64)> {
-    let size = |record: &Record| {
-        let text = record.sweep.get("readout.source.size")?;
-        text.strip_suffix(" B")?.parse().ok()
-    };
-    records.iter().filter_map(|record| Some((size(record)?, value(record)))).collect()
 }
 
 /// The largest distance of some points from the straight line with the least squares through them.

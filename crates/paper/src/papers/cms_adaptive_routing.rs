@@ -3,7 +3,7 @@
 use crate::{
     PaperError, Results,
     fit::crossing,
-    results::{efficiency, per_destination, simulation},
+    results::{SIZE, curve, efficiency, per_destination, simulation},
     sheet::Sheet,
 };
 use evb_record::Record;
@@ -38,7 +38,7 @@ fn pairs(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
             sheet.curve(figure, label, curve)?;
         }
     }
-    let one_way = |ports, size| results.at("one-way", &[("network.nic.ports", ports), ("readout.source.size", size)]);
+    let one_way = |ports, size| results.at("one-way", &[("network.nic.ports", ports), (SIZE, size)]);
     let ratio = |over: &Record, under: &Record| over.event_rate_hz / under.event_rate_hz;
     sheet.item("small-messages.ports", ratio(one_way("2", "128 B")?, one_way("1", "128 B")?))?;
     let (whole, shadowed) = (one_way("1", "64 kB")?, one_way("1", "8 kB")?);
@@ -51,17 +51,8 @@ fn pairs(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
 /// still in their queues.
 fn against_size(results: &Results, experiment: &str, ports: &str) -> Result<Vec<(f64, f64)>, PaperError> {
     let records = results.among(experiment, &[("network.nic.ports", ports)])?;
-    let point = |record: &&Record| {
-        let size = bytes(record)?;
-        Some((size, record.event_rate_hz * size / 1e6))
-    };
-    Ok(records.iter().filter_map(point).collect())
-}
-
-/// The swept size of the messages, in bytes.
-fn bytes(record: &Record) -> Option<f64> {
-    let (number, unit) = record.sweep.get("readout.source.size")?.split_once(' ')?;
-    Some(number.parse::<f64>().ok()? * if unit == "kB" { 1e3 } else { 1.0 })
+    let rates = curve(records, SIZE, |record| record.event_rate_hz);
+    Ok(rates.into_iter().map(|(size, rate)| (size, size * rate / 1e6)).collect())
 }
 
 /// N to N: the table, aggregate and throughput of each node; gives the latter in MB/s for one and two ports.

@@ -3,12 +3,11 @@
 use crate::{
     PaperError, Results,
     fit::{crossing, line, mean},
-    results::{efficiency, per_destination, simulation},
+    results::{SIZE, curve, efficiency, per_destination, simulation},
     sheet::Sheet,
 };
 use evb_record::Record;
 
-const SIZE: &str = "readout.source.size";
 /// Half of the speed of a network interface, in MB/s.
 const HALF_SPEED: f64 = 66.0;
 /// The assignments of destinations of test 3, in the order of the experiment, the first without blocking.
@@ -25,23 +24,8 @@ pub(crate) fn reproduce(results: &Results, sheet: &mut Sheet) -> Result<(), Pape
     future(results, sheet)
 }
 
-/// A swept quantity of bytes, such as `2 KiB`.
-fn bytes(record: &Record, key: &str) -> Option<f64> {
-    let (number, unit) = record.sweep.get(key)?.split_once(' ')?;
-    Some(number.parse::<f64>().ok()? * if unit == "KiB" { 1024.0 } else { 1.0 })
-}
-
-/// A curve over a swept number of bytes.
-fn curve(records: &[&Record], key: &str, height: impl Fn(&Record) -> f64) -> Vec<(f64, f64)> {
-    records.iter().filter_map(|record| Some((bytes(record, key)?, height(record)))).collect()
-}
-
-fn all<'a>(results: &'a Results, experiment: &str) -> Result<Vec<&'a Record>, PaperError> {
-    results.among(experiment, &[])
-}
-
 fn one_to_one(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
-    let throughput = curve(&all(results, "point-to-point")?, SIZE, per_destination);
+    let throughput = curve(results.all("point-to-point")?, SIZE, per_destination);
     // Bytes over MB/s are microseconds.
     let times: Vec<_> = throughput.iter().map(|(size, rate)| (*size, size / rate)).collect();
     let (overhead, slope) = line(&times);
@@ -98,7 +82,7 @@ fn blocking(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     sheet.item("blocking.others", change)?;
     for name in ASSIGNMENTS {
         let records = results.among("blocking", &[("workload.destinations", &assigned(name))])?;
-        let points = curve(&records, SIZE, |record| record.per_source_bytes_per_s[0] / 1e6);
+        let points = curve(records, SIZE, |record| record.per_source_bytes_per_s[0] / 1e6);
         sheet.curve("fig-7", &format!("d({name})"), points)?;
     }
     Ok(())
@@ -107,7 +91,7 @@ fn blocking(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
 fn random(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     sheet.item("random.2KiB", efficiency(results.at("random", &[(SIZE, "2 KiB")])?))?;
     sheet.item("random.32KiB", efficiency(results.at("random", &[(SIZE, "32 KiB")])?))?;
-    sheet.curve("random", "8 x 8", curve(&all(results, "random")?, SIZE, efficiency))
+    sheet.curve("random", "8 x 8", curve(results.all("random")?, SIZE, efficiency))
 }
 
 fn without_manager(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
@@ -116,8 +100,8 @@ fn without_manager(results: &Results, sheet: &mut Sheet) -> Result<(), PaperErro
         for start in ["simultaneous", "retarded"] {
             let records = results.among(&experiment, &[(START, start)])?;
             let first = |record: &Record| record.per_destination_bytes_per_s[0] / 1e6;
-            sheet.curve(figure, &format!("{start} start"), curve(&records, SIZE, first))?;
-            let long = curve(&records, SIZE, efficiency).into_iter().filter(|(size, _)| *size >= 2048.0);
+            sheet.curve(figure, &format!("{start} start"), curve(records.iter().copied(), SIZE, first))?;
+            let long = curve(records, SIZE, efficiency).into_iter().filter(|(size, _)| *size >= 2048.0);
             let parts: Vec<_> = long.map(|(_, part)| part).collect();
             // What is said to be near the full performance is judged by its worst size; what is not, by its best one.
             let locks = (config, start) == ("8x8", "simultaneous");
@@ -153,12 +137,12 @@ fn with_manager(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> 
     let variable = results.at("variable-sizes", &[(mean, "2 KiB"), (rms, "2 KiB")])?;
     sheet.item("variable.throughput", per_destination(variable))?;
     sheet.item("variable.degradation", variable.throughput_bytes_per_s / fixed.throughput_bytes_per_s)?;
-    let points = curve(&all(results, "with-manager")?, SIZE, per_destination);
+    let points = curve(results.all("with-manager")?, SIZE, per_destination);
     sheet.curve("fig-10", "fixed size", points.clone())?;
     sheet.curve("fig-11", "fixed size", points)?;
     for size in ["256 B", "1 KiB", "2 KiB", "4 KiB"] {
         let records = results.among("variable-sizes", &[(rms, size)])?;
-        sheet.curve("fig-11", &format!("rms {size}"), curve(&records, mean, per_destination))?;
+        sheet.curve("fig-11", &format!("rms {size}"), curve(records, mean, per_destination))?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::{
     PaperError, Results,
     fit::crossing,
-    results::{per_destination, simulation},
+    results::{SIZE, curve, per_destination, simulation},
     sheet::Sheet,
 };
 use evb_record::Record;
@@ -19,7 +19,6 @@ const CYCLE_NS: f64 = 10.0;
 const TICK: f64 = 10e-3;
 /// What both ends of a message cost the processors, in the words of the experiments.
 const HOSTS: &str = "network.host.send, network.host.receive";
-const SIZE: &str = "readout.source.size";
 
 pub(crate) fn reproduce(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     addresses(sheet)?;
@@ -67,7 +66,7 @@ fn software(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
         [("half-round-trip", "VELO", "175 ns"), ("half-round-trip.openmpi", "with OpenMPI", "425 ns")]
     {
         let records = results.among("ping-pong", &[(HOSTS, host)])?;
-        let times: Vec<_> = records.iter().map(|record| (size(record), half_round_trip(record))).collect();
+        let times = curve(records, SIZE, half_round_trip);
         let bandwidths = times.iter().map(|(bytes, us)| (*bytes, bytes / us)).collect();
         sheet.item(item, half_round_trip(results.at("ping-pong", &[(HOSTS, host), (SIZE, "1 B")])?))?;
         sheet.curve("latency", label, times)?;
@@ -75,12 +74,6 @@ fn software(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     }
     let of_8 = half_round_trip(results.at("ping-pong", &[(HOSTS, "175 ns"), (SIZE, "8 B")])?);
     sheet.item("ping-pong.8", 8.0 / of_8)
-}
-
-/// Size of the messages in bytes, as the sweep has it.
-fn size(record: &Record) -> f64 {
-    let text = record.sweep.get(SIZE).and_then(|text| text.strip_suffix(" B"));
-    text.and_then(|digits| digits.parse().ok()).unwrap_or(f64::NAN)
 }
 
 fn rates(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
@@ -91,18 +84,18 @@ fn rates(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     sheet.item("rate.32", of_32 / 1e6)?;
     sheet.item("cut.one-in", messages_for_each_cut(of_32, TICK))?;
     sheet.item("streaming.32", per_destination(results.at("streaming", &[(SIZE, "32 B")])?))?;
-    let curve: Vec<_> = results.all("streaming")?.iter().map(|one| (size(one), per_destination(one))).collect();
-    sheet.item("half-peak", crossing(&curve, LINK / 2.0).unwrap_or(f64::NAN))?;
-    sheet.curve("streaming", "VELO", curve)
+    let rates = curve(results.all("streaming")?, SIZE, per_destination);
+    sheet.item("half-peak", crossing(&rates, LINK / 2.0).unwrap_or(f64::NAN))?;
+    sheet.curve("streaming", "VELO", rates)
 }
 
 /// Packets that leave all hosts, for those that reach one.
-fn sent_over_received(record: &Record) -> f64 {
-    let links = simulation(record).network.links;
+fn sent_over_received(record: &Record) -> Result<f64, PaperError> {
+    let links = &simulation(record)?.network.links;
     let packets = |is_meant: fn(&str) -> bool| {
         links.iter().filter(|link| is_meant(&link.name)).map(|link| link.packets).sum::<u64>() as f64
     };
-    packets(|name| name.starts_with('h')) / packets(|name| name.contains(">h"))
+    Ok(packets(|name| name.starts_with('h')) / packets(|name| name.contains(">h")))
 }
 
 fn mailbox(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
@@ -110,10 +103,12 @@ fn mailbox(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     for (item, bytes) in [("overhead.8.simulated", "8 B"), ("overhead.64.simulated", "64 B")] {
         sheet.item(item, 100.0 * (1.0 - per_destination(eight(bytes)?) / LINK))?;
     }
-    sheet.item("mailbox.sent-over-received", sent_over_received(eight("64 B")?))?;
+    sheet.item("mailbox.sent-over-received", sent_over_received(eight("64 B")?)?)?;
     let mut lost = 0;
     for experiment in EXPERIMENTS {
-        lost += results.all(experiment)?.iter().map(|record| simulation(record).network.lost_packets).sum::<u64>();
+        for record in results.all(experiment)? {
+            lost += simulation(record)?.network.lost_packets;
+        }
     }
     sheet.item("flow.lost", lost as f64)
 }
@@ -122,7 +117,7 @@ fn slow_receivers(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError
     let (mut sent, mut received) = (Vec::new(), Vec::new());
     for rate in [100.0, 50.0, 25.0] {
         let record = results.at("slow-receiver", &[("network.topology.link.1.rate", &format!("{rate} MB/s"))])?;
-        sent.push(sent_over_received(record));
+        sent.push(sent_over_received(record)?);
         received.push(per_destination(record) / (rate * (1.0 - overhead(LINE_BYTES))));
     }
     sheet.column("slow-receiver", "sent-over-received", &sent)?;

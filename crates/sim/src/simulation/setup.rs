@@ -76,7 +76,7 @@ impl Simulation<'_> {
         let seed = self.plan.run.seed;
         // Slots have an order of their own.
         let unshaped = |nic: &&mut Nic| matches!(nic.slots, Slots::None);
-        for (host, nic) in self.nics.iter_mut().enumerate().filter(|(_, nic)| unshaped(&nic)) {
+        for (host, nic) in self.nics.iter_mut().enumerate().filter(|(_, nic)| unshaped(nic)) {
             nic.peers = Some(Peers::new(stream(seed, NodeId(host as u16), PEERS)));
         }
     }
