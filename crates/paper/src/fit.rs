@@ -27,3 +27,23 @@ pub(crate) fn crossing(points: &[(f64, f64)], height: f64) -> Option<f64> {
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_through_points_on_a_line_is_that_line() {
+        let points = [1.0, 2.0, 5.0].map(|x| (x, 4.0 + x / 132.0));
+        let (offset, slope) = line(&points);
+        assert!((offset - 4.0).abs() < 1e-12 && (slope * 132.0 - 1.0).abs() < 1e-12, "{offset} {slope}");
+    }
+
+    #[test]
+    fn a_crossing_is_between_the_points_around_it() {
+        let falling = [(1.0, 480.0), (2.0, 300.0), (3.0, 100.0)];
+        assert_eq!(crossing(&falling, 200.0), Some(2.5));
+        assert_eq!(crossing(&falling, 480.0), Some(1.0));
+        assert_eq!(crossing(&falling, 50.0), None);
+    }
+}

@@ -78,9 +78,18 @@ pub(crate) struct Column {
     mean_error: Option<f64>,
     #[serde(default)]
     because: String,
-    /// By row, what was set by its value, which then does not count.
-    #[serde(default)]
-    calibrated: BTreeMap<String, String>,
+    /// What was set by these values, which then do not count.
+    calibrated: Option<Calibrated>,
+}
+
+/// Which values of a column have set something, and what.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Calibrated {
+    /// All of them together.
+    All(String),
+    /// Those of some rows.
+    Rows(BTreeMap<String, String>),
 }
 
 /// A figure and the points in it that the paper states.
@@ -158,6 +167,16 @@ impl Item {
     }
 }
 
+impl Column {
+    /// What was set by the value of a row.
+    fn calibrated_by(&self, row: &str) -> Option<String> {
+        match self.calibrated.as_ref()? {
+            Calibrated::All(what) => Some(what.clone()),
+            Calibrated::Rows(rows) => rows.get(row).cloned(),
+        }
+    }
+}
+
 impl Table {
     /// Name of the item in a cell.
     pub(crate) fn cell(&self, column: &Column, row: usize) -> String {
@@ -188,7 +207,7 @@ impl Table {
             for row in 0..self.rows.values.len() {
                 let what = format!("{}: {}, {} = {}", self.what, column.name, self.rows.name, self.row(row));
                 let published = published.map(|values| values[row]);
-                let calibrated = column.calibrated.get(&self.row(row)).cloned();
+                let calibrated = column.calibrated_by(&self.row(row));
                 items.push(Item { published, calibrated, ..self.item(column, self.cell(column, row), what) });
             }
             if let Some(name) = self.mean_error(column) {
@@ -213,5 +232,27 @@ impl Table {
             because: column.because.clone(),
             calibrated: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(item: &str) -> String {
+        let text = format!("title = 't'\nyear = 2000\n[[item]]\nname = 'a'\nwhat = 'w'\nplace = 'p'\n{item}");
+        Published::parse(&text).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        assert_eq!(problem("published = 1.0"), "");
+        assert_eq!(problem("published = 1.0\ntolerance = 1.0"), "a: a tolerance needs its reason: `because` or `calibrated`");
+        assert_eq!(problem("published = 1.0\nat_most = 1.0"), "a: published, at_least and at_most exclude each other");
+        assert_eq!(problem("[[item]]\nname = 'a'\nwhat = 'w'\nplace = 'p'"), "a is there twice");
+        assert!(problem("tolerence = 1.0").contains("unknown field `tolerence`"));
+        let table = "[[table]]\nname = 't'\nwhat = 'w'\nplace = 'p'\nrows = { name = 'N', values = [1, 2] }\n\
+                     [[table.column]]\nname = 'c'\npublished = [1.0]";
+        assert_eq!(problem(table), "t.c has not one value for each row");
     }
 }

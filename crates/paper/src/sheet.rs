@@ -151,3 +151,112 @@ fn draw(figure: published::Figure, curves: Vec<Curve>) -> Figure {
         published: figure.published,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PUBLISHED: &str = r#"
+title = "A paper"
+year = 2000
+
+[[item]]
+name = "near"
+what = "a number"
+place = "table 1"
+published = 10.0
+tolerance = 1.0
+because = "its last digit"
+
+[[item]]
+name = "least"
+what = "a bound"
+place = "table 1"
+at_least = 95
+
+[[item]]
+name = "most"
+what = "a bound"
+place = "table 1"
+at_most = 5
+
+[[item]]
+name = "set"
+what = "a number"
+place = "table 1"
+published = 2.0
+tolerance = 0.1
+calibrated = "a parameter"
+
+[[item]]
+name = "shown"
+what = "nobody published it"
+place = ""
+
+[[table]]
+name = "table"
+what = "two rows"
+place = "table 2"
+rows = { name = "N", values = [1, 2] }
+
+[[table.column]]
+name = "a"
+published = [1.0, 2.0]
+tolerance = 1.0
+mean_error = 0.5
+because = "spread"
+
+[[figure]]
+name = "figure"
+what = "a curve"
+x = "x"
+y = "y"
+"#;
+
+    fn filled(near: f64, column: [f64; 2]) -> Sheet {
+        let mut sheet = Sheet::new("slug", Published::parse(PUBLISHED).unwrap(), 7, "0");
+        for (name, value) in [("near", near), ("least", 95.0), ("most", 6.0), ("set", 2.0), ("shown", 1.0)] {
+            sheet.item(name, value).unwrap();
+        }
+        sheet.column("table", "a", &column).unwrap();
+        sheet.curve("figure", "ours", vec![(0.0, 1.0)]).unwrap();
+        sheet
+    }
+
+    fn verdicts(sheet: Sheet) -> Vec<(String, Verdict)> {
+        sheet.finish().unwrap().items.into_iter().map(|item| (item.item, item.verdict)).collect()
+    }
+
+    #[test]
+    fn each_relation_has_its_verdict() {
+        use Verdict::*;
+        let expected = [
+            ("near", Within),
+            ("least", Within),
+            ("most", Outside),
+            ("set", Calibrated),
+            ("shown", Shown),
+            ("table.a.1", Within),
+            ("table.a.2", Within),
+            ("table.a.mean-error", Outside),
+        ];
+        let found = verdicts(filled(11.0, [1.2, 3.0]));
+        assert_eq!(found, expected.map(|(name, verdict)| (name.to_owned(), verdict)));
+    }
+
+    #[test]
+    fn what_is_no_number_is_outside() {
+        assert_eq!(verdicts(filled(f64::NAN, [1.0, 2.0]))[0].1, Verdict::Outside);
+        assert_eq!(verdicts(filled(11.1, [1.0, 2.0]))[0].1, Verdict::Outside);
+    }
+
+    #[test]
+    fn nothing_is_computed_twice_or_left_out() {
+        let mut sheet = filled(10.0, [1.0, 2.0]);
+        assert_eq!(sheet.item("near", 1.0), Err(PaperError::Unknown { name: "near".into() }));
+        assert_eq!(sheet.item("far", 1.0), Err(PaperError::Unknown { name: "far".into() }));
+        assert_eq!(sheet.column("table", "b", &[1.0]), Err(PaperError::Unknown { name: "table.b".into() }));
+        let empty = Sheet::new("slug", Published::parse(PUBLISHED).unwrap(), 7, "0");
+        assert_eq!(empty.finish(), Err(PaperError::Missing { name: "near".into() }));
+    }
+}
