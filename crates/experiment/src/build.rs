@@ -8,7 +8,7 @@ use crate::{
     view::View,
 };
 use evb_core::{NodeId, Span};
-use evb_protocol::{Assignment, Config, Protocol, Shaping, Trigger};
+use evb_protocol::{Assignment, Config, Filter, Protocol, Shaping, Trigger};
 use evb_sources::SourceSpec;
 
 pub(crate) mod network;
@@ -22,6 +22,10 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
         name: view.text("name").to_owned(),
         description: view.text("description").to_owned(),
         sweep,
+        filter: Filter {
+            seed: view.integer("run.seed"),
+            accept: if view.has("protocol.accept") { view.number("protocol.accept") } else { 1.0 },
+        },
         trigger: TriggerPlan {
             rate: view.maybe_quantity("trigger.rate"),
             poisson: view.0.at("trigger.spacing").and_then(Node::text) == Some("poisson"),
@@ -58,6 +62,7 @@ fn config(view: View<'_>) -> Config {
         builder_units: view.integer("builder.units"),
         protocol: match view.text("protocol.type") {
             "pull" => Protocol::Pull,
+            "phased" => Protocol::Phased { first: view.integer("protocol.first") },
             _ => Protocol::Push,
         },
         assignment: match view.text("protocol.assignment") {
@@ -78,7 +83,7 @@ fn config(view: View<'_>) -> Config {
             _ => Trigger::FreeRunning,
         },
         events: view.maybe_integer("trigger.events"),
-        // Pull sends no groups; the machines want a valid value all the same.
+        // Who pulls sends no groups; the machines want a valid value all the same.
         group: view
             .maybe_integer("protocol.group")
             .unwrap_or_else(|| view.integer::<u32>("builder.units").max(DEFAULT_GROUP as u32)),

@@ -195,6 +195,25 @@ const PROTOCOL: Choice = Choice {
             doc: "the builder asks the event manager for events, then each readout unit for its fragment",
             keys: &[],
         },
+        Variant {
+            name: "phased",
+            doc: "as pull, but the builder asks the first readout units, decides, and asks the others for accepted events only",
+            keys: &[
+                key(
+                    "first",
+                    integer(1, MAX_UNITS - 1),
+                    Default::Required,
+                    "readout units that are asked first: `ru0` and those after it; fewer than there are",
+                ),
+                key(
+                    "accept",
+                    number(0.0, 1.0),
+                    Default::Required,
+                    "part of the events that is accepted, drawn by seed and event; one with a fragment missing or bad by \
+                     then is always accepted",
+                ),
+            ],
+        },
     ],
     common: &[key(
         "assignment",

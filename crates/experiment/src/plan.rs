@@ -3,7 +3,7 @@
 use evb_core::{ByteCount, Frequency, NodeId, Span};
 use evb_fabric::{NetworkConfig, NetworkFault};
 use evb_patterns::TrafficConfig;
-use evb_protocol::Config;
+use evb_protocol::{Config, Filter};
 use evb_sources::SourceSpec;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -19,6 +19,8 @@ pub struct Plan {
     pub sweep: Vec<(String, String)>,
     /// The machines' configuration.
     pub building: Config,
+    /// What decides after the first phase of an event; it accepts all where there is one phase only.
+    pub filter: Filter,
     /// Rate and end of the trigger.
     pub trigger: TriggerPlan,
     /// One source per readout unit.

@@ -21,7 +21,7 @@ type Rule = fn(View<'_>) -> Option<Problem>;
 /// What every experiment has to obey.
 const EVERY: &[Rule] = &[too_many_units, missing_source, thresholds, buffer_bytes, warmup];
 /// What the machines of event building want beyond that.
-const EVENT_BUILDING: &[Rule] = &[group, buffer_events, fragments, end_of_run];
+const EVENT_BUILDING: &[Rule] = &[group, first_phase, buffer_events, fragments, end_of_run];
 
 /// Checks all rules. `network` is that of the last point of the sweep, and then of this one.
 pub(crate) fn check(root: &Node, network: &mut Option<Network>) -> Result<(), Vec<Problem>> {
@@ -92,6 +92,20 @@ fn group(view: View<'_>) -> Option<Problem> {
         Problem::new(message, help)
             .at(view.origin("protocol.group"), "too small")
             .at(view.origin("builder.units"), "builders")
+    })
+}
+
+fn first_phase(view: View<'_>) -> Option<Problem> {
+    let (first, units) = (view.maybe_integer::<i64>("protocol.first")?, view.integer::<i64>("readout.units"));
+    (first >= units).then(|| {
+        let message = format!("`protocol.first` of {first} leaves none of {units} readout units for the second phase");
+        let help = match units {
+            1 => "phases need two readout units or more: raise `readout.units`, or write type = \"pull\"".to_owned(),
+            _ => format!("write {} or less, or write type = \"pull\" to ask all units at once", units - 1),
+        };
+        Problem::new(message, help)
+            .at(view.origin("protocol.first"), "too many")
+            .at(view.origin("readout.units"), "readout units")
     })
 }
 

@@ -71,6 +71,14 @@ cases! {
     busy_is_free: with("[readout]\nunits = 2\nbusy = 70\nfree = 70\nsource = { type = \"fixed\", size = \"2 kB\" }\n");
     busy_below_default_free: with("[readout]\nunits = 2\nbusy = 60\nsource = { type = \"fixed\", size = \"2 kB\" }\n");
     group_below_builders: with("[builder]\nunits = 20\n") + "[protocol]\ngroup = 16\n";
+    phased_without_first: with("[protocol]\ntype = \"phased\"\naccept = 0.2\n");
+    phased_without_accept: with("[protocol]\ntype = \"phased\"\nfirst = 1\n");
+    phased_first_is_all: with("[protocol]\ntype = \"phased\"\nfirst = 2\naccept = 0.2\n");
+    phased_first_is_none: with("[protocol]\ntype = \"phased\"\nfirst = 0\naccept = 0.2\n");
+    phased_of_one_unit: with("[readout]\nunits = 1\nsource = { type = \"fixed\", size = \"2 kB\" }\n")
+        + "[protocol]\ntype = \"phased\"\nfirst = 1\naccept = 0.2\n";
+    phased_accept_in_percent: with("[protocol]\ntype = \"phased\"\nfirst = 1\naccept = 20\n");
+    accept_under_pull: with("[protocol]\ntype = \"pull\"\naccept = 0.2\n");
     group_under_pull: with("[protocol]\ntype = \"pull\"\ngroup = 16\n");
     rate_and_free_running: with("[trigger]\ntype = \"free-running\"\nrate = \"50 kHz\"\nevents = 1000\n");
     rate_without_type: with("[trigger]\nrate = \"50 kHz\"\nevents = 1000\n");

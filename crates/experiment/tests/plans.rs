@@ -9,7 +9,7 @@ use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault, NetworkFaultAction,
     NicConfig, Routing, Service, SwitchConfig, Topology, WhenFull,
 };
-use evb_protocol::{Assignment, Config, Protocol, Shaping, Trigger};
+use evb_protocol::{Assignment, Config, Filter, Protocol, Shaping, Trigger};
 use evb_sources::SourceSpec;
 use std::path::{Path, PathBuf};
 
@@ -66,6 +66,7 @@ fn a_short_file_gets_every_default() {
         description: String::new(),
         sweep: vec![],
         building,
+        filter: Filter { seed: 1, accept: 1.0 },
         trigger: TriggerPlan { rate: None, poisson: false, duration: None },
         sources: vec![SourceSpec::Fixed { size: ByteCount(2000) }; 2],
         data_directory: "folder".into(),
@@ -248,6 +249,15 @@ fn defaults_follow_the_number_of_builders() {
     assert_eq!((config.protocol, config.group), (Protocol::Pull, 1000));
     let config = plan(SHORT, &["builder.units=1000", "builder.slots=1"]).building;
     assert_eq!(config.buffer_events, 4096);
+}
+
+#[test]
+fn phased_says_who_is_asked_first_and_what_is_accepted() {
+    let found = plan(SHORT, &["protocol={type='phased',first=1,accept=0.2}", "run.seed=7"]);
+    assert_eq!(found.building.protocol, Protocol::Phased { first: 1 });
+    assert_eq!(found.filter, Filter { seed: 7, accept: 0.2 });
+    assert_eq!(plan(SHORT, &["protocol={type='phased',first=1,accept=1}"]).filter.accept, 1.0);
+    assert_resolves(&parse(SHORT, &["protocol={type='phased',first=1,accept=0}"]));
 }
 
 #[test]

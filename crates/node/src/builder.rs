@@ -6,10 +6,11 @@ use crate::worker::Role;
 use bytes::Bytes;
 use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{BuilderCommand, BuilderEvent, BuilderUnit, Fragment, FragmentStatus, Message};
+use evb_protocol::{BuilderCommand, BuilderEvent, BuilderUnit, Filter, Fragment, FragmentStatus, Message};
 
 pub(crate) struct Builder {
     machine: BuilderUnit<Bytes>,
+    filter: Filter,
     storage: Storage,
     /// Events written before they are handed to the kernel together.
     flush_at: usize,
@@ -23,6 +24,7 @@ impl Builder {
     pub(crate) fn open(plan: &Plan, text: &str, run: u64, index: u16) -> Result<Self, NodeError> {
         Ok(Self {
             machine: BuilderUnit::new(plan.building.clone()),
+            filter: plan.filter,
             storage: Storage::open(plan, text, run, index)?,
             flush_at: (plan.building.builder_slots / 2).max(1) as usize,
             max_fragment: plan.building.max_fragment.0 as usize,
@@ -48,10 +50,17 @@ impl Builder {
 
     fn handle_events(&mut self, now: Time) -> Result<(), NodeError> {
         while let Some(event) = self.machine.poll_event() {
-            let BuilderEvent::Built(built) = event else { continue };
+            let answer = match event {
+                BuilderEvent::Built(built) => self.storage.store(built)?.map(BuilderCommand::Stored),
+                BuilderEvent::Decide { event, complete } => {
+                    let accepted = self.filter.accepts(event, complete);
+                    Some(BuilderCommand::Decided { event, accepted })
+                }
+                BuilderEvent::Orphaned => continue,
+            };
             self.moved = true;
-            if let Some(built) = self.storage.store(built)? {
-                self.machine.handle_command(now, BuilderCommand::Stored(built));
+            if let Some(answer) = answer {
+                self.machine.handle_command(now, answer);
             }
         }
         // Without new events nothing will fill the batch, and somebody waits for the ones in it.
@@ -113,9 +122,19 @@ impl Role for Builder {
     fn report(&self) -> Report {
         let counts = self.machine.counts();
         let (stored, stored_bytes, files) = self.storage.stored();
-        let (built, incomplete, fragments, bytes) = (counts.built, counts.incomplete, counts.fragments, counts.bytes);
-        let counts_record = evb_record::Builder { built, incomplete, fragments, bytes, stored, stored_bytes, files };
-        Report::Builder(BuilderReport { counts: counts_record, faults: faults(&counts.faults) })
+        Report::Builder(BuilderReport {
+            counts: evb_record::Builder {
+                built: counts.built,
+                incomplete: counts.incomplete,
+                rejected: counts.rejected,
+                fragments: counts.fragments,
+                bytes: counts.bytes,
+                stored,
+                stored_bytes,
+                files,
+            },
+            faults: faults(&counts.faults),
+        })
     }
 
     fn finish(&mut self) -> Result<(), NodeError> {

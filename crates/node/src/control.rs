@@ -1,8 +1,8 @@
 //! What run control and nodes say to each other, whether the nodes are threads or processes.
 
-use evb_protocol::FaultCounts;
+use evb_protocol::{Ending, FaultCounts};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Add};
 
 /// What run control tells a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,16 +92,49 @@ pub(crate) fn faults(counts: &FaultCounts) -> Faults {
     counts.seen().map(|(fault, count)| (fault.name().to_owned(), count)).collect()
 }
 
+/// Events by their end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ended {
+    pub(crate) built: u64,
+    pub(crate) incomplete: u64,
+    pub(crate) rejected: u64,
+}
+
+impl Ended {
+    pub(crate) fn count(&mut self, ending: Ending) {
+        match ending {
+            Ending::Complete => self.built += 1,
+            Ending::Incomplete => self.incomplete += 1,
+            Ending::Rejected => self.rejected += 1,
+        }
+    }
+
+    pub(crate) const fn total(self) -> u64 {
+        self.built + self.incomplete + self.rejected
+    }
+}
+
+impl Add for Ended {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            built: self.built + other.built,
+            incomplete: self.incomplete + other.incomplete,
+            rejected: self.rejected + other.rejected,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ManagerReport {
     pub(crate) triggered: u64,
-    pub(crate) built: u64,
-    pub(crate) incomplete: u64,
+    pub(crate) ended: Ended,
     pub(crate) inhibited: u64,
     pub(crate) inhibitions: u64,
     pub(crate) reassigned: u64,
-    /// Events that each builder has built and ended incomplete.
-    pub(crate) of_builders: Vec<(u64, u64)>,
+    /// What each builder has ended.
+    pub(crate) of_builders: Vec<Ended>,
     pub(crate) latency_us: evb_record::Latency,
     pub(crate) faults: Faults,
 }
@@ -125,7 +158,7 @@ pub(crate) struct BuilderReport {
 pub struct Progress {
     /// Events triggered so far.
     pub triggered: u64,
-    /// Events ended so far, complete or not.
+    /// Events ended so far: built, incomplete or rejected.
     pub ended: u64,
     /// Of these, events with a fragment missing or bad.
     pub incomplete: u64,

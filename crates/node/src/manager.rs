@@ -1,11 +1,11 @@
 //! The event manager as a node: its machine, the trigger, and the latency of events.
 
-use crate::control::{ManagerReport, NodeError, Notice, Order, Report, faults};
+use crate::control::{Ended, ManagerReport, NodeError, Notice, Order, Report, faults};
 use crate::worker::Role;
 use bytes::Bytes;
 use evb_core::{Machine, NodeId, Stream, Time, Transmit, stream};
 use evb_experiment::Plan;
-use evb_protocol::{Config, EventManager, ManagerCommand, ManagerEvent, Message};
+use evb_protocol::{Config, Ending, EventManager, ManagerCommand, ManagerEvent, Message};
 use evb_record::Latency;
 use hdrhistogram::Histogram;
 use rand_distr::{Distribution, Exp1};
@@ -21,8 +21,8 @@ pub(crate) struct Manager {
     first_builder: NodeId,
     trigger: Option<RateTrigger>,
     running: bool,
-    /// Events that each builder has built and ended incomplete.
-    of_builders: Vec<(u64, u64)>,
+    /// What each builder has ended.
+    of_builders: Vec<Ended>,
     /// Nanoseconds from trigger to stored.
     latency: Histogram<u64>,
     notices: VecDeque<Notice>,
@@ -59,7 +59,7 @@ impl Manager {
             first_builder: plan.building.builder_nodes().first,
             trigger,
             running: false,
-            of_builders: vec![(0, 0); plan.building.builder_units.into()],
+            of_builders: vec![Ended::default(); plan.building.builder_units.into()],
             latency: Histogram::new_with_bounds(1, LONGEST_LATENCY_NS, 3).expect("the bounds are valid"),
             notices: VecDeque::new(),
             deadline: None,
@@ -70,9 +70,11 @@ impl Manager {
         while let Some(event) = self.machine.poll_event() {
             match event {
                 ManagerEvent::Completed { completion, builder, latency } => {
-                    self.latency.saturating_record(latency.0 / 1000);
-                    let (built, incomplete) = &mut self.of_builders[usize::from(builder.0 - self.first_builder.0)];
-                    *(if completion.complete { built } else { incomplete }) += 1;
+                    // The latency is that of events that are stored.
+                    if completion.ending != Ending::Rejected {
+                        self.latency.saturating_record(latency.0 / 1000);
+                    }
+                    self.of_builders[usize::from(builder.0 - self.first_builder.0)].count(completion.ending);
                 }
                 ManagerEvent::Drained => {
                     self.running = false;
@@ -147,8 +149,7 @@ impl Role for Manager {
         let quantile = |q| self.latency.value_at_quantile(q) as f64 / 1000.0;
         Report::Manager(ManagerReport {
             triggered: counts.triggered,
-            built: counts.built,
-            incomplete: counts.incomplete,
+            ended: Ended { built: counts.built, incomplete: counts.incomplete, rejected: counts.rejected },
             inhibited: counts.inhibited,
             inhibitions: counts.inhibitions,
             reassigned: counts.reassigned,

@@ -1,11 +1,12 @@
 //! The last report of each node, and the record that they make together.
 
 use crate::VERSION;
-use crate::control::{BuilderReport, Faults, ManagerReport, Progress, ReadoutReport};
+use crate::control::{BuilderReport, Ended, Faults, ManagerReport, Progress, ReadoutReport};
 use evb_core::NodeId;
 use evb_experiment::Plan;
-use evb_protocol::{Config, Protocol};
+use evb_protocol::Config;
 use evb_record::{Events, Kind, Record, Trigger};
+use std::ops::Add as _;
 
 pub(crate) struct Tally {
     config: Config,
@@ -66,34 +67,35 @@ impl Tally {
     pub(crate) fn progress(&self, seconds: f64, stopping: bool) -> Progress {
         let events = self.events();
         let bytes = self.builders.iter().map(|builder| builder.counts.bytes).sum();
-        let ended = events.built + events.incomplete;
+        let ended = events.triggered - events.lost;
         Progress { triggered: events.triggered, ended, incomplete: events.incomplete, bytes, seconds, stopping }
     }
 
     /// What became of the events. The event manager knows; when it died, the others' accounts stand in for its own.
     fn events(&self) -> Events {
         let manager = self.manager.clone().unwrap_or_default();
-        let (mut triggered, mut built, mut incomplete) = (manager.triggered, manager.built, manager.incomplete);
+        let (mut triggered, mut ended) = (manager.triggered, manager.ended);
         if self.is_lost(&self.config.node_name(Config::EVENT_MANAGER)) {
-            (built, incomplete) = self.ended_by_builders(&manager);
+            ended = self.ended_by_builders(&manager);
             let known = self.readouts.iter().map(|readout| readout.through).max().unwrap_or(0);
-            triggered = triggered.max(known).max(built + incomplete);
+            triggered = triggered.max(known).max(ended.total());
         }
-        Events { triggered, built, incomplete, lost: triggered - built - incomplete, reassigned: manager.reassigned }
+        let Ended { built, incomplete, rejected } = ended;
+        let (lost, reassigned) = (triggered - ended.total(), manager.reassigned);
+        Events { triggered, built, incomplete, rejected, lost, reassigned }
     }
 
-    /// Events built and incomplete by the builders' own accounts. A builder that was lost before is taken at the event
+    /// Events that have ended by the builders' own accounts. A builder that was lost before is taken at the event
     /// manager's word: what it had built beyond that was built again by others.
-    fn ended_by_builders(&self, manager: &ManagerReport) -> (u64, u64) {
+    fn ended_by_builders(&self, manager: &ManagerReport) -> Ended {
         let nodes = self.config.builder_nodes().iter();
         let ended = nodes.zip(&self.builders).enumerate().map(|(index, (node, builder))| {
-            let own = (builder.counts.built, builder.counts.incomplete);
+            let evb_record::Builder { built, incomplete, rejected, .. } = builder.counts;
+            let own = Ended { built, incomplete, rejected };
             let heard = manager.of_builders.get(index).copied().unwrap_or_default();
             if self.is_lost(&self.config.node_name(node)) { heard } else { own }
         });
-        ended.fold((0, 0), |(built, incomplete), (more_built, more_incomplete)| {
-            (built + more_built, incomplete + more_incomplete)
-        })
+        ended.fold(Ended::default(), Ended::add)
     }
 
     fn faults(&self) -> Faults {
@@ -119,17 +121,14 @@ impl Tally {
             sweep: plan.sweep.iter().cloned().collect(),
             seed: plan.run.seed,
             version: VERSION.into(),
-            protocol: match plan.building.protocol {
-                Protocol::Push => "push".into(),
-                Protocol::Pull => "pull".into(),
-            },
+            protocol: plan.building.protocol.name().into(),
             transport: transport.into(),
             readout_units: plan.building.readout_units,
             builder_units: plan.building.builder_units,
             events,
             trigger: Trigger { inhibited: manager.inhibited, inhibitions: manager.inhibitions },
             seconds,
-            event_rate_hz: per_second(events.built + events.incomplete),
+            event_rate_hz: per_second(events.triggered - events.lost),
             fragment_rate_hz: per_second(builders.iter().map(|builder| builder.fragments).sum()),
             throughput_bytes_per_s: per_second(builders.iter().map(|builder| builder.bytes).sum()),
             per_destination_bytes_per_s: builders.iter().map(|builder| per_second(builder.bytes)).collect(),
@@ -138,7 +137,9 @@ impl Tally {
             faults,
             builders,
             readouts,
-            good: events.triggered == events.built && self.lost_nodes.is_empty() && self.notes.is_empty(),
+            good: events.triggered == events.built + events.rejected
+                && self.lost_nodes.is_empty()
+                && self.notes.is_empty(),
             lost_nodes: self.lost_nodes,
             notes: self.notes,
             simulation: None,

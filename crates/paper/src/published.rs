@@ -247,7 +247,10 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         assert_eq!(problem("published = 1.0"), "");
-        assert_eq!(problem("published = 1.0\ntolerance = 1.0"), "a: a tolerance needs its reason: `because` or `calibrated`");
+        assert_eq!(
+            problem("published = 1.0\ntolerance = 1.0"),
+            "a: a tolerance needs its reason: `because` or `calibrated`"
+        );
         assert_eq!(problem("published = 1.0\nat_most = 1.0"), "a: published, at_least and at_most exclude each other");
         assert_eq!(problem("[[item]]\nname = 'a'\nwhat = 'w'\nplace = 'p'"), "a is there twice");
         assert!(problem("tolerence = 1.0").contains("unknown field `tolerence`"));

@@ -1,12 +1,13 @@
 //! The builder unit: puts the fragments of an event together, checks them, and hands the event on.
 
-use crate::{Completion, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Protocol, Timer};
-use alloc::{collections::VecDeque, vec::Vec};
-use evb_core::{EventId, Machine, NodeId, SourceId, Time, Transmit};
+use crate::{Completion, Config, Ending, Fault, FaultCounts, Fragment, FragmentStatus, Message, Protocol, Timer};
+use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
+use core::ops::Range;
+use evb_core::{EventId, Machine, NodeId, NodeRange, SourceId, Time, Transmit};
 use hashbrown::HashMap;
+use history::History;
 
-/// How many ended events a builder remembers, to tell a late fragment from a duplicate and from a stray one.
-const HISTORY: usize = 1024;
+mod history;
 
 /// How many events may be opened by stray fragments, beside the events that were asked for.
 const STRAYS: u32 = 1024;
@@ -18,6 +19,13 @@ pub enum BuilderCommand<B> {
     Start,
     /// The event is stored, or needs no storing: it may be reported as done. Its memory comes back for the next one.
     Stored(Built<B>),
+    /// The answer to [`BuilderEvent::Decide`].
+    Decided {
+        /// The event.
+        event: EventId,
+        /// Whether the rest of it is wanted; if not, it ends here.
+        accepted: bool,
+    },
     /// A node is gone.
     Lost(NodeId),
 }
@@ -38,6 +46,14 @@ pub struct Built<B> {
 pub enum BuilderEvent<B> {
     /// An event is put together: store it, and answer with [`BuilderCommand::Stored`].
     Built(Built<B>),
+    /// The first phase of an event is over ([`Protocol::Phased`]): say with [`BuilderCommand::Decided`] whether the rest
+    /// is wanted. The event waits for the answer without limit, as it does for its storing.
+    Decide {
+        /// The event.
+        event: EventId,
+        /// Whether every fragment of the first phase is there and good.
+        complete: bool,
+    },
     /// The event manager is gone.
     Orphaned,
 }
@@ -49,6 +65,8 @@ pub struct BuilderCounts {
     pub built: u64,
     /// Events stored with a fragment missing or bad.
     pub incomplete: u64,
+    /// Events rejected after their first phase.
+    pub rejected: u64,
     /// Fragments received.
     pub fragments: u64,
     /// Payload bytes received.
@@ -63,12 +81,22 @@ pub struct BuilderCounts {
 struct Building<B> {
     /// The event manager has said that the event is ours.
     granted: bool,
-    /// Fragments that can still come.
+    /// The sources that its phase waits for; those before them were waited for. None while a decision is due.
+    awaited: Range<usize>,
+    /// Of these, sources whose fragments can still come.
     waiting: u32,
-    complete: bool,
-    /// When the event is given up.
+    /// No bad fragment has come.
+    good: bool,
+    /// When the phase is over, whatever is missing.
     deadline: Time,
     fragments: Vec<Option<Fragment<B>>>,
+}
+
+impl<B> Building<B> {
+    /// Whether the phase has all that it can get.
+    const fn is_ready(&self) -> bool {
+        self.granted && self.waiting == 0 && self.awaited.start < self.awaited.end
+    }
 }
 
 /// A builder unit as a machine.
@@ -77,17 +105,16 @@ pub struct BuilderUnit<B> {
     now: Time,
     counts: BuilderCounts,
     building: HashMap<EventId, Building<B>>,
-    /// No event under construction is given up before this.
+    /// No phase of an event is over for lack of time before this.
     next_deadline: Time,
     /// Events under construction that nobody granted yet.
     ungranted: u32,
     /// Events handed on and not yet stored.
     storing: u64,
     alive: Vec<bool>,
-    /// The last events that ended. It is searched only for stray fragments, so that it costs little otherwise.
-    ended: VecDeque<EventId>,
-    /// Of these, the ones with missing fragments, and their sources.
-    ended_missing: VecDeque<(EventId, Vec<SourceId>)>,
+    history: History,
+    /// Accepted events whose other fragments are to be asked for.
+    accepted: Vec<EventId>,
     spare: Vec<Vec<Option<Fragment<B>>>>,
     done: Vec<Completion>,
     slots: u32,
@@ -107,8 +134,8 @@ impl<B> BuilderUnit<B> {
             next_deadline: Time::MAX,
             ungranted: 0,
             storing: 0,
-            ended: VecDeque::new(),
-            ended_missing: VecDeque::new(),
+            history: History::default(),
+            accepted: Vec::new(),
             spare: Vec::new(),
             done: Vec::new(),
             slots: 0,
@@ -132,15 +159,30 @@ impl<B> BuilderUnit<B> {
         range.contains(node).then(|| SourceId(node.0 - range.first.0))
     }
 
+    /// The sources that the first phase of an event waits for: all of them where there is one phase only.
+    fn first_phase(&self) -> Range<usize> {
+        match self.config.protocol {
+            Protocol::Push | Protocol::Pull => 0..self.alive.len(),
+            Protocol::Phased { first } => 0..first.into(),
+        }
+    }
+
+    /// How many of these sources live, and until when a phase that begins now waits for them.
+    fn begin_phase(&mut self, awaited: &Range<usize>) -> (u32, Time) {
+        let waiting = self.alive[awaited.clone()].iter().filter(|&&alive| alive).count() as u32;
+        let deadline = self.now + self.config.fragment_timeout;
+        self.next_deadline = self.next_deadline.min(deadline);
+        (waiting, deadline)
+    }
+
     fn open(&mut self, event: EventId, granted: bool) {
         let mut fragments = self.spare.pop().unwrap_or_default();
         fragments.clear();
         fragments.resize_with(self.alive.len(), || None);
-        let waiting = self.alive.iter().filter(|&&alive| alive).count() as u32;
-        let deadline = self.now + self.config.fragment_timeout;
-        self.next_deadline = self.next_deadline.min(deadline);
+        let awaited = self.first_phase();
+        let (waiting, deadline) = self.begin_phase(&awaited);
         self.counts.most_open = self.counts.most_open.max(self.building.len() as u64 + 1 + self.storing);
-        self.building.insert(event, Building { granted, waiting, complete: true, deadline, fragments });
+        self.building.insert(event, Building { granted, awaited, waiting, good: true, deadline, fragments });
     }
 
     fn grant(&mut self, event: EventId) {
@@ -152,7 +194,7 @@ impl<B> BuilderUnit<B> {
         } else {
             self.open(event, true);
         }
-        self.close_if_ready(event);
+        self.conclude_if_ready(event);
     }
 
     fn receive(&mut self, from: NodeId, fragment: Fragment<B>) {
@@ -172,29 +214,35 @@ impl<B> BuilderUnit<B> {
     fn place(&mut self, fragment: Fragment<B>) -> Result<(), Fragment<B>> {
         let event = fragment.event;
         let Some(building) = self.building.get_mut(&event) else { return Err(fragment) };
-        let place = &mut building.fragments[fragment.source.index()];
+        let source = fragment.source.index();
+        if source >= building.awaited.end {
+            self.counts.faults.count(Fault::Unexpected);
+            return Ok(());
+        }
+        let place = &mut building.fragments[source];
         if place.is_some() {
             self.counts.faults.count(Fault::Duplicate);
             return Ok(());
         }
-        building.waiting = building.waiting.saturating_sub(1);
-        building.complete &= fragment.status == FragmentStatus::Good;
-        *place = Some(fragment);
-        if building.waiting == 0 && building.granted {
-            self.close(event);
+        if building.awaited.contains(&source) {
+            building.waiting = building.waiting.saturating_sub(1);
         }
+        building.good &= fragment.status == FragmentStatus::Good;
+        *place = Some(fragment);
+        self.conclude_if_ready(event);
         Ok(())
     }
 
     /// A fragment may overtake its grant, so it opens its event on probation; true when it did.
     fn open_ungranted(&mut self, event: EventId, source: SourceId) -> bool {
-        let is_missing = |(ended, missing): &(EventId, Vec<SourceId>)| *ended == event && missing.contains(&source);
-        let fault = if self.ended_missing.iter().any(is_missing) {
+        let fault = if self.history.lacks(event, source) {
             Fault::Late
-        } else if self.ended.contains(&event) {
+        } else if self.history.has(event) {
             Fault::Duplicate
-        } else if self.ungranted >= self.config.builder_slots + STRAYS {
-            // No more events can be on their way to us than we have asked for; what is beyond must be stray.
+        } else if !self.first_phase().contains(&source.index()) || self.ungranted >= self.config.builder_slots + STRAYS
+        {
+            // No event begins with another source, and no more events can be on their way to us than we have asked for:
+            // what is beyond must be stray.
             Fault::Unexpected
         } else {
             self.ungranted += 1;
@@ -205,16 +253,54 @@ impl<B> BuilderUnit<B> {
         false
     }
 
-    fn close_if_ready(&mut self, event: EventId) {
-        if self.building.get(&event).is_some_and(|building| building.granted && building.waiting == 0) {
-            self.close(event);
+    fn conclude_if_ready(&mut self, event: EventId) {
+        if self.building.get(&event).is_some_and(Building::is_ready) {
+            self.conclude(event);
         }
+    }
+
+    /// Ends a phase of an event with what is there: the last one ends the event, and one before that asks what to do.
+    fn conclude(&mut self, event: EventId) {
+        let sources = self.alive.len();
+        match self.building.get_mut(&event) {
+            Some(building) if building.granted && building.awaited.end < sources => {
+                let asked = building.awaited.end;
+                (building.awaited, building.deadline) = (asked..asked, Time::MAX);
+                let complete = building.good && building.fragments[..asked].iter().all(Option::is_some);
+                self.events.push_back(BuilderEvent::Decide { event, complete });
+            }
+            _ => self.close(event),
+        }
+    }
+
+    fn decided(&mut self, event: EventId, accepted: bool) {
+        let Some(building) = self.building.get(&event).filter(|building| building.awaited.is_empty()) else { return };
+        if !accepted {
+            return self.reject(event);
+        }
+        let awaited = building.awaited.end..self.alive.len();
+        let (waiting, deadline) = self.begin_phase(&awaited);
+        if let Some(building) = self.building.get_mut(&event) {
+            (building.awaited, building.waiting, building.deadline) = (awaited, waiting, deadline);
+        }
+        self.accepted.push(event);
+        self.conclude_if_ready(event);
+    }
+
+    /// Ends an event after its first phase: what came of it is let go.
+    fn reject(&mut self, event: EventId) {
+        let Some(Building { awaited, mut fragments, .. }) = self.building.remove(&event) else { return };
+        fragments.truncate(awaited.end);
+        self.count_faults(&fragments);
+        self.history.push(event, &fragments);
+        fragments.clear();
+        self.spare.push(fragments);
+        self.end(event, Ending::Rejected);
     }
 
     /// Ends an event with what is there.
     fn close(&mut self, event: EventId) {
-        let Some(building) = self.building.remove(&event) else { return };
-        let Building { granted, fragments, mut complete, .. } = building;
+        let Some(Building { granted, fragments, good, .. }) = self.building.remove(&event) else { return };
         if !granted {
             // Nobody ever asked us to build this: what came of it belongs nowhere.
             self.ungranted -= 1;
@@ -222,11 +308,11 @@ impl<B> BuilderUnit<B> {
             self.spare.push(fragments);
             return;
         }
-        if !complete || fragments.iter().any(Option::is_none) {
-            complete = false;
+        let complete = good && fragments.iter().all(Option::is_some);
+        if !complete {
             self.count_faults(&fragments);
         }
-        self.remember(event, &fragments, complete);
+        self.history.push(event, &fragments);
         self.storing += 1;
         self.events.push_back(BuilderEvent::Built(Built { event, complete, fragments }));
     }
@@ -242,31 +328,22 @@ impl<B> BuilderUnit<B> {
         }
     }
 
-    fn remember(&mut self, event: EventId, fragments: &[Option<Fragment<B>>], complete: bool) {
-        if !complete {
-            let sources = (0..).map(SourceId).zip(fragments);
-            let missing = sources.filter(|(_, fragment)| fragment.is_none()).map(|(source, _)| source).collect();
-            self.ended_missing.push_back((event, missing));
-        }
-        self.ended.push_back(event);
-        if self.ended.len() > HISTORY
-            && let Some(oldest) = self.ended.pop_front()
-            && self.ended_missing.front().is_some_and(|(event, _)| *event == oldest)
-        {
-            self.ended_missing.pop_front();
-        }
-    }
-
     fn stored(&mut self, built: Built<B>) {
         let Built { event, complete, mut fragments } = built;
         fragments.clear();
         self.spare.push(fragments);
         self.storing -= 1;
-        match complete {
-            true => self.counts.built += 1,
-            false => self.counts.incomplete += 1,
+        self.end(event, if complete { Ending::Complete } else { Ending::Incomplete });
+    }
+
+    /// Counts an event that is over, and gives its slot back.
+    fn end(&mut self, event: EventId, ending: Ending) {
+        match ending {
+            Ending::Complete => self.counts.built += 1,
+            Ending::Incomplete => self.counts.incomplete += 1,
+            Ending::Rejected => self.counts.rejected += 1,
         }
-        self.done.push(Completion { event, complete });
+        self.done.push(Completion { event, ending });
         self.slots += 1;
     }
 
@@ -278,22 +355,33 @@ impl<B> BuilderUnit<B> {
         self.alive[source.index()] = false;
         let mut ready = Vec::new();
         for (&event, building) in &mut self.building {
-            if building.fragments[source.index()].is_none() {
+            if building.awaited.contains(&source.index()) && building.fragments[source.index()].is_none() {
                 building.waiting -= 1;
             }
-            if building.waiting == 0 && building.granted {
+            if building.is_ready() {
                 ready.push(event);
             }
         }
         ready.sort_unstable();
-        ready.into_iter().for_each(|event| self.close(event));
+        ready.into_iter().for_each(|event| self.conclude(event));
     }
 
     fn tell_manager(&mut self, message: Message<B>) {
         self.transmits.push_back(Transmit { to: Config::EVENT_MANAGER.into(), message });
     }
 
+    /// Asks sources for their fragments of these events.
+    fn pull(&mut self, sources: Range<usize>, events: Arc<[EventId]>) {
+        let all = self.config.readout_nodes();
+        let to = NodeRange { first: NodeId(all.first.0 + sources.start as u16), count: sources.len() as u16 };
+        self.transmits.push_back(Transmit { to, message: Message::Pull(events) });
+    }
+
     fn report(&mut self) {
+        if !self.accepted.is_empty() {
+            let accepted = core::mem::take(&mut self.accepted);
+            self.pull(self.first_phase().end..self.alive.len(), accepted.into());
+        }
         if !self.done.is_empty() {
             let done = core::mem::take(&mut self.done);
             self.tell_manager(Message::Done(done.into()));
@@ -318,9 +406,8 @@ impl<B> Machine for BuilderUnit<B> {
             Message::Packet(fragments) => fragments.into_iter().for_each(|fragment| self.receive(from, fragment)),
             Message::Grant(events) if from == Config::EVENT_MANAGER => {
                 events.iter().for_each(|&event| self.grant(event));
-                if self.config.protocol == Protocol::Pull {
-                    let to = self.config.readout_nodes();
-                    self.transmits.push_back(Transmit { to, message: Message::Pull(events) });
+                if self.config.protocol != Protocol::Push {
+                    self.pull(self.first_phase(), events);
                 }
             }
             _ => self.counts.faults.count(Fault::Unexpected),
@@ -335,7 +422,7 @@ impl<B> Machine for BuilderUnit<B> {
         let overdue = self.building.iter().filter(|(_, building)| building.deadline <= now);
         let mut overdue: Vec<_> = overdue.map(|(&event, _)| event).collect();
         overdue.sort_unstable();
-        overdue.into_iter().for_each(|event| self.close(event));
+        overdue.into_iter().for_each(|event| self.conclude(event));
         self.next_deadline = self.building.values().map(|building| building.deadline).min().unwrap_or(Time::MAX);
     }
 
@@ -344,6 +431,7 @@ impl<B> Machine for BuilderUnit<B> {
         match command {
             BuilderCommand::Start => self.slots = self.config.builder_slots,
             BuilderCommand::Stored(built) => self.stored(built),
+            BuilderCommand::Decided { event, accepted } => self.decided(event, accepted),
             BuilderCommand::Lost(node) => self.lose(node),
         }
     }

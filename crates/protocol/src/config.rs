@@ -87,6 +87,22 @@ pub enum Protocol {
     Push,
     /// The builder asks the event manager for events, then each readout unit for its fragment.
     Pull,
+    /// As pull, but the builder asks some readout units first, and the others when the event is accepted.
+    Phased {
+        /// Readout units of the first phase: at least 1, and at least one less than there are.
+        first: u16,
+    },
+}
+
+impl Protocol {
+    /// The name in experiment files and records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Push => "push",
+            Self::Pull => "pull",
+            Self::Phased { .. } => "phased",
+        }
+    }
 }
 
 /// How the event manager picks the builder of an event.

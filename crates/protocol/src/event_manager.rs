@@ -6,7 +6,7 @@
 mod open;
 mod roster;
 
-use crate::{Assigned, Completion, Config, Fault, FaultCounts, Message, Protocol, Timer, Trigger};
+use crate::{Assigned, Completion, Config, Ending, Fault, FaultCounts, Message, Protocol, Timer, Trigger};
 use alloc::{collections::VecDeque, vec::Vec};
 use core::marker::PhantomData;
 use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
@@ -53,6 +53,8 @@ pub struct ManagerCounts {
     pub built: u64,
     /// Events ended with a fragment missing or bad.
     pub incomplete: u64,
+    /// Events rejected after their first phase.
+    pub rejected: u64,
     /// Triggers that came while the trigger was inhibited.
     pub inhibited: u64,
     /// How often the trigger went from free to inhibited.
@@ -66,7 +68,7 @@ pub struct ManagerCounts {
 impl ManagerCounts {
     /// Triggered events without an end.
     pub const fn open(&self) -> u64 {
-        self.triggered - self.built - self.incomplete
+        self.triggered - self.built - self.incomplete - self.rejected
     }
 }
 
@@ -223,7 +225,7 @@ impl<B> EventManager<B> {
     fn ready_assignments(&mut self) -> usize {
         let waiting = self.group.len();
         let alive = self.builders.alive().max(1);
-        if self.config.protocol == Protocol::Pull || self.is_ending() || self.is_overdue() {
+        if self.config.protocol != Protocol::Push || self.is_ending() || self.is_overdue() {
             return waiting;
         }
         waiting - waiting % alive
@@ -282,9 +284,10 @@ impl<B> EventManager<B> {
         let Some(latency) = self.open.end(self.now, completion.event, from) else {
             return self.counts.faults.count(Fault::Unexpected);
         };
-        match completion.complete {
-            true => self.counts.built += 1,
-            false => self.counts.incomplete += 1,
+        match completion.ending {
+            Ending::Complete => self.counts.built += 1,
+            Ending::Incomplete => self.counts.incomplete += 1,
+            Ending::Rejected => self.counts.rejected += 1,
         }
         self.builders.end(from);
         self.cleared.push(completion.event);

@@ -11,6 +11,7 @@ mod builder_unit;
 mod config;
 mod event_manager;
 mod fault;
+mod filter;
 mod message;
 mod readout_unit;
 mod sequence;
@@ -21,7 +22,8 @@ pub use builder_unit::{BuilderCommand, BuilderCounts, BuilderEvent, BuilderUnit,
 pub use config::{Assignment, Config, Protocol, Shaping, Trigger};
 pub use event_manager::{EventManager, ManagerCommand, ManagerCounts, ManagerEvent};
 pub use fault::{Fault, FaultCounts};
-pub use message::{Assigned, Completion, Fragment, FragmentStatus, Message};
+pub use filter::Filter;
+pub use message::{Assigned, Completion, Ending, Fragment, FragmentStatus, Message};
 pub use readout_unit::{Arrival, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutUnit};
 
 /// Why a machine's timer is running.

@@ -43,13 +43,25 @@ pub struct Assigned {
     pub builder: NodeId,
 }
 
-/// How a builder ended an event.
+/// One event that a builder has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The event.
     pub event: EventId,
-    /// Whether every fragment was there and good.
-    pub complete: bool,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// How an event ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Ending {
+    /// Stored with a fragment missing or bad.
+    Incomplete = 0,
+    /// Stored with every fragment there and good.
+    Complete = 1,
+    /// Rejected after the first phase: the other fragments were never asked for, and nothing is stored.
+    Rejected = 2,
 }
 
 /// A message between machines. Lists are shared, so that a broadcast costs one list.
@@ -60,7 +72,7 @@ pub enum Message<B> {
         /// Number of events.
         slots: u32,
     },
-    /// Builder to event manager: these events are built and stored.
+    /// Builder to event manager: these events are built and stored, or rejected.
     Done(Arc<[Completion]>),
     /// Readout unit to event manager: fragments are there up to this event.
     Available {
@@ -80,7 +92,7 @@ pub enum Message<B> {
     Assign(Arc<[Assigned]>),
     /// Event manager to one builder: these events are yours.
     Grant(Arc<[EventId]>),
-    /// Builder to readout unit (pull): send me these events.
+    /// Builder to readout unit (pull and phased): send me these events.
     Pull(Arc<[EventId]>),
     /// Event manager to all readout units: these events are done, forget them.
     Clear(Arc<[EventId]>),

@@ -12,9 +12,9 @@
 //!
 //! All numbers are little-endian. The body of a fragment is its payload. The body of a list is its entries: events
 //! as 8 bytes each, assignments as 8 bytes of event and 2 of builder, completions as 8 bytes of event and 1 of
-//! outcome. A [`Message::Packet`] has no form of its own: its fragments travel one after another.
+//! [`Ending`]. A [`Message::Packet`] has no form of its own: its fragments travel one after another.
 
-use crate::{Assigned, Completion, Fragment, FragmentStatus, Message};
+use crate::{Assigned, Completion, Ending, Fragment, FragmentStatus, Message};
 use alloc::{sync::Arc, vec::Vec};
 use evb_core::{EventId, NodeId, SourceId};
 use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout, little_endian as le};
@@ -97,7 +97,7 @@ struct AssignedEntry {
 #[repr(C)]
 struct CompletionEntry {
     event: le::U64,
-    complete: u8,
+    ending: u8,
 }
 
 /// The body of an encoded message.
@@ -124,7 +124,7 @@ pub fn encode<B>(message: Message<B>, mut send: impl FnMut([u8; HEAD_BYTES], Bod
         Message::Request { slots } => empty(Head { length: slots.into(), ..Head::new(Kind::Request) }),
         Message::Done(list) => encode_list(Kind::Done, &list, |completion| CompletionEntry {
             event: completion.event.0.into(),
-            complete: completion.complete.into(),
+            ending: completion.ending as u8,
         }),
         Message::Available { through, last } => {
             empty(Head { event: through.0.into(), flag: last.into(), ..Head::new(Kind::Available) })
@@ -200,9 +200,7 @@ pub fn decode<B: AsRef<[u8]>>(head: &[u8; HEAD_BYTES], body: B) -> Result<Messag
         }
         kind if kind == Kind::Busy as u8 => Message::Busy(flag(&head)?),
         kind if kind == Kind::Readout as u8 => Message::Readout { through: EventId(head.event.get()) },
-        kind if kind == Kind::Done as u8 => Message::Done(decode_list(&head, bytes, |entry: &CompletionEntry| {
-            Completion { event: EventId(entry.event.get()), complete: entry.complete != 0 }
-        })?),
+        kind if kind == Kind::Done as u8 => Message::Done(decode_done(&head, bytes)?),
         kind if kind == Kind::Assign as u8 => Message::Assign(decode_list(&head, bytes, |entry: &AssignedEntry| {
             Assigned { event: EventId(entry.event.get()), builder: NodeId(entry.builder.get()) }
         })?),
@@ -227,6 +225,20 @@ fn decode_fragment<B: AsRef<[u8]>>(head: &Head, payload: B) -> Result<Message<B>
     }
     let (event, source) = (EventId(head.event.get()), SourceId(head.source.get()));
     Ok(Message::Fragment(Fragment { event, source, length, checksum: head.checksum.get(), status, payload }))
+}
+
+fn decode_done(head: &Head, bytes: &[u8]) -> Result<Arc<[Completion]>, WireError> {
+    let entries = decode_list(head, bytes, |entry: &CompletionEntry| *entry)?;
+    let completion = |entry: &CompletionEntry| {
+        let ending = match entry.ending {
+            0 => Ending::Incomplete,
+            1 => Ending::Complete,
+            2 => Ending::Rejected,
+            flag => return Err(WireError::BadFlag { kind: head.kind, flag }),
+        };
+        Ok(Completion { event: EventId(entry.event.get()), ending })
+    };
+    entries.iter().map(completion).collect()
 }
 
 fn flag(head: &Head) -> Result<bool, WireError> {
@@ -274,7 +286,8 @@ mod tests {
         let event = || any::<u64>().prop_map(EventId);
         let events = || vec(event(), 0..40).prop_map(Arc::from);
         let assigned = (event(), any::<u16>()).prop_map(|(event, n)| Assigned { event, builder: NodeId(n) });
-        let completion = (event(), any::<bool>()).prop_map(|(event, complete)| Completion { event, complete });
+        let ending = prop_oneof![Just(Ending::Incomplete), Just(Ending::Complete), Just(Ending::Rejected)];
+        let completion = (event(), ending).prop_map(|(event, ending)| Completion { event, ending });
         prop_oneof![
             any::<u32>().prop_map(|slots| Message::Request { slots }),
             vec(completion, 0..40).prop_map(|list| Message::Done(list.into())),

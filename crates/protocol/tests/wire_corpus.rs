@@ -4,7 +4,7 @@ mod wire_check;
 
 use evb_core::{EventId, NodeId, SourceId};
 use evb_protocol::{
-    Assigned, Completion, Fragment, FragmentStatus, Message,
+    Assigned, Completion, Ending, Fragment, FragmentStatus, Message,
     wire::{Body, HEAD_BYTES, WireError, decode, encode},
 };
 use std::{env, fs, path::PathBuf, sync::Arc};
@@ -30,7 +30,7 @@ fn events(ids: &[u64]) -> Arc<[EventId]> {
 /// One message of each kind, with extreme numbers where there is one.
 fn good() -> Vec<(&'static str, Vec<u8>)> {
     let assigned = |event, builder| Assigned { event: EventId(event), builder: NodeId(builder) };
-    let completion = |event, complete| Completion { event: EventId(event), complete };
+    let completion = |event, ending| Completion { event: EventId(event), ending };
     let fragment = |status, payload: &[u8]| {
         Message::Fragment(Fragment {
             event: EventId(0x0102_0304_0506_0708),
@@ -43,7 +43,8 @@ fn good() -> Vec<(&'static str, Vec<u8>)> {
     };
     let messages = [
         ("request", Message::Request { slots: u32::MAX }),
-        ("done", Message::Done([completion(1, true), completion(u64::MAX, false)].into())),
+        ("done", Message::Done([completion(1, Ending::Complete), completion(u64::MAX, Ending::Incomplete)].into())),
+        ("done-rejected", Message::Done([completion(2, Ending::Rejected)].into())),
         ("available", Message::Available { through: EventId(17), last: false }),
         ("available-last", Message::Available { through: EventId(u64::MAX), last: true }),
         ("busy", Message::Busy(true)),
@@ -83,6 +84,7 @@ fn bad() -> Vec<(&'static str, Vec<u8>, WireError)> {
         ("grant-cut", cut("grant"), wrong_length(7, 24, 23)),
         ("lying-grant", with("grant", 4, &[0xff; 4]), wrong_length(7, u64::from(u32::MAX) * 8, 24)),
         ("lying-assign", with("assign", 4, &[1]), wrong_length(6, 10, 20)),
+        ("unknown-ending", with("done", HEAD_BYTES + 17, &[3]), bad_flag(2, 3)),
         ("lying-done", with("done", 4, &[0xff; 4]), wrong_length(2, u64::from(u32::MAX) * 9, 18)),
     ]
 }

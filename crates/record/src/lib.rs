@@ -37,7 +37,7 @@ pub struct Record {
     pub seed: u64,
     /// Version of evb.
     pub version: String,
-    /// Protocol: `push` or `pull`; for other traffic the name of its pattern.
+    /// Protocol: `push`, `pull` or `phased`; for other traffic the name of its pattern.
     pub protocol: String,
     /// How the nodes talked: `in-process` or `tcp`; `simulated` in virtual time.
     pub transport: String,
@@ -51,7 +51,7 @@ pub struct Record {
     pub trigger: Trigger,
     /// Time from the start to the end of the last event, in seconds.
     pub seconds: f64,
-    /// Events built or incomplete, per second.
+    /// Events built, incomplete or rejected, per second.
     pub event_rate_hz: f64,
     /// Fragments received by all builders, per second.
     pub fragment_rate_hz: f64,
@@ -61,7 +61,7 @@ pub struct Record {
     pub per_destination_bytes_per_s: Vec<f64>,
     /// Payload sent by each readout unit, in bytes per second.
     pub per_source_bytes_per_s: Vec<f64>,
-    /// Time from trigger to stored, in microseconds.
+    /// Time from trigger to stored, in microseconds; rejected events have none.
     pub latency_us: Latency,
     /// Faults by kind; kinds that did not occur are left out.
     pub faults: BTreeMap<String, u64>,
@@ -73,7 +73,7 @@ pub struct Record {
     pub lost_nodes: Vec<String>,
     /// What people should know, most important first: why the verdict is what it is.
     pub notes: Vec<String>,
-    /// Whether every triggered event was built complete and no node was lost.
+    /// Whether every triggered event was built complete, or rejected as it should be, and no node was lost.
     pub good: bool,
     /// What only a simulation has; its fields stand beside those above.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
@@ -150,7 +150,7 @@ pub struct Link {
     pub pauses: u64,
 }
 
-/// What became of the events: `triggered = built + incomplete + lost`.
+/// What became of the events: `triggered = built + incomplete + rejected + lost`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Events {
     /// Events that were triggered.
@@ -159,6 +159,9 @@ pub struct Events {
     pub built: u64,
     /// Events with a fragment missing or bad.
     pub incomplete: u64,
+    /// Events rejected after their first phase; records of before phased building have none.
+    #[serde(default)]
+    pub rejected: u64,
     /// Events that were triggered and never ended.
     pub lost: u64,
     /// Events that were assigned again because their builder died.
@@ -192,6 +195,9 @@ pub struct Builder {
     pub built: u64,
     /// Events with a fragment missing or bad.
     pub incomplete: u64,
+    /// Events rejected after their first phase; records of before phased building have none.
+    #[serde(default)]
+    pub rejected: u64,
     /// Fragments received.
     pub fragments: u64,
     /// Payload bytes received.

@@ -21,7 +21,7 @@ fn full() -> Record {
         transport: "tcp".into(),
         readout_units: 1,
         builder_units: 1,
-        events: Events { triggered: 1, built: 1, incomplete: 0, lost: 0, reassigned: 0 },
+        events: Events { triggered: 1, built: 1, incomplete: 0, rejected: 0, lost: 0, reassigned: 0 },
         trigger: Trigger { inhibited: 0, inhibitions: 0 },
         seconds: 1.0,
         event_rate_hz: 1.0,
@@ -34,6 +34,7 @@ fn full() -> Record {
         builders: vec![Builder {
             built: 1,
             incomplete: 0,
+            rejected: 0,
             fragments: 1,
             bytes: 1,
             stored: 1,

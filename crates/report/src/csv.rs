@@ -60,6 +60,7 @@ const FIELDS: &[Field<Record>] = &[
     ("events.triggered", |r| r.events.triggered.to_string()),
     ("events.built", |r| r.events.built.to_string()),
     ("events.incomplete", |r| r.events.incomplete.to_string()),
+    ("events.rejected", |r| r.events.rejected.to_string()),
     ("events.lost", |r| r.events.lost.to_string()),
     ("events.reassigned", |r| r.events.reassigned.to_string()),
     ("trigger.inhibited", |r| r.trigger.inhibited.to_string()),

@@ -72,6 +72,7 @@ fn accounts(record: &Record) -> Vec<(&'static str, String)> {
     let mut rows = vec![(begun, events.triggered.to_string()), (ended, events.built.to_string())];
     let others = [
         ("incomplete", events.incomplete),
+        ("rejected", events.rejected),
         ("lost", events.lost),
         ("reassigned", events.reassigned),
         ("inhibited", record.trigger.inhibited),

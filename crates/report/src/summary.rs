@@ -23,21 +23,33 @@ pub fn run_summary(record: &Record) -> String {
     text
 }
 
+/// Where rejected events stand in both tables, when there are any: after the incomplete ones.
+const REJECTED: usize = 3;
+
 fn builder_table(record: &Record) -> Table {
-    let mut table =
-        table(["builder", "events", "incomplete", "fragments", "rate", "throughput", "stored", "file bytes"]);
+    let rejects = record.events.rejected > 0;
+    let mut names = vec!["builder", "events", "incomplete", "fragments", "rate", "throughput", "stored", "file bytes"];
+    if rejects {
+        names.insert(REJECTED, "rejected");
+    }
+    let mut table = table(names);
     let per_second = |count: u64| if record.seconds > 0.0 { count as f64 / record.seconds } else { 0.0 };
     for (index, builder) in record.builders.iter().enumerate() {
-        table.add_row([
+        let events = builder.built + builder.incomplete + builder.rejected;
+        let mut row = vec![
             format!("bu{index}"),
-            (builder.built + builder.incomplete).to_string(),
+            events.to_string(),
             builder.incomplete.to_string(),
             builder.fragments.to_string(),
-            format!("{}Hz", metric(per_second(builder.built + builder.incomplete))),
+            format!("{}Hz", metric(per_second(events))),
             format!("{}B/s", metric(per_second(builder.bytes))),
             builder.stored.to_string(),
             format!("{}B", metric(builder.stored_bytes as f64)),
-        ]);
+        ];
+        if rejects {
+            row.insert(REJECTED, builder.rejected.to_string());
+        }
+        table.add_row(row);
     }
     let columns = 1..table.column_count();
     align_right(&mut table, columns);
@@ -57,6 +69,9 @@ fn totals(record: &Record) -> String {
         ("throughput", format!("{}B/s", metric(record.throughput_bytes_per_s))),
         ("latency", format!("{:.0} us median, {:.0} us p99, {:.0} us max", latency.p50, latency.p99, latency.max)),
     ];
+    if events.rejected > 0 {
+        rows.insert(REJECTED, ("rejected", events.rejected.to_string()));
+    }
     if events.reassigned > 0 {
         rows.push(("reassigned", events.reassigned.to_string()));
     }
@@ -64,9 +79,9 @@ fn totals(record: &Record) -> String {
         let (inhibited, times) = (record.trigger.inhibited, record.trigger.inhibitions);
         rows.push(("inhibited", format!("{inhibited} triggers turned away, in {times} busy periods")));
     }
-    let rejected: u64 = record.readouts.iter().map(|readout| readout.rejected).sum();
-    if rejected > 0 {
-        rows.push(("rejected", format!("{rejected} frames of front ends")));
+    let refused: u64 = record.readouts.iter().map(|readout| readout.rejected).sum();
+    if refused > 0 {
+        rows.push(("refused", format!("{refused} frames of front ends")));
     }
     if !record.faults.is_empty() {
         let faults: Vec<_> =
@@ -99,7 +114,16 @@ fn last_line(record: &Record) -> String {
     let (events, unit) = (&record.events, unit(record));
     let built = if unit == "event" { "built" } else { "delivered" };
     match (record.good, events.incomplete, events.lost) {
+        (true, ..) if events.rejected > 0 => {
+            format!(
+                "good: {} {unit}s {built} complete and {} rejected, all accounted for",
+                events.built, events.rejected
+            )
+        }
         (true, ..) => format!("good: all {} {unit}s {built} complete", events.built),
+        (false, 0, 0) if events.rejected > 0 => {
+            format!("not good: all {unit}s are {built} or rejected, but see above")
+        }
         (false, 0, 0) => format!("not good: all {unit}s are {built}, but see above"),
         (false, 0, lost) if unit == "message" => format!("not good: of {} messages {lost} are lost", events.triggered),
         (false, incomplete, lost) => {

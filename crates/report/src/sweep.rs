@@ -46,6 +46,9 @@ fn columns(records: &[Record]) -> Vec<Column> {
             record.simulation.as_ref().map_or_else(String::new, |simulation| percent(simulation.efficiency))
         }));
     }
+    if records.iter().any(|record| record.events.rejected > 0) {
+        columns.push(("rejected", |record| record.events.rejected.to_string()));
+    }
     columns.push(("p50 us", |record| micros(record.latency_us.p50)));
     columns.push(("p99 us", |record| micros(record.latency_us.p99)));
     if records.iter().any(|record| !record.good) {

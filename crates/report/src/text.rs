@@ -38,7 +38,7 @@ pub(crate) fn percent(part: f64) -> String {
 
 /// What one thing that ends is called: event building and gathering make events, all other traffic makes messages.
 pub(crate) fn unit(record: &Record) -> &'static str {
-    if matches!(record.protocol.as_str(), "push" | "pull" | "gather") { "event" } else { "message" }
+    if matches!(record.protocol.as_str(), "push" | "pull" | "phased" | "gather") { "event" } else { "message" }
 }
 
 /// Mean, least and most payload per second of all destinations; nothing without destinations.

@@ -5,8 +5,8 @@ use evb_core::{EventId, Machine, NodeId, NodeRange, SourceId, Span, Time, Transm
 use evb_experiment::{FaultAction, Plan};
 use evb_patterns::{Traffic, TrafficCommand, TrafficEvent};
 use evb_protocol::{
-    BuilderCommand, BuilderEvent, BuilderUnit, EventManager, Fragment, FragmentStatus, ManagerCommand, ManagerEvent,
-    Message as ProtocolMessage, ReadoutCommand, ReadoutEvent, ReadoutUnit, Timer,
+    BuilderCommand, BuilderEvent, BuilderUnit, EventManager, Filter, Fragment, FragmentStatus, ManagerCommand,
+    ManagerEvent, Message as ProtocolMessage, ReadoutCommand, ReadoutEvent, ReadoutUnit, Timer,
 };
 use evb_sources::SizeModel;
 
@@ -35,6 +35,8 @@ pub(crate) struct Node {
     pub(crate) dead: bool,
     /// Faults brought about on purpose.
     harm: Vec<FaultAction>,
+    /// What decides after the first phase of an event.
+    filter: Filter,
     max_fragment: u32,
 }
 
@@ -54,6 +56,7 @@ impl Node {
             timeout_at: Time::MAX,
             dead: false,
             harm: faults.filter(|action| !matches!(action, FaultAction::Kill { .. })).collect(),
+            filter: plan.filter,
             max_fragment: u32::try_from(plan.building.max_fragment.0).unwrap_or(u32::MAX),
         }
     }
@@ -118,7 +121,7 @@ impl Node {
                 }
                 return holds_back;
             }
-            Kind::Builder(machine) => drain_builder(machine, now, out),
+            Kind::Builder(machine) => drain_builder(machine, &self.filter, now, out),
             Kind::Traffic(machine, sizes) => {
                 while let Some(Transmit { to, message }) = machine.poll_transmit() {
                     let payload = match (message, sizes.as_mut()) {
@@ -189,15 +192,20 @@ fn read(sizes: &mut SizeModel, source: SourceId, event: EventId) -> Fragment<()>
     Fragment { event, source, length: size.unwrap_or(0), checksum: 0, status, payload: () }
 }
 
-/// A built event is stored at once: a simulated builder has no disk.
-fn drain_builder(machine: &mut BuilderUnit<()>, now: Time, out: &mut Vec<Outgoing>) {
+/// A built event is stored at once, and a decision takes no time: a simulated builder has no disk and no filter farm.
+fn drain_builder(machine: &mut BuilderUnit<()>, filter: &Filter, now: Time, out: &mut Vec<Outgoing>) {
     loop {
         let mut any = false;
         while let Some(event) = machine.poll_event() {
-            if let BuilderEvent::Built(built) = event {
-                any = true;
-                machine.handle_command(now, BuilderCommand::Stored(built));
-            }
+            let answer = match event {
+                BuilderEvent::Built(built) => BuilderCommand::Stored(built),
+                BuilderEvent::Decide { event, complete } => {
+                    BuilderCommand::Decided { event, accepted: filter.accepts(event, complete) }
+                }
+                BuilderEvent::Orphaned => continue,
+            };
+            any = true;
+            machine.handle_command(now, answer);
         }
         while let Some(Transmit { to, message }) = machine.poll_transmit() {
             any = true;

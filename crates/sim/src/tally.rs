@@ -8,7 +8,7 @@ use evb_core::NodeId;
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Flow, Network};
 use evb_patterns::{Pattern, TrafficConfig, TrafficEvent, TrafficMessage};
-use evb_protocol::ManagerEvent;
+use evb_protocol::{Ending, ManagerEvent};
 use evb_record::Latency;
 use hdrhistogram::Histogram;
 use places::Places;
@@ -194,7 +194,7 @@ impl Tally {
         if let Body::Traffic(TrafficMessage::Data { born, .. }) = body {
             self.data_arrived += 1;
             if let Unit::Message = self.unit {
-                self.count_end(now, now - born.0);
+                self.count_end(now, Some(now - born.0));
             }
         }
     }
@@ -218,12 +218,15 @@ impl Tally {
     /// Takes in what a machine tells; gives whether the last processor of a second-level event is done with it.
     pub(crate) fn hear(&mut self, now: u64, told: Told) -> bool {
         match told {
-            Told::Manager(ManagerEvent::Completed { latency, .. }) => self.count_end(now, latency.0),
+            Told::Manager(ManagerEvent::Completed { completion, latency, .. }) => {
+                // The latency is that of events that are stored.
+                self.count_end(now, (completion.ending != Ending::Rejected).then_some(latency.0));
+            }
             Told::Manager(ManagerEvent::NoBuilders) => self.note("no builder is left".into()),
             Told::Traffic(TrafficEvent::Ended { number, born }) => {
                 let has_ended = self.unit.has_ended(number);
                 if has_ended {
-                    self.count_end(now, now - born.0);
+                    self.count_end(now, Some(now - born.0));
                 }
                 return has_ended && matches!(self.unit, Unit::Gathered(_));
             }
@@ -234,12 +237,14 @@ impl Tally {
         false
     }
 
-    fn count_end(&mut self, now: u64, latency: u64) {
+    fn count_end(&mut self, now: u64, latency: Option<u64>) {
         self.all_ended += 1;
         self.last = now;
         if self.to.is_none() {
             self.measured += 1;
-            self.latency.saturating_record((latency / 1000).max(1));
+            if let Some(latency) = latency {
+                self.latency.saturating_record((latency / 1000).max(1));
+            }
         }
     }
 

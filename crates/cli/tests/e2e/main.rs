@@ -7,6 +7,7 @@ mod inputs;
 mod joining;
 mod live;
 mod networks;
+mod phased;
 mod replay;
 mod sequences;
 mod simulating;

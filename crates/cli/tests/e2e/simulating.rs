@@ -76,7 +76,7 @@ fn agree(file: &str, changes: &[&str], fine: bool) {
 
 #[test]
 fn a_run_and_a_simulation_of_one_file_agree() {
-    for file in ["two-by-two.toml", "pull-2x2.toml", "demonstrator-8x8.toml"] {
+    for file in ["two-by-two.toml", "pull-2x2.toml", "phased.toml", "demonstrator-8x8.toml"] {
         agree(file, &["trigger.events=2000"], true);
     }
     agree("test-beam.toml", &["trigger.events=300", "trigger.rate=\"5 kHz\""], true);

@@ -34,6 +34,8 @@ pub(crate) enum Harm {
 pub(crate) struct Scenario {
     pub(crate) seed: u64,
     pub(crate) config: Config,
+    /// What is accepted after the first phase.
+    pub(crate) filter: Filter,
     /// One fragment in this many is harmed; 0 is none.
     pub(crate) harm_one_in: u64,
     /// Nodes that die, and when.
@@ -51,13 +53,15 @@ pub(crate) struct Scenario {
 pub(crate) struct Outcome {
     pub(crate) manager: ManagerCounts,
     pub(crate) drained: bool,
-    /// How often each event was reported as ended, and whether complete.
-    pub(crate) ended: BTreeMap<EventId, Vec<bool>>,
+    /// How each event was reported to have ended, as often as it was.
+    pub(crate) ended: BTreeMap<EventId, Vec<Ending>>,
     /// Sources whose good fragment is in the event, by the builder that stored it.
     pub(crate) stored: BTreeMap<EventId, Vec<(NodeId, BTreeSet<u16>)>>,
     pub(crate) faults: FaultCounts,
     pub(crate) orphaned: BTreeSet<NodeId>,
     pub(crate) readouts: Vec<ReadoutCounts>,
+    /// Fragments that builders received.
+    pub(crate) fragments: u64,
     pub(crate) most_open: u64,
     pub(crate) idle: bool,
     pub(crate) end: Time,
@@ -258,7 +262,7 @@ impl Driver {
     fn note_manager(&mut self, event: ManagerEvent) {
         match event {
             ManagerEvent::Completed { completion, .. } => {
-                self.outcome.ended.entry(completion.event).or_default().push(completion.complete);
+                self.outcome.ended.entry(completion.event).or_default().push(completion.ending);
             }
             ManagerEvent::Drained => self.outcome.drained = true,
             ManagerEvent::NoBuilders => {}
@@ -293,6 +297,11 @@ impl Driver {
                 let at = self.now + self.random_span(self.scenario.delay);
                 self.plan(at, id, What::Builder(BuilderCommand::Stored(built)));
             }
+            BuilderEvent::Decide { event, complete } => {
+                let accepted = self.scenario.filter.accepts(event, complete);
+                let at = self.now + self.random_span(self.scenario.delay);
+                self.plan(at, id, What::Builder(BuilderCommand::Decided { event, accepted }));
+            }
             BuilderEvent::Orphaned => _ = self.outcome.orphaned.insert(id),
         }
     }
@@ -309,7 +318,8 @@ impl Driver {
     }
 
     fn send_fragment(&mut self, from: NodeId, to: NodeId, fragment: Fragment<Tag>) {
-        let late = Span(self.scenario.config.fragment_timeout.0 * 2);
+        // Beyond two phases that both run into their timeout.
+        let late = Span(self.scenario.config.fragment_timeout.0 * 3);
         let whole = fragment.clone();
         match harm(&self.scenario, fragment.event, fragment.source.0) {
             None => {}
@@ -383,6 +393,7 @@ impl Driver {
                 Node::Builder(m) => {
                     outcome.idle &= m.is_idle();
                     outcome.most_open = outcome.most_open.max(m.counts().most_open);
+                    outcome.fragments += m.counts().fragments;
                     outcome.faults.merge(&m.counts().faults);
                 }
             }

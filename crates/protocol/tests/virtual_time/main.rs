@@ -7,6 +7,7 @@ use driver::{Driver, Harm, Outcome, Scenario, TRIGGERS, harm};
 use evb_core::{ByteCount, EventId, NodeId, Span, Stream, Time, stream};
 use evb_protocol::*;
 use rand_xoshiro::rand_core::Rng;
+use std::ops::Range;
 
 fn base_config() -> Config {
     Config {
@@ -38,6 +39,7 @@ fn scenario(seed: u64, config: Config) -> Scenario {
         seed,
         config,
         harm_one_in: 0,
+        filter: Filter { seed, accept: [0.2, 0.5, 0.0, 1.0][(seed % 4) as usize] },
         deaths: vec![],
         delay: Span::from_micros(20),
         trigger_period,
@@ -50,11 +52,14 @@ fn pick<T: Copy>(random: &mut Stream, choices: &[T]) -> T {
 
 fn random_config(random: &mut Stream) -> Config {
     let builder_units = pick(random, &[1, 2, 3, 5, 8]);
+    let readout_units = pick(random, &[1, 2, 4, 7]);
+    let phased = Protocol::Phased { first: 1 + (random.next_u64() % u64::from(readout_units - 1).max(1)) as u16 };
+    let phased = if readout_units > 1 { phased } else { Protocol::Pull };
     let grouping = Shaping::Grouping { packet: ByteCount(450), timeout: Span::from_micros(30) };
     Config {
-        readout_units: pick(random, &[1, 2, 4, 7]),
+        readout_units,
         builder_units,
-        protocol: pick(random, &[Protocol::Push, Protocol::Pull]),
+        protocol: pick(random, &[Protocol::Push, Protocol::Pull, phased]),
         assignment: pick(random, &[Assignment::RoundRobin, Assignment::LeastLoaded]),
         shaping: pick(random, &[Shaping::None, grouping]),
         trigger: pick(random, &[Trigger::FreeRunning, Trigger::Driven]),
@@ -79,11 +84,17 @@ fn run(scenario: &Scenario) -> Outcome {
 
 fn check_accounts(scenario: &Scenario, outcome: &Outcome) {
     let counts = &outcome.manager;
-    assert_eq!(counts.triggered, counts.built + counts.incomplete + counts.open(), "{scenario:#?}");
+    assert_eq!(counts.triggered, counts.built + counts.incomplete + counts.rejected + counts.open(), "{scenario:#?}");
     assert!(outcome.ended.values().all(|ends| ends.len() == 1), "an event ended twice: {scenario:#?}");
-    assert_eq!(outcome.ended.len() as u64, counts.built + counts.incomplete, "{scenario:#?}");
+    let ended = |ending| outcome.ended.values().filter(|ends| ends[0] == ending).count() as u64;
+    assert_eq!(ended(Ending::Complete), counts.built, "{scenario:#?}");
+    assert_eq!(ended(Ending::Incomplete), counts.incomplete, "{scenario:#?}");
+    assert_eq!(ended(Ending::Rejected), counts.rejected, "{scenario:#?}");
+    let phased = matches!(scenario.config.protocol, Protocol::Phased { .. });
+    assert!(phased || counts.rejected == 0, "{scenario:#?}");
     let most = u64::from(scenario.config.builder_slots);
-    assert!(outcome.most_open <= 2 * most, "{} events in a builder of {most} slots: {scenario:#?}", outcome.most_open);
+    // Beside its slots a builder may hold one stray event for each, and those of events that have ended just now.
+    assert!(outcome.most_open <= 3 * most, "{} events in a builder of {most} slots: {scenario:#?}", outcome.most_open);
     for readout in &outcome.readouts {
         assert!(readout.most_events <= u64::from(scenario.config.buffer_events), "a buffer overflows: {scenario:#?}");
     }
@@ -92,7 +103,11 @@ fn check_accounts(scenario: &Scenario, outcome: &Outcome) {
 fn check_all_built(scenario: &Scenario, outcome: &Outcome) {
     let (counts, wanted) = (&outcome.manager, scenario.config.events.unwrap_or(u64::MAX));
     assert!(counts.triggered == wanted || scenario.config.trigger == Trigger::Driven, "{scenario:#?} {outcome:#?}");
-    assert!(counts.built == counts.triggered && counts.built > 0, "{scenario:#?} {outcome:#?}");
+    assert!(counts.built + counts.rejected == counts.triggered && counts.triggered > 0, "{scenario:#?} {outcome:#?}");
+    for (event, ends) in &outcome.ended {
+        assert_eq!(ends[0], expected(scenario, *event).0, "event {event}: {scenario:#?}");
+        assert_eq!(outcome.stored.contains_key(event), ends[0] == Ending::Complete, "event {event}: {scenario:#?}");
+    }
 }
 
 #[test]
@@ -105,16 +120,29 @@ fn without_faults_every_event_is_built_once() {
         assert!(outcome.drained && outcome.idle, "{scenario:#?} {outcome:#?}");
         check_all_built(&scenario, &outcome);
         assert_eq!(outcome.faults, FaultCounts::default(), "{scenario:#?}");
+        let moved = |event| expected(&scenario, EventId(event)).1.len() as u64;
+        assert_eq!(outcome.fragments, (1..=outcome.manager.triggered).map(moved).sum::<u64>(), "{scenario:#?}");
     }
 }
 
-/// The model: which sources must be good in an event.
-fn expected_sources(scenario: &Scenario, event: EventId) -> Vec<u16> {
-    let spoils = |source: &u16| match harm(scenario, event, *source) {
+/// Whether this source's fragment is not good in the event, or not there.
+fn spoils(scenario: &Scenario, event: EventId, source: u16) -> bool {
+    match harm(scenario, event, source) {
         None | Some(Harm::Duplicate) => false,
         Some(Harm::Lose | Harm::Corrupt | Harm::Late | Harm::Stray) => true,
-    };
-    (0..scenario.config.readout_units).filter(|source| !spoils(source)).collect()
+    }
+}
+
+/// The model, without deaths: how an event must end, and which sources are asked for it.
+fn expected(scenario: &Scenario, event: EventId) -> (Ending, Range<u16>) {
+    let is_whole = |sources: &Range<u16>| !sources.clone().any(|source| spoils(scenario, event, source));
+    let all = 0..scenario.config.readout_units;
+    if let Protocol::Phased { first } = scenario.config.protocol
+        && !scenario.filter.accepts(event, is_whole(&(0..first)))
+    {
+        return (Ending::Rejected, 0..first);
+    }
+    (if is_whole(&all) { Ending::Complete } else { Ending::Incomplete }, all)
 }
 
 #[test]
@@ -127,9 +155,13 @@ fn harmed_fragments_spoil_their_own_event_and_no_other() {
         check_accounts(&scenario, &outcome);
         assert!(outcome.drained && outcome.idle, "{scenario:#?} {outcome:#?}");
         for event in (1..=outcome.manager.triggered).map(EventId) {
-            let expected = expected_sources(&scenario, event);
-            let complete = expected.len() == scenario.config.readout_units as usize;
-            assert_eq!(outcome.ended[&event], [complete], "event {event}: {scenario:#?}");
+            let (ending, asked) = expected(&scenario, event);
+            assert_eq!(outcome.ended[&event], [ending], "event {event}: {scenario:#?}");
+            if ending == Ending::Rejected {
+                assert!(!outcome.stored.contains_key(&event), "event {event} is rejected and stored: {scenario:#?}");
+                continue;
+            }
+            let expected: Vec<_> = asked.filter(|&source| !spoils(&scenario, event, source)).collect();
             let [(_, good)] = &outcome.stored[&event][..] else { panic!("event {event} stored twice: {scenario:#?}") };
             assert!(good.iter().eq(&expected), "event {event}: {good:?} for {expected:?}: {scenario:#?}");
         }
@@ -140,7 +172,7 @@ fn harmed_fragments_spoil_their_own_event_and_no_other() {
 fn check_fault_kinds(scenario: &Scenario, outcome: &Outcome) {
     let mut expected = FaultCounts::default();
     for event in (1..=outcome.manager.triggered).map(EventId) {
-        for source in 0..scenario.config.readout_units {
+        for source in crate::expected(scenario, event).1 {
             match harm(scenario, event, source) {
                 None => {}
                 Some(Harm::Lose) => expected.count(Fault::Missing),
@@ -248,12 +280,13 @@ fn a_full_event_builder_inhibits_the_trigger_and_counts_it() {
 
 #[test]
 fn a_stopped_run_drains() {
-    for (seed, protocol) in [(1, Protocol::Push), (2, Protocol::Pull)] {
+    for (seed, protocol) in [(1, Protocol::Push), (2, Protocol::Pull), (4, Protocol::Phased { first: 1 })] {
         let config = Config { events: None, protocol, ..base_config() };
         let scenario = Scenario { stop_at: Some(Time(Span::from_micros(700).0)), ..scenario(seed, config) };
         let outcome = run(&scenario);
         check_accounts(&scenario, &outcome);
         assert!(outcome.drained && outcome.manager.built > 10, "{outcome:#?}");
+        assert_eq!(outcome.manager.rejected > 10, matches!(protocol, Protocol::Phased { .. }), "{outcome:#?}");
         assert_eq!(outcome.manager.open(), 0);
     }
 }

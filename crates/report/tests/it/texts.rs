@@ -1,5 +1,5 @@
 use crate::samples;
-use evb_record::Record;
+use evb_record::{Events, Record};
 use evb_report::{csv, links_csv, run_summary, simulation_summary, sweep_table};
 use serde_json::Value;
 
@@ -19,6 +19,27 @@ fn summaries() {
     gathering.protocol = "gather".into();
     gathering.simulation.as_mut().unwrap().network.links.clear();
     snapshot("gathering", &simulation_summary(&gathering));
+}
+
+/// A record of phased building, in which most events were rejected.
+fn phased(record: Record) -> Record {
+    let events = Events { triggered: 10_000, built: 2000, rejected: 8000, ..Events::default() };
+    let mut record = Record { protocol: "phased".into(), events, good: true, ..record };
+    (record.notes, record.lost_nodes, record.faults) = Default::default();
+    let count = record.builders.len() as u64;
+    for builder in &mut record.builders {
+        (builder.built, builder.incomplete, builder.rejected) = (2000 / count, 0, 8000 / count);
+    }
+    record
+}
+
+#[test]
+fn what_was_rejected_is_shown_where_there_is_any() {
+    snapshot("phased_run", &run_summary(&phased(samples::run())));
+    snapshot("phased_simulation", &simulation_summary(&phased(samples::simulation())));
+    snapshot("phased_sweep", &sweep_table(&[phased(samples::simulation()), samples::simulation()]));
+    let bad = Record { good: false, notes: vec!["a note".into()], ..phased(samples::run()) };
+    assert!(run_summary(&bad).ends_with("not good: all events are built or rejected, but see above\n"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::{
 };
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Flow, Routing};
-use evb_protocol::{FaultCounts, Protocol};
+use evb_protocol::FaultCounts;
 use evb_record::{Builder, Events, Link, Readout, Record, Trigger};
 
 /// The record of a simulation that has ended.
@@ -19,7 +19,7 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
     let mut notes = tally.notes.clone();
     notes.extend(accounts.shortfall(tally));
     let events = accounts.events;
-    let whole = events.triggered == events.built;
+    let whole = events.triggered == events.built + events.rejected;
     Record {
         kind: evb_record::Kind::Simulation,
         experiment: plan.name.clone(),
@@ -58,10 +58,9 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
 
 /// The name of the protocol or of the pattern.
 fn protocol(plan: &Plan) -> &'static str {
-    match (&plan.workload, plan.building.protocol) {
-        (Workload::EventBuilding, Protocol::Push) => "push",
-        (Workload::EventBuilding, Protocol::Pull) => "pull",
-        (Workload::Traffic(traffic), _) => traffic.config.pattern.name(),
+    match &plan.workload {
+        Workload::EventBuilding => plan.building.protocol.name(),
+        Workload::Traffic(traffic) => traffic.config.pattern.name(),
     }
 }
 
@@ -111,6 +110,7 @@ impl Accounts {
                     triggered: counts.triggered,
                     built: counts.built,
                     incomplete: counts.incomplete,
+                    rejected: counts.rejected,
                     lost: counts.open(),
                     reassigned: counts.reassigned,
                 };
@@ -137,6 +137,7 @@ impl Accounts {
                 self.builders.push(Builder {
                     built: counts.built,
                     incomplete: counts.incomplete,
+                    rejected: counts.rejected,
                     fragments: counts.fragments,
                     bytes: counts.bytes,
                     ..Builder::default()

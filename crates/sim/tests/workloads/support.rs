@@ -18,7 +18,7 @@ pub(crate) fn run_with(text: &str, set: &[&str]) -> Record {
 /// how many seconds one takes.
 fn check(record: &Record, packet: f64) {
     let events = record.events;
-    assert_eq!(events.triggered, events.built + events.incomplete + events.lost, "{record:#?}");
+    assert_eq!(events.triggered, events.built + events.incomplete + events.rejected + events.lost, "{record:#?}");
     for link in &network(record).links {
         assert!(link.used + link.blocked <= 1.0 + 1e-9 + 2.0 * packet / record.seconds, "{link:?}");
         assert!(link.used >= 0.0 && link.blocked >= 0.0, "{link:?}");

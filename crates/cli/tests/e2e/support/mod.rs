@@ -86,12 +86,13 @@ pub(crate) fn both_modes(test: impl Fn(&[&str]) + Sync) {
 /// The accounts hold in every record, however bad the run was.
 pub(crate) fn check_accounts(record: &Record) {
     let events = &record.events;
-    assert_eq!(events.triggered, events.built + events.incomplete + events.lost, "{record:#?}");
+    let ended = events.built + events.incomplete + events.rejected;
+    assert_eq!(events.triggered, ended + events.lost, "{record:#?}");
     if record.builders.is_empty() {
         return; // Traffic has receivers that keep no accounts.
     }
-    let (built, incomplete) = record.builders.iter().fold((0, 0), |sum, b| (sum.0 + b.built, sum.1 + b.incomplete));
-    assert!(built + incomplete >= events.built + events.incomplete || !record.lost_nodes.is_empty(), "{record:#?}");
+    let of_builders: u64 = record.builders.iter().map(|b| b.built + b.incomplete + b.rejected).sum();
+    assert!(of_builders >= ended || !record.lost_nodes.is_empty(), "{record:#?}");
     for builder in &record.builders {
         assert!(builder.stored <= builder.built + builder.incomplete || !record.lost_nodes.is_empty(), "{record:#?}");
     }
@@ -102,7 +103,7 @@ pub(crate) fn good(outcome: &Outcome) -> Record {
     assert_eq!(outcome.code(), Some(0), "{outcome}");
     let record = outcome.record();
     check_accounts(&record);
-    assert_eq!(record.events.triggered, record.events.built, "{outcome}");
+    assert_eq!(record.events.triggered, record.events.built + record.events.rejected, "{outcome}");
     assert_eq!((record.events.incomplete, record.events.lost), (0, 0), "{outcome}");
     assert!(record.good && record.lost_nodes.is_empty() && record.notes.is_empty(), "{outcome}");
     record
