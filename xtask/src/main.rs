@@ -1,6 +1,7 @@
 //! Project tasks: `cargo xtask test` runs everything that must pass.
 
 mod examples;
+mod papers;
 mod processes;
 mod soak;
 mod steps;
@@ -20,7 +21,7 @@ struct Cli {
 enum Task {
     /// Check and test everything
     Test {
-        /// Make the soak long: ten minutes of each kind instead of seconds
+        /// Make the soak long, ten minutes of each kind instead of seconds, and reproduce the papers with other seeds, too
         #[arg(long)]
         soak: bool,
     },

@@ -1,6 +1,6 @@
 //! The steps of `cargo xtask test`, cheapest first.
 
-use crate::{examples, soak};
+use crate::{examples, papers, soak};
 use serde_json::Value;
 use std::{
     env,
@@ -64,6 +64,7 @@ const STEPS: &[Step] = &[
     }),
     ("release build", |workspace, _| workspace.cargo(&["build", "--release"])),
     ("examples", |workspace, _| examples::run_all(workspace)),
+    ("papers", papers::run),
     ("soak", soak::run),
     ("tests", |workspace, _| workspace.cargo(&["test", "--workspace", "--exclude", "xtask", "--no-fail-fast"])),
 ];

@@ -1,6 +1,8 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
-use evb_record::{Builder, Events, Kind, Latency, Link, Network, Readout, Record, Simulation, Trigger};
+use evb_record::{
+    Builder, Events, Kind, Latency, Link, Network, PaperItem, Readout, Record, Relation, Simulation, Trigger, Verdict,
+};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -108,6 +110,28 @@ fn rows(page: &str) -> Vec<Vec<&str>> {
     rows.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
 }
 
+/// A published value with something everywhere.
+fn item() -> PaperItem {
+    PaperItem {
+        kind: Kind::Paper,
+        paper: "a-paper".into(),
+        item: "a-value".into(),
+        what: "a value".into(),
+        place: "table 1".into(),
+        unit: "MB/s".into(),
+        relation: Relation::Equal,
+        published: Some(1.0),
+        reproduced: 1.0,
+        difference: Some(0.0),
+        tolerance: 0.1,
+        within: true,
+        verdict: Verdict::Within,
+        because: "its last digit".into(),
+        seed: 1,
+        version: "0".into(),
+    }
+}
+
 #[test]
 fn the_reference_page_names_every_field_and_no_other() {
     let page = fs::read_to_string(PAGE).expect("the reference page");
@@ -116,6 +140,7 @@ fn the_reference_page_names_every_field_and_no_other() {
     assert_eq!(names.len(), listed.len(), "a name stands there twice");
     let mut fields = BTreeSet::new();
     paths(&serde_json::to_value(full()).expect("a record is JSON"), "", &mut fields);
+    paths(&serde_json::to_value(item()).expect("a record is JSON"), "", &mut fields);
     let missing: Vec<_> = fields.difference(&names).collect();
     let unknown: Vec<_> = names.difference(&fields).collect();
     assert!(missing.is_empty() && unknown.is_empty(), "the page lacks {missing:?} and has {unknown:?} too many");

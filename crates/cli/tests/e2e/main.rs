@@ -7,6 +7,7 @@ mod inputs;
 mod joining;
 mod live;
 mod networks;
+mod papers;
 mod phased;
 mod replay;
 mod sequences;

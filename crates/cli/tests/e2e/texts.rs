@@ -17,10 +17,11 @@ units = 1
 #[test]
 fn help_texts() {
     let lab = Lab::new();
-    let commands: [&[&str]; 10] = [
+    let commands: [&[&str]; 11] = [
         &[],
         &["run"],
         &["simulate"],
+        &["paper"],
         &["node"],
         &["feed"],
         &["check"],

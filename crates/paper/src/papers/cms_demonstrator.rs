@@ -152,5 +152,14 @@ fn future(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
         let rates: Vec<_> = results.all(experiment)?.iter().map(per_destination).collect();
         sheet.column("future", column, &rates)?;
     }
-    sheet.item("future.barrel-shifter", per_destination(results.point("shaping", 3)?))
+    sheet.item("future.barrel-shifter", per_destination(results.point("shaping", 3)?))?;
+    for (sizes, (pull, phased)) in [("fixed", (0, 1)), ("log-normal", (2, 3))] {
+        let (pull, phased) = (results.point("phased", pull)?, results.point("phased", phased)?);
+        sheet.item(&format!("phased.rate.{sizes}"), phased.event_rate_hz / pull.event_rate_hz)?;
+        if sizes == "fixed" {
+            let bytes = |record: &Record| record.throughput_bytes_per_s / record.event_rate_hz;
+            sheet.item("phased.bytes", bytes(phased) / bytes(pull) * 100.0)?;
+        }
+    }
+    Ok(())
 }

@@ -3,7 +3,7 @@ use evb_record::{Events, Record};
 use evb_report::{csv, links_csv, run_summary, simulation_summary, sweep_table};
 use serde_json::Value;
 
-fn snapshot(name: &str, text: &str) {
+pub(crate) fn snapshot(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_omit_expression(true);
     settings.set_prepend_module_to_snapshot(false);

@@ -1,0 +1,51 @@
+//! Published papers: tables for people, records for programs, a page to look at.
+
+use crate::support::Lab;
+use std::fs;
+
+/// The paper that is simulated fastest.
+const FAST: &str = "velo-2008";
+
+#[test]
+fn a_paper_is_reproduced() {
+    let lab = Lab::new();
+    let outcome = lab.evb(&["paper", FAST, "--json", "--html", "page"]).run();
+    assert_eq!((outcome.code(), outcome.stderr.as_str()), (Some(0), ""), "{outcome}");
+    let items: Vec<serde_json::Value> =
+        outcome.stdout.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
+    assert!(items.len() > 20, "{outcome}");
+    for item in &items {
+        assert_eq!((&item["kind"], &item["paper"], &item["within"]), (&"paper".into(), &FAST.into(), &true.into()));
+        let off = item["difference"].as_f64().unwrap_or_default();
+        assert!(item["relation"] != "equal" || off.abs() <= item["tolerance"].as_f64().unwrap() + 1e-6, "{item}");
+    }
+    assert_eq!(fs::read_to_string(lab.path("page/records.jsonl")).expect("records"), outcome.stdout);
+    let page = fs::read_to_string(lab.path("page/index.html")).expect("a page");
+    let figures: Vec<_> = page.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(!figures.is_empty(), "{page}");
+    for figure in figures {
+        let svg = fs::read_to_string(lab.path("page").join(figure)).unwrap_or_else(|error| panic!("{figure}: {error}"));
+        assert!(svg.starts_with("<svg"), "{figure}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_paper_and_people_get_tables() {
+    let lab = Lab::new();
+    let one = lab.evb(&["paper", FAST, "--seed", "9", "--threads", "1"]).run();
+    let two = lab.evb(&["paper", FAST, "--seed", "9", "--threads", "2"]).run();
+    assert_eq!((one.code(), &one.stdout), (Some(0), &two.stdout), "{two}");
+    assert!(one.stdout.starts_with("VELO: A Novel Communication Engine"), "{one}");
+    assert!(one.stdout.contains("0.97 us"), "{one}");
+}
+
+#[test]
+fn a_paper_that_there_is_not_is_refused_before_any_work() {
+    let lab = Lab::new();
+    let outcome = lab.evb(&["paper", FAST, "velo-2009"]).run();
+    assert_eq!((outcome.code(), outcome.stdout.as_str()), (Some(2), ""), "{outcome}");
+    assert!(
+        outcome.stderr.contains("there is no paper velo-2009\nhint: one of: atlas-communication-1997"),
+        "{outcome}"
+    );
+}
