@@ -20,7 +20,7 @@ pub(crate) fn run(workspace: &Workspace, long: bool) -> Result<(), String> {
     for (paper, found) in &lines {
         let path = workspace.root.join("papers").join(paper).join("expected.jsonl");
         if env::var_os("UPDATE_PAPERS").is_some() {
-            let text: String = found.iter().map(|line| format!("{line}\n")).collect();
+            let text: String = found.iter().map(|item| format!("{item}\n")).collect();
             fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
             continue;
         }

@@ -110,3 +110,42 @@ fn random_traffic_is_bound_by_head_of_line_blocking() {
     assert_near("100 kB without internal blocking", random(long, crossbar), 0.6184, 0.02);
     assert_between("100 kB", random(long, composite), 0.50, 0.58);
 }
+
+/// Seven senders that each keep their receiver: routes without conflict exist.
+const KEPT: &str = r#"
+[network]
+preset = "myrinet-clos-128"
+placement = { readout = 1, builder = 8 }
+nic = { ports = 1 }
+[workload]
+type = "assigned"
+destinations = [1, 2, 3, 4, 5, 6, 0]
+window = 8
+[trigger]
+duration = "30 ms"
+[run]
+warmup = "10 ms"
+[readout]
+units = 7
+source = { type = "fixed", size = "16 kB" }
+[builder]
+units = 7
+"#;
+
+/// Two streams over one link block every packet of both, so that a route changes however many must be blocked in a row;
+/// where a second stream would block only now and then, it stays.
+#[test]
+fn routes_settle_once_nothing_is_blocked_any_more() {
+    let mut changes = Vec::new();
+    for after in [1, 4] {
+        let record = run_with(KEPT, &[&format!("network.routing.after={after}")]);
+        let simulation = record.simulation.expect("a simulation");
+        assert_between("efficiency", simulation.efficiency, 0.99, 1.01);
+        changes.push(simulation.network.route_changes);
+    }
+    println!("changes after 1 and 4 blocked packets: {changes:?}");
+    assert!(changes[1] > 0 && changes[1] < changes[0], "{changes:?}");
+    let never = run_with(KEPT, &["network.routing.patience=\"10 ms\""]).simulation.expect("a simulation");
+    assert_eq!(never.network.route_changes, 0);
+    assert_between("efficiency without changes", never.efficiency, 0.0, 0.99);
+}

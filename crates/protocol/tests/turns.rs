@@ -1,0 +1,70 @@
+//! In push, builders follow each other in turn in the lists of assignments, and whose turn it is is waited for.
+
+use evb_core::{ByteCount, EventId, Machine, NodeId, Span, Time, Transmit};
+use evb_protocol::*;
+
+const BUILDERS: [NodeId; 2] = [NodeId(2), NodeId(3)];
+const TIMEOUT: Span = Span::from_micros(50);
+
+fn manager() -> EventManager<()> {
+    let mut manager = EventManager::new(Config {
+        readout_units: 1,
+        builder_units: 2,
+        protocol: Protocol::Push,
+        assignment: Assignment::RoundRobin,
+        shaping: Shaping::None,
+        trigger: Trigger::FreeRunning,
+        events: None,
+        group: 352,
+        group_timeout: TIMEOUT,
+        builder_slots: 4,
+        fragment_timeout: Span::from_millis(10),
+        max_fragment: ByteCount(1 << 20),
+        buffer_events: 64,
+        buffer_bytes: ByteCount(1 << 20),
+        busy_percent: 90,
+        free_percent: 70,
+    });
+    manager.handle_command(Time::ZERO, ManagerCommand::Start);
+    manager
+}
+
+/// What the readout units are told to send, event by event.
+fn assigned(manager: &mut EventManager<()>) -> Vec<(u64, NodeId)> {
+    let sent = std::iter::from_fn(|| manager.poll_transmit());
+    let lists = sent.filter_map(|Transmit { message, .. }| match message {
+        Message::Assign(list) => Some(list.to_vec()),
+        _ => None,
+    });
+    lists.flatten().map(|Assigned { event: EventId(event), builder }| (event, builder)).collect()
+}
+
+#[test]
+fn the_first_to_ask_waits_for_the_others() {
+    let mut manager = manager();
+    manager.handle_message(Time::ZERO, BUILDERS[1], Message::Request { slots: 4 });
+    assert_eq!(assigned(&mut manager), []);
+    manager.handle_message(Time::ZERO, BUILDERS[0], Message::Request { slots: 2 });
+    let [first, second] = BUILDERS;
+    assert_eq!(assigned(&mut manager), [(1, first), (2, second), (3, first), (4, second)]);
+}
+
+#[test]
+fn a_builder_that_does_not_ask_is_left_out_in_the_end() {
+    let mut manager = manager();
+    manager.handle_message(Time::ZERO, BUILDERS[1], Message::Request { slots: 2 });
+    assert_eq!(assigned(&mut manager), []);
+    let (deadline, _) = manager.poll_timeout().expect("it waits no longer than for a group");
+    assert_eq!(deadline, Time::ZERO + TIMEOUT);
+    manager.handle_timeout(deadline);
+    assert_eq!(assigned(&mut manager), [(1, BUILDERS[1]), (2, BUILDERS[1])]);
+    assert_eq!(manager.poll_timeout(), None);
+}
+
+#[test]
+fn nobody_waits_for_a_dead_builder() {
+    let mut manager = manager();
+    manager.handle_command(Time::ZERO, ManagerCommand::Lost(BUILDERS[0]));
+    manager.handle_message(Time::ZERO, BUILDERS[1], Message::Request { slots: 1 });
+    assert_eq!(assigned(&mut manager), [(1, BUILDERS[1])]);
+}
