@@ -35,7 +35,8 @@ use std::{path::PathBuf, process::ExitCode};
 /// Describe an event builder once, then simulate it and run it for real.
 ///
 /// Results go to standard output, everything else to standard error. The exit status is 0 when all is good, 1 when the
-/// result is not (events incomplete or lost, a file damaged, a published value missed), and 2 when the command could not do its work.
+/// result is not (events incomplete or lost, a file damaged, a published value missed), and 2 when the command could not
+/// do its work.
 #[derive(Parser)]
 #[command(name = "evb", version, max_term_width = 100)]
 struct Cli {

@@ -1,6 +1,7 @@
 //! Many simulations, several at once.
 
 use crate::{failure::Failure, progress::SimulationProgress};
+use clap::Args;
 use evb_experiment::Plan;
 use evb_record::Record;
 use evb_sim::SimulateError;
@@ -15,12 +16,24 @@ use std::{
     thread,
 };
 
+/// How simulations go on, and what they print.
+#[derive(Args)]
+pub(crate) struct HowArgs {
+    /// Simulations that go on at once; one for each core by default. The results do not depend on it
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Print JSON records, one on a line, instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
 /// What is to be simulated.
 pub(crate) struct Simulations<'a> {
     pub(crate) plans: Vec<&'a Plan>,
-    /// How many at once; one for each core by default.
-    pub(crate) threads: Option<NonZeroUsize>,
-    pub(crate) quiet: bool,
+    pub(crate) how: &'a HowArgs,
     /// Ends all that is going on, and begins nothing new.
     pub(crate) stop: &'a AtomicBool,
 }
@@ -36,8 +49,8 @@ impl Simulations<'_> {
     pub(crate) fn run(&self, trace: &OpenTrace<'_>, show: &mut Show<'_>) -> Result<Vec<Record>, Failure> {
         let plans = self.plans.len();
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let threads = self.threads.map_or(cores, NonZeroUsize::get).min(plans);
-        let progress = SimulationProgress::new(plans, self.quiet);
+        let threads = self.how.threads.map_or(cores, NonZeroUsize::get).min(plans);
+        let progress = SimulationProgress::new(plans, self.how.quiet);
         let results = Mutex::new(Results { of_plans: (0..plans).map(|_| None).collect(), shown: 0, show });
         let next = AtomicUsize::new(0);
         let work = || {

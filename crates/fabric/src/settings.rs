@@ -74,6 +74,9 @@ fn check_flow(config: &NetworkConfig) -> Result<(), NetworkError> {
 
 fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {
     let topology = &config.topology;
+    if let Routing::Dispersive { after, .. } = config.routing {
+        above_zero("routing.after", after.into())?;
+    }
     let unsuitable = match (config.routing, topology) {
         (
             Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder,

@@ -4,7 +4,7 @@ use crate::{
     failure::Failure,
     folder::{prepare, unwritable},
     signals::stop_on_signals,
-    simulations::Simulations,
+    simulations::{HowArgs, Simulations},
 };
 use clap::Args;
 use evb_experiment::Experiment;
@@ -12,7 +12,6 @@ use evb_paper::{Paper, Results, papers};
 use evb_record::{PaperItem, PaperReport};
 use std::{
     fs,
-    num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
 };
@@ -31,15 +30,8 @@ pub(crate) struct PaperArgs {
     /// Write a web page with all tables and figures, and the results as records, into this folder
     #[arg(long, value_name = "DIR")]
     html: Option<PathBuf>,
-    /// Simulations that go on at once; all cores by default. The results do not depend on it
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
-    /// Print one JSON record for each value instead of the tables
-    #[arg(long)]
-    json: bool,
-    /// Show no progress
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    how: HowArgs,
 }
 
 pub(crate) fn run(args: &PaperArgs) -> Result<bool, Failure> {
@@ -54,7 +46,7 @@ pub(crate) fn run(args: &PaperArgs) -> Result<bool, Failure> {
     let report = |(paper, results): (&&Paper, &Results)| paper.report(results, env!("CARGO_PKG_VERSION"));
     let reports = chosen.iter().zip(&results).map(report).collect::<Result<Vec<_>, _>>();
     let reports = reports.map_err(Failure::new)?;
-    show(&reports, args.json)?;
+    show(&reports, args.how.json)?;
     if let Some(folder) = &args.html {
         write(folder, &reports)?;
     }
@@ -83,7 +75,7 @@ fn simulate(
 ) -> Result<Vec<Results>, Failure> {
     let plans: Vec<_> = experiments.iter().flatten().flat_map(|(_, experiment)| experiment.plans()).collect();
     let all = plans.len();
-    let work = Simulations { plans, threads: args.threads, quiet: args.quiet, stop };
+    let work = Simulations { plans, how: &args.how, stop };
     let records = work.run(&|_| Ok(None), &mut |_, _| Ok(()))?;
     if records.len() < all {
         return Err(Failure::new(format!("stopped after {} of {all} simulations", records.len())));

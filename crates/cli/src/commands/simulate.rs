@@ -6,14 +6,13 @@ use crate::{
     folder::{prepare, unwritable},
     progress::SimulationProgress,
     signals::stop_on_signals,
-    simulations::Simulations,
+    simulations::{HowArgs, Simulations},
 };
 use clap::Args;
 use evb_record::Record;
 use std::{
     fs::{self, File},
     io::{BufWriter, Write},
-    num::NonZeroUsize,
     path::{Path, PathBuf},
 };
 
@@ -30,15 +29,8 @@ pub(crate) struct SimulateArgs {
     /// Write records, tables as CSV and plots as SVG into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Points of a sweep that are simulated at once; all cores by default. The results do not depend on it
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
-    /// Print one JSON record, or one per point of a sweep, instead of the table
-    #[arg(long)]
-    json: bool,
-    /// Show no progress
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    how: HowArgs,
 }
 
 pub(crate) fn run(args: &SimulateArgs) -> Result<bool, Failure> {
@@ -53,14 +45,14 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<bool, Failure> {
         args.trace.as_deref().map(|path| open_trace(path, point)).transpose()
     };
     let mut show = |record: &Record, progress: &SimulationProgress| {
-        let line = if args.json { to_json(record)? } else { return Ok(()) };
+        let line = if args.how.json { to_json(record)? } else { return Ok(()) };
         progress.suspend(|| println!("{line}"));
         Ok(())
     };
-    let work = Simulations { plans: plans.iter().collect(), threads: args.threads, quiet: args.quiet, stop: &stop };
+    let work = Simulations { plans: plans.iter().collect(), how: &args.how, stop: &stop };
     let records = work.run(&trace, &mut show)?;
     match records.as_slice() {
-        _ if args.json => {}
+        _ if args.how.json => {}
         [] => {}
         [record] if plans.len() == 1 => print!("{}", evb_report::simulation_summary(record)),
         records => print!("{}", evb_report::sweep_table(records)),

@@ -159,9 +159,13 @@ impl Net {
     /// Dispersive routing: a packet has arrived. One that was not blocked shows that its way is good.
     #[inline]
     pub(crate) fn note_arrival(&mut self, packet: &Packet) {
-        if !self.ways.is_empty() && !packet.blocked {
-            let pair = self.pair(packet.from, packet.to);
-            self.ways[pair].blocked = 0;
+        if self.ways.is_empty() || packet.blocked {
+            return;
+        }
+        let pair = self.pair(packet.from, packet.to);
+        let way = &mut self.ways[pair];
+        if way.variant == packet.variant {
+            way.blocked = 0;
         }
     }
 
