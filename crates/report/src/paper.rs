@@ -44,9 +44,9 @@ pub fn last_line(items: &[PaperItem]) -> String {
 fn explained(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Outside => "outside their tolerance",
-        Verdict::Within => "within it",
-        Verdict::Calibrated => "within it, but used for calibration",
-        Verdict::Shown => "without a published value",
+        Verdict::Within => "within their tolerance",
+        Verdict::Calibrated => "calibrated, which proves nothing",
+        Verdict::Shown => "only shown, since nothing is published",
     }
 }
 

@@ -32,7 +32,7 @@ pub fn paper_page(reports: &[PaperReport], has_figure: impl Fn(&str) -> bool) ->
             }
             body {
                 h1 { "Published papers, and what evb makes of them" }
-                p { (last_line(&items)) "Seed " (seed) ", evb " (version) "." }
+                p { (last_line(&items).trim_end()) ". Seed " (seed) ", evb " (version) "." }
                 ul {
                     @for report in reports {
                         li { a href={ "#" (report.slug) } { (report.title) } " (" (report.year) "): " (last_line(&report.items)) }
@@ -48,7 +48,7 @@ pub fn paper_page(reports: &[PaperReport], has_figure: impl Fn(&str) -> bool) ->
 fn paper(report: &PaperReport, has_figure: &impl Fn(&str) -> bool) -> Markup {
     html! {
         h2 id=(report.slug) { (report.title) " " span.place { "(" (report.year) ")" } }
-        p { (last_line(&report.items)) "What is calibrated, and why each tolerance is what it is: papers/" (report.slug) "/README.md." }
+        p { (last_line(&report.items).trim_end()) ". What is calibrated, and why each tolerance is what it is: papers/" (report.slug) "/README.md." }
         (singles(report))
         @for one in &report.tables { (table(report, one)) }
         @for figure in &report.figures {
@@ -69,7 +69,7 @@ fn singles(report: &PaperReport) -> Markup {
             tr { th { "value" } th.n { "published" } th.n { "ours" } th.n { "difference" } th.n { "tolerance" } th { "verdict" } }
             @for item in single_items(report) {
                 tr title=(item.item) {
-                    td { (item.what) " " span.place { (item.place) } @if !item.because.is_empty() { br; span.why { (item.because) } } }
+                    td { (item.what) " " span.place { (item.place) } @if !item.because.is_empty() { br; span.why { (reason(item)) } } }
                     td.n { (published(item)) }
                     td.n { (with_unit(item.reproduced, &item.unit)) }
                     td.n { (item.difference.map_or_else(String::new, signed)) }
@@ -96,6 +96,14 @@ fn table(report: &PaperReport, table: &PaperTable) -> Markup {
             }
         }
         p.why { "Tolerances: " (tolerances(report, table)) }
+    }
+}
+
+/// Why the tolerance is what it is, or what was set.
+fn reason(item: &PaperItem) -> String {
+    match item.verdict {
+        Verdict::Calibrated => format!("used to set {}", item.because),
+        _ => item.because.clone(),
     }
 }
 
