@@ -5,12 +5,12 @@
 
 use crate::{
     Pattern, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage,
-    machine::MOST_WAITING,
+    draw::below,
+    message::MOST_WAITING,
     role::{Out, Role},
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use evb_core::{NodeId, NodeRange, Stream, Time, stream};
-use rand_xoshiro::rand_core::Rng;
 
 /// What the draws of an event are keyed by, beside seed and number.
 const CHOICE: u64 = 41;
@@ -101,11 +101,6 @@ fn choose(config: &TrafficConfig, number: u64) -> Vec<(NodeId, Vec<NodeId>)> {
         (processor, distinct(&mut random, many, config.senders))
     });
     with_buffers.collect()
-}
-
-/// A number below `bound`, which is at most 2^16; by multiplication, with a bias below 2^-48.
-pub(crate) fn below(random: &mut Stream, bound: u32) -> u16 {
-    ((u128::from(random.next_u64()) * u128::from(bound)) >> 64) as u16
 }
 
 /// `many` different nodes of a range, in the order in which they were drawn (Floyd's method).

@@ -2,8 +2,8 @@
 
 use crate::{
     Pattern, Start, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage,
-    gather::below,
-    machine::MOST_WAITING,
+    draw::below,
+    message::MOST_WAITING,
     role::{Out, Role},
 };
 use alloc::collections::VecDeque;
