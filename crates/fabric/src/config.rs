@@ -274,7 +274,7 @@ pub struct NicConfig {
     /// Messages that are sent at once, their packets in turn.
     pub messages: u16,
     /// Which of the waiting messages the next packet is of.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Service::is_default")]
     pub service: Service,
     /// Access to the memory of the host; without it the interface is never held up by it.
     pub dma: Option<Dma>,
@@ -364,6 +364,13 @@ impl NetworkConfig {
             1 => format!("h{}", endpoint.0),
             _ => format!("h{}.{}", endpoint.0 / ports, endpoint.0 % ports),
         }
+    }
+}
+
+impl Service {
+    /// Whether it is what an interface does that is not told otherwise.
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }
 
