@@ -85,6 +85,14 @@ impl Paper {
         Ok(experiments)
     }
 
+    /// Sees that the published values make sense: better before the simulations than after them.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn check(&self) -> Result<(), PaperError> {
+        self.published().map(drop)
+    }
+
     /// The report, from the records of all experiments.
     ///
     /// # Errors

@@ -19,7 +19,12 @@ impl Results {
 
     /// The seed of all of them.
     pub(crate) fn seed(&self) -> u64 {
-        self.of_experiments.values().flatten().next().map_or(0, |record| record.seed)
+        self.everything().next().map_or(0, |record| record.seed)
+    }
+
+    /// The records of all experiments.
+    pub(crate) fn everything(&self) -> impl Iterator<Item = &Record> {
+        self.of_experiments.values().flatten()
     }
 
     /// All points of a sweep.

@@ -13,6 +13,7 @@ fn every_folder_is_a_paper() {
     let mut folders: Vec<_> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
     folders.sort();
     assert_eq!(folders, papers().iter().map(|paper| paper.slug).collect::<Vec<_>>());
+    papers().iter().for_each(|paper| assert_eq!(paper.check(), Ok(())));
 }
 
 #[test]

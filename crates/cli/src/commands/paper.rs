@@ -36,6 +36,7 @@ pub(crate) struct PaperArgs {
 
 pub(crate) fn run(args: &PaperArgs) -> Result<bool, Failure> {
     let chosen = choose(&args.slugs)?;
+    chosen.iter().try_for_each(|paper| paper.check()).map_err(Failure::new)?;
     let seed: Vec<_> = args.seed.map(|seed| format!("run.seed={seed}")).into_iter().collect();
     let experiments = chosen.iter().map(|paper| paper.experiments(&seed)).collect::<Result<Vec<_>, _>>()?;
     let stop = stop_on_signals("the simulations end, and nothing is shown")?;

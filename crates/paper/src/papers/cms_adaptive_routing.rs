@@ -19,6 +19,9 @@ pub(crate) fn reproduce(results: &Results, sheet: &mut Sheet) -> Result<(), Pape
     let events = many(results, sheet, "event-builder", ["fig-11", "fig-12"])?;
     sheet.item("falls-to.mstreamio", last(&streams[0]) / PORTS[0].3 * 100.0)?;
     sheet.item("falls-to.event-builder", last(&events[0]) / PORTS[0].3 * 100.0)?;
+    for ((.., label, _), rates) in PORTS.iter().zip(&events) {
+        sheet.curve("fig-13", &format!("adaptive routing, {label}"), sums(rates))?;
+    }
     let each: Vec<_> = (1..).map(f64::from).zip(events[1].iter().copied()).collect();
     sheet.item("required.crossing", crossing(&each, REQUIRED).unwrap_or(f64::NAN))?;
     let queueing: Vec<_> = results.all("queueing")?.iter().map(efficiency).collect();
@@ -70,9 +73,6 @@ fn many(
         sheet.column(experiment, column, &saturation)?;
         sheet.curve(aggregate, label, sums(rates))?;
         sheet.curve(each, label, (1..).map(f64::from).zip(rates.iter().copied()).collect())?;
-        if experiment == "event-builder" {
-            sheet.curve("fig-13", &format!("adaptive routing, {label}"), sums(rates))?;
-        }
     }
     Ok(rates)
 }

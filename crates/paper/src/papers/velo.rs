@@ -9,8 +9,6 @@ use crate::{
 use evb_record::Record;
 use evb_velo::{AddressMap, LINE_BYTES, Target, messages_for_each_cut, overhead};
 
-const EXPERIMENTS: [&str; 8] =
-    ["ping-pong", "streaming", "hardware", "asic", "asic-nodes", "mailbox", "slow-receiver", "slow-host"];
 /// Rate of the link in MB/s (section 4).
 const LINK: f64 = 200.0;
 /// A cycle of the prototype in nanoseconds.
@@ -104,13 +102,8 @@ fn mailbox(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
         sheet.item(item, 100.0 * (1.0 - per_destination(eight(bytes)?) / LINK))?;
     }
     sheet.item("mailbox.sent-over-received", sent_over_received(eight("64 B")?)?)?;
-    let mut lost = 0;
-    for experiment in EXPERIMENTS {
-        for record in results.all(experiment)? {
-            lost += simulation(record)?.network.lost_packets;
-        }
-    }
-    sheet.item("flow.lost", lost as f64)
+    let lost = results.everything().map(|record| Ok(simulation(record)?.network.lost_packets));
+    sheet.item("flow.lost", lost.sum::<Result<u64, PaperError>>()? as f64)
 }
 
 fn slow_receivers(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
