@@ -8,8 +8,11 @@ mod bits;
 pub mod conformance;
 pub mod doorbell;
 pub mod in_process;
+mod layer;
 mod sync;
 pub mod tcp;
+
+pub use layer::{Connect, MessageLayer, Refused, Take};
 
 use bytes::Bytes;
 use evb_core::NodeId;

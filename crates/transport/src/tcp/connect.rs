@@ -63,6 +63,21 @@ impl Tcp {
     }
 }
 
+impl crate::Connect for Tcp {
+    fn address(&self) -> String {
+        self.listen_addr().to_string()
+    }
+
+    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String> {
+        let parse = |(node, text): &(NodeId, String)| match text.parse() {
+            Ok(address) => Ok((*node, address)),
+            Err(_) => Err(format!("{text:?} is no address of {node}: an IP address and a port are wanted")),
+        };
+        let peers: Vec<_> = peers.iter().map(parse).collect::<Result<_, _>>()?;
+        Tcp::connect(self, &peers).map_err(|error| error.to_string())
+    }
+}
+
 fn list(nodes: &[NodeId]) -> String {
     nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
