@@ -52,6 +52,8 @@ enum Command {
     Simulate(commands::simulate::SimulateArgs),
     /// Reproduce the tables and figures of published papers by simulation, ours beside theirs
     Paper(commands::paper::PaperArgs),
+    /// Measure message layers on this machine with the communication benchmarks of ATLAS DAQ note 77 and others
+    Bench(commands::bench::BenchArgs),
     /// Be one node of a run that an `evb run` with --listen controls
     Node(commands::node::NodeArgs),
     /// Play a live front end: send the fragments of a source by TCP or UDP
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args),
         Command::Simulate(args) => commands::simulate::run(&args),
         Command::Paper(args) => commands::paper::run(&args),
+        Command::Bench(args) => commands::bench::run(&args),
         Command::Node(args) => commands::node::run(&args),
         Command::Feed(args) => commands::feed::run(&args),
         Command::Events(command) => commands::events::run(&command),

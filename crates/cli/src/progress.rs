@@ -1,11 +1,12 @@
 //! What is shown while a run goes on, on standard error and only when that is a terminal.
 
+use evb_bench::{Cell, LayerKind};
 use evb_experiment::Plan;
 use evb_node::{Observer, Progress};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
     io::IsTerminal,
-    sync::atomic::AtomicBool,
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -158,5 +159,42 @@ impl SimulationLine<'_> {
         if let Some(points) = self.points {
             points.inc(1);
         }
+    }
+}
+
+/// Draws one bar for the measurements on one message layer.
+pub(crate) struct BenchProgress<'a> {
+    bar: ProgressBar,
+    layer: String,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> BenchProgress<'a> {
+    pub(crate) fn new(layer: &LayerKind, stop: &'a AtomicBool, quiet: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(0), target(quiet)).with_style(style(true));
+        bar.enable_steady_tick(Duration::from_millis(250));
+        Self { bar, layer: layer.to_string(), stop }
+    }
+
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl evb_bench::Observer for BenchProgress<'_> {
+    fn begin(&mut self, cell: &Cell, index: usize, of: usize) {
+        self.bar.set_length(of as u64);
+        self.bar.set_position(index as u64);
+        self.bar.set_message(format!(
+            "{}  {}  {} B  {} nodes",
+            self.layer,
+            cell.benchmark.name(),
+            cell.size,
+            cell.nodes
+        ));
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 }

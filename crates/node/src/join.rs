@@ -1,15 +1,16 @@
 //! One node in a process of its own: joins the run control of `evb run`, and carries its role.
 
 use crate::control::{NodeError, Notice, Order};
+use crate::lines::{Lines, pump, write};
 use crate::link::Link;
 use crate::roles::open_role;
-use crate::wire_control::{Answer, Hello, Lines, pump, write};
+use crate::wire_control::{Answer, Hello};
 use crate::worker::{Desk, Node, carry};
 use crate::{VERSION, fingerprint, tcp_options};
 use evb_core::NodeId;
 use evb_experiment::Plan;
 use evb_transport::{
-    Transport, Waker,
+    Connect, Transport, Waker,
     tcp::{Tcp, Token},
 };
 use std::{
@@ -46,7 +47,7 @@ pub fn join(plan: &Plan, text: &str, options: &JoinOptions) -> Result<(), NodeEr
     let (run, peers, mut lines) = introduce(plan, options, &transport, &control)?;
     let ready = open_role(plan, text, run, options.node, transport.waker()).and_then(|role| {
         let others: Vec<_> = peers.into_iter().filter(|(node, _)| *node != options.node).collect();
-        transport.connect(&others).map_err(NodeError::new)?;
+        Connect::connect(&mut transport, &others).map_err(NodeError::new)?;
         Ok(role)
     });
     let role = match ready {
@@ -86,7 +87,7 @@ fn dial(options: &JoinOptions) -> Result<TcpStream, NodeError> {
     }
 }
 
-type Introduced = (u64, Vec<(NodeId, SocketAddr)>, Lines);
+type Introduced = (u64, Vec<(NodeId, String)>, Lines);
 
 fn introduce(
     plan: &Plan,
@@ -100,7 +101,7 @@ fn introduce(
         node: options.node.0,
         version: VERSION.into(),
         experiment: fingerprint(plan),
-        listen: transport.listen_addr(),
+        address: transport.address(),
     };
     control.set_nodelay(true).map_err(broken)?;
     control.set_read_timeout(Some(options.patience)).map_err(broken)?;
@@ -111,7 +112,6 @@ fn introduce(
     match lines.read().map_err(broken)? {
         Some(Answer::Welcome { run, peers }) => {
             control.set_read_timeout(None).map_err(broken)?;
-            let peers = peers.into_iter().map(|(node, address)| (NodeId(node), address)).collect();
             Ok((run, peers, lines))
         }
         Some(Answer::Refused { reason }) => Err(NodeError::new(format!("run control refuses {name}: {reason}"))),

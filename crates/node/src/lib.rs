@@ -8,6 +8,7 @@ mod builder;
 mod control;
 mod harm;
 mod join;
+pub mod lines;
 mod link;
 mod manager;
 mod pool;

@@ -1,9 +1,10 @@
 //! A run over processes: run control waits for its nodes, which it starts itself or which are started by hand.
 
 use crate::control::{NodeError, Notice, Order};
+use crate::lines::{Lines, pump, write};
 use crate::roles::run_number;
 use crate::run_control::{Nodes, Observer, RunControl, RunError};
-use crate::wire_control::{Answer, Hello, Lines, pump, write};
+use crate::wire_control::{Answer, Hello};
 use crate::{VERSION, fingerprint};
 use evb_core::NodeId;
 use evb_experiment::Plan;
@@ -232,7 +233,7 @@ fn welcome(
     sender: &Sender<(NodeId, Notice)>,
 ) -> Result<BTreeMap<NodeId, TcpStream>, NodeError> {
     let run = run_number();
-    let peers: Vec<_> = joined.iter().map(|(node, joined)| (node.0, joined.hello.listen)).collect();
+    let peers: Vec<_> = joined.iter().map(|(&node, joined)| (node, joined.hello.address.clone())).collect();
     let mut connections = BTreeMap::new();
     for (node, Joined { stream, mut lines, .. }) in joined {
         let answer = Answer::Welcome { run, peers: peers.clone() };

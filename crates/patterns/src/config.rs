@@ -18,7 +18,8 @@ pub struct TrafficConfig {
     pub pattern: Pattern,
     /// Messages that a saturating sender has under way at once, at least 1: it sends the next when one has left its host.
     /// In [`Pattern::Funnel`] and [`Pattern::PushFarm`] every sender keeps to it, and a message is under way until the
-    /// receiver is done with its cycle.
+    /// receiver is done with its cycle. In [`Pattern::PingPong`] it is the depth of the pipeline: a message is under way
+    /// until it is back.
     pub window: u32,
     /// Seed of every random stream.
     pub seed: u64,
@@ -58,7 +59,8 @@ pub enum Pattern {
         /// Whether a processor asks each buffer; else the buffers send by themselves as soon as the event comes.
         ask: bool,
     },
-    /// Sender n and receiver n: one sends, the other sends back. The sender counts the cycles: round trips.
+    /// Sender n and receiver n: one sends, the other sends back. The sender counts the cycles: round trips, which overlap
+    /// when the window is above 1.
     PingPong,
     /// Sender n and receiver n send to each other at once. A cycle of a node ends when its own message has left and the
     /// other's is there; the sender counts them.

@@ -33,7 +33,7 @@ impl Traffic {
             Pattern::Gather { .. } => Box::new(Gathering::new(config, node)),
             Pattern::TwoWay => Box::new(Exchange::new(node, partner(config, node), is_sender)),
             Pattern::AllToAll => Box::new(Exchange::new(node, everybody(config), true)),
-            Pattern::PingPong if is_sender => Box::new(Pinger::new(partner(config, node))),
+            Pattern::PingPong if is_sender => Box::new(Pinger::new(partner(config, node), config.window)),
             Pattern::Outfarming if is_sender => Box::new(Spread::new(config.receivers, false)),
             Pattern::Broadcast if is_sender => Box::new(Spread::new(config.receivers, true)),
             Pattern::PullFarm { work } if !is_sender => Box::new(Farm::new(config.senders, work, Request::Each)),

@@ -1,41 +1,57 @@
 //! The sender of a ping-pong.
 
 use crate::{
-    TrafficCommand, TrafficMessage,
-    cycles::Cycles,
+    TrafficCommand, TrafficEvent, TrafficMessage,
     role::{Out, Role},
 };
+use alloc::collections::VecDeque;
 use evb_core::{NodeId, NodeRange, Time};
 
-/// Sends, waits until the data are back, and sends again.
+/// Sends, waits until the data are back, and sends again. It has as many messages under way as its pipeline is deep.
 pub(crate) struct Pinger {
     partner: NodeRange,
-    cycles: Cycles,
+    depth: u32,
+    running: bool,
+    begun: u64,
+    ended: u64,
+    limit: u64,
+    /// When each message that is under way was sent.
+    born: VecDeque<Time>,
 }
 
 impl Pinger {
-    pub(crate) fn new(partner: NodeRange) -> Self {
-        Self { partner, cycles: Cycles::new() }
+    pub(crate) fn new(partner: NodeRange, depth: u32) -> Self {
+        Self { partner, depth, running: false, begun: 0, ended: 0, limit: 0, born: VecDeque::new() }
     }
 
     fn begin(&mut self, now: Time, out: &mut Out) {
-        if let Some(number) = self.cycles.begin() {
-            out.send(self.partner, TrafficMessage::Data { number, born: now });
+        if self.running && self.begun < self.limit {
+            self.begun += 1;
+            self.born.push_back(now);
+            out.send(self.partner, TrafficMessage::Data { number: self.begun, born: now });
         }
     }
 }
 
 impl Role for Pinger {
     fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
-        if self.cycles.handle_command(now, command) {
-            self.begin(now, out);
+        match command {
+            TrafficCommand::Start { messages, .. } => {
+                (self.running, self.limit) = (true, messages.unwrap_or(u64::MAX));
+                (0..self.depth).for_each(|_| self.begin(now, out));
+            }
+            TrafficCommand::Stop => self.running = false,
+            TrafficCommand::Offer { .. } | TrafficCommand::Sent | TrafficCommand::Computed => {}
         }
     }
 
     fn handle_message(&mut self, now: Time, _from: NodeId, message: TrafficMessage, out: &mut Out) {
-        if matches!(message, TrafficMessage::Data { .. }) && self.cycles.is_open() {
-            self.cycles.end(now, Some(&mut *out));
+        if matches!(message, TrafficMessage::Data { .. })
+            && let Some(born) = self.born.pop_front()
+        {
             self.begin(now, out);
+            self.ended += 1;
+            out.tell(TrafficEvent::Ended { number: self.ended, born });
         }
     }
 }

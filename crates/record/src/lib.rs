@@ -5,9 +5,11 @@
 
 extern crate alloc;
 
+mod benchmark;
 mod paper;
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
+pub use benchmark::{Benchmark, Calibration, CoreToCore, CpuLoad, Launches, Parameters, Times};
 pub use paper::{Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +23,8 @@ pub enum Kind {
     Simulation,
     /// A published value was reproduced.
     Paper,
+    /// A communication pattern was measured.
+    Benchmark,
 }
 
 /// The result of one run, real or simulated.

@@ -9,10 +9,12 @@ pub mod conformance;
 pub mod doorbell;
 pub mod in_process;
 mod layer;
+mod over;
 mod sync;
 pub mod tcp;
 
 pub use layer::{Connect, MessageLayer, Refused, Take};
+pub use over::OverTransport;
 
 use bytes::Bytes;
 use evb_core::NodeId;

@@ -1,5 +1,6 @@
 //! The subcommands, one module each.
 
+pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod events;
 pub(crate) mod feed;

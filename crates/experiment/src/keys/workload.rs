@@ -99,7 +99,7 @@ pub(super) const WORKLOAD: Choice = Choice {
         Variant {
             name: "ping-pong",
             doc: "sender n sends to receiver n, which sends the data back; a cycle is a round trip",
-            keys: CYCLES,
+            keys: &[DEPTH, MESSAGES],
         },
         Variant {
             name: "two-way",
@@ -171,6 +171,9 @@ const WINDOW: Key = key(
     "messages that a saturating sender has under way: it sends the next when one has left its host; in a `funnel` and a \
      `push-farm` for every sender, until the receiver is done with one and says so by a message of 64 B",
 );
+
+const DEPTH: Key =
+    key("window", integer(1, MAX_WINDOW), Default::Integer(1), "messages under way at once: the depth of the pipeline");
 
 const LOAD: Key = key(
     "load",

@@ -1,0 +1,113 @@
+//! The cores of this machine: pinning, and what one core can tell another through memory.
+//!
+//! That is the limit of every message layer that goes through memory. On virtual machines it depends on where the host has
+//! put the two cores, and may change at any time: so it is measured before and after a series.
+
+use evb_record::CoreToCore;
+use rustix::{
+    io,
+    thread::{CpuSet, sched_getaffinity, sched_setaffinity},
+};
+use std::{
+    hint,
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::Instant,
+};
+
+/// Round trips that are timed together, and how often.
+const ROUND_TRIPS: u64 = 500;
+const BATCHES: usize = 101;
+/// Words of a message of a cache line.
+const WORDS: usize = 8;
+
+/// The cores that this thread may use, in ascending order.
+#[must_use]
+pub fn allowed() -> Vec<u16> {
+    sched_getaffinity(None).map(|set| members(&set)).unwrap_or_default()
+}
+
+/// Binds this thread to one core, and asks the system whether it is so.
+///
+/// # Errors
+/// When the system refuses it, or says afterwards that it is not so.
+pub fn pin(core: u16) -> io::Result<()> {
+    let mut wanted = CpuSet::new();
+    wanted.set(core.into());
+    sched_setaffinity(None, &wanted)?;
+    match allowed() == [core] {
+        true => Ok(()),
+        false => Err(io::Errno::INVAL),
+    }
+}
+
+fn members(set: &CpuSet) -> Vec<u16> {
+    (0..CpuSet::MAX_CPU as u16).filter(|&core| set.is_set(core.into())).collect()
+}
+
+/// Half round trips between two cores; none when this process may not use two.
+#[must_use]
+pub fn calibrate() -> Option<CoreToCore> {
+    let cores = allowed();
+    let (&first, &second) = (cores.first()?, cores.get(1)?);
+    Some(CoreToCore { line_ns: half_round_trip(first, second, 0), message_ns: half_round_trip(first, second, WORDS) })
+}
+
+/// A word and the payload before it, on cache lines of their own. Two lines each, because of the prefetcher of adjacent lines.
+#[derive(Default)]
+#[repr(align(128))]
+struct Flag(AtomicU64);
+
+#[derive(Default)]
+#[repr(align(128))]
+struct Line([AtomicU64; WORDS]);
+
+/// One direction.
+#[derive(Default)]
+struct Way {
+    flag: Flag,
+    payload: Line,
+}
+
+impl Way {
+    #[inline]
+    fn tell(&self, number: u64, words: usize) {
+        self.payload.0[..words].iter().for_each(|word| word.store(number, Ordering::Relaxed));
+        self.flag.0.store(number, Ordering::Release);
+    }
+
+    #[inline]
+    fn hear(&self, number: u64, words: usize) {
+        while self.flag.0.load(Ordering::Acquire) != number {}
+        let whole = self.payload.0[..words].iter().all(|word| word.load(Ordering::Relaxed) == number);
+        hint::black_box(whole);
+    }
+}
+
+/// Median time of half a round trip in nanoseconds, with a payload of so many words.
+fn half_round_trip(first: u16, second: u16, words: usize) -> f64 {
+    let (there, back) = (Way::default(), Way::default());
+    let total = ROUND_TRIPS * BATCHES as u64;
+    let mut times = Vec::with_capacity(BATCHES);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _anywhere = pin(second);
+            (1..=total).for_each(|number| {
+                there.hear(number, words);
+                back.tell(number, words);
+            });
+        });
+        scope.spawn(|| {
+            let _anywhere = pin(first);
+            for batch in 0..BATCHES as u64 {
+                let start = Instant::now();
+                for number in batch * ROUND_TRIPS + 1..=(batch + 1) * ROUND_TRIPS {
+                    there.tell(number, words);
+                    back.hear(number, words);
+                }
+                times.push(start.elapsed().as_nanos() as f64 / (2 * ROUND_TRIPS) as f64);
+            }
+        });
+    });
+    crate::statistics::median(&mut times)
+}

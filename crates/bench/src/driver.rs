@@ -1,0 +1,412 @@
+//! One node of a measurement: the machine of its pattern, driven over a message layer in real time.
+//!
+//! The nodes begin together: each waits until all others are ready. Whoever sees that the time is over stops and tells all
+//! others how many data messages they should have from it; that spreads, and a node is done when all have told it so. So
+//! every message is accounted for, and nothing is on its way when the next measurement begins.
+
+use crate::{
+    cell::{Benchmark, CONTROL_BYTES, Cell},
+    clock::{Clock, cpu_ns},
+    peers::Peers,
+    rest::Rest,
+    samples::{Sampled, Samples},
+    wire::{Content, SMALLEST_STAMPED, fill, is_whole, read_stamp, write_stamp},
+};
+use evb_core::{Machine, NodeId, NodeRange, Span, Time};
+use evb_patterns::{Traffic, TrafficCommand, TrafficEvent, TrafficMessage};
+use evb_transport::{MessageLayer, Refused};
+use serde::{Deserialize, Serialize};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Messages that are received, and sent, before the other has its turn.
+const BATCH: usize = 64;
+/// Rounds after which a node looks at the time, whatever it does.
+const ROUNDS_PER_LOOK: u32 = 64;
+/// Longest sleep of a node without work.
+const LONGEST_SLEEP: Duration = Duration::from_millis(5);
+/// Longest time that all nodes may need to be ready, and to end, beside the time that is measured.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What one node measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeResult {
+    /// Time measured, in seconds.
+    pub seconds: f64,
+    /// Processor time in this time, in seconds.
+    pub cpu_seconds: f64,
+    /// Data messages received in this time.
+    pub messages: u64,
+    /// Times of the cycles that ended in this time; under a rate, of the ways of the messages received.
+    pub times: Sampled,
+    /// Longest time between two receptions, in nanoseconds.
+    pub longest_gap_ns: u64,
+    /// Data messages received from the first to the last.
+    pub all_messages: u64,
+    /// Data messages that were sent to this node and did not come.
+    pub lost: u64,
+    /// Data messages with wrong bytes, a wrong length, or out of order.
+    pub corrupted: u64,
+}
+
+/// Where a node finds itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// A moment of the monotonic clock from which all nodes of a machine count, in nanoseconds.
+    pub epoch_ns: u64,
+    /// Whether other nodes are in this process, too.
+    pub shares_process: bool,
+    /// Whether there are more nodes than cores.
+    pub shares_cores: bool,
+}
+
+/// Takes part in a measurement as the node of this layer.
+///
+/// # Errors
+/// A text for people when a peer is lost or does not answer in time.
+pub fn measure<L: MessageLayer + ?Sized>(layer: &mut L, cell: &Cell, setting: Setting) -> Result<NodeResult, String> {
+    if cell.benchmark == Benchmark::Broadcast {
+        let traffic = cell.traffic();
+        layer.expect_broadcasts(traffic.senders.first, traffic.receivers, cell.size);
+    }
+    Node::new(layer, cell, setting).run()
+}
+
+/// A moment, and what was counted until then.
+#[derive(Clone, Copy)]
+struct Mark {
+    at: Time,
+    cpu_ns: u64,
+    messages: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Not all others are ready.
+    Gathering,
+    Running,
+    /// Only what is under way is still taken.
+    Ending,
+}
+
+/// How the times of a pattern are taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Timing {
+    /// It tells of no cycles, and its partner waits for it: it looks at the clock now and then.
+    Seldom,
+    /// Every reception has its time.
+    Receptions,
+    /// Every message sent has its time.
+    Sending,
+}
+
+struct Node<'a, L: ?Sized> {
+    layer: &'a mut L,
+    cell: &'a Cell,
+    setting: Setting,
+    machine: Traffic,
+    clock: Clock,
+    timing: Timing,
+    /// Data messages carry when they were due.
+    is_stamped: bool,
+    peers: Peers,
+    phase: Phase,
+    now: Time,
+    start: Time,
+    /// Beginning and end of what is measured.
+    from: Option<Mark>,
+    to: Option<Mark>,
+    samples: Samples,
+    last_arrival: Option<Time>,
+    longest_gap: Span,
+    buffer: Vec<u8>,
+    /// What the machine sends now, and to whom it is still to go.
+    sending: Option<(NodeRange, TrafficMessage)>,
+    /// When the next message is due, when there is a rate.
+    due: Time,
+    deadline: Instant,
+}
+
+impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
+    fn new(layer: &'a mut L, cell: &'a Cell, setting: Setting) -> Self {
+        let (local, traffic) = (layer.local(), cell.traffic());
+        let sends = traffic.senders.contains(local);
+        let timing = match cell.benchmark {
+            Benchmark::PingPong | Benchmark::Roundtrip if !sends => Timing::Seldom,
+            Benchmark::PullFarm if sends => Timing::Seldom,
+            Benchmark::Outfarming | Benchmark::Broadcast if sends => Timing::Sending,
+            _ => Timing::Receptions,
+        };
+        Self {
+            machine: Traffic::new(&traffic, local, None),
+            clock: if cell.rate.is_some() { Clock::shared(setting.epoch_ns) } else { Clock::own() },
+            timing,
+            is_stamped: cell.rate.is_some() && cell.size >= SMALLEST_STAMPED,
+            peers: Peers::new(cell.nodes, local),
+            phase: Phase::Gathering,
+            now: Time::ZERO,
+            start: Time::ZERO,
+            from: None,
+            to: None,
+            samples: Samples::new(),
+            last_arrival: None,
+            longest_gap: Span::ZERO,
+            buffer: vec![0; cell.size.max(CONTROL_BYTES)],
+            sending: None,
+            due: Time::MAX,
+            deadline: Instant::now() + PATIENCE + cell.warmup.as_duration() + cell.duration.as_duration(),
+            layer,
+            cell,
+            setting,
+        }
+    }
+
+    fn run(mut self) -> Result<NodeResult, String> {
+        self.tell_others(|_| Content::Ready)?;
+        let mut rest = Rest::new(self.cell.wait, self.setting.shares_cores);
+        let mut rounds = 0_u32;
+        loop {
+            let received = self.receive();
+            rounds = rounds.wrapping_add(1);
+            if rounds.is_multiple_of(ROUNDS_PER_LOOK) || self.cell.rate.is_some() {
+                self.look()?;
+            }
+            self.begin_or_end()?;
+            let sent = self.send()?;
+            let flushed = self.layer.flush();
+            self.handle_events();
+            if self.phase == Phase::Ending && flushed && self.peers.all_ended() {
+                return Ok(self.result());
+            }
+            rest.after(received > 0 || sent > 0, || self.layer.wait(self.longest_sleep()));
+        }
+    }
+
+    /// Tells each other node something, and takes what comes meanwhile.
+    fn tell_others(&mut self, what: impl Fn(u64) -> Content) -> Result<(), String> {
+        for to in self.peers.others() {
+            let word = what(self.peers.get(to).sent).word().to_le_bytes();
+            while let Err(refused) = self.layer.send(to, &word) {
+                match refused {
+                    Refused::Full if Instant::now() < self.deadline => {}
+                    _ => return Err(format!("{to}: {refused}")),
+                }
+                self.layer.flush();
+                self.receive();
+                thread::yield_now();
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the time, and for peers that are gone.
+    fn look(&mut self) -> Result<(), String> {
+        self.set_now();
+        if let Some(peer) = self.layer.lost().filter(|&peer| self.peers.get(peer).ended.is_none()) {
+            return Err(format!("{peer} went away"));
+        }
+        if Instant::now() >= self.deadline {
+            return Err(format!("no end: nothing more from {}", self.peers.missing()));
+        }
+        Ok(())
+    }
+
+    fn set_now(&mut self) {
+        self.now = self.clock.now();
+        self.begin_measurement();
+    }
+
+    /// The measurement begins when the warm-up is over.
+    fn begin_measurement(&mut self) {
+        let warm = self.phase == Phase::Running && self.now.since(self.start) >= self.cell.warmup;
+        if self.from.is_none() && warm {
+            self.from = Some(self.mark());
+            self.samples = Samples::new();
+            (self.last_arrival, self.longest_gap) = (None, Span::ZERO);
+        }
+    }
+
+    fn mark(&self) -> Mark {
+        Mark { at: self.now, cpu_ns: cpu_ns(!self.setting.shares_process), messages: self.peers.received }
+    }
+
+    fn begin_or_end(&mut self) -> Result<(), String> {
+        let is_over = || self.from.is_some_and(|from| self.now.since(from.at) >= self.cell.duration);
+        match self.phase {
+            Phase::Gathering if self.peers.all_ready() => self.begin(),
+            Phase::Running if is_over() || self.peers.any_ended() => self.end()?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) {
+        self.phase = Phase::Running;
+        self.set_now();
+        (self.start, self.due) = (self.now, self.now);
+        let start = TrafficCommand::Start { saturating: self.cell.rate.is_none(), messages: None };
+        self.machine.handle_command(self.now, start);
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        self.set_now();
+        self.to = Some(self.mark());
+        self.phase = Phase::Ending;
+        self.sending = None;
+        self.tell_others(|sent| Content::End { sent })
+    }
+
+    /// Takes what has come and gives it to the machine; how many messages there were.
+    fn receive(&mut self) -> usize {
+        let mut is_new = true;
+        let Self { layer, peers, machine, clock, samples, now, .. } = self;
+        let (running, size) = (self.phase != Phase::Ending, self.cell.size);
+        let (stamped, is_timed) = (self.is_stamped, self.timing == Timing::Receptions);
+        let count = layer.receive(BATCH, &mut |from, bytes| {
+            if is_timed && is_new {
+                (*now, is_new) = (clock.now(), false);
+            }
+            match Content::read(bytes) {
+                None => peers.corrupted += 1,
+                Some(Content::Ready) => _ = peers.get_mut(from).map(|peer| peer.ready = true),
+                Some(Content::End { sent }) => _ = peers.get_mut(from).map(|peer| peer.ended = Some(sent)),
+                Some(Content::Traffic(message)) => {
+                    if let TrafficMessage::Data { number, .. } = message {
+                        peers.note(from, number, bytes.len() == size && is_whole(bytes, stamped, from));
+                        if stamped {
+                            samples.add(now.since(read_stamp(bytes)));
+                        }
+                    }
+                    if running {
+                        machine.handle_message(*now, from, message);
+                    }
+                }
+            }
+        });
+        if !is_new {
+            self.note_arrival();
+        }
+        count
+    }
+
+    fn note_arrival(&mut self) {
+        self.begin_measurement();
+        if let Some(last) = self.last_arrival.replace(self.now) {
+            self.longest_gap = self.longest_gap.max(self.now.since(last));
+        }
+    }
+
+    /// Sends what the machine wants to send; how many messages there were.
+    fn send(&mut self) -> Result<usize, String> {
+        if self.phase != Phase::Running {
+            return Ok(0);
+        }
+        self.offer();
+        for count in 0..BATCH {
+            if self.sending.is_none() {
+                self.sending = self.machine.poll_transmit().map(|transmit| (transmit.to, transmit.message));
+            }
+            let Some((to, message)) = self.sending else { return Ok(count) };
+            match self.post(to, message) {
+                Ok(copies) => {
+                    let rest = NodeRange { first: NodeId(to.first.0 + copies), count: to.count - copies };
+                    self.sending = (rest.count > 0).then_some((rest, message));
+                    if matches!(message, TrafficMessage::Data { .. }) {
+                        self.tell_sent(NodeRange { count: copies, ..to });
+                    }
+                }
+                Err(Refused::Full) => return Ok(count),
+                Err(refused) => return Err(format!("{}: {refused}", to.first)),
+            }
+        }
+        Ok(BATCH)
+    }
+
+    /// Offers the machine all messages that are due.
+    fn offer(&mut self) {
+        let Some(rate) = self.cell.rate else { return };
+        while self.due <= self.now {
+            self.machine.handle_command(self.due, TrafficCommand::Offer { number: 0 });
+            self.due = self.due + Span((1e12 / rate) as u64);
+        }
+    }
+
+    /// Sends a message to the first of `to`, or by broadcast to all; how many copies went.
+    fn post(&mut self, to: NodeRange, message: TrafficMessage) -> Result<u16, Refused> {
+        let length = match message {
+            TrafficMessage::Data { .. } => self.cell.size,
+            _ => CONTROL_BYTES,
+        };
+        let bytes = &mut self.buffer[..length];
+        bytes[..8].copy_from_slice(&Content::Traffic(message).word().to_le_bytes());
+        if let TrafficMessage::Data { born, .. } = message {
+            if self.is_stamped {
+                write_stamp(bytes, born);
+            }
+            fill(bytes, self.is_stamped, self.layer.local());
+        }
+        if to.count > 1 && self.layer.has_broadcast() {
+            return self.layer.broadcast(to, bytes).map(|()| to.count);
+        }
+        self.layer.send(to.first, bytes).map(|()| 1)
+    }
+
+    /// The layer has copies of a data message for these nodes: they have left this host, as far as the machine is concerned.
+    fn tell_sent(&mut self, to: NodeRange) {
+        if self.timing == Timing::Sending {
+            self.set_now();
+        }
+        for node in to.iter() {
+            self.peers.note_sent(node);
+            self.machine.handle_command(self.now, TrafficCommand::Sent);
+        }
+    }
+
+    fn handle_events(&mut self) {
+        while let Some(event) = self.machine.poll_event() {
+            match event {
+                TrafficEvent::Ended { born, .. } if self.phase == Phase::Running => {
+                    self.samples.add(self.now.since(born));
+                }
+                TrafficEvent::Compute { span } if self.phase == Phase::Running => self.compute(span),
+                TrafficEvent::Ended { .. } | TrafficEvent::Compute { .. } | TrafficEvent::Refused => {}
+            }
+        }
+    }
+
+    /// Keeps the processor busy as an application would that looks at no messages meanwhile.
+    fn compute(&mut self, span: Span) {
+        let start = self.clock.now();
+        while self.clock.now().since(start) < span {}
+        self.set_now();
+        self.machine.handle_command(self.now, TrafficCommand::Computed);
+    }
+
+    /// Longest sleep: not beyond the next message that is due.
+    fn longest_sleep(&self) -> Duration {
+        match self.cell.rate {
+            Some(_) => self.due.since(self.now).as_duration().min(LONGEST_SLEEP),
+            None => LONGEST_SLEEP,
+        }
+    }
+
+    fn result(self) -> NodeResult {
+        let (from, to) = match (self.from, self.to) {
+            (Some(from), Some(to)) => (from, to),
+            // It ended before it was warm: nothing was measured.
+            _ => (self.mark(), self.mark()),
+        };
+        NodeResult {
+            seconds: to.at.since(from.at).as_secs_f64(),
+            cpu_seconds: (to.cpu_ns - from.cpu_ns) as f64 * 1e-9,
+            messages: to.messages - from.messages,
+            times: self.samples.finish(),
+            longest_gap_ns: self.longest_gap.0 / 1000,
+            all_messages: self.peers.received,
+            lost: self.peers.lost(),
+            corrupted: self.peers.corrupted,
+        }
+    }
+}

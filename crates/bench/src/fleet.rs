@@ -1,0 +1,247 @@
+//! The nodes of one launch: threads of this process, or processes that are told what to measure.
+
+use crate::{
+    cell::Cell,
+    clock::monotonic_ns,
+    cores,
+    driver::{NodeResult, Setting, measure},
+    protocol::{Answer, Hello, Notice, Order},
+};
+use evb_core::NodeId;
+use evb_node::{
+    Token,
+    lines::{Lines, write},
+};
+use evb_transport::{DEFAULT_MAX_BODY, OverTransport, in_process};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    process::{Child, Command},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Longest time until all processes of a launch have come.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest time that a connection may take to say who it is.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest time that the processes may take beyond a measurement.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Longest time that a process may take to end after its last order.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Messages that a queue between two threads holds.
+const QUEUE: usize = 512;
+
+/// Nodes that can be told to measure.
+pub(crate) trait Fleet {
+    /// Measures; one result for each node that takes part.
+    fn measure(&mut self, cell: &Cell) -> Result<Vec<NodeResult>, String>;
+}
+
+/// Threads of this process, on these cores.
+pub(crate) struct Threads {
+    pub(crate) cores: Vec<u16>,
+}
+
+impl Fleet for Threads {
+    fn measure(&mut self, cell: &Cell) -> Result<Vec<NodeResult>, String> {
+        let setting = setting(cell, true);
+        thread::scope(|scope| {
+            let endpoints = in_process::connect(cell.nodes.into(), QUEUE).into_iter().enumerate();
+            let nodes: Vec<_> = endpoints
+                .map(|(node, endpoint)| {
+                    let core = core_of(&self.cores, node as u16);
+                    scope.spawn(move || {
+                        core.map(cores::pin).transpose().map_err(|error| format!("cannot pin: {error}"))?;
+                        measure(&mut OverTransport::new(endpoint, DEFAULT_MAX_BODY), cell, setting)
+                    })
+                })
+                .collect();
+            nodes.into_iter().map(|node| node.join().map_err(|_| "a node panicked".to_owned())?).collect()
+        })
+    }
+}
+
+fn setting(cell: &Cell, shares_process: bool) -> Setting {
+    let cores = cores::allowed().len().max(1);
+    Setting { epoch_ns: monotonic_ns(), shares_process, shares_cores: usize::from(cell.nodes) > cores }
+}
+
+/// The core of a node, when nodes are pinned: they are dealt out in turn.
+pub(crate) fn core_of(cores: &[u16], node: u16) -> Option<u16> {
+    (!cores.is_empty()).then(|| cores[usize::from(node) % cores.len()])
+}
+
+/// How the processes of a launch come about.
+pub struct Launch<'a> {
+    /// Number of processes, one for each node.
+    pub nodes: u16,
+    /// Where this process listens for them; port 0 lets the system choose.
+    pub listen: SocketAddr,
+    /// The secret of the launch.
+    pub token: Token,
+    /// Makes the commands that start the nodes, each of which may start one or all of them.
+    pub commands: &'a dyn Fn(SocketAddr) -> Vec<Command>,
+    /// Ends the launch.
+    pub stop: &'a AtomicBool,
+}
+
+/// Processes, each with a connection. Dropping them ends them.
+pub(crate) struct Processes<'a> {
+    stop: &'a AtomicBool,
+    children: Children,
+    nodes: BTreeMap<NodeId, (TcpStream, Lines)>,
+}
+
+impl<'a> Processes<'a> {
+    /// Starts the processes, waits until they are there and have joined each other.
+    pub(crate) fn start(launch: &Launch<'a>) -> Result<Self, String> {
+        let listener = TcpListener::bind(launch.listen)
+            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+            .map_err(|error| format!("cannot listen on {}: {error}", launch.listen))?;
+        let address = listener.local_addr().map_err(|error| error.to_string())?;
+        let children = Children::spawn((launch.commands)(address))?;
+        let mut fleet = Self { stop: launch.stop, children, nodes: BTreeMap::new() };
+        let addresses = fleet.gather(launch, &listener)?;
+        fleet.tell(launch.nodes, &Answer::Welcome { peers: addresses })?;
+        fleet.hear(launch.nodes, START_TIMEOUT, |notice| match notice {
+            Notice::Joined => Ok(()),
+            other => Err(other),
+        })?;
+        Ok(fleet)
+    }
+
+    fn gather(&mut self, launch: &Launch<'_>, listener: &TcpListener) -> Result<Vec<(NodeId, String)>, String> {
+        let (end, mut addresses) = (Instant::now() + START_TIMEOUT, Vec::new());
+        while addresses.len() < launch.nodes.into() {
+            match listener.accept() {
+                // Whoever does not say who it is, or is not expected, is no node.
+                Ok((stream, _)) => {
+                    let Ok(Some((hello, stream, lines))) = hear_out(stream) else { continue };
+                    let node = NodeId(hello.node);
+                    let known = hello.token.parse::<Token>().is_ok_and(|token| token == launch.token);
+                    if known && hello.node < launch.nodes && !self.nodes.contains_key(&node) {
+                        addresses.push((node, hello.address));
+                        self.nodes.insert(node, (stream, lines));
+                    }
+                }
+                Err(_) => thread::sleep(Duration::from_millis(1)),
+            }
+            self.check(end, launch.nodes)?;
+        }
+        Ok(addresses)
+    }
+
+    /// Whether there is any point in waiting on for so many nodes.
+    fn check(&mut self, end: Instant, nodes: u16) -> Result<(), String> {
+        if let Some(status) = self.children.failed() {
+            return Err(format!("a process of the launch ended: {status}"));
+        }
+        if self.stop.load(Ordering::Relaxed) {
+            return Err("stopped".into());
+        }
+        if Instant::now() < end {
+            return Ok(());
+        }
+        let missing = (0..nodes).map(NodeId).filter(|node| !self.nodes.contains_key(node));
+        Err(format!("nothing comes from {}", missing.map(|node| node.to_string()).collect::<Vec<_>>().join(", ")))
+    }
+
+    fn tell<T: serde::Serialize>(&mut self, nodes: u16, what: &T) -> Result<(), String> {
+        for (node, (stream, _)) in self.nodes.iter().take(nodes.into()) {
+            write(stream, what).map_err(|error| format!("{node}: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// One notice from each of the first nodes.
+    fn hear<T>(
+        &mut self,
+        nodes: u16,
+        patience: Duration,
+        accept: impl Fn(Notice) -> Result<T, Notice>,
+    ) -> Result<Vec<T>, String> {
+        let end = Instant::now() + patience;
+        let mut heard = Vec::new();
+        for (node, (_, lines)) in self.nodes.iter_mut().take(nodes.into()) {
+            let left = end.saturating_duration_since(Instant::now());
+            let notice = lines.read_within(left).map_err(|error| format!("{node} does not answer: {error}"))?;
+            let notice = notice.ok_or_else(|| format!("{node} is gone"))?;
+            heard.push(accept(notice).map_err(|other| match other {
+                Notice::Failed { why } => format!("{node}: {why}"),
+                _ => format!("{node} says something else than it should"),
+            })?);
+        }
+        Ok(heard)
+    }
+}
+
+impl Fleet for Processes<'_> {
+    fn measure(&mut self, cell: &Cell) -> Result<Vec<NodeResult>, String> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err("stopped".into());
+        }
+        self.tell(cell.nodes, &Order::Measure { cell: cell.clone(), setting: setting(cell, false) })?;
+        let patience = ANSWER_TIMEOUT + cell.warmup.as_duration() + cell.duration.as_duration();
+        self.hear(cell.nodes, patience, |notice| match notice {
+            Notice::Measured(result) => Ok(result),
+            other => Err(other),
+        })
+    }
+}
+
+impl Drop for Processes<'_> {
+    fn drop(&mut self) {
+        for (stream, _) in self.nodes.values() {
+            let _gone_already = write(stream, &Order::Exit);
+        }
+        self.nodes.clear();
+    }
+}
+
+/// Reads the hello of a new connection.
+fn hear_out(stream: TcpStream) -> std::io::Result<Option<(Hello, TcpStream, Lines)>> {
+    stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
+    let mut lines = Lines::new(&stream)?;
+    let hello = lines.read_within(HELLO_TIMEOUT)?;
+    lines.trust();
+    Ok(hello.map(|hello| (hello, stream, lines)))
+}
+
+/// The processes that were started. Dropping them ends them.
+struct Children(Vec<Child>);
+
+impl Children {
+    fn spawn(commands: Vec<Command>) -> Result<Self, String> {
+        let mut children = Self(Vec::new());
+        for mut command in commands {
+            let child = command.spawn();
+            let program = command.get_program().to_string_lossy().into_owned();
+            children.0.push(child.map_err(|error| format!("cannot start {program}: {error}"))?);
+        }
+        Ok(children)
+    }
+
+    /// How one of them has ended.
+    fn failed(&mut self) -> Option<String> {
+        self.0.iter_mut().find_map(|child| child.try_wait().ok()?).map(|status| status.to_string())
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        let end = Instant::now() + EXIT_TIMEOUT;
+        for child in &mut self.0 {
+            while Instant::now() < end && matches!(child.try_wait(), Ok(None)) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let _ended_by_itself = child.kill();
+            let _reaped = child.wait();
+        }
+    }
+}
+
+/// Where the processes of one machine reach this one.
+pub const LOCAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);

@@ -1,0 +1,91 @@
+//! A process of a launch: one node, which measures what it is told.
+
+use crate::{
+    cores,
+    driver::measure,
+    kind::LayerKind,
+    protocol::{Answer, Hello, Notice, Order},
+};
+use evb_core::NodeId;
+use evb_node::{
+    Token,
+    lines::{Lines, write},
+};
+use evb_transport::{
+    Connect, MessageLayer, OverTransport,
+    tcp::{Tcp, TcpOptions},
+};
+use std::net::{SocketAddr, TcpStream};
+
+/// Longest message that a benchmark sends in bytes.
+pub const LONGEST_BYTES: usize = 16 << 20;
+
+/// What a process of a launch is told when it starts.
+#[derive(Clone, Debug)]
+pub struct MemberOptions {
+    /// Its layer.
+    pub layer: LayerKind,
+    /// Its node; with MPI its rank says that.
+    pub node: Option<u16>,
+    /// Number of nodes of the launch.
+    pub nodes: u16,
+    /// Where the launch listens.
+    pub control: SocketAddr,
+    /// The secret of the launch.
+    pub token: Token,
+    /// The cores that nodes are pinned to in turn; none are pinned when it is empty.
+    pub cores: Vec<u16>,
+}
+
+/// Is one node of a launch until it ends.
+///
+/// # Errors
+/// A text for people: the launch cannot be reached, or the layer does not work here.
+pub fn join(options: &MemberOptions) -> Result<(), String> {
+    match &options.layer {
+        LayerKind::Tcp => {
+            let mut end = bind_tcp(options)?;
+            serve(options, &mut end)
+        }
+        other => Err(format!("the layer {other} does not work over processes")),
+    }
+}
+
+fn node(options: &MemberOptions) -> Result<NodeId, String> {
+    options.node.map(NodeId).ok_or_else(|| "the node has no number".into())
+}
+
+fn bind_tcp(options: &MemberOptions) -> Result<OverTransport<Tcp>, String> {
+    let tcp = TcpOptions { max_body: LONGEST_BYTES, ..TcpOptions::new(options.nodes, options.token) };
+    let tcp = Tcp::bind(node(options)?, tcp).map_err(|error| error.to_string())?;
+    Ok(OverTransport::new(tcp, LONGEST_BYTES))
+}
+
+/// Joins the others and measures until it is told to end.
+fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> Result<(), String> {
+    if let Some(core) = crate::fleet::core_of(&options.cores, layer.local().0) {
+        cores::pin(core).map_err(|error| format!("cannot pin to core {core}: {error}"))?;
+    }
+    let broken = |error: std::io::Error| format!("the launch at {}: {error}", options.control);
+    let stream = TcpStream::connect(options.control).map_err(broken)?;
+    stream.set_nodelay(true).map_err(broken)?;
+    let mut lines = Lines::new(&stream).map_err(broken)?;
+    lines.trust();
+    let hello = Hello { token: options.token.to_hex(), node: layer.local().0, address: layer.address() };
+    write(&stream, &hello).map_err(broken)?;
+    let Some(Answer::Welcome { peers }) = lines.read().map_err(broken)? else { return Ok(()) };
+    let others: Vec<_> = peers.into_iter().filter(|(node, _)| *node != layer.local()).collect();
+    let joined = match layer.connect(&others) {
+        Ok(()) => Notice::Joined,
+        Err(why) => Notice::Failed { why },
+    };
+    write(&stream, &joined).map_err(broken)?;
+    while let Some(Order::Measure { cell, setting }) = lines.read().map_err(broken)? {
+        let notice = match measure(layer, &cell, setting) {
+            Ok(result) => Notice::Measured(result),
+            Err(why) => Notice::Failed { why },
+        };
+        write(&stream, &notice).map_err(broken)?;
+    }
+    Ok(())
+}

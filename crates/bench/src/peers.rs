@@ -1,0 +1,89 @@
+//! What a node knows of the others, and its account of data messages with each.
+
+use evb_core::NodeId;
+
+/// Another node.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Peer {
+    /// It is ready to begin.
+    pub(crate) ready: bool,
+    /// Data messages that it has sent to this node, once it has ended.
+    pub(crate) ended: Option<u64>,
+    /// Data messages sent to it.
+    pub(crate) sent: u64,
+    /// Data messages received from it.
+    received: u64,
+    /// Number of the last of them.
+    last: u64,
+}
+
+/// All nodes by their ids. The node itself is among them, ready and ended from the beginning.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    all: Vec<Peer>,
+    local: NodeId,
+    /// Data messages received, from all.
+    pub(crate) received: u64,
+    /// Messages with wrong bytes, a wrong length, from nobody, or out of order.
+    pub(crate) corrupted: u64,
+}
+
+impl Peers {
+    pub(crate) fn new(nodes: u16, local: NodeId) -> Self {
+        let mut all = vec![Peer::default(); nodes.into()];
+        all[local.index()] = Peer { ready: true, ended: Some(0), ..Peer::default() };
+        Self { all, local, received: 0, corrupted: 0 }
+    }
+
+    pub(crate) fn others(&self) -> impl Iterator<Item = NodeId> + use<> {
+        let local = self.local;
+        (0..self.all.len() as u16).map(NodeId).filter(move |&node| node != local)
+    }
+
+    pub(crate) fn get(&self, node: NodeId) -> &Peer {
+        &self.all[node.index()]
+    }
+
+    /// The peer with this id; a message from any other node is counted.
+    pub(crate) fn get_mut(&mut self, node: NodeId) -> Option<&mut Peer> {
+        let peer = self.all.get_mut(node.index());
+        self.corrupted += u64::from(peer.is_none());
+        peer
+    }
+
+    /// Notes a data message: its number must be above those before it.
+    #[inline]
+    pub(crate) fn note(&mut self, from: NodeId, number: u64, whole: bool) {
+        let Some(peer) = self.all.get_mut(from.index()) else { return self.corrupted += 1 };
+        self.corrupted += u64::from(!whole || number <= peer.last);
+        (peer.received, peer.last) = (peer.received + 1, number);
+        self.received += 1;
+    }
+
+    pub(crate) fn note_sent(&mut self, to: NodeId) {
+        self.all[to.index()].sent += 1;
+    }
+
+    pub(crate) fn all_ready(&self) -> bool {
+        self.all.iter().all(|peer| peer.ready)
+    }
+
+    pub(crate) fn all_ended(&self) -> bool {
+        self.all.iter().all(|peer| peer.ended.is_some())
+    }
+
+    pub(crate) fn any_ended(&self) -> bool {
+        self.others().any(|node| self.get(node).ended.is_some())
+    }
+
+    /// The others that have not ended, for people.
+    pub(crate) fn missing(&self) -> String {
+        let missing = self.others().filter(|&node| self.get(node).ended.is_none());
+        missing.map(|node| node.to_string()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Data messages that others have sent and that did not come.
+    pub(crate) fn lost(&self) -> u64 {
+        self.all.iter().map(|peer| peer.ended.unwrap_or(0).saturating_sub(peer.received)).sum()
+    }
+}

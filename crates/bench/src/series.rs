@@ -1,0 +1,90 @@
+//! A series: the same measurements in several launches on one message layer.
+
+use crate::{
+    cell::Cell,
+    cores::calibrate,
+    driver::NodeResult,
+    fleet::{Fleet, Launch, Processes, Threads},
+    kind::LayerKind,
+    summary::Row,
+};
+use evb_record::{Benchmark, CoreToCore};
+
+/// What is measured on one layer.
+pub struct Series<'a> {
+    /// The layer.
+    pub layer: LayerKind,
+    /// What is measured.
+    pub cells: Vec<Cell>,
+    /// How often nodes are started anew to measure all of it.
+    pub launches: u32,
+    /// The cores that nodes are pinned to in turn; none are pinned when it is empty.
+    pub cores: Vec<u16>,
+    /// How processes come about; threads need none.
+    pub launch: &'a dyn Fn() -> Launch<'a>,
+}
+
+/// Is told how a series goes on.
+pub trait Observer {
+    /// A measurement begins: which one of how many of the series.
+    fn begin(&mut self, cell: &Cell, index: usize, of: usize);
+
+    /// Whether to stop.
+    fn stopped(&self) -> bool;
+}
+
+/// One row of a series.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The result.
+    pub record: Benchmark,
+    /// An even choice of the samples in nanoseconds, for each launch and there for each node that has any.
+    pub raw: Vec<Vec<Vec<u64>>>,
+}
+
+/// Measures everything in every launch; one row for each cell, in their order.
+///
+/// # Errors
+/// What went wrong, and where: the layer does not work here, a node went away, or it was stopped.
+pub fn run_series(series: &Series<'_>, observer: &mut dyn Observer) -> Result<Vec<Measured>, String> {
+    let mut rows: Vec<_> = series.cells.iter().map(|cell| row(series, cell)).collect();
+    let all = rows.len() * series.launches as usize;
+    for launch in 0..series.launches as usize {
+        let mut fleet = start(series)?;
+        let mut before = calibrate();
+        for (index, row) in rows.iter_mut().enumerate() {
+            if observer.stopped() {
+                return Err("stopped".into());
+            }
+            observer.begin(row.cell, launch * series.cells.len() + index, all);
+            row.launches.push(fleet.measure(row.cell).map_err(|why| format!("{}: {why}", describe(row.cell)))?);
+            let after = calibrate();
+            row.calibrations.extend(before.zip(after));
+            before = after;
+        }
+    }
+    Ok(rows.iter().map(|row| Measured { record: row.record(), raw: raw(&row.launches) }).collect())
+}
+
+fn row<'a>(series: &Series<'_>, cell: &'a Cell) -> Row<'a> {
+    let (launches, calibrations) = (Vec::new(), Vec::<(CoreToCore, CoreToCore)>::new());
+    Row { cell, transport: series.layer.to_string(), cores: series.cores.clone(), launches, calibrations }
+}
+
+fn start<'a>(series: &Series<'a>) -> Result<Box<dyn Fleet + 'a>, String> {
+    Ok(match series.layer.is_one_process() {
+        true => Box::new(Threads { cores: series.cores.clone() }),
+        false => Box::new(Processes::start(&(series.launch)())?),
+    })
+}
+
+fn describe(cell: &Cell) -> String {
+    format!("{} of {} B on {} nodes", cell.benchmark.name(), cell.size, cell.nodes)
+}
+
+fn raw(launches: &[Vec<NodeResult>]) -> Vec<Vec<Vec<u64>>> {
+    let of_nodes = |nodes: &Vec<NodeResult>| {
+        nodes.iter().filter(|node| !node.times.raw.is_empty()).map(|node| node.times.raw.clone()).collect()
+    };
+    launches.iter().map(of_nodes).collect()
+}

@@ -1,0 +1,123 @@
+//! Quantiles of samples, and what several launches say together.
+
+use crate::samples::Sampled;
+use evb_record::{Launches, Times};
+use std::collections::BTreeMap;
+
+/// The confidence that an interval is to have, if there are launches enough.
+const CONFIDENCE: f64 = 0.95;
+
+/// The median; 0 of nothing.
+pub(crate) fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => 0.0,
+        count if count % 2 == 1 => values[count / 2],
+        count => f64::midpoint(values[count / 2 - 1], values[count / 2]),
+    }
+}
+
+/// The distribution of all samples of several nodes and launches; none if there are none.
+pub(crate) fn times<'a>(all: impl IntoIterator<Item = &'a Sampled>) -> Option<Times> {
+    let (mut counts, mut shortest, mut longest) = (BTreeMap::<u64, u64>::new(), u64::MAX, 0);
+    for sampled in all.into_iter().filter(|sampled| !sampled.counts.is_empty()) {
+        sampled.counts.iter().for_each(|&(value, count)| *counts.entry(value).or_default() += count);
+        (shortest, longest) = (shortest.min(sampled.shortest), longest.max(sampled.longest));
+    }
+    let samples: u64 = counts.values().sum();
+    if samples == 0 {
+        return None;
+    }
+    let quantile = |part: f64| {
+        let wanted = (part * samples as f64).ceil() as u64;
+        let mut seen = 0;
+        let found = counts.iter().find(|&(_, count)| {
+            seen += count;
+            seen >= wanted
+        });
+        // A step of the histogram may end beyond the longest time in it.
+        found.map_or(longest, |(&value, _)| value.clamp(shortest, longest)) as f64
+    };
+    let sum: f64 = counts.iter().map(|(&value, &count)| value as f64 * count as f64).sum();
+    Some(Times {
+        min: shortest as f64,
+        p50: quantile(0.5),
+        p99: quantile(0.99),
+        p999: quantile(0.999),
+        max: longest as f64,
+        mean: sum / samples as f64,
+        samples,
+    })
+}
+
+/// What the launches say together: their median, and the interval of two of them that holds the median of all possible
+/// launches with 95 %, or with the most that so few launches allow. Nothing is assumed of their distribution: so many of
+/// them are below the true median as heads fall in as many throws of a coin.
+pub(crate) fn launches(quantity: &str, values: &[f64]) -> Launches {
+    let mut sorted = values.to_vec();
+    let median = median(&mut sorted);
+    let (cut, confidence) = interval(sorted.len());
+    Launches {
+        quantity: quantity.into(),
+        values: values.to_vec(),
+        median,
+        low: sorted.get(cut).copied().unwrap_or(0.0),
+        high: sorted.iter().rev().nth(cut).copied().unwrap_or(0.0),
+        confidence,
+    }
+}
+
+/// How many values to leave out on either side, and the confidence of the interval between the others.
+fn interval(count: usize) -> (usize, f64) {
+    if count == 0 {
+        return (0, 0.0);
+    }
+    // Probability of exactly `below` values below the median.
+    let mut exactly = 0.5_f64.powi(count as i32);
+    let (mut tail, mut best) = (exactly, (0, 1.0 - 2.0 * exactly));
+    for below in 1..count.div_ceil(2) {
+        exactly *= (count - below + 1) as f64 / below as f64;
+        tail += exactly;
+        if 1.0 - 2.0 * tail < CONFIDENCE {
+            break;
+        }
+        best = (below, 1.0 - 2.0 * tail);
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_is_that_of_the_sign_test() {
+        assert_eq!(interval(1), (0, 0.0));
+        assert_eq!(interval(5), (0, 0.9375));
+        assert_eq!(interval(6), (0, 0.96875));
+        let (cut, confidence) = interval(10);
+        assert_eq!(cut, 1, "the second and the ninth of ten");
+        assert!((confidence - (1.0 - 22.0 / 1024.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn quantiles_of_several_nodes() {
+        let part = |values: std::ops::Range<u64>| Sampled {
+            counts: values.clone().map(|value| (value, 1)).collect(),
+            raw: Vec::new(),
+            shortest: values.start,
+            longest: values.end - 1,
+        };
+        let all = times(&[part(1..501), part(501..1001), Sampled::default()]).unwrap();
+        assert_eq!((all.min, all.p50, all.p99, all.p999, all.max), (1.0, 500.0, 990.0, 999.0, 1000.0));
+        assert_eq!((all.mean, all.samples), (500.5, 1000));
+        assert!(times(&[Sampled::default()]).is_none());
+    }
+
+    #[test]
+    fn launches_keep_their_order() {
+        let all = launches("messages_per_s", &[3.0, 1.0, 2.0]);
+        assert_eq!((all.median, all.low, all.high, all.confidence), (2.0, 1.0, 3.0, 0.75));
+        assert_eq!(all.values, [3.0, 1.0, 2.0]);
+    }
+}

@@ -1,0 +1,156 @@
+//! Which measurements a suite consists of.
+
+use crate::{
+    cell::{Benchmark, Cell, Wait},
+    wire::SMALLEST_BYTES,
+};
+use evb_core::Span;
+
+/// Sizes of ATLAS DAQ note 77 (section 2) in bytes; the smallest here is the word that says what a message is.
+pub const NOTE_SIZES: [usize; 4] = [SMALLEST_BYTES, 64, 256, 1024];
+/// Times that its farms compute, in microseconds.
+pub const NOTE_COMPUTE_US: [u64; 4] = [0, 100, 400, 1600];
+/// Nodes of its farms: four senders and a receiver.
+pub const NOTE_FARM_NODES: u16 = 5;
+/// Bytes of their data, from which the parameters are taken.
+pub const NOTE_DATA_BYTES: usize = 1024;
+
+/// Bytes by which a size of a sweep is disturbed, as NetPIPE does, to find what depends on alignment.
+const PERTURBATION: usize = 3;
+
+/// What is to be measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suite {
+    /// The patterns.
+    pub benchmarks: Vec<Benchmark>,
+    /// Sizes of the data in bytes.
+    pub sizes: Vec<usize>,
+    /// Numbers of nodes; a pattern that cannot use one uses the next below. When none are given, those of the note for each
+    /// pattern, up to [`most_nodes`](Suite::most_nodes).
+    pub nodes: Vec<u16>,
+    /// Most nodes when none are given.
+    pub most_nodes: u16,
+    /// Times that farms compute.
+    pub compute: Vec<Span>,
+    /// Messages that a sender has under way at once; the patterns' own default when it is not given.
+    pub window: Option<u32>,
+    /// Rate at which senders offer messages, per second, where a pattern takes one.
+    pub rate: Option<f64>,
+    /// Time before each measurement.
+    pub warmup: Span,
+    /// Time of each measurement.
+    pub duration: Span,
+    /// What nodes without work do.
+    pub wait: Wait,
+    /// Seed of every random stream.
+    pub seed: u64,
+}
+
+impl Suite {
+    /// All measurements, each once, pattern by pattern.
+    #[must_use]
+    pub fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for &benchmark in &self.benchmarks {
+            let nodes = self.nodes_of(benchmark);
+            let compute = if benchmark.computes() { &self.compute[..] } else { &[Span::ZERO] };
+            for nodes in nodes {
+                for &size in &self.sizes {
+                    cells.extend(compute.iter().map(|&compute| self.cell(benchmark, nodes, size, compute)));
+                }
+            }
+        }
+        cells
+    }
+
+    /// Most nodes of any measurement: a launch needs as many.
+    #[must_use]
+    pub fn widest(&self) -> u16 {
+        self.cells().iter().map(|cell| cell.nodes).max().unwrap_or(0)
+    }
+
+    fn nodes_of(&self, benchmark: Benchmark) -> Vec<u16> {
+        let wanted = match &self.nodes[..] {
+            [] => benchmark.note_nodes().iter().copied().filter(|&nodes| nodes <= self.most_nodes).collect(),
+            given => given.to_vec(),
+        };
+        let mut nodes: Vec<_> = wanted.into_iter().filter_map(|most| benchmark.nodes_of(most)).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
+    fn cell(&self, benchmark: Benchmark, nodes: u16, size: usize, compute: Span) -> Cell {
+        Cell {
+            benchmark,
+            nodes,
+            size: size.max(SMALLEST_BYTES),
+            compute,
+            window: self.window.unwrap_or(benchmark.default_window()),
+            rate: self.rate.filter(|_| benchmark.takes_rate()),
+            warmup: self.warmup,
+            duration: self.duration,
+            wait: self.wait,
+            seed: self.seed,
+        }
+    }
+}
+
+/// Sizes of a sweep up to `longest` bytes: powers of two, each with 3 bytes less and more.
+#[must_use]
+pub fn perturbed_sizes(longest: usize) -> Vec<usize> {
+    let powers = (SMALLEST_BYTES.ilog2()..usize::BITS - 1).map(|power| 1 << power).take_while(|&size| size <= longest);
+    let sizes = powers.flat_map(|size: usize| [size - PERTURBATION, size, size + PERTURBATION]);
+    sizes.filter(|size| (SMALLEST_BYTES..=longest).contains(size)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn suite() -> Suite {
+        Suite {
+            benchmarks: Benchmark::ALL.to_vec(),
+            sizes: NOTE_SIZES.to_vec(),
+            nodes: vec![2, 4, 5],
+            most_nodes: 9,
+            compute: NOTE_COMPUTE_US.map(Span::from_micros).to_vec(),
+            window: None,
+            rate: Some(1e3),
+            warmup: Span::ZERO,
+            duration: Span::from_millis(1),
+            wait: Wait::Yield,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn each_pattern_has_the_nodes_that_it_can_use() {
+        let cells = suite().cells();
+        let nodes = |benchmark| {
+            let mut nodes: Vec<_> = cells.iter().filter(|c| c.benchmark == benchmark).map(|c| c.nodes).collect();
+            nodes.dedup();
+            nodes
+        };
+        assert_eq!(nodes(Benchmark::PingPong), [2]);
+        assert_eq!(nodes(Benchmark::Pairs), [2, 4], "pairs of five nodes are those of four");
+        assert_eq!(nodes(Benchmark::AllToAll), [2, 4, 5]);
+        let farms = cells.iter().filter(|cell| cell.benchmark == Benchmark::PullFarm).count();
+        assert_eq!(farms, 3 * 4 * 4, "nodes, sizes, times of computing");
+        assert!(cells.iter().all(|cell| cell.rate.is_some() == cell.benchmark.takes_rate()));
+    }
+
+    #[test]
+    fn without_a_number_the_nodes_are_those_of_the_note() {
+        let suite = Suite { nodes: Vec::new(), ..suite() };
+        assert_eq!(suite.nodes_of(Benchmark::Broadcast), [2, 3, 5, 9], "1, 2, 4 and 8 receivers");
+        assert_eq!(suite.nodes_of(Benchmark::AllToAll), [2, 4, 8]);
+        assert_eq!(suite.nodes_of(Benchmark::Funnel), [5]);
+        assert_eq!(suite.widest(), 9);
+    }
+
+    #[test]
+    fn sizes_are_disturbed() {
+        assert_eq!(perturbed_sizes(40), [8, 11, 13, 16, 19, 29, 32, 35]);
+    }
+}

@@ -1,0 +1,139 @@
+//! What the nodes of all launches have measured, as one record.
+
+use crate::{
+    cell::{Benchmark, Cell},
+    driver::NodeResult,
+    statistics::{launches, median, times},
+};
+use evb_record::{Benchmark as BenchmarkRecord, Calibration, CoreToCore, CpuLoad, Kind, Times};
+
+/// Calibrations of one row that differ by more than this factor make it untrusted.
+const MOST_DRIFT: f64 = 1.25;
+/// Fewer samples than this make no distribution.
+const FEWEST_SAMPLES: u64 = 1000;
+
+/// One measurement in all its launches.
+pub(crate) struct Row<'a> {
+    pub(crate) cell: &'a Cell,
+    pub(crate) transport: String,
+    pub(crate) cores: Vec<u16>,
+    /// The nodes of each launch.
+    pub(crate) launches: Vec<Vec<NodeResult>>,
+    /// What the cores could do before and after each of them.
+    pub(crate) calibrations: Vec<(CoreToCore, CoreToCore)>,
+}
+
+impl Row<'_> {
+    pub(crate) fn record(&self) -> BenchmarkRecord {
+        let cell = self.cell;
+        let cycles = times(self.nodes().map(|node| &node.times));
+        let rates: Vec<_> = self.launches.iter().map(|nodes| rate(nodes)).collect();
+        let messages_per_s = median(&mut rates.clone());
+        let lost = self.nodes().map(|node| node.lost).sum();
+        let corrupted = self.nodes().map(|node| node.corrupted).sum();
+        let notes = self.notes(cycles.as_ref(), lost);
+        let is_lossy = self.transport == "udp" && cell.benchmark == Benchmark::Broadcast;
+        BenchmarkRecord {
+            kind: Kind::Benchmark,
+            experiment: "bench".into(),
+            seed: cell.seed,
+            version: evb_node::VERSION.into(),
+            pattern: cell.benchmark.name().into(),
+            transport: self.transport.clone(),
+            size_bytes: cell.size as u64,
+            nodes: cell.nodes,
+            compute_us: cell.compute.as_secs_f64() * 1e6,
+            window: cell.window,
+            rate_hz: cell.rate,
+            wait: cell.wait.name().into(),
+            cores: (0..cell.nodes).filter_map(|node| crate::fleet::core_of(&self.cores, node)).collect(),
+            cycle_ns: cycles,
+            half_round_trip_ns: cycles.filter(|_| cell.benchmark.is_round_trip()).map(|cycles| cycles.scaled(0.5)),
+            messages_per_s,
+            bytes_per_s: messages_per_s * cell.size as f64,
+            cpu_load: self.cpu_load(),
+            launches: self.spread(cycles.is_some(), &rates),
+            longest_gap_us: self.nodes().map(|node| node.longest_gap_ns).max().unwrap_or(0) as f64 * 1e-3,
+            messages: self.nodes().map(|node| node.all_messages).sum(),
+            lost,
+            corrupted,
+            calibration: self.calibration(),
+            trusted: notes.is_empty(),
+            notes,
+            good: corrupted == 0 && (lost == 0 || is_lossy),
+        }
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = &NodeResult> {
+        self.launches.iter().flatten()
+    }
+
+    fn spread(&self, has_cycles: bool, rates: &[f64]) -> evb_record::Launches {
+        if !has_cycles {
+            return launches("messages_per_s", rates);
+        }
+        let medians = self.launches.iter().filter_map(|nodes| times(nodes.iter().map(|node| &node.times)));
+        launches("cycle_ns", &medians.map(|times| times.p50).collect::<Vec<_>>())
+    }
+
+    fn cpu_load(&self) -> CpuLoad {
+        let senders = self.cell.benchmark.senders(self.cell.nodes).into();
+        let mean = |sends: bool| {
+            let loads = self.launches.iter().flat_map(|nodes| nodes.iter().enumerate());
+            let side: Vec<_> =
+                loads.filter(|(node, _)| (*node < senders) == sends).map(|(_, node)| load(node)).collect();
+            side.iter().sum::<f64>() / side.len().max(1) as f64
+        };
+        CpuLoad { senders: mean(true), receivers: mean(false) }
+    }
+
+    fn calibration(&self) -> Option<Calibration> {
+        let middle = |of: &dyn Fn(&(CoreToCore, CoreToCore)) -> f64| {
+            median(&mut self.calibrations.iter().map(of).collect::<Vec<_>>())
+        };
+        (!self.calibrations.is_empty()).then(|| Calibration {
+            before: CoreToCore {
+                line_ns: middle(&|pair| pair.0.line_ns),
+                message_ns: middle(&|pair| pair.0.message_ns),
+            },
+            after: CoreToCore {
+                line_ns: middle(&|pair| pair.1.line_ns),
+                message_ns: middle(&|pair| pair.1.message_ns),
+            },
+        })
+    }
+
+    /// Why the row should not be trusted, and what to do about it.
+    fn notes(&self, cycles: Option<&Times>, lost: u64) -> Vec<String> {
+        let mut notes = Vec::new();
+        let lines: Vec<_> = self.calibrations.iter().flat_map(|pair| [pair.0.line_ns, pair.1.line_ns]).collect();
+        let (least, most) = lines.iter().fold((f64::MAX, 0.0_f64), |(l, m), &x| (l.min(x), m.max(x)));
+        if most > MOST_DRIFT * least {
+            notes.push(format!(
+                "a cache line took {least:.0} to {most:.0} ns between the cores meanwhile: measure again on a quieter machine"
+            ));
+        }
+        if self.cores.is_empty() {
+            notes.push("nodes were not pinned to cores".into());
+        }
+        if let Some(cycles) = cycles.filter(|cycles| cycles.samples < FEWEST_SAMPLES) {
+            notes.push(format!("{} samples are few: measure for longer with --seconds", cycles.samples));
+        }
+        if self.launches.len() < 2 {
+            notes.push("one launch says nothing about the next: use --launches".into());
+        }
+        if lost > 0 {
+            notes.push(format!("{lost} messages were lost"));
+        }
+        notes
+    }
+}
+
+/// Data messages received by all nodes of a launch, per second.
+fn rate(nodes: &[NodeResult]) -> f64 {
+    nodes.iter().filter(|node| node.seconds > 0.0).map(|node| node.messages as f64 / node.seconds).sum()
+}
+
+fn load(node: &NodeResult) -> f64 {
+    if node.seconds > 0.0 { node.cpu_seconds / node.seconds } else { 0.0 }
+}

@@ -1,0 +1,222 @@
+//! `evb bench`: measure message layers.
+
+use crate::{
+    failure::Failure,
+    progress::BenchProgress,
+    signals::{leave_signals_to_run_control, stop_on_signals},
+    token::{self, TOKEN_VARIABLE},
+};
+use clap::Args;
+use evb_bench::{
+    Benchmark, LOCAL, LONGEST_BYTES, Launch, LayerKind, Measured, MemberOptions, SMALLEST_BYTES, Series, Suite, Wait,
+    allowed_cores, parameters, run_series,
+    suite::{NOTE_COMPUTE_US, NOTE_SIZES, perturbed_sizes},
+};
+use evb_core::{ByteCount, Frequency, Span};
+use evb_node::Token;
+use std::{
+    net::SocketAddr,
+    process::{Command, Stdio},
+    sync::atomic::AtomicBool,
+};
+
+/// Nodes for each core, when nobody says how many.
+const NODES_PER_CORE: u16 = 4;
+
+#[derive(Args)]
+pub(crate) struct BenchArgs {
+    /// Patterns to measure: those of the note (ping-pong, two-way, all-to-all, pairs, outfarming, broadcast, funnel,
+    /// push-farm, pull-farm), or one-way, roundtrip, stream; all of the note by default
+    #[arg(value_name = "PATTERN", value_parser = pattern)]
+    patterns: Vec<Benchmark>,
+    /// Message layers: threads, shm (the VELO engine), tcp, udp (tcp with multicast), mpi, ofi:PROVIDER
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "threads,tcp")]
+    transport: Vec<LayerKind>,
+    /// Numbers of nodes; those of the note by default, up to four for each core and one more
+    #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(2..=1024))]
+    nodes: Vec<u16>,
+    /// Sizes of the data, such as 8B,1kB; those of the note by default: 8, 64, 256 and 1024 B
+    #[arg(long, value_name = "SIZE,..", value_delimiter = ',')]
+    sizes: Vec<ByteCount>,
+    /// Sweep over sizes up to this one instead, as NetPIPE does: powers of two, each with 3 B less and more
+    #[arg(long, value_name = "SIZE", conflicts_with = "sizes")]
+    sweep: Option<ByteCount>,
+    /// Times that farms compute for each event; 0, 100, 400 and 1600 us by default
+    #[arg(long, value_name = "TIME,..", value_delimiter = ',')]
+    compute: Vec<Span>,
+    /// Messages that a sender has under way at once; for `roundtrip` the depth of its pipeline, 8 by default
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    window: Option<u32>,
+    /// Rate at which each sender of one-way, pairs and stream offers messages, such as 100kHz; their way is timed then, from
+    /// when they were due
+    #[arg(long, value_name = "RATE")]
+    rate: Option<Frequency>,
+    /// How often the nodes are started anew
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    launches: u32,
+    /// Time of each measurement in each launch
+    #[arg(long, value_name = "TIME", default_value = "100 ms")]
+    time: Span,
+    /// Time before each measurement
+    #[arg(long, value_name = "TIME", default_value = "20 ms")]
+    warmup: Span,
+    /// What nodes without work do: spin, yield, or sleep; the same for all message layers
+    #[arg(long, value_name = "MODE", default_value = "yield", value_parser = wait)]
+    wait: Wait,
+    /// Do not pin the nodes to cores in turn
+    #[arg(long)]
+    no_pin: bool,
+    /// Seed of every random stream
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print JSON records, one on a line, instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+    /// Be a node of the launch that listens here
+    #[arg(long, value_name = "HOST:PORT", hide = true)]
+    join: Option<SocketAddr>,
+    /// Which node
+    #[arg(long, value_name = "N", hide = true, requires = "join")]
+    node: Option<u16>,
+}
+
+fn pattern(text: &str) -> Result<Benchmark, String> {
+    let names = || Benchmark::ALL.map(Benchmark::name).join(", ");
+    let found = Benchmark::ALL.into_iter().find(|benchmark| benchmark.name() == text);
+    found.ok_or_else(|| format!("there is no such pattern; there are {}", names()))
+}
+
+fn wait(text: &str) -> Result<Wait, String> {
+    let found = [Wait::Spin, Wait::Yield, Wait::Sleep].into_iter().find(|wait| wait.name() == text);
+    found.ok_or_else(|| "there are spin, yield and sleep".into())
+}
+
+pub(crate) fn run(args: &BenchArgs) -> Result<bool, Failure> {
+    match args.join {
+        Some(control) => be_node(args, control),
+        None => measure(args),
+    }
+}
+
+fn be_node(args: &BenchArgs, control: SocketAddr) -> Result<bool, Failure> {
+    leave_signals_to_run_control()?;
+    let [layer] = &args.transport[..] else { return Err(Failure::new("a node has one transport")) };
+    let [nodes] = args.nodes[..] else { return Err(Failure::new("a node knows how many there are")) };
+    let options = MemberOptions {
+        layer: layer.clone(),
+        node: args.node,
+        nodes,
+        control,
+        token: token::shared()?,
+        cores: cores(args),
+    };
+    evb_bench::join(&options).map_err(Failure::new)?;
+    Ok(true)
+}
+
+/// All cores that there are, for nodes to be pinned to.
+fn cores(args: &BenchArgs) -> Vec<u16> {
+    if args.no_pin { Vec::new() } else { allowed_cores() }
+}
+
+fn suite(args: &BenchArgs) -> Result<Suite, Failure> {
+    let bytes = |size: &ByteCount| usize::try_from(size.0).unwrap_or(usize::MAX);
+    let sizes: Vec<_> = match &args.sweep {
+        Some(longest) => perturbed_sizes(bytes(longest).min(LONGEST_BYTES)),
+        None if args.sizes.is_empty() => NOTE_SIZES.to_vec(),
+        None => args.sizes.iter().map(bytes).collect(),
+    };
+    if let Some(wrong) = sizes.iter().find(|&&size| !(SMALLEST_BYTES..=LONGEST_BYTES).contains(&size)) {
+        let hint = format!(
+            "use {SMALLEST_BYTES} B to {LONGEST_BYTES} B: each message begins with a word that says what it is"
+        );
+        return Err(Failure::with_hint(format!("a message of {wrong} B cannot be measured"), hint));
+    }
+    let compute = match &args.compute[..] {
+        [] => NOTE_COMPUTE_US.map(Span::from_micros).to_vec(),
+        given => given.to_vec(),
+    };
+    Ok(Suite {
+        benchmarks: if args.patterns.is_empty() { Benchmark::NOTE.to_vec() } else { args.patterns.clone() },
+        sizes,
+        nodes: args.nodes.clone(),
+        most_nodes: NODES_PER_CORE * allowed_cores().len().clamp(1, 256) as u16 + 1,
+        compute,
+        window: args.window,
+        rate: args.rate.map(|rate| rate.0 as f64 * 1e-3),
+        warmup: args.warmup,
+        duration: args.time,
+        wait: args.wait,
+        seed: args.seed,
+    })
+}
+
+fn measure(args: &BenchArgs) -> Result<bool, Failure> {
+    let suite = suite(args)?;
+    let stop = stop_on_signals("the measurement ends")?;
+    let (mut all, mut good) = (Vec::new(), true);
+    for layer in &args.transport {
+        match measure_layer(args, &suite, layer, &stop) {
+            Ok(rows) => all.extend(rows),
+            Err(failure) if args.transport.len() > 1 => {
+                good = false;
+                eprintln!("evb: {layer} is left out");
+                failure.print();
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    let records: Vec<_> = all.iter().map(|row: &Measured| row.record.clone()).collect();
+    for record in &records {
+        println!("{}", serde_json::to_string(record).map_err(Failure::new)?);
+    }
+    let parameters: Vec<_> = args.transport.iter().map(|layer| parameters(&layer.to_string(), &records)).collect();
+    println!("{}", serde_json::to_string_pretty(&parameters).map_err(Failure::new)?);
+    Ok(good && records.iter().all(|record| record.good))
+}
+
+fn measure_layer(
+    args: &BenchArgs,
+    suite: &Suite,
+    layer: &LayerKind,
+    stop: &AtomicBool,
+) -> Result<Vec<Measured>, Failure> {
+    let (cells, nodes, program) = (suite.cells(), suite.widest(), std::env::current_exe()?);
+    let token = token::fresh()?;
+    let commands = |control: SocketAddr| -> Vec<Command> {
+        (0..nodes)
+            .map(|node| {
+                let mut command = Command::new(&program);
+                member_arguments(&mut command, args, layer, nodes, control, &token);
+                command.args(["--node", &node.to_string()]);
+                command
+            })
+            .collect()
+    };
+    let launch = || Launch { nodes, listen: LOCAL, token, commands: &commands, stop };
+    let series = Series { layer: layer.clone(), cells, launches: args.launches, cores: cores(args), launch: &launch };
+    let mut progress = BenchProgress::new(layer, stop, args.quiet);
+    let result = run_series(&series, &mut progress);
+    progress.finish();
+    result.map_err(|why| Failure::new(format!("{layer}: {why}")))
+}
+
+fn member_arguments(
+    command: &mut Command,
+    args: &BenchArgs,
+    layer: &LayerKind,
+    nodes: u16,
+    control: SocketAddr,
+    token: &Token,
+) {
+    command.args(["bench", "--transport", &layer.to_string(), "--nodes", &nodes.to_string()]);
+    command.args(["--join", &control.to_string()]);
+    if args.no_pin {
+        command.arg("--no-pin");
+    }
+    // In the environment, since everybody on the machine can read the arguments.
+    command.env(TOKEN_VARIABLE, token.to_hex()).stdin(Stdio::null()).stdout(Stdio::null());
+}

@@ -1,0 +1,179 @@
+//! The results of benchmarks: what a communication pattern reached on a transport.
+
+use crate::Kind;
+use alloc::{string::String, vec::Vec};
+use serde::{Deserialize, Serialize};
+
+/// One pattern with one size on one transport.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Benchmark {
+    /// What kind of work this was.
+    pub kind: Kind,
+    /// Name of the suite that it belongs to: `bench`.
+    pub experiment: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Version of evb.
+    pub version: String,
+    /// The communication pattern, such as `ping-pong`.
+    pub pattern: String,
+    /// The message layer, such as `tcp`; `simulated` networks have the name of their preset behind it.
+    pub transport: String,
+    /// Length of a data message in bytes.
+    pub size_bytes: u64,
+    /// Number of nodes.
+    pub nodes: u16,
+    /// Time that the receiver of a farm computes for each event, in microseconds.
+    pub compute_us: f64,
+    /// Messages that a sender has under way at once.
+    pub window: u32,
+    /// Rate at which each sender offers messages, per second; none when it sends as fast as it goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_hz: Option<f64>,
+    /// How a node without work waits: `spin`, `yield` or `sleep`.
+    pub wait: String,
+    /// The core that each node was pinned to, as the system confirmed; empty when they were not.
+    #[serde(default)]
+    pub cores: Vec<u16>,
+    /// Times of one cycle, in nanoseconds; none where a pattern has no cycles. Under a rate: from the moment at which a
+    /// message was due to its arrival.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycle_ns: Option<Times>,
+    /// Half of the time of a cycle that is a round trip, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half_round_trip_ns: Option<Times>,
+    /// Data messages received by all nodes, per second: the median of the launches.
+    pub messages_per_s: f64,
+    /// Bytes of the data messages received by all nodes, per second.
+    pub bytes_per_s: f64,
+    /// Processor time over time, of one node of each side.
+    pub cpu_load: CpuLoad,
+    /// What the launches gave, each by itself.
+    pub launches: Launches,
+    /// Longest time without a message at a receiver, in microseconds.
+    pub longest_gap_us: f64,
+    /// Data messages received and verified, in all launches.
+    pub messages: u64,
+    /// Data messages that were sent and did not arrive.
+    pub lost: u64,
+    /// Data messages with a wrong byte, a wrong length, or out of order.
+    pub corrupted: u64,
+    /// What one core can tell another, before and after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
+    /// Whether the numbers can be trusted; else the notes say why not.
+    pub trusted: bool,
+    /// What people should know.
+    pub notes: Vec<String>,
+    /// Whether every message arrived once, whole and in order.
+    pub good: bool,
+}
+
+/// A distribution of times in nanoseconds: of all launches together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// The shortest.
+    pub min: f64,
+    /// Half of all are shorter.
+    pub p50: f64,
+    /// 99 of 100 are shorter.
+    pub p99: f64,
+    /// 999 of 1000 are shorter.
+    pub p999: f64,
+    /// The longest.
+    pub max: f64,
+    /// Their mean.
+    pub mean: f64,
+    /// How many there were.
+    pub samples: u64,
+}
+
+impl Times {
+    /// The same distribution in another unit.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        let Self { min, p50, p99, p999, max, mean, samples } = self;
+        Self {
+            min: min * factor,
+            p50: p50 * factor,
+            p99: p99 * factor,
+            p999: p999 * factor,
+            max: max * factor,
+            mean: mean * factor,
+            samples,
+        }
+    }
+}
+
+/// Processor time over time; 1 is one core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuLoad {
+    /// Mean of the nodes that send.
+    pub senders: f64,
+    /// Mean of the nodes that receive.
+    pub receivers: f64,
+}
+
+/// The launches of a benchmark: processes that were started anew each time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Launches {
+    /// What `values` are: `cycle_ns` (the median of each launch) or `messages_per_s`.
+    pub quantity: String,
+    /// One value for each launch.
+    pub values: Vec<f64>,
+    /// Their median.
+    pub median: f64,
+    /// Lower end of the interval that holds the median of all possible launches.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Probability of the interval, from 0 to 1; it is lower than 0.95 when there are few launches.
+    pub confidence: f64,
+}
+
+/// What one core can tell another, before and after a series: the limit of everything that goes through memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Before the series.
+    pub before: CoreToCore,
+    /// After it.
+    pub after: CoreToCore,
+}
+
+/// Half round trips between two cores through memory, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CoreToCore {
+    /// One cache line for each direction, one word written and read.
+    pub line_ns: f64,
+    /// 64 bytes in one cache line and a word in another, for each direction.
+    pub message_ns: f64,
+}
+
+/// The parameters of ATLAS DAQ note 77 (section 5.1, figure 6) for one transport. Times are in microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parameters {
+    /// The message layer.
+    pub transport: String,
+    /// `ping-pong`, smallest size: half the round trip.
+    pub latency_us: Option<f64>,
+    /// `two-way`, smallest size: the whole cycle.
+    pub two_way_us: Option<f64>,
+    /// `pairs`, smallest size: time per message of one pair.
+    pub overhead_us: Option<f64>,
+    /// `pairs`, 1024 B: bytes per second of one pair, in MB/s.
+    pub bandwidth_mb_per_s: Option<f64>,
+    /// Growth of the time of `outfarming` with twice the receivers, over that of `broadcast`, on average.
+    pub broadcast_quality: Option<f64>,
+    /// `funnel`, four senders of 1024 B: time per cycle.
+    pub funnel_us: Option<f64>,
+    /// `push-farm` without computing, four senders of 1024 B: time per cycle.
+    pub push_farm_us: Option<f64>,
+    /// `pull-farm` without computing, four senders of 1024 B: time per cycle.
+    pub pull_farm_us: Option<f64>,
+    /// `push-farm`: `1 - a / t(0)` in percent, where `a` is the mean of `t(d) - d` over the times `d` computed for.
+    pub overlap_percent: Option<f64>,
+    /// Message size at which half of the highest throughput is reached, in bytes.
+    pub half_peak_bytes: Option<f64>,
+    /// Highest rate of messages from one sender, in millions per second.
+    pub peak_rate_m_per_s: Option<f64>,
+}
