@@ -9,6 +9,7 @@ mod cell;
 mod clock;
 mod cores;
 mod driver;
+mod fit;
 mod fleet;
 mod kind;
 mod member;
@@ -26,6 +27,7 @@ mod wire;
 pub use cell::{Benchmark, CONTROL_BYTES, Cell, Wait};
 pub use cores::{allowed as allowed_cores, calibrate, pin};
 pub use driver::{NodeResult, Setting, measure};
+pub use fit::{Line, NetworkFit, fit};
 pub use fleet::{LOCAL, Launch};
 pub use kind::LayerKind;
 pub use member::{LONGEST_BYTES, MemberOptions, join};
@@ -34,3 +36,6 @@ pub use samples::{MOST_RAW, Sampled};
 pub use series::{Measured, Observer, Series, run_series};
 pub use suite::Suite;
 pub use wire::SMALLEST_BYTES;
+
+/// The version that records carry.
+pub use evb_node::VERSION;

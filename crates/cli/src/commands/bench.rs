@@ -4,6 +4,7 @@ use crate::{
     failure::Failure,
     progress::BenchProgress,
     signals::{leave_signals_to_run_control, stop_on_signals},
+    simulated_bench::Simulated,
     token::{self, TOKEN_VARIABLE},
 };
 use clap::Args;
@@ -15,6 +16,7 @@ use evb_bench::{
 use evb_core::{ByteCount, Frequency, Span};
 use evb_node::Token;
 use std::{
+    fmt,
     net::SocketAddr,
     process::{Command, Stdio},
     sync::atomic::AtomicBool,
@@ -29,9 +31,10 @@ pub(crate) struct BenchArgs {
     /// push-farm, pull-farm), or one-way, roundtrip, stream; all of the note by default
     #[arg(value_name = "PATTERN", value_parser = pattern)]
     patterns: Vec<Benchmark>,
-    /// Message layers: threads, shm (the VELO engine), tcp, udp (tcp with multicast), mpi, ofi:PROVIDER
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "threads,tcp")]
-    transport: Vec<LayerKind>,
+    /// Message layers: threads, shm (the VELO engine), tcp, udp (tcp with multicast), mpi, ofi:PROVIDER; and sim:PRESET or
+    /// sim:FILE.toml for a simulated network
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "threads,tcp", value_parser = medium)]
+    transport: Vec<Medium>,
     /// Numbers of nodes; those of the note by default, up to four for each core and one more
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(2..=1024))]
     nodes: Vec<u16>,
@@ -83,6 +86,29 @@ pub(crate) struct BenchArgs {
     node: Option<u16>,
 }
 
+/// What carries the messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Medium {
+    Real(LayerKind),
+    Simulated(Simulated),
+}
+
+impl fmt::Display for Medium {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Real(layer) => layer.fmt(f),
+            Self::Simulated(network) => write!(f, "sim:{}", network.0),
+        }
+    }
+}
+
+fn medium(text: &str) -> Result<Medium, String> {
+    match text.split_once(':') {
+        Some(("sim", network)) if !network.is_empty() => Ok(Medium::Simulated(Simulated(network.into()))),
+        _ => text.parse().map(Medium::Real),
+    }
+}
+
 fn pattern(text: &str) -> Result<Benchmark, String> {
     let names = || Benchmark::ALL.map(Benchmark::name).join(", ");
     let found = Benchmark::ALL.into_iter().find(|benchmark| benchmark.name() == text);
@@ -103,7 +129,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<bool, Failure> {
 
 fn be_node(args: &BenchArgs, control: SocketAddr) -> Result<bool, Failure> {
     leave_signals_to_run_control()?;
-    let [layer] = &args.transport[..] else { return Err(Failure::new("a node has one transport")) };
+    let [Medium::Real(layer)] = &args.transport[..] else { return Err(Failure::new("a node has one transport")) };
     let [nodes] = args.nodes[..] else { return Err(Failure::new("a node knows how many there are")) };
     let options = MemberOptions {
         layer: layer.clone(),
@@ -158,12 +184,16 @@ fn measure(args: &BenchArgs) -> Result<bool, Failure> {
     let suite = suite(args)?;
     let stop = stop_on_signals("the measurement ends")?;
     let (mut all, mut good) = (Vec::new(), true);
-    for layer in &args.transport {
-        match measure_layer(args, &suite, layer, &stop) {
+    for medium in &args.transport {
+        let rows = match medium {
+            Medium::Real(layer) => measure_layer(args, &suite, layer, &stop),
+            Medium::Simulated(network) => network.run(&suite, &stop).map(without_samples),
+        };
+        match rows {
             Ok(rows) => all.extend(rows),
             Err(failure) if args.transport.len() > 1 => {
                 good = false;
-                eprintln!("evb: {layer} is left out");
+                eprintln!("evb: {medium} is left out");
                 failure.print();
             }
             Err(failure) => return Err(failure),
@@ -176,6 +206,10 @@ fn measure(args: &BenchArgs) -> Result<bool, Failure> {
     let parameters: Vec<_> = args.transport.iter().map(|layer| parameters(&layer.to_string(), &records)).collect();
     println!("{}", serde_json::to_string_pretty(&parameters).map_err(Failure::new)?);
     Ok(good && records.iter().all(|record| record.good))
+}
+
+fn without_samples(records: Vec<evb_record::Benchmark>) -> Vec<Measured> {
+    records.into_iter().map(|record| Measured { record, raw: Vec::new() }).collect()
 }
 
 fn measure_layer(
