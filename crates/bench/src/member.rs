@@ -12,10 +12,10 @@ use evb_node::{
     lines::{Lines, write},
 };
 use evb_transport::{
-    Connect, MessageLayer, OverTransport,
+    Connect, MessageLayer, OverTransport, WithMulticast,
     tcp::{Tcp, TcpOptions},
 };
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
 /// Longest message that a benchmark sends in bytes.
 pub const LONGEST_BYTES: usize = 16 << 20;
@@ -46,6 +46,11 @@ pub fn join(options: &MemberOptions) -> Result<(), String> {
         LayerKind::Tcp => {
             let mut end = bind_tcp(options)?;
             serve(options, &mut end)
+        }
+        LayerKind::Udp => {
+            let tcp = bind_tcp(options)?;
+            let multicast = WithMulticast::new(tcp, Ipv4Addr::LOCALHOST);
+            serve(options, &mut multicast.map_err(|error| format!("no multicast on this machine: {error}"))?)
         }
         other => Err(format!("the layer {other} does not work over processes")),
     }

@@ -9,11 +9,13 @@ pub mod conformance;
 pub mod doorbell;
 pub mod in_process;
 mod layer;
+mod multicast;
 mod over;
 mod sync;
 pub mod tcp;
 
 pub use layer::{Connect, MessageLayer, Refused, Take};
+pub use multicast::WithMulticast;
 pub use over::OverTransport;
 
 use bytes::Bytes;
