@@ -13,6 +13,7 @@ use evb_node::{
 };
 use evb_transport::{
     Connect, MessageLayer, OverTransport, WithMulticast,
+    shm::{Shm, ShmOptions},
     tcp::{Tcp, TcpOptions},
 };
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -47,6 +48,7 @@ pub fn join(options: &MemberOptions) -> Result<(), String> {
             let mut end = bind_tcp(options)?;
             serve(options, &mut end)
         }
+        LayerKind::Shm => serve(options, &mut bind_shm(options)?),
         LayerKind::Udp => {
             let tcp = bind_tcp(options)?;
             let multicast = WithMulticast::new(tcp, Ipv4Addr::LOCALHOST);
@@ -64,6 +66,10 @@ fn bind_tcp(options: &MemberOptions) -> Result<OverTransport<Tcp>, String> {
     let tcp = TcpOptions { max_body: LONGEST_BYTES, ..TcpOptions::new(options.nodes, options.token) };
     let tcp = Tcp::bind(node(options)?, tcp).map_err(|error| error.to_string())?;
     Ok(OverTransport::new(tcp, LONGEST_BYTES))
+}
+
+fn bind_shm(options: &MemberOptions) -> Result<Shm, String> {
+    Shm::bind(node(options)?, ShmOptions::new(options.nodes, options.token)).map_err(|error| error.to_string())
 }
 
 /// Joins the others and measures until it is told to end.

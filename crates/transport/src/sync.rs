@@ -1,9 +1,10 @@
-//! The synchronisation primitives of [`doorbell`](crate::doorbell). Its model-checking test puts loom's in their place.
+//! The synchronisation primitives of [`doorbell`](crate::doorbell) and of shared memory. Their model-checking tests
+//! put loom's in their place.
 
 pub(crate) use std::{
     sync::{
         Mutex,
-        atomic::{AtomicBool, Ordering, fence},
+        atomic::{AtomicBool, AtomicU64, Ordering, fence},
     },
     thread::{Thread, current, park_timeout},
 };

@@ -9,5 +9,5 @@
 mod address;
 mod framing;
 
-pub use address::{AddressError, AddressMap, PAGE_BITS, Target};
+pub use address::{AddressError, AddressMap, LINE_BITS, PAGE_BITS, Target};
 pub use framing::{COMMAND_BYTES, LINE_BYTES, messages_for_each_cut, overhead};

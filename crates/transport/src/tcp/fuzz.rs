@@ -1,8 +1,9 @@
 //! The frame reader on arbitrary bytes, for fuzzing and for the committed corpus.
 
+use crate::chunks::ChunkPool;
 use super::{
     frame::FrameError,
-    reader::{ChunkPool, FrameReader},
+    reader::FrameReader,
 };
 use crate::Message;
 

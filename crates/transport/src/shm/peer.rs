@@ -1,0 +1,405 @@
+//! One peer: the lane to it, the lane from it, and what is known of its end.
+
+use super::{
+    bell::{self, Ringer},
+    lane::{Consumer, Producer},
+    lending::Lending,
+    link::{GOODBYE, Lent, Link, RING, read_until, returned},
+    map::Words,
+    pool::Pool,
+    record::{Kind, Record},
+};
+use crate::{
+    HEAD_BYTES, Message, Received,
+    chunks::{CHUNK_BYTES, COPY_BELOW, ChunkPool},
+};
+use bytes::{Bytes, BytesMut};
+use evb_core::NodeId;
+use std::{
+    io::{self, Read},
+    sync::Arc,
+};
+
+/// Bytes behind the head of a lent message: offset, length and slot of its body.
+const PLACE_BYTES: usize = 24;
+/// Bytes behind the head of a message in pieces: the length of its body.
+const TOTAL_BYTES: usize = 8;
+
+/// Longest body in one record: a chunk holds several.
+pub(super) const MOST_INLINE: usize = CHUNK_BYTES / 4;
+
+/// What a joined peer is made of.
+pub(super) struct Parts {
+    pub(super) node: NodeId,
+    pub(super) link: Link,
+    pub(super) outgoing: Producer<Words>,
+    pub(super) incoming: Consumer<Words>,
+    /// The peer's credit page for this node's lane.
+    pub(super) room: Words,
+    /// The word on which the peer sleeps.
+    pub(super) bell: Words,
+}
+
+/// How an endpoint cuts and keeps bodies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    /// Longest body sent and received.
+    pub(super) max_body: usize,
+    /// Bodies up to this go through the lane whole.
+    pub(super) inline: usize,
+    /// Bytes of body in one piece of a message in pieces, a multiple of 8.
+    pub(super) piece: usize,
+}
+
+/// A joined peer.
+#[derive(Debug)]
+pub(super) struct Peer {
+    node: NodeId,
+    cut: Cut,
+    pub(super) link: Arc<Link>,
+    outgoing: Producer<Words>,
+    incoming: Consumer<Words>,
+    room: Words,
+    bell: Words,
+    sleep: Ringer,
+    pub(super) lending: Lending,
+    /// A message that goes in pieces, and how much of its body is gone.
+    outbox: Option<(Bytes, usize)>,
+    /// A message that comes in pieces: its head, its body so far, and the length of that when it is complete.
+    inbox: Option<([u8; HEAD_BYTES], BytesMut, usize)>,
+    /// Why nothing more comes, but for what is in the lane, and up to where that may reach.
+    ended: Option<(String, u64)>,
+    /// It said goodbye, and may still use what it has.
+    left: bool,
+}
+
+/// Whether a lane may give more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It goes on.
+    Over,
+    /// It is gone.
+    Lost,
+}
+
+impl Peer {
+    pub(super) fn new(parts: Parts, cut: Cut) -> Self {
+        let Parts { node, link, outgoing, incoming, room, bell } = parts;
+        Self {
+            node,
+            cut,
+            link: Arc::new(link),
+            outgoing,
+            incoming,
+            room,
+            bell,
+            sleep: Ringer::default(),
+            lending: Lending::new(),
+            outbox: None,
+            inbox: None,
+            ended: None,
+            left: false,
+        }
+    }
+
+    pub(super) fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// Whether a message in pieces is under way to it.
+    pub(super) fn has_outbox(&self) -> bool {
+        self.outbox.is_some()
+    }
+
+    /// What must be kept of a peer that has left: the bodies that it has, if there are any.
+    pub(super) fn keep_lending(mut self) -> Option<(Arc<Link>, Words, Lending)> {
+        self.collect();
+        (self.left && !self.lending.is_empty()).then_some((self.link, self.room, self.lending))
+    }
+
+    /// Whether messages to it may still be read.
+    #[inline]
+    pub(super) fn takes_messages(&self) -> bool {
+        self.ended.is_none()
+    }
+
+    /// Sends a message, or gives it back when there is no room.
+    #[inline]
+    pub(super) fn send(&mut self, message: Message, pool: &Arc<Pool>) -> Result<(), Message> {
+        if self.outbox.is_some() && !self.advance() {
+            return Err(message);
+        }
+        let small = message.body.len() <= self.cut.inline;
+        let room = read_until(&self.room);
+        let sent = if small {
+            self.outgoing.push(Kind::Whole, &message.head, &message.body, room)
+        } else {
+            self.send_large(&message, pool)
+        };
+        if sent { Ok(()) } else { Err(message) }
+    }
+
+    /// Sends bytes as they are.
+    #[inline]
+    pub(super) fn send_bytes(&mut self, bytes: &[u8]) -> bool {
+        self.outgoing.push(Kind::Whole, &[], bytes, read_until(&self.room))
+    }
+
+    /// Sends further pieces. True when none is left.
+    pub(super) fn advance(&mut self) -> bool {
+        while let Some((body, done)) = &mut self.outbox {
+            let piece = &body[*done..body.len().min(*done + self.cut.piece)];
+            if !self.outgoing.push(Kind::Piece, &[], piece, read_until(&self.room)) {
+                return false;
+            }
+            *done += piece.len();
+            if *done == body.len() {
+                self.outbox = None;
+            }
+        }
+        true
+    }
+
+    /// Rings if the peer sleeps, after a sequentially consistent fence.
+    #[inline]
+    pub(super) fn ring(&self) {
+        if self.sleep.must_ring(&self.bell.as_ref()[0]) {
+            self.link.tell(RING);
+        }
+    }
+
+    /// Begins to sleep for room.
+    pub(super) fn starve(&self) {
+        bell::fall_asleep(self.outgoing.bell());
+    }
+
+    /// Ends what [`starve`](Peer::starve) began.
+    pub(super) fn unstarve(&self) {
+        bell::wake_up(self.outgoing.bell());
+    }
+
+    /// Whether a record of the largest kind can go.
+    pub(super) fn has_room(&mut self) -> bool {
+        let largest = self.cut.piece.max(self.cut.inline) + HEAD_BYTES + TOTAL_BYTES;
+        self.outgoing.has_room(largest, read_until(&self.room)) || self.ended.is_some()
+    }
+
+    /// Takes back what the peer has given back; whether there was something.
+    #[inline]
+    pub(super) fn collect(&mut self) -> bool {
+        self.lending.collect(returned(&self.room))
+    }
+
+    /// Whether there is something to receive.
+    #[inline]
+    pub(super) fn is_ready(&self) -> bool {
+        self.incoming.has_next() || self.ended.is_some()
+    }
+
+    /// Reads the socket after an event.
+    pub(super) fn hear(&mut self) {
+        let mut bytes = [0; 64];
+        let reason = loop {
+            match (&self.link.socket).read(&mut bytes) {
+                Ok(0) => break "its process ended".into(),
+                Ok(count) if bytes[..count].contains(&GOODBYE) => {
+                    self.left = true;
+                    break "it left".into();
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break format!("its socket failed: {error}"),
+            }
+        };
+        // It cannot have written more than a ring since this node's last credit.
+        let last = self.incoming.position() + self.incoming.size();
+        self.ended.get_or_insert((reason, last));
+        self.outbox = None;
+    }
+
+    /// Appends at most `limit` messages, and the news of the peer's end after its last one.
+    pub(super) fn receive(&mut self, limit: usize, chunks: &mut ChunkPool, sink: &mut Vec<Received>) -> Turn {
+        let end = sink.len() + limit;
+        while sink.len() < end {
+            match self.next_message(chunks) {
+                Ok(Some(message)) => sink.push(Received::Message { from: self.node, message }),
+                Ok(None) => return Turn::Over,
+                Err(reason) => {
+                    sink.push(Received::Lost { peer: self.node, reason });
+                    return Turn::Lost;
+                }
+            }
+        }
+        Turn::Over
+    }
+
+    /// Gives `take` at most `limit` records as they are; how many, and whether the peer is gone.
+    #[inline]
+    pub(super) fn receive_bytes(
+        &mut self,
+        limit: usize,
+        scratch: &mut [u8],
+        mut take: impl FnMut(NodeId, &[u8]),
+    ) -> (usize, Turn) {
+        for count in 0..limit {
+            match self.next_record() {
+                Ok(Some(record)) if record.kind == Kind::Whole => {
+                    let bytes = &mut scratch[..record.length];
+                    self.incoming.read(record, 0, bytes);
+                    self.release(record);
+                    take(self.node, bytes);
+                }
+                Ok(None) => return (count, Turn::Over),
+                Ok(Some(_)) | Err(_) => return (count, Turn::Lost),
+            }
+        }
+        (limit, Turn::Over)
+    }
+
+    fn next_message(&mut self, chunks: &mut ChunkPool) -> Result<Option<Message>, String> {
+        while let Some(record) = self.next_record()? {
+            let message = match (record.kind, &self.inbox) {
+                (Kind::Whole, None) => self.take_whole(record, chunks).map(Some),
+                (Kind::Lent, None) => self.take_lent(record).map(Some),
+                (Kind::Begin, None) => self.begin(record).map(|()| None),
+                (Kind::Piece, Some(_)) => self.take_piece(record),
+                _ => None,
+            };
+            let message = message.ok_or_else(|| broken(&format!("a record {record:?} out of place")))?;
+            self.release(record);
+            if message.is_some() {
+                return Ok(message);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next record. An error once the peer is gone and its lane empty, or its lane is broken.
+    #[inline]
+    fn next_record(&mut self) -> Result<Option<Record>, String> {
+        match self.incoming.next() {
+            Ok(None) if self.ended.is_some() => Err(self.end()),
+            Ok(Some(_)) if self.ended.as_ref().is_some_and(|(_, last)| self.incoming.position() >= *last) => {
+                Err(self.end())
+            }
+            Ok(record) => Ok(record),
+            Err(word) => Err(broken(&format!("a header {:#x}", word.0))),
+        }
+    }
+
+    #[cold]
+    fn end(&mut self) -> String {
+        let within = if self.inbox.is_some() { " within a message" } else { "" };
+        self.ended.take().map(|(reason, _)| format!("{reason}{within}")).unwrap_or_default()
+    }
+
+    #[inline]
+    fn release(&mut self, record: Record) {
+        if self.incoming.advance(record, read_until(&self.link.credit)) {
+            self.link.relieve();
+        }
+    }
+
+    fn read_head(&self, record: Record, more: usize) -> Option<[u8; HEAD_BYTES]> {
+        let mut head = [0; HEAD_BYTES];
+        (record.length >= HEAD_BYTES + more).then(|| self.incoming.read(record, 0, &mut head))?;
+        Some(head)
+    }
+
+    fn read_word(&self, record: Record, index: usize) -> usize {
+        let mut bytes = [0; 8];
+        self.incoming.read(record, HEAD_BYTES + 8 * index, &mut bytes);
+        u64::from_ne_bytes(bytes) as usize
+    }
+
+    #[inline]
+    fn take_whole(&self, record: Record, chunks: &mut ChunkPool) -> Option<Message> {
+        let head = self.read_head(record, 0)?;
+        let length = record.length - HEAD_BYTES;
+        if length > MOST_INLINE.min(self.cut.max_body) {
+            return None;
+        }
+        let body = match length {
+            0 => Bytes::new(),
+            1..COPY_BELOW => {
+                let mut bytes = [0; COPY_BELOW];
+                self.incoming.read(record, HEAD_BYTES, &mut bytes[..length]);
+                Bytes::copy_from_slice(&bytes[..length])
+            }
+            _ => {
+                let chunk = chunks.with_room(length);
+                self.incoming.read(record, HEAD_BYTES, &mut chunk[..length]);
+                chunk.split_to(length).freeze()
+            }
+        };
+        Some(Message { head, body })
+    }
+
+    fn take_lent(&self, record: Record) -> Option<Message> {
+        let head = self.read_head(record, PLACE_BYTES)?;
+        let [offset, length, slot] = [0, 1, 2].map(|index| self.read_word(record, index));
+        let end = offset.checked_add(length)?;
+        let good = length <= self.cut.max_body && end <= self.link.pool_bytes() && slot < super::lending::SLOTS;
+        good.then(|| Message { head, body: Bytes::from_owner(Lent::new(&self.link, offset..end, slot)) })
+    }
+
+    fn begin(&mut self, record: Record) -> Option<()> {
+        let head = self.read_head(record, TOTAL_BYTES)?;
+        let total = self.read_word(record, 0);
+        let good = record.length == HEAD_BYTES + TOTAL_BYTES && (1..=self.cut.max_body).contains(&total);
+        good.then(|| self.inbox = Some((head, BytesMut::with_capacity(total), total)))
+    }
+
+    /// The message when this was its last piece.
+    fn take_piece(&mut self, record: Record) -> Option<Option<Message>> {
+        let (head, body, total) = self.inbox.as_mut()?;
+        let filled = body.len();
+        if filled + record.length > *total {
+            return None;
+        }
+        body.resize(filled + record.length, 0);
+        self.incoming.read(record, 0, &mut body[filled..]);
+        if body.len() < *total {
+            return Some(None);
+        }
+        let message = Message { head: *head, body: std::mem::take(body).freeze() };
+        self.inbox = None;
+        Some(Some(message))
+    }
+
+    /// By reference if there is room in the pool, else in pieces through the lane. So what peers hold of the pool never
+    /// keeps a message from going.
+    fn send_large(&mut self, message: &Message, pool: &Arc<Pool>) -> bool {
+        let room = read_until(&self.room);
+        if !self.outgoing.has_room(HEAD_BYTES + PLACE_BYTES, room) {
+            return false;
+        }
+        if self.lending.next_slot().is_none() {
+            self.lending.collect(returned(&self.room));
+        }
+        if let Some(slot) = self.lending.next_slot()
+            && let Some((body, offset)) = pool.place(&message.body)
+        {
+            let place = [offset as u64, body.len() as u64, u64::from(slot)].map(u64::to_ne_bytes);
+            let sent = self.outgoing.push(Kind::Lent, &message.head, place.as_flattened(), room);
+            if sent {
+                self.lending.lend(body);
+            }
+            return sent;
+        }
+        let total = (message.body.len() as u64).to_ne_bytes();
+        let begun = self.outgoing.push(Kind::Begin, &message.head, &total, room);
+        if begun {
+            self.outbox = Some((message.body.clone(), 0));
+            self.advance();
+        }
+        begun
+    }
+
+}
+
+#[cold]
+fn broken(what: &str) -> String {
+    format!("its lane is broken: {what}")
+}
