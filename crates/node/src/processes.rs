@@ -7,9 +7,9 @@ use crate::run_control::{Nodes, Observer, RunControl, RunError};
 use crate::wire_control::{Answer, Hello};
 use crate::{VERSION, fingerprint};
 use evb_core::NodeId;
-use evb_experiment::Plan;
+use evb_experiment::{Plan, TransportKind};
 use evb_record::Record;
-use evb_transport::tcp::Token;
+use evb_transport::Token;
 use std::{
     collections::BTreeMap,
     io,
@@ -44,7 +44,7 @@ pub struct ProcessOptions<'a> {
     pub patience: Duration,
 }
 
-/// Builds events with one process per node, which talk over TCP.
+/// Builds events with one process per node, which talk as the plan says; over TCP if it is for threads.
 ///
 /// # Errors
 /// [`RunError`] when nodes do not come or cannot open what they need. What goes wrong later is told by the record.
@@ -64,7 +64,11 @@ pub fn run_processes(
     let connections = welcome(joined, &sender)?;
     drop(sender);
     let nodes = ProcessNodes { connections, children };
-    RunControl::new(plan, nodes, &notices, observer).run("tcp")
+    let transport = match &plan.transport {
+        TransportKind::InProcess => TransportKind::Tcp.name(),
+        other => other.name(),
+    };
+    RunControl::new(plan, nodes, &notices, observer).run(transport)
 }
 
 /// The processes that run control has started itself. Dropping them ends them.

@@ -20,11 +20,12 @@ use std::{
     time::Duration,
 };
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
-    /// Start one process per node; they talk over TCP. An experiment with `transport.type = "tcp"` does this anyway
+    /// Start one process per node; they talk through shared memory, unless the experiment names another transport. One that
+    /// does is run in processes anyway
     #[arg(long)]
     processes: bool,
     /// Start no nodes, but wait at this address for those started by hand with `evb node`
@@ -42,6 +43,7 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
+    let args = &in_processes(args)?;
     let experiment = args.experiment.load()?;
     refuse_traffic(&experiment)?;
     if !args.quiet {
@@ -61,6 +63,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
         }
     }
     Ok(all_good)
+}
+
+/// With `--processes`, an experiment for threads is one for shared memory: so all nodes are told.
+fn in_processes(args: &RunArgs) -> Result<RunArgs, Failure> {
+    let mut args = args.clone();
+    let is_for_threads = |plan: &Plan| plan.transport == TransportKind::InProcess;
+    if args.processes && args.experiment.load()?.plans().iter().all(is_for_threads) {
+        args.experiment.set.push("transport.type=shm".into());
+    }
+    Ok(args)
 }
 
 /// Only a simulation knows other work than event building.
@@ -97,7 +109,7 @@ fn run_plan(
     let record = if let Some(listen) = args.listen {
         let (token, patience) = (token::shared()?, Duration::from_secs(args.patience));
         evb_node::run_processes(plan, &ProcessOptions { listen, token, spawn: None, patience }, &mut progress)
-    } else if args.processes || plan.transport == TransportKind::Tcp {
+    } else if args.processes || plan.transport != TransportKind::InProcess {
         run_children(args, index, plan, &mut progress)?
     } else {
         evb_node::run_threads(plan, &text, &mut progress)
