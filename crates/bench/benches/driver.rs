@@ -72,7 +72,11 @@ fn main() {
             let setting = Setting { epoch_ns: 0, shares_process: true, shares_cores: false };
             let result = measure(&mut layer, &cell, setting).expect("nobody never fails");
             let messages = if answers { result.messages } else { result.sent };
-            println!("{:10} {size:5} B  {:6.1} ns of processor time a message", benchmark.name(), result.cpu_seconds * 1e9 / messages as f64);
+            println!(
+                "{:10} {size:5} B  {:6.1} ns of processor time a message",
+                benchmark.name(),
+                result.cpu_seconds * 1e9 / messages as f64
+            );
         }
     }
 }

@@ -232,7 +232,12 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     }
 
     fn mark(&self) -> Mark {
-        Mark { at: self.now, cpu_ns: cpu_ns(!self.setting.shares_process), messages: self.peers.received, sent: self.peers.sent }
+        Mark {
+            at: self.now,
+            cpu_ns: cpu_ns(!self.setting.shares_process),
+            messages: self.peers.received,
+            sent: self.peers.sent,
+        }
     }
 
     fn begin_or_end(&mut self) -> Result<(), String> {

@@ -55,7 +55,7 @@ impl WithEndpoint for Joining<'_> {
         let Joining { plan, text, options } = self;
         let control = dial(options)?;
         let (run, peers, mut lines) = introduce(plan, options, transport.address(), &control)?;
-        let ready = open_role(plan, text, run, options.node, transport.waker()).and_then(|role| {
+        let ready = open_role(plan, text, run, options.node, &transport).and_then(|role| {
             let others: Vec<_> = peers.into_iter().filter(|(node, _)| *node != options.node).collect();
             transport.connect(&others).map_err(NodeError::new)?;
             Ok(role)

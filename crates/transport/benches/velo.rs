@@ -199,7 +199,12 @@ mod bench {
         let bare = (before[1] + after[1]) / 2.0;
         println!(
             "half round trip of {bytes:2} B: p10 {:.0}, p50 {:.0}, p99 {:.0} ns; lines alone {:.0} ns before, {:.0} after: ratio {:.2}",
-            ours[0], ours[1], ours[2], before[1], after[1], ours[1] / bare
+            ours[0],
+            ours[1],
+            ours[2],
+            before[1],
+            after[1],
+            ours[1] / bare
         );
     }
 

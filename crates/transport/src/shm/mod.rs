@@ -482,9 +482,10 @@ impl Transport for Shm {
         Arc::new(move || drop(waker.wake()))
     }
 
+    /// Small bodies are not lent: two copies through a lane cost less than handing memory there and back.
     fn buffers(&self) -> Option<Buffers> {
-        let pool = Arc::clone(&self.pool);
-        Some(Buffers::new(move |capacity| pool.take(capacity).map(Buffer::new)))
+        let (pool, inline) = (Arc::clone(&self.pool), self.options.inline_bytes);
+        Some(Buffers::new(move |capacity| if capacity > inline { pool.take(capacity).map(Buffer::new) } else { None }))
     }
 }
 

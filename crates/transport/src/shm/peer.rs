@@ -396,7 +396,6 @@ impl Peer {
         }
         begun
     }
-
 }
 
 #[cold]
