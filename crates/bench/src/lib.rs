@@ -9,6 +9,7 @@ mod cell;
 mod clock;
 mod cores;
 mod driver;
+mod fit;
 mod fleet;
 mod kind;
 mod member;
