@@ -1,7 +1,10 @@
 //! `evb bench`: measure message layers.
 
+pub(crate) mod output;
+
 use crate::{
     failure::Failure,
+    folder::prepare,
     progress::BenchProgress,
     signals::{leave_signals_to_run_control, stop_on_signals},
     token::{self, TOKEN_VARIABLE},
@@ -9,13 +12,15 @@ use crate::{
 use clap::Args;
 use evb_bench::{
     Benchmark, LOCAL, LONGEST_BYTES, Launch, LayerKind, Measured, MemberOptions, SMALLEST_BYTES, Series, Suite, Wait,
-    allowed_cores, parameters, run_series,
+    allowed_cores, run_series,
     suite::{NOTE_COMPUTE_US, NOTE_SIZES, perturbed_sizes},
 };
 use evb_core::{ByteCount, Frequency, Span};
 use evb_node::Token;
+use output::{RECORDS, Results};
 use std::{
     net::SocketAddr,
+    path::PathBuf,
     process::{Command, Stdio},
     sync::atomic::AtomicBool,
 };
@@ -69,7 +74,10 @@ pub(crate) struct BenchArgs {
     /// Seed of every random stream
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Print JSON records, one on a line, instead of tables
+    /// Write records, parameters, tables as CSV, single times and plots as SVG into this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print JSON records, one on a line, instead of tables: the measurements, then the parameters
     #[arg(long)]
     json: bool,
     /// Show no progress
@@ -157,6 +165,9 @@ fn suite(args: &BenchArgs) -> Result<Suite, Failure> {
 fn measure(args: &BenchArgs) -> Result<bool, Failure> {
     let suite = suite(args)?;
     let stop = stop_on_signals("the measurement ends")?;
+    if let Some(folder) = &args.out {
+        prepare(folder, RECORDS)?;
+    }
     let (mut all, mut good) = (Vec::new(), true);
     for layer in &args.transport {
         match measure_layer(args, &suite, layer, &stop) {
@@ -169,13 +180,12 @@ fn measure(args: &BenchArgs) -> Result<bool, Failure> {
             Err(failure) => return Err(failure),
         }
     }
-    let records: Vec<_> = all.iter().map(|row: &Measured| row.record.clone()).collect();
-    for record in &records {
-        println!("{}", serde_json::to_string(record).map_err(Failure::new)?);
+    let results = Results::new(all);
+    results.print(args.json)?;
+    if let Some(folder) = &args.out {
+        results.write(folder)?;
     }
-    let parameters: Vec<_> = args.transport.iter().map(|layer| parameters(&layer.to_string(), &records)).collect();
-    println!("{}", serde_json::to_string_pretty(&parameters).map_err(Failure::new)?);
-    Ok(good && records.iter().all(|record| record.good))
+    Ok(good && results.records.iter().all(|record| record.good))
 }
 
 fn measure_layer(
