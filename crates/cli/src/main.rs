@@ -23,6 +23,7 @@ macro_rules! eprintln {
 mod commands;
 mod failure;
 mod folder;
+mod network_fit;
 mod progress;
 mod signals;
 mod simulated_bench;
@@ -39,8 +40,8 @@ use std::{
 /// Describe an event builder once, then simulate it and run it for real.
 ///
 /// Results go to standard output, everything else to standard error. The exit status is 0 when all is good, 1 when the
-/// result is not (events incomplete or lost, a file damaged, a published value missed), and 2 when the command could not
-/// do its work.
+/// result is not (events incomplete or lost, a file damaged, a published value missed, a benchmark slower), and 2 when the
+/// command could not do its work.
 #[derive(Parser)]
 #[command(name = "evb", version, max_term_width = 100)]
 struct Cli {
@@ -58,6 +59,8 @@ enum Command {
     Paper(commands::paper::PaperArgs),
     /// Measure message layers on this machine with the communication benchmarks of ATLAS DAQ note 77 and others
     Bench(commands::bench::BenchArgs),
+    /// Compare two results of `evb bench`, and fail when the new one is worse
+    Compare(commands::compare::CompareArgs),
     /// Be one node of a run that an `evb run` with --listen controls
     Node(commands::node::NodeArgs),
     /// Play a live front end: send the fragments of a source by TCP or UDP
@@ -106,6 +109,7 @@ fn main() -> ExitCode {
         Command::Simulate(args) => commands::simulate::run(&args),
         Command::Paper(args) => commands::paper::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
         Command::Node(args) => commands::node::run(&args),
         Command::Feed(args) => commands::feed::run(&args),
         Command::Events(command) => commands::events::run(&command),

@@ -1,7 +1,7 @@
 //! The results of benchmarks: what a communication pattern reached on a transport.
 
 use crate::Kind;
-use alloc::{string::String, vec::Vec};
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 /// One pattern with one size on one transport.
@@ -149,9 +149,29 @@ pub struct CoreToCore {
     pub message_ns: f64,
 }
 
-/// The parameters of ATLAS DAQ note 77 (section 5.1, figure 6) for one transport. Times are in microseconds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Single times of a benchmark, which its record sums up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BenchmarkSamples {
+    /// The message layer.
+    pub transport: String,
+    /// The communication pattern.
+    pub pattern: String,
+    /// Length of a data message in bytes.
+    pub size_bytes: u64,
+    /// Number of nodes.
+    pub nodes: u16,
+    /// Time that the receiver of a farm computes for each event, in microseconds.
+    pub compute_us: f64,
+    /// For each launch the nodes that took times, and these in nanoseconds, in the order in which they were taken.
+    pub launches: Vec<Vec<(u16, Vec<u64>)>>,
+}
+
+/// The parameters of ATLAS DAQ note 77 (section 5.1, figure 6) for one transport, and others like them. Times are in
+/// microseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
+    /// Always [`Kind::Parameters`].
+    pub kind: Kind,
     /// The message layer.
     pub transport: String,
     /// `ping-pong`, smallest size: half the round trip.
@@ -176,4 +196,22 @@ pub struct Parameters {
     pub half_peak_bytes: Option<f64>,
     /// Highest rate of messages from one sender, in millions per second.
     pub peak_rate_m_per_s: Option<f64>,
+    /// Time of an empty message by a straight line through half the round trip of `ping-pong` against the size, as in figure 5
+    /// of "The use of Ethernet in the ATLAS second level trigger" (1998).
+    pub fixed_overhead_us: Option<f64>,
+    /// Inverse slope of this line, in MB/s.
+    pub rate_mb_per_s: Option<f64>,
+    /// Largest distance of a measured time from this line, in percent of the time: how straight it is.
+    pub fit_error_percent: Option<f64>,
+    /// What each parameter was taken from, under its name.
+    pub taken_from: BTreeMap<String, Origin>,
+}
+
+/// The rows from which a parameter was taken.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Their patterns, sizes and numbers of nodes, for people.
+    pub rows: String,
+    /// Whether all of them can be trusted.
+    pub trusted: bool,
 }

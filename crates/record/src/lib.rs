@@ -6,10 +6,14 @@
 extern crate alloc;
 
 mod benchmark;
+mod comparison;
 mod paper;
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
-pub use benchmark::{Benchmark, Calibration, CoreToCore, CpuLoad, Launches, Parameters, Times};
+pub use benchmark::{
+    Benchmark, BenchmarkSamples, Calibration, CoreToCore, CpuLoad, Launches, Origin, Parameters, Times,
+};
+pub use comparison::{Change, Comparison, Interval};
 pub use paper::{Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +29,10 @@ pub enum Kind {
     Paper,
     /// A communication pattern was measured.
     Benchmark,
+    /// Parameters were derived from benchmarks.
+    Parameters,
+    /// A benchmark was compared with an earlier one.
+    Comparison,
 }
 
 /// The result of one run, real or simulated.

@@ -1,7 +1,10 @@
 //! Records as CSV for spreadsheets and scripts, quoted as RFC 4180 says. Lines end in a line feed alone, like those of
 //! every other text here.
 
+mod benchmark;
+
 use crate::sweep::swept_keys;
+pub use benchmark::{MOST_SAMPLES, benchmark_csv, samples_csv};
 use evb_record::{Link, Record, Simulation};
 use std::collections::BTreeSet;
 

@@ -1,6 +1,8 @@
 //! Tables, CSV and plots drawn from records. This crate reads records and nothing else, so all of them can be drawn
 //! again later.
 
+mod benchmark;
+mod compare;
 mod csv;
 mod paper;
 mod plot;
@@ -9,9 +11,11 @@ mod summary;
 mod sweep;
 mod text;
 
-pub use csv::{csv, links_csv};
+pub use benchmark::benchmark_tables;
+pub use compare::{compare, comparison_table, is_same_measurement};
+pub use csv::{MOST_SAMPLES, benchmark_csv, csv, links_csv, samples_csv};
 pub use paper::{last_line, paper_page, paper_summary};
-pub use plot::{Plot, figure, plots};
+pub use plot::{Plot, benchmark_plots, figure, plots};
 pub use simulation::simulation_summary;
 pub use summary::run_summary;
 pub use sweep::sweep_table;

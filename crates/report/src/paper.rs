@@ -2,7 +2,7 @@
 
 mod page;
 
-use crate::text::{align_right, dense_table};
+use crate::text::{align_right, dense_table, significant};
 use evb_record::{PaperItem, PaperReport, PaperTable, Relation, Verdict};
 pub use page::paper_page;
 use std::{collections::BTreeSet, fmt::Write as _};
@@ -139,12 +139,7 @@ fn signed(value: f64) -> String {
     if value >= 0.0 { format!("+{}", number(value)) } else { number(value) }
 }
 
-/// Four significant digits, and no zeros behind the point that say nothing.
+/// Four significant digits; all of large numbers.
 fn number(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() || value.abs() >= 1e7 {
-        return format!("{value}");
-    }
-    let digits = 3 - value.abs().log10().floor() as i32;
-    let text = format!("{value:.*}", digits.clamp(0, 9) as usize);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    if value.abs() >= 1e7 { format!("{value}") } else { significant(value, 4) }
 }

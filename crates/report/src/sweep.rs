@@ -1,6 +1,6 @@
 //! A sweep as a table: one row for each record.
 
-use crate::text::{align_right, dense_table, metric, micros, per_destination, percent, unit};
+use crate::text::{align_right, dense_table, metric, micros, per_destination, percent, shortened, unit};
 use evb_record::Record;
 use std::collections::BTreeSet;
 
@@ -28,6 +28,8 @@ pub(crate) fn swept_keys(records: &[Record]) -> Vec<&str> {
     keys.into_iter().collect()
 }
 
+/// Longest beginning of a note in the table: the whole stands in the record.
+const LONGEST_NOTE: usize = 48;
 const REASON: &str = "not good because";
 
 type Column = (&'static str, fn(&Record) -> String);
@@ -70,19 +72,10 @@ fn reason(record: &Record) -> String {
         reasons.push(format!("lost nodes: {}", record.lost_nodes.join(" ")));
     }
     match (reasons.is_empty(), record.notes.first()) {
-        (true, Some(note)) => shortened(note),
+        (true, Some(note)) => shortened(note, LONGEST_NOTE),
         (true, None) => "unknown".into(),
         (false, _) => reasons.join(", "),
     }
-}
-
-/// The beginning of a note: the whole stands in the record.
-fn shortened(note: &str) -> String {
-    const MOST: usize = 48;
-    if note.chars().count() <= MOST {
-        return note.to_owned();
-    }
-    note.chars().take(MOST - 1).chain(['\u{2026}']).collect()
 }
 
 fn last_line(records: &[Record]) -> String {

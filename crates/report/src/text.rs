@@ -31,6 +31,31 @@ pub(crate) fn micros(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// A time in nanoseconds with three significant digits, in the unit that fits: `12.3 us`.
+pub(crate) fn nanos(value: f64) -> String {
+    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
+    let (scale, unit) = units.into_iter().find(|(scale, _)| value >= *scale).unwrap_or((1.0, "ns"));
+    format!("{} {unit}", micros(value / scale))
+}
+
+/// So many significant digits, or all before the point, without zeros behind it that say nothing.
+pub(crate) fn significant(value: f64, count: i32) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let digits = count - 1 - value.abs().log10().floor() as i32;
+    let text = format!("{value:.*}", digits.clamp(0, 9) as usize);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// The beginning of a text of more than `most` characters.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most - 1).chain(['\u{2026}']).collect()
+}
+
 /// A part of one as a percentage, without its sign.
 pub(crate) fn percent(part: f64) -> String {
     format!("{:.1}", part * 100.0)

@@ -1,7 +1,11 @@
 //! `evb bench`: measure message layers.
 
+pub(crate) mod output;
+
 use crate::{
     failure::Failure,
+    folder::prepare,
+    network_fit,
     progress::BenchProgress,
     signals::{leave_signals_to_run_control, stop_on_signals},
     simulated_bench::Simulated,
@@ -10,14 +14,16 @@ use crate::{
 use clap::Args;
 use evb_bench::{
     Benchmark, LOCAL, LONGEST_BYTES, Launch, LayerKind, Measured, MemberOptions, SMALLEST_BYTES, Series, Suite, Wait,
-    allowed_cores, parameters, run_series,
+    allowed_cores, run_series,
     suite::{NOTE_COMPUTE_US, NOTE_SIZES, perturbed_sizes},
 };
 use evb_core::{ByteCount, Frequency, Span};
 use evb_node::Token;
+use output::{RECORDS, Results};
 use std::{
     fmt,
     net::SocketAddr,
+    path::PathBuf,
     process::{Command, Stdio},
     sync::atomic::AtomicBool,
 };
@@ -72,7 +78,14 @@ pub(crate) struct BenchArgs {
     /// Seed of every random stream
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Print JSON records, one on a line, instead of tables
+    /// Write records, parameters, tables as CSV, single times and plots as SVG into this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Fit a simulated network to what was measured on the one transport, for `evb simulate --network`: ping-pong and one-way are
+    /// measured for it, too, by default with 8 B to 16 KiB
+    #[arg(long, value_name = "FILE")]
+    fit: Option<PathBuf>,
+    /// Print JSON records, one on a line, instead of tables: the measurements, then the parameters
     #[arg(long)]
     json: bool,
     /// Show no progress
@@ -181,8 +194,18 @@ fn suite(args: &BenchArgs) -> Result<Suite, Failure> {
 }
 
 fn measure(args: &BenchArgs) -> Result<bool, Failure> {
-    let suite = suite(args)?;
+    let mut suite = suite(args)?;
+    if args.fit.is_some() {
+        let [Medium::Real(_)] = &args.transport[..] else {
+            let hint = "name the one that the network is to be like, such as --transport shm";
+            return Err(Failure::with_hint("a network is fitted to one real transport", hint));
+        };
+        network_fit::prepare(&mut suite, !args.sizes.is_empty() || args.sweep.is_some());
+    }
     let stop = stop_on_signals("the measurement ends")?;
+    if let Some(folder) = &args.out {
+        prepare(folder, RECORDS)?;
+    }
     let (mut all, mut good) = (Vec::new(), true);
     for medium in &args.transport {
         let rows = match medium {
@@ -199,13 +222,15 @@ fn measure(args: &BenchArgs) -> Result<bool, Failure> {
             Err(failure) => return Err(failure),
         }
     }
-    let records: Vec<_> = all.iter().map(|row: &Measured| row.record.clone()).collect();
-    for record in &records {
-        println!("{}", serde_json::to_string(record).map_err(Failure::new)?);
+    let results = Results::new(all);
+    results.print(args.json)?;
+    if let Some(folder) = &args.out {
+        results.write(folder)?;
     }
-    let parameters: Vec<_> = args.transport.iter().map(|layer| parameters(&layer.to_string(), &records)).collect();
-    println!("{}", serde_json::to_string_pretty(&parameters).map_err(Failure::new)?);
-    Ok(good && records.iter().all(|record| record.good))
+    if let Some(file) = &args.fit {
+        network_fit::write(file, &args.transport[0].to_string(), &suite, &results.records, &stop)?;
+    }
+    Ok(good && results.records.iter().all(|record| record.good))
 }
 
 fn without_samples(records: Vec<evb_record::Benchmark>) -> Vec<Measured> {

@@ -26,6 +26,8 @@ pub(super) enum Stroke {
     Solid,
     /// A dashed line with hollow marks.
     Dashed,
+    /// A line without marks.
+    Plain,
     /// Crosses that nothing joins.
     Crosses,
 }
@@ -123,6 +125,10 @@ impl Chart<'_> {
             match line.stroke {
                 Stroke::Solid => drop(chart.draw_series(LineSeries::new(points.clone(), style))?),
                 Stroke::Dashed => drop(chart.draw_series(DashedLineSeries::new(points.clone(), 6, 4, style))?),
+                Stroke::Plain => {
+                    chart.draw_series(LineSeries::new(points, style))?;
+                    continue;
+                }
                 Stroke::Crosses => {
                     chart.draw_series(points.map(|point| cross(point, Some(line.colour))))?;
                     continue;
@@ -145,11 +151,11 @@ impl Chart<'_> {
             let ends = [(0, y), (SAMPLE, y)];
             let middle = (SAMPLE / 2, y);
             match stroke {
-                Stroke::Solid => area.draw(&PathElement::new(ends, pen(colour)))?,
+                Stroke::Solid | Stroke::Plain => area.draw(&PathElement::new(ends, pen(colour)))?,
                 Stroke::Dashed => area.draw(&DashedPathElement::new(ends, 6, 4, pen(colour)))?,
                 Stroke::Crosses => area.draw(&cross(middle, colour))?,
             }
-            if stroke != Stroke::Crosses {
+            if matches!(stroke, Stroke::Solid | Stroke::Dashed) {
                 mark(middle, colour, stroke).iter().try_for_each(|circle| area.draw(circle))?;
             }
             area.draw_text(&entry.label(), &style, (LABEL, y))?;

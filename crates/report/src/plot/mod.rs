@@ -1,6 +1,7 @@
 //! Plots of records as SVG. The same records give the same bytes.
 
 mod axis;
+mod benchmark;
 mod chart;
 mod curves;
 mod figure;
@@ -10,6 +11,7 @@ mod style;
 
 use crate::text::per_destination;
 use axis::Axis;
+pub use benchmark::benchmark_plots;
 use chart::{Chart, Entry, Line, Stroke};
 use curves::{Curves, main_key};
 use evb_record::Record;
@@ -19,7 +21,7 @@ pub use figure::figure;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plot {
     /// What it shows, fit for the stem of a file name.
-    pub name: &'static str,
+    pub name: String,
     /// The picture.
     pub svg: String,
 }
@@ -38,7 +40,7 @@ pub fn plots(records: &[Record]) -> Vec<Plot> {
         ("efficiency", efficiency(records)),
         ("links", records.last().and_then(links::draw)),
     ];
-    charts.into_iter().filter_map(|(name, svg)| Some(Plot { name, svg: svg? })).collect()
+    charts.into_iter().filter_map(|(name, svg)| Some(Plot { name: name.into(), svg: svg? })).collect()
 }
 
 fn throughput(records: &[Record]) -> Option<String> {

@@ -2,8 +2,8 @@ use crate::samples;
 use evb_record::{Latency, Record};
 use evb_report::{Plot, plots};
 
-fn names(records: &[Record]) -> Vec<&'static str> {
-    plots(records).iter().map(|plot| plot.name).collect()
+fn names(records: &[Record]) -> Vec<String> {
+    plots(records).into_iter().map(|plot| plot.name).collect()
 }
 
 fn plot(records: &[Record], name: &str) -> Plot {

@@ -1,0 +1,102 @@
+//! What becomes of the measurements: lines of JSON or tables, and a folder of files.
+
+use crate::{failure::Failure, folder::unwritable};
+use evb_bench::Measured;
+use evb_record::{Benchmark, BenchmarkSamples, Parameters};
+use std::{
+    fs::{self, File},
+    io::{BufWriter, Write},
+    path::Path,
+};
+
+/// The file of the records in the folder of the results.
+pub(super) const RECORDS: &str = "records.jsonl";
+
+/// All that was measured, and what was derived from it.
+pub(super) struct Results {
+    pub(super) records: Vec<Benchmark>,
+    pub(super) parameters: Vec<Parameters>,
+    samples: Vec<BenchmarkSamples>,
+}
+
+impl Results {
+    /// The measurements of all transports together.
+    pub(super) fn new(measured: Vec<Measured>) -> Self {
+        let samples = measured.iter().map(samples).collect();
+        let records: Vec<_> = measured.into_iter().map(|row| row.record).collect();
+        let mut transports: Vec<&str> = Vec::new();
+        for record in &records {
+            if !transports.contains(&record.transport.as_str()) {
+                transports.push(&record.transport);
+            }
+        }
+        let parameters = transports.into_iter().map(|name| evb_bench::parameters(name, &records)).collect();
+        Self { records, parameters, samples }
+    }
+
+    /// Prints the tables, or the records and then the parameters, one on a line.
+    pub(super) fn print(&self, as_json: bool) -> Result<(), Failure> {
+        match as_json {
+            true => print!("{}{}", self.record_lines()?, self.parameter_lines()?),
+            false => print!("{}", evb_report::benchmark_tables(&self.records, &self.parameters)),
+        }
+        Ok(())
+    }
+
+    /// Writes records, tables and plots into a folder.
+    pub(super) fn write(&self, folder: &Path) -> Result<(), Failure> {
+        let write = |name: &str, text: &str| {
+            let path = folder.join(name);
+            fs::write(&path, text).map_err(|error| unwritable(&path, &error))
+        };
+        write(RECORDS, &self.record_lines()?)?;
+        write("parameters.jsonl", &self.parameter_lines()?)?;
+        write("table.csv", &evb_report::benchmark_csv(&self.records))?;
+        let path = folder.join("samples.csv");
+        self.write_samples(&path).map_err(|error| unwritable(&path, &error))?;
+        for plot in evb_report::benchmark_plots(&self.records, &self.parameters, &self.samples) {
+            write(&format!("{}.svg", plot.name), &plot.svg)?;
+        }
+        Ok(())
+    }
+
+    fn record_lines(&self) -> Result<String, Failure> {
+        lines(self.records.iter().map(serde_json::to_string))
+    }
+
+    fn parameter_lines(&self) -> Result<String, Failure> {
+        lines(self.parameters.iter().map(serde_json::to_string))
+    }
+
+    fn write_samples(&self, path: &Path) -> std::io::Result<()> {
+        let mut file = BufWriter::new(File::create(path)?);
+        evb_report::samples_csv(&self.samples, evb_report::MOST_SAMPLES, &mut file)?;
+        file.flush()
+    }
+}
+
+/// One JSON record on each line.
+pub(crate) fn lines(records: impl Iterator<Item = serde_json::Result<String>>) -> Result<String, Failure> {
+    let lines: Result<Vec<_>, _> = records.collect();
+    Ok(lines.map_err(Failure::new)?.into_iter().map(|line| line + "\n").collect())
+}
+
+fn samples(row: &Measured) -> BenchmarkSamples {
+    let record = &row.record;
+    let of_launch = |lists: &Vec<Vec<u64>>| (first_of(record, lists.len())..).zip(lists.iter().cloned()).collect();
+    BenchmarkSamples {
+        transport: record.transport.clone(),
+        pattern: record.pattern.clone(),
+        size_bytes: record.size_bytes,
+        nodes: record.nodes,
+        compute_us: record.compute_us,
+        launches: row.raw.iter().map(of_launch).collect(),
+    }
+}
+
+/// The first of so many nodes that took times: receivers, which come last, in farms and under a rate; else the first nodes.
+fn first_of(record: &Benchmark, count: usize) -> u16 {
+    let at_receivers =
+        record.rate_hz.is_some() || ["funnel", "push-farm", "pull-farm"].contains(&record.pattern.as_str());
+    if at_receivers { record.nodes.saturating_sub(count as u16) } else { 0 }
+}

@@ -1,0 +1,76 @@
+//! `evb compare`: two files of benchmarks, and whether the new one is worse.
+
+use super::bench::output::lines;
+use crate::failure::Failure;
+use clap::Args;
+use evb_record::{Benchmark, Kind};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+#[derive(Args)]
+pub(crate) struct CompareArgs {
+    /// The records from before: `records.jsonl` of `evb bench --out DIR`, or what `evb bench --json` printed
+    #[arg(value_name = "OLD")]
+    old: PathBuf,
+    /// The records from now
+    #[arg(value_name = "NEW")]
+    new: PathBuf,
+    /// Medians that differ by at most so much are the same
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
+    tolerance: f64,
+    /// Print JSON records, one on a line, instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// A percentage as a part of one.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let valid = number.filter(|number| number.is_finite() && *number >= 0.0);
+    valid.map(|number| number / 100.0).ok_or_else(|| "write a percentage, such as 5%".into())
+}
+
+pub(crate) fn run(args: &CompareArgs) -> Result<bool, Failure> {
+    let (old, new) = (read(&args.old)?, read(&args.new)?);
+    let rows = evb_report::compare(&old, &new, args.tolerance);
+    match args.json {
+        true => print!("{}", lines(rows.iter().map(serde_json::to_string))?),
+        false => print!("{}", evb_report::comparison_table(&rows)),
+    }
+    Ok(rows.iter().all(|row| row.good))
+}
+
+/// The benchmarks of a file; parameters are passed over, since they follow from them.
+fn read(path: &Path) -> Result<Vec<Benchmark>, Failure> {
+    const HINT: &str = "give records.jsonl of `evb bench --out DIR`, or what `evb bench --json` printed";
+    let wrong = |what: String| Failure::with_hint(format!("{}: {what}", path.display()), HINT);
+    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let mut found: Vec<(usize, Benchmark)> = Vec::new();
+    for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
+        let Some(row) = benchmark(text).map_err(|why| wrong(format!("line {line}: {why}")))? else { continue };
+        if let Some((first, _)) = found.iter().find(|(_, other)| evb_report::is_same_measurement(&row, other)) {
+            return Err(wrong(format!("line {line}: the same measurement as in line {first}")));
+        }
+        found.push((line, row));
+    }
+    match found.is_empty() {
+        true => Err(wrong("there is no benchmark in it".into())),
+        false => Ok(found.into_iter().map(|(_, row)| row).collect()),
+    }
+}
+
+/// The benchmark in a line, or nothing when it holds parameters.
+fn benchmark(text: &str) -> Result<Option<Benchmark>, String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    let kind = value.get("kind").cloned().unwrap_or_default();
+    match serde_json::from_value(kind.clone()) {
+        Ok(Kind::Benchmark) => {
+            serde_json::from_value(value).map(Some).map_err(|error| format!("not a benchmark: {error}"))
+        }
+        Ok(Kind::Parameters) => Ok(None),
+        _ => Err(format!("not a benchmark: its kind is {kind}")),
+    }
+}

@@ -1,0 +1,31 @@
+//! Communication benchmarks for the terminal: the parameters, then every measurement, then what to think of them.
+
+mod case;
+mod detail;
+mod parameters;
+mod remarks;
+
+pub(crate) use case::{Case, distinct};
+use evb_record::{Benchmark, Parameters};
+
+/// All tables of a suite: the parameters of each transport, the measurements pattern by pattern, notes and the conditions
+/// under which they were made, and the verdict. They fit into 100 columns with up to four transports; more of them stand
+/// in further tables.
+pub fn benchmark_tables(records: &[Benchmark], parameters: &[Parameters]) -> String {
+    let parts = [parameters::table(parameters), detail::tables(records), remarks::remarks(records)];
+    let shown: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    format!("{}\n{}\n", shown.join("\n"), last_line(records))
+}
+
+fn last_line(records: &[Benchmark]) -> String {
+    let all = records.len();
+    let untrusted = records.iter().filter(|record| !record.trusted).count();
+    let trust = match untrusted {
+        0 => String::new(),
+        _ => format!("; {untrusted} cannot be trusted"),
+    };
+    match records.iter().filter(|record| !record.good).count() {
+        0 => format!("good: all {all} measurements, every message accounted for{trust}"),
+        bad => format!("not good: {bad} of {all} measurements lost or corrupted messages{trust}"),
+    }
+}

@@ -1,0 +1,90 @@
+//! Which measurement a row is of, apart from its transport, and how that is written.
+
+use evb_record::{Benchmark, Comparison};
+use std::cmp::Ordering;
+
+/// Behind a number of which messages were lost or corrupted.
+pub(crate) const MARK_BAD: &str = "!";
+/// Behind a number that cannot be trusted.
+pub(crate) const MARK_UNTRUSTED: &str = "?";
+
+/// A measurement that several transports can share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Case<'a> {
+    pub(crate) pattern: &'a str,
+    pub(crate) window: u32,
+    pub(crate) rate_hz: Option<f64>,
+    pub(crate) nodes: u16,
+    pub(crate) size_bytes: u64,
+    pub(crate) compute_us: f64,
+}
+
+impl<'a> Case<'a> {
+    /// Whether both belong into one table.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        (self.pattern, self.window, self.rate_hz) == (other.pattern, other.window, other.rate_hz)
+    }
+
+    /// The pattern, and how its senders send where that is not the only way.
+    pub(crate) fn heading(&self) -> String {
+        let window = if self.window == 1 { String::new() } else { format!(", window {}", self.window) };
+        let rate = self
+            .rate_hz
+            .map_or_else(String::new, |rate| format!(", {}Hz offered by each sender", crate::text::metric(rate)));
+        format!("{}{window}{rate}", self.pattern)
+    }
+
+    /// The fewest nodes first, then the smallest size, then the least computing.
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
+        let whole = |case: &Self| (case.nodes, case.size_bytes);
+        whole(self).cmp(&whole(other)).then(self.compute_us.total_cmp(&other.compute_us))
+    }
+
+    /// The measurements of some rows, each once and in their order, put together by pattern, window and rate.
+    pub(crate) fn groups(rows: impl Iterator<Item = Self>) -> Vec<Vec<Self>> {
+        let mut groups: Vec<Vec<Case<'a>>> = Vec::new();
+        for case in rows {
+            match groups.iter_mut().find(|group| group[0].is_alike(&case)) {
+                Some(group) if group.contains(&case) => {}
+                Some(group) => group.push(case),
+                None => groups.push(vec![case]),
+            }
+        }
+        groups.iter_mut().for_each(|group| group.sort_by(Case::order));
+        groups
+    }
+}
+
+impl<'a> From<&'a Benchmark> for Case<'a> {
+    fn from(row: &'a Benchmark) -> Self {
+        let Benchmark { window, rate_hz, nodes, size_bytes, compute_us, .. } = *row;
+        Self { pattern: &row.pattern, window, rate_hz, nodes, size_bytes, compute_us }
+    }
+}
+
+impl<'a> From<&'a Comparison> for Case<'a> {
+    fn from(row: &'a Comparison) -> Self {
+        let Comparison { window, rate_hz, nodes, size_bytes, compute_us, .. } = *row;
+        Self { pattern: &row.pattern, window, rate_hz, nodes, size_bytes, compute_us }
+    }
+}
+
+/// What is kept of several values in the order in which they come, each once.
+pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut kept = Vec::new();
+    for value in values {
+        if !kept.contains(&value) {
+            kept.push(value);
+        }
+    }
+    kept
+}
+
+/// The mark of a row, one column wide.
+pub(crate) fn mark(row: &Benchmark) -> &'static str {
+    match (row.good, row.trusted) {
+        (false, _) => MARK_BAD,
+        (true, false) => MARK_UNTRUSTED,
+        (true, true) => " ",
+    }
+}

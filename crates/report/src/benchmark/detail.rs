@@ -1,0 +1,145 @@
+//! Every measurement: a table for each pattern, a row for each number of nodes, size and time of computing, and a group of
+//! numbers for each transport.
+
+use super::case::{Case, MARK_BAD, MARK_UNTRUSTED, distinct, mark};
+use crate::text::{align_right, dense_table, metric, nanos};
+use comfy_table::Table;
+use evb_record::Benchmark;
+
+/// Columns of a terminal that the tables keep to.
+const WIDTH: usize = 100;
+
+/// One table for each pattern; nothing without records.
+pub(super) fn tables(records: &[Benchmark]) -> String {
+    let groups = Case::groups(records.iter().map(Case::from));
+    let tables: Vec<_> = groups.iter().map(|cases| Group::new(records, cases).draw()).collect();
+    match tables.is_empty() {
+        true => String::new(),
+        false => format!("{}\n{}", tables.join("\n"), legend()),
+    }
+}
+
+fn legend() -> String {
+    format!(
+        "p50: half of all are shorter. cpu %: processor load of senders/receivers, 100 is a core.\n\
+         {MARK_BAD} messages lost or corrupted, {MARK_UNTRUSTED} not to be trusted: see the notes.\n"
+    )
+}
+
+/// What the numbers of a pattern are.
+#[derive(Clone, Copy, PartialEq)]
+enum Value {
+    HalfRoundTrip,
+    Cycle,
+    /// Of messages at a given rate.
+    Way,
+    Stream,
+}
+
+impl Value {
+    fn of(row: &Benchmark) -> Self {
+        match (row.cycle_ns.is_some(), row.half_round_trip_ns.is_some()) {
+            _ if row.rate_hz.is_some() => Self::Way,
+            (_, true) => Self::HalfRoundTrip,
+            (true, false) => Self::Cycle,
+            (false, false) => Self::Stream,
+        }
+    }
+
+    fn describe(self) -> &'static str {
+        match self {
+            Self::HalfRoundTrip => "half of the round trip",
+            Self::Cycle => "time of a cycle",
+            Self::Way => "time from when a message was due to its arrival",
+            Self::Stream => "messages and bytes that all nodes received per second",
+        }
+    }
+
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::HalfRoundTrip | Self::Cycle => &["p50", " cpu %"],
+            Self::Way => &["p50", "msg/s", " cpu %"],
+            Self::Stream => &["msg/s", "B/s", " cpu %"],
+        }
+    }
+
+    /// The numbers of a row. The mark stands behind those that are measured for their own sake.
+    fn cells(self, row: &Benchmark) -> Vec<String> {
+        let cpu = format!("{}{:.0}/{:.0}", mark(row), row.cpu_load.senders * 100.0, row.cpu_load.receivers * 100.0);
+        let per_second = |value| metric(value).replace(' ', "");
+        let times = if self == Self::HalfRoundTrip { row.half_round_trip_ns } else { row.cycle_ns };
+        let time = times.map_or_else(|| "-".into(), |times| nanos(times.p50));
+        match self {
+            Self::HalfRoundTrip | Self::Cycle => vec![time, cpu],
+            Self::Way => vec![time, per_second(row.messages_per_s), cpu],
+            Self::Stream => vec![per_second(row.messages_per_s), per_second(row.bytes_per_s), cpu],
+        }
+    }
+}
+
+/// The rows of one table.
+struct Group<'a> {
+    cases: &'a [Case<'a>],
+    value: Value,
+    transports: Vec<&'a str>,
+    /// For each case the numbers of each transport.
+    cells: Vec<Vec<Vec<String>>>,
+    widths: Vec<usize>,
+}
+
+impl<'a> Group<'a> {
+    fn new(records: &'a [Benchmark], cases: &'a [Case<'a>]) -> Self {
+        let transports = distinct(records.iter().map(|row| row.transport.as_str()));
+        let find = |case: &Case<'_>, transport: &str| {
+            records.iter().find(|row| row.transport == transport && Case::from(*row) == *case)
+        };
+        let first = records.iter().find(|row| Case::from(*row) == cases[0]);
+        let value = first.map_or(Value::Stream, Value::of);
+        let nothing = || value.names().iter().map(|_| String::from("-")).collect();
+        let row =
+            |case| transports.iter().map(|to| find(case, to).map_or_else(nothing, |row| value.cells(row))).collect();
+        let cells: Vec<Vec<Vec<String>>> = cases.iter().map(row).collect();
+        let width = |(column, name): (usize, &&str)| {
+            let all = cells.iter().flatten().map(|numbers| numbers[column].chars().count());
+            all.chain([name.len()]).max().unwrap_or(0)
+        };
+        let widths = value.names().iter().enumerate().map(width).collect();
+        Self { cases, value, transports, cells, widths }
+    }
+
+    /// The heading, and as many tables side by side as keep to the width.
+    fn draw(&self) -> String {
+        let heading = format!("{}: {}\n", self.cases[0].heading(), self.value.describe());
+        let count = self.transports.len();
+        let parts = |most: usize| (0..count).step_by(most).map(move |first| first..count.min(first + most));
+        let tables = |most: usize| parts(most).map(|part| self.table(part).to_string()).collect::<Vec<_>>();
+        let fits =
+            |tables: &[String]| tables.iter().flat_map(|table| table.lines()).all(|line| line.chars().count() <= WIDTH);
+        let drawn = (1..=count).rev().map(tables).find(|tables| fits(tables)).unwrap_or_else(|| tables(1));
+        format!("{heading}{}\n", drawn.join("\n"))
+    }
+
+    fn table(&self, transports: std::ops::Range<usize>) -> Table {
+        let computes = self.cases.iter().any(|case| case.compute_us > 0.0);
+        let labels = if computes { &["nodes", "bytes", "compute"][..] } else { &["nodes", "bytes"] };
+        let names: Vec<_> = self.value.names().iter().map(|name| (*name).to_owned()).collect();
+        let title = |index: usize| format!("{}\n{}", self.transports[index], self.padded(&names));
+        let header: Vec<_> =
+            labels.iter().map(|label| format!("\n{label}")).chain(transports.clone().map(title)).collect();
+        let mut table = dense_table(header.iter().map(String::as_str));
+        for (case, cells) in self.cases.iter().zip(&self.cells) {
+            let compute = computes.then(|| format!("{} us", case.compute_us));
+            let labels = [case.nodes.to_string(), case.size_bytes.to_string()].into_iter().chain(compute);
+            table.add_row(labels.chain(cells[transports.clone()].iter().map(|numbers| self.padded(numbers))));
+        }
+        table.column_iter_mut().for_each(|column| _ = column.set_padding((0, 1)));
+        align_right(&mut table, 0..labels.len());
+        table
+    }
+
+    /// Numbers under each other.
+    fn padded(&self, numbers: &[String]) -> String {
+        let padded = numbers.iter().zip(&self.widths).map(|(number, &width)| format!("{number:>width$}"));
+        padded.collect::<Vec<_>>().join(" ")
+    }
+}

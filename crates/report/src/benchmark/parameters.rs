@@ -1,0 +1,78 @@
+//! The parameters of each transport, as in figure 6 of ATLAS DAQ note 77, and from which rows they were taken.
+
+use super::case::{MARK_UNTRUSTED, distinct};
+use crate::text::{align_right, dense_table, significant};
+use evb_record::Parameters;
+
+type Row = (&'static str, &'static str, &'static str, fn(&Parameters) -> Option<f64>);
+
+/// What it is called for people, its unit, its name in the record, and its value: those of the note in its order, then others.
+const ROWS: [Row; 14] = [
+    ("latency (ping-pong)", "us", "latency_us", |p| p.latency_us),
+    ("latency (two-way)", "us", "two_way_us", |p| p.two_way_us),
+    ("overhead (pairs)", "us", "overhead_us", |p| p.overhead_us),
+    ("bandwidth (pairs)", "MB/s", "bandwidth_mb_per_s", |p| p.bandwidth_mb_per_s),
+    ("broadcast quality", "", "broadcast_quality", |p| p.broadcast_quality),
+    ("funnel", "us", "funnel_us", |p| p.funnel_us),
+    ("push-farm", "us", "push_farm_us", |p| p.push_farm_us),
+    ("pull-farm", "us", "pull_farm_us", |p| p.pull_farm_us),
+    ("overlap", "%", "overlap_percent", |p| p.overlap_percent),
+    ("half of the peak at", "B", "half_peak_bytes", |p| p.half_peak_bytes),
+    ("peak rate", "M/s", "peak_rate_m_per_s", |p| p.peak_rate_m_per_s),
+    ("fixed overhead", "us", "fixed_overhead_us", |p| p.fixed_overhead_us),
+    ("rate above it", "MB/s", "rate_mb_per_s", |p| p.rate_mb_per_s),
+    ("off the line by", "%", "fit_error_percent", |p| p.fit_error_percent),
+];
+
+/// Most transports beside each other.
+const MOST_COLUMNS: usize = 4;
+/// Longest name of a transport in the heading.
+const LONGEST_NAME: usize = 14;
+
+/// The table and its footnotes; nothing when no transport has any of the parameters.
+pub(super) fn table(all: &[Parameters]) -> String {
+    if all.iter().all(|parameters| parameters.taken_from.is_empty()) {
+        return String::new();
+    }
+    let tables = all.chunks(MOST_COLUMNS).map(|some| part(some) + "\n");
+    format!("parameters\n{}{}", tables.collect::<String>(), footnotes(all))
+}
+
+fn part(some: &[Parameters]) -> String {
+    let names: Vec<_> =
+        some.iter().map(|parameters| crate::text::shortened(&parameters.transport, LONGEST_NAME)).collect();
+    let mut table = dense_table(["", "unit"].into_iter().chain(names.iter().map(String::as_str)));
+    for (title, unit, name, value) in ROWS {
+        let cell = |parameters: &Parameters| match value(parameters) {
+            Some(value) => format!("{}{}", significant(value, 3), mark(parameters, name)),
+            None => "- ".into(),
+        };
+        table.add_row([title.to_owned(), unit.to_owned()].into_iter().chain(some.iter().map(cell)));
+    }
+    let columns = 2..table.column_count();
+    align_right(&mut table, columns);
+    table.to_string()
+}
+
+fn mark(parameters: &Parameters, name: &str) -> &'static str {
+    let trusted = parameters.taken_from.get(name).is_none_or(|origin| origin.trusted);
+    if trusted { " " } else { MARK_UNTRUSTED }
+}
+
+/// For each parameter from which rows it was taken.
+fn footnotes(all: &[Parameters]) -> String {
+    ROWS.iter().map(|(title, _, name, _)| footnote(all, title, name)).collect()
+}
+
+/// One line, or one for each way in which transports differ.
+fn footnote(all: &[Parameters], title: &str, name: &str) -> String {
+    let rows = |parameters: &'_ Parameters| parameters.taken_from.get(name).map(|origin| origin.rows.clone());
+    let ways = distinct(all.iter().filter_map(rows));
+    let line = |way: &String| {
+        let same = all.iter().filter(|parameters| rows(parameters).as_ref() == Some(way));
+        let names: Vec<_> = same.map(|parameters| parameters.transport.as_str()).collect();
+        let whose = if ways.len() == 1 { String::new() } else { format!(" ({})", names.join(", ")) };
+        format!("  {title:<20} {way}{whose}\n")
+    };
+    ways.iter().map(line).collect()
+}

@@ -1,0 +1,85 @@
+//! What people should know of a suite: notes, how nodes waited, where they ran, and what their cores can tell each other.
+
+use super::case::distinct;
+use crate::text::{aligned, nanos};
+use evb_record::{Benchmark, CoreToCore};
+use std::collections::BTreeMap;
+
+/// Layers whose messages go through memory, so that what one core can tell another is their limit.
+const THROUGH_MEMORY: [&str; 2] = ["threads", "shm"];
+
+/// The notes, each once, then the conditions; nothing without records.
+pub(super) fn remarks(records: &[Benchmark]) -> String {
+    if records.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![
+        ("waiting", joined(records, |row| row.wait.clone())),
+        ("pinning", joined(records, |row| pinning(row).to_owned())),
+        ("launches", joined(records, |row| row.launches.values.len().to_string())),
+    ];
+    rows.extend(core_to_core(records));
+    rows.extend(THROUGH_MEMORY.iter().filter_map(|transport| ratio(records, transport)).map(|ratio| ("", ratio)));
+    notes(records) + &aligned(&rows)
+}
+
+/// The different values that rows have, with a comma between them.
+fn joined(records: &[Benchmark], value: impl Fn(&Benchmark) -> String) -> String {
+    distinct(records.iter().map(value)).join(", ")
+}
+
+fn pinning(row: &Benchmark) -> &'static str {
+    if row.cores.is_empty() { "none" } else { "each node to one core, in turn" }
+}
+
+/// Notes that differ in their numbers only stand there once, with the number of rows that have one like it.
+fn notes(records: &[Benchmark]) -> String {
+    let mut kinds: BTreeMap<String, (&str, usize)> = BTreeMap::new();
+    for note in records.iter().flat_map(|row| &row.notes) {
+        kinds.entry(without_numbers(note)).or_insert((note, 0)).1 += 1;
+    }
+    let line = |(note, count): &(&str, usize)| match count {
+        1 => format!("  {note} (1 row)\n"),
+        _ => format!("  {note} ({count} rows with such a note)\n"),
+    };
+    let lines: String = kinds.values().map(line).collect();
+    if lines.is_empty() { lines } else { format!("notes\n{lines}\n") }
+}
+
+fn without_numbers(note: &str) -> String {
+    note.split(|c: char| c.is_ascii_digit()).filter(|part| !part.is_empty()).collect()
+}
+
+/// What one core can tell another: of each quantity the middle of all rows before and after them, and the ends.
+fn core_to_core(records: &[Benchmark]) -> Vec<(&'static str, String)> {
+    let calibrations: Vec<_> = records.iter().filter_map(|row| row.calibration).collect();
+    let describe = |what: &str, of: fn(&CoreToCore) -> f64| {
+        let before: Vec<_> = calibrations.iter().map(|calibration| of(&calibration.before)).collect();
+        let after: Vec<_> = calibrations.iter().map(|calibration| of(&calibration.after)).collect();
+        let (least, most) = before.iter().chain(&after).fold((f64::MAX, 0.0_f64), |(l, m), &x| (l.min(x), m.max(x)));
+        let [before, after, least, most] = [middle(before), middle(after), least, most].map(nanos);
+        format!("{what} takes {before} before and {after} after a measurement ({least} to {most})")
+    };
+    match calibrations.is_empty() {
+        true => vec![("core to core", "not measured: there are no two cores".into())],
+        false => vec![
+            ("core to core", describe("a word", |cores| cores.line_ns)),
+            ("", describe("a word and 64 B", |cores| cores.message_ns)),
+        ],
+    }
+}
+
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// How much longer than the limit the half round trip of the smallest message takes.
+fn ratio(records: &[Benchmark], transport: &str) -> Option<String> {
+    let of_layer = records.iter().filter(|row| row.transport == transport && row.pattern == "ping-pong");
+    let row = of_layer.min_by_key(|row| row.size_bytes)?;
+    let (calibration, time) = (row.calibration?, row.half_round_trip_ns?.p50);
+    let limit = f64::midpoint(calibration.before.line_ns, calibration.after.line_ns);
+    let times = time / limit;
+    (limit > 0.0).then(|| format!("{transport} needs {times:.2} times the word for a message of {} B", row.size_bytes))
+}
