@@ -1,7 +1,6 @@
 //! Recorded FED fragments: the format, the walk, and what damage does to it.
 
 use crate::support::{Random, fed_file, header};
-use bytes::BytesMut;
 use evb_sources::{
     FedEntry, FedError, FedFault, FedFile, FedFileError, FedHeader, SourceError, check_fragment, walk, write_fragment,
 };
