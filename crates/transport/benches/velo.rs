@@ -17,7 +17,7 @@ mod bench {
         hint::{black_box, spin_loop},
         process::{Child, Command},
         sync::{
-            Arc,
+            Arc, OnceLock,
             atomic::{AtomicU64, Ordering},
         },
         thread,
@@ -41,13 +41,14 @@ mod bench {
         bytes: usize,
         /// Messages to send; 0 to send back whatever comes.
         count: u64,
+        processor: usize,
     }
 
     impl Role {
         fn spawn(&self) -> Child {
-            let Role { address, node, nodes, bytes, count } = self;
+            let Role { address, node, nodes, bytes, count, processor } = self;
             let mut command = Command::new(env::current_exe().expect("this program"));
-            command.env(ROLE, format!("{address} {node} {nodes} {bytes} {count}"));
+            command.env(ROLE, format!("{address} {node} {nodes} {bytes} {count} {processor}"));
             command.spawn().expect("a child")
         }
 
@@ -55,28 +56,39 @@ mod bench {
             let words: Vec<_> = text.split(' ').collect();
             let number = |index: usize| words[index].parse().expect("a number");
             let (node, nodes) = (number(1) as u16, number(2) as u16);
-            Self { address: words[0].into(), node, nodes, bytes: number(3) as usize, count: number(4) }
+            let (bytes, count, processor) = (number(3) as usize, number(4), number(5) as usize);
+            Self { address: words[0].into(), node, nodes, bytes, count, processor }
         }
 
         fn play(&self) {
-            pin(1);
+            pin_to(self.processor);
             let mut node = open(self.node, self.nodes);
             node.connect(&[(NodeId(0), self.address.clone())]).expect("node 0");
             if self.count == 0 { echo(&mut node) } else { send_all(&mut node, self.bytes, self.count) }
         }
     }
 
+    /// The processors that this process could use at its start.
+    static ALLOWED: OnceLock<Vec<usize>> = OnceLock::new();
+
     /// Pins this thread to the n-th processor that it may use.
     fn pin(n: usize) {
-        let allowed = allowed();
+        pin_to(ALLOWED.get_or_init(allowed)[n]);
+    }
+
+    fn pin_to(processor: usize) {
         let mut set = CpuSet::new();
-        set.set(allowed[n % allowed.len()]);
+        set.set(processor);
         sched_setaffinity(None, &set).expect("a processor");
     }
 
     fn allowed() -> Vec<usize> {
         let set = sched_getaffinity(None).expect("processors");
         (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
+    }
+
+    fn second() -> usize {
+        ALLOWED.get_or_init(allowed)[1]
     }
 
     fn open(node: u16, nodes: u16) -> Shm {
@@ -105,7 +117,7 @@ mod bench {
             while let Err(refused) = MessageLayer::send(node, NodeId(0), &message[..bytes]) {
                 assert_eq!(refused, Refused::Full);
                 MessageLayer::flush(node);
-                thread::yield_now();
+                MessageLayer::wait(node, Duration::from_millis(100));
             }
             if number % FLUSH_EVERY == 0 {
                 MessageLayer::flush(node);
@@ -178,7 +190,7 @@ mod bench {
 
     fn latency(bytes: usize) -> Vec<f64> {
         let mut node = open(0, 2);
-        let role = Role { address: evb_transport::Connect::address(&node), node: 1, nodes: 2, bytes, count: 0 };
+        let role = Role { address: evb_transport::Connect::address(&node), node: 1, nodes: 2, bytes, count: 0, processor: second() };
         let mut child = role.spawn();
         node.connect(&[(NodeId(1), "-".into())]).expect("node 1");
         let message = [3; LARGEST];
@@ -207,7 +219,7 @@ mod bench {
         let mut node = open(0, senders + 1);
         let count = RATE_MESSAGES / u64::from(senders);
         let address = evb_transport::Connect::address(&node);
-        let spawn = |sender| Role { address: address.clone(), node: sender, nodes: senders + 1, bytes, count }.spawn();
+        let spawn = |sender| Role { address: address.clone(), node: sender, nodes: senders + 1, bytes, count, processor: second() }.spawn();
         let children: Vec<_> = (1..=senders).map(spawn).collect();
         let peers: Vec<_> = (1..=senders).map(|sender| (NodeId(sender), "-".into())).collect();
         node.connect(&peers).expect("all senders");
@@ -236,7 +248,7 @@ mod bench {
         if let Ok(role) = env::var(ROLE) {
             return Role::read(&role).play();
         }
-        if allowed().len() < 2 {
+        if ALLOWED.get_or_init(allowed).len() < 2 {
             return println!("two processors are needed");
         }
         let main = thread::spawn(|| {

@@ -18,6 +18,7 @@
 
 use super::record::{Kind, Record, WORD_BYTES};
 use crate::sync::{AtomicU64, Ordering};
+use std::hint::black_box;
 
 /// Words before the ring, on cache lines of their own (two, because of the adjacent-line prefetcher). The first is the
 /// sender's [`bell`](super::bell) for the time that it waits for room.
@@ -26,6 +27,8 @@ pub(crate) const CONTROL_WORDS: usize = 16;
 const LINE_WORDS: u64 = 8;
 /// How far a sender clears behind the line that it writes next.
 const AHEAD_WORDS: u64 = 2 * LINE_WORDS;
+/// How far a receiver looks ahead in a burst.
+const LOOK_AHEAD_WORDS: u64 = 8 * LINE_WORDS;
 /// Parts of the ring that the receiver frees at once.
 const CREDITS: u64 = 4;
 
@@ -208,6 +211,14 @@ impl<W: AsRef<[AtomicU64]>> Consumer<W> {
         }
         let fits = record.length <= longest(self.ring.size as usize);
         if fits && record.words() <= self.ring.until_end(self.position) { Ok(Some(record)) } else { Err(Broken(word)) }
+    }
+
+    /// Asks for a line that will be read soon. To be called when records come one after another: where the next header
+    /// stands is known from this one only, so that each line would be waited for by itself. When the sender is not that
+    /// far ahead, it costs it a line that it has cleared already.
+    #[inline]
+    pub(crate) fn look_ahead(&self) {
+        black_box(self.ring.span(self.position + LOOK_AHEAD_WORDS, 1)[0].load(Ordering::Relaxed));
     }
 
     /// Copies payload from `offset` (a multiple of 8 bytes) on; `offset` and `out` lie within the record.

@@ -28,6 +28,9 @@ const TOTAL_BYTES: usize = 8;
 /// Longest body in one record: a chunk holds several.
 pub(super) const MOST_INLINE: usize = CHUNK_BYTES / 4;
 
+/// From so many records in one turn on, a lane is in a burst.
+const BURST: usize = 4;
+
 /// What a joined peer is made of.
 pub(super) struct Parts {
     pub(super) node: NodeId,
@@ -248,6 +251,9 @@ impl Peer {
                     let bytes = &mut scratch[..record.length];
                     self.incoming.read(record, 0, bytes);
                     self.release(record);
+                    if count >= BURST {
+                        self.incoming.look_ahead();
+                    }
                     take(self.node, bytes);
                 }
                 Ok(None) => return (count, Turn::Over),
