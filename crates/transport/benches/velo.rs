@@ -32,6 +32,8 @@ mod bench {
     const LARGEST: usize = 64;
     const RATE_MESSAGES: u64 = 10_000_000;
     const FLUSH_EVERY: u64 = 32;
+    /// Tries of a sender without room before it sleeps.
+    const SPINS: u32 = 2000;
 
     /// What a child is told, in one variable.
     struct Role {
@@ -114,10 +116,15 @@ mod bench {
     fn send_all(node: &mut Shm, bytes: usize, count: u64) {
         let message = [7; LARGEST];
         for number in 0..count {
+            let mut tries = 0;
             while let Err(refused) = MessageLayer::send(node, NodeId(0), &message[..bytes]) {
                 assert_eq!(refused, Refused::Full);
-                MessageLayer::flush(node);
-                MessageLayer::wait(node, Duration::from_millis(100));
+                tries += 1;
+                if tries % SPINS == 0 {
+                    MessageLayer::flush(node);
+                    MessageLayer::wait(node, Duration::from_millis(100));
+                }
+                spin_loop();
             }
             if number % FLUSH_EVERY == 0 {
                 MessageLayer::flush(node);

@@ -71,8 +71,8 @@ impl Case {
     fn run(&mut self, step: Step) {
         match step {
             Step::Store { from, to, length, cut } => self.store(from, to, length, cut),
-            Step::Move { way } => drop(self.engine.step(way)),
-            Step::Take { to } => drop(self.take(to)),
+            Step::Move { way } => _ = self.engine.step(way),
+            Step::Take { to } => _ = self.take(to),
         }
     }
 
@@ -120,8 +120,8 @@ impl Case {
         let pairs: Vec<_> = self.senders.keys().copied().collect();
         for _ in 0..10_000 {
             pairs.iter().for_each(|&(from, to)| self.go_on(from, to));
-            (0..self.engine.ways()).for_each(|way| drop(self.engine.step(way)));
-            (0..8).for_each(|to| drop(self.take(to)));
+            (0..self.engine.ways()).for_each(|way| _ = self.engine.step(way));
+            (0..8).for_each(|to| _ = self.take(to));
             if self.engine.is_idle() && self.senders.values().all(|sender| sender.rest.is_empty()) {
                 while (0..8).any(|to| self.take(to)) {}
                 return;

@@ -98,6 +98,12 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
         &self.ring.words.as_ref()[0]
     }
 
+    /// All words of the ring, for tests that write what they should not.
+    #[cfg(test)]
+    pub(crate) fn all_words(&self) -> &[AtomicU64] {
+        self.ring.span(0, self.ring.size)
+    }
+
     /// Publishes a record of `head` (a multiple of 8 bytes) and `body`, if there is room for it.
     #[inline]
     pub(crate) fn push(&mut self, kind: Kind, head: &[u8], body: &[u8], credit: &AtomicU64) -> bool {

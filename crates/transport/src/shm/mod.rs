@@ -28,6 +28,8 @@ mod options;
 mod peer;
 mod pool;
 mod record;
+#[cfg(test)]
+mod tests;
 
 pub use connect::ConnectError;
 pub use options::ShmOptions;

@@ -105,6 +105,11 @@ impl Peer {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn lane(&self) -> &Producer<Words> {
+        &self.outgoing
+    }
+
     pub(super) fn node(&self) -> NodeId {
         self.node
     }
@@ -212,6 +217,8 @@ impl Peer {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // It has not read what this node sent to its socket.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break "its process ended".into(),
                 Err(error) => break format!("its socket failed: {error}"),
             }
         };
