@@ -103,7 +103,7 @@ fn send_for_ever(address: &str, node: u16, life: u64) {
             shm.wait(PATIENCE);
             shm.receive(10, &mut Vec::new());
         }
-        if mix(number) % 3 == 0 {
+        if mix(number).is_multiple_of(3) {
             shm.flush();
         }
     }
@@ -124,7 +124,8 @@ struct Battlefield {
 
 impl Battlefield {
     fn new() -> Self {
-        let shm = Shm::bind(NodeId(0), ShmOptions { connect_timeout: Duration::from_millis(500), ..options(SENDERS + 1) });
+        let shm =
+            Shm::bind(NodeId(0), ShmOptions { connect_timeout: Duration::from_millis(500), ..options(SENDERS + 1) });
         Self {
             shm: shm.unwrap(),
             senders: vec![None; usize::from(SENDERS) + 1],
@@ -234,7 +235,8 @@ fn one_after_the_other() {
 /// All files of shared memory that a process has open or mapped, as paths through which others could try them.
 fn ways_in(process: &str) -> Vec<PathBuf> {
     let list = |folder: &str| fs::read_dir(format!("/proc/{process}/{folder}")).into_iter().flatten().flatten();
-    let shared = |path: &PathBuf| fs::read_link(path).is_ok_and(|target| target.to_string_lossy().contains("memfd:evb"));
+    let shared =
+        |path: &PathBuf| fs::read_link(path).is_ok_and(|target| target.to_string_lossy().contains("memfd:evb"));
     list("fd").chain(list("map_files")).map(|entry| entry.path()).filter(shared).collect()
 }
 
@@ -243,7 +245,7 @@ fn strangers_find_no_way_in() {
     let address = nodes[0].address();
     let ways = ways_in("self");
     assert!(ways.iter().any(|path| path.to_string_lossy().contains("/fd/")), "the test looks at nothing: {ways:?}");
-    ways.iter().for_each(|path| no_way_in(path));
+    ways.iter().for_each(no_way_in);
     wrong_tokens(&address);
     let process = std::process::id().to_string();
     if rustix::process::geteuid().is_root() {

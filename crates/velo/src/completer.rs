@@ -195,9 +195,8 @@ impl Completer {
         if header.data == 0 || end > length || length > LINE_BYTES {
             return Answer::Dropped(Fault::Data);
         }
-        let open = self.partials.iter().position(|partial| {
-            partial.thread == thread && partial.entry.source == header.source
-        });
+        let open =
+            self.partials.iter().position(|partial| partial.thread == thread && partial.entry.source == header.source);
         match open {
             Some(index) if header.offset > 0 => return self.go_on(index, packet),
             Some(index) => self.forget(index),
@@ -222,8 +221,7 @@ impl Completer {
         if self.partials.len() == self.most_partials {
             return Answer::Full;
         }
-        let partial =
-            Partial { thread: packet.header.target.thread, entry: entry(packet), filled: packet.header.data };
+        let partial = Partial { thread: packet.header.target.thread, entry: entry(packet), filled: packet.header.data };
         self.partials.push_back(partial);
         Answer::Kept
     }

@@ -59,7 +59,9 @@ pub enum HeaderError {
     #[error("source: {0}")]
     Source(AddressError),
     /// The data are empty or end behind their message.
-    #[error("{data} B of data at offset {offset} of a message of {length} B: send 1 B at least, and end within the message")]
+    #[error(
+        "{data} B of data at offset {offset} of a message of {length} B: send 1 B at least, and end within the message"
+    )]
     Data {
         /// Length of the data in bytes.
         data: u64,
@@ -122,11 +124,11 @@ impl Header {
         }
         let mask = (1 << ENDPOINT_BITS) - 1;
         let low = word & ((1 << PAGE_BITS) - 1);
-        let Target { node, thread, length, offset } =
-            match map.decode((word >> TARGET_SHIFT & mask) << PAGE_BITS | low) {
-                Ok(target) => target,
-                Err(error) => return Err(HeaderError::Target(error)),
-            };
+        let Target { node, thread, length, offset } = match map.decode((word >> TARGET_SHIFT & mask) << PAGE_BITS | low)
+        {
+            Ok(target) => target,
+            Err(error) => return Err(HeaderError::Target(error)),
+        };
         let source = match map.decode((word >> SOURCE_SHIFT & mask) << PAGE_BITS) {
             Ok(source) => Endpoint { node: source.node, thread: source.thread },
             Err(error) => return Err(HeaderError::Source(error)),

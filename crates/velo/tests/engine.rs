@@ -36,16 +36,29 @@ struct Sender {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// A thread goes on with its message to a thread, or begins one of so many bytes that is cut after so many.
-    Store { from: usize, to: usize, length: usize, cut: usize },
-    Move { way: usize },
-    Take { to: usize },
+    Store {
+        from: usize,
+        to: usize,
+        length: usize,
+        cut: usize,
+    },
+    Move {
+        way: usize,
+    },
+    Take {
+        to: usize,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let line = LINE_BYTES as usize;
     prop_oneof![
-        (0..8usize, 0..8usize, 1..=line, 1..=2 * line)
-            .prop_map(|(from, to, length, cut)| Step::Store { from, to, length, cut }),
+        (0..8usize, 0..8usize, 1..=line, 1..=2 * line).prop_map(|(from, to, length, cut)| Step::Store {
+            from,
+            to,
+            length,
+            cut
+        }),
         (0..64usize).prop_map(|way| Step::Move { way }),
         (0..8usize).prop_map(|to| Step::Take { to }),
     ]
@@ -194,7 +207,11 @@ fn inconsistent_fragments_are_counted_and_harm_nobody_else() {
     assert_eq!(send(&mut engine, 0, 8, 4, &[1; 4]), Answer::Dropped(Fault::Fragment), "nothing was begun");
     for (length, offset) in [(16, 2), (16, 6), (12, 4)] {
         assert_eq!(send(&mut engine, 0, 16, 0, &[1; 4]), Answer::Kept);
-        assert_eq!(send(&mut engine, 0, length, offset, &[1; 2]), Answer::Dropped(Fault::Fragment), "overlap, hole, length");
+        assert_eq!(
+            send(&mut engine, 0, length, offset, &[1; 2]),
+            Answer::Dropped(Fault::Fragment),
+            "overlap, hole, length"
+        );
     }
     assert_eq!(send(&mut engine, 0, 16, 0, &[1; 4]), Answer::Kept);
     assert_eq!(send(&mut engine, 0, 3, 0, &[7; 3]), Answer::Delivered, "a new message after one that never ended");

@@ -18,7 +18,6 @@
 
 use super::record::{Kind, Record, WORD_BYTES};
 use crate::sync::{AtomicU64, Ordering};
-use std::hint::black_box;
 
 /// Words before the ring, on cache lines of their own (two, because of the adjacent-line prefetcher). The first is the
 /// sender's [`bell`](super::bell) for the time that it waits for room.
@@ -219,12 +218,12 @@ impl<W: AsRef<[AtomicU64]>> Consumer<W> {
         if fits && record.words() <= self.ring.until_end(self.position) { Ok(Some(record)) } else { Err(Broken(word)) }
     }
 
-    /// Asks for a line that will be read soon. To be called when records come one after another: where the next header
-    /// stands is known from this one only, so that each line would be waited for by itself. When the sender is not that
-    /// far ahead, it costs it a line that it has cleared already.
+    /// Asks for a line that will be read soon, and says whether the sender had been there. To be called when records come
+    /// one after another: where the next header stands is known from this one only, so each line would be waited for by
+    /// itself. When the sender had not been there, it was cost a line that it wants to write next.
     #[inline]
-    pub(crate) fn look_ahead(&self) {
-        black_box(self.ring.span(self.position + LOOK_AHEAD_WORDS, 1)[0].load(Ordering::Relaxed));
+    pub(crate) fn look_ahead(&self) -> bool {
+        self.ring.span(self.position + LOOK_AHEAD_WORDS, 1)[0].load(Ordering::Relaxed) != 0
     }
 
     /// Copies payload from `offset` (a multiple of 8 bytes) on; `offset` and `out` lie within the record.

@@ -252,15 +252,14 @@ impl Peer {
         scratch: &mut [u8],
         mut take: impl FnMut(NodeId, &[u8]),
     ) -> (usize, Turn) {
+        let mut far = true;
         for count in 0..limit {
             match self.next_record() {
                 Ok(Some(record)) if record.kind == Kind::Whole => {
                     let bytes = &mut scratch[..record.length];
                     self.incoming.read(record, 0, bytes);
                     self.release(record);
-                    if count >= BURST {
-                        self.incoming.look_ahead();
-                    }
+                    far = far && (count < BURST || self.incoming.look_ahead());
                     take(self.node, bytes);
                 }
                 Ok(None) => return (count, Turn::Over),
@@ -409,7 +408,6 @@ impl Peer {
         }
         begun
     }
-
 }
 
 #[cold]

@@ -18,11 +18,11 @@ mod outbox;
 mod peer;
 mod reader;
 
+pub use crate::token::{Token, TokenError};
 pub use connect::ConnectError;
 pub use frame::{CONTROL_BYTES, FRAME_HEADER_BYTES, FRAME_MAX_BODY, FrameError, FrameHeader, FrameParser};
 pub use fuzz::fuzz_frames;
 pub use handshake::Refusal;
-pub use crate::token::{Token, TokenError};
 pub use options::TcpOptions;
 
 use crate::{Message, Received, SendError, Transport, Waker, bits::BitSet, chunks::ChunkPool};
