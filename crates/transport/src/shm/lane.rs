@@ -13,8 +13,8 @@
 //! A record does not cross the end of the ring: a pad goes before it. One record takes at most 3/8 of the ring, so that
 //! there is room for it and its pad whatever part of a quarter the receiver has not told yet.
 //!
-//! Nothing here is unsafe, and nothing that the other side writes can harm: a header that cannot be is [`Broken`], a
-//! credit that cannot be is not believed. `tests/lane.rs` has the model check.
+//! Nothing that the other side writes can harm: a header that cannot be is [`Broken`], a credit that cannot be is not
+//! believed. `tests/lane.rs` has the model check.
 
 use super::record::{Kind, Record, WORD_BYTES};
 use crate::sync::{AtomicU64, Ordering};
