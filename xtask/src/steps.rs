@@ -66,7 +66,10 @@ const STEPS: &[Step] = &[
     ("examples", |workspace, _| examples::run_all(workspace)),
     ("papers", papers::run),
     ("soak", soak::run),
-    ("tests", |workspace, _| workspace.cargo(&["test", "--workspace", "--exclude", "xtask", "--no-fail-fast"])),
+    ("tests", |workspace, long| {
+        let mut command = cargo(&workspace.root, &["test", "--workspace", "--exclude", "xtask", "--no-fail-fast"]);
+        run(if long { command.env("EVB_SOAK_SECONDS", "600") } else { &mut command })
+    }),
 ];
 
 /// Runs all steps and stops at the first that fails.

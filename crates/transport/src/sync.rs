@@ -4,7 +4,10 @@
 pub(crate) use std::{
     sync::{
         Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering, fence},
+        atomic::{AtomicBool, Ordering, fence},
     },
     thread::{Thread, current, park_timeout},
 };
+
+#[cfg(target_os = "linux")]
+pub(crate) use std::sync::atomic::AtomicU64;

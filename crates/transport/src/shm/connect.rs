@@ -2,14 +2,16 @@
 //!
 //! Both sides belong to the same user, as the kernel says, and the dialer shows the token. Then each makes the lane in
 //! which the other is to send, and hands over its descriptors; once the other has mapped them, it closes the lane to all
-//! further writers. What a dead process began here costs a bounded time.
+//! further writers. (Before that, another process of the same user could get at it through `/proc`; but that one could
+//! trace this process as well.) What a dead process began here costs a bounded time.
 
 use super::{
     NEWCOMER, Shm,
-    greeting::{self, Greeting, Judged, OFFERED},
-    lane::{CONTROL_WORDS, Consumer, Producer, first_position},
-    link::{CREDIT_WORDS, Link, RING},
-    map::{Region, Words, close_to_writers, create},
+    greeting::{self, Greeting, Judged},
+    lane::{Consumer, first_position},
+    link::{Link, RING},
+    map::close_to_writers,
+    offer::{Offer, Taken},
     peer::{Cut, MOST_INLINE, Parts, Peer},
 };
 use crate::tcp::Refusal;
@@ -20,7 +22,7 @@ use std::{
     collections::{BTreeMap, VecDeque},
     io::{self, Read, Write},
     os::{
-        fd::{AsFd, AsRawFd, OwnedFd},
+        fd::{AsFd, AsRawFd},
         linux::net::SocketAddrExt,
         unix::net::{SocketAddr, UnixStream},
     },
@@ -31,11 +33,6 @@ use std::{
 const MOST_NEWCOMERS: usize = 64;
 /// Time between two tries to reach a peer that is not there yet.
 const DIAL_AGAIN: Duration = Duration::from_millis(5);
-/// Rings that a peer may offer, in bytes.
-pub(super) const RING_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=1 << 30;
-/// Words of the page on which an endpoint sleeps.
-pub(super) const BELL_WORDS: usize = 512;
-
 /// Why a node cannot join its peers.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -304,55 +301,6 @@ impl Joining<'_> {
         self.shm.add_peer(node, Peer::new(Parts { node, link, outgoing, incoming, room, bell }, cut));
         self.missing.remove(&node);
         Ok(())
-    }
-}
-
-/// What this side makes for one peer.
-struct Offer {
-    lane_file: OwnedFd,
-    lane: Words,
-    credit_file: OwnedFd,
-    credit: Words,
-}
-
-impl Offer {
-    fn new(ring_bytes: usize) -> io::Result<Self> {
-        let lane_words = CONTROL_WORDS + ring_bytes / 8;
-        let lane_file = create("evb lane", lane_words * 8)?;
-        let lane = Words::map(&lane_file, lane_words, false)?;
-        let credit_file = create("evb credit", CREDIT_WORDS * 8)?;
-        let credit = Words::map(&credit_file, CREDIT_WORDS, true)?;
-        close_to_writers(&credit_file)?;
-        Ok(Self { lane_file, lane, credit_file, credit })
-    }
-}
-
-/// What this side has mapped of a peer's offer.
-struct Taken {
-    outgoing: Producer<Words>,
-    room: Words,
-    bell: Words,
-    pool: std::sync::Arc<Region>,
-    ring_bytes: usize,
-}
-
-impl Taken {
-    fn new(local: NodeId, theirs: &Greeting, descriptors: Vec<OwnedFd>) -> io::Result<Self> {
-        let bad = |what| io::Error::new(io::ErrorKind::InvalidData, what);
-        let [lane, credit, bell, pool] =
-            <[OwnedFd; OFFERED]>::try_from(descriptors).map_err(|_| bad("an offer without its memory"))?;
-        let ring_bytes = theirs.ring_bytes as usize;
-        if !ring_bytes.is_power_of_two() || !RING_BYTES.contains(&ring_bytes) {
-            return Err(bad("a ring of a size that cannot be"));
-        }
-        let words = Words::map(&lane, CONTROL_WORDS + ring_bytes / 8, true)?;
-        Ok(Self {
-            outgoing: Producer::new(words, first_position(local.0, ring_bytes / 8)),
-            room: Words::map(&credit, CREDIT_WORDS, false)?,
-            bell: Words::map(&bell, BELL_WORDS, false)?,
-            pool: Region::map(&pool, theirs.pool_bytes as usize, false)?,
-            ring_bytes,
-        })
     }
 }
 

@@ -13,8 +13,8 @@
 //! A record does not cross the end of the ring: a pad goes before it. One record takes at most 3/8 of the ring, so that
 //! there is room for it and its pad whatever part of a quarter the receiver has not told yet.
 //!
-//! Nothing here is unsafe, and nothing that the other side writes can harm: a header that cannot be is [`Broken`], a
-//! credit that cannot be is not believed. `tests/lane.rs` has the model check.
+//! Nothing that the other side writes can harm: a header that cannot be is [`Broken`], a credit that cannot be is not
+//! believed. `tests/lane.rs` has the model check.
 
 use super::record::{Kind, Record, WORD_BYTES};
 use crate::sync::{AtomicU64, Ordering};
@@ -26,6 +26,8 @@ pub(crate) const CONTROL_WORDS: usize = 16;
 const LINE_WORDS: u64 = 8;
 /// How far a sender clears behind the line that it writes next.
 const AHEAD_WORDS: u64 = 2 * LINE_WORDS;
+/// How far a receiver looks ahead in a burst.
+const LOOK_AHEAD_WORDS: u64 = 8 * LINE_WORDS;
 /// Parts of the ring that the receiver frees at once.
 const CREDITS: u64 = 4;
 
@@ -93,6 +95,12 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
     /// The word on which this side sleeps for room.
     pub(crate) fn bell(&self) -> &AtomicU64 {
         &self.ring.words.as_ref()[0]
+    }
+
+    /// All words of the ring, for tests that write what they should not.
+    #[cfg(test)]
+    pub(crate) fn all_words(&self) -> &[AtomicU64] {
+        self.ring.span(0, self.ring.size)
     }
 
     /// Publishes a record of `head` (a multiple of 8 bytes) and `body`, if there is room for it.
@@ -208,6 +216,14 @@ impl<W: AsRef<[AtomicU64]>> Consumer<W> {
         }
         let fits = record.length <= longest(self.ring.size as usize);
         if fits && record.words() <= self.ring.until_end(self.position) { Ok(Some(record)) } else { Err(Broken(word)) }
+    }
+
+    /// Asks for a line that will be read soon, and says whether the sender had been there. To be called when records come
+    /// one after another: where the next header stands is known from this one only, so each line would be waited for by
+    /// itself. When the sender had not been there, it was cost a line that it wants to write next.
+    #[inline]
+    pub(crate) fn look_ahead(&self) -> bool {
+        self.ring.span(self.position + LOOK_AHEAD_WORDS, 1)[0].load(Ordering::Relaxed) != 0
     }
 
     /// Copies payload from `offset` (a multiple of 8 bytes) on; `offset` and `out` lie within the record.

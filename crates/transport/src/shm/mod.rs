@@ -1,6 +1,6 @@
 //! The transport between the processes of one machine: VELO's mailboxes in shared memory.
 //!
-//! A mailbox is made of one [lane](lane) for each sender, a ring that only this sender can write and only the
+//! A mailbox is made of one lane for each sender, a ring that only this sender can write and only the
 //! receiver reads. So there is no lock, no sender can hurt another, and one that is killed at any instruction leaves at
 //! most an unpublished record in its own lane. A message is stores to one's own mapping and nothing else: there is no
 //! system call on the way, but for one byte on a socket when the other side sleeps.
@@ -16,6 +16,7 @@
 //!
 //! An endpoint is used as a [`Transport`] or as a [`MessageLayer`](crate::MessageLayer), and so are its peers.
 
+mod arrivals;
 mod bell;
 mod connect;
 mod greeting;
@@ -24,46 +25,38 @@ mod layer;
 mod lending;
 mod link;
 mod map;
+mod offer;
 mod options;
 mod peer;
 mod pool;
 mod record;
+#[cfg(test)]
+mod tests;
+mod turns;
 
 pub use connect::ConnectError;
 pub use options::ShmOptions;
 
 use crate::{Buffer, Buffers, Message, Received, SendError, Transport, Waker, bits::BitSet, chunks::ChunkPool};
-use connect::{BELL_WORDS, RING_BYTES};
 use evb_core::NodeId;
 use lending::Lending;
 use map::{Region, Words, close_to_writers, create};
 use mio::{Events, Interest, Poll, unix::SourceFd};
-use peer::{Peer, Turn};
+use offer::{BELL_WORDS, RING_BYTES};
+use peer::Peer;
 use pool::Pool;
 use std::{
-    io::{self, Read},
+    io,
     os::{
         fd::{AsRawFd, OwnedFd},
         linux::net::SocketAddrExt,
         unix::net::{SocketAddr, UnixListener},
     },
-    sync::{
-        Arc,
-        atomic::{Ordering, fence},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
+use turns::LaneTurn;
 
-/// Most messages that one lane gives before the next has its turn.
-const TURN: usize = 64;
-/// Calls of `receive` between two looks at the sockets: they tell of the death of a peer, and messages do not need them.
-const CALLS_PER_POLL: u32 = 1 << 12;
-/// Looks at a lane in vain until it is cold.
-const COLD_AFTER: u8 = 32;
-/// A cold lane is passed so often while others have messages.
-const COLD_TURNS: u8 = 16;
-/// Most strangers that are turned away in one go.
-const STRANGERS_AT_ONCE: usize = 16;
 /// Time between two tries to send what waits while an endpoint closes.
 const CLOSE_AGAIN: Duration = Duration::from_millis(1);
 const PAGE_BYTES: usize = 4096;
@@ -199,234 +192,6 @@ impl Shm {
         self.peers[node.index()] = Some(Box::new(peer));
         self.lanes.push(LaneTurn { node: node.0, misses: 0 });
     }
-
-    #[cold]
-    fn drop_peer(&mut self, index: usize) {
-        self.lanes.retain(|lane| usize::from(lane.node) != index);
-        for set in [&mut self.unflushed, &mut self.blocked, &mut self.lending] {
-            set.remove(index);
-        }
-        if let Some(peer) = self.peers[index].take() {
-            let _ = self.poll.registry().deregister(&mut SourceFd(&peer.link.socket.as_raw_fd()));
-            self.leaving.extend(peer.keep_lending());
-        }
-    }
-
-    /// Takes back what peers have given back, also those that left; whether there was something.
-    fn collect(&mut self) -> bool {
-        let mut found = false;
-        for index in 0..self.peers.len() {
-            if !self.lending.contains(index) {
-                continue;
-            }
-            let Some(peer) = &mut self.peers[index] else { continue };
-            found |= peer.collect();
-            if peer.lending.is_empty() {
-                self.lending.remove(index);
-            }
-        }
-        found
-    }
-
-    #[cold]
-    fn collect_from_leaving(&mut self) {
-        self.leaving.retain_mut(|(link, room, lending)| {
-            lending.collect(link::returned(room));
-            let closed = matches!((&link.socket).read(&mut [0; 64]), Ok(0));
-            !closed && !lending.is_empty()
-        });
-    }
-
-    /// Visits lanes in turn: the hot ones and some of the cold; when none of them had anything, all.
-    #[inline]
-    fn sweep(&mut self, limit: usize, mut visit: impl FnMut(&mut Visit<'_>, usize) -> (usize, Turn)) -> usize {
-        self.calls += 1;
-        if self.calls >= CALLS_PER_POLL {
-            self.poll_events(Some(Duration::ZERO));
-        }
-        let (mut count, mut lost) = (0, Vec::new());
-        let (lanes, first) = (self.lanes.len(), self.turn);
-        for everywhere in [false, true] {
-            for place in (first..lanes).chain(0..first) {
-                let lane = &mut self.lanes[place];
-                if !everywhere && lane.rests() {
-                    continue;
-                }
-                let index = usize::from(lane.node);
-                let Some(peer) = &mut self.peers[index] else { continue };
-                if !lane.note(peer.is_ready()) {
-                    continue;
-                }
-                let mut visited = Visit { peer, chunks: &mut self.chunks, scratch: &mut self.scratch };
-                let (taken, turn) = visit(&mut visited, (limit - count).min(TURN));
-                count += taken;
-                if turn == Turn::Lost {
-                    lost.push(index);
-                }
-                if count >= limit {
-                    self.turn = place + 1;
-                    break;
-                }
-            }
-            if count > 0 || !lost.is_empty() {
-                break;
-            }
-        }
-        lost.into_iter().for_each(|index| self.drop_peer(index));
-        if self.turn >= self.lanes.len() {
-            self.turn = 0;
-        }
-        count
-    }
-
-    /// Takes the system's events, waiting for at most `timeout`.
-    #[cold]
-    fn poll_events(&mut self, timeout: Option<Duration>) {
-        self.calls = 0;
-        // Nothing but a signal can end this early, and then there is nothing to see.
-        if self.poll.poll(&mut self.events, timeout).is_err() {
-            return;
-        }
-        if self.take_events() {
-            self.turn_away();
-        }
-        self.collect_from_leaving();
-    }
-
-    /// Notes what the system's events say. True when somebody knocks.
-    fn take_events(&mut self) -> bool {
-        let mut strangers = false;
-        for event in &self.events {
-            match event.token() {
-                LISTENER => strangers = true,
-                WAKER => self.woken = true,
-                mio::Token(index) => {
-                    if let Some(Some(peer)) = self.peers.get_mut(index) {
-                        peer.hear();
-                    }
-                }
-            }
-        }
-        strangers
-    }
-
-    /// All peers are there: whoever knocks now is a stranger, or comes too early and will try again.
-    fn turn_away(&mut self) {
-        for _ in 0..STRANGERS_AT_ONCE {
-            match self.listener.accept() {
-                Ok(_) => self.rejected += 1,
-                Err(_) => return,
-            }
-        }
-        // More may wait: this brings the event again. If it fails, they wait until one more knocks.
-        let listener = self.listener.as_raw_fd();
-        let _ = self.poll.registry().reregister(&mut SourceFd(&listener), LISTENER, Interest::READABLE);
-    }
-
-    /// Moves pieces on and rings where somebody sleeps. True when nothing is left.
-    #[inline]
-    fn flush_all(&mut self) -> bool {
-        if !self.blocked.is_empty() {
-            self.advance();
-        }
-        if !self.unflushed.is_empty() {
-            fence(Ordering::SeqCst);
-            let mut next = self.unflushed.next_from(0);
-            while let Some(index) = next {
-                self.unflushed.remove(index);
-                if let Some(peer) = &self.peers[index] {
-                    peer.ring();
-                }
-                next = self.unflushed.next_from(index);
-            }
-        }
-        if !self.lending.is_empty() {
-            self.collect();
-        }
-        self.blocked.is_empty() || !self.peers.iter().flatten().any(|peer| peer.has_outbox())
-    }
-
-    #[cold]
-    fn advance(&mut self) {
-        for index in 0..self.peers.len() {
-            if let Some(Some(peer)) = self.peers.get_mut(index).filter(|_| self.blocked.contains(index))
-                && peer.has_outbox()
-            {
-                self.unflushed.insert(index);
-                if peer.advance() {
-                    self.blocked.remove(index);
-                }
-            }
-        }
-    }
-
-    fn starving(&mut self) -> impl Iterator<Item = &mut Box<Peer>> {
-        let wanted = self.peers.iter_mut().enumerate().filter(|(index, _)| self.blocked.contains(*index));
-        wanted.filter_map(|(_, peer)| peer.as_mut())
-    }
-
-    /// Whether there is something to receive, or room where there was none.
-    fn is_ready(&mut self) -> bool {
-        let roomy = self.starving().any(|peer| peer.has_room());
-        roomy || self.woken || self.peers.iter().flatten().any(|peer| peer.is_ready())
-    }
-
-    /// Room that was waited for ends one wait, not every further one.
-    fn unblock(&mut self) {
-        for index in 0..self.peers.len() {
-            if let Some(Some(peer)) = self.peers.get_mut(index).filter(|_| self.blocked.contains(index))
-                && !peer.has_outbox()
-                && peer.has_room()
-            {
-                self.blocked.remove(index);
-            }
-        }
-    }
-
-    fn sleep(&mut self, timeout: Duration) {
-        if !self.is_ready() {
-            self.starving().for_each(|peer| peer.starve());
-            bell::fall_asleep(&self.bell.as_ref()[0]);
-            if !self.is_ready() {
-                self.poll_events(Some(timeout));
-            }
-            bell::wake_up(&self.bell.as_ref()[0]);
-            self.starving().for_each(|peer| peer.unstarve());
-        }
-        self.unblock();
-        self.woken = false;
-    }
-}
-
-/// A peer that is there, and how often its lane was passed in vain.
-#[derive(Debug)]
-struct LaneTurn {
-    node: u16,
-    misses: u8,
-}
-
-impl LaneTurn {
-    /// Whether the lane is cold, and its time has not come.
-    #[inline]
-    fn rests(&mut self) -> bool {
-        let rests = (COLD_AFTER..COLD_AFTER + COLD_TURNS).contains(&self.misses);
-        self.misses += u8::from(rests);
-        rests
-    }
-
-    /// Notes what a look at the lane found.
-    #[inline]
-    fn note(&mut self, ready: bool) -> bool {
-        self.misses = if ready { 0 } else { (self.misses + 1).min(COLD_AFTER) };
-        ready
-    }
-}
-
-/// A lane that has its turn.
-struct Visit<'a> {
-    peer: &'a mut Peer,
-    chunks: &'a mut ChunkPool,
-    scratch: &'a mut [u8],
 }
 
 impl Transport for Shm {
