@@ -63,7 +63,7 @@ fn origin(rows: &[&Benchmark]) -> Origin {
     let sizes = range(rows.iter().map(|row| row.size_bytes));
     let nodes = range(rows.iter().map(|row| row.nodes));
     let longest = rows.iter().map(|row| row.compute_us).fold(0.0, f64::max);
-    let computing = if longest > 0.0 { format!(", computing up to {longest} us") } else { String::new() };
+    let computing = if longest > 0.0 { format!(", computing up to {longest:.0} us") } else { String::new() };
     Origin {
         rows: format!("{}, {sizes} B, {nodes} nodes{computing}", patterns.join(" and ")),
         trusted: rows.iter().all(|row| row.trusted && row.good),

@@ -1,7 +1,9 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Builder, Events, Kind, Latency, Link, Network, PaperItem, Readout, Record, Relation, Simulation, Trigger, Verdict,
+    Benchmark, Builder, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Interval, Kind, Latency,
+    Launches, Link, Network, Origin, PaperItem, Parameters, Readout, Record, Relation, Simulation, Times, Trigger,
+    Verdict,
 };
 use serde_json::Value;
 use std::{
@@ -95,6 +97,7 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match (path, value) {
         ("sweep", _) => drop(found.insert("sweep.KEY".into())),
         ("faults", _) => drop(found.insert("faults.KIND".into())),
+        ("taken_from", Value::Object(origins)) => paths(&origins["latency_us"], "taken_from.NAME", found),
         (_, Value::Object(fields)) => fields.iter().for_each(|(name, field)| {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             paths(field, &path, found);
@@ -132,6 +135,95 @@ fn item() -> PaperItem {
     }
 }
 
+/// A benchmark with something everywhere.
+fn benchmark() -> Benchmark {
+    let times = Times { min: 1.0, p50: 1.0, p99: 1.0, p999: 1.0, max: 1.0, mean: 1.0, samples: 1 };
+    let cores = CoreToCore { line_ns: 1.0, message_ns: 1.0 };
+    Benchmark {
+        kind: Kind::Benchmark,
+        experiment: "bench".into(),
+        seed: 1,
+        version: "0".into(),
+        pattern: "ping-pong".into(),
+        transport: "tcp".into(),
+        size_bytes: 8,
+        nodes: 2,
+        compute_us: 0.0,
+        window: 1,
+        rate_hz: Some(1.0),
+        wait: "yield".into(),
+        cores: vec![0, 1],
+        cycle_ns: Some(times),
+        half_round_trip_ns: Some(times),
+        messages_per_s: 1.0,
+        bytes_per_s: 8.0,
+        cpu_load: CpuLoad { senders: 1.0, receivers: 1.0 },
+        launches: Launches {
+            quantity: "cycle_ns".into(),
+            values: vec![1.0],
+            median: 1.0,
+            low: 1.0,
+            high: 1.0,
+            confidence: 0.0,
+        },
+        longest_gap_us: 1.0,
+        messages: 1,
+        lost: 0,
+        corrupted: 0,
+        calibration: Some(Calibration { before: cores, after: cores }),
+        trusted: true,
+        notes: vec!["a note".into()],
+        good: true,
+    }
+}
+
+/// Parameters, all of them known.
+fn parameters() -> Parameters {
+    let origin = Origin { rows: "ping-pong, 8 B, 2 nodes".into(), trusted: true };
+    Parameters {
+        kind: Kind::Parameters,
+        transport: "tcp".into(),
+        latency_us: Some(1.0),
+        two_way_us: Some(1.0),
+        overhead_us: Some(1.0),
+        bandwidth_mb_per_s: Some(1.0),
+        broadcast_quality: Some(1.0),
+        funnel_us: Some(1.0),
+        push_farm_us: Some(1.0),
+        pull_farm_us: Some(1.0),
+        overlap_percent: Some(1.0),
+        half_peak_bytes: Some(1.0),
+        peak_rate_m_per_s: Some(1.0),
+        fixed_overhead_us: Some(1.0),
+        rate_mb_per_s: Some(1.0),
+        fit_error_percent: Some(1.0),
+        taken_from: BTreeMap::from([("latency_us".into(), origin)]),
+    }
+}
+
+/// A comparison with something everywhere.
+fn comparison() -> Comparison {
+    let interval = Interval { median: 1.0, low: 1.0, high: 1.0 };
+    Comparison {
+        kind: Kind::Comparison,
+        transport: "tcp".into(),
+        pattern: "ping-pong".into(),
+        size_bytes: 8,
+        nodes: 2,
+        compute_us: 0.0,
+        window: 1,
+        rate_hz: Some(1.0),
+        wait: "yield".into(),
+        quantity: "cycle_ns".into(),
+        old: Some(interval),
+        new: Some(interval),
+        change_percent: Some(0.0),
+        verdict: Change::Same,
+        reason: Some("a reason".into()),
+        good: true,
+    }
+}
+
 #[test]
 fn the_reference_page_names_every_field_and_no_other() {
     let page = fs::read_to_string(PAGE).expect("the reference page");
@@ -139,8 +231,14 @@ fn the_reference_page_names_every_field_and_no_other() {
     let names: BTreeSet<_> = listed.iter().cloned().collect();
     assert_eq!(names.len(), listed.len(), "a name stands there twice");
     let mut fields = BTreeSet::new();
-    paths(&serde_json::to_value(full()).expect("a record is JSON"), "", &mut fields);
-    paths(&serde_json::to_value(item()).expect("a record is JSON"), "", &mut fields);
+    let records = [
+        serde_json::to_value(full()),
+        serde_json::to_value(item()),
+        serde_json::to_value(benchmark()),
+        serde_json::to_value(parameters()),
+        serde_json::to_value(comparison()),
+    ];
+    records.into_iter().for_each(|record| paths(&record.expect("a record is JSON"), "", &mut fields));
     let missing: Vec<_> = fields.difference(&names).collect();
     let unknown: Vec<_> = names.difference(&fields).collect();
     assert!(missing.is_empty() && unknown.is_empty(), "the page lacks {missing:?} and has {unknown:?} too many");
@@ -155,7 +253,13 @@ fn every_row_of_the_reference_page_is_whole_and_units_are_as_in_the_name() {
             name if name.ends_with("seconds") => "s",
             name if name.ends_with("_hz") => "Hz",
             name if name.ends_with("bytes_per_s") => "B/s",
+            name if name.ends_with("mb_per_s") => "MB/s",
+            name if name.ends_with("rate_m_per_s") => "million/s",
+            name if name.ends_with("messages_per_s") => "1/s",
             name if name.ends_with("bytes") => "B",
+            name if name.ends_with("_percent") => "%",
+            name if name.ends_with(".samples") => "",
+            name if name.contains("_ns.") || name.ends_with("_ns") => "ns",
             name if name.starts_with("latency_us.") || name.ends_with("_us") => "us",
             _ => "",
         };
@@ -168,4 +272,10 @@ fn every_row_of_the_reference_page_is_whole_and_units_are_as_in_the_name() {
 fn a_record_comes_back_from_json() {
     let text = serde_json::to_string(&full()).expect("a record is JSON");
     assert_eq!(serde_json::from_str::<Record>(&text).expect("a record"), full());
+    let text = serde_json::to_string(&benchmark()).expect("a record is JSON");
+    assert_eq!(serde_json::from_str::<Benchmark>(&text).expect("a record"), benchmark());
+    let text = serde_json::to_string(&parameters()).expect("a record is JSON");
+    assert_eq!(serde_json::from_str::<Parameters>(&text).expect("a record"), parameters());
+    let text = serde_json::to_string(&comparison()).expect("a record is JSON");
+    assert_eq!(serde_json::from_str::<Comparison>(&text).expect("a record"), comparison());
 }

@@ -7,6 +7,7 @@ mod remarks;
 
 pub(crate) use case::{Case, distinct};
 use evb_record::{Benchmark, Parameters};
+pub(crate) use remarks::titled;
 
 /// All tables of a suite: the parameters of each transport, the measurements pattern by pattern, notes and the conditions
 /// under which they were made, and the verdict. They fit into 100 columns with up to four transports; more of them stand

@@ -110,16 +110,15 @@ fn doubt(old: &Benchmark, new: &Benchmark) -> Option<String> {
 
 /// How the cores have changed, if they have.
 fn drift(old: &Calibration, new: &Calibration) -> Option<String> {
-    let limits: [(&str, fn(&CoreToCore) -> f64); 2] =
-        [("a word", |cores| cores.line_ns), ("a word and 64 B", |cores| cores.message_ns)];
-    limits.iter().find_map(|(what, limit)| {
-        let middle = |both: &Calibration| f64::midpoint(limit(&both.before), limit(&both.after));
-        let (before, after) = (middle(old), middle(new));
+    let middle = |both: &Calibration, of: fn(&CoreToCore) -> f64| f64::midpoint(of(&both.before), of(&both.after));
+    let change = |what: &str, of: fn(&CoreToCore) -> f64| {
+        let (before, after) = (middle(old, of), middle(new, of));
         let has_drifted = before.max(after) > MOST_DRIFT * before.min(after);
         has_drifted.then(|| {
             format!("the machine has changed: {what} took {before:.0} ns between two cores, now {after:.0} ns")
         })
-    })
+    };
+    change("a word", |cores| cores.line_ns).or_else(|| change("a word and 64 B", |cores| cores.message_ns))
 }
 
 fn verdict(old: &Interval, new: &Interval, change: f64, tolerance: f64, less_is_better: bool) -> Change {

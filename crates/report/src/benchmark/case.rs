@@ -34,6 +34,11 @@ impl<'a> Case<'a> {
         format!("{}{window}{rate}", self.pattern)
     }
 
+    /// The time computed for each event, in the unit that fits.
+    pub(crate) fn compute(&self) -> String {
+        crate::text::nanos((self.compute_us * 1e3).round())
+    }
+
     /// The fewest nodes first, then the smallest size, then the least computing.
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         let whole = |case: &Self| (case.nodes, case.size_bytes);

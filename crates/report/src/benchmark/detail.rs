@@ -5,6 +5,7 @@ use super::case::{Case, MARK_BAD, MARK_UNTRUSTED, distinct, mark};
 use crate::text::{align_right, dense_table, metric, nanos};
 use comfy_table::Table;
 use evb_record::Benchmark;
+use std::ops::Range;
 
 /// Columns of a terminal that the tables keep to.
 const WIDTH: usize = 100;
@@ -57,22 +58,22 @@ impl Value {
 
     fn names(self) -> &'static [&'static str] {
         match self {
-            Self::HalfRoundTrip | Self::Cycle => &["p50", " cpu %"],
-            Self::Way => &["p50", "msg/s", " cpu %"],
-            Self::Stream => &["msg/s", "B/s", " cpu %"],
+            Self::HalfRoundTrip | Self::Cycle => &["p50 ", "cpu %"],
+            Self::Way => &["msg/s", "p50 ", "cpu %"],
+            Self::Stream => &["msg/s", "B/s ", "cpu %"],
         }
     }
 
-    /// The numbers of a row. The mark stands behind those that are measured for their own sake.
+    /// The numbers of a row. The mark stands behind the one that was measured for its own sake.
     fn cells(self, row: &Benchmark) -> Vec<String> {
-        let cpu = format!("{}{:.0}/{:.0}", mark(row), row.cpu_load.senders * 100.0, row.cpu_load.receivers * 100.0);
+        let cpu = format!("{:.0}/{:.0}", row.cpu_load.senders * 100.0, row.cpu_load.receivers * 100.0);
         let per_second = |value| metric(value).replace(' ', "");
         let times = if self == Self::HalfRoundTrip { row.half_round_trip_ns } else { row.cycle_ns };
-        let time = times.map_or_else(|| "-".into(), |times| nanos(times.p50));
+        let time = times.map_or_else(|| "-".into(), |times| nanos(times.p50)) + mark(row);
         match self {
             Self::HalfRoundTrip | Self::Cycle => vec![time, cpu],
-            Self::Way => vec![time, per_second(row.messages_per_s), cpu],
-            Self::Stream => vec![per_second(row.messages_per_s), per_second(row.bytes_per_s), cpu],
+            Self::Way => vec![per_second(row.messages_per_s), time, cpu],
+            Self::Stream => vec![per_second(row.messages_per_s), per_second(row.bytes_per_s) + mark(row), cpu],
         }
     }
 }
@@ -107,19 +108,21 @@ impl<'a> Group<'a> {
         Self { cases, value, transports, cells, widths }
     }
 
-    /// The heading, and as many tables side by side as keep to the width.
+    /// The heading, and as many transports beside each other as keep to the width, with a gap between them where there is room.
     fn draw(&self) -> String {
         let heading = format!("{}: {}\n", self.cases[0].heading(), self.value.describe());
         let count = self.transports.len();
-        let parts = |most: usize| (0..count).step_by(most).map(move |first| first..count.min(first + most));
-        let tables = |most: usize| parts(most).map(|part| self.table(part).to_string()).collect::<Vec<_>>();
-        let fits =
-            |tables: &[String]| tables.iter().flat_map(|table| table.lines()).all(|line| line.chars().count() <= WIDTH);
-        let drawn = (1..=count).rev().map(tables).find(|tables| fits(tables)).unwrap_or_else(|| tables(1));
+        let tables = |(most, gap): (usize, u16)| -> Vec<String> {
+            let parts = (0..count).step_by(most).map(|first| first..count.min(first + most));
+            parts.map(|part| self.table(part, gap).to_string()).collect()
+        };
+        let is_narrow = |table: &String| table.lines().all(|line| line.chars().count() <= WIDTH);
+        let ways = (1..=count).rev().flat_map(|most| [(most, 2), (most, 0)]);
+        let drawn = ways.map(tables).find(|tables| tables.iter().all(is_narrow)).unwrap_or_else(|| tables((1, 0)));
         format!("{heading}{}\n", drawn.join("\n"))
     }
 
-    fn table(&self, transports: std::ops::Range<usize>) -> Table {
+    fn table(&self, transports: Range<usize>, gap: u16) -> Table {
         let computes = self.cases.iter().any(|case| case.compute_us > 0.0);
         let labels = if computes { &["nodes", "bytes", "compute"][..] } else { &["nodes", "bytes"] };
         let names: Vec<_> = self.value.names().iter().map(|name| (*name).to_owned()).collect();
@@ -128,11 +131,13 @@ impl<'a> Group<'a> {
             labels.iter().map(|label| format!("\n{label}")).chain(transports.clone().map(title)).collect();
         let mut table = dense_table(header.iter().map(String::as_str));
         for (case, cells) in self.cases.iter().zip(&self.cells) {
-            let compute = computes.then(|| format!("{} us", case.compute_us));
+            let compute = computes.then(|| case.compute());
             let labels = [case.nodes.to_string(), case.size_bytes.to_string()].into_iter().chain(compute);
             table.add_row(labels.chain(cells[transports.clone()].iter().map(|numbers| self.padded(numbers))));
         }
-        table.column_iter_mut().for_each(|column| _ = column.set_padding((0, 1)));
+        for (index, column) in table.column_iter_mut().enumerate() {
+            column.set_padding((if index < labels.len() { 0 } else { gap }, 1));
+        }
         align_right(&mut table, 0..labels.len());
         table
     }

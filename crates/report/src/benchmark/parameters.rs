@@ -17,11 +17,11 @@ const ROWS: [Row; 14] = [
     ("push-farm", "us", "push_farm_us", |p| p.push_farm_us),
     ("pull-farm", "us", "pull_farm_us", |p| p.pull_farm_us),
     ("overlap", "%", "overlap_percent", |p| p.overlap_percent),
-    ("half of the peak at", "B", "half_peak_bytes", |p| p.half_peak_bytes),
+    ("half-peak size", "B", "half_peak_bytes", |p| p.half_peak_bytes),
     ("peak rate", "M/s", "peak_rate_m_per_s", |p| p.peak_rate_m_per_s),
-    ("fixed overhead", "us", "fixed_overhead_us", |p| p.fixed_overhead_us),
-    ("rate above it", "MB/s", "rate_mb_per_s", |p| p.rate_mb_per_s),
-    ("off the line by", "%", "fit_error_percent", |p| p.fit_error_percent),
+    ("fixed overhead (fit)", "us", "fixed_overhead_us", |p| p.fixed_overhead_us),
+    ("rate (fit)", "MB/s", "rate_mb_per_s", |p| p.rate_mb_per_s),
+    ("error of the fit", "%", "fit_error_percent", |p| p.fit_error_percent),
 ];
 
 /// Most transports beside each other.

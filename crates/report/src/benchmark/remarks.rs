@@ -3,7 +3,6 @@
 use super::case::distinct;
 use crate::text::{aligned, nanos};
 use evb_record::{Benchmark, CoreToCore};
-use std::collections::BTreeMap;
 
 /// Layers whose messages go through memory, so that what one core can tell another is their limit.
 const THROUGH_MEMORY: [&str; 2] = ["threads", "shm"];
@@ -32,22 +31,31 @@ fn pinning(row: &Benchmark) -> &'static str {
     if row.cores.is_empty() { "none" } else { "each node to one core, in turn" }
 }
 
-/// Notes that differ in their numbers only stand there once, with the number of rows that have one like it.
 fn notes(records: &[Benchmark]) -> String {
-    let mut kinds: BTreeMap<String, (&str, usize)> = BTreeMap::new();
-    for note in records.iter().flat_map(|row| &row.notes) {
-        kinds.entry(without_numbers(note)).or_insert((note, 0)).1 += 1;
-    }
-    let line = |(note, count): &(&str, usize)| match count {
-        1 => format!("  {note} (1 row)\n"),
-        _ => format!("  {note} ({count} rows with such a note)\n"),
-    };
-    let lines: String = kinds.values().map(line).collect();
-    if lines.is_empty() { lines } else { format!("notes\n{lines}\n") }
+    titled("notes", records.iter().flat_map(|row| &row.notes).map(String::as_str))
 }
 
-fn without_numbers(note: &str) -> String {
-    note.split(|c: char| c.is_ascii_digit()).filter(|part| !part.is_empty()).collect()
+/// Texts under a title, and an empty line; nothing when there are none. Those that differ in their numbers only stand there once,
+/// with the number of rows that have one like it.
+pub(crate) fn titled<'a>(title: &str, texts: impl Iterator<Item = &'a str>) -> String {
+    let mut kinds: Vec<(String, &str, usize)> = Vec::new();
+    for text in texts {
+        let kind = without_numbers(text);
+        match kinds.iter_mut().find(|known| known.0 == kind) {
+            Some(known) => known.2 += 1,
+            None => kinds.push((kind, text, 1)),
+        }
+    }
+    let line = |(_, text, count): &(String, &str, usize)| match count {
+        1 => format!("  {text} (1 row)\n"),
+        _ => format!("  {text} ({count} rows are like this)\n"),
+    };
+    let lines: String = kinds.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("{title}\n{lines}\n") }
+}
+
+fn without_numbers(text: &str) -> String {
+    text.split(|c: char| c.is_ascii_digit()).filter(|part| !part.is_empty()).collect()
 }
 
 /// What one core can tell another: of each quantity the middle of all rows before and after them, and the ends.
@@ -58,7 +66,7 @@ fn core_to_core(records: &[Benchmark]) -> Vec<(&'static str, String)> {
         let after: Vec<_> = calibrations.iter().map(|calibration| of(&calibration.after)).collect();
         let (least, most) = before.iter().chain(&after).fold((f64::MAX, 0.0_f64), |(l, m), &x| (l.min(x), m.max(x)));
         let [before, after, least, most] = [middle(before), middle(after), least, most].map(nanos);
-        format!("{what} takes {before} before and {after} after a measurement ({least} to {most})")
+        format!("{what}: {before} before, {after} after, all within {least} to {most}")
     };
     match calibrations.is_empty() {
         true => vec![("core to core", "not measured: there are no two cores".into())],
@@ -81,5 +89,7 @@ fn ratio(records: &[Benchmark], transport: &str) -> Option<String> {
     let (calibration, time) = (row.calibration?, row.half_round_trip_ns?.p50);
     let limit = f64::midpoint(calibration.before.line_ns, calibration.after.line_ns);
     let times = time / limit;
-    (limit > 0.0).then(|| format!("{transport} needs {times:.2} times the word for a message of {} B", row.size_bytes))
+    (limit > 0.0).then(|| {
+        format!("{transport}: half of the round trip of {} B takes {times:.2} times as long as a word", row.size_bytes)
+    })
 }

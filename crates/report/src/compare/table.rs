@@ -1,20 +1,18 @@
 //! A comparison for the terminal.
 
 use crate::{
-    benchmark::{Case, distinct},
+    benchmark::{Case, distinct, titled},
     text::{align_right, dense_table, metric, nanos},
 };
 use comfy_table::Table;
 use evb_record::{Change, Comparison};
 
-/// Most different reasons that are shown.
-const MOST_REASONS: usize = 20;
-
 /// One table for each pattern, then the reasons, each once, then how many rows have which verdict.
 pub fn comparison_table(rows: &[Comparison]) -> String {
     let groups = Case::groups(rows.iter().map(Case::from));
     let tables: String = groups.iter().map(|group| draw(rows, &group[0])).collect();
-    format!("{tables}{}{}\n", reasons(rows), last_line(rows))
+    let reasons = titled("reasons", rows.iter().filter_map(|row| row.reason.as_deref()));
+    format!("{tables}{reasons}{}\n", last_line(rows))
 }
 
 fn draw(rows: &[Comparison], group: &Case<'_>) -> String {
@@ -50,7 +48,7 @@ fn cells(row: &Comparison) -> [String; 9] {
     [
         row.nodes.to_string(),
         row.size_bytes.to_string(),
-        format!("{} us", row.compute_us),
+        Case::from(row).compute(),
         row.transport.clone(),
         row.wait.clone(),
         cell(row.old),
@@ -70,14 +68,6 @@ fn name(verdict: Change) -> &'static str {
         Change::Same => "same",
         Change::Faster => "faster",
     }
-}
-
-fn reasons(rows: &[Comparison]) -> String {
-    let all = distinct(rows.iter().filter_map(|row| row.reason.as_deref()));
-    let shown = all.iter().take(MOST_REASONS).map(|reason| format!("  {reason}\n"));
-    let more = all.len().saturating_sub(MOST_REASONS);
-    let more = if more > 0 { format!("  and {more} more\n") } else { String::new() };
-    if all.is_empty() { String::new() } else { format!("reasons\n{}{more}\n", shown.collect::<String>()) }
 }
 
 fn last_line(rows: &[Comparison]) -> String {

@@ -5,10 +5,11 @@ use super::{
     axis::Axis,
     chart::{Chart, Entry, Line, Stroke},
     heights,
-    quantity::{Unit, is_drawable, short},
+    quantity::{Unit, is_drawable},
 };
 use crate::benchmark::{Case, distinct};
-use evb_record::{Benchmark, BenchmarkSamples, Parameters, Times};
+use evb_core::ByteCount;
+use evb_record::{Benchmark, BenchmarkSamples, Parameters};
 
 /// Points of a curve that is computed.
 const POINTS: usize = 400;
@@ -85,7 +86,7 @@ impl<'a> Sweep<'a> {
         let line = |(colour, transport): (usize, &&str)| {
             let rows = self.rows.iter().filter(|row| row.transport == *transport);
             let points = rows.filter_map(|row| Some((row.size_bytes as f64, value(row)?)));
-            Line { colour, stroke, points: points.filter(|point| is_drawable(point.1) && point.1 > 0.0).collect() }
+            Line { colour, stroke, points: points.filter(can_be_drawn).collect() }
         };
         self.transports.iter().enumerate().map(line).collect()
     }
@@ -130,7 +131,7 @@ impl<'a> Sweep<'a> {
 /// The axis of sizes, which are its ticks where there is room.
 fn sizes(rows: &[&Benchmark]) -> Axis {
     let sizes: Vec<_> = distinct(rows.iter().map(|row| row.size_bytes as f64));
-    let named: Vec<_> = sizes.iter().map(|&size| (size, short(size, Unit::Bytes))).collect();
+    let named: Vec<_> = sizes.iter().map(|&size| (size, ByteCount(size as u64).to_string())).collect();
     Axis::of_key(&named.iter().map(|(size, name)| (*size, name.as_str())).collect::<Vec<_>>(), Unit::Bytes)
 }
 
@@ -166,44 +167,38 @@ fn elapsed(records: &[Benchmark], parameters: &[Parameters]) -> Option<String> {
     let names = distinct(records.iter().map(|row| row.transport.as_str()));
     let is_measured = |row: &&Benchmark| row.pattern == "ping-pong" && row.rate_hz.is_none();
     let rows: Vec<_> = records.iter().filter(is_measured).collect();
-    let (mut measured, mut fitted) = (Vec::new(), Vec::new());
+    let (mut lines, mut fits) = (Vec::new(), Vec::new());
     for (colour, name) in names.iter().enumerate() {
-        let of_transport = |row: &&&Benchmark| row.transport == *name;
-        let time = |row: &&Benchmark| {
-            Some((row.size_bytes as f64, row.half_round_trip_ns.map(|Times { p50, .. }| p50 * 1e-3)?))
-        };
-        let points: Vec<_> = rows.iter().filter(of_transport).filter_map(time).filter(|point| point.1 > 0.0).collect();
-        let of_name = parameters.iter().find(|parameters| parameters.transport == *name);
-        let line = of_name.and_then(|parameters| Some((parameters.fixed_overhead_us?, parameters.rate_mb_per_s?)));
-        fitted.extend(line.map(|line| Line { colour, stroke: Stroke::Plain, points: along(line, &points) }));
-        measured.push(Line { colour, stroke: Stroke::Crosses, points });
+        let of_transport = rows.iter().filter(|row| row.transport == *name);
+        let time = |row: &&Benchmark| Some((row.size_bytes as f64, row.half_round_trip_ns?.p50 * 1e-3));
+        let points: Vec<_> = of_transport.filter_map(time).filter(can_be_drawn).collect();
+        let fit = parameters.iter().find(|parameters| parameters.transport == *name);
+        let fit = fit.and_then(|fit| Some((fit.fixed_overhead_us?, fit.rate_mb_per_s?)));
+        fits.extend(fit.map(|fit| Line { colour, stroke: Stroke::Plain, points: along(fit, &points) }));
+        lines.push(Line { colour, stroke: Stroke::Crosses, points });
     }
-    if fitted.is_empty() {
+    if fits.is_empty() {
         return None;
     }
-    let mut legend = vec![
-        Entry::Line { label: "measured".into(), colour: None, stroke: Stroke::Crosses },
-        Entry::Line { label: "overhead + size / rate".into(), colour: None, stroke: Stroke::Plain },
-    ];
-    legend.extend(transports(&names, &measured, Stroke::Plain));
-    let lines: Vec<_> = measured.into_iter().chain(fitted).collect();
-    Chart {
-        title: "ping-pong: elapsed time of a message",
-        x: sizes(&rows),
-        x_title: "size",
-        y: Axis::logarithmic(heights(&lines)),
-        y_title: "half of the round trip (us)",
-        lines,
-        legend,
-    }
-    .draw()
+    let entry = |label: &str, stroke| Entry::Line { label: label.into(), colour: None, stroke };
+    let mut legend = vec![entry("measured", Stroke::Crosses), entry("overhead + size / rate", Stroke::Plain)];
+    legend.extend(transports(&names, &lines, Stroke::Plain));
+    lines.extend(fits);
+    let title = "ping-pong: elapsed time of a message";
+    let y = Axis::logarithmic(heights(&lines));
+    Chart { title, x: sizes(&rows), x_title: "size", y, y_title: "half of the round trip (us)", lines, legend }.draw()
+}
+
+/// Whether a point has a place on a logarithmic axis.
+fn can_be_drawn(point: &(f64, f64)) -> bool {
+    is_drawable(point.1) && point.1 > 0.0
 }
 
 /// A line of an overhead in microseconds and a rate in MB/s, over the sizes of these points.
 fn along((overhead, rate): (f64, f64), points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let ends = points.iter().map(|point| (point.0, point.0)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-    let Some((least, most)) = ends else { return Vec::new() };
+    let Some((least, most)) = ends.filter(|(least, most)| least < most) else { return Vec::new() };
     let size = |step: usize| least * (most / least).powf(step as f64 / POINTS as f64);
     let line = (0..=POINTS).map(size).map(|size| (size, overhead + size / rate));
-    line.filter(|point| is_drawable(point.1) && point.1 > 0.0).collect()
+    line.filter(can_be_drawn).collect()
 }

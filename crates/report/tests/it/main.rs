@@ -1,5 +1,6 @@
 //! What people and programs get from records: texts, CSV and plots.
 
+mod benchmarks;
 mod papers;
 mod plots;
 mod samples;

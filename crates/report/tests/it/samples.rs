@@ -1,6 +1,7 @@
 //! Records that are made up, but look like those of real work.
 
 use evb_record::{Builder, Events, Kind, Latency, Link, Network, Readout, Record, Simulation, Trigger};
+use serde_json::Value;
 
 /// A simulation of event building, all well, on a crossbar of 4 hosts.
 pub(crate) fn simulation() -> Record {
@@ -144,4 +145,19 @@ pub(crate) fn clos() -> Record {
         })
         .collect();
     record
+}
+
+/// Every number and text of a record under its name, with dots for nested ones. Lists are left out.
+pub(crate) fn flatten(prefix: &str, value: &Value, into: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+                flatten(&name, value, into);
+            }
+        }
+        Value::Array(_) => {}
+        Value::String(text) => into.push((prefix.to_owned(), text.clone())),
+        other => into.push((prefix.to_owned(), other.to_string())),
+    }
 }

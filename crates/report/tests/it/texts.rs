@@ -1,7 +1,6 @@
 use crate::samples;
 use evb_record::{Events, Record};
 use evb_report::{csv, links_csv, run_summary, simulation_summary, sweep_table};
-use serde_json::Value;
 
 pub(crate) fn snapshot(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
@@ -88,7 +87,7 @@ fn csv_has_every_scalar_of_a_record_and_its_value() {
     let mut record = samples::bad_simulation();
     record.sweep = [("network.routing".to_owned(), "random".to_owned())].into();
     let mut fields = Vec::new();
-    flatten("", &serde_json::to_value(&record).unwrap(), &mut fields);
+    samples::flatten("", &serde_json::to_value(&record).unwrap(), &mut fields);
     let text = csv(&[record]);
     let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
@@ -109,7 +108,7 @@ fn csv_has_every_scalar_of_a_link() {
     let record = samples::simulation();
     let mut fields = Vec::new();
     let link = &record.simulation.as_ref().unwrap().network.links[0];
-    flatten("", &serde_json::to_value(link).unwrap(), &mut fields);
+    samples::flatten("", &serde_json::to_value(link).unwrap(), &mut fields);
     let text = links_csv(&[record]);
     let mut names: Vec<_> = text.lines().next().unwrap().split(',').skip(1).collect();
     names.sort_unstable();
@@ -149,19 +148,5 @@ fn impossible_numbers_do_no_harm() {
             assert!(!csv(&records).contains("NaN"));
             assert!(!links_csv(&records).contains("inf"));
         }
-    }
-}
-
-fn flatten(prefix: &str, value: &Value, into: &mut Vec<(String, String)>) {
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-                flatten(&name, value, into);
-            }
-        }
-        Value::Array(_) => {}
-        Value::String(text) => into.push((prefix.to_owned(), text.clone())),
-        other => into.push((prefix.to_owned(), other.to_string())),
     }
 }
