@@ -1,0 +1,327 @@
+//! What transport and layer share: frames between nodes, credits for them, and large bodies beside them.
+//!
+//! A frame is one MPI message of at most [`FRAME_BYTES`], small enough to be sent without a question to the receiver
+//! (eagerly) by the common MPIs. A node has posted [`POSTED`] receives that take the frames of all peers in the order in
+//! which they come; so one test finds out whether anything came, however many peers there are.
+//!
+//! A body that is too large for a frame goes as an MPI message of its own, from where it is, and is received by a receive
+//! that is posted when its frame has come. Frames and bodies of a pair keep their order in MPI, hence bodies belong to
+//! their frames by order.
+//!
+//! A peer may have [`WINDOW`] frames on the way, and starts a body as long as fewer than [`BODY_WINDOW`] bytes of bodies
+//! are. What the receiver has taken comes back as credit, in the front of its own frames, or in a frame of its own when
+//! it is half of the window: so what MPI must keep for a slow receiver is bounded.
+
+use crate::{
+    Mpi,
+    ffi::{Comm, Outgoing, Receiving, Route, Sending, Shim},
+    session::Places,
+};
+use evb_core::NodeId;
+use std::collections::VecDeque;
+
+/// Longest frame. Open MPI sends up to 4096 bytes eagerly between processes of one machine, its own header included.
+pub(crate) const FRAME_BYTES: usize = 4032;
+/// Bytes in front of each frame.
+pub(crate) const FRONT_BYTES: usize = 12;
+/// Frames on the way from one node to another.
+pub(crate) const WINDOW: u32 = 64;
+/// Bytes of bodies on the way from one node to another, before the last of them.
+pub(crate) const BODY_WINDOW: u64 = 4 << 20;
+/// Receives that are posted for frames.
+const POSTED: usize = 64;
+/// Frame buffers that are kept for use again.
+const MOST_SPARE: usize = 2 * WINDOW as usize;
+
+/// What a frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Credits only.
+    Credit,
+    /// Messages; what they look like is the user's.
+    Data,
+    /// The announcement of a body; what it looks like is the user's.
+    Large,
+    /// So many broadcasts were taken.
+    Broadcast,
+    /// No frame comes after this.
+    Goodbye,
+}
+
+impl Kind {
+    const ALL: [Self; 5] = [Self::Credit, Self::Data, Self::Large, Self::Broadcast, Self::Goodbye];
+}
+
+/// A frame that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrived {
+    pub(crate) from: usize,
+    pub(crate) kind: Kind,
+}
+
+/// One node's frames.
+pub(crate) struct Link {
+    shim: &'static Shim,
+    comm: Comm,
+    pub(crate) local: NodeId,
+    places: Places,
+    peers: Vec<Peer>,
+    posted: Vec<Receiving>,
+    /// The posted receive that is the next to be over.
+    head: usize,
+    /// It is over, and its frame was not released yet.
+    arrived: Option<Arrived>,
+    spare: Vec<Vec<u8>>,
+    /// How many sends MPI has not ended yet.
+    sending: usize,
+    /// Credits came, or something has left, since the last look.
+    pub(crate) moved: bool,
+    /// Last, so that MPI ends after all else.
+    _mpi: Mpi,
+}
+
+/// The account with one peer.
+struct Peer {
+    here: bool,
+    /// Frames that may be sent.
+    credits: u32,
+    /// Bytes of bodies that are on the way to it.
+    body_bytes: u64,
+    /// What was taken from it, and not told it yet.
+    taken_frames: u32,
+    taken_bytes: u64,
+    /// What MPI has not sent yet, in order.
+    sending: VecDeque<Sending>,
+}
+
+impl Link {
+    pub(crate) fn new(mpi: Mpi, shim: &'static Shim, comm: Comm, local: NodeId, places: &Places) -> Self {
+        let route = Route { comm, rank: Route::ANY, tag: places.frame_tag(local.index()) };
+        let peer = |node| Peer {
+            here: node != local.index(),
+            credits: WINDOW,
+            body_bytes: 0,
+            taken_frames: 0,
+            taken_bytes: 0,
+            sending: VecDeque::new(),
+        };
+        Self {
+            shim,
+            comm,
+            local,
+            places: places.clone(),
+            peers: (0..places.len()).map(peer).collect(),
+            posted: (0..POSTED).map(|_| Receiving::start(shim, route, vec![0; FRAME_BYTES])).collect(),
+            head: 0,
+            arrived: None,
+            spare: Vec::new(),
+            sending: 0,
+            moved: false,
+            _mpi: mpi,
+        }
+    }
+
+    pub(crate) fn shim(&self) -> &'static Shim {
+        self.shim
+    }
+
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// Whether there is such a peer, and it has not left.
+    #[inline]
+    pub(crate) fn is_here(&self, peer: usize) -> bool {
+        self.peers.get(peer).is_some_and(|peer| peer.here)
+    }
+
+    /// Whether a frame may be sent.
+    #[inline]
+    pub(crate) fn has_credit(&self, peer: usize) -> bool {
+        self.peers[peer].credits > 0
+    }
+
+    /// Whether a body may be sent.
+    #[inline]
+    pub(crate) fn has_body_credit(&self, peer: usize) -> bool {
+        self.peers[peer].body_bytes < BODY_WINDOW
+    }
+
+    /// An empty frame: what is to be sent is put behind its front.
+    #[inline]
+    pub(crate) fn frame(&mut self) -> Vec<u8> {
+        let mut frame = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(FRAME_BYTES));
+        frame.clear();
+        frame.extend_from_slice(&[0; FRONT_BYTES]);
+        frame
+    }
+
+    /// Sends a frame with messages; there must be a credit.
+    #[inline]
+    pub(crate) fn send(&mut self, to: usize, kind: Kind, frame: Vec<u8>) {
+        self.peers[to].credits -= 1;
+        self.post(to, kind, frame);
+    }
+
+    fn post(&mut self, to: usize, kind: Kind, mut frame: Vec<u8>) {
+        let peer = &mut self.peers[to];
+        // Both are below what a window and a body hold, and fit.
+        let (frames, bytes) = (std::mem::take(&mut peer.taken_frames), std::mem::take(&mut peer.taken_bytes));
+        frame[..2].copy_from_slice(&self.local.0.to_le_bytes());
+        frame[2] = kind as u8;
+        frame[4..8].copy_from_slice(&frames.to_le_bytes());
+        frame[8..12].copy_from_slice(&(bytes as u32).to_le_bytes());
+        let route = Route { comm: self.comm, rank: self.places.rank(to), tag: self.places.frame_tag(to) };
+        self.start(to, route, Outgoing::Buffer(frame));
+    }
+
+    /// Sends a body that a frame announces; there must be credit for it.
+    pub(crate) fn send_body(&mut self, to: usize, body: Outgoing, length: usize) {
+        self.peers[to].body_bytes += length as u64;
+        let tag = self.places.body_tag(self.local.index(), to);
+        self.start(to, Route { comm: self.comm, rank: self.places.rank(to), tag }, body);
+    }
+
+    #[inline]
+    fn start(&mut self, to: usize, route: Route, outgoing: Outgoing) {
+        match Sending::start(self.shim, route, outgoing) {
+            Ok(Outgoing::Buffer(buffer)) => self.recycle(buffer),
+            Ok(Outgoing::Body(_)) => {}
+            Err(sending) => {
+                self.sending += 1;
+                self.peers[to].sending.push_back(sending);
+            }
+        }
+    }
+
+    fn recycle(&mut self, buffer: Vec<u8>) {
+        if buffer.capacity() == FRAME_BYTES && self.spare.len() < MOST_SPARE {
+            self.spare.push(buffer);
+        }
+    }
+
+    /// Starts to receive the next announced body of a peer.
+    pub(crate) fn receive_body(&self, from: usize, room: Vec<u8>) -> Receiving {
+        let tag = self.places.body_tag(from, self.local.index());
+        Receiving::start(self.shim, Route { comm: self.comm, rank: self.places.rank(from), tag }, room)
+    }
+
+    /// Looks at the frames that have come: takes credits, and stops at the first frame that is the user's. It stays
+    /// until it is [released](Link::release).
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Option<Arrived> {
+        while self.arrived.is_none() {
+            if !self.posted[self.head].poll() {
+                return None;
+            }
+            self.open();
+        }
+        self.arrived
+    }
+
+    /// What the frame that came holds behind its front.
+    #[inline]
+    pub(crate) fn payload(&self) -> &[u8] {
+        self.posted[self.head].bytes().get(FRONT_BYTES..).unwrap_or_default()
+    }
+
+    /// Lets the frame that came go.
+    #[inline]
+    pub(crate) fn release(&mut self) {
+        self.arrived = None;
+        self.posted[self.head].again();
+        self.head = (self.head + 1) % POSTED;
+    }
+
+    /// Reads the front of the frame that came.
+    #[inline]
+    fn open(&mut self) {
+        let front = self.posted[self.head].bytes().first_chunk();
+        let [low, high, kind, _, f0, f1, f2, f3, b0, b1, b2, b3]: &[u8; FRONT_BYTES] = front.unwrap_or(&[u8::MAX; 12]);
+        let from = usize::from(u16::from_le_bytes([*low, *high]));
+        let kind = Kind::ALL.get(usize::from(*kind)).copied();
+        let (frames, bytes) = (u32::from_le_bytes([*f0, *f1, *f2, *f3]), u32::from_le_bytes([*b0, *b1, *b2, *b3]));
+        // Ranks of one job are one program: what does not fit here is no frame of ours, and is dropped.
+        let (Some(peer), Some(kind)) = (self.peers.get_mut(from).filter(|peer| peer.here), kind) else {
+            return self.release();
+        };
+        if frames > 0 || bytes > 0 {
+            peer.credits += frames;
+            peer.body_bytes = peer.body_bytes.saturating_sub(bytes.into());
+            self.moved = true;
+        }
+        match kind {
+            Kind::Credit => self.release(),
+            Kind::Goodbye => {
+                self.forget(from);
+                self.arrived = Some(Arrived { from, kind });
+            }
+            _ => self.arrived = Some(Arrived { from, kind }),
+        }
+    }
+
+    /// The peer has left: nobody takes what is on the way to it.
+    fn forget(&mut self, peer: usize) {
+        self.moved = true;
+        self.peers[peer].here = false;
+        self.sending -= self.peers[peer].sending.len();
+        for mut sending in self.peers[peer].sending.drain(..) {
+            if !sending.poll() {
+                sending.abandon();
+            }
+        }
+    }
+
+    /// Notes that frames, or bodies of so many bytes, were taken by the user. Tells the peer when it is time for that.
+    #[inline]
+    pub(crate) fn took(&mut self, from: usize, frames: u32, bytes: usize) {
+        let peer = &mut self.peers[from];
+        peer.taken_frames += frames;
+        peer.taken_bytes += bytes as u64;
+        if (peer.taken_frames >= WINDOW / 2 || peer.taken_bytes >= BODY_WINDOW / 2) && peer.here {
+            let frame = self.frame();
+            self.post(from, Kind::Credit, frame);
+        }
+    }
+
+    /// Tells a peer that so many broadcasts were taken. There are few on the way, and these frames need no credit.
+    pub(crate) fn took_broadcasts(&mut self, from: usize, count: u32) {
+        if self.is_here(from) {
+            let mut frame = self.frame();
+            frame.extend_from_slice(&count.to_le_bytes());
+            self.post(from, Kind::Broadcast, frame);
+        }
+    }
+
+    /// Moves on what MPI has not sent yet. True when nothing is left.
+    pub(crate) fn progress(&mut self) -> bool {
+        for peer in 0..if self.is_sending() { self.peers.len() } else { 0 } {
+            while self.peers[peer].sending.front_mut().is_some_and(Sending::poll) {
+                (self.sending, self.moved) = (self.sending - 1, true);
+                let buffer = self.peers[peer].sending.pop_front().and_then(Sending::into_buffer);
+                buffer.into_iter().for_each(|buffer| self.recycle(buffer));
+            }
+        }
+        !self.is_sending()
+    }
+
+    /// Whether MPI has something that it has not sent yet.
+    #[inline]
+    pub(crate) fn is_sending(&self) -> bool {
+        self.sending > 0
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        for peer in 0..self.peers.len() {
+            if self.peers[peer].here {
+                let frame = self.frame();
+                self.post(peer, Kind::Goodbye, frame);
+            }
+            self.peers[peer].sending.drain(..).for_each(Sending::linger);
+        }
+        self.posted.drain(..).for_each(Receiving::cancel);
+        self.shim.settle();
+    }
+}
