@@ -92,6 +92,11 @@ uint64_t evb_mpi_subset(const int32_t *ranks, int32_t count, int32_t tag) {
     return pack_comm(comm);
 }
 
+/* Returns when all ranks have called it. */
+void evb_mpi_barrier(void) {
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* Bytes of rank 0 to all ranks, which call it together. It blocks. */
 void evb_mpi_share(void *bytes, int32_t length) {
     MPI_Bcast(bytes, length, MPI_BYTE, 0, MPI_COMM_WORLD);

@@ -58,6 +58,7 @@ calls! {
     abort: unsafe extern "C" fn(i32),
     duplicate: unsafe extern "C" fn() -> u64,
     subset: unsafe extern "C" fn(*const i32, i32, i32) -> u64,
+    barrier: unsafe extern "C" fn(),
     share: unsafe extern "C" fn(Buffer, i32),
     send: unsafe extern "C" fn(*const c_void, i32, i32, i32, u64, &mut u64) -> i32,
     receive: unsafe extern "C" fn(Buffer, i32, i32, i32, u64) -> u64,
@@ -75,8 +76,8 @@ pub(crate) struct Shim {
     pub(crate) size: usize,
     pub(crate) most_tag: i32,
     pub(crate) version: String,
-    /// Sends whose endpoints are gone.
-    lingering: Mutex<Vec<Sending>>,
+    /// Sends and receives whose endpoints are gone.
+    lingering: Mutex<(Vec<Sending>, Vec<Receiving>)>,
 }
 
 /// A communicator.
@@ -142,9 +143,12 @@ impl Shim {
         while !self.settle() && Instant::now() < end {
             std::thread::yield_now();
         }
-        for sending in lock(&self.lingering).drain(..) {
-            sending.abandon();
-        }
+        // All have sent their last when all are here.
+        // SAFETY: alone and while MPI runs.
+        self.call(|calls| unsafe { (calls.barrier)() });
+        let (sends, receives) = std::mem::take(&mut *lock(&self.lingering));
+        sends.into_iter().for_each(Sending::abandon);
+        receives.into_iter().for_each(Receiving::cancel);
         let mut running = lock(&self.running);
         if std::mem::replace(&mut *running, false) {
             // SAFETY: the last call, under the lock.
@@ -180,9 +184,9 @@ impl Shim {
 
     /// Lets go of what lingers and has left. True if nothing is left.
     pub(crate) fn settle(&self) -> bool {
-        let mut lingering = lock(&self.lingering);
-        lingering.retain_mut(|sending| !sending.poll());
-        lingering.is_empty()
+        let (sends, _) = &mut *lock(&self.lingering);
+        sends.retain_mut(|sending| !sending.poll());
+        sends.is_empty()
     }
 
     fn test(&self, request: &mut u64) -> Option<usize> {
@@ -280,7 +284,7 @@ impl Sending {
     /// Keeps the bytes until they have left, after the endpoint has gone.
     pub(crate) fn linger(self) {
         let shim = self.shim;
-        lock(&shim.lingering).push(self);
+        lock(&shim.lingering).0.push(self);
     }
 
     /// Nobody will take the bytes any more: MPI keeps them for good.
@@ -380,6 +384,12 @@ impl Receiving {
             room.truncate(self.length);
             room
         })
+    }
+
+    /// Keeps the room to the end, for what may still come.
+    pub(crate) fn linger(self) {
+        let shim = self.shim;
+        lock(&shim.lingering).1.push(self);
     }
 
     /// Ends it without a message. If one is just being taken from the wire, the room is never freed.

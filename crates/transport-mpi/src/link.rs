@@ -10,7 +10,9 @@
 //!
 //! A peer may have [`WINDOW`] frames on the way, and starts a body as long as fewer than [`BODY_WINDOW`] bytes of bodies
 //! are. What the receiver has taken comes back as credit, in the front of its own frames, or in a frame of its own when
-//! it is half of the window: so what MPI must keep for a slow receiver is bounded.
+//! it is much: so what MPI must keep for a slow receiver is bounded. MPI promises no fairness, and the queues within it
+//! that all senders share are short: a sender could fill them again and again while others stand outside. Hence the
+//! [`Shares`]: when several peers send, the receiver keeps some of the credits of each back, so that all find room.
 
 use crate::{
     Mpi,
@@ -30,6 +32,8 @@ pub(crate) const WINDOW: u32 = 64;
 pub(crate) const BODY_WINDOW: u64 = 4 << 20;
 /// Receives that are posted for frames.
 const POSTED: usize = 64;
+/// Least frames on the way from one node to another while many send.
+const LEAST_SHARE: u32 = 4;
 /// Frame buffers that are kept for use again.
 const MOST_SPARE: usize = 2 * WINDOW as usize;
 
@@ -72,8 +76,10 @@ pub(crate) struct Link {
     /// It is over, and its frame was not released yet.
     arrived: Option<Arrived>,
     spare: Vec<Vec<u8>>,
-    /// How many sends MPI has not ended yet.
+    /// How many sends MPI has not ended yet, and how many of them are bodies.
     sending: usize,
+    sending_bodies: usize,
+    shares: Shares,
     /// Credits came, or something has left, since the last look.
     pub(crate) moved: bool,
     /// Last, so that MPI ends after all else.
@@ -90,8 +96,11 @@ struct Peer {
     /// What was taken from it, and not told it yet.
     taken_frames: u32,
     taken_bytes: u64,
-    /// What MPI has not sent yet, in order.
-    sending: VecDeque<Sending>,
+    /// The round of the shares in which something came from it.
+    heard: u64,
+    /// What MPI has not ended yet, in order.
+    frames: VecDeque<Sending>,
+    bodies: VecDeque<Sending>,
 }
 
 impl Link {
@@ -103,7 +112,9 @@ impl Link {
             body_bytes: 0,
             taken_frames: 0,
             taken_bytes: 0,
-            sending: VecDeque::new(),
+            heard: 0,
+            frames: VecDeque::new(),
+            bodies: VecDeque::new(),
         };
         Self {
             shim,
@@ -116,6 +127,8 @@ impl Link {
             arrived: None,
             spare: Vec::new(),
             sending: 0,
+            sending_bodies: 0,
+            shares: Shares::new(),
             moved: false,
             _mpi: mpi,
         }
@@ -166,30 +179,33 @@ impl Link {
     fn post(&mut self, to: usize, kind: Kind, mut frame: Vec<u8>) {
         let peer = &mut self.peers[to];
         // Both are below what a window and a body hold, and fit.
-        let (frames, bytes) = (std::mem::take(&mut peer.taken_frames), std::mem::take(&mut peer.taken_bytes));
+        let (frames, bytes) = (self.shares.payable(peer.taken_frames), std::mem::take(&mut peer.taken_bytes));
+        peer.taken_frames -= frames;
         frame[..2].copy_from_slice(&self.local.0.to_le_bytes());
         frame[2] = kind as u8;
         frame[4..8].copy_from_slice(&frames.to_le_bytes());
         frame[8..12].copy_from_slice(&(bytes as u32).to_le_bytes());
         let route = Route { comm: self.comm, rank: self.places.rank(to), tag: self.places.frame_tag(to) };
-        self.start(to, route, Outgoing::Buffer(frame));
+        self.start(to, false, route, Outgoing::Buffer(frame));
     }
 
     /// Sends a body that a frame announces; there must be credit for it.
     pub(crate) fn send_body(&mut self, to: usize, body: Outgoing, length: usize) {
         self.peers[to].body_bytes += length as u64;
         let tag = self.places.body_tag(self.local.index(), to);
-        self.start(to, Route { comm: self.comm, rank: self.places.rank(to), tag }, body);
+        self.start(to, true, Route { comm: self.comm, rank: self.places.rank(to), tag }, body);
     }
 
     #[inline]
-    fn start(&mut self, to: usize, route: Route, outgoing: Outgoing) {
+    fn start(&mut self, to: usize, is_body: bool, route: Route, outgoing: Outgoing) {
         match Sending::start(self.shim, route, outgoing) {
             Ok(Outgoing::Buffer(buffer)) => self.recycle(buffer),
             Ok(Outgoing::Body(_)) => {}
             Err(sending) => {
                 self.sending += 1;
-                self.peers[to].sending.push_back(sending);
+                self.sending_bodies += usize::from(is_body);
+                let peer = &mut self.peers[to];
+                if is_body { &mut peer.bodies } else { &mut peer.frames }.push_back(sending);
             }
         }
     }
@@ -230,7 +246,11 @@ impl Link {
     pub(crate) fn release(&mut self) {
         self.arrived = None;
         self.posted[self.head].again();
-        self.head = (self.head + 1) % POSTED;
+        self.head += 1;
+        if self.head == POSTED {
+            self.head = 0;
+            self.shares.next_round();
+        }
     }
 
     /// Reads the front of the frame that came.
@@ -250,6 +270,10 @@ impl Link {
             peer.body_bytes = peer.body_bytes.saturating_sub(bytes.into());
             self.moved = true;
         }
+        if peer.heard != self.shares.round && kind != Kind::Credit {
+            peer.heard = self.shares.round;
+            self.shares.heard += 1;
+        }
         match kind {
             Kind::Credit => self.release(),
             Kind::Goodbye => {
@@ -264,8 +288,10 @@ impl Link {
     fn forget(&mut self, peer: usize) {
         self.moved = true;
         self.peers[peer].here = false;
-        self.sending -= self.peers[peer].sending.len();
-        for mut sending in self.peers[peer].sending.drain(..) {
+        let Peer { frames, bodies, .. } = &mut self.peers[peer];
+        self.sending -= frames.len() + bodies.len();
+        self.sending_bodies -= bodies.len();
+        for mut sending in frames.drain(..).chain(bodies.drain(..)) {
             if !sending.poll() {
                 sending.abandon();
             }
@@ -278,7 +304,7 @@ impl Link {
         let peer = &mut self.peers[from];
         peer.taken_frames += frames;
         peer.taken_bytes += bytes as u64;
-        if (peer.taken_frames >= WINDOW / 2 || peer.taken_bytes >= BODY_WINDOW / 2) && peer.here {
+        if (self.shares.is_due(peer.taken_frames) || peer.taken_bytes >= BODY_WINDOW / 2) && peer.here {
             let frame = self.frame();
             self.post(from, Kind::Credit, frame);
         }
@@ -293,22 +319,61 @@ impl Link {
         }
     }
 
-    /// Moves on what MPI has not sent yet. True when nothing is left.
+    /// Moves on what MPI has not ended yet. True when no body is left: frames are on their way as soon as MPI has them,
+    /// even if some MPIs end them only when they have been taken.
     pub(crate) fn progress(&mut self) -> bool {
         for peer in 0..if self.is_sending() { self.peers.len() } else { 0 } {
-            while self.peers[peer].sending.front_mut().is_some_and(Sending::poll) {
+            while self.peers[peer].frames.front_mut().is_some_and(Sending::poll) {
                 (self.sending, self.moved) = (self.sending - 1, true);
-                let buffer = self.peers[peer].sending.pop_front().and_then(Sending::into_buffer);
+                let buffer = self.peers[peer].frames.pop_front().and_then(Sending::into_buffer);
                 buffer.into_iter().for_each(|buffer| self.recycle(buffer));
             }
+            let bodies = &mut self.peers[peer].bodies;
+            while bodies.front_mut().is_some_and(Sending::poll) {
+                (self.sending, self.sending_bodies, self.moved) = (self.sending - 1, self.sending_bodies - 1, true);
+                bodies.pop_front();
+            }
         }
-        !self.is_sending()
+        self.sending_bodies == 0
     }
 
-    /// Whether MPI has something that it has not sent yet.
+    /// Whether MPI has something that it has not ended yet.
     #[inline]
     pub(crate) fn is_sending(&self) -> bool {
         self.sending > 0
+    }
+}
+
+/// How many of their credits the peers get back. A round is as many frames as there are posted receives; the peers that
+/// were heard in the last one, and one more that may come, share the window.
+struct Shares {
+    round: u64,
+    /// Peers that were heard in this round.
+    heard: u32,
+    /// Frames that each peer may have on the way.
+    share: u32,
+}
+
+impl Shares {
+    fn new() -> Self {
+        Self { round: 1, heard: 0, share: WINDOW / 2 }
+    }
+
+    fn next_round(&mut self) {
+        self.share = (WINDOW / (self.heard + 1)).clamp(LEAST_SHARE, WINDOW / 2);
+        (self.round, self.heard) = (self.round + 1, 0);
+    }
+
+    /// How many of the frames that were taken from a peer may come back to it as credits.
+    #[inline]
+    fn payable(&self, taken: u32) -> u32 {
+        taken.saturating_sub(WINDOW - self.share)
+    }
+
+    /// Whether they should, without waiting for a frame that goes there anyway.
+    #[inline]
+    fn is_due(&self, taken: u32) -> bool {
+        self.payable(taken) >= self.share / 2
     }
 }
 
@@ -319,9 +384,11 @@ impl Drop for Link {
                 let frame = self.frame();
                 self.post(peer, Kind::Goodbye, frame);
             }
-            self.peers[peer].sending.drain(..).for_each(Sending::linger);
+            let Peer { frames, bodies, .. } = &mut self.peers[peer];
+            frames.drain(..).chain(bodies.drain(..)).for_each(Sending::linger);
         }
-        self.posted.drain(..).for_each(Receiving::cancel);
+        // They stay to the end for what the peers still send: MPI would keep it, and complain.
+        self.posted.drain(..).for_each(Receiving::linger);
         self.shim.settle();
     }
 }

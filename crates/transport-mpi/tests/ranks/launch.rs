@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Longest time of a job.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// An MPI.
 pub(crate) struct Installed {

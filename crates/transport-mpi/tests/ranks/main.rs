@@ -123,7 +123,9 @@ fn many_on_few(mpi: &Mpi) {
     }
     let mut left = vec![PLACES.len() - 1; here.len()];
     let mut sink = Vec::new();
-    while left.iter().any(|&left| left > 0) || here.iter_mut().map(Transport::flush).filter(|empty| !empty).count() > 0 {
+    let mut flushed = false;
+    while !flushed || left.iter().any(|&left| left > 0) {
+        flushed = here.iter_mut().map(Transport::flush).filter(|empty| !empty).count() == 0;
         for (endpoint, left) in here.iter_mut().zip(&mut left) {
             endpoint.receive(10, &mut sink);
             for item in sink.drain(..) {

@@ -31,7 +31,7 @@ impl Wire {
     /// Sends a line, and a message after it.
     fn put(&mut self, line: &str, message: Option<&Message>) -> Result<()> {
         let mut bytes = format!("{line}\n").into_bytes();
-        for message in message {
+        if let Some(message) = message {
             bytes.extend_from_slice(&message.head);
             bytes.extend_from_slice(&message.body);
         }
