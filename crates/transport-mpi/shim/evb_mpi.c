@@ -3,8 +3,8 @@
  * Each MPI has its own types and constants, so a binary fits one MPI only. This file is compiled by the mpicc of the MPI that
  * is there and opened at run time. Requests and communicators cross as 64-bit numbers without a meaning outside.
  *
- * Calls must not overlap: the caller holds a lock, and MPI is told so (MPI_THREAD_SERIALIZED). An error of MPI ends the
- * job: that is the default of MPI, and nothing here changes it. */
+ * Calls must not overlap: either one thread makes them all, or the caller holds a lock, and MPI is told which. An error of
+ * MPI ends the job: that is the default of MPI, and nothing here changes it. */
 
 #include <mpi.h>
 #include <stdint.h>
@@ -37,15 +37,18 @@ static MPI_Comm comm_of(uint64_t packed) {
     return comm;
 }
 
-/* 0, or 1 if MPI was started or ended before, or 2 if it does not bear calls from several threads in turn. */
-int32_t evb_mpi_init(int32_t *rank, int32_t *size, int32_t *most_tag) {
+/* `threads` is 0 if the process has one thread, 1 if one thread makes all calls, 2 if several do in turns. Gives 0, or 1 if
+ * MPI was started or ended before, or 2 if it does not bear this. */
+int32_t evb_mpi_init(int32_t threads, int32_t *rank, int32_t *size, int32_t *most_tag) {
+    const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED};
+    int wanted = levels[threads];
     int started = 0, provided = 0, is_set = 0, value = 0;
     int *limit = NULL;
     MPI_Initialized(&started);
     if (started)
         return 1;
-    MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
-    if (provided < MPI_THREAD_SERIALIZED)
+    MPI_Init_thread(NULL, NULL, wanted, &provided);
+    if (provided < wanted)
         return 2;
     MPI_Comm_rank(MPI_COMM_WORLD, &value);
     *rank = value;
@@ -112,10 +115,11 @@ int32_t evb_mpi_send(const void *bytes, int32_t length, int32_t rank, int32_t ta
     return done;
 }
 
-/* Starts to receive, from any rank if `rank` is negative. */
+/* Starts to receive, from any rank or with any tag if it is negative. */
 uint64_t evb_mpi_receive(void *bytes, int32_t length, int32_t rank, int32_t tag, uint64_t comm) {
     MPI_Request started;
-    MPI_Irecv(bytes, length, MPI_BYTE, rank < 0 ? MPI_ANY_SOURCE : rank, tag, comm_of(comm), &started);
+    MPI_Irecv(bytes, length, MPI_BYTE, rank < 0 ? MPI_ANY_SOURCE : rank, tag < 0 ? MPI_ANY_TAG : tag, comm_of(comm),
+              &started);
     return pack_request(started);
 }
 
@@ -126,8 +130,13 @@ uint64_t evb_mpi_broadcast(void *bytes, int32_t length, uint64_t comm) {
     return pack_request(started);
 }
 
-/* 1 if the request is over; then `length` has the bytes received. */
-int32_t evb_mpi_test(uint64_t *request, int32_t *length) {
+/* What a receive has received. */
+struct evb_mpi_status {
+    int32_t length, rank, tag;
+};
+
+/* 1 if the request is over; then `received` is set. */
+int32_t evb_mpi_test(uint64_t *request, struct evb_mpi_status *received) {
     MPI_Request active = request_of(*request);
     MPI_Status status;
     int done = 0, count = 0;
@@ -136,7 +145,9 @@ int32_t evb_mpi_test(uint64_t *request, int32_t *length) {
         return 0;
     *request = pack_request(active);
     MPI_Get_count(&status, MPI_BYTE, &count);
-    *length = count;
+    received->length = count;
+    received->rank = status.MPI_SOURCE;
+    received->tag = status.MPI_TAG;
     return 1;
 }
 

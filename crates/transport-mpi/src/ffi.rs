@@ -3,22 +3,29 @@
 //! # Invariants
 //! - **The signatures below are those of `shim/evb_mpi.c`.** The library that is opened was compiled from the source that
 //!   stands in this binary: a hash of the source is in its name, and nobody else can write it.
-//! - **Calls do not overlap.** [`Shim::calls`] is held around each, and MPI runs with `MPI_THREAD_SERIALIZED`.
-//! - **No call comes before the start or after the end.** [`Shim`] is given out after `init` only, and [`Shim::end`] is
-//!   called when its last user is gone: it takes the flag under the same lock, and calls after it do nothing.
+//! - **Calls do not overlap.** All go through [`Shim::call`]. With [`Threads::Many`] it holds a lock, else it refuses
+//!   every thread but the one that started MPI.
+//! - **No call comes before the start or after the end.** [`Shim`] is given out after `init` only, and calls after
+//!   [`Shim::end`] do nothing: its flag is read and written where calls do not overlap.
 //! - **The bytes of an active request stay where they are and are touched by nobody else.** [`Sending`] and
 //!   [`Receiving`] own both the request and the buffer, whose bytes are on the heap (or static), and give the buffer out
 //!   only when MPI has said that the request is over. If they are dropped before, the buffer is never freed.
 //! - **Lengths fit.** A length is that of the buffer, and all are at most [`MOST_BYTES`].
 
-use crate::library::{self, MpiError};
+use crate::{
+    Threads,
+    library::{self, MpiError},
+};
 use bytes::Bytes;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::{
     ffi::{CStr, c_char, c_void},
     fmt,
     mem::ManuallyDrop,
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -52,7 +59,7 @@ macro_rules! calls {
 }
 
 calls! {
-    init: unsafe extern "C" fn(&mut i32, &mut i32, &mut i32) -> i32,
+    init: unsafe extern "C" fn(i32, &mut i32, &mut i32, &mut i32) -> i32,
     version: unsafe extern "C" fn(*mut c_char, i32),
     finalize: unsafe extern "C" fn(),
     abort: unsafe extern "C" fn(i32),
@@ -63,15 +70,30 @@ calls! {
     send: unsafe extern "C" fn(*const c_void, i32, i32, i32, u64, &mut u64) -> i32,
     receive: unsafe extern "C" fn(Buffer, i32, i32, i32, u64) -> u64,
     broadcast: unsafe extern "C" fn(Buffer, i32, u64) -> u64,
-    test: unsafe extern "C" fn(&mut u64, &mut i32) -> i32,
+    test: unsafe extern "C" fn(&mut u64, &mut Status) -> i32,
     cancel: unsafe extern "C" fn(&mut u64),
+}
+
+/// What a receive has received.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Status {
+    /// Bytes.
+    length: i32,
+    /// The rank that sent it.
+    pub(crate) rank: i32,
+    /// Its tag.
+    pub(crate) tag: i32,
 }
 
 /// The MPI of this process.
 pub(crate) struct Shim {
     calls: Calls,
-    /// Held around each call; whether MPI runs.
-    running: Mutex<bool>,
+    /// The only thread that may call, if there is one.
+    caller: Option<usize>,
+    /// Held around each call, if there is none.
+    turn: Mutex<()>,
+    running: AtomicBool,
     pub(crate) rank: usize,
     pub(crate) size: usize,
     pub(crate) most_tag: i32,
@@ -88,7 +110,7 @@ pub(crate) struct Comm(u64);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
     pub(crate) comm: Comm,
-    /// A rank, or any with [`Route::ANY`] for a receive.
+    /// A rank, and a tag; any with [`Route::ANY`] for a receive.
     pub(crate) rank: i32,
     pub(crate) tag: i32,
 }
@@ -107,7 +129,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shim {
     /// Starts MPI, once per process.
-    pub(crate) fn start() -> Result<&'static Self, MpiError> {
+    pub(crate) fn start(threads: Threads) -> Result<&'static Self, MpiError> {
         let _one = lock(&STARTING);
         if SHIM.get().is_some() {
             return Err(MpiError::Start("it was started in this process before, and can be started once only"));
@@ -120,21 +142,30 @@ impl Shim {
         let calls = Calls::load(&library).map_err(open)?;
         let (mut rank, mut size, mut most_tag) = (0, 0, 0);
         // SAFETY: the first call, under `STARTING`.
-        match unsafe { (calls.init)(&mut rank, &mut size, &mut most_tag) } {
+        match unsafe { (calls.init)(threads as i32, &mut rank, &mut size, &mut most_tag) } {
             0 => {}
             1 => return Err(MpiError::Start("something else in this process has started it")),
-            _ => return Err(MpiError::Start("it does not bear calls from more than one thread")),
+            _ => return Err(MpiError::Start("it does not bear calls from the threads that were asked for")),
         }
         let version = version(&calls);
         let (rank, size) = (rank as usize, size as usize);
-        let lingering = Mutex::default();
-        Ok(SHIM.get_or_init(|| Self { calls, running: Mutex::new(true), rank, size, most_tag, version, lingering }))
+        let caller = (threads != Threads::Many).then(this_thread);
+        let (turn, running, lingering) = (Mutex::default(), AtomicBool::new(true), Mutex::default());
+        Ok(SHIM.get_or_init(|| Self { calls, caller, turn, running, rank, size, most_tag, version, lingering }))
+    }
+
+    /// Whether this thread may call.
+    #[inline]
+    pub(crate) fn is_callable(&self) -> bool {
+        self.caller.is_none_or(|caller| caller == this_thread())
     }
 
     /// Runs `call` alone, if MPI still runs.
+    #[inline]
     fn call<T>(&self, call: impl FnOnce(&Calls) -> T) -> Option<T> {
-        let running = lock(&self.running);
-        running.then(|| call(&self.calls))
+        assert!(self.is_callable(), "MPI was started for one thread, and another one uses it");
+        let _turn = self.caller.is_none().then(|| lock(&self.turn));
+        self.running.load(Ordering::Relaxed).then(|| call(&self.calls))
     }
 
     /// Ends MPI, after what was sent has left.
@@ -149,11 +180,11 @@ impl Shim {
         let (sends, receives) = std::mem::take(&mut *lock(&self.lingering));
         sends.into_iter().for_each(Sending::abandon);
         receives.into_iter().for_each(Receiving::cancel);
-        let mut running = lock(&self.running);
-        if std::mem::replace(&mut *running, false) {
-            // SAFETY: the last call, under the lock.
-            unsafe { (self.calls.finalize)() };
-        }
+        self.call(|calls| {
+            // SAFETY: alone, while MPI runs, and the last call.
+            unsafe { (calls.finalize)() };
+            self.running.store(false, Ordering::Relaxed);
+        });
     }
 
     /// Ends all processes of the job.
@@ -189,11 +220,12 @@ impl Shim {
         sends.is_empty()
     }
 
-    fn test(&self, request: &mut u64) -> Option<usize> {
-        let mut length = 0;
+    #[inline]
+    fn test(&self, request: &mut u64) -> Option<Status> {
+        let mut status = Status::default();
         // SAFETY: alone and while MPI runs; the request is active, and its owner has it tested.
-        let done = self.call(|calls| unsafe { (calls.test)(request, &mut length) })?;
-        (done != 0).then_some(length as usize)
+        let done = self.call(|calls| unsafe { (calls.test)(request, &mut status) })?;
+        (done != 0).then_some(status)
     }
 }
 
@@ -201,6 +233,15 @@ impl fmt::Debug for Shim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Shim({})", self.version)
     }
+}
+
+/// A number that no other living thread has.
+#[inline]
+fn this_thread() -> usize {
+    thread_local! {
+        static MARK: u8 = const { 0 };
+    }
+    MARK.with(|mark| std::ptr::from_ref(mark).addr())
 }
 
 fn version(calls: &Calls) -> String {
@@ -239,6 +280,7 @@ pub(crate) struct Sending {
 
 impl Sending {
     /// Starts to send. The bytes come back at once if they are needed no more.
+    #[inline]
     pub(crate) fn start(shim: &'static Shim, route: Route, outgoing: Outgoing) -> Result<Outgoing, Self> {
         let (bytes, mut request) = (outgoing.bytes(), 0);
         assert!(bytes.len() <= MOST_BYTES && route.rank >= 0);
@@ -322,8 +364,8 @@ pub(crate) struct Receiving {
     from: From,
     /// `None` when it is over.
     request: Option<u64>,
-    /// Bytes that came.
-    length: usize,
+    /// What came.
+    pub(crate) status: Status,
     room: ManuallyDrop<Vec<u8>>,
 }
 
@@ -339,12 +381,14 @@ impl Receiving {
     }
 
     fn post(shim: &'static Shim, from: From, room: Vec<u8>) -> Self {
-        let mut receiving = Self { shim, from, request: None, length: 0, room: ManuallyDrop::new(room) };
+        let room = ManuallyDrop::new(room);
+        let mut receiving = Self { shim, from, request: None, status: Status::default(), room };
         receiving.again();
         receiving
     }
 
     /// Starts the same again, when the last one is over.
+    #[inline]
     pub(crate) fn again(&mut self) {
         assert!(self.request.is_none() && self.room.len() <= MOST_BYTES);
         self.request = match self.from {
@@ -359,11 +403,12 @@ impl Receiving {
     }
 
     /// Whether something has come.
+    #[inline]
     pub(crate) fn poll(&mut self) -> bool {
         if let Some(request) = &mut self.request
-            && let Some(length) = self.shim.test(request)
+            && let Some(status) = self.shim.test(request)
         {
-            (self.request, self.length) = (None, length);
+            (self.request, self.status) = (None, status);
         }
         self.request.is_none()
     }
@@ -372,7 +417,7 @@ impl Receiving {
     pub(crate) fn bytes(&self) -> &[u8] {
         match (self.request, self.from) {
             (Some(_), _) => &[],
-            (None, From::Route(_)) => &self.room[..self.length],
+            (None, From::Route(_)) => &self.room[..self.status.length as usize],
             (None, From::Broadcast(_)) => &self.room,
         }
     }
@@ -381,7 +426,7 @@ impl Receiving {
     pub(crate) fn into_room(mut self) -> Option<Vec<u8>> {
         self.request.is_none().then(|| {
             let mut room = std::mem::take(&mut *self.room);
-            room.truncate(self.length);
+            room.truncate(self.status.length as usize);
             room
         })
     }

@@ -4,7 +4,7 @@ use crate::{
     MpiOptions,
     broadcast::{Inbound, Outbound},
     ffi::{Outgoing, Receiving},
-    link::{Arrived, FRAME_BYTES, FRONT_BYTES, Kind, Link},
+    link::{Arrived, FRAME_BYTES, Kind, Link, number},
     session::broadcast_comm,
     waiting::Bell,
 };
@@ -13,7 +13,7 @@ use evb_transport::{MessageLayer, Refused, Take};
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
 /// Longest message that goes within a frame.
-const MOST_INLINE: usize = FRAME_BYTES - FRONT_BYTES;
+const MOST_INLINE: usize = FRAME_BYTES;
 
 /// One node's endpoint, which moves bytes.
 ///
@@ -85,7 +85,7 @@ impl Layer {
 
     /// Takes a frame without a message in it.
     fn open(&mut self, from: usize, kind: Kind) {
-        let number = self.link.payload().first_chunk().map_or(0, |number| u32::from_le_bytes(*number));
+        let number = number(self.link.payload());
         match kind {
             Kind::Large => {
                 let mut room = std::mem::take(&mut self.room);
@@ -138,8 +138,8 @@ impl Layer {
     }
 
     fn flush_all(&mut self) -> bool {
-        let broadcasts = self.outbound.iter_mut().map(Outbound::progress).filter(|done| !done).count();
-        (!self.link.is_sending() || self.link.progress()) && broadcasts == 0
+        let sent = !self.link.is_sending() || self.link.progress();
+        self.outbound.iter_mut().fold(sent, |sent, outbound| outbound.progress() && sent)
     }
 }
 

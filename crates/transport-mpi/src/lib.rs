@@ -33,6 +33,18 @@ pub use transport::Endpoint;
 
 use evb_transport::DEFAULT_MAX_BODY;
 
+/// Which threads use MPI. The fewer, the faster: some MPIs leave out their own locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// The one that starts it, and the process has no other (`MPI_THREAD_SINGLE`).
+    Only,
+    /// The one that starts it (`MPI_THREAD_FUNNELED`). As with `Only`, what belongs to MPI panics when another thread uses
+    /// it.
+    One,
+    /// Any, in turns: a lock is held around each call (`MPI_THREAD_SERIALIZED`).
+    Many,
+}
+
 /// What endpoints and layers are told, on all ranks alike.
 #[derive(Clone, Debug)]
 pub struct MpiOptions {

@@ -2,30 +2,33 @@
 //!
 //! A frame is one MPI message of at most [`FRAME_BYTES`], small enough to be sent without a question to the receiver
 //! (eagerly) by the common MPIs. A node has posted [`POSTED`] receives that take the frames of all peers in the order in
-//! which they come; so one test finds out whether anything came, however many peers there are.
+//! which they come; so one test finds out whether anything came, however many peers there are. What a frame is, and which
+//! node of its rank it is from, stands in its tag: a message of 8 bytes is 8 bytes for MPI, too.
 //!
 //! A body that is too large for a frame goes as an MPI message of its own, from where it is, and is received by a receive
 //! that is posted when its frame has come. Frames and bodies of a pair keep their order in MPI, hence bodies belong to
 //! their frames by order.
 //!
 //! A peer may have [`WINDOW`] frames on the way, and starts a body as long as fewer than [`BODY_WINDOW`] bytes of bodies
-//! are. What the receiver has taken comes back as credit, in the front of its own frames, or in a frame of its own when
-//! it is much: so what MPI must keep for a slow receiver is bounded. MPI promises no fairness, and the queues within it
+//! are. What the receiver has taken comes back as credit, in the tags of its own frames, or in a frame of its own when it
+//! is much: so what MPI must keep for a slow receiver is bounded. MPI promises no fairness, and the queues within it
 //! that all senders share are short: a sender could fill them again and again while others stand outside. Hence the
 //! [`Shares`]: when several peers send, the receiver keeps some of the credits of each back, so that all find room.
 
 use crate::{
     Mpi,
     ffi::{Comm, Outgoing, Receiving, Route, Sending, Shim},
-    session::Places,
+    session::{Comms, Places},
 };
 use evb_core::NodeId;
 use std::collections::VecDeque;
 
 /// Longest frame. Open MPI sends up to 4096 bytes eagerly between processes of one machine, its own header included.
 pub(crate) const FRAME_BYTES: usize = 4032;
-/// Bytes in front of each frame.
-pub(crate) const FRONT_BYTES: usize = 12;
+/// Tags that a node needs for its frames: 7 bits of credits above 3 bits for the kind.
+pub(crate) const TAGS_PER_SENDER: usize = 1 << (KIND_BITS + CREDIT_BITS);
+const KIND_BITS: u32 = 3;
+const CREDIT_BITS: u32 = 7;
 /// Frames on the way from one node to another.
 pub(crate) const WINDOW: u32 = 64;
 /// Bytes of bodies on the way from one node to another, before the last of them.
@@ -54,6 +57,19 @@ pub(crate) enum Kind {
 
 impl Kind {
     const ALL: [Self; 5] = [Self::Credit, Self::Data, Self::Large, Self::Broadcast, Self::Goodbye];
+
+    /// The tag of a frame of this kind with some credits, from the node with this index on its rank.
+    #[inline]
+    fn tag(self, credits: u32, sender: usize) -> i32 {
+        (((sender as u32) << CREDIT_BITS | credits) << KIND_BITS) as i32 | self as i32
+    }
+
+    /// Kind, credits and sender of a tag.
+    #[inline]
+    fn of_tag(tag: i32) -> (Option<Self>, u32, usize) {
+        let (kind, rest) = (tag as usize % (1 << KIND_BITS), tag as u32 >> KIND_BITS);
+        (Self::ALL.get(kind).copied(), rest % (1 << CREDIT_BITS), (rest >> CREDIT_BITS) as usize)
+    }
 }
 
 /// A frame that came.
@@ -66,8 +82,10 @@ pub(crate) struct Arrived {
 /// One node's frames.
 pub(crate) struct Link {
     shim: &'static Shim,
-    comm: Comm,
+    bodies: Comm,
     pub(crate) local: NodeId,
+    /// Among the nodes of this rank.
+    index: usize,
     places: Places,
     peers: Vec<Peer>,
     posted: Vec<Receiving>,
@@ -75,6 +93,8 @@ pub(crate) struct Link {
     head: usize,
     /// It is over, and its frame was not released yet.
     arrived: Option<Arrived>,
+    /// Receives before the head that are not posted again yet.
+    unposted: usize,
     spare: Vec<Vec<u8>>,
     /// How many sends MPI has not ended yet, and how many of them are bodies.
     sending: usize,
@@ -89,6 +109,8 @@ pub(crate) struct Link {
 /// The account with one peer.
 struct Peer {
     here: bool,
+    /// Where its frames go to; the tag is made for each.
+    route: Route,
     /// Frames that may be sent.
     credits: u32,
     /// Bytes of bodies that are on the way to it.
@@ -104,10 +126,12 @@ struct Peer {
 }
 
 impl Link {
-    pub(crate) fn new(mpi: Mpi, shim: &'static Shim, comm: Comm, local: NodeId, places: &Places) -> Self {
-        let route = Route { comm, rank: Route::ANY, tag: places.frame_tag(local.index()) };
+    pub(crate) fn new(mpi: Mpi, shim: &'static Shim, comms: &Comms, local: NodeId, places: &Places) -> Self {
+        let comm = comms.frames[places.index(local.index())];
+        let route = Route { comm, rank: Route::ANY, tag: Route::ANY };
         let peer = |node| Peer {
             here: node != local.index(),
+            route: Route { comm: comms.frames[places.index(node)], rank: places.rank(node), tag: 0 },
             credits: WINDOW,
             body_bytes: 0,
             taken_frames: 0,
@@ -118,13 +142,15 @@ impl Link {
         };
         Self {
             shim,
-            comm,
+            bodies: comms.bodies,
             local,
+            index: places.index(local.index()),
             places: places.clone(),
             peers: (0..places.len()).map(peer).collect(),
             posted: (0..POSTED).map(|_| Receiving::start(shim, route, vec![0; FRAME_BYTES])).collect(),
             head: 0,
             arrived: None,
+            unposted: 0,
             spare: Vec::new(),
             sending: 0,
             sending_bodies: 0,
@@ -160,12 +186,11 @@ impl Link {
         self.peers[peer].body_bytes < BODY_WINDOW
     }
 
-    /// An empty frame: what is to be sent is put behind its front.
+    /// An empty frame.
     #[inline]
     pub(crate) fn frame(&mut self) -> Vec<u8> {
         let mut frame = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(FRAME_BYTES));
         frame.clear();
-        frame.extend_from_slice(&[0; FRONT_BYTES]);
         frame
     }
 
@@ -176,16 +201,12 @@ impl Link {
         self.post(to, kind, frame);
     }
 
-    fn post(&mut self, to: usize, kind: Kind, mut frame: Vec<u8>) {
+    #[inline]
+    fn post(&mut self, to: usize, kind: Kind, frame: Vec<u8>) {
         let peer = &mut self.peers[to];
-        // Both are below what a window and a body hold, and fit.
-        let (frames, bytes) = (self.shares.payable(peer.taken_frames), std::mem::take(&mut peer.taken_bytes));
-        peer.taken_frames -= frames;
-        frame[..2].copy_from_slice(&self.local.0.to_le_bytes());
-        frame[2] = kind as u8;
-        frame[4..8].copy_from_slice(&frames.to_le_bytes());
-        frame[8..12].copy_from_slice(&(bytes as u32).to_le_bytes());
-        let route = Route { comm: self.comm, rank: self.places.rank(to), tag: self.places.frame_tag(to) };
+        let credits = self.shares.payable(peer.taken_frames);
+        peer.taken_frames -= credits;
+        let route = Route { tag: kind.tag(credits, self.index), ..peer.route };
         self.start(to, false, route, Outgoing::Buffer(frame));
     }
 
@@ -193,7 +214,7 @@ impl Link {
     pub(crate) fn send_body(&mut self, to: usize, body: Outgoing, length: usize) {
         self.peers[to].body_bytes += length as u64;
         let tag = self.places.body_tag(self.local.index(), to);
-        self.start(to, true, Route { comm: self.comm, rank: self.places.rank(to), tag }, body);
+        self.start(to, true, Route { comm: self.bodies, rank: self.places.rank(to), tag }, body);
     }
 
     #[inline]
@@ -219,14 +240,20 @@ impl Link {
     /// Starts to receive the next announced body of a peer.
     pub(crate) fn receive_body(&self, from: usize, room: Vec<u8>) -> Receiving {
         let tag = self.places.body_tag(from, self.local.index());
-        Receiving::start(self.shim, Route { comm: self.comm, rank: self.places.rank(from), tag }, room)
+        Receiving::start(self.shim, Route { comm: self.bodies, rank: self.places.rank(from), tag }, room)
     }
 
     /// Looks at the frames that have come: takes credits, and stops at the first frame that is the user's. It stays
     /// until it is [released](Link::release).
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<Arrived> {
+        if self.unposted > 0 {
+            self.post_again();
+        }
         while self.arrived.is_none() {
+            if self.unposted == POSTED {
+                self.post_again();
+            }
             if !self.posted[self.head].poll() {
                 return None;
             }
@@ -235,17 +262,17 @@ impl Link {
         self.arrived
     }
 
-    /// What the frame that came holds behind its front.
+    /// What the frame that came holds.
     #[inline]
     pub(crate) fn payload(&self) -> &[u8] {
-        self.posted[self.head].bytes().get(FRONT_BYTES..).unwrap_or_default()
+        self.posted[self.head].bytes()
     }
 
-    /// Lets the frame that came go.
+    /// Lets the frame that came go. Its receive is posted at the next look: the answer to the frame goes before.
     #[inline]
     pub(crate) fn release(&mut self) {
         self.arrived = None;
-        self.posted[self.head].again();
+        self.unposted += 1;
         self.head += 1;
         if self.head == POSTED {
             self.head = 0;
@@ -253,21 +280,24 @@ impl Link {
         }
     }
 
-    /// Reads the front of the frame that came.
+    fn post_again(&mut self) {
+        let first = self.head + POSTED - std::mem::take(&mut self.unposted);
+        for index in first..self.head + POSTED {
+            self.posted[index % POSTED].again();
+        }
+    }
+
+    /// Reads the tag of the frame that came.
     #[inline]
     fn open(&mut self) {
-        let front = self.posted[self.head].bytes().first_chunk();
-        let [low, high, kind, _, f0, f1, f2, f3, b0, b1, b2, b3]: &[u8; FRONT_BYTES] = front.unwrap_or(&[u8::MAX; 12]);
-        let from = usize::from(u16::from_le_bytes([*low, *high]));
-        let kind = Kind::ALL.get(usize::from(*kind)).copied();
-        let (frames, bytes) = (u32::from_le_bytes([*f0, *f1, *f2, *f3]), u32::from_le_bytes([*b0, *b1, *b2, *b3]));
+        let status = self.posted[self.head].status;
+        let (kind, credits, sender) = Kind::of_tag(status.tag);
+        let from = self.places.node(status.rank, sender).filter(|&from| self.peers[from].here);
         // Ranks of one job are one program: what does not fit here is no frame of ours, and is dropped.
-        let (Some(peer), Some(kind)) = (self.peers.get_mut(from).filter(|peer| peer.here), kind) else {
-            return self.release();
-        };
-        if frames > 0 || bytes > 0 {
-            peer.credits += frames;
-            peer.body_bytes = peer.body_bytes.saturating_sub(bytes.into());
+        let (Some(kind), Some(from)) = (kind, from) else { return self.release() };
+        let peer = &mut self.peers[from];
+        if credits > 0 || kind == Kind::Credit {
+            peer.credits += credits;
             self.moved = true;
         }
         if peer.heard != self.shares.round && kind != Kind::Credit {
@@ -275,7 +305,11 @@ impl Link {
             self.shares.heard += 1;
         }
         match kind {
-            Kind::Credit => self.release(),
+            Kind::Credit => {
+                let bytes = number(self.payload());
+                self.peers[from].body_bytes -= u64::from(bytes);
+                self.release();
+            }
             Kind::Goodbye => {
                 self.forget(from);
                 self.arrived = Some(Arrived { from, kind });
@@ -305,9 +339,17 @@ impl Link {
         peer.taken_frames += frames;
         peer.taken_bytes += bytes as u64;
         if (self.shares.is_due(peer.taken_frames) || peer.taken_bytes >= BODY_WINDOW / 2) && peer.here {
-            let frame = self.frame();
-            self.post(from, Kind::Credit, frame);
+            self.send_credit(from);
         }
+    }
+
+    #[cold]
+    fn send_credit(&mut self, to: usize) {
+        // It is less than half a window and a body, and fits.
+        let bytes = std::mem::take(&mut self.peers[to].taken_bytes) as u32;
+        let mut frame = self.frame();
+        frame.extend_from_slice(&bytes.to_le_bytes());
+        self.post(to, Kind::Credit, frame);
     }
 
     /// Tells a peer that so many broadcasts were taken. There are few on the way, and these frames need no credit.
@@ -342,6 +384,11 @@ impl Link {
     pub(crate) fn is_sending(&self) -> bool {
         self.sending > 0
     }
+}
+
+/// The number in a frame.
+pub(crate) fn number(payload: &[u8]) -> u32 {
+    payload.first_chunk().map_or(0, |number| u32::from_le_bytes(*number))
 }
 
 /// How many of their credits the peers get back. A round is as many frames as there are posted receives; the peers that
@@ -390,5 +437,37 @@ impl Drop for Link {
         // They stay to the end for what the peers still send: MPI would keep it, and complain.
         self.posted.drain(..).for_each(Receiving::linger);
         self.shim.settle();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_carry_kind_credits_and_sender() {
+        for sender in [0, 1, 31] {
+            for credits in [0, 1, WINDOW] {
+                for kind in Kind::ALL {
+                    let tag = kind.tag(credits, sender);
+                    assert_eq!(Kind::of_tag(tag), (Some(kind), credits, sender));
+                    assert!((0..((sender + 1) * TAGS_PER_SENDER) as i32).contains(&tag));
+                }
+            }
+        }
+        assert_eq!(Kind::of_tag(7).0, None);
+    }
+
+    #[test]
+    fn a_share_never_stops_a_peer() {
+        for heard in [0, 1, 3, 64, 1000] {
+            let mut shares = Shares::new();
+            shares.heard = heard;
+            shares.next_round();
+            // When all that was sent has been taken, some of it comes back.
+            assert!(shares.is_due(WINDOW) && shares.payable(WINDOW) >= LEAST_SHARE);
+            assert!(shares.payable(WINDOW) < 1 << CREDIT_BITS);
+            assert_eq!(shares.heard, 0);
+        }
     }
 }

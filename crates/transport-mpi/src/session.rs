@@ -1,9 +1,9 @@
 //! MPI in this process: start, end, and what ranks do together.
 
 use crate::{
-    Endpoint, Layer, MpiError, MpiOptions,
+    Endpoint, Layer, MpiError, MpiOptions, Threads,
     ffi::{Comm, MOST_BYTES, Shim},
-    link::Link,
+    link::{Link, TAGS_PER_SENDER},
 };
 use evb_core::NodeId;
 use std::{
@@ -49,8 +49,8 @@ impl Mpi {
     ///
     /// # Errors
     /// [`MpiError`] says what is missing and what to do.
-    pub fn init() -> Result<Self, MpiError> {
-        let shim = Shim::start()?;
+    pub fn init(threads: Threads) -> Result<Self, MpiError> {
+        let shim = Shim::start(threads)?;
         if let Some(launched) = launched().filter(|&launched| launched != shim.size) {
             shim.end();
             return Err(MpiError::OtherLauncher { launched, size: shim.size, version: shim.version.clone() });
@@ -94,7 +94,8 @@ impl Mpi {
 
     /// The endpoints of the nodes that are placed on this rank, in ascending order: node `i` is on rank `placement[i]`.
     /// All ranks call this together, also those without a node, with the same arguments. The nodes are connected then.
-    /// Each call takes a communicator of MPI until the end of the process; there are about 2000.
+    /// Each call takes communicators of MPI until the end of the process, one and as many as there are nodes on a rank;
+    /// there are about 2000.
     ///
     /// # Errors
     /// [`MpiError::Placement`] if a rank is not there, on all ranks alike.
@@ -123,9 +124,9 @@ impl Mpi {
         let shim = self.session.shim;
         let places = Places::new(placement, shim.size, shim.most_tag)?;
         shim.settle();
-        let comm = shim.duplicate();
+        let comms = Comms::new(shim, &places);
         let here = (0..placement.len()).filter(|&node| placement[node] == shim.rank);
-        Ok(here.map(|node| Link::new(self.clone(), shim, comm, NodeId(node as u16), &places)).collect())
+        Ok(here.map(|node| Link::new(self.clone(), shim, &comms, NodeId(node as u16), &places)).collect())
     }
 
     /// Ends the use of MPI in order, as soon as the last handle and endpoint of this process are gone; that waits for the
@@ -143,55 +144,95 @@ impl Mpi {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let in_order = self.finished.load(Ordering::Acquire) && !std::thread::panicking();
+        let usable = self.shim.is_callable();
+        let in_order = self.finished.load(Ordering::Acquire) && !std::thread::panicking() && usable;
         match (in_order, self.shim.size) {
             (true, _) => self.shim.end(),
             // Nobody waits for it: it ends as any other process.
             (false, 1) => {}
-            (false, _) => self.shim.abort(FAILED),
+            (false, _) if usable => self.shim.abort(FAILED),
+            // A process that ends without the end of MPI lets the launcher end the job.
+            (false, _) => std::process::exit(FAILED),
         }
     }
 }
 
-/// Where nodes are, and by which tags their messages go. Node ids are below `u16::MAX` by their type.
+/// The communicators of connected nodes.
+#[derive(Clone, Debug)]
+pub(crate) struct Comms {
+    /// Frames to each node of a rank.
+    pub(crate) frames: Arc<[Comm]>,
+    pub(crate) bodies: Comm,
+}
+
+impl Comms {
+    fn new(shim: &Shim, places: &Places) -> Self {
+        Self { frames: (0..places.most).map(|_| shim.duplicate()).collect(), bodies: shim.duplicate() }
+    }
+}
+
+/// No node's id.
+const NOBODY: u16 = u16::MAX;
+
+/// Where nodes are.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     /// Rank of each node, and its index among the nodes of that rank.
     nodes: Arc<[(usize, usize)]>,
+    /// The node at each place: `most` places for each rank, [`NOBODY`] where no node is.
+    places: Arc<[u16]>,
     /// Most nodes on one rank.
     most: usize,
 }
 
 impl Places {
     fn new(placement: &[usize], ranks: usize, most_tag: i32) -> Result<Self, MpiError> {
-        if placement.len() > usize::from(u16::MAX) {
+        if placement.len() > usize::from(NOBODY) {
             return Err(MpiError::Placement(format!("{} nodes are above the range of node ids", placement.len())));
         }
-        let mut counts = vec![0; ranks];
-        let place = |(node, &rank): (usize, &usize)| {
+        let (mut nodes, mut counts) = (Vec::new(), vec![0; ranks]);
+        for (node, &rank) in placement.iter().enumerate() {
             let Some(count) = counts.get_mut(rank) else {
                 return Err(MpiError::Placement(format!(
                     "node {node} is placed on rank {rank}, and there are {ranks} ranks\nhint: start more by mpirun -n"
                 )));
             };
+            nodes.push((rank, *count));
             *count += 1;
-            Ok((rank, *count - 1))
-        };
-        let nodes = placement.iter().enumerate().map(place).collect::<Result<_, _>>()?;
-        let places = Self { nodes, most: counts.into_iter().max().unwrap_or_default() };
-        if places.most * (places.most + 1) > most_tag as usize {
-            let text = format!("{} nodes on one rank need more tags than the {most_tag} of this MPI", places.most);
+        }
+        let most = counts.into_iter().max().unwrap_or_default();
+        if most * most.max(TAGS_PER_SENDER) > most_tag as usize {
+            let text = format!("{most} nodes on one rank need more tags than the {most_tag} of this MPI");
             return Err(MpiError::Placement(text));
         }
-        Ok(places)
+        let mut places = vec![NOBODY; most * ranks];
+        for (node, &(rank, index)) in nodes.iter().enumerate() {
+            places[rank * most + index] = node as u16;
+        }
+        Ok(Self { nodes: nodes.into(), places: places.into(), most })
     }
 
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
+    /// The rank of a node.
+    #[inline]
     pub(crate) fn rank(&self, node: usize) -> i32 {
         self.nodes[node].0 as i32
+    }
+
+    /// The index of a node on its rank.
+    #[inline]
+    pub(crate) fn index(&self, node: usize) -> usize {
+        self.nodes[node].1
+    }
+
+    /// The node with this index on this rank.
+    #[inline]
+    pub(crate) fn node(&self, rank: i32, index: usize) -> Option<usize> {
+        let place = (index < self.most).then(|| rank as usize * self.most + index)?;
+        self.places.get(place).filter(|&&node| node != NOBODY).map(|&node| usize::from(node))
     }
 
     /// Whether each rank has one node at most.
@@ -199,14 +240,9 @@ impl Places {
         self.most <= 1
     }
 
-    /// The tag of the frames to a node, from anywhere.
-    pub(crate) fn frame_tag(&self, to: usize) -> i32 {
-        (self.nodes[to].1 * (self.most + 1)) as i32
-    }
-
-    /// The tag of the bodies from a node of one rank to a node of another.
+    /// The tag of the bodies from one node to another.
     pub(crate) fn body_tag(&self, from: usize, to: usize) -> i32 {
-        self.frame_tag(to) + 1 + self.nodes[from].1 as i32
+        (self.index(to) * self.most + self.index(from)) as i32
     }
 }
 
@@ -221,14 +257,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_tell_nodes_of_one_rank_apart() {
+    fn nodes_of_one_rank_are_told_apart() {
         let places = Places::new(&[1, 0, 1, 1], 2, 32767).unwrap();
-        let mut tags: Vec<_> = [0, 2, 3]
-            .into_iter()
-            .flat_map(|to| [0, 2, 3].map(|from| places.body_tag(from, to)).into_iter().chain([places.frame_tag(to)]))
-            .collect();
+        let of_rank = [0, 2, 3];
+        let pairs = of_rank.into_iter().flat_map(|to| of_rank.map(|from| places.body_tag(from, to)));
+        let mut tags: Vec<_> = pairs.collect();
         tags.sort_unstable();
-        assert_eq!(tags, (0..12).collect::<Vec<_>>());
+        assert_eq!(tags, (0..9).collect::<Vec<_>>());
+        assert!((0..4).all(|node| places.node(places.rank(node), places.index(node)) == Some(node)));
+        assert_eq!((places.node(0, 1), places.node(2, 0), places.node(1, 3)), (None, None, None));
         assert!(!places.are_single() && Places::new(&[1, 0], 2, 32767).unwrap().are_single());
     }
 

@@ -3,7 +3,7 @@
 use crate::{
     MpiOptions,
     ffi::{Outgoing, Receiving},
-    link::{Arrived, FRAME_BYTES, FRONT_BYTES, Kind, Link},
+    link::{Arrived, FRAME_BYTES, Kind, Link},
     waiting::Bell,
 };
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 /// Bytes of a message in a frame without its body: the length of the body, and the head.
 const ENTRY_BYTES: usize = 4 + HEAD_BYTES;
 /// Longest body that goes within a frame.
-const MOST_INLINE: usize = FRAME_BYTES - FRONT_BYTES - ENTRY_BYTES;
+const MOST_INLINE: usize = FRAME_BYTES - ENTRY_BYTES;
 /// Most messages that one peer gives before the next has its turn.
 const TURN: usize = 64;
 

@@ -60,7 +60,7 @@ fn pattern(number: usize, length: usize) -> Vec<u8> {
 /// A message of each size goes around, and node 0 sends the next when it is back.
 fn sizes(layer: &mut Layer) {
     let near = |size: usize| [size - 1, size, size + 1];
-    let sizes: Vec<_> = (1..70).chain([4096 - 76, 1 << 16].into_iter().flat_map(near)).chain([MAX_BYTES]).collect();
+    let sizes: Vec<_> = (1..70).chain([4032, 1 << 16].into_iter().flat_map(near)).chain([MAX_BYTES]).collect();
     let next = NodeId((layer.local().0 + 1) % 3);
     for (number, &size) in sizes.iter().enumerate() {
         let (bytes, send) = (pattern(number, size), |layer: &mut Layer| layer.send(next, &pattern(number, size)));

@@ -6,7 +6,7 @@ mod layers;
 mod remote;
 
 use evb_transport::conformance::{Subject, run_all};
-use evb_transport_mpi::{Mpi, MpiError, MpiOptions, launched};
+use evb_transport_mpi::{Mpi, MpiError, MpiOptions, Threads, launched};
 use launch::{Expected, Installed, Job, run};
 use std::{env, process::ExitCode};
 
@@ -62,7 +62,8 @@ fn be_the_test() -> ExitCode {
 }
 
 fn be_a_rank(case: &str) -> ExitCode {
-    let mpi = match Mpi::init() {
+    let threads = if case == "layers" { Threads::One } else { Threads::Many };
+    let mpi = match Mpi::init(threads) {
         Ok(mpi) => mpi,
         Err(error) => {
             println!("{NO_START}{error}");
@@ -99,7 +100,7 @@ fn one_process(mpi: &Mpi) {
         endpoints.into_iter().map(|endpoint| Box::new(endpoint) as _).collect()
     };
     run_all(&Subject { connect: &connect, max_body: MAX_BODY });
-    assert!(matches!(Mpi::init(), Err(MpiError::Start(_))), "MPI starts once");
+    assert!(matches!(Mpi::init(Threads::Many), Err(MpiError::Start(_))), "MPI starts once");
     let error = mpi.endpoints(&[0, 1], &options()).expect_err("there is one rank").to_string();
     assert!(error.contains("node 1 is placed on rank 1"), "{error}");
 }
