@@ -16,6 +16,8 @@ use evb_transport::{
     shm::{Shm, ShmOptions},
     tcp::{Tcp, TcpOptions},
 };
+use evb_transport_mpi::{Mpi, MpiOptions, Threads};
+use evb_transport_ofi::{OfiLayer, OfiOptions};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
 /// Longest message that a benchmark sends in bytes.
@@ -54,7 +56,16 @@ pub fn join(options: &MemberOptions) -> Result<(), String> {
             let multicast = WithMulticast::new(tcp, Ipv4Addr::LOCALHOST);
             serve(options, &mut multicast.map_err(|error| format!("no multicast on this machine: {error}"))?)
         }
-        other => Err(format!("the layer {other} does not work over processes")),
+        LayerKind::Mpi => {
+            let mpi = Mpi::init(Threads::One).map_err(|error| error.to_string())?;
+            let result = serve(options, &mut rank(options, &mpi)?);
+            if result.is_ok() {
+                mpi.finish();
+            }
+            result
+        }
+        LayerKind::Ofi(provider) => serve(options, &mut open_ofi(options, provider)?),
+        LayerKind::Threads => Err("threads are no processes".into()),
     }
 }
 
@@ -70,6 +81,25 @@ fn bind_tcp(options: &MemberOptions) -> Result<OverTransport<Tcp>, String> {
 
 fn bind_shm(options: &MemberOptions) -> Result<Shm, String> {
     Shm::bind(node(options)?, ShmOptions::new(options.nodes, options.token)).map_err(|error| error.to_string())
+}
+
+/// The node of this rank.
+fn rank(options: &MemberOptions, mpi: &Mpi) -> Result<evb_transport_mpi::Layer, String> {
+    if mpi.size() != usize::from(options.nodes) {
+        return Err(format!("{} ranks for {} nodes", mpi.size(), options.nodes));
+    }
+    let placement: Vec<_> = (0..mpi.size()).collect();
+    let layers = mpi.layers(&placement, &MpiOptions { max_body: LONGEST_BYTES }).map_err(|error| error.to_string())?;
+    layers.into_iter().next().ok_or_else(|| "this rank has no node".into())
+}
+
+fn open_ofi(options: &MemberOptions, provider: &str) -> Result<OfiLayer, String> {
+    let ofi = OfiOptions {
+        provider: provider.into(),
+        max_bytes: LONGEST_BYTES,
+        ..OfiOptions::new(options.nodes, options.token)
+    };
+    OfiLayer::open(node(options)?, ofi).map_err(|error| error.to_string())
 }
 
 /// Joins the others and measures until it is told to end.

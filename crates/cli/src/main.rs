@@ -23,6 +23,7 @@ macro_rules! eprintln {
 mod commands;
 mod failure;
 mod folder;
+mod launcher;
 mod network_fit;
 mod progress;
 mod signals;

@@ -8,6 +8,8 @@ use evb_transport::{
     shm::{Shm, ShmOptions},
     tcp::{Tcp, TcpOptions},
 };
+use evb_transport_mpi::MpiOptions;
+use evb_transport_ofi::{Ofi, OfiOptions};
 
 /// An endpoint that finds its peers by their addresses.
 pub(crate) trait Endpoint: Transport + Connect {}
@@ -24,7 +26,8 @@ pub(crate) fn open(plan: &Plan, options: &JoinOptions, use_it: impl WithEndpoint
     match &plan.transport {
         TransportKind::InProcess | TransportKind::Tcp => use_it.with(tcp(plan, options)?),
         TransportKind::Shm => use_it.with(shm(plan, options)?),
-        other => Err(NodeError::new(format!("nodes cannot join one by one over {}", other.name()))),
+        TransportKind::Mpi => use_it.with(mpi(plan, options)?),
+        TransportKind::Ofi { provider } => use_it.with(ofi(plan, options, provider)?),
     }
 }
 
@@ -58,4 +61,27 @@ fn shm(plan: &Plan, options: &JoinOptions) -> Result<Shm, NodeError> {
     };
     Shm::bind(options.node, shm)
         .map_err(|error| NodeError::new(error).hint("`--set transport.type=tcp` needs no shared memory"))
+}
+
+fn mpi(plan: &Plan, options: &JoinOptions) -> Result<evb_transport_mpi::Endpoint, NodeError> {
+    let Some(mpi) = &options.mpi else {
+        return Err(NodeError::new("nodes that talk over MPI cannot be started one by one")
+            .hint("start all together: `mpirun -n NODES evb run FILE`"));
+    };
+    let placement: Vec<_> = (0..mpi.size()).collect();
+    let endpoints = mpi.endpoints(&placement, &MpiOptions { max_body: longest_body(plan) }).map_err(NodeError::new)?;
+    endpoints.into_iter().next().ok_or_else(|| NodeError::new("this rank has no node"))
+}
+
+fn ofi(plan: &Plan, options: &JoinOptions, provider: &str) -> Result<Ofi, NodeError> {
+    let ip = options.listen.ip();
+    let ofi = OfiOptions {
+        provider: provider.into(),
+        interface: (!ip.is_loopback()).then(|| ip.to_string()),
+        peer_timeout: plan.run.peer_timeout.as_duration(),
+        connect_timeout: options.patience,
+        max_body: longest_body(plan),
+        ..OfiOptions::new(plan.building.nodes(), options.token)
+    };
+    Ofi::open(options.node, ofi).map_err(NodeError::new)
 }

@@ -11,6 +11,7 @@ use crate::{VERSION, fingerprint};
 use evb_core::NodeId;
 use evb_experiment::Plan;
 use evb_transport::{Token, Transport, Waker};
+use evb_transport_mpi::Mpi;
 use std::{
     net::{SocketAddr, TcpStream},
     sync::mpsc,
@@ -33,6 +34,8 @@ pub struct JoinOptions {
     pub patience: Duration,
     /// What run control has heard, it tells people: this process need not tell it once more.
     pub quiet: bool,
+    /// The MPI of this process, for a plan whose nodes talk over it.
+    pub mpi: Option<Mpi>,
 }
 
 /// Is one node of a run until it ends. `text` is the resolved experiment.

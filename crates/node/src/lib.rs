@@ -14,6 +14,7 @@ mod link;
 mod manager;
 mod pool;
 mod processes;
+mod ranks;
 mod readout;
 mod roles;
 mod run_control;
@@ -26,7 +27,8 @@ mod worker;
 pub use control::{NodeError, Progress};
 pub use evb_transport::Token;
 pub use join::{JoinOptions, join};
-pub use processes::{ProcessOptions, run_processes};
+pub use processes::{ProcessOptions, Start, run_processes};
+pub use ranks::{Ranks, launched};
 pub use run_control::{Observer, RunError};
 pub use threads::run_threads;
 

@@ -38,10 +38,21 @@ pub struct ProcessOptions<'a> {
     pub listen: SocketAddr,
     /// The secret of the run.
     pub token: Token,
-    /// Makes the command of a node, given run control's address; `None` leaves it to people to start the nodes.
-    pub spawn: Option<&'a dyn Fn(NodeId, SocketAddr) -> Command>,
+    /// Who starts the nodes.
+    pub start: Start<'a>,
     /// Longest wait for all nodes to come.
     pub patience: Duration,
+}
+
+/// Who starts the nodes of a run.
+#[derive(Clone, Copy)]
+pub enum Start<'a> {
+    /// Run control, by the command of each node, which is made of its own address.
+    Spawn(&'a dyn Fn(NodeId, SocketAddr) -> Command),
+    /// People.
+    ByHand,
+    /// They are there already, and are told run control's address.
+    Told(&'a dyn Fn(SocketAddr) -> Result<(), NodeError>),
 }
 
 /// Builds events with one process per node, which talk as the plan says; over TCP if it is for threads.
@@ -77,7 +88,11 @@ struct Children(BTreeMap<NodeId, Child>);
 impl Children {
     fn spawn(plan: &Plan, options: &ProcessOptions<'_>, address: SocketAddr) -> Result<Self, NodeError> {
         let mut children = Self(BTreeMap::new());
-        let Some(command) = options.spawn else { return Ok(children) };
+        let command = match options.start {
+            Start::Spawn(command) => command,
+            Start::ByHand => return Ok(children),
+            Start::Told(tell) => return tell(address).map(|()| children),
+        };
         for node in (0..plan.building.nodes()).map(NodeId) {
             let child = command(node, address)
                 .spawn()
@@ -119,6 +134,7 @@ struct Gathering<'a> {
     token: Token,
     experiment: u32,
     listener: TcpListener,
+    by_hand: bool,
     patience: Duration,
     hellos: (Sender<Option<Joined>>, Receiver<Option<Joined>>),
     /// Connections that are saying hello.
@@ -133,6 +149,7 @@ impl<'a> Gathering<'a> {
             token: options.token,
             experiment: fingerprint(plan),
             listener,
+            by_hand: matches!(options.start, Start::ByHand),
             patience: options.patience,
             hellos: mpsc::channel(),
             strangers: 0,
@@ -147,7 +164,7 @@ impl<'a> Gathering<'a> {
     ) -> Result<BTreeMap<NodeId, Joined>, NodeError> {
         let (mut joined, wanted) = (BTreeMap::new(), usize::from(self.plan.building.nodes()));
         let end = Instant::now() + self.patience;
-        if children.0.is_empty() {
+        if self.by_hand {
             let address = self.listener.local_addr().map_err(NodeError::new)?;
             observer.note(&format!("waiting at {address} for {wanted} nodes"));
         }

@@ -9,7 +9,7 @@ use crate::{
     waiting::Bell,
 };
 use evb_core::{NodeId, NodeRange};
-use evb_transport::{MessageLayer, Refused, Take};
+use evb_transport::{Connect, MessageLayer, Refused, Take};
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
 /// Longest message that goes within a frame.
@@ -244,5 +244,16 @@ impl Drop for Layer {
         if let Some((_, body)) = self.large.take() {
             body.cancel();
         }
+    }
+}
+
+/// Ranks are connected from the start: there is nothing to exchange and nothing to join.
+impl Connect for Layer {
+    fn address(&self) -> String {
+        "mpi".into()
+    }
+
+    fn connect(&mut self, _peers: &[(NodeId, String)]) -> Result<(), String> {
+        Ok(())
     }
 }

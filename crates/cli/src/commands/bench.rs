@@ -5,6 +5,7 @@ pub(crate) mod output;
 use crate::{
     failure::Failure,
     folder::prepare,
+    launcher,
     network_fit,
     progress::BenchProgress,
     signals::{leave_signals_to_run_control, stop_on_signals},
@@ -72,6 +73,9 @@ pub(crate) struct BenchArgs {
     /// What nodes without work do: spin, yield, or sleep; the same for all message layers
     #[arg(long, value_name = "MODE", default_value = "yield", value_parser = wait)]
     wait: Wait,
+    /// What starts the nodes of MPI, with {nodes} for their number; `mpirun` with what it needs on this machine by default
+    #[arg(long, value_name = "COMMAND")]
+    launcher: Option<String>,
     /// Do not pin the nodes to cores in turn
     #[arg(long)]
     no_pin: bool,
@@ -245,15 +249,23 @@ fn measure_layer(
 ) -> Result<Vec<Measured>, Failure> {
     let (cells, nodes, program) = (suite.cells(), suite.widest(), std::env::current_exe()?);
     let token = token::fresh()?;
+    let launcher = (*layer == LayerKind::Mpi).then(|| launcher::command(args.launcher.as_deref(), nodes)).transpose()?;
     let commands = |control: SocketAddr| -> Vec<Command> {
-        (0..nodes)
-            .map(|node| {
-                let mut command = Command::new(&program);
-                member_arguments(&mut command, args, layer, nodes, control, &token);
-                command.args(["--node", &node.to_string()]);
-                command
-            })
-            .collect()
+        let member = |mut command: Command| {
+            member_arguments(&mut command, args, layer, nodes, control, &token);
+            command
+        };
+        match &launcher {
+            Some(launcher) => vec![member(launcher.start(&program))],
+            None => {
+                let numbered = |node: u16| {
+                    let mut command = member(Command::new(&program));
+                    command.args(["--node", &node.to_string()]);
+                    command
+                };
+                (0..nodes).map(numbered).collect()
+            }
+        }
     };
     let launch = || Launch { nodes, listen: LOCAL, token, commands: &commands, stop };
     let series = Series { layer: layer.clone(), cells, launches: args.launches, cores: cores(args), launch: &launch };

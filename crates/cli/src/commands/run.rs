@@ -10,7 +10,7 @@ use crate::{
 use clap::Args;
 use evb_core::NodeId;
 use evb_experiment::{Experiment, Plan, TransportKind, Workload};
-use evb_node::{ProcessOptions, Token};
+use evb_node::{ProcessOptions, Ranks, Start, Token};
 use evb_protocol::Shaping;
 use evb_record::Record;
 use std::{
@@ -50,27 +50,37 @@ pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
         note_simulated_shaping(&experiment);
     }
     let stop = stop_on_signals("the run drains")?;
+    let ranks = evb_node::launched().map(|_| Ranks::start()).transpose()?;
     let mut all_good = true;
     for (index, plan) in experiment.plans().iter().enumerate() {
-        let record = run_plan(args, &experiment, index, plan, &stop)?;
+        let Some(record) = run_plan(args, &experiment, index, plan, (ranks.as_ref(), &stop))? else { continue };
         all_good &= record.good;
         match args.json {
             true => println!("{}", serde_json::to_string(&record).map_err(Failure::new)?),
             false => print!("{}", evb_report::run_summary(&record)),
         }
-        if stop.load(Ordering::Relaxed) {
+        // The ranks must agree on where they stop, and only one of them hears people.
+        if stop.load(Ordering::Relaxed) && ranks.is_none() {
             break;
         }
+    }
+    if let Some(ranks) = ranks {
+        ranks.finish();
     }
     Ok(all_good)
 }
 
-/// With `--processes`, an experiment for threads is one for shared memory: so all nodes are told.
+/// With `--processes`, an experiment for threads is one for shared memory, and under `mpirun` it is one for MPI.
 fn in_processes(args: &RunArgs) -> Result<RunArgs, Failure> {
     let mut args = args.clone();
     let is_for_threads = |plan: &Plan| plan.transport == TransportKind::InProcess;
-    if args.processes && args.experiment.load()?.plans().iter().all(is_for_threads) {
-        args.experiment.set.push("transport.type=shm".into());
+    let transport = match evb_node::launched() {
+        Some(_) => "mpi",
+        None if args.processes => "shm",
+        None => return Ok(args),
+    };
+    if args.experiment.load()?.plans().iter().all(is_for_threads) {
+        args.experiment.set.push(format!("transport.type={transport}"));
     }
     Ok(args)
 }
@@ -102,20 +112,25 @@ fn run_plan(
     experiment: &Experiment,
     index: usize,
     plan: &Plan,
-    stop: &AtomicBool,
-) -> Result<Record, Failure> {
+    (ranks, stop): (Option<&Ranks>, &AtomicBool),
+) -> Result<Option<Record>, Failure> {
     let text = experiment.resolved_at(index).unwrap_or_default();
-    let mut progress = RunProgress::new(plan, stop, args.quiet);
+    let mut progress = RunProgress::new(plan, stop, args.quiet || ranks.is_some_and(|ranks| !ranks.leads()));
+    if let Some(ranks) = ranks {
+        let record = ranks.run(plan, &text, token::fresh()?, &mut progress);
+        progress.finish();
+        return Ok(record?);
+    }
     let record = if let Some(listen) = args.listen {
         let (token, patience) = (token::shared()?, Duration::from_secs(args.patience));
-        evb_node::run_processes(plan, &ProcessOptions { listen, token, spawn: None, patience }, &mut progress)
+        evb_node::run_processes(plan, &ProcessOptions { listen, token, start: Start::ByHand, patience }, &mut progress)
     } else if args.processes || plan.transport != TransportKind::InProcess {
         run_children(args, index, plan, &mut progress)?
     } else {
         evb_node::run_threads(plan, &text, &mut progress)
     };
     progress.finish();
-    Ok(record?)
+    Ok(Some(record?))
 }
 
 fn run_children(
@@ -134,7 +149,7 @@ fn run_children(
     let options = ProcessOptions {
         listen: (Ipv4Addr::LOCALHOST, 0).into(),
         token,
-        spawn: Some(&spawn),
+        start: Start::Spawn(&spawn),
         patience: plan.run.peer_timeout.as_duration() + Duration::from_secs(10),
     };
     Ok(evb_node::run_processes(plan, &options, progress))
