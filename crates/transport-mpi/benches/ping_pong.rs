@@ -16,14 +16,17 @@ fn main() {
         return be_a_rank();
     }
     println!("half round trips in ns: medians and minima over {TURNS} jobs of {BATCHES} batches each");
-    for (mpi, bind) in [("openmpi", &["--allow-run-as-root", "--bind-to", "core"][..]), ("mpich", &["-bind-to", "core"])] {
+    for (mpi, bind) in
+        [("openmpi", &["--allow-run-as-root", "--bind-to", "core"][..]), ("mpich", &["-bind-to", "core"])]
+    {
         compare(mpi, bind);
     }
 }
 
 fn compare(mpi: &str, bind: &[&str]) {
     let folder = tempfile::tempdir().expect("a folder");
-    let (loop_of_mpi, source) = (folder.path().join("loop"), concat!(env!("CARGO_MANIFEST_DIR"), "/benches/ping_pong.c"));
+    let (loop_of_mpi, source) =
+        (folder.path().join("loop"), concat!(env!("CARGO_MANIFEST_DIR"), "/benches/ping_pong.c"));
     let mut compiler = Command::new(format!("mpicc.{mpi}"));
     if !compiler.args(["-O2", source, "-o"]).arg(&loop_of_mpi).status().is_ok_and(|status| status.success()) {
         return println!("{mpi} is left out: mpicc.{mpi} does not compile");
@@ -41,7 +44,10 @@ fn compare(mpi: &str, bind: &[&str]) {
         theirs.add(&launch(&loop_of_mpi, &BATCHES.to_string()));
         ours.add(&launch(&this, "rank"));
     }
-    println!("{mpi:8} {:>7} {:>10} {:>10} {:>7} {:>10} {:>10} {:>7}", "bytes", "MPI", "layer", "ratio", "MPI min", "min", "ratio");
+    println!(
+        "{mpi:8} {:>7} {:>10} {:>10} {:>7} {:>10} {:>10} {:>7}",
+        "bytes", "MPI", "layer", "ratio", "MPI min", "min", "ratio"
+    );
     for size in SIZES {
         let ((mpi, mpi_min), (layer, layer_min)) = (theirs.of(size), ours.of(size));
         let ratios = (layer / mpi, layer_min / mpi_min);

@@ -100,6 +100,12 @@ void evb_mpi_barrier(void) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Lets MPI work: any call that looks for something does. */
+void evb_mpi_progress(void) {
+    int there = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+}
+
 /* Bytes of rank 0 to all ranks, which call it together. It blocks. */
 void evb_mpi_share(void *bytes, int32_t length) {
     MPI_Bcast(bytes, length, MPI_BYTE, 0, MPI_COMM_WORLD);

@@ -66,6 +66,7 @@ calls! {
     duplicate: unsafe extern "C" fn() -> u64,
     subset: unsafe extern "C" fn(*const i32, i32, i32) -> u64,
     barrier: unsafe extern "C" fn(),
+    progress: unsafe extern "C" fn(),
     share: unsafe extern "C" fn(Buffer, i32),
     send: unsafe extern "C" fn(*const c_void, i32, i32, i32, u64, &mut u64) -> i32,
     receive: unsafe extern "C" fn(Buffer, i32, i32, i32, u64) -> u64,
@@ -163,7 +164,11 @@ impl Shim {
     /// Runs `call` alone, if MPI still runs.
     #[inline]
     fn call<T>(&self, call: impl FnOnce(&Calls) -> T) -> Option<T> {
-        assert!(self.is_callable(), "MPI was started for one thread, and another one uses it");
+        if !self.is_callable() {
+            // What is dropped because of this panic must not panic again.
+            assert!(std::thread::panicking(), "MPI was started for one thread, and another one uses it");
+            return None;
+        }
         let _turn = self.caller.is_none().then(|| lock(&self.turn));
         self.running.load(Ordering::Relaxed).then(|| call(&self.calls))
     }
@@ -211,6 +216,12 @@ impl Shim {
         assert!(bytes.len() <= MOST_BYTES, "{} bytes are more than MPI counts", bytes.len());
         // SAFETY: alone and while MPI runs; the call blocks, and the buffer is borrowed for it.
         self.call(|calls| unsafe { (calls.share)(bytes.as_mut_ptr().cast(), bytes.len() as i32) });
+    }
+
+    /// Lets MPI move on what it has.
+    pub(crate) fn progress(&self) {
+        // SAFETY: alone and while MPI runs.
+        self.call(|calls| unsafe { (calls.progress)() });
     }
 
     /// Lets go of what lingers and has left. True if nothing is left.

@@ -12,7 +12,9 @@
 //! - *An error of MPI ends the job,* which is the default of MPI.
 //! - *There is no wait with a time limit.* A node that waits looks again and again: some times in a row, then it gives way
 //!   to others, then it sleeps for longer and longer, at most for a millisecond.
-//! - *Nothing moves by itself.* Large bodies need a call of both sides now and then, as all in this interface does.
+//! - *Nothing moves by itself.* MPI moves messages while this process calls it. That is so for what was flushed, too, and
+//!   for the goodbye of an endpoint that was dropped: all calls of endpoints and layers do it, the end of MPI does it, and
+//!   who does something else for long calls [`Mpi::progress`].
 //!
 //! [`Transport`]: evb_transport::Transport
 //! [`MessageLayer`]: evb_transport::MessageLayer
@@ -39,7 +41,7 @@ pub enum Threads {
     /// The one that starts it, and the process has no other (`MPI_THREAD_SINGLE`).
     Only,
     /// The one that starts it (`MPI_THREAD_FUNNELED`). As with `Only`, what belongs to MPI panics when another thread uses
-    /// it.
+    /// or drops it.
     One,
     /// Any, in turns: a lock is held around each call (`MPI_THREAD_SERIALIZED`).
     Many,

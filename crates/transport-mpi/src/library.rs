@@ -48,7 +48,9 @@ pub enum MpiError {
         reason: String,
     },
     /// The library is there, but does not open.
-    #[error("the MPI of {mpicc} cannot be opened: {reason}\nhint: set EVB_MPICC to the mpicc of the MPI that is to run")]
+    #[error(
+        "the MPI of {mpicc} cannot be opened: {reason}\nhint: set EVB_MPICC to the mpicc of the MPI that is to run"
+    )]
     Open {
         /// The compiler.
         mpicc: String,

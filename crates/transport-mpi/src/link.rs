@@ -361,8 +361,8 @@ impl Link {
         }
     }
 
-    /// Moves on what MPI has not ended yet. True when no body is left: frames are on their way as soon as MPI has them,
-    /// even if some MPIs end them only when they have been taken.
+    /// Moves on what MPI has not ended yet. True when no body is left: frames are with MPI, which needs nothing from this
+    /// node any more, even if some MPIs end them only when they have been taken.
     pub(crate) fn progress(&mut self) -> bool {
         for peer in 0..if self.is_sending() { self.peers.len() } else { 0 } {
             while self.peers[peer].frames.front_mut().is_some_and(Sending::poll) {

@@ -129,6 +129,13 @@ impl Mpi {
         Ok(here.map(|node| Link::new(self.clone(), shim, &comms, NodeId(node as u16), &places)).collect())
     }
 
+    /// Lets MPI move on what it has taken. Calls of endpoints do that, too; a process that makes none for long should call
+    /// this now and then, or what it has flushed may stay with it.
+    pub fn progress(&self) {
+        self.session.shim.progress();
+        self.session.shim.settle();
+    }
+
     /// Ends the use of MPI in order, as soon as the last handle and endpoint of this process are gone; that waits for the
     /// other ranks, which must finish, too.
     pub fn finish(self) {

@@ -4,6 +4,7 @@ use std::{
     env,
     io::Read,
     panic,
+    path::Path,
     process::{Command, Output, Stdio},
     thread,
     time::{Duration, Instant},
@@ -48,21 +49,39 @@ impl Installed {
         let (mpirun, mpicc) = (format!("mpirun{suffix}"), format!("mpicc{suffix}"));
         let version = Command::new(&mpirun).arg("--version").output().ok()?;
         Command::new(&mpicc).arg("-show").output().ok()?;
-        let is_open_mpi = String::from_utf8_lossy(&version.stdout).contains("Open MPI");
+        let version = String::from_utf8_lossy(&version.stdout);
+        let is_open_mpi = ["OpenRTE", "Open MPI"].iter().any(|name| version.contains(name));
         Some(Self { mpirun, mpicc, is_open_mpi })
+    }
+
+    fn launch(&self, ranks: usize, program: &Path) -> Command {
+        let mut command = Command::new(&self.mpirun);
+        if self.is_open_mpi {
+            command.args(["--oversubscribe", "--allow-run-as-root", "--bind-to", "none"]);
+        }
+        command.arg("-n").arg(ranks.to_string()).arg(program);
+        command
+    }
+
+    /// The event builder in plain MPI builds events that it finds right.
+    pub(crate) fn build_events(&self) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (program, source) = (folder.path().join("event_building"), "/tests/peer/event_building.c");
+        let source = format!("{}{source}", env!("CARGO_MANIFEST_DIR"));
+        let compiled = limited(Command::new(&self.mpicc).args(["-O2", "-o"]).arg(&program).arg(source));
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        for protocol in ["pull", "push"] {
+            let output = limited(self.launch(5, &program).args(["2", "500", "2048", protocol, "16"]));
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && text.contains(r#""fragments":1000,"wrong":0,"#), "{protocol}: {text}");
+        }
     }
 
     /// Runs a job to its end, each with an empty cache: so ranks race for it.
     pub(crate) fn start(&self, job: &Job, foreign: Option<&str>) {
         let cache = tempfile::tempdir().expect("a folder");
         let program = env::current_exe().expect("this program");
-        let mut command = Command::new(if job.ranks > 0 { self.mpirun.as_ref() } else { program.as_os_str() });
-        if job.ranks > 0 {
-            if self.is_open_mpi {
-                command.args(["--oversubscribe", "--allow-run-as-root", "--bind-to", "none"]);
-            }
-            command.arg("-n").arg(job.ranks.to_string()).arg(&program);
-        }
+        let mut command = if job.ranks > 0 { self.launch(job.ranks, &program) } else { Command::new(program) };
         command.arg(format!("case:{}", job.name)).env("XDG_CACHE_HOME", cache.path()).env_remove("EVB_MPICC");
         match foreign {
             Some(mpicc) => drop(command.env("EVB_MPICC", mpicc)),

@@ -15,6 +15,9 @@ pub(crate) fn run(mpi: &Mpi) {
     sizes(layer);
     full(layer);
     broadcasts(layer);
+    let other_thread =
+        std::thread::scope(|scope| scope.spawn(|| layer.flush() && layer.receive(1, &mut |_, _| {}) > 0).join());
+    assert!(other_thread.is_err(), "MPI was started for one thread");
     let me = mpi.rank();
     if me == 2 {
         // Node 0 waits for this, and for the end after it.

@@ -57,6 +57,7 @@ fn be_the_test() -> ExitCode {
             let mpicc = foreign.filter(|_| job.foreign).map(|other| other.mpicc.as_str());
             good &= run(&format!("{} with {}", job.name, mpi.mpirun), || mpi.start(&job, mpicc));
         }
+        good &= run(&format!("event building in plain MPI with {}", mpi.mpirun), || mpi.build_events());
     }
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

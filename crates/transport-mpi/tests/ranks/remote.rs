@@ -2,7 +2,8 @@
 //! sockets.
 //!
 //! A call is a line with numbers, followed by messages; so is its answer. The waker of an endpoint is called over a
-//! connection of its own, since its other calls wait.
+//! connection of its own, since its other calls wait. While no call comes, the other ranks let MPI work: nothing moves by
+//! itself there.
 
 use bytes::Bytes;
 use evb_core::NodeId;
@@ -12,7 +13,7 @@ use evb_transport::{
 };
 use evb_transport_mpi::{Endpoint, Mpi, MpiOptions};
 use std::{
-    io::{BufRead, BufReader, Read, Result, Write},
+    io::{BufRead, BufReader, ErrorKind, Read, Result, Write},
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex},
     thread,
@@ -47,6 +48,19 @@ impl Wire {
         Ok((word, words.filter_map(|word| word.parse().ok()).collect()))
     }
 
+    /// Waits for the next line, and does something meanwhile.
+    fn wait(&mut self, mut meanwhile: impl FnMut()) {
+        if !self.0.buffer().is_empty() {
+            return;
+        }
+        let stream = self.0.get_mut();
+        stream.set_read_timeout(Some(Duration::from_millis(1))).expect("a connection");
+        while stream.peek(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
+            meanwhile();
+        }
+        stream.set_read_timeout(None).expect("a connection");
+    }
+
     fn message(&mut self, length: usize) -> Result<Message> {
         let (mut head, mut body) = ([0; HEAD_BYTES], vec![0; length]);
         self.0.read_exact(&mut head)?;
@@ -65,12 +79,7 @@ struct Remote {
 
 impl Remote {
     /// Calls, and gives the numbers of the answer and what reads the rest of it.
-    fn call<T>(
-        &self,
-        line: &str,
-        message: Option<&Message>,
-        read: impl FnOnce(&mut Wire, &[usize]) -> Result<T>,
-    ) -> T {
+    fn call<T>(&self, line: &str, message: Option<&Message>, read: impl FnOnce(&mut Wire, &[usize]) -> Result<T>) -> T {
         let mut wire = self.wire.lock().expect("a wire");
         let result = wire.put(line, message).and_then(|()| {
             let (_, numbers) = wire.line()?;
@@ -162,11 +171,7 @@ fn client(mpi: &Mpi) {
         for rank in 1..mpi.size() {
             wire(rank, 0).lock().expect("a wire").line().expect("it is open");
             if rank < nodes {
-                boxed.push(Box::new(Remote {
-                    local: NodeId(rank as u16),
-                    wire: wire(rank, 0),
-                    waker: wire(rank, 1),
-                }));
+                boxed.push(Box::new(Remote { local: NodeId(rank as u16), wire: wire(rank, 0), waker: wire(rank, 1) }));
             }
         }
         boxed
@@ -199,10 +204,11 @@ fn serve(mpi: &Mpi) {
         }
     });
     let mut endpoint = None;
-    while let Ok((word, numbers)) = calls.line()
-        && !word.is_empty()
-    {
+    loop {
+        calls.wait(|| mpi.progress());
+        let Ok((word, numbers)) = calls.line() else { break };
         match word.as_str() {
+            "" => break,
             "open" => {
                 endpoint = open(mpi, numbers[0]);
                 *waker.lock().expect("a waker") = endpoint.as_ref().map(Transport::waker);
