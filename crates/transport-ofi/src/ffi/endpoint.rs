@@ -56,6 +56,8 @@ pub(crate) struct Endpoint {
     next_key: u64,
     batch: [CqEntry; BATCH],
     read: usize,
+    /// The last poll found that an operation has failed.
+    failed: bool,
 }
 
 // SAFETY: invariant 4 of the folder: objects belong to this endpoint alone and may be used by any thread, one at a time.
@@ -81,6 +83,7 @@ impl Endpoint {
             next_key: 0,
             batch: [nothing; BATCH],
             read: 0,
+            failed: false,
         };
         new.open_objects(sleeps)?;
         Ok(new)
@@ -335,6 +338,7 @@ impl Endpoint {
         // SAFETY: the queue is open and the batch has this room, in this format.
         let count = unsafe { ((*(*self.queue).ops).read)(self.queue, self.batch.as_mut_ptr().cast(), BATCH) };
         self.read = count.max(0) as usize;
+        self.failed = count == -FI_EAVAIL;
         self.read
     }
 
@@ -348,7 +352,13 @@ impl Endpoint {
     }
 
     /// An operation that failed, if any. To be called when [`poll`](Endpoint::poll) gives nothing.
+    #[inline]
     pub(crate) fn failure(&mut self) -> Option<Completion> {
+        if mem::take(&mut self.failed) { self.read_failure() } else { None }
+    }
+
+    #[cold]
+    fn read_failure(&mut self) -> Option<Completion> {
         // SAFETY: zeros are an entry that asks for no further data; the queue is open.
         let (result, error) = unsafe {
             let mut error: CqError = mem::zeroed();

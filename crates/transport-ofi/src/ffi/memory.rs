@@ -20,6 +20,20 @@ const ALIGNMENT: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Operation(pub(super) u32);
 
+impl Operation {
+    /// Operations of an endpoint are counted from 0 on, and their numbers are used again.
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Any number, for tests that ask no endpoint about it.
+    #[cfg(test)]
+    pub(crate) fn test(index: u32) -> Self {
+        Self(index)
+    }
+}
+
 /// What the provider gets as an operation's context: 8 words of its own (`struct fi_context2`), then what we find the
 /// operation by.
 #[repr(C)]
