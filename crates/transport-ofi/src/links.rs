@@ -84,6 +84,8 @@ pub(crate) struct Links {
     pub(crate) active: VecDeque<u16>,
     /// Peers that are owed a status.
     owing: VecDeque<u16>,
+    /// Peers that are owed the grant of a message.
+    grants: VecDeque<(u16, u64)>,
     /// Hellos of nodes that this node was not told of yet.
     early: Vec<Option<Hello>>,
     pub(crate) rest: Rest,
@@ -121,6 +123,7 @@ impl Links {
             controls: Vec::new(),
             active: VecDeque::new(),
             owing: VecDeque::new(),
+            grants: VecDeque::new(),
             early: vec![None; nodes],
             rest,
             moved: false,
@@ -252,7 +255,8 @@ impl Links {
         self.note(to, result)
     }
 
-    /// Receives the body of message `number` into a buffer of its own.
+    /// Receives the body of message `number` into a buffer of its own, and lets the peer send it. The body never comes
+    /// before the buffer is there: with libfabric 1.17, `shm` takes unexpected messages for others.
     pub(crate) fn receive_body(&mut self, from: usize, number: u64, bytes: usize) -> Option<Operation> {
         let key = self.peer(from)?.key;
         let operation = self.endpoint.own(vec![0; bytes]).ok()?;
@@ -261,11 +265,13 @@ impl Links {
         match self.endpoint.receive(operation, self.tags.encode(tag), 0) {
             Posted::Yes => {
                 self.set_role(operation, Role::Room { from: from as u16, done: None });
+                self.grants.push_back((from as u16, number));
+                self.send_grants();
                 Some(operation)
             }
             other => {
                 self.endpoint.take(operation);
-                self.note(from, other);
+                let _ = self.note(from, other);
                 None
             }
         }
@@ -383,8 +389,9 @@ impl Links {
         if let Some(failure) = self.endpoint.failure() {
             self.failed(failure);
         }
-        if !self.owing.is_empty() {
+        if !(self.owing.is_empty() && self.grants.is_empty()) {
             self.pay_statuses();
+            self.send_grants();
         }
         self.polls += 1;
         if self.polls >= POLLS_PER_TICK {
@@ -467,8 +474,8 @@ impl Links {
     /// A message came, and it is known to be in the right place, or not.
     #[inline]
     fn arrived(&mut self, operation: Operation, tag: u64, bytes: usize) {
-        let tag = self.tags.decode(tag);
-        if let Some(Tag { kind: Kind::Data, from, low, .. }) = tag
+        let Tag { kind, from, low, .. } = self.tags.decode(tag);
+        if kind == Kind::Data
             && let Some(peer) = self.peers.get_mut(from.index()).and_then(Option::as_deref_mut)
         {
             let ahead = self.tags.low(low.wrapping_sub(peer.key).wrapping_sub(peer.expected));
@@ -479,10 +486,11 @@ impl Links {
                 return self.activate(from.index());
             }
         }
-        match tag {
-            Some(Tag { kind: Kind::Status, from, low, .. }) => self.hear_status(operation, bytes, from, low),
-            Some(Tag { kind: Kind::Hello, from, .. }) => self.hear_hello(operation, bytes, from),
-            _ => self.rejected += 1,
+        match kind {
+            Kind::Data => self.rejected += 1,
+            Kind::Status => self.hear_status(operation, bytes, from, low),
+            Kind::Grant => self.hear_grant(from, low),
+            Kind::Hello => self.hear_hello(operation, bytes, from),
         }
         self.recycle(operation);
     }
@@ -543,7 +551,7 @@ impl Links {
             return self.rest.nap(idle, left);
         }
         // What the provider had no room for may move without an event.
-        let longest = if self.blocked || !self.owing.is_empty() { left.min(Duration::from_millis(1)) } else { left };
+        let longest = if self.blocked || !self.owing.is_empty() || !self.grants.is_empty() { left.min(Duration::from_millis(1)) } else { left };
         if let Some(file) = self.endpoint.may_sleep() {
             self.rest.sleep(file, longest);
             self.tick(Instant::now());

@@ -9,25 +9,26 @@ use bytes::Bytes;
 use evb_transport::Message;
 use std::collections::VecDeque;
 
-/// One message of libfabric that waits.
-enum Outgoing {
-    /// A frame, filled that far, and the body that it announces.
-    Frame { slot: Operation, bytes: usize, body: Option<Bytes> },
-    /// A body whose frame has gone as this number.
-    Body { number: u64, body: Bytes },
+/// A frame that waits, filled that far, and the body that it announces.
+struct Frame {
+    slot: Operation,
+    bytes: usize,
+    body: Option<Bytes>,
 }
 
 /// The queue to one peer.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    queue: VecDeque<Outgoing>,
+    queue: VecDeque<Frame>,
+    /// Bodies whose frames have gone, by number: each is sent when the peer has a buffer for it.
+    announced: Vec<(u64, Bytes)>,
     /// The last frame of the queue may take more.
     open: bool,
 }
 
 impl Outbox {
     pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+        self.queue.is_empty() && self.announced.is_empty()
     }
 
     /// Queues a message, unless that needs another frame and there are too many bytes already: then it comes back.
@@ -39,7 +40,7 @@ impl Outbox {
             return match self.new_frame(links, to, body.len()) {
                 Some(slot) => {
                     let bytes = follows.encode(links.memory_mut(slot));
-                    self.queue.push_back(Outgoing::Frame { slot, bytes, body: Some(body) });
+                    self.queue.push_back(Frame { slot, bytes, body: Some(body) });
                     self.open = false;
                     Ok(())
                 }
@@ -47,7 +48,7 @@ impl Outbox {
             };
         }
         let record = Record { head, body: Body::Here(&body) };
-        if let Some(Outgoing::Frame { slot, bytes, .. }) = self.queue.back_mut().filter(|_| self.open)
+        if let Some(Frame { slot, bytes, .. }) = self.queue.back_mut().filter(|_| self.open)
             && *bytes + RECORD_BYTES + body.len() <= links.frame_bytes()
         {
             *bytes += record.encode(&mut links.memory_mut(*slot)[*bytes..]);
@@ -55,7 +56,7 @@ impl Outbox {
         }
         let Some(slot) = self.new_frame(links, to, 0) else { return Err(Message { head, body }) };
         let bytes = record.encode(links.memory_mut(slot));
-        self.queue.push_back(Outgoing::Frame { slot, bytes, body: None });
+        self.queue.push_back(Frame { slot, bytes, body: None });
         self.open = true;
         Ok(())
     }
@@ -74,38 +75,36 @@ impl Outbox {
 
     /// Sends what waits, as far as the peer takes it. True when nothing waits any more.
     pub(crate) fn send(&mut self, links: &mut Links, to: usize) -> bool {
-        while let Some(first) = self.queue.front_mut() {
-            match first {
-                Outgoing::Frame { slot, bytes, body } => {
-                    let Some(peer) = links.peer(to).filter(|peer| peer.has_credit()) else { return false };
-                    let number = peer.sent;
-                    if links.send(to, *slot, *bytes, false) != Posted::Yes {
-                        return false;
-                    }
-                    match body.take() {
-                        Some(body) => *first = Outgoing::Body { number, body },
-                        None => drop(self.queue.pop_front()),
-                    }
-                }
-                Outgoing::Body { number, body } => {
-                    if links.send_body(to, *number, body) != Posted::Yes {
-                        return false;
-                    }
-                    self.queue.pop_front();
-                }
+        self.send_granted(links, to);
+        while let Some(Frame { slot, bytes, body }) = self.queue.front_mut() {
+            let Some(peer) = links.peer(to).filter(|peer| peer.has_credit()) else { return false };
+            let number = peer.sent;
+            if links.send(to, *slot, *bytes, false) != Posted::Yes {
+                return false;
             }
+            self.announced.extend(body.take().map(|body| (number, body)));
+            self.queue.pop_front();
         }
         self.open = false;
-        true
+        self.announced.is_empty()
+    }
+
+    /// Sends the bodies that the peer has buffers for.
+    fn send_granted(&mut self, links: &mut Links, to: usize) {
+        while let Some(number) = links.peer(to).and_then(|peer| peer.granted.pop_front()) {
+            let Some(index) = self.announced.iter().position(|(announced, _)| *announced == number) else { continue };
+            match links.send_body(to, number, &self.announced[index].1) {
+                Posted::Yes => drop(self.announced.swap_remove(index)),
+                Posted::Again => return links.peer(to).into_iter().for_each(|peer| peer.granted.push_front(number)),
+                Posted::Failed(_) => return,
+            }
+        }
     }
 
     /// Throws away what waits: the peer is gone.
     pub(crate) fn clear(&mut self, links: &mut Links) {
-        for waiting in self.queue.drain(..) {
-            if let Outgoing::Frame { slot, .. } = waiting {
-                links.give_back(slot, false);
-            }
-        }
+        self.queue.drain(..).for_each(|frame| links.give_back(frame.slot, false));
+        self.announced.clear();
         self.open = false;
     }
 }

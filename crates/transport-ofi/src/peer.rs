@@ -1,7 +1,10 @@
 //! What a node knows of one peer: how far both are, what has arrived, and whether it lives.
 
 use crate::{control::Refusal, ffi::Operation};
-use std::time::{Duration, Instant};
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
 
 /// A message that has arrived, in the memory of a receive.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +30,8 @@ pub(crate) struct Peer {
     pub(crate) outstanding: usize,
     /// Bytes that wait or are on the way, of a transport.
     pub(crate) out_bytes: usize,
+    /// Messages to it whose bodies it has made room for.
+    pub(crate) granted: VecDeque<u64>,
 
     /// The number of the next message to give to the user, and what has arrived from there on, by number modulo length.
     pub(crate) expected: u64,
@@ -62,6 +67,7 @@ impl Peer {
             allowed: u64::from(credits),
             outstanding: 0,
             out_bytes: 0,
+            granted: VecDeque::new(),
             expected: 0,
             ring: vec![None; usize::from(credits).next_power_of_two()].into(),
             told: 0,
@@ -111,6 +117,16 @@ impl Peer {
             return None;
         }
         self.ring[(self.expected + ahead) as usize & (self.ring.len() - 1)].as_mut()
+    }
+
+    /// It has room for the body of the message that was sent so many messages ago. False if there is no such message.
+    pub(crate) fn grant(&mut self, ago: u64) -> bool {
+        let window = self.ring.len() as u64;
+        let known = 1 <= ago && ago <= window.min(self.sent) && (self.granted.len() as u64) < window;
+        if known {
+            self.granted.push_back(self.sent - ago);
+        }
+        known
     }
 
     /// Takes the expected message out; the next is expected then.

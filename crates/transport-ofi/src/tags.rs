@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     Data,
     /// How far the sender is: see [`Status`](crate::control::Status).
     Status,
+    /// The buffer for the body of this message is ready.
+    Grant,
     /// Who the sender is, with the token; the only one without a key.
     Hello,
 }
@@ -54,18 +56,18 @@ impl Tags {
         (high << SENDER_BITS | u64::from(tag.from.0)) << self.number_bits | self.low(tag.low)
     }
 
-    /// `None` for what nobody here sends.
+    /// The parts of a tag.
     #[inline]
-    pub(crate) fn decode(self, tag: u64) -> Option<Tag> {
+    pub(crate) fn decode(self, tag: u64) -> Tag {
         let high = tag >> self.number_bits >> SENDER_BITS;
         let kind = match high & 3 {
             0 => Kind::Data,
             1 => Kind::Status,
-            2 => Kind::Hello,
-            _ => return None,
+            2 => Kind::Grant,
+            _ => Kind::Hello,
         };
         let from = NodeId((tag >> self.number_bits) as u16);
-        Some(Tag { kind, large: high >> KIND_BITS & 1 == 1, from, low: self.low(tag) })
+        Tag { kind, large: high >> KIND_BITS & 1 == 1, from, low: self.low(tag) }
     }
 
     /// Only the bits that a number has.
@@ -89,11 +91,11 @@ mod tests {
     fn tags_come_back_in_as_many_bits_as_there_are() {
         for format in [u64::MAX, 0xaaaa_aaaa_aaaa_aaaa, (1 << 48) - 1] {
             let tags = Tags::new(format).unwrap();
-            for kind in [Kind::Data, Kind::Status, Kind::Hello] {
+            for kind in [Kind::Data, Kind::Status, Kind::Grant, Kind::Hello] {
                 for (large, from) in [(false, 0), (true, 0xffff), (true, 0x8001)] {
                     let tag = Tag { kind, large, from: NodeId(from), low: tags.low(0x1234_5678_9abc_def0) };
                     let bits = tags.encode(tag);
-                    assert_eq!(tags.decode(bits), Some(tag));
+                    assert_eq!(tags.decode(bits), tag);
                     assert!(bits <= format | format >> 1);
                     let (value, ignore) = tags.any(large);
                     assert_eq!((bits & !ignore, value & ignore), (value, 0));

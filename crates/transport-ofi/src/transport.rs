@@ -1,5 +1,5 @@
 //! The transport over libfabric. Small messages share frames of up to 8 KiB; a longer body goes from where it is into a
-//! buffer of its length: its frame announces it, the receiver makes the buffer and waits for it there.
+//! buffer of its length: its frame announces it, the receiver makes the buffer and grants it, and only then it is sent.
 //!
 //! There is no thread behind an endpoint. What is on the way moves within [`receive`](Transport::receive),
 //! [`flush`](Transport::flush) and [`wait`](Transport::wait), and so do signs of life: a node must call one of them at

@@ -4,7 +4,8 @@ use super::{
     abi::*,
     info::{InfoList, Limits},
     library::Library,
-    memory::{Context, Entry, Memory, Operation, Slab},
+    memory::{Entry, Context, Memory, Operation, Slab},
+    objects::{Objects, close_registration, descriptor},
 };
 use crate::OfiError;
 use bytes::Bytes;
@@ -14,6 +15,9 @@ use std::{ffi::c_void, mem, os::fd::RawFd, ptr};
 const BATCH: usize = 16;
 /// Room for an address; the longest known are those of shared memory, of at most 256 bytes.
 const ADDRESS_BYTES: usize = 512;
+
+/// See [`Objects::part`].
+const SHARES_MAPPINGS: &str = "shm";
 
 /// What became of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,16 +47,10 @@ pub(crate) struct Completion {
 pub(crate) struct Endpoint {
     info: InfoList,
     limits: Limits,
-    fabric: *mut Fabric,
-    domain: *mut Domain,
-    vector: *mut Av,
-    queue: *mut Cq,
-    endpoint: *mut Ep,
+    objects: Objects,
     wait_fd: Option<RawFd>,
-    entries: Vec<Entry>,
     /// Entries without memory.
     free: Vec<u32>,
-    slabs: Vec<Slab>,
     next_key: u64,
     batch: [CqEntry; BATCH],
     read: usize,
@@ -60,7 +58,7 @@ pub(crate) struct Endpoint {
     failed: bool,
 }
 
-// SAFETY: invariant 4 of the folder: objects belong to this endpoint alone and may be used by any thread, one at a time.
+// SAFETY: invariant 4 of the folder; what the list of infos and the batch point to belongs to the endpoint, too.
 unsafe impl Send for Endpoint {}
 
 impl Endpoint {
@@ -71,20 +69,17 @@ impl Endpoint {
         let mut new = Self {
             info,
             limits,
-            fabric: ptr::null_mut(),
-            domain: ptr::null_mut(),
-            vector: ptr::null_mut(),
-            queue: ptr::null_mut(),
-            endpoint: ptr::null_mut(),
+            objects: Objects::none(),
             wait_fd: None,
-            entries: Vec::new(),
             free: Vec::new(),
-            slabs: Vec::new(),
             next_key: 0,
             batch: [nothing; BATCH],
             read: 0,
             failed: false,
         };
+        if new.shares_mappings() {
+            Objects::share();
+        }
         new.open_objects(sleeps)?;
         Ok(new)
     }
@@ -98,20 +93,20 @@ impl Endpoint {
         // open when a call fails is closed by `drop`.
         unsafe {
             addresses.kind = (*(*info).domain_attr).av_type;
-            library.check("fi_fabric", (library.fabric)((*info).fabric_attr, &raw mut self.fabric, none))?;
-            let open = (*(*self.fabric).ops).domain;
-            library.check("fi_domain", open(self.fabric, info, &raw mut self.domain, none))?;
-            let open = (*(*self.domain).ops).av_open;
-            library.check("fi_av_open", open(self.domain, &raw mut addresses, &raw mut self.vector, none))?;
+            library.check("fi_fabric", (library.fabric)((*info).fabric_attr, &raw mut self.objects.fabric, none))?;
+            let open = (*(*self.objects.fabric).ops).domain;
+            library.check("fi_domain", open(self.objects.fabric, info, &raw mut self.objects.domain, none))?;
+            let open = (*(*self.objects.domain).ops).av_open;
+            library.check("fi_av_open", open(self.objects.domain, &raw mut addresses, &raw mut self.objects.vector, none))?;
             if !(sleeps && self.open_queue(FI_WAIT_FD).is_ok()) {
                 self.open_queue(FI_WAIT_NONE)?;
             }
-            let open = (*(*self.domain).ops).endpoint;
-            library.check("fi_endpoint", open(self.domain, info, &raw mut self.endpoint, none))?;
-            let fid = &raw mut (*self.endpoint).fid;
+            let open = (*(*self.objects.domain).ops).endpoint;
+            library.check("fi_endpoint", open(self.objects.domain, info, &raw mut self.objects.endpoint, none))?;
+            let fid = &raw mut (*self.objects.endpoint).fid;
             let ops = (*fid).ops;
-            library.check("fi_ep_bind", ((*ops).bind)(fid, &raw mut (*self.vector).fid, 0))?;
-            library.check("fi_ep_bind", ((*ops).bind)(fid, &raw mut (*self.queue).fid, FI_TRANSMIT | FI_RECV))?;
+            library.check("fi_ep_bind", ((*ops).bind)(fid, &raw mut (*self.objects.vector).fid, 0))?;
+            library.check("fi_ep_bind", ((*ops).bind)(fid, &raw mut (*self.objects.queue).fid, FI_TRANSMIT | FI_RECV))?;
             library.check("fi_enable", ((*(*fid).ops).control)(fid, FI_ENABLE, none))
         }
     }
@@ -129,15 +124,19 @@ impl Endpoint {
         let library = self.library();
         // SAFETY: the domain is open and the attributes are whole.
         unsafe {
-            let open = (*(*self.domain).ops).cq_open;
-            let result = open(self.domain, &raw mut attributes, &raw mut self.queue, ptr::null_mut());
+            let open = (*(*self.objects.domain).ops).cq_open;
+            let result = open(self.objects.domain, &raw mut attributes, &raw mut self.objects.queue, ptr::null_mut());
             library.check("fi_cq_open", result)?;
-            let (fid, mut file) = (&raw mut (*self.queue).fid, -1);
+            let (fid, mut file) = (&raw mut (*self.objects.queue).fid, -1);
             if wait == FI_WAIT_FD && ((*(*fid).ops).control)(fid, FI_GETWAIT, (&raw mut file).cast()) == 0 {
                 self.wait_fd = Some(file);
             }
         }
         Ok(())
+    }
+
+    fn shares_mappings(&self) -> bool {
+        self.info.provider() == SHARES_MAPPINGS
     }
 
     fn library(&self) -> &'static Library {
@@ -164,8 +163,8 @@ impl Endpoint {
         let (mut bytes, mut length) = (vec![0; ADDRESS_BYTES], ADDRESS_BYTES);
         // SAFETY: the endpoint is open, and there are `length` bytes of room.
         let result = unsafe {
-            ((*(*self.endpoint).cm).getname)(
-                &raw mut (*self.endpoint).fid,
+            ((*(*self.objects.endpoint).cm).getname)(
+                &raw mut (*self.objects.endpoint).fid,
                 bytes.as_mut_ptr().cast(),
                 &raw mut length,
             )
@@ -184,8 +183,8 @@ impl Endpoint {
         padded[..address.len()].copy_from_slice(address);
         // SAFETY: the vector is open; there are more bytes than any address has.
         let result = unsafe {
-            let insert = (*(*self.vector).ops).insert;
-            insert(self.vector, padded.as_ptr().cast(), 1, &raw mut number, 0, ptr::null_mut())
+            let insert = (*(*self.objects.vector).ops).insert;
+            insert(self.objects.vector, padded.as_ptr().cast(), 1, &raw mut number, 0, ptr::null_mut())
         };
         self.library().check("fi_av_insert", result)?;
         match number {
@@ -199,7 +198,7 @@ impl Endpoint {
         let mut slab = Slab::new(count * bytes);
         slab.registration = self.register(slab.start(), count * bytes)?;
         let (start, descriptor) = (slab.start(), descriptor(slab.registration));
-        self.slabs.push(slab);
+        self.objects.slabs.push(slab);
         let part = |index: usize| start.wrapping_add(index * bytes);
         Ok((0..count).map(|index| self.add(part(index), bytes, descriptor, Memory::Slab)).collect())
     }
@@ -219,26 +218,26 @@ impl Endpoint {
     fn add_registered(&mut self, start: *mut u8, bytes: usize, memory: Memory) -> Result<Operation, OfiError> {
         let registration = self.register(start, bytes)?;
         let operation = self.add(start, bytes, descriptor(registration), memory);
-        self.entries[operation.0 as usize].registration = registration;
+        self.objects.entries[operation.0 as usize].registration = registration;
         Ok(operation)
     }
 
     fn add(&mut self, start: *mut u8, bytes: usize, descriptor: *mut c_void, memory: Memory) -> Operation {
-        let index = self.free.pop().unwrap_or(self.entries.len() as u32);
+        let index = self.free.pop().unwrap_or(self.objects.entries.len() as u32);
         let registration = ptr::null_mut();
         let memory = Some(memory);
-        if let Some(entry) = self.entries.get_mut(index as usize) {
+        if let Some(entry) = self.objects.entries.get_mut(index as usize) {
             *entry = Entry { context: entry.context, start, bytes, descriptor, registration, memory, busy: false };
         } else {
             let context = Context::allocate(index);
-            self.entries.push(Entry { context, start, bytes, descriptor, registration, memory, busy: false });
+            self.objects.entries.push(Entry { context, start, bytes, descriptor, registration, memory, busy: false });
         }
         Operation(index)
     }
 
     /// Ends an operation that is not busy and gives its memory back. Not for slabs.
     pub(crate) fn take(&mut self, operation: Operation) -> Option<Memory> {
-        let entry = &mut self.entries[operation.0 as usize];
+        let entry = &mut self.objects.entries[operation.0 as usize];
         assert!(!entry.busy, "the provider has this memory");
         let memory = entry.memory.take();
         close_registration(mem::replace(&mut entry.registration, ptr::null_mut()));
@@ -257,14 +256,14 @@ impl Endpoint {
         // SAFETY: domain and endpoint are open. The memory lives until its operations are over and the registration is
         // closed: slabs as long as the endpoint, other memory until `take`.
         unsafe {
-            let register = (*(*self.domain).mr).reg;
-            let domain = &raw mut (*self.domain).fid;
+            let register = (*(*self.objects.domain).mr).reg;
+            let domain = &raw mut (*self.objects.domain).fid;
             let access = FI_SEND | FI_RECV;
             let result = register(domain, start.cast(), bytes, access, 0, key, 0, &raw mut registration, none);
             self.library().check("fi_mr_reg", result)?;
             if self.limits.registers_at_endpoint {
                 let fid = &raw mut (*registration).fid;
-                let bound = ((*(*fid).ops).bind)(fid, &raw mut (*self.endpoint).fid, 0);
+                let bound = ((*(*fid).ops).bind)(fid, &raw mut (*self.objects.endpoint).fid, 0);
                 self.library().check("fi_mr_bind", bound)?;
                 self.library().check("fi_mr_enable", ((*(*fid).ops).control)(fid, FI_ENABLE, none))?;
             }
@@ -275,25 +274,25 @@ impl Endpoint {
     /// What the memory of an operation that is not busy holds.
     #[inline]
     pub(crate) fn memory(&self, operation: Operation) -> &[u8] {
-        self.entries[operation.0 as usize].slice()
+        self.objects.entries[operation.0 as usize].slice()
     }
 
     /// The memory of an operation of a slab that is not busy.
     #[inline]
     pub(crate) fn memory_mut(&mut self, operation: Operation) -> &mut [u8] {
-        self.entries[operation.0 as usize].slice_mut()
+        self.objects.entries[operation.0 as usize].slice_mut()
     }
 
     /// Receives a message whose tag is this one in all bits but those of `ignore`.
     #[inline]
     pub(crate) fn receive(&mut self, operation: Operation, tag: u64, ignore: u64) -> Posted {
-        let entry = &mut self.entries[operation.0 as usize];
+        let entry = &mut self.objects.entries[operation.0 as usize];
         assert!(!entry.busy && !matches!(entry.memory, Some(Memory::Shared(_))), "not memory to write to");
         // SAFETY: the endpoint is open; memory and context stay until the completion (invariant 3).
         let result = unsafe {
-            let receive = (*(*self.endpoint).tagged).recv;
+            let receive = (*(*self.objects.endpoint).tagged).recv;
             let (start, context) = (entry.start.cast(), entry.context.cast());
-            receive(self.endpoint, start, entry.bytes, entry.descriptor, FI_ADDR_UNSPEC, tag, ignore, context)
+            receive(self.objects.endpoint, start, entry.bytes, entry.descriptor, FI_ADDR_UNSPEC, tag, ignore, context)
         };
         entry.busy = result == 0;
         posted(result)
@@ -302,12 +301,12 @@ impl Endpoint {
     /// Sends the first `bytes` bytes of an operation's memory.
     #[inline]
     pub(crate) fn send(&mut self, operation: Operation, bytes: usize, to: u64, tag: u64) -> Posted {
-        let entry = &mut self.entries[operation.0 as usize];
+        let entry = &mut self.objects.entries[operation.0 as usize];
         assert!(!entry.busy && bytes <= entry.bytes, "not memory to send");
         // SAFETY: as for `receive`.
         let result = unsafe {
-            let send = (*(*self.endpoint).tagged).send;
-            send(self.endpoint, entry.start.cast(), bytes, entry.descriptor, to, tag, entry.context.cast())
+            let send = (*(*self.objects.endpoint).tagged).send;
+            send(self.objects.endpoint, entry.start.cast(), bytes, entry.descriptor, to, tag, entry.context.cast())
         };
         entry.busy = result == 0;
         posted(result)
@@ -318,17 +317,17 @@ impl Endpoint {
     pub(crate) fn inject(&mut self, bytes: &[u8], to: u64, tag: u64) -> Posted {
         // SAFETY: the endpoint is open; the provider has copied the bytes when this returns.
         posted(unsafe {
-            let inject = (*(*self.endpoint).tagged).inject;
-            inject(self.endpoint, bytes.as_ptr().cast(), bytes.len(), to, tag)
+            let inject = (*(*self.objects.endpoint).tagged).inject;
+            inject(self.objects.endpoint, bytes.as_ptr().cast(), bytes.len(), to, tag)
         })
     }
 
     /// Asks the provider to give a receive back that nothing came for; its completion is an error.
     pub(crate) fn cancel(&mut self, operation: Operation) {
-        let entry = &self.entries[operation.0 as usize];
+        let entry = &self.objects.entries[operation.0 as usize];
         if entry.busy {
             // SAFETY: the endpoint is open. A context that it does not have any more changes nothing.
-            unsafe { ((*(*self.endpoint).ops).cancel)(&raw mut (*self.endpoint).fid, entry.context.cast()) };
+            unsafe { ((*(*self.objects.endpoint).ops).cancel)(&raw mut (*self.objects.endpoint).fid, entry.context.cast()) };
         }
     }
 
@@ -336,7 +335,7 @@ impl Endpoint {
     #[inline]
     pub(crate) fn poll(&mut self) -> usize {
         // SAFETY: the queue is open and the batch has this room, in this format.
-        let count = unsafe { ((*(*self.queue).ops).read)(self.queue, self.batch.as_mut_ptr().cast(), BATCH) };
+        let count = unsafe { ((*(*self.objects.queue).ops).read)(self.objects.queue, self.batch.as_mut_ptr().cast(), BATCH) };
         self.read = count.max(0) as usize;
         self.failed = count == -FI_EAVAIL;
         self.read
@@ -362,7 +361,7 @@ impl Endpoint {
         // SAFETY: zeros are an entry that asks for no further data; the queue is open.
         let (result, error) = unsafe {
             let mut error: CqError = mem::zeroed();
-            (((*(*self.queue).ops).readerr)(self.queue, &raw mut error, 0), error)
+            (((*(*self.objects.queue).ops).readerr)(self.objects.queue, &raw mut error, 0), error)
         };
         if result <= 0 {
             return None;
@@ -375,7 +374,7 @@ impl Endpoint {
     fn finish(&mut self, context: *mut c_void) -> Option<Operation> {
         // SAFETY: the provider gives back the contexts that it was given; contexts live as long as this endpoint.
         let operation = unsafe { Context::operation(context) }?;
-        self.entries[operation.0 as usize].busy = false;
+        self.objects.entries[operation.0 as usize].busy = false;
         Some(operation)
     }
 
@@ -384,8 +383,8 @@ impl Endpoint {
         let file = self.wait_fd?;
         // SAFETY: fabric and queue are open.
         let result = unsafe {
-            let mut fid = &raw mut (*self.queue).fid;
-            ((*(*self.fabric).ops).trywait)(self.fabric, &raw mut fid, 1)
+            let mut fid = &raw mut (*self.objects.queue).fid;
+            ((*(*self.objects.fabric).ops).trywait)(self.objects.fabric, &raw mut fid, 1)
         };
         (result == 0).then_some(file)
     }
@@ -404,45 +403,9 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // SAFETY: invariant 2: each is open or null, and closed once. Their first field is the `Fid`.
-        let closed = unsafe { close(self.endpoint.cast()) };
-        if !closed {
-            // The provider may still use the memory: better lost than changed under somebody else.
-            mem::take(&mut self.slabs).into_iter().for_each(mem::forget);
-            mem::take(&mut self.entries).into_iter().for_each(mem::forget);
-            return;
-        }
-        let entries = mem::take(&mut self.entries);
-        entries.iter().map(|entry| entry.registration).for_each(close_registration);
-        self.slabs.iter().map(|slab| slab.registration).for_each(close_registration);
-        // SAFETY: as above. After the endpoint nobody uses the contexts.
-        unsafe {
-            close(self.queue.cast());
-            close(self.vector.cast());
-            close(self.domain.cast());
-            close(self.fabric.cast());
-            entries.into_iter().for_each(|entry| Context::free(entry.context));
-        }
+        let shares = self.shares_mappings();
+        mem::replace(&mut self.objects, Objects::none()).part(shares);
     }
-}
-
-/// Closes an object; null is none. False if the provider cannot.
-///
-/// # Safety
-/// `fid` must be null or open, and is not used after this.
-unsafe fn close(fid: *mut Fid) -> bool {
-    // SAFETY: as demanded.
-    fid.is_null() || unsafe { ((*(*fid).ops).close)(fid) } == 0
-}
-
-fn close_registration(registration: *mut Mr) {
-    // SAFETY: callers take the registration out of where it was, or drop that.
-    unsafe { close(registration.cast()) };
-}
-
-fn descriptor(registration: *mut Mr) -> *mut c_void {
-    // SAFETY: an open registration or null.
-    unsafe { registration.as_ref() }.map_or(ptr::null_mut(), |registration| registration.mem_desc)
 }
 
 #[inline]

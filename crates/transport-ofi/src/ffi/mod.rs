@@ -14,6 +14,7 @@ mod endpoint;
 mod info;
 mod library;
 mod memory;
+mod objects;
 mod poll;
 #[cfg(test)]
 mod tests;

@@ -30,6 +30,33 @@ impl Links {
         }
     }
 
+    pub(super) fn hear_grant(&mut self, from: NodeId, low: u64) {
+        let tags = self.tags;
+        let granted = self.peer(from.index()).is_some_and(|peer| {
+            let ago = tags.low(peer.sent.wrapping_add(peer.key).wrapping_sub(low));
+            peer.grant(ago)
+        });
+        if granted {
+            self.moved = true;
+        } else {
+            self.rejected += 1;
+        }
+    }
+
+    /// Lets peers send the bodies that there are buffers for.
+    pub(super) fn send_grants(&mut self) {
+        for _ in 0..self.grants.len() {
+            let Some((to, number)) = self.grants.pop_front() else { return };
+            let Some(peer) = self.peer(usize::from(to)).filter(|peer| peer.failure.is_none()) else { continue };
+            let low = peer.their_key.wrapping_add(number);
+            let tag = Tag { kind: Kind::Grant, large: false, from: self.local, low };
+            // A message of no bytes is not for every provider.
+            if self.send_control(usize::from(to), tag, |_| 1) == Posted::Again {
+                self.grants.push_back((to, number));
+            }
+        }
+    }
+
     pub(super) fn hear_hello(&mut self, operation: Operation, bytes: usize, from: NodeId) {
         let bytes = &self.endpoint.memory(operation)[..bytes];
         match Hello::decode(bytes, &self.options.token) {
