@@ -25,11 +25,15 @@ pub use join::ConnectError;
 const FRAME_BYTES: usize = 8 << 10;
 /// A provider that injects that much takes small messages without the receiver's help up to there, and no further.
 const LEAST_INJECT: usize = 1 << 10;
-/// Receives that the provider has at a time: few enough to stay in a cache, enough for a batch of completions.
-const POSTED: usize = 64;
-/// Buffers beyond the credits: for strangers, hellos, and signs of life.
+/// Bodies that are received from one peer at a time, at most.
+pub(crate) const BODIES_AHEAD: usize = 4;
+/// Buffers beyond the credits: for strangers and hellos, and of each peer for grants and for how far it is.
 const SPARE_BUFFERS: usize = 32;
-const SPARE_BUFFERS_PER_PEER: usize = 4;
+const SPARE_BUFFERS_PER_PEER: usize = BODIES_AHEAD + 4;
+/// The part of the receives which the provider can have that are for small messages; the rest is for bodies.
+const SMALL_RECEIVES: (usize, usize) = (3, 4);
+/// Fewer credits than this are not worth a try: the peer hears of free buffers after half of them.
+const LEAST_CREDITS: usize = 2;
 /// Polls between two looks at the clock.
 const POLLS_PER_TICK: u32 = 64;
 /// Most batches of completions that one poll reads.
@@ -76,7 +80,6 @@ pub(crate) struct Links {
     roles: Vec<Role>,
     /// Receives that the provider does not have, by size.
     idle_receives: [Vec<Operation>; 2],
-    posted: [usize; 2],
     /// Free slots to send from, small and large; how many slots there are at most, and are.
     slots: [Vec<Operation>; 2],
     controls: Vec<Operation>,
@@ -101,9 +104,6 @@ pub(crate) struct Links {
 impl Links {
     pub(crate) fn open(local: NodeId, options: OfiOptions, large: Large, sleeps: bool) -> Result<Self, OfiError> {
         assert!(local.0 < options.nodes, "{local} is not one of {} nodes", options.nodes);
-        if options.credits < 2 {
-            return Err(OfiError::Option { reason: "2 credits are the least: one would stop after one message".into() });
-        }
         let endpoint = Endpoint::open(&options.provider, options.source(), sleeps)?;
         let tags = Tags::new(endpoint.limits().tag_format).ok_or_else(|| OfiError::Option {
             reason: format!("the tags of {} have too few bits", endpoint.provider()),
@@ -112,13 +112,12 @@ impl Links {
         let rest = Rest::new().map_err(|error| OfiError::Call { call: "socketpair", reason: error.to_string() })?;
         let mut new = Self {
             local,
-            terms: terms(&options, &endpoint, large),
+            terms: terms(&options, &endpoint, large)?,
             endpoint,
             tags,
             peers: (0..nodes).map(|_| None).collect(),
             roles: Vec::new(),
             idle_receives: Default::default(),
-            posted: [0; 2],
             slots: Default::default(),
             controls: Vec::new(),
             active: VecDeque::new(),
@@ -403,11 +402,7 @@ impl Links {
     fn complete(&mut self, Completion { operation, tag, bytes, .. }: Completion) {
         let Some(operation) = operation else { return };
         match self.roles[operation.index()] {
-            Role::Receive { large } => {
-                self.posted[usize::from(large)] -= 1;
-                self.arrived(operation, tag, bytes);
-                self.post_receives();
-            }
+            Role::Receive { .. } => self.arrived(operation, tag, bytes),
             Role::Slot { to, large } => {
                 self.slots[usize::from(large)].push(operation);
                 let frame = self.frame_bytes();
@@ -454,8 +449,7 @@ impl Links {
         let (Some(operation), Some(error)) = (failure.operation, failure.error) else { return };
         match self.roles[operation.index()] {
             // Something too long, from a stranger.
-            Role::Receive { large } => {
-                self.posted[usize::from(large)] -= 1;
+            Role::Receive { .. } => {
                 self.rejected += 1;
                 self.recycle(operation);
                 return;
@@ -504,20 +498,17 @@ impl Links {
         }
     }
 
-    /// Gives the provider receives up to what it is to have.
+    /// Gives the provider all receives that are idle: no message may come before its buffer.
     #[inline]
     fn post_receives(&mut self) {
         for large in [false, true] {
             let size = usize::from(large);
-            while self.posted[size] < POSTED
-                && let Some(&operation) = self.idle_receives[size].last()
-            {
+            while let Some(&operation) = self.idle_receives[size].last() {
                 let (tag, ignore) = self.tags.any(large);
                 if self.endpoint.receive(operation, tag, ignore) != Posted::Yes {
                     break;
                 }
                 self.idle_receives[size].pop();
-                self.posted[size] += 1;
             }
         }
     }
@@ -559,7 +550,17 @@ impl Links {
     }
 }
 
-fn terms(options: &OfiOptions, endpoint: &Endpoint, large: Large) -> Terms {
+/// What all nodes compute alike. There are as many credits as were asked for, or as there can be receives for: a provider
+/// keeps a message for which there is none at the cost of a copy, and `shm` of libfabric 1.17 never finds it again.
+fn terms(options: &OfiOptions, endpoint: &Endpoint, large: Large) -> Result<Terms, OfiError> {
+    let receives = endpoint.limits().receives * SMALL_RECEIVES.0 / SMALL_RECEIVES.1;
+    let for_each = receives.saturating_sub(SPARE_BUFFERS) / usize::from(options.nodes - 1).max(1);
+    let credits = for_each.saturating_sub(SPARE_BUFFERS_PER_PEER).min(options.credits.into());
+    if credits < LEAST_CREDITS {
+        let (nodes, provider) = (options.nodes, endpoint.provider());
+        let reason = format!("{credits} credits for {nodes} nodes over {provider} are less than {LEAST_CREDITS}");
+        return Err(OfiError::Option { reason });
+    }
     let inject = endpoint.limits().inject_bytes;
     let frame = if inject >= LEAST_INJECT { FRAME_BYTES.min(inject) } else { FRAME_BYTES };
     let max_bytes = match large {
@@ -567,5 +568,5 @@ fn terms(options: &OfiOptions, endpoint: &Endpoint, large: Large) -> Terms {
         Large::Buffers { bytes, .. } => Terms::LAYER | bytes as u64,
     };
     let frame_bytes = frame.min(endpoint.limits().max_bytes) as u32;
-    Terms { nodes: options.nodes, credits: options.credits, frame_bytes, max_bytes }
+    Ok(Terms { nodes: options.nodes, credits: credits as u16, frame_bytes, max_bytes })
 }

@@ -30,8 +30,8 @@ pub struct OfiOptions {
     pub max_bytes: usize,
     /// Most bytes that wait for one peer or are on the way to it, in a transport. One message always fits.
     pub send_queue_bytes: usize,
-    /// Messages of libfabric that each peer may have on the way to this node. A node has buffers for so many of each peer,
-    /// of at most 8 KiB.
+    /// Messages of libfabric that each peer may have on the way to this node, or fewer if the provider cannot have so many
+    /// receives. A node has buffers for so many of each peer, of at most 8 KiB.
     pub credits: u16,
 }
 

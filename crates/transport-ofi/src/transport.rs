@@ -8,7 +8,7 @@
 use crate::{
     ConnectError, OfiError, OfiOptions,
     frame::{Body, Record},
-    links::{Large, Links},
+    links::{BODIES_AHEAD, Large, Links},
     outbox::Outbox,
 };
 use bytes::Bytes;
@@ -30,9 +30,10 @@ const DROP_PATIENCE: Duration = Duration::from_secs(1);
 struct Inbox {
     /// Where the next record begins in the expected frame.
     offset: usize,
-    /// Frames ahead that were looked at for announced bodies, and the bytes of those that are received.
+    /// Frames ahead that were looked at for announced bodies, and how many of these are received, of how many bytes.
     looked: u64,
     bodies: usize,
+    body_bytes: usize,
 }
 
 /// One node's endpoint of the transport.
@@ -162,7 +163,8 @@ impl Ofi {
             return None;
         };
         let body = self.links.take_body(room);
-        self.inboxes[from].bodies -= length;
+        let inbox = &mut self.inboxes[from];
+        (inbox.bodies, inbox.body_bytes) = (inbox.bodies - 1, inbox.body_bytes - length);
         self.consume(from);
         self.open_bodies(from);
         Some(if arrived == length { Ok(Message { head, body }) } else { Err("it sent a body of another length") })
@@ -186,11 +188,12 @@ impl Ofi {
             if let Some((Record { body: Body::Follows(length), .. }, _)) =
                 Record::decode(&self.links.memory(arrival.operation)[..arrival.bytes])
             {
-                if length > limit || inbox.bodies > 0 && inbox.bodies + length > BODIES_AHEAD_BYTES {
+                let enough = inbox.bodies > 0 && inbox.body_bytes + length > BODIES_AHEAD_BYTES;
+                if length > limit || enough || inbox.bodies == BODIES_AHEAD {
                     return;
                 }
                 let Some(room) = self.links.receive_body(from, number, length) else { return };
-                inbox.bodies += length;
+                (inbox.bodies, inbox.body_bytes) = (inbox.bodies + 1, inbox.body_bytes + length);
                 self.links.peer(from).and_then(|peer| peer.ahead(ahead)).into_iter().for_each(|it| it.body = Some(room));
             }
             self.inboxes[from].looked += 1;

@@ -39,8 +39,9 @@ pub(crate) const FI_MR_ALLOCATED: c_int = 1 << 5;
 pub(crate) const FI_MR_PROV_KEY: c_int = 1 << 6;
 pub(crate) const FI_MR_ENDPOINT: c_int = 1 << 9;
 
-/// Error numbers of `rdma/fi_errno.h`; results carry them negated. The first is that of Linux.
+/// Error numbers of `rdma/fi_errno.h`; results carry them negated. The first two are those of Linux.
 pub(crate) const FI_EAGAIN: isize = 11;
+pub(crate) const FI_ENOMEM: isize = 12;
 pub(crate) const FI_EAVAIL: isize = 259;
 
 pub(crate) const FI_ADDR_UNSPEC: u64 = u64::MAX;

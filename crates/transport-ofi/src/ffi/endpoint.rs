@@ -412,7 +412,8 @@ impl Drop for Endpoint {
 fn posted(result: isize) -> Posted {
     match -result {
         0 => Posted::Yes,
-        FI_EAGAIN => Posted::Again,
+        // Of `shm`: it has as many receives as it can.
+        FI_EAGAIN | FI_ENOMEM => Posted::Again,
         error => Posted::Failed(error as i32),
     }
 }

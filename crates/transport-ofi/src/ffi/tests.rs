@@ -80,6 +80,7 @@ const CONSTANTS: &[(&str, u64)] = &[
     ("FI_MR_PROV_KEY", FI_MR_PROV_KEY as u64),
     ("FI_MR_ENDPOINT", FI_MR_ENDPOINT as u64),
     ("FI_EAGAIN", FI_EAGAIN as u64),
+    ("FI_ENOMEM", FI_ENOMEM as u64),
     ("FI_ADDR_UNSPEC", FI_ADDR_UNSPEC),
     ("FI_VERSION(1, 14)", VERSION as u64),
 ];
