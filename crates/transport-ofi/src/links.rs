@@ -7,7 +7,7 @@ mod join;
 use crate::{
     OfiError, OfiOptions,
     control::{CONTROL_BYTES, Hello, Terms},
-    ffi::{Completion, Endpoint, Memory, Operation, Posted},
+    ffi::{BATCH, Completion, Endpoint, Memory, Operation, Posted},
     peer::{Arrival, Peer},
     tags::{Kind, Tag, Tags},
     wake::Rest,
@@ -381,7 +381,8 @@ impl Links {
                 let completion = self.endpoint.completion(index);
                 self.complete(completion);
             }
-            if count == 0 {
+            // A read that finds nothing costs calls of the system.
+            if count < BATCH {
                 break;
             }
         }

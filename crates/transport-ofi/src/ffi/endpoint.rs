@@ -12,7 +12,7 @@ use bytes::Bytes;
 use std::{ffi::c_void, mem, os::fd::RawFd, ptr};
 
 /// Most completions that are read at once.
-const BATCH: usize = 16;
+pub(crate) const BATCH: usize = 16;
 /// Room for an address; the longest known are those of shared memory, of at most 256 bytes.
 const ADDRESS_BYTES: usize = 512;
 

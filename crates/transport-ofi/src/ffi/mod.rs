@@ -19,7 +19,7 @@ mod poll;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use endpoint::{Completion, Endpoint, Posted};
+pub(crate) use endpoint::{BATCH, Completion, Endpoint, Posted};
 pub use info::providers;
 pub(crate) use library::PATH_VARIABLE;
 pub(crate) use memory::{Memory, Operation};
