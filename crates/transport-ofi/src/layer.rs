@@ -167,6 +167,7 @@ impl MessageLayer for OfiLayer {
                 self.links.active.push_back(from);
             }
         }
+        self.links.settle();
         given
     }
 

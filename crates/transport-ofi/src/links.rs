@@ -98,6 +98,8 @@ pub(crate) struct Links {
     blocked: bool,
     polls: u32,
     last_tick: Instant,
+    /// The goodbyes are out.
+    left: bool,
     pub(crate) rejected: u64,
 }
 
@@ -129,6 +131,7 @@ impl Links {
             blocked: false,
             polls: 0,
             last_tick: Instant::now(),
+            left: false,
             rejected: 0,
             options,
         };
@@ -351,25 +354,20 @@ impl Links {
         }
     }
 
-    /// Throws the next message of a peer away, with its body.
-    pub(crate) fn drop_expected(&mut self, from: usize) {
-        let body = self.peer(from).and_then(|peer| peer.ahead(0)).and_then(|arrival| arrival.body.take());
-        body.into_iter().for_each(|room| self.orphan(room));
-        self.consume(from);
+    /// Throws away what has arrived of a peer.
+    pub(crate) fn discard(&mut self, index: usize) {
+        let Some(peer) = self.peer(index) else { return };
+        let arrivals: Vec<_> = peer.drain().collect();
+        for arrival in arrivals {
+            self.recycle(arrival.operation);
+            arrival.body.into_iter().for_each(|room| self.orphan(room));
+        }
     }
 
     /// Forgets a peer that is gone, with all that it had here.
     pub(crate) fn forget(&mut self, index: usize) {
-        let Some(mut peer) = self.peers[index].take() else { return };
-        let arrivals: Vec<_> = peer.drain().collect();
-        for arrival in arrivals {
-            self.recycle(arrival.operation);
-            if let Some(room) = arrival.body {
-                self.orphan(room);
-            }
-        }
-        let theirs = |role: &Role| matches!(role, Role::Room { from, .. } if usize::from(*from) == index);
-        debug_assert!(!self.roles.iter().any(theirs), "bodies belong to messages that were not given yet");
+        self.discard(index);
+        self.peers[index] = None;
     }
 
     /// Lets the provider work, and takes what has come. Cheap when nothing has.
@@ -389,13 +387,19 @@ impl Links {
         if let Some(failure) = self.endpoint.failure() {
             self.failed(failure);
         }
-        if !(self.owing.is_empty() && self.grants.is_empty()) {
-            self.pay_statuses();
-            self.send_grants();
-        }
+        self.settle();
         self.polls += 1;
         if self.polls >= POLLS_PER_TICK {
             self.tick(Instant::now());
+        }
+    }
+
+    /// Sends what peers are owed.
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        if !(self.owing.is_empty() && self.grants.is_empty()) {
+            self.pay_statuses();
+            self.send_grants();
         }
     }
 
@@ -516,7 +520,7 @@ impl Links {
 
     /// Operations on the way to peers that live.
     pub(crate) fn outstanding(&self) -> usize {
-        self.peers.iter().flatten().filter(|peer| peer.failure.is_none()).map(|peer| peer.outstanding).sum()
+        self.peers.iter().flatten().filter(|peer| peer.is_there()).map(|peer| peer.outstanding).sum()
     }
 
     /// Rests until `work`, which is called before each rest, finds something, a waker is called or `timeout` is over.

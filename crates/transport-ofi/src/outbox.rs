@@ -73,8 +73,11 @@ impl Outbox {
         Some(slot)
     }
 
-    /// Sends what waits, as far as the peer takes it. True when nothing waits any more.
+    /// Sends what waits, as far as the peer takes it, or forgets it if the peer is gone. True when nothing waits any more.
     pub(crate) fn send(&mut self, links: &mut Links, to: usize) -> bool {
+        if !links.peer(to).is_some_and(|peer| peer.takes_messages()) {
+            self.clear(links);
+        }
         self.send_granted(links, to);
         while let Some(Frame { slot, bytes, body }) = self.queue.front_mut() {
             let Some(peer) = links.peer(to).filter(|peer| peer.has_credit()) else { return false };

@@ -38,7 +38,7 @@ pub(crate) struct Peer {
     ring: Box<[Option<Arrival>]>,
     /// Messages that the peer knows to be consumed.
     pub(crate) told: u64,
-    /// Messages consumed: below `expected` only while they are consumed.
+    /// It has used half of its credits since then.
     pub(crate) status_owed: bool,
 
     /// Its hello came and was good; it answered ours.
@@ -84,10 +84,16 @@ impl Peer {
         }
     }
 
-    /// Whether it is there and takes messages.
+    /// Whether it has neither failed nor left.
+    #[inline]
+    pub(crate) fn is_there(&self) -> bool {
+        self.failure.is_none() && self.left_after.is_none()
+    }
+
+    /// Whether it was joined and is there.
     #[inline]
     pub(crate) fn takes_messages(&self) -> bool {
-        self.known && self.accepted && self.failure.is_none() && self.left_after.is_none()
+        self.known && self.accepted && self.is_there()
     }
 
     /// Whether it has room for one more message.

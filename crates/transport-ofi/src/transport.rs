@@ -97,19 +97,11 @@ impl Ofi {
         self.links.leave(timeout.saturating_sub(start.elapsed())) && flushed
     }
 
-    /// Sends what waits for one peer. True when nothing does any more.
-    fn send_to(&mut self, index: usize) -> bool {
-        if !self.links.peer(index).is_some_and(|peer| peer.takes_messages()) {
-            self.outboxes[index].clear(&mut self.links);
-        }
-        self.outboxes[index].send(&mut self.links, index)
-    }
-
-    /// Sends what waits for all peers.
-    fn send_all(&mut self) {
-        let mut unsent = std::mem::take(&mut self.unsent);
-        unsent.retain(|&index| !self.send_to(usize::from(index)));
-        self.unsent = unsent;
+    /// Sends what waits for all peers. True when nothing does any more.
+    fn send_all(&mut self) -> bool {
+        let (outboxes, links) = (&mut self.outboxes, &mut self.links);
+        self.unsent.retain(|&index| !outboxes[usize::from(index)].send(links, usize::from(index)));
+        self.unsent.is_empty()
     }
 
     /// Appends at most `limit` messages of one peer; true if it may have more.
@@ -118,7 +110,11 @@ impl Ofi {
         for _ in 0..limit {
             match self.next(from) {
                 Some(Ok(message)) => sink.push(Received::Message { from: NodeId(from as u16), message }),
-                Some(Err(wrong)) => self.links.give_up(from, wrong.into()),
+                // After a message that is missing, no other may be given.
+                Some(Err(wrong)) => {
+                    self.links.give_up(from, wrong.into());
+                    self.links.discard(from);
+                }
                 None => return self.end(from, sink),
             }
         }
@@ -130,7 +126,6 @@ impl Ofi {
         let arrival = *self.links.peer(from)?.ahead(0)?;
         let frame = &self.links.memory(arrival.operation)[self.inboxes[from].offset..arrival.bytes];
         let Some((Record { head, body }, length)) = Record::decode(frame) else {
-            self.consume(from);
             return Some(Err("it sent what is no message"));
         };
         match body {
@@ -152,15 +147,10 @@ impl Ofi {
         head: [u8; HEAD_BYTES],
         length: usize,
     ) -> Option<Result<Message, &'static str>> {
-        let failed = self.links.peer(from)?.failure.is_some();
-        let room = self.links.peer(from)?.ahead(0)?.body;
+        let (limit, peer) = (self.links.options.max_body, self.links.peer(from)?);
+        let (failed, room) = (peer.failure.is_some(), peer.ahead(0)?.body);
         let Some((room, arrived)) = room.and_then(|room| Some((room, self.links.body_length(room)?))) else {
-            if failed || length > self.links.options.max_body {
-                self.links.drop_expected(from);
-                self.inboxes[from] = Inbox::default();
-                return Some(Err("it sent a body above the limit"));
-            }
-            return None;
+            return (failed || length > limit).then_some(Err("it sent a body above the limit"));
         };
         let body = self.links.take_body(room);
         let inbox = &mut self.inboxes[from];
@@ -231,14 +221,14 @@ impl Transport for Ofi {
         }
         let was_empty = self.outboxes[index].is_empty();
         if let Err(message) = self.outboxes[index].push(&mut self.links, index, message) {
-            self.send_to(index);
+            self.outboxes[index].send(&mut self.links, index);
             return Err(SendError::Full(message));
         }
         if was_empty {
             self.unsent.push(index as u16);
         }
         if self.links.peer(index).is_some_and(|peer| peer.out_bytes >= WRITE_AHEAD_BYTES && peer.has_credit()) {
-            self.send_to(index);
+            self.outboxes[index].send(&mut self.links, index);
         }
         Ok(())
     }
@@ -246,10 +236,7 @@ impl Transport for Ofi {
     fn flush(&mut self) -> bool {
         self.send_all();
         self.links.poll();
-        if !self.unsent.is_empty() {
-            self.send_all();
-        }
-        self.unsent.is_empty() && self.links.outstanding() == 0
+        self.send_all() && self.links.outstanding() == 0
     }
 
     fn receive(&mut self, limit: usize, sink: &mut Vec<Received>) -> usize {
@@ -265,6 +252,7 @@ impl Transport for Ofi {
                 self.links.active.push_back(from);
             }
         }
+        self.links.settle();
         sink.len() - before
     }
 
@@ -294,6 +282,7 @@ impl Connect for Ofi {
 
 impl Drop for Ofi {
     fn drop(&mut self) {
+        self.send_all();
         self.links.leave(DROP_PATIENCE);
     }
 }

@@ -6,6 +6,7 @@ use super::{
     library::Library,
     memory::{Entry, Context, Memory, Operation, Slab},
     objects::{Objects, close_registration, descriptor},
+    stale,
 };
 use crate::OfiError;
 use bytes::Bytes;
@@ -78,6 +79,7 @@ impl Endpoint {
             failed: false,
         };
         if new.shares_mappings() {
+            stale::remove();
             Objects::share();
         }
         new.open_objects(sleeps)?;

@@ -104,7 +104,7 @@ pub(crate) enum Memory {
     /// A slab of the endpoint.
     Slab,
     /// A message that others may hold, too: it is only read.
-    Shared(Bytes),
+    Shared(#[expect(dead_code, reason = "what is held is not looked at")] Bytes),
     /// A buffer that was made for one message.
     Own(Vec<u8>),
 }

@@ -16,6 +16,7 @@ mod library;
 mod memory;
 mod objects;
 mod poll;
+mod stale;
 #[cfg(test)]
 mod tests;
 

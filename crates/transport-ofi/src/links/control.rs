@@ -47,7 +47,7 @@ impl Links {
     pub(super) fn send_grants(&mut self) {
         for _ in 0..self.grants.len() {
             let Some((to, number)) = self.grants.pop_front() else { return };
-            let Some(peer) = self.peer(usize::from(to)).filter(|peer| peer.failure.is_none()) else { continue };
+            let Some(peer) = self.peer(usize::from(to)).filter(|peer| peer.is_there()) else { continue };
             let low = peer.their_key.wrapping_add(number);
             let tag = Tag { kind: Kind::Grant, large: false, from: self.local, low };
             // A message of no bytes is not for every provider.
@@ -138,8 +138,7 @@ impl Links {
         for _ in 0..self.owing.len() {
             let Some(index) = self.owing.pop_front() else { return };
             let index = usize::from(index);
-            let lives = |peer: &&mut crate::peer::Peer| peer.failure.is_none() && peer.left_after.is_none();
-            if self.peer(index).filter(lives).is_some() && self.send_status(index, false) == Posted::Again {
+            if self.peer(index).is_some_and(|peer| peer.is_there()) && self.send_status(index, false) == Posted::Again {
                 self.owe(index);
             }
         }
@@ -193,15 +192,18 @@ impl Links {
 
     /// Says goodbye to all peers, and stays until what was sent has left, at most for `patience`. True if it has.
     pub(crate) fn leave(&mut self, patience: Duration) -> bool {
-        let start = Instant::now();
-        let lives = |peer: &&Box<crate::peer::Peer>| peer.takes_messages();
-        let mut left: Vec<usize> =
-            (0..self.peers.len()).filter(|&index| self.peers[index].as_ref().filter(lives).is_some()).collect();
-        let mut idle = 0;
+        let (start, mut idle) = (Instant::now(), 0);
+        // What has come already may say that others are gone.
+        self.poll();
+        let mut waiting: Vec<_> = (0..self.peers.len()).filter(|_| !self.left).collect();
+        self.left = true;
         loop {
-            left.retain(|&index| self.send_status(index, true) == Posted::Again);
+            waiting.retain(|&index| {
+                self.peer(index).is_some_and(|peer| peer.takes_messages())
+                    && self.send_status(index, true) == Posted::Again
+            });
             self.poll();
-            if left.is_empty() && self.outstanding() == 0 {
+            if waiting.is_empty() && self.outstanding() == 0 {
                 return true;
             }
             if start.elapsed() >= patience {
