@@ -16,7 +16,8 @@ const FEWEST_SIZES: usize = 3;
 
 /// The line with the least sum of the squares of the relative distances `(line(x) - y) / y`, so that small sizes count as much as
 /// large ones: times scatter by a part of themselves, not by so many nanoseconds. None for fewer than three sizes, times that
-/// are not above zero, or a line that does not rise.
+/// are not above zero, or a line that does not rise or begins
+/// below zero, which no overhead can.
 pub(crate) fn fit(points: &[(f64, f64)]) -> Option<Fit> {
     let mut sizes: Vec<_> = points.iter().map(|point| point.0).collect();
     sizes.sort_by(f64::total_cmp);
@@ -31,7 +32,7 @@ pub(crate) fn fit(points: &[(f64, f64)]) -> Option<Fit> {
     let overhead = y - slope * x;
     let distance = |&(px, py): &(f64, f64)| ((overhead + slope * px) / py - 1.0).abs();
     let error = points.iter().map(distance).fold(0.0, f64::max);
-    (slope.is_finite() && slope > 0.0).then_some(Fit { overhead, slope, error })
+    (slope.is_finite() && slope > 0.0 && overhead >= 0.0).then_some(Fit { overhead, slope, error })
 }
 
 #[cfg(test)]
@@ -48,17 +49,18 @@ mod tests {
 
     #[test]
     fn small_sizes_count_as_much_as_large_ones() {
-        // A step of the largest time by one percent would move the overhead far below zero if all nanoseconds counted the same.
-        let points = [(8.0, 1000.0), (64.0, 1000.0), (1e6, 1.01e6), (2e6, 2.001e6)];
+        // One percent more at the largest size would move the overhead far below zero if all nanoseconds counted the same.
+        let points = [(8.0, 1008.0), (64.0, 1064.0), (1e6, 1.001e6), (2e6, 2.001e6 * 1.01)];
         let line = fit(&points).unwrap();
         assert!((line.overhead - 1000.0).abs() < 20.0, "{line:?}");
         assert!(line.error < 0.02);
     }
 
     #[test]
-    fn what_is_no_rising_line_gives_none() {
+    fn what_is_no_line_of_an_overhead_and_a_rate_gives_none() {
         assert_eq!(fit(&[(8.0, 1.0), (16.0, 2.0)]), None);
         assert_eq!(fit(&[(8.0, 3.0), (16.0, 2.0), (32.0, 1.0)]), None);
+        assert_eq!(fit(&[(8.0, 1.0), (16.0, 4.0), (32.0, 16.0)]), None, "it begins below zero");
         assert_eq!(fit(&[(8.0, 0.0), (16.0, 2.0), (32.0, 3.0)]), None);
         assert_eq!(fit(&[(8.0, 1.0), (8.0, 2.0), (8.0, 1.0)]), None, "one size");
     }

@@ -1,5 +1,8 @@
 //! The parameters of ATLAS DAQ note 77 (section 5.1), derived from the rows of a suite as the note defines them.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
     cell::Benchmark as Pattern,
     line::fit,

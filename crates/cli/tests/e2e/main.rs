@@ -1,5 +1,6 @@
 //! The `evb` command as people use it: real processes, real files, real sockets, real signals.
 
+mod benching;
 mod building;
 mod deaths;
 mod faults;

@@ -17,11 +17,13 @@ units = 1
 #[test]
 fn help_texts() {
     let lab = Lab::new();
-    let commands: [&[&str]; 11] = [
+    let commands: [&[&str]; 13] = [
         &[],
         &["run"],
         &["simulate"],
         &["paper"],
+        &["bench"],
+        &["compare"],
         &["node"],
         &["feed"],
         &["check"],

@@ -72,7 +72,7 @@ fn footnote(all: &[Parameters], title: &str, name: &str) -> String {
         let same = all.iter().filter(|parameters| rows(parameters).as_ref() == Some(way));
         let names: Vec<_> = same.map(|parameters| parameters.transport.as_str()).collect();
         let whose = if ways.len() == 1 { String::new() } else { format!(" ({})", names.join(", ")) };
-        format!("  {title:<20} {way}{whose}\n")
+        format!("  {title:<21} {way}{whose}\n")
     };
     ways.iter().map(line).collect()
 }

@@ -1,6 +1,7 @@
 //! What people and programs get from records: texts, CSV and plots.
 
 mod benchmarks;
+mod comparisons;
 mod papers;
 mod plots;
 mod samples;

@@ -1,0 +1,170 @@
+//! `evb bench` and `evb compare`. Nothing here depends on how fast the machine is.
+
+use crate::support::Lab;
+use evb_record::{Benchmark, Change, Comparison, Kind, Parameters};
+use serde_json::Value;
+use std::fs;
+
+const SHORT: [&str; 16] = [
+    "bench",
+    "ping-pong",
+    "one-way",
+    "--transport",
+    "threads,tcp",
+    "--sizes",
+    "8B,64B,256B",
+    "--launches",
+    "2",
+    "--time",
+    "5ms",
+    "--warmup",
+    "1ms",
+    "--out",
+    "results",
+    "--json",
+];
+
+/// The lines of standard output of a short suite, whose files are in `results`.
+fn measure(lab: &Lab) -> Vec<Value> {
+    let outcome = lab.evb(&SHORT).run();
+    assert_eq!((outcome.code(), outcome.stderr.as_str()), (Some(0), ""), "{outcome}");
+    let lines = outcome.stdout.lines().map(serde_json::from_str);
+    lines.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error}: {outcome}"))
+}
+
+fn benchmarks(lines: &[Value]) -> Vec<Benchmark> {
+    let of_kind = lines.iter().filter(|line| line["kind"] == "benchmark");
+    of_kind.map(|line| serde_json::from_value(line.clone()).expect("a benchmark")).collect()
+}
+
+/// The records as a file that can be compared whatever the machine did meanwhile.
+fn steady(records: &[Benchmark]) -> String {
+    let steady = |record: &Benchmark| {
+        let mut record = Benchmark { trusted: true, notes: Vec::new(), calibration: None, ..record.clone() };
+        // Less is better of all of them.
+        let launches = &mut record.launches;
+        (launches.median, launches.low, launches.high) = (1000.0, 990.0, 1010.0);
+        launches.quantity = "cycle_ns".into();
+        serde_json::to_string(&record).expect("a record is JSON") + "\n"
+    };
+    records.iter().map(steady).collect()
+}
+
+#[test]
+fn a_short_suite_gives_records_tables_and_plots() {
+    let lab = Lab::new();
+    let lines = measure(&lab);
+    let records = benchmarks(&lines);
+    assert_eq!(records.len(), 2 * 2 * 3, "patterns, transports, sizes");
+    for record in &records {
+        assert!(record.good && record.lost == 0 && record.corrupted == 0, "{record:#?}");
+        assert!(record.launches.values.len() <= 2, "{record:#?}");
+        assert_eq!(record.trusted, record.notes.is_empty());
+    }
+    assert!(records.iter().map(|record| record.messages).sum::<u64>() > 0);
+    let parameters: Vec<Parameters> =
+        lines[records.len()..].iter().map(|line| serde_json::from_value(line.clone()).expect("parameters")).collect();
+    let names: Vec<_> = parameters.iter().map(|of| (of.kind, of.transport.as_str())).collect();
+    assert_eq!(names, [(Kind::Parameters, "threads"), (Kind::Parameters, "tcp")]);
+    assert_eq!(parameters[1].taken_from, evb_bench::parameters("tcp", &records).taken_from);
+    assert_eq!(parameters[1].overhead_us, None, "there are no pairs");
+
+    let text =
+        |name: &str| fs::read_to_string(lab.path("results").join(name)).unwrap_or_else(|why| panic!("{name}: {why}"));
+    assert_eq!(text("records.jsonl").lines().count(), records.len());
+    assert_eq!(text("parameters.jsonl").lines().count(), 2);
+    assert_eq!(text("table.csv").lines().count(), records.len() + 1);
+    let samples = text("samples.csv");
+    assert!(samples.starts_with("transport,pattern,size,nodes,compute,launch,node,index,ns\n"));
+    let is_time = |line: &str| line.split(',').count() == 9 && line.ends_with(|c: char| c.is_ascii_digit());
+    assert!(samples.lines().skip(1).all(is_time));
+    for plot in evb_report::benchmark_plots(&records, &parameters, &[]) {
+        assert!(text(&format!("{}.svg", plot.name)).starts_with("<svg"), "{} could be drawn again", plot.name);
+    }
+}
+
+#[test]
+fn without_json_there_are_tables() {
+    let lab = Lab::new();
+    let outcome = lab.evb(&SHORT[..2]).args(&["--transport", "threads"]).args(&SHORT[5..13]).run();
+    assert_eq!((outcome.code(), outcome.stderr.as_str()), (Some(0), ""), "{outcome}");
+    for part in
+        ["latency (ping-pong)", "ping-pong: half of the round trip", "waiting       yield", "good: all 3 measurements"]
+    {
+        assert!(outcome.stdout.contains(part), "{part} is not in {outcome}");
+    }
+}
+
+#[test]
+fn a_comparison_tells_by_its_status_whether_the_new_file_is_worse() {
+    let lab = Lab::new();
+    let lines = measure(&lab);
+    let records = benchmarks(&lines);
+    // What the command printed can be compared, parameters and all.
+    let printed: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    lab.write("printed.jsonl", printed);
+    let whole = lab.evb(&["compare", "printed.jsonl", "results/records.jsonl"]).run();
+    assert_eq!(whole.code(), Some(0), "{whole}");
+
+    lab.write("old.jsonl", steady(&records));
+    let same = lab.evb(&["compare", "old.jsonl", "old.jsonl", "--json"]).run();
+    assert_eq!((same.code(), same.stderr.as_str()), (Some(0), ""), "{same}");
+    let rows: Vec<Comparison> =
+        same.stdout.lines().map(|line| serde_json::from_str(line).expect("a comparison")).collect();
+    assert_eq!(rows.len(), records.len());
+    assert!(
+        rows.iter().all(|row| row.verdict == Change::Same && row.good && row.change_percent == Some(0.0)),
+        "{same}"
+    );
+
+    let slower = steady(&records).replacen(
+        "\"median\":1000.0,\"low\":990.0,\"high\":1010.0",
+        "\"median\":2000.0,\"low\":1990.0,\"high\":2010.0",
+        1,
+    );
+    assert_ne!(slower, steady(&records));
+    lab.write("slower.jsonl", slower);
+    let worse = lab.evb(&["compare", "old.jsonl", "slower.jsonl"]).run();
+    assert_eq!(worse.code(), Some(1), "{worse}");
+    assert!(
+        worse.stdout.contains("+100.0 %   ! slower") && worse.stdout.ends_with("not good: 1 slower, 11 same\n"),
+        "{worse}"
+    );
+    let tolerated = lab.evb(&["compare", "old.jsonl", "slower.jsonl", "--tolerance", "100 %"]).run();
+    assert_eq!(tolerated.code(), Some(0), "{tolerated}");
+    let better = lab.evb(&["compare", "slower.jsonl", "old.jsonl"]).run();
+    assert_eq!(better.code(), Some(0), "{better}");
+}
+
+#[test]
+fn files_that_cannot_be_compared_say_where() {
+    let lab = Lab::new();
+    let record = include_str!("benchmark.jsonl").trim_end();
+    lab.write("good.jsonl", record);
+    lab.write("empty.jsonl", "\n");
+    lab.write("broken.jsonl", format!("{record}\n\n{{\"kind\":\"benchmark\",\n"));
+    lab.write("lacking.jsonl", format!("{record}\n{{\"kind\":\"benchmark\"}}\n"));
+    lab.write("run.jsonl", "{\"kind\":\"run\"}\n");
+    lab.write("twice.jsonl", format!("{record}\n{record}\n"));
+    let cases = [
+        ("missing.jsonl", "missing.jsonl: "),
+        ("empty.jsonl", "empty.jsonl: there is no benchmark in it"),
+        ("broken.jsonl", "broken.jsonl: line 3: not JSON"),
+        ("lacking.jsonl", "lacking.jsonl: line 2: not a benchmark: missing field"),
+        ("run.jsonl", "run.jsonl: line 1: not a benchmark: its kind is \"run\""),
+        ("twice.jsonl", "twice.jsonl: line 2: the same measurement as in line 1"),
+    ];
+    for (file, message) in cases {
+        for order in [["good.jsonl", file], [file, "good.jsonl"]] {
+            let outcome = lab.evb(&["compare"]).args(&order).run();
+            assert_eq!((outcome.code(), outcome.stdout.as_str()), (Some(2), ""), "{outcome}");
+            assert!(outcome.stderr.contains(message) && outcome.stderr.contains("hint: "), "{message}: {outcome}");
+        }
+    }
+    for tolerance in ["5", "five%", "-1%", "inf%"] {
+        let option = format!("--tolerance={tolerance}");
+        let outcome = lab.evb(&["compare", "good.jsonl", "good.jsonl", &option]).run();
+        assert_eq!(outcome.code(), Some(2), "{tolerance}: {outcome}");
+    }
+    assert_eq!(lab.evb(&["compare", "good.jsonl", "good.jsonl"]).run().code(), Some(0));
+}
