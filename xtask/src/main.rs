@@ -5,6 +5,7 @@ mod papers;
 mod processes;
 mod soak;
 mod steps;
+mod tools;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! The steps of `cargo xtask test`, cheapest first.
 
-use crate::{examples, papers, soak};
+use crate::{examples, papers, soak, tools};
 use serde_json::Value;
 use std::{
     env,
@@ -44,7 +44,7 @@ type Step = (&'static str, fn(&Workspace, bool) -> Result<(), String>);
 
 /// The model checks of the lock-free parts are tests like any other here, and so are the corpora of the fuzz targets.
 const STEPS: &[Step] = &[
-    ("tools", |_, _| tools()),
+    ("tools", |_, _| tools::find()),
     ("format", |workspace, _| {
         workspace.cargo(&["fmt", "--all", "--check"])?;
         workspace.cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"])
@@ -66,7 +66,10 @@ const STEPS: &[Step] = &[
     ("examples", |workspace, _| examples::run_all(workspace)),
     ("papers", papers::run),
     ("soak", soak::run),
-    ("tests", |workspace, _| workspace.cargo(&["test", "--workspace", "--exclude", "xtask", "--no-fail-fast"])),
+    ("tests", |workspace, long| {
+        let mut command = cargo(&workspace.root, &["test", "--workspace", "--exclude", "xtask", "--no-fail-fast"]);
+        run(if long { command.env("EVB_SOAK_SECONDS", "600") } else { &mut command })
+    }),
 ];
 
 /// Runs all steps and stops at the first that fails.
@@ -84,32 +87,13 @@ pub(crate) fn test(long_soak: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Finds what the other steps need, and installs what is missing.
-fn tools() -> Result<(), String> {
-    let works = |program: &str, arguments: &[&str]| {
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
-    if !works("cc", &["--version"]) {
-        return Err("there is no C compiler\nhint: install one, such as the package `gcc` or `clang`".into());
-    }
-    for (subcommand, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
-        if !works("cargo", &[subcommand, "--version"]) {
-            eprintln!("xtask: {component} is missing: installing it");
-            run(Command::new("rustup").args(["component", "add", component]))?;
-        }
-    }
-    Ok(())
-}
-
 fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root);
     command
 }
 
-fn run(command: &mut Command) -> Result<(), String> {
+pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let line = words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
     match command.status() {

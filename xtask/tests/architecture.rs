@@ -11,7 +11,9 @@ use std::{
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// Files that may hold unsafe code, as paths from the root. Each needs its invariant written down and a test behind it.
-const MAY_BE_UNSAFE: &[&str] = &[];
+const MAY_BE_UNSAFE: &[&str] =
+    &["crates/transport/src/shm/link.rs", "crates/transport/src/shm/map.rs", "crates/transport/src/shm/pool.rs"];
+const MAY_BE_UNSAFE: &[&str] = &["crates/transport-mpi/src/ffi.rs"];
 
 #[derive(Debug)]
 struct Row {

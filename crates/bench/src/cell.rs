@@ -189,6 +189,12 @@ impl Wait {
 }
 
 impl Cell {
+    /// What the receiver of a farm computes for each event, in microseconds.
+    #[must_use]
+    pub fn compute_us(&self) -> f64 {
+        self.compute.0 as f64 / 1e6
+    }
+
     /// What the machines are told.
     pub(crate) fn traffic(&self) -> TrafficConfig {
         let senders = self.benchmark.senders(self.nodes);

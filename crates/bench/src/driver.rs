@@ -39,6 +39,8 @@ pub struct NodeResult {
     pub cpu_seconds: f64,
     /// Data messages received in this time.
     pub messages: u64,
+    /// Data messages sent in this time.
+    pub sent: u64,
     /// Times of the cycles that ended in this time; under a rate, of the ways of the messages received.
     pub times: Sampled,
     /// Longest time between two receptions, in nanoseconds.
@@ -80,6 +82,7 @@ struct Mark {
     at: Time,
     cpu_ns: u64,
     messages: u64,
+    sent: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -229,7 +232,12 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     }
 
     fn mark(&self) -> Mark {
-        Mark { at: self.now, cpu_ns: cpu_ns(!self.setting.shares_process), messages: self.peers.received }
+        Mark {
+            at: self.now,
+            cpu_ns: cpu_ns(!self.setting.shares_process),
+            messages: self.peers.received,
+            sent: self.peers.sent,
+        }
     }
 
     fn begin_or_end(&mut self) -> Result<(), String> {
@@ -402,6 +410,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             seconds: to.at.since(from.at).as_secs_f64(),
             cpu_seconds: (to.cpu_ns - from.cpu_ns) as f64 * 1e-9,
             messages: to.messages - from.messages,
+            sent: to.sent - from.sent,
             times: self.samples.finish(),
             longest_gap_ns: self.longest_gap.0 / 1000,
             all_messages: self.peers.received,

@@ -105,10 +105,7 @@ impl<'a> Processes<'a> {
         let mut fleet = Self { stop: launch.stop, children, nodes: BTreeMap::new() };
         let addresses = fleet.gather(launch, &listener)?;
         fleet.tell(launch.nodes, &Answer::Welcome { peers: addresses })?;
-        fleet.hear(launch.nodes, START_TIMEOUT, |notice| match notice {
-            Notice::Joined => Ok(()),
-            other => Err(other),
-        })?;
+        fleet.hear(launch.nodes, START_TIMEOUT)?;
         Ok(fleet)
     }
 
@@ -155,23 +152,18 @@ impl<'a> Processes<'a> {
         Ok(())
     }
 
-    /// One notice from each of the first nodes.
-    fn hear<T>(
-        &mut self,
-        nodes: u16,
-        patience: Duration,
-        accept: impl Fn(Notice) -> Result<T, Notice>,
-    ) -> Result<Vec<T>, String> {
+    /// One notice from each of the first nodes; the first that cannot go on ends it.
+    fn hear(&mut self, nodes: u16, patience: Duration) -> Result<Vec<Notice>, String> {
         let end = Instant::now() + patience;
         let mut heard = Vec::new();
         for (node, (_, lines)) in self.nodes.iter_mut().take(nodes.into()) {
             let left = end.saturating_duration_since(Instant::now());
             let notice = lines.read_within(left).map_err(|error| format!("{node} does not answer: {error}"))?;
-            let notice = notice.ok_or_else(|| format!("{node} is gone"))?;
-            heard.push(accept(notice).map_err(|other| match other {
-                Notice::Failed { why } => format!("{node}: {why}"),
-                _ => format!("{node} says something else than it should"),
-            })?);
+            match notice {
+                None => return Err(format!("{node} is gone")),
+                Some(Notice::Failed { why }) => return Err(format!("{node}: {why}")),
+                Some(notice) => heard.push(notice),
+            }
         }
         Ok(heard)
     }
@@ -184,10 +176,11 @@ impl Fleet for Processes<'_> {
         }
         self.tell(cell.nodes, &Order::Measure { cell: cell.clone(), setting: setting(cell, false) })?;
         let patience = ANSWER_TIMEOUT + cell.warmup.as_duration() + cell.duration.as_duration();
-        self.hear(cell.nodes, patience, |notice| match notice {
+        let results = self.hear(cell.nodes, patience)?.into_iter().map(|notice| match notice {
             Notice::Measured(result) => Ok(result),
-            other => Err(other),
-        })
+            Notice::Joined | Notice::Failed { .. } => Err("a node tells of something else than its measurement".into()),
+        });
+        results.collect()
     }
 }
 

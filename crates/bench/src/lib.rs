@@ -9,12 +9,13 @@ mod cell;
 mod clock;
 mod cores;
 mod driver;
-mod fit;
 mod fleet;
 mod kind;
+mod line;
 mod member;
 mod parameters;
 mod peers;
+mod preset;
 mod protocol;
 mod rest;
 mod samples;
@@ -31,7 +32,11 @@ pub use fleet::{LOCAL, Launch};
 pub use kind::LayerKind;
 pub use member::{LONGEST_BYTES, MemberOptions, join};
 pub use parameters::parameters;
+pub use preset::{NetworkFit, fit_network};
 pub use samples::{MOST_RAW, Sampled};
 pub use series::{Measured, Observer, Series, run_series};
 pub use suite::Suite;
 pub use wire::SMALLEST_BYTES;
+
+/// The version that records carry.
+pub use evb_node::VERSION;

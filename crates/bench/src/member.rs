@@ -12,10 +12,13 @@ use evb_node::{
     lines::{Lines, write},
 };
 use evb_transport::{
-    Connect, MessageLayer, OverTransport,
+    Connect, MessageLayer, OverTransport, WithMulticast,
+    shm::{Shm, ShmOptions},
     tcp::{Tcp, TcpOptions},
 };
-use std::net::{SocketAddr, TcpStream};
+use evb_transport_mpi::{Mpi, MpiOptions, Threads};
+use evb_transport_ofi::{OfiLayer, OfiOptions};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
 /// Longest message that a benchmark sends in bytes.
 pub const LONGEST_BYTES: usize = 16 << 20;
@@ -47,7 +50,22 @@ pub fn join(options: &MemberOptions) -> Result<(), String> {
             let mut end = bind_tcp(options)?;
             serve(options, &mut end)
         }
-        other => Err(format!("the layer {other} does not work over processes")),
+        LayerKind::Shm => serve(options, &mut bind_shm(options)?),
+        LayerKind::Udp => {
+            let tcp = bind_tcp(options)?;
+            let multicast = WithMulticast::new(tcp, Ipv4Addr::LOCALHOST);
+            serve(options, &mut multicast.map_err(|error| format!("no multicast on this machine: {error}"))?)
+        }
+        LayerKind::Mpi => {
+            let mpi = Mpi::init(Threads::One).map_err(|error| error.to_string())?;
+            let result = serve(options, &mut rank(options, &mpi)?);
+            if result.is_ok() {
+                mpi.finish();
+            }
+            result
+        }
+        LayerKind::Ofi(provider) => serve(options, &mut open_ofi(options, provider)?),
+        LayerKind::Threads => Err("threads are no processes".into()),
     }
 }
 
@@ -59,6 +77,29 @@ fn bind_tcp(options: &MemberOptions) -> Result<OverTransport<Tcp>, String> {
     let tcp = TcpOptions { max_body: LONGEST_BYTES, ..TcpOptions::new(options.nodes, options.token) };
     let tcp = Tcp::bind(node(options)?, tcp).map_err(|error| error.to_string())?;
     Ok(OverTransport::new(tcp, LONGEST_BYTES))
+}
+
+fn bind_shm(options: &MemberOptions) -> Result<Shm, String> {
+    Shm::bind(node(options)?, ShmOptions::new(options.nodes, options.token)).map_err(|error| error.to_string())
+}
+
+/// The node of this rank.
+fn rank(options: &MemberOptions, mpi: &Mpi) -> Result<evb_transport_mpi::Layer, String> {
+    if mpi.size() != usize::from(options.nodes) {
+        return Err(format!("{} ranks for {} nodes", mpi.size(), options.nodes));
+    }
+    let placement: Vec<_> = (0..mpi.size()).collect();
+    let layers = mpi.layers(&placement, &MpiOptions { max_body: LONGEST_BYTES }).map_err(|error| error.to_string())?;
+    layers.into_iter().next().ok_or_else(|| "this rank has no node".into())
+}
+
+fn open_ofi(options: &MemberOptions, provider: &str) -> Result<OfiLayer, String> {
+    let ofi = OfiOptions {
+        provider: provider.into(),
+        max_bytes: LONGEST_BYTES,
+        ..OfiOptions::new(options.nodes, options.token)
+    };
+    OfiLayer::open(node(options)?, ofi).map_err(|error| error.to_string())
 }
 
 /// Joins the others and measures until it is told to end.

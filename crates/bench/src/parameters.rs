@@ -5,7 +5,7 @@ mod tests;
 
 use crate::{
     cell::Benchmark as Pattern,
-    fit::fit,
+    line::fit,
     suite::{NOTE_DATA_BYTES, NOTE_FARM_NODES},
 };
 use evb_record::{Benchmark, Kind, Origin, Parameters};
@@ -136,11 +136,12 @@ impl<'a> Rows<'a> {
         self.of(pattern).filter(|row| row.nodes == NOTE_FARM_NODES && row.size_bytes == NOTE_DATA_BYTES as u64)
     }
 
-    /// `1 - a / t(0)` in percent, where `a` is the mean of `t(d) - d`.
+    /// `1 - a / t(0)` in percent, where `a` is the mean of `t(d) - d`. A cycle that computes for long is often interrupted by the
+    /// system, whatever the message layer is: so t(d) is the median of the cycles.
     fn overlap(&self) -> Option<Derived<'a>> {
         let alone = self.farm(Pattern::PushFarm)?;
         let computing: Vec<_> = self.farms(Pattern::PushFarm).filter(|row| row.compute_us > 0.0).collect();
-        let excess: Vec<_> = computing.iter().filter_map(|row| Some(cycle_us(row)? - row.compute_us)).collect();
+        let excess: Vec<_> = computing.iter().filter_map(|row| Some(row.cycle_ns?.p50 * 1e-3 - row.compute_us)).collect();
         let mean = excess.iter().sum::<f64>() / excess.len() as f64;
         let rows = [alone.rows, computing].concat();
         (!excess.is_empty() && alone.value > 0.0).then(|| Derived { value: 100.0 * (1.0 - mean / alone.value), rows })

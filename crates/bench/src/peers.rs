@@ -22,8 +22,9 @@ pub(crate) struct Peer {
 pub(crate) struct Peers {
     all: Vec<Peer>,
     local: NodeId,
-    /// Data messages received, from all.
+    /// Data messages received, from all, and sent, to all.
     pub(crate) received: u64,
+    pub(crate) sent: u64,
     /// Messages with wrong bytes, a wrong length, from nobody, or out of order.
     pub(crate) corrupted: u64,
 }
@@ -32,7 +33,7 @@ impl Peers {
     pub(crate) fn new(nodes: u16, local: NodeId) -> Self {
         let mut all = vec![Peer::default(); nodes.into()];
         all[local.index()] = Peer { ready: true, ended: Some(0), ..Peer::default() };
-        Self { all, local, received: 0, corrupted: 0 }
+        Self { all, local, received: 0, sent: 0, corrupted: 0 }
     }
 
     pub(crate) fn others(&self) -> impl Iterator<Item = NodeId> + use<> {
@@ -62,6 +63,7 @@ impl Peers {
 
     pub(crate) fn note_sent(&mut self, to: NodeId) {
         self.all[to.index()].sent += 1;
+        self.sent += 1;
     }
 
     pub(crate) fn all_ready(&self) -> bool {

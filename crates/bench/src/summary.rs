@@ -42,7 +42,7 @@ impl Row<'_> {
             transport: self.transport.clone(),
             size_bytes: cell.size as u64,
             nodes: cell.nodes,
-            compute_us: cell.compute.as_secs_f64() * 1e6,
+            compute_us: cell.compute_us(),
             window: cell.window,
             rate_hz: cell.rate,
             wait: cell.wait.name().into(),

@@ -23,14 +23,20 @@ macro_rules! eprintln {
 mod commands;
 mod failure;
 mod folder;
+mod launcher;
+mod network_fit;
 mod progress;
 mod signals;
+mod simulated_bench;
 mod simulations;
 mod token;
 
 use clap::{Args, Parser, Subcommand};
 use failure::Failure;
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 /// Describe an event builder once, then simulate it and run it for real.
 ///
@@ -90,6 +96,11 @@ impl ExperimentArgs {
 
     fn load(&self) -> Result<evb_experiment::Experiment, Failure> {
         Ok(evb_experiment::Experiment::load(&self.file, &self.overrides())?)
+    }
+
+    /// The experiment on the network of another file.
+    fn load_on(&self, network: &Path) -> Result<evb_experiment::Experiment, Failure> {
+        Ok(evb_experiment::Experiment::load_on(&self.file, network, &self.overrides())?)
     }
 }
 

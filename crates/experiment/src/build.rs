@@ -34,7 +34,10 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
         sources: (0..usize::from(building.readout_units)).filter_map(|unit| view.source(unit)).map(source).collect(),
         data_directory: view.path("data.directory"),
         transport: match view.text("transport.type") {
+            "shm" => TransportKind::Shm,
             "tcp" => TransportKind::Tcp,
+            "mpi" => TransportKind::Mpi,
+            "ofi" => TransportKind::Ofi { provider: view.text("transport.provider").to_owned() },
             _ => TransportKind::InProcess,
         },
         storage: StoragePlan {

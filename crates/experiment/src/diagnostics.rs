@@ -21,7 +21,7 @@ pub(crate) struct Problem {
     labels: Vec<(Origin, String)>,
 }
 
-/// The texts that origins point into: the file, then each `--set`.
+/// The texts that origins point into: the file, then each `--set`, then other files.
 pub(crate) struct Texts(Vec<Arc<NamedSource<String>>>);
 
 /// One problem with its text.
@@ -78,6 +78,12 @@ impl Texts {
         let named = |name: &str, text: &str| Arc::new(NamedSource::new(name, text.to_owned()));
         let overrides = overrides.iter().map(|text| named("--set", text));
         Self(std::iter::once(named(file_name, text)).chain(overrides).collect())
+    }
+
+    /// With one more file.
+    pub(crate) fn and(mut self, name: &str, text: &str) -> Self {
+        self.0.push(Arc::new(NamedSource::new(name, text.to_owned())));
+        self
     }
 
     fn locate(&self, problem: Problem) -> Located {

@@ -6,7 +6,7 @@ use crate::{
     limits::{MAX_FILE, MAX_FOUND, MAX_SWEEP_SOURCES},
     parse,
     plan::Plan,
-    print, rules,
+    preset, print, rules,
     sweep::Sweep,
     tree::{Node, Table, Value},
 };
@@ -28,11 +28,17 @@ impl Experiment {
     /// # Errors
     /// The file cannot be read, is not UTF-8, or is not a good experiment.
     pub fn load(path: impl AsRef<Path>, overrides: &[String]) -> Result<Self, Diagnostics> {
-        let path = path.as_ref();
-        let file_name = path.to_string_lossy();
-        let text = read(path)
-            .map_err(|problem| Diagnostics::new(&file_name, vec![problem], &Texts::new(&file_name, "", &[])))?;
-        Self::parse(&text, &file_name, overrides)
+        Self::parse(&read(path.as_ref())?, &path.as_ref().to_string_lossy(), overrides)
+    }
+
+    /// Reads an experiment file, and the network from a file of its own: what the experiment says about it counts no more,
+    /// but for the hosts of the nodes and the faults.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), for both files.
+    pub fn load_on(path: impl AsRef<Path>, network: &Path, overrides: &[String]) -> Result<Self, Diagnostics> {
+        let text = read(path.as_ref())?;
+        Self::parse_on(&text, &path.as_ref().to_string_lossy(), &Other::read(network)?, overrides)
     }
 
     /// Reads the text of an experiment file. Relative folders start from the folder in `file_name`.
@@ -40,8 +46,15 @@ impl Experiment {
     /// # Errors
     /// The text is not a good experiment.
     pub fn parse(text: &str, file_name: &str, overrides: &[String]) -> Result<Self, Diagnostics> {
-        resolve(text, Path::new(file_name), overrides)
-            .map_err(|problems| Diagnostics::new(file_name, problems, &Texts::new(file_name, text, overrides)))
+        parse_all(text, file_name, None, overrides)
+    }
+
+    /// As [`load_on`](Self::load_on) from texts.
+    ///
+    /// # Errors
+    /// The texts are not a good experiment.
+    pub fn parse_on(text: &str, file_name: &str, network: &Other, overrides: &[String]) -> Result<Self, Diagnostics> {
+        parse_all(text, file_name, Some(network), overrides)
     }
 
     /// The plans, in the order of the sweep; just one without a sweep.
@@ -70,7 +83,42 @@ impl Experiment {
     }
 }
 
-fn read(path: &Path) -> Result<String, Problem> {
+/// The text of a file beside the experiment.
+#[derive(Clone, Debug)]
+pub struct Other {
+    name: String,
+    text: String,
+}
+
+impl Other {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read or is not UTF-8.
+    pub fn read(path: &Path) -> Result<Self, Diagnostics> {
+        Ok(Self { name: path.to_string_lossy().into_owned(), text: read(path)? })
+    }
+}
+
+fn parse_all(
+    text: &str,
+    file_name: &str,
+    network: Option<&Other>,
+    overrides: &[String],
+) -> Result<Experiment, Diagnostics> {
+    resolve(text, Path::new(file_name), network, overrides).map_err(|problems| {
+        let texts = Texts::new(file_name, text, overrides);
+        let texts = network.into_iter().fold(texts, |texts, other| texts.and(&other.name, &other.text));
+        Diagnostics::new(file_name, problems, &texts)
+    })
+}
+
+fn read(path: &Path) -> Result<String, Diagnostics> {
+    let name = path.to_string_lossy();
+    read_text(path).map_err(|problem| Diagnostics::new(&name, vec![problem], &Texts::new(&name, "", &[])))
+}
+
+fn read_text(path: &Path) -> Result<String, Problem> {
     let shown = path.display();
     let unreadable = |error: std::io::Error| {
         Problem::new(format!("cannot read {shown}: {error}"), "give the path of an experiment file, a text in TOML")
@@ -89,8 +137,11 @@ fn read(path: &Path) -> Result<String, Problem> {
     })
 }
 
-fn resolve(text: &str, file: &Path, overrides: &[String]) -> Result<Experiment, Vec<Problem>> {
+fn resolve(text: &str, file: &Path, network: Option<&Other>, overrides: &[String]) -> Result<Experiment, Vec<Problem>> {
     let mut root = parse::file(text)?;
+    if let Some(other) = network {
+        preset::replace(&mut root, parse::other(&other.text, 1 + overrides.len())?)?;
+    }
     let set = parse::overrides(&mut root, overrides)?;
     let mut sweep = Sweep::take(&mut root, &set)?;
     let folder = file.parent().unwrap_or(Path::new("")).to_string_lossy();

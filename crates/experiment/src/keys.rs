@@ -24,7 +24,7 @@ pub(crate) const ROOT: &[Key] = &[
     table("builder", Kind::Section(BUILDER), "The builder units."),
     table("protocol", Kind::Choice(&PROTOCOL), "Who starts the transfer of fragments."),
     table("shaping", Kind::Choice(&SHAPING), "How readout units order and pack what they send."),
-    table("transport", Kind::Section(TRANSPORT), "How nodes talk when the command line does not say otherwise."),
+    table("transport", Kind::Choice(&TRANSPORT), "How nodes talk when the command line does not say otherwise."),
     table("storage", Kind::Section(STORAGE), "What is kept, and where."),
     table("network", Kind::Section(NETWORK), network::DOC),
     table("workload", Kind::Choice(&WORKLOAD), workload::DOC),
@@ -255,15 +255,36 @@ const SHAPING: Choice = Choice {
     common: &[],
 };
 
-const TRANSPORT: &[Key] = &[key(
-    "type",
-    Kind::Word(&[
-        Word { name: "in-process", doc: "threads of one process, messages by reference" },
-        Word { name: "tcp", doc: "TCP between processes" },
-    ]),
-    Default::Text("in-process"),
-    "the transport",
-)];
+const TRANSPORT: Choice = Choice {
+    tag: "type",
+    what: "transport",
+    default: Default::Text("in-process"),
+    variants: &[
+        Variant { name: "in-process", doc: "threads of one process, messages by reference", keys: &[] },
+        Variant {
+            name: "shm",
+            doc: "shared memory between processes of one machine: a VELO mailbox for each node",
+            keys: &[],
+        },
+        Variant { name: "tcp", doc: "TCP between processes and machines", keys: &[] },
+        Variant {
+            name: "mpi",
+            doc: "MPI, whichever is installed: start with `mpirun -n NODES evb run FILE`, and the rank chooses the role",
+            keys: &[],
+        },
+        Variant {
+            name: "ofi",
+            doc: "a provider of libfabric",
+            keys: &[key(
+                "provider",
+                Kind::Text,
+                Default::Text("tcp"),
+                "the provider, such as tcp, shm, verbs, efa, cxi, psm3 or opx",
+            )],
+        },
+    ],
+    common: &[],
+};
 
 const STORAGE: &[Key] = &[
     key("keep", Kind::Keep, Default::Text("all"), "which events are written; incomplete ones too, unless none"),

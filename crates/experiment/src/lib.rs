@@ -29,7 +29,7 @@ mod tree;
 mod view;
 
 pub use diagnostics::Diagnostics;
-pub use experiment::Experiment;
+pub use experiment::{Experiment, Other};
 pub use fuzz::fuzz_parse;
 pub use plan::{
     FaultAction, FaultSpec, Keep, Load, NetworkPlan, Placement, Plan, RunPlan, StoragePlan, TrafficPlan, TransportKind,

@@ -14,15 +14,20 @@ use toml::de::{DeTable, DeValue};
 
 /// Reads the text of the file.
 pub(crate) fn file(text: &str) -> Result<Node, Vec<Problem>> {
+    other(text, 0)
+}
+
+/// Reads the text of a file, which has this index among the texts.
+pub(crate) fn other(text: &str, index: usize) -> Result<Node, Vec<Problem>> {
     if text.len() as u64 > MAX_FILE.0 {
         return Err(vec![too_large(MAX_FILE)]);
     }
     let (parsed, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
-        let table = tree::table(parsed.get_ref(), 0, 0, 0);
+        let table = tree::table(parsed.get_ref(), index, 0, 0);
         return Ok(Node { origin: None, value: Value::Table(table) });
     }
-    Err(errors.iter().take(MAX_FOUND).map(|error| syntax(error, text)).collect())
+    Err(errors.iter().take(MAX_FOUND).map(|error| syntax(error, text, index)).collect())
 }
 
 /// The file is above its limit.
@@ -31,10 +36,10 @@ pub(crate) fn too_large(limit: ByteCount) -> Problem {
     Problem::new(format!("the experiment file is larger than {limit}"), help)
 }
 
-fn syntax(error: &toml::de::Error, text: &str) -> Problem {
+fn syntax(error: &toml::de::Error, text: &str, index: usize) -> Problem {
     let span = error.span().unwrap_or(0..0);
     let end = span.end.min(text.len());
-    let origin = Origin::new(0, span.start.min(end)..end);
+    let origin = Origin::new(index, span.start.min(end)..end);
     let written = text.get(span.start.min(end)..end).unwrap_or("").trim();
     if error.message() == "duplicate key" {
         let problem = Problem::new(format!("the key {written:?} is given twice"), "remove one of the two");

@@ -53,13 +53,35 @@ pub struct TriggerPlan {
 }
 
 /// How nodes talk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
 pub enum TransportKind {
     /// Threads of one process, messages by reference.
     InProcess,
+    /// Shared memory between processes of one machine.
+    Shm,
     /// TCP between processes.
     Tcp,
+    /// MPI; the ranks are the nodes.
+    Mpi,
+    /// libfabric.
+    Ofi {
+        /// The provider, such as `tcp` or `verbs`.
+        provider: String,
+    },
+}
+
+impl TransportKind {
+    /// Its name, as in an experiment file.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::InProcess => "in-process",
+            Self::Shm => "shm",
+            Self::Tcp => "tcp",
+            Self::Mpi => "mpi",
+            Self::Ofi { .. } => "ofi",
+        }
+    }
 }
 
 /// What is kept, and where.

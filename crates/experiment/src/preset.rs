@@ -1,6 +1,7 @@
 //! The defaults of `[network]`: a preset lies below what the file says, and the nodes get their hosts.
 
 use crate::{
+    diagnostics::Problem,
     limits::{MAX_COUNT, MAX_PORTS, MAX_UNITS},
     tree::{Node, Table, Value, table},
 };
@@ -12,6 +13,28 @@ const DEFAULT: &str = "ideal";
 /// The names of all presets.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
     evb_fabric::presets().iter().map(|preset| preset.name)
+}
+
+/// What an experiment keeps of its `[network]` when another one takes its place: where its own nodes are, and what goes wrong.
+const KEPT: [&str; 2] = ["placement", "faults"];
+
+/// Puts the network of another file, which holds a `[network]` and nothing else, in the place of the experiment's.
+pub(crate) fn replace(root: &mut Node, other: Node) -> Result<(), Vec<Problem>> {
+    let help = "write all keys below [network], as in the files of `evb bench --fit`";
+    let Value::Table(mut other) = other.value else { return Ok(()) };
+    if let Some(entry) = other.0.iter().find(|entry| entry.key != "network") {
+        let problem = Problem::new(format!("{:?} has no place in the file of a network", entry.key), help);
+        return Err(vec![problem.at(entry.key_origin, "not about the network")]);
+    }
+    let Some(Value::Table(mut network)) = other.take("network").map(|node| node.value) else {
+        return Err(vec![Problem::new("the file of the network has no [network]", help)]);
+    };
+    let Value::Table(file) = &mut root.value else { return Ok(()) };
+    if let Some(Value::Table(mut own)) = file.take("network").map(|node| node.value) {
+        KEPT.iter().for_each(|key| _ = own.take(key).map(|node| network.push(key, node)));
+    }
+    file.push("network", Value::Table(network).into());
+    Ok(())
 }
 
 /// Fills in all of `[network]` that the file does not say. The number of readout units must be in the tree by now.

@@ -1,18 +1,17 @@
 //! One node in a process of its own: joins the run control of `evb run`, and carries its role.
 
 use crate::control::{NodeError, Notice, Order};
+use crate::endpoint::{self, Endpoint, WithEndpoint};
 use crate::lines::{Lines, pump, write};
 use crate::link::Link;
 use crate::roles::open_role;
 use crate::wire_control::{Answer, Hello};
 use crate::worker::{Desk, Node, carry};
-use crate::{VERSION, fingerprint, tcp_options};
+use crate::{VERSION, fingerprint};
 use evb_core::NodeId;
 use evb_experiment::Plan;
-use evb_transport::{
-    Connect, Transport, Waker,
-    tcp::{Tcp, Token},
-};
+use evb_transport::{Token, Transport, Waker};
+use evb_transport_mpi::Mpi;
 use std::{
     net::{SocketAddr, TcpStream},
     sync::mpsc,
@@ -35,6 +34,8 @@ pub struct JoinOptions {
     pub patience: Duration,
     /// What run control has heard, it tells people: this process need not tell it once more.
     pub quiet: bool,
+    /// The MPI of this process, for a plan whose nodes talk over it.
+    pub mpi: Option<Mpi>,
 }
 
 /// Is one node of a run until it ends. `text` is the resolved experiment.
@@ -42,33 +43,38 @@ pub struct JoinOptions {
 /// # Errors
 /// When run control cannot be reached or refuses the node, or the node cannot do its work.
 pub fn join(plan: &Plan, text: &str, options: &JoinOptions) -> Result<(), NodeError> {
-    let mut transport = bind(plan, options)?;
-    let control = dial(options)?;
-    let (run, peers, mut lines) = introduce(plan, options, &transport, &control)?;
-    let ready = open_role(plan, text, run, options.node, transport.waker()).and_then(|role| {
-        let others: Vec<_> = peers.into_iter().filter(|(node, _)| *node != options.node).collect();
-        Connect::connect(&mut transport, &others).map_err(NodeError::new)?;
-        Ok(role)
-    });
-    let role = match ready {
-        Ok(role) => role,
-        Err(error) => {
-            let told = write(&control, &Notice::Failed(error.clone())).is_ok();
-            return if told && options.quiet { Ok(()) } else { Err(error) };
-        }
-    };
-    let waker = transport.waker();
-    let node = Node::new(options.node, role, Link::new(transport, plan.building.nodes()));
-    work(node, &control, &mut lines, waker);
-    Ok(())
+    endpoint::open(plan, options, Joining { plan, text, options })
 }
 
-fn bind(plan: &Plan, options: &JoinOptions) -> Result<Tcp, NodeError> {
-    let tcp = tcp_options(plan, options.token, options.listen, options.patience);
-    Tcp::bind(options.node, tcp).map_err(|error| {
-        NodeError::new(error)
-            .hint("`--listen HOST:PORT` chooses another address for this node; port 0 takes any free one")
-    })
+/// What a node needs to join, beside its endpoint.
+struct Joining<'a> {
+    plan: &'a Plan,
+    text: &'a str,
+    options: &'a JoinOptions,
+}
+
+impl WithEndpoint for Joining<'_> {
+    fn with<T: Endpoint>(self, mut transport: T) -> Result<(), NodeError> {
+        let Joining { plan, text, options } = self;
+        let control = dial(options)?;
+        let (run, peers, mut lines) = introduce(plan, options, transport.address(), &control)?;
+        let ready = open_role(plan, text, run, options.node, &transport).and_then(|role| {
+            let others: Vec<_> = peers.into_iter().filter(|(node, _)| *node != options.node).collect();
+            transport.connect(&others).map_err(NodeError::new)?;
+            Ok(role)
+        });
+        let role = match ready {
+            Ok(role) => role,
+            Err(error) => {
+                let told = write(&control, &Notice::Failed(error.clone())).is_ok();
+                return if told && options.quiet { Ok(()) } else { Err(error) };
+            }
+        };
+        let waker = transport.waker();
+        let node = Node::new(options.node, role, Link::new(transport, plan.building.nodes()));
+        work(node, &control, &mut lines, waker);
+        Ok(())
+    }
 }
 
 /// Run control may be started after its nodes.
@@ -92,7 +98,7 @@ type Introduced = (u64, Vec<(NodeId, String)>, Lines);
 fn introduce(
     plan: &Plan,
     options: &JoinOptions,
-    transport: &Tcp,
+    address: String,
     control: &TcpStream,
 ) -> Result<Introduced, NodeError> {
     let broken = |error| NodeError::new(format!("run control at {}: {error}", options.control));
@@ -101,7 +107,7 @@ fn introduce(
         node: options.node.0,
         version: VERSION.into(),
         experiment: fingerprint(plan),
-        address: transport.address(),
+        address,
     };
     control.set_nodelay(true).map_err(broken)?;
     control.set_read_timeout(Some(options.patience)).map_err(broken)?;
@@ -120,7 +126,7 @@ fn introduce(
 }
 
 /// Carries the node; threads of their own move orders in and notices out.
-fn work(node: Node<Tcp>, control: &TcpStream, lines: &mut Lines, waker: Waker) {
+fn work<T: Transport>(node: Node<T>, control: &TcpStream, lines: &mut Lines, waker: Waker) {
     let (order_sender, orders) = mpsc::channel();
     let (notices, notice_receiver) = mpsc::channel();
     let id = node.id();

@@ -6,6 +6,7 @@
 
 mod builder;
 mod control;
+mod endpoint;
 mod harm;
 mod join;
 pub mod lines;
@@ -13,6 +14,7 @@ mod link;
 mod manager;
 mod pool;
 mod processes;
+mod ranks;
 mod readout;
 mod roles;
 mod run_control;
@@ -23,15 +25,14 @@ mod wire_control;
 mod worker;
 
 pub use control::{NodeError, Progress};
-pub use evb_transport::tcp::Token;
+pub use evb_transport::Token;
 pub use join::{JoinOptions, join};
-pub use processes::{ProcessOptions, run_processes};
+pub use processes::{ProcessOptions, Start, run_processes};
+pub use ranks::{Ranks, launched};
 pub use run_control::{Observer, RunError};
 pub use threads::run_threads;
 
 use evb_experiment::Plan;
-use evb_transport::tcp::TcpOptions;
-use std::{net::SocketAddr, time::Duration};
 
 /// The version that records and event files carry.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -41,18 +42,4 @@ fn fingerprint(plan: &Plan) -> u32 {
     let mut common = plan.clone();
     (common.data_directory, common.storage.directory) = Default::default();
     evb_core::checksum(&serde_json::to_vec(&common).expect("a plan has a JSON form"))
-}
-
-/// What the TCP transport is told for a plan.
-fn tcp_options(plan: &Plan, token: Token, listen: SocketAddr, patience: Duration) -> TcpOptions {
-    let largest = plan.building.max_fragment.0 as usize;
-    let lists = plan.building.buffer_events as usize * 16;
-    TcpOptions {
-        listen,
-        peer_timeout: plan.run.peer_timeout.as_duration(),
-        connect_timeout: patience,
-        // Room for what a faulty source might send, so that it is counted and not taken for a broken connection.
-        max_body: (2 * largest).max(lists) + 4096,
-        ..TcpOptions::new(plan.building.nodes(), token)
-    }
 }

@@ -1,6 +1,9 @@
-//! Payload buffers of one readout unit, used again and again.
+//! Payload buffers of one readout unit: lent by its transport, which then sends them without a copy, or its own, used again
+//! and again.
 
 use bytes::{Bytes, BytesMut};
+use evb_sources::Room;
+use evb_transport::{Buffer, Buffers};
 
 /// A buffer above this many typical fragments is not kept: one rare large fragment in each of many buffers would make
 /// them all large.
@@ -13,19 +16,69 @@ const AVERAGED: isize = 64;
 /// Buffers of events that are over, the most recent last: it is the one still in the cache.
 #[derive(Default)]
 pub(crate) struct Pool {
+    lent: Option<Buffers>,
     spare: Vec<BytesMut>,
     /// Running mean of the fragment size in bytes.
     typical: usize,
 }
 
+/// A payload that is being written.
+pub(crate) struct Draft<'a> {
+    pool: &'a mut Pool,
+    memory: Memory,
+}
+
+enum Memory {
+    None,
+    /// Of this node.
+    Own(BytesMut),
+    /// Of the transport, with the length of the payload in it.
+    Lent(Buffer, usize),
+}
+
+impl Room for Draft<'_> {
+    fn room(&mut self, length: usize) -> &mut [u8] {
+        self.memory = match self.pool.lent.as_ref().and_then(|lent| lent.take(length)) {
+            Some(buffer) => Memory::Lent(buffer, length),
+            None => Memory::Own(self.pool.take()),
+        };
+        match &mut self.memory {
+            Memory::None => &mut [],
+            Memory::Own(buffer) => buffer.room(length),
+            Memory::Lent(buffer, _) => &mut buffer.as_mut()[..length],
+        }
+    }
+}
+
+impl Draft<'_> {
+    /// Makes a payload of what was written.
+    pub(crate) fn finish(self) -> Bytes {
+        match self.memory {
+            Memory::None => Bytes::new(),
+            Memory::Own(buffer) => self.pool.share(buffer),
+            Memory::Lent(buffer, length) => buffer.freeze(length),
+        }
+    }
+}
+
 impl Pool {
+    /// A pool that takes buffers of the transport, as long as there are some.
+    pub(crate) fn new(lent: Option<Buffers>) -> Self {
+        Self { lent, ..Self::default() }
+    }
+
+    /// A payload whose length is not known yet.
+    pub(crate) const fn draft(&mut self) -> Draft<'_> {
+        Draft { pool: self, memory: Memory::None }
+    }
+
     /// A buffer with any content.
-    pub(crate) fn take(&mut self) -> BytesMut {
+    fn take(&mut self) -> BytesMut {
         self.spare.pop().unwrap_or_else(new_buffer)
     }
 
     /// Makes a payload of a buffer that was filled.
-    pub(crate) fn share(&mut self, buffer: BytesMut) -> Bytes {
+    fn share(&mut self, buffer: BytesMut) -> Bytes {
         let difference = buffer.len() as isize - self.typical as isize;
         self.typical = self.typical.saturating_add_signed(difference / AVERAGED + difference.signum());
         buffer.freeze()
@@ -54,9 +107,9 @@ mod tests {
     use super::*;
 
     fn cycle(pool: &mut Pool, size: usize) -> *const u8 {
-        let mut buffer = pool.take();
-        buffer.resize(size, 0);
-        let payload = pool.share(buffer);
+        let mut draft = pool.draft();
+        assert_eq!(draft.room(size).len(), size);
+        let payload = draft.finish();
         let copy = payload.clone();
         let place = copy.as_ptr();
         drop(copy);

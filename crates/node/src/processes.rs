@@ -7,9 +7,9 @@ use crate::run_control::{Nodes, Observer, RunControl, RunError};
 use crate::wire_control::{Answer, Hello};
 use crate::{VERSION, fingerprint};
 use evb_core::NodeId;
-use evb_experiment::Plan;
+use evb_experiment::{Plan, TransportKind};
 use evb_record::Record;
-use evb_transport::tcp::Token;
+use evb_transport::Token;
 use std::{
     collections::BTreeMap,
     io,
@@ -38,13 +38,24 @@ pub struct ProcessOptions<'a> {
     pub listen: SocketAddr,
     /// The secret of the run.
     pub token: Token,
-    /// Makes the command of a node, given run control's address; `None` leaves it to people to start the nodes.
-    pub spawn: Option<&'a dyn Fn(NodeId, SocketAddr) -> Command>,
+    /// Who starts the nodes.
+    pub start: Start<'a>,
     /// Longest wait for all nodes to come.
     pub patience: Duration,
 }
 
-/// Builds events with one process per node, which talk over TCP.
+/// Who starts the nodes of a run.
+#[derive(Clone, Copy)]
+pub enum Start<'a> {
+    /// Run control, by the command of each node, which is made of its own address.
+    Spawn(&'a dyn Fn(NodeId, SocketAddr) -> Command),
+    /// People.
+    ByHand,
+    /// They are there already, and are told run control's address.
+    Told(&'a dyn Fn(SocketAddr) -> Result<(), NodeError>),
+}
+
+/// Builds events with one process per node, which talk as the plan says; over TCP if it is for threads.
 ///
 /// # Errors
 /// [`RunError`] when nodes do not come or cannot open what they need. What goes wrong later is told by the record.
@@ -64,7 +75,11 @@ pub fn run_processes(
     let connections = welcome(joined, &sender)?;
     drop(sender);
     let nodes = ProcessNodes { connections, children };
-    RunControl::new(plan, nodes, &notices, observer).run("tcp")
+    let transport = match &plan.transport {
+        TransportKind::InProcess => TransportKind::Tcp.name(),
+        other => other.name(),
+    };
+    RunControl::new(plan, nodes, &notices, observer).run(transport)
 }
 
 /// The processes that run control has started itself. Dropping them ends them.
@@ -73,7 +88,11 @@ struct Children(BTreeMap<NodeId, Child>);
 impl Children {
     fn spawn(plan: &Plan, options: &ProcessOptions<'_>, address: SocketAddr) -> Result<Self, NodeError> {
         let mut children = Self(BTreeMap::new());
-        let Some(command) = options.spawn else { return Ok(children) };
+        let command = match options.start {
+            Start::Spawn(command) => command,
+            Start::ByHand => return Ok(children),
+            Start::Told(tell) => return tell(address).map(|()| children),
+        };
         for node in (0..plan.building.nodes()).map(NodeId) {
             let child = command(node, address)
                 .spawn()
@@ -115,6 +134,7 @@ struct Gathering<'a> {
     token: Token,
     experiment: u32,
     listener: TcpListener,
+    by_hand: bool,
     patience: Duration,
     hellos: (Sender<Option<Joined>>, Receiver<Option<Joined>>),
     /// Connections that are saying hello.
@@ -129,6 +149,7 @@ impl<'a> Gathering<'a> {
             token: options.token,
             experiment: fingerprint(plan),
             listener,
+            by_hand: matches!(options.start, Start::ByHand),
             patience: options.patience,
             hellos: mpsc::channel(),
             strangers: 0,
@@ -143,7 +164,7 @@ impl<'a> Gathering<'a> {
     ) -> Result<BTreeMap<NodeId, Joined>, NodeError> {
         let (mut joined, wanted) = (BTreeMap::new(), usize::from(self.plan.building.nodes()));
         let end = Instant::now() + self.patience;
-        if children.0.is_empty() {
+        if self.by_hand {
             let address = self.listener.local_addr().map_err(NodeError::new)?;
             observer.note(&format!("waiting at {address} for {wanted} nodes"));
         }

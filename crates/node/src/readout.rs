@@ -9,7 +9,7 @@ use evb_core::{EventId, Machine, NodeId, SourceId, Time, Transmit};
 use evb_experiment::Plan;
 use evb_protocol::{Arrival, Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutEvent, ReadoutUnit};
 use evb_sources::{Feed, LiveItem, LiveSource, OpenOptions, ReadOutcome, Source, SourceSpec};
-use evb_transport::Waker;
+use evb_transport::{Buffers, Waker};
 use std::collections::VecDeque;
 
 /// Fragments read from the source in one round: enough to amortise the round, few enough to keep others served.
@@ -34,7 +34,12 @@ enum Input {
 
 impl Readout {
     /// Opens the source of one readout unit.
-    pub(crate) fn open(plan: &Plan, source_id: SourceId, node: NodeId, waker: Waker) -> Result<Self, NodeError> {
+    pub(crate) fn open(
+        plan: &Plan,
+        source_id: SourceId,
+        node: NodeId,
+        (waker, buffers): (Waker, Option<Buffers>),
+    ) -> Result<Self, NodeError> {
         let spec = &plan.sources[source_id.index()];
         let options = OpenOptions {
             data_directory: plan.data_directory.clone(),
@@ -53,7 +58,7 @@ impl Readout {
             source_id,
             source: source.map_err(|error| source_error(source_id, &error))?,
             reads: VecDeque::new(),
-            pool: Pool::default(),
+            pool: Pool::new(buffers),
             harm: Harm::new(plan, node),
             rejected: 0,
             deadline: None,
@@ -85,15 +90,15 @@ impl Readout {
         let Input::OnDemand(source) = &mut self.source else { return self.take_arrivals(now) };
         let count = self.reads.len().min(READS);
         for event in self.reads.drain(..count) {
-            let mut buffer = self.pool.take();
-            let outcome = source.read(event, &mut buffer).map_err(|error| source_error(self.source_id, &error))?;
+            let mut draft = self.pool.draft();
+            let outcome = source.read(event, &mut draft).map_err(|error| source_error(self.source_id, &error))?;
             let status = match outcome {
                 ReadOutcome::Good => FragmentStatus::Good,
                 ReadOutcome::Corrupted(_) => FragmentStatus::Corrupted,
                 ReadOutcome::Missing => FragmentStatus::Missing,
                 ReadOutcome::Oversized { .. } => FragmentStatus::Oversized,
             };
-            let payload = self.pool.share(buffer);
+            let payload = draft.finish();
             let (length, checksum) = (payload.len() as u32, evb_core::checksum(&payload));
             let fragment = Fragment { event, source: self.source_id, length, checksum, status, payload };
             self.machine.handle_command(now, ReadoutCommand::Fragment(fragment));

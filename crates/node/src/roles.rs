@@ -8,7 +8,7 @@ use crate::worker::Role;
 use evb_core::{NodeId, SourceId};
 use evb_experiment::Plan;
 use evb_protocol::Config;
-use evb_transport::Waker;
+use evb_transport::Transport;
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     time::{SystemTime, UNIX_EPOCH},
@@ -22,13 +22,14 @@ pub(crate) fn run_number() -> u64 {
     if last < now { now } else { LAST.fetch_add(1, Ordering::Relaxed) + 1 }
 }
 
-/// Makes the role of one node, and opens what it needs. `text` is the resolved experiment, `run` the run's number.
+/// Makes the role of one node, which has this endpoint, and opens what it needs. `text` is the resolved experiment, `run` the
+/// run's number.
 pub(crate) fn open_role(
     plan: &Plan,
     text: &str,
     run: u64,
     node: NodeId,
-    waker: Waker,
+    endpoint: &impl Transport,
 ) -> Result<Box<dyn Role>, NodeError> {
     let (readouts, builders) = (plan.building.readout_nodes(), plan.building.builder_nodes());
     Ok(if node == Config::EVENT_MANAGER {
@@ -36,6 +37,11 @@ pub(crate) fn open_role(
     } else if builders.contains(node) {
         Box::new(Builder::open(plan, text, run, node.0 - builders.first.0)?)
     } else {
-        Box::new(Readout::open(plan, SourceId(node.0 - readouts.first.0), node, waker)?)
+        Box::new(Readout::open(
+            plan,
+            SourceId(node.0 - readouts.first.0),
+            node,
+            (endpoint.waker(), endpoint.buffers()),
+        )?)
     })
 }

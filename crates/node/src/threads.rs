@@ -10,7 +10,6 @@ use evb_experiment::Plan;
 use evb_protocol::Config;
 use evb_record::Record;
 use evb_transport::{
-    Transport,
     doorbell::Doorbell,
     in_process::{self, InProcess},
 };
@@ -71,7 +70,7 @@ fn host_nodes(plan: &Plan, text: &str, doorbells: &[Arc<Doorbell>]) -> Result<Ve
     let capacity = plan.building.builder_slots as usize + CONTROL_MESSAGES;
     let mut hosted: Vec<Vec<_>> = doorbells.iter().map(|_| Vec::new()).collect();
     for (node, endpoint) in (0..count).map(NodeId).zip(in_process::connect_workers(capacity, &bells)) {
-        let role = open_role(plan, text, run, node, endpoint.waker())?;
+        let role = open_role(plan, text, run, node, &endpoint)?;
         let worker = worker_of(plan, node, doorbells.len());
         hosted[worker].push(Node::new(node, role, Link::new(endpoint, count)));
     }

@@ -24,5 +24,5 @@ pub use feed::{FeedError, FeedOptions, FeedProgress, FeedProtocol, feed};
 pub use framing::{Frame, FrameError, FrameParser, HEADER_SIZE, decode_datagram, encode};
 pub use live::{LiveItem, LiveSource, RejectKind};
 pub use size::{MIN_DRAWN_SIZE, SizeModel};
-pub use source::{OpenOptions, ReadOutcome, Source};
+pub use source::{OpenOptions, ReadOutcome, Room, Source};
 pub use spec::{Feed, SourceSpec};

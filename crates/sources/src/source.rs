@@ -25,6 +25,20 @@ pub struct OpenOptions {
     pub max_fragment: u32,
 }
 
+/// Where a source puts a fragment.
+pub trait Room {
+    /// Bytes for a fragment of this length, with any content. What was there before is gone.
+    fn room(&mut self, length: usize) -> &mut [u8];
+}
+
+/// A buffer that keeps its length from one fragment to the next is the fastest: it need not be cleared.
+impl Room for BytesMut {
+    fn room(&mut self, length: usize) -> &mut [u8] {
+        self.resize(length, 0);
+        self
+    }
+}
+
 /// What reading one event gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOutcome {
@@ -81,13 +95,11 @@ impl Source {
         }
     }
 
-    /// Fills `buffer` with the fragment of `event`, replacing what was in it. Any event may be asked for again.
-    ///
-    /// A buffer that keeps its length from one call to the next is the fastest: it need not be cleared.
+    /// Puts the fragment of `event` into `buffer`. Any event may be asked for again.
     ///
     /// # Errors
     /// When the file cannot be read, or the source is live.
-    pub fn read(&mut self, event: EventId, buffer: &mut BytesMut) -> Result<ReadOutcome, SourceError> {
+    pub fn read(&mut self, event: EventId, buffer: &mut impl Room) -> Result<ReadOutcome, SourceError> {
         match &mut self.0 {
             Kind::Generated { sizes, seed, unit } => Ok(generate(sizes, *seed, *unit, event, buffer)),
             Kind::Recorded { file, max_fragment } => read_recorded(file, *max_fragment, event, buffer),
@@ -104,13 +116,12 @@ impl Source {
     }
 }
 
-fn generate(sizes: &mut SizeModel, seed: u64, unit: u16, event: EventId, buffer: &mut BytesMut) -> ReadOutcome {
+fn generate(sizes: &mut SizeModel, seed: u64, unit: u16, event: EventId, buffer: &mut impl Room) -> ReadOutcome {
     let Some(size) = sizes.size(event) else {
-        buffer.clear();
+        buffer.room(0);
         return ReadOutcome::Missing;
     };
-    buffer.resize(size as usize, 0);
-    payload::fill(buffer, seed, event, unit);
+    payload::fill(buffer.room(size as usize), seed, event, unit);
     ReadOutcome::Good
 }
 
@@ -118,14 +129,15 @@ fn read_recorded(
     file: &mut FedFile,
     max_fragment: u32,
     event: EventId,
-    buffer: &mut BytesMut,
+    buffer: &mut impl Room,
 ) -> Result<ReadOutcome, SourceError> {
-    buffer.clear();
     let Some(n) = file.find(event.0) else {
+        buffer.room(0);
         return Ok(ReadOutcome::Missing);
     };
     let entry = file.entries()[n];
-    if let Err(error) = file.read(n, max_fragment, buffer) {
+    let length = entry.length.min(max_fragment) as usize;
+    if let Err(error) = file.read(n, buffer.room(length)) {
         return Err(SourceError::Read { path: file.path().to_owned(), error });
     }
     Ok(match entry.fault {

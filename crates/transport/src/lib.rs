@@ -2,19 +2,28 @@
 //!
 //! [`Transport`] is the thin message layer of the benchmark suite and of the event builder alike. Every implementation
 //! passes the same [`conformance`] suite. [`in_process`] moves messages by reference between the threads of one process,
-//! [`tcp`] moves them between processes and machines.
+//! [`shm`] between the processes of one machine through shared memory, and [`tcp`] between processes and machines.
 
 mod bits;
+mod buffer;
+mod chunks;
 pub mod conformance;
 pub mod doorbell;
 pub mod in_process;
 mod layer;
+mod multicast;
 mod over;
+#[cfg(target_os = "linux")]
+pub mod shm;
 mod sync;
 pub mod tcp;
+mod token;
 
+pub use buffer::{Buffer, Buffers, Memory};
 pub use layer::{Connect, MessageLayer, Refused, Take};
+pub use multicast::WithMulticast;
 pub use over::OverTransport;
+pub use token::{Token, TokenError};
 
 use bytes::Bytes;
 use evb_core::NodeId;
@@ -100,4 +109,9 @@ pub trait Transport: Send {
 
     /// A handle that ends [`wait`](Transport::wait) early.
     fn waker(&self) -> Waker;
+
+    /// Memory from which this transport sends bodies without copying them, if it has such.
+    fn buffers(&self) -> Option<Buffers> {
+        None
+    }
 }

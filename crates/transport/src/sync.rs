@@ -1,4 +1,5 @@
-//! The synchronisation primitives of [`doorbell`](crate::doorbell). Its model-checking test puts loom's in their place.
+//! The synchronisation primitives of [`doorbell`](crate::doorbell) and of shared memory. Their model-checking tests
+//! put loom's in their place.
 
 pub(crate) use std::{
     sync::{
@@ -7,3 +8,6 @@ pub(crate) use std::{
     },
     thread::{Thread, current, park_timeout},
 };
+
+#[cfg(target_os = "linux")]
+pub(crate) use std::sync::atomic::AtomicU64;

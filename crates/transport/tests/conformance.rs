@@ -1,4 +1,4 @@
-//! The in-process and the TCP transport under the conformance suite.
+//! The transports under the conformance suite.
 
 mod support;
 
@@ -42,4 +42,32 @@ fn workers_share_one_doorbell() {
     let hosts: Vec<_> = (0..6).map(|node| Arc::clone(&bells[node % 2])).collect();
     let nodes = in_process::connect_workers(8, &hosts);
     assert!(nodes.iter().enumerate().all(|(node, end)| Arc::ptr_eq(end.doorbell(), &bells[node % 2])));
+}
+
+#[cfg(target_os = "linux")]
+mod shm {
+    use super::*;
+    use evb_transport::shm::ShmOptions;
+    use support::shm_nodes;
+
+    #[test]
+    fn shared_memory_conforms() {
+        let options = ShmOptions { max_body: 1 << 20, ..ShmOptions::new(2, Token::new([7; Token::BYTES])) };
+        run_all(&Subject { connect: &|nodes| boxed(shm_nodes(nodes, &options)), max_body: options.max_body });
+    }
+
+    /// Small rings are often full, and with a pool that is too small for them large bodies go in pieces.
+    #[test]
+    fn shared_memory_conforms_with_small_rings_and_pools() {
+        for (ring_bytes, pool_bytes) in [(64 << 10, 256 << 10), (256 << 10, 4096)] {
+            let options = ShmOptions {
+                max_body: 300_000,
+                ring_bytes,
+                pool_bytes,
+                inline_bytes: 64,
+                ..ShmOptions::new(2, Token::new([8; Token::BYTES]))
+            };
+            run_all(&Subject { connect: &|nodes| boxed(shm_nodes(nodes, &options)), max_body: options.max_body });
+        }
+    }
 }

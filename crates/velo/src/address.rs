@@ -12,8 +12,8 @@ use crate::LINE_BYTES;
 /// Bits of an address below the page number: pages have 4 kB.
 pub const PAGE_BITS: u32 = 12;
 
-/// Bits of the length, and of the offset.
-const LINE_BITS: u32 = LINE_BYTES.ilog2();
+/// Bits of the length, and of the offset below it.
+pub const LINE_BITS: u32 = LINE_BYTES.ilog2();
 
 /// The largest BAR, in bits: its size fits a `u64`.
 const MAX_BITS: u32 = u64::BITS - 1;

@@ -5,8 +5,11 @@ pub(crate) mod output;
 use crate::{
     failure::Failure,
     folder::prepare,
+    launcher,
+    network_fit,
     progress::BenchProgress,
     signals::{leave_signals_to_run_control, stop_on_signals},
+    simulated_bench::Simulated,
     token::{self, TOKEN_VARIABLE},
 };
 use clap::Args;
@@ -19,6 +22,7 @@ use evb_core::{ByteCount, Frequency, Span};
 use evb_node::Token;
 use output::{RECORDS, Results};
 use std::{
+    fmt,
     net::SocketAddr,
     path::PathBuf,
     process::{Command, Stdio},
@@ -34,9 +38,10 @@ pub(crate) struct BenchArgs {
     /// push-farm, pull-farm), or one-way, roundtrip, stream; all of the note by default
     #[arg(value_name = "PATTERN", value_parser = pattern)]
     patterns: Vec<Benchmark>,
-    /// Message layers: threads, shm (the VELO engine), tcp, udp (tcp with multicast), mpi, ofi:PROVIDER
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "threads,tcp")]
-    transport: Vec<LayerKind>,
+    /// Message layers: threads, shm (the VELO engine), tcp, udp (tcp with multicast), mpi, ofi:PROVIDER; and sim:PRESET or
+    /// sim:FILE.toml for a simulated network
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "threads,tcp", value_parser = medium)]
+    transport: Vec<Medium>,
     /// Numbers of nodes; those of the note by default, up to four for each core and one more
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(2..=1024))]
     nodes: Vec<u16>,
@@ -68,6 +73,9 @@ pub(crate) struct BenchArgs {
     /// What nodes without work do: spin, yield, or sleep; the same for all message layers
     #[arg(long, value_name = "MODE", default_value = "yield", value_parser = wait)]
     wait: Wait,
+    /// What starts the nodes of MPI, with {nodes} for their number; `mpirun` with what it needs on this machine by default
+    #[arg(long, value_name = "COMMAND")]
+    launcher: Option<String>,
     /// Do not pin the nodes to cores in turn
     #[arg(long)]
     no_pin: bool,
@@ -77,6 +85,10 @@ pub(crate) struct BenchArgs {
     /// Write records, parameters, tables as CSV, single times and plots as SVG into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Fit a simulated network to what was measured on the one transport, for `evb simulate --network`: ping-pong and one-way are
+    /// measured for it, too, by default with 8 B to 16 KiB
+    #[arg(long, value_name = "FILE")]
+    fit: Option<PathBuf>,
     /// Print JSON records, one on a line, instead of tables: the measurements, then the parameters
     #[arg(long)]
     json: bool,
@@ -89,6 +101,29 @@ pub(crate) struct BenchArgs {
     /// Which node
     #[arg(long, value_name = "N", hide = true, requires = "join")]
     node: Option<u16>,
+}
+
+/// What carries the messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Medium {
+    Real(LayerKind),
+    Simulated(Simulated),
+}
+
+impl fmt::Display for Medium {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Real(layer) => layer.fmt(f),
+            Self::Simulated(network) => write!(f, "sim:{}", network.0),
+        }
+    }
+}
+
+fn medium(text: &str) -> Result<Medium, String> {
+    match text.split_once(':') {
+        Some(("sim", network)) if !network.is_empty() => Ok(Medium::Simulated(Simulated(network.into()))),
+        _ => text.parse().map(Medium::Real),
+    }
 }
 
 fn pattern(text: &str) -> Result<Benchmark, String> {
@@ -111,7 +146,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<bool, Failure> {
 
 fn be_node(args: &BenchArgs, control: SocketAddr) -> Result<bool, Failure> {
     leave_signals_to_run_control()?;
-    let [layer] = &args.transport[..] else { return Err(Failure::new("a node has one transport")) };
+    let [Medium::Real(layer)] = &args.transport[..] else { return Err(Failure::new("a node has one transport")) };
     let [nodes] = args.nodes[..] else { return Err(Failure::new("a node knows how many there are")) };
     let options = MemberOptions {
         layer: layer.clone(),
@@ -163,18 +198,29 @@ fn suite(args: &BenchArgs) -> Result<Suite, Failure> {
 }
 
 fn measure(args: &BenchArgs) -> Result<bool, Failure> {
-    let suite = suite(args)?;
+    let mut suite = suite(args)?;
+    if args.fit.is_some() {
+        let [Medium::Real(_)] = &args.transport[..] else {
+            let hint = "name the one that the network is to be like, such as --transport shm";
+            return Err(Failure::with_hint("a network is fitted to one real transport", hint));
+        };
+        network_fit::prepare(&mut suite, !args.sizes.is_empty() || args.sweep.is_some());
+    }
     let stop = stop_on_signals("the measurement ends")?;
     if let Some(folder) = &args.out {
         prepare(folder, RECORDS)?;
     }
     let (mut all, mut good) = (Vec::new(), true);
-    for layer in &args.transport {
-        match measure_layer(args, &suite, layer, &stop) {
+    for medium in &args.transport {
+        let rows = match medium {
+            Medium::Real(layer) => measure_layer(args, &suite, layer, &stop),
+            Medium::Simulated(network) => network.run(&suite, &stop).map(without_samples),
+        };
+        match rows {
             Ok(rows) => all.extend(rows),
             Err(failure) if args.transport.len() > 1 => {
                 good = false;
-                eprintln!("evb: {layer} is left out");
+                eprintln!("evb: {medium} is left out");
                 failure.print();
             }
             Err(failure) => return Err(failure),
@@ -185,7 +231,14 @@ fn measure(args: &BenchArgs) -> Result<bool, Failure> {
     if let Some(folder) = &args.out {
         results.write(folder)?;
     }
+    if let Some(file) = &args.fit {
+        network_fit::write(file, &args.transport[0].to_string(), &suite, &results.records, &stop)?;
+    }
     Ok(good && results.records.iter().all(|record| record.good))
+}
+
+fn without_samples(records: Vec<evb_record::Benchmark>) -> Vec<Measured> {
+    records.into_iter().map(|record| Measured { record, raw: Vec::new() }).collect()
 }
 
 fn measure_layer(
@@ -196,15 +249,23 @@ fn measure_layer(
 ) -> Result<Vec<Measured>, Failure> {
     let (cells, nodes, program) = (suite.cells(), suite.widest(), std::env::current_exe()?);
     let token = token::fresh()?;
+    let launcher = (*layer == LayerKind::Mpi).then(|| launcher::command(args.launcher.as_deref(), nodes)).transpose()?;
     let commands = |control: SocketAddr| -> Vec<Command> {
-        (0..nodes)
-            .map(|node| {
-                let mut command = Command::new(&program);
-                member_arguments(&mut command, args, layer, nodes, control, &token);
-                command.args(["--node", &node.to_string()]);
-                command
-            })
-            .collect()
+        let member = |mut command: Command| {
+            member_arguments(&mut command, args, layer, nodes, control, &token);
+            command
+        };
+        match &launcher {
+            Some(launcher) => vec![member(launcher.start(&program))],
+            None => {
+                let numbered = |node: u16| {
+                    let mut command = member(Command::new(&program));
+                    command.args(["--node", &node.to_string()]);
+                    command
+                };
+                (0..nodes).map(numbered).collect()
+            }
+        }
     };
     let launch = || Launch { nodes, listen: LOCAL, token, commands: &commands, stop };
     let series = Series { layer: layer.clone(), cells, launches: args.launches, cores: cores(args), launch: &launch };

@@ -55,6 +55,7 @@ pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
         token: token::shared()?,
         patience: Duration::from_secs(args.patience),
         quiet: args.quiet,
+        mpi: None,
     };
     evb_node::join(plan, &text, &options)?;
     Ok(true)

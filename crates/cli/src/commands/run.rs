@@ -10,7 +10,7 @@ use crate::{
 use clap::Args;
 use evb_core::NodeId;
 use evb_experiment::{Experiment, Plan, TransportKind, Workload};
-use evb_node::{ProcessOptions, Token};
+use evb_node::{ProcessOptions, Ranks, Start, Token};
 use evb_protocol::Shaping;
 use evb_record::Record;
 use std::{
@@ -20,11 +20,12 @@ use std::{
     time::Duration,
 };
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
-    /// Start one process per node; they talk over TCP. An experiment with `transport.type = "tcp"` does this anyway
+    /// Start one process per node; they talk through shared memory, unless the experiment names another transport. One that
+    /// does is run in processes anyway
     #[arg(long)]
     processes: bool,
     /// Start no nodes, but wait at this address for those started by hand with `evb node`
@@ -42,25 +43,46 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
+    let args = &in_processes(args)?;
     let experiment = args.experiment.load()?;
     refuse_traffic(&experiment)?;
     if !args.quiet {
         note_simulated_shaping(&experiment);
     }
     let stop = stop_on_signals("the run drains")?;
+    let ranks = evb_node::launched().map(|_| Ranks::start()).transpose()?;
     let mut all_good = true;
     for (index, plan) in experiment.plans().iter().enumerate() {
-        let record = run_plan(args, &experiment, index, plan, &stop)?;
+        let Some(record) = run_plan(args, &experiment, index, plan, (ranks.as_ref(), &stop))? else { continue };
         all_good &= record.good;
         match args.json {
             true => println!("{}", serde_json::to_string(&record).map_err(Failure::new)?),
             false => print!("{}", evb_report::run_summary(&record)),
         }
-        if stop.load(Ordering::Relaxed) {
+        // The ranks must agree on where they stop, and only one of them hears people.
+        if stop.load(Ordering::Relaxed) && ranks.is_none() {
             break;
         }
     }
+    if let Some(ranks) = ranks {
+        ranks.finish();
+    }
     Ok(all_good)
+}
+
+/// With `--processes`, an experiment for threads is one for shared memory, and under `mpirun` it is one for MPI.
+fn in_processes(args: &RunArgs) -> Result<RunArgs, Failure> {
+    let mut args = args.clone();
+    let is_for_threads = |plan: &Plan| plan.transport == TransportKind::InProcess;
+    let transport = match evb_node::launched() {
+        Some(_) => "mpi",
+        None if args.processes => "shm",
+        None => return Ok(args),
+    };
+    if args.experiment.load()?.plans().iter().all(is_for_threads) {
+        args.experiment.set.push(format!("transport.type={transport}"));
+    }
+    Ok(args)
 }
 
 /// Only a simulation knows other work than event building.
@@ -90,20 +112,25 @@ fn run_plan(
     experiment: &Experiment,
     index: usize,
     plan: &Plan,
-    stop: &AtomicBool,
-) -> Result<Record, Failure> {
+    (ranks, stop): (Option<&Ranks>, &AtomicBool),
+) -> Result<Option<Record>, Failure> {
     let text = experiment.resolved_at(index).unwrap_or_default();
-    let mut progress = RunProgress::new(plan, stop, args.quiet);
+    let mut progress = RunProgress::new(plan, stop, args.quiet || ranks.is_some_and(|ranks| !ranks.leads()));
+    if let Some(ranks) = ranks {
+        let record = ranks.run(plan, &text, token::fresh()?, &mut progress);
+        progress.finish();
+        return Ok(record?);
+    }
     let record = if let Some(listen) = args.listen {
         let (token, patience) = (token::shared()?, Duration::from_secs(args.patience));
-        evb_node::run_processes(plan, &ProcessOptions { listen, token, spawn: None, patience }, &mut progress)
-    } else if args.processes || plan.transport == TransportKind::Tcp {
+        evb_node::run_processes(plan, &ProcessOptions { listen, token, start: Start::ByHand, patience }, &mut progress)
+    } else if args.processes || plan.transport != TransportKind::InProcess {
         run_children(args, index, plan, &mut progress)?
     } else {
         evb_node::run_threads(plan, &text, &mut progress)
     };
     progress.finish();
-    Ok(record?)
+    Ok(Some(record?))
 }
 
 fn run_children(
@@ -122,7 +149,7 @@ fn run_children(
     let options = ProcessOptions {
         listen: (Ipv4Addr::LOCALHOST, 0).into(),
         token,
-        spawn: Some(&spawn),
+        start: Start::Spawn(&spawn),
         patience: plan.run.peer_timeout.as_duration() + Duration::from_secs(10),
     };
     Ok(evb_node::run_processes(plan, &options, progress))

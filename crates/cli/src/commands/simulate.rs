@@ -23,6 +23,9 @@ const RECORDS: &str = "records.jsonl";
 pub(crate) struct SimulateArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
+    /// Take the network from this file instead of the experiment's [network], such as one from `evb bench --fit`
+    #[arg(long, value_name = "FILE")]
+    network: Option<PathBuf>,
     /// Write one line for each thing that happens to a packet; of a sweep, FILE.N for point N
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -34,7 +37,10 @@ pub(crate) struct SimulateArgs {
 }
 
 pub(crate) fn run(args: &SimulateArgs) -> Result<bool, Failure> {
-    let experiment = args.experiment.load()?;
+    let experiment = match &args.network {
+        Some(network) => args.experiment.load_on(network)?,
+        None => args.experiment.load()?,
+    };
     let plans = experiment.plans();
     let stop = stop_on_signals("the simulation ends and shows what it has")?;
     if let Some(folder) = &args.out {

@@ -15,30 +15,30 @@ units = 2
 
 const EVENTS: u64 = 3000;
 
-/// Threads and processes, push and pull, both assignments, with and without grouping: every event is built once and
+/// Threads, and processes over shared memory and TCP, push and pull, both assignments, with and without grouping: every event is built once and
 /// is stored with exactly the bytes that its sources made.
 #[test]
 fn every_way_of_building_builds_every_event() {
-    for mode in [THREADS, PROCESSES] {
+    for (mode, transport) in [(THREADS, "in-process"), (PROCESSES, "shm"), (PROCESSES, "tcp")] {
         for protocol in ["push", "pull"] {
             for assignment in ["round-robin", "least-loaded"] {
                 for shaping in ["none", "grouping"] {
-                    build_all(mode, protocol, assignment, shaping);
+                    build_all((mode, transport), protocol, assignment, shaping);
                 }
             }
         }
     }
 }
 
-fn build_all(mode: &[&str], protocol: &str, assignment: &str, shaping: &str) {
+fn build_all((mode, transport): (&[&str], &str), protocol: &str, assignment: &str, shaping: &str) {
     let lab = Lab::with(SMALL);
-    let run = lab.run(mode).set(&format!("protocol.type={protocol}"));
+    let run = lab.run(mode).set(&format!("protocol.type={protocol}")).set(&format!("transport.type={transport}"));
     let run = run.set(&format!("protocol.assignment={assignment}")).set(&format!("shaping.type={shaping}"));
     let outcome = run.run();
     let record = good(&outcome);
     assert_eq!(record.events.built, EVENTS, "{outcome}");
     assert_eq!(record.protocol, protocol);
-    assert_eq!(record.transport, if mode.is_empty() { "in-process" } else { "tcp" });
+    assert_eq!(record.transport, transport);
     assert!(record.faults.is_empty(), "{outcome}");
     assert_eq!(record.builders.iter().map(|builder| builder.stored).sum::<u64>(), EVENTS);
     assert_eq!(record.builders.iter().map(|builder| builder.fragments).sum::<u64>(), 3 * EVENTS);

@@ -2,7 +2,6 @@
 
 use super::{FedEntry, FedFault, walk::walk_window, window::Window};
 use crate::SourceError;
-use bytes::BytesMut;
 use std::{
     fs::File,
     io,
@@ -59,16 +58,18 @@ impl FedFile {
         self.entries.binary_search_by_key(&event, |entry| entry.event).ok()
     }
 
-    /// Appends the bytes of fragment `n`, at most `limit` of them, to `buffer`.
+    /// Fills `bytes`, which is not longer than fragment `n`, with its beginning.
     ///
     /// # Errors
     /// When the file cannot be read, or there is no such fragment.
-    pub fn read(&mut self, n: usize, limit: u32, buffer: &mut BytesMut) -> io::Result<()> {
+    pub fn read(&mut self, n: usize, bytes: &mut [u8]) -> io::Result<()> {
         let entry = self.entries.get(n).ok_or(io::ErrorKind::NotFound)?;
-        let length = entry.length.min(limit);
-        buffer.reserve(length as usize);
-        let end = entry.offset + u64::from(length);
-        self.window.each(entry.offset, end, |piece| buffer.extend_from_slice(piece))
+        let length = bytes.len().min(entry.length as usize);
+        let mut filled = 0;
+        self.window.each(entry.offset, entry.offset + length as u64, |piece| {
+            bytes[filled..filled + piece.len()].copy_from_slice(piece);
+            filled += piece.len();
+        })
     }
 
     /// The file.

@@ -1,10 +1,8 @@
 //! The frame reader on arbitrary bytes, for fuzzing and for the committed corpus.
 
-use super::{
-    frame::FrameError,
-    reader::{ChunkPool, FrameReader},
-};
+use super::{frame::FrameError, reader::FrameReader};
 use crate::Message;
+use crate::chunks::ChunkPool;
 
 /// Longest body that [`fuzz_frames`] takes, in bytes; above the size from which bodies have buffers of their own.
 const MAX_BODY: usize = 1 << 17;

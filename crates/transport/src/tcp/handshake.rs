@@ -1,6 +1,6 @@
 //! The two messages that open a connection, without any I/O. `docs/reference/tcp-wire.md` has the bytes.
 
-use super::options::Token;
+use crate::Token;
 use evb_core::NodeId;
 use std::fmt;
 

@@ -18,17 +18,17 @@ mod outbox;
 mod peer;
 mod reader;
 
+pub use crate::token::{Token, TokenError};
 pub use connect::ConnectError;
 pub use frame::{CONTROL_BYTES, FRAME_HEADER_BYTES, FRAME_MAX_BODY, FrameError, FrameHeader, FrameParser};
 pub use fuzz::fuzz_frames;
 pub use handshake::Refusal;
-pub use options::{TcpOptions, Token, TokenError};
+pub use options::TcpOptions;
 
-use crate::{Message, Received, SendError, Transport, Waker, bits::BitSet};
+use crate::{Message, Received, SendError, Transport, Waker, bits::BitSet, chunks::ChunkPool};
 use evb_core::NodeId;
 use mio::{Events, Interest, Poll, net::TcpListener};
 use peer::{Peer, Turn};
-use reader::ChunkPool;
 use std::{
     io,
     net::SocketAddr,

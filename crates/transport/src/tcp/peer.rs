@@ -3,9 +3,9 @@
 use super::{
     frame::FrameHeader,
     outbox::{Outbox, Written},
-    reader::{ChunkPool, FrameReader},
+    reader::FrameReader,
 };
-use crate::Received;
+use crate::{Received, chunks::ChunkPool};
 use evb_core::NodeId;
 use mio::{Registry, net::TcpStream};
 use std::{

@@ -1,20 +1,17 @@
 //! From the bytes of a connection to messages: bodies are slices of the chunk that they were read into.
 
 use super::frame::{FrameError, FrameHeader, FrameParser};
-use crate::{HEAD_BYTES, Message};
+use crate::{
+    HEAD_BYTES, Message,
+    chunks::{CHUNK_BYTES, COPY_BELOW, ChunkPool},
+};
 use bytes::{Buf, Bytes, BytesMut};
-use std::{collections::VecDeque, io};
+use std::io;
 
-/// Bytes of one chunk: a few fit into a second-level cache.
-const CHUNK_BYTES: usize = 256 << 10;
 /// A chunk with less room than this is not read into any more.
 const LEAST_ROOM: usize = CHUNK_BYTES / 4;
 /// Bodies above this are read into a buffer of their own.
 const OWN_BUFFER_ABOVE: usize = CHUNK_BYTES / 4;
-/// Bodies below this are copied out, so that a small message that is kept does not keep a chunk.
-const COPY_BELOW: usize = 512;
-/// Most used-up chunks that are remembered for use again.
-const MOST_RETIRED: usize = 64;
 
 /// The messages of one connection.
 #[derive(Debug)]
@@ -127,42 +124,6 @@ impl FrameReader {
         if self.unparsed.is_empty() {
             self.unparsed = BytesMut::new();
         }
-    }
-}
-
-/// The chunks that all connections of one node read into, one after the other. A chunk is used again when no body in it
-/// is kept any more: there is no allocation and no page fault in the steady state, and what grows is what consumers keep.
-#[derive(Debug, Default)]
-pub(super) struct ChunkPool {
-    current: BytesMut,
-    retired: VecDeque<BytesMut>,
-}
-
-impl ChunkPool {
-    /// The current chunk, with room for at least `bytes` (at most a chunk).
-    fn with_room(&mut self, bytes: usize) -> &mut BytesMut {
-        debug_assert!(bytes <= CHUNK_BYTES, "tails are shorter than bodies with buffers of their own");
-        if self.current.len() < bytes {
-            let next = self.reclaim().unwrap_or_else(|| BytesMut::zeroed(CHUNK_BYTES));
-            self.retired.push_back(std::mem::replace(&mut self.current, next));
-            if self.retired.len() > MOST_RETIRED {
-                self.retired.pop_front();
-            }
-        }
-        &mut self.current
-    }
-
-    fn reclaim(&mut self) -> Option<BytesMut> {
-        for _ in 0..self.retired.len() {
-            let mut chunk = self.retired.pop_front()?;
-            chunk.clear();
-            if chunk.try_reclaim(CHUNK_BYTES) {
-                chunk.resize(CHUNK_BYTES, 0);
-                return Some(chunk);
-            }
-            self.retired.push_back(chunk);
-        }
-        None
     }
 }
 

@@ -1,8 +1,10 @@
 //! What the tests of the transports share.
 
 use evb_core::NodeId;
+#[cfg(target_os = "linux")]
+use evb_transport::shm::{Shm, ShmOptions};
 use evb_transport::{
-    Transport,
+    Connect, Transport,
     tcp::{Tcp, TcpOptions},
 };
 
@@ -12,15 +14,27 @@ pub(crate) fn boxed<T: Transport + 'static>(nodes: Vec<T>) -> Vec<Box<dyn Transp
 }
 
 /// TCP nodes of this process, joined from one thread each.
+#[allow(dead_code, reason = "not every test file has nodes of TCP")]
 pub(crate) fn tcp_nodes(count: usize, options: &TcpOptions) -> Vec<Tcp> {
     let options = TcpOptions { nodes: count as u16, ..options.clone() };
-    let nodes: Vec<_> = (0..count as u16).map(|node| Tcp::bind(NodeId(node), options.clone()).unwrap()).collect();
-    let addresses: Vec<_> = nodes.iter().map(|node| (node.local(), node.listen_addr())).collect();
+    joined((0..count as u16).map(|node| Tcp::bind(NodeId(node), options.clone()).unwrap()).collect())
+}
+
+/// Nodes of shared memory of this process, joined from one thread each.
+#[cfg(target_os = "linux")]
+#[allow(dead_code, reason = "not every test file has nodes of shared memory")]
+pub(crate) fn shm_nodes(count: usize, options: &ShmOptions) -> Vec<Shm> {
+    let options = ShmOptions { nodes: count as u16, ..options.clone() };
+    joined((0..count as u16).map(|node| Shm::bind(NodeId(node), options.clone()).unwrap()).collect())
+}
+
+fn joined<T: Transport + Connect + 'static>(nodes: Vec<T>) -> Vec<T> {
+    let addresses: Vec<_> = nodes.iter().map(|node| (node.local(), node.address())).collect();
     let joining: Vec<_> = nodes
         .into_iter()
         .map(|mut node| {
-            let peers: Vec<_> = addresses.iter().copied().filter(|peer| peer.0 != node.local()).collect();
-            std::thread::spawn(move || node.connect(&peers).map(|()| node).unwrap())
+            let peers: Vec<_> = addresses.iter().filter(|peer| peer.0 != node.local()).cloned().collect();
+            std::thread::spawn(move || Connect::connect(&mut node, &peers).map(|()| node).unwrap())
         })
         .collect();
     joining.into_iter().map(|node| node.join().unwrap()).collect()

@@ -1,0 +1,148 @@
+//! A run over the ranks of an MPI job: `mpirun` or `srun` has started all processes, and the rank chooses the node.
+//!
+//! Rank 0 is run control as well as node 0. It tells the others by MPI where it listens. From then on they are nodes like
+//! those that join by hand, and talk over MPI or whatever else the plan names.
+
+use crate::control::NodeError;
+use crate::join::{JoinOptions, join};
+use crate::processes::{ProcessOptions, Start, run_processes};
+use crate::run_control::{Observer, RunError};
+use evb_core::NodeId;
+use evb_experiment::Plan;
+use evb_record::Record;
+use evb_transport::Token;
+use evb_transport_mpi::{Mpi, Threads};
+use serde::{Deserialize, Serialize};
+use std::{
+    cell::RefCell,
+    env,
+    net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+pub use evb_transport_mpi::launched;
+
+/// Longest wait for the nodes: all ranks are there when MPI has started.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How the launchers name the number of ranks on this machine: OpenMPI, and MPICH and its relatives.
+const LOCAL_RANKS: [&str; 2] = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"];
+
+/// The ranks of a job.
+pub struct Ranks {
+    mpi: Mpi,
+    /// All are on this machine.
+    is_local: bool,
+}
+
+/// What rank 0 tells the others.
+#[derive(Serialize, Deserialize)]
+struct Call {
+    host: String,
+    port: u16,
+    token: String,
+}
+
+impl Ranks {
+    /// Starts MPI, once in a process.
+    ///
+    /// # Errors
+    /// When MPI is not here or does not fit the launcher.
+    pub fn start() -> Result<Self, NodeError> {
+        // Run control and node 0 are threads of one process.
+        let mpi = Mpi::init(Threads::Many).map_err(NodeError::new)?;
+        let here = LOCAL_RANKS.iter().find_map(|name| env::var(name).ok()?.parse::<usize>().ok());
+        Ok(Self { is_local: here == Some(mpi.size()), mpi })
+    }
+
+    /// Whether this is rank 0, which gets the record and speaks to people.
+    #[must_use]
+    pub fn leads(&self) -> bool {
+        self.mpi.rank() == 0
+    }
+
+    /// Builds events; all ranks call this together. Rank 0 gets the record.
+    ///
+    /// # Errors
+    /// As `run_processes`; the number of ranks must be that of the nodes.
+    pub fn run(
+        &self,
+        plan: &Plan,
+        text: &str,
+        token: Token,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Record>, RunError> {
+        let nodes = plan.building.nodes();
+        if self.mpi.size() != usize::from(nodes) {
+            let message = format!("{} ranks for {nodes} nodes", self.mpi.size());
+            let hint = format!(
+                "start {nodes}: one for the event manager, {} for the readout units and {} for the builder units",
+                plan.building.readout_units, plan.building.builder_units
+            );
+            return Err(NodeError::new(message).hint(hint).into());
+        }
+        if !self.leads() {
+            let call: Call = serde_json::from_slice(&self.mpi.share(&[])).map_err(NodeError::new)?;
+            join(plan, text, &self.join_options(&call)?)?;
+            return Ok(None);
+        }
+        self.lead(plan, text, token, observer).map(Some)
+    }
+
+    /// Ends MPI; all ranks must.
+    pub fn finish(self) {
+        self.mpi.finish();
+    }
+
+    fn lead(&self, plan: &Plan, text: &str, token: Token, observer: &mut dyn Observer) -> Result<Record, RunError> {
+        let node = RefCell::new(None);
+        let tell = |address: SocketAddr| -> Result<(), NodeError> {
+            let call = Call { host: self.host(), port: address.port(), token: token.to_hex() };
+            let _as_sent = self.mpi.share(&serde_json::to_vec(&call).map_err(NodeError::new)?);
+            node.replace(Some(self.start_node(plan, text, &call)?));
+            Ok(())
+        };
+        let any = if self.is_local { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
+        let options = ProcessOptions { listen: (any, 0).into(), token, start: Start::Told(&tell), patience: PATIENCE };
+        let record = run_processes(plan, &options, observer);
+        if let Some(node) = node.into_inner() {
+            // What it has to say, run control has heard.
+            let _ended: Result<_, _> = JoinHandle::join(node);
+        }
+        record
+    }
+
+    fn start_node(&self, plan: &Plan, text: &str, call: &Call) -> Result<JoinHandle<Result<(), NodeError>>, NodeError> {
+        let (plan, text, options) = (plan.clone(), text.to_owned(), self.join_options(call)?);
+        Ok(thread::spawn(move || join(&plan, &text, &options)))
+    }
+
+    fn join_options(&self, call: &Call) -> Result<JoinOptions, NodeError> {
+        Ok(JoinOptions {
+            node: NodeId(self.mpi.rank() as u16),
+            control: resolve(&call.host, call.port)?,
+            listen: resolve(&self.host(), 0)?,
+            token: call.token.parse().map_err(NodeError::new)?,
+            patience: PATIENCE,
+            quiet: true,
+            mpi: Some(self.mpi.clone()),
+        })
+    }
+
+    /// Where the other ranks reach this machine.
+    fn host(&self) -> String {
+        match self.is_local {
+            true => IpAddr::from(Ipv4Addr::LOCALHOST).to_string(),
+            false => rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        }
+    }
+}
+
+fn resolve(host: &str, port: u16) -> Result<SocketAddr, NodeError> {
+    let unknown = |why: String| {
+        NodeError::new(format!("the machine {host} cannot be found: {why}"))
+            .hint("the machines of a job must know each other by their host names")
+    };
+    let mut found = (host, port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
+    found.next().ok_or_else(|| unknown("it has no address".into()))
+}

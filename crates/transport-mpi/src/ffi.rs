@@ -1,0 +1,468 @@
+//! The foreign calls, and safe values around them: the one place with unsafe code.
+//!
+//! # Invariants
+//! - **The signatures below are those of `shim/evb_mpi.c`.** The library that is opened was compiled from the source that
+//!   stands in this binary: a hash of the source is in its name, and nobody else can write it.
+//! - **Calls do not overlap.** All go through [`Shim::call`]. With [`Threads::Many`] it holds a lock, else it refuses
+//!   every thread but the one that started MPI.
+//! - **No call comes before the start or after the end.** [`Shim`] is given out after `init` only, and calls after
+//!   [`Shim::end`] do nothing: its flag is read and written where calls do not overlap.
+//! - **The bytes of an active request stay where they are and are touched by nobody else.** [`Sending`] and
+//!   [`Receiving`] own both the request and the buffer, whose bytes are on the heap (or static), and give the buffer out
+//!   only when MPI has said that the request is over. If they are dropped before, the buffer is never freed.
+//! - **Lengths fit.** A length is that of the buffer, and all are at most [`MOST_BYTES`].
+
+use crate::{
+    Threads,
+    library::{self, MpiError},
+};
+use bytes::Bytes;
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use std::{
+    ffi::{CStr, c_char, c_void},
+    fmt,
+    mem::ManuallyDrop,
+    sync::{
+        Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// Longest transfer in bytes: MPI counts in C integers.
+pub(crate) const MOST_BYTES: usize = i32::MAX as usize;
+/// Longest time at the end for sends that nobody has taken yet.
+const LINGER: Duration = Duration::from_secs(2);
+/// Tries to end a receive that nobody wants any more.
+const CANCEL_TRIES: usize = 100;
+/// Bytes of the name of an MPI.
+const VERSION_BYTES: usize = 256;
+
+type Buffer = *mut c_void;
+
+macro_rules! calls {
+    ($($name:ident: $type:ty,)*) => {
+        /// The functions of the shim.
+        struct Calls { $($name: $type,)* }
+
+        impl Calls {
+            fn load(library: &Library) -> Result<Self, libloading::Error> {
+                $(
+                    // SAFETY: the library is compiled from the source in this binary, which has the function with this
+                    // signature; it is never closed.
+                    let $name = unsafe { *library.get::<$type>(concat!("evb_mpi_", stringify!($name)))? };
+                )*
+                Ok(Self { $($name,)* })
+            }
+        }
+    };
+}
+
+calls! {
+    init: unsafe extern "C" fn(i32, &mut i32, &mut i32, &mut i32) -> i32,
+    version: unsafe extern "C" fn(*mut c_char, i32),
+    finalize: unsafe extern "C" fn(),
+    abort: unsafe extern "C" fn(i32),
+    duplicate: unsafe extern "C" fn() -> u64,
+    subset: unsafe extern "C" fn(*const i32, i32, i32) -> u64,
+    barrier: unsafe extern "C" fn(),
+    progress: unsafe extern "C" fn(),
+    share: unsafe extern "C" fn(Buffer, i32),
+    send: unsafe extern "C" fn(*const c_void, i32, i32, i32, u64, &mut u64) -> i32,
+    receive: unsafe extern "C" fn(Buffer, i32, i32, i32, u64) -> u64,
+    broadcast: unsafe extern "C" fn(Buffer, i32, u64) -> u64,
+    test: unsafe extern "C" fn(&mut u64, &mut Status) -> i32,
+    cancel: unsafe extern "C" fn(&mut u64),
+}
+
+/// What a receive has received.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Status {
+    /// Bytes.
+    length: i32,
+    /// The rank that sent it.
+    pub(crate) rank: i32,
+    /// Its tag.
+    pub(crate) tag: i32,
+}
+
+/// The MPI of this process.
+pub(crate) struct Shim {
+    calls: Calls,
+    /// The only thread that may call, if there is one.
+    caller: Option<usize>,
+    /// Held around each call, if there is none.
+    turn: Mutex<()>,
+    running: AtomicBool,
+    pub(crate) rank: usize,
+    pub(crate) size: usize,
+    pub(crate) most_tag: i32,
+    pub(crate) version: String,
+    /// Sends and receives whose endpoints are gone.
+    lingering: Mutex<(Vec<Sending>, Vec<Receiving>)>,
+}
+
+/// A communicator.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Comm(u64);
+
+/// Where a message goes to or comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Route {
+    pub(crate) comm: Comm,
+    /// A rank, and a tag; any with [`Route::ANY`] for a receive.
+    pub(crate) rank: i32,
+    pub(crate) tag: i32,
+}
+
+impl Route {
+    pub(crate) const ANY: i32 = -1;
+}
+
+static SHIM: OnceLock<Shim> = OnceLock::new();
+static STARTING: Mutex<()> = Mutex::new(());
+
+/// No state is left halfway by a panic: all there is under these locks are calls and moves.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shim {
+    /// Starts MPI, once per process.
+    pub(crate) fn start(threads: Threads) -> Result<&'static Self, MpiError> {
+        let _one = lock(&STARTING);
+        if SHIM.get().is_some() {
+            return Err(MpiError::Start("it was started in this process before, and can be started once only"));
+        }
+        let (file, mpicc) = library::shim()?;
+        let open = |error: libloading::Error| MpiError::Open { mpicc: mpicc.clone(), reason: error.to_string() };
+        // SAFETY: opening runs the initialisers of libmpi, as in any MPI program. Its plugins look for its symbols among
+        // the global ones.
+        let library = ManuallyDrop::new(unsafe { Library::open(Some(&file), RTLD_NOW | RTLD_GLOBAL) }.map_err(open)?);
+        let calls = Calls::load(&library).map_err(open)?;
+        let (mut rank, mut size, mut most_tag) = (0, 0, 0);
+        // SAFETY: the first call, under `STARTING`.
+        match unsafe { (calls.init)(threads as i32, &mut rank, &mut size, &mut most_tag) } {
+            0 => {}
+            1 => return Err(MpiError::Start("something else in this process has started it")),
+            _ => return Err(MpiError::Start("it does not bear calls from the threads that were asked for")),
+        }
+        let version = version(&calls);
+        let (rank, size) = (rank as usize, size as usize);
+        let caller = (threads != Threads::Many).then(this_thread);
+        let (turn, running, lingering) = (Mutex::default(), AtomicBool::new(true), Mutex::default());
+        Ok(SHIM.get_or_init(|| Self { calls, caller, turn, running, rank, size, most_tag, version, lingering }))
+    }
+
+    /// Whether this thread may call.
+    #[inline]
+    pub(crate) fn is_callable(&self) -> bool {
+        self.caller.is_none_or(|caller| caller == this_thread())
+    }
+
+    /// Runs `call` alone, if MPI still runs.
+    #[inline]
+    fn call<T>(&self, call: impl FnOnce(&Calls) -> T) -> Option<T> {
+        if !self.is_callable() {
+            // What is dropped because of this panic must not panic again.
+            assert!(std::thread::panicking(), "MPI was started for one thread, and another one uses it");
+            return None;
+        }
+        let _turn = self.caller.is_none().then(|| lock(&self.turn));
+        self.running.load(Ordering::Relaxed).then(|| call(&self.calls))
+    }
+
+    /// Ends MPI, after what was sent has left.
+    pub(crate) fn end(&self) {
+        let end = Instant::now() + LINGER;
+        while !self.settle() && Instant::now() < end {
+            std::thread::yield_now();
+        }
+        // All have sent their last when all are here.
+        // SAFETY: alone and while MPI runs.
+        self.call(|calls| unsafe { (calls.barrier)() });
+        let (sends, receives) = std::mem::take(&mut *lock(&self.lingering));
+        sends.into_iter().for_each(Sending::abandon);
+        receives.into_iter().for_each(Receiving::cancel);
+        self.call(|calls| {
+            // SAFETY: alone, while MPI runs, and the last call.
+            unsafe { (calls.finalize)() };
+            self.running.store(false, Ordering::Relaxed);
+        });
+    }
+
+    /// Ends all processes of the job.
+    pub(crate) fn abort(&self, status: i32) {
+        // SAFETY: alone and while MPI runs.
+        self.call(|calls| unsafe { (calls.abort)(status) });
+    }
+
+    /// A communicator of all ranks; all call it together.
+    pub(crate) fn duplicate(&self) -> Comm {
+        // SAFETY: alone and while MPI runs.
+        Comm(self.call(|calls| unsafe { (calls.duplicate)() }).unwrap_or_default())
+    }
+
+    /// A communicator of these ranks; they call it together.
+    pub(crate) fn subset(&self, ranks: &[i32], tag: i32) -> Comm {
+        // SAFETY: alone and while MPI runs; the ranks are there for the call.
+        let call = |calls: &Calls| unsafe { (calls.subset)(ranks.as_ptr(), ranks.len() as i32, tag) };
+        Comm(self.call(call).unwrap_or_default())
+    }
+
+    /// Puts the bytes of rank 0 into the buffer of each rank.
+    pub(crate) fn share(&self, bytes: &mut [u8]) {
+        assert!(bytes.len() <= MOST_BYTES, "{} bytes are more than MPI counts", bytes.len());
+        // SAFETY: alone and while MPI runs; the call blocks, and the buffer is borrowed for it.
+        self.call(|calls| unsafe { (calls.share)(bytes.as_mut_ptr().cast(), bytes.len() as i32) });
+    }
+
+    /// Lets MPI move on what it has.
+    pub(crate) fn progress(&self) {
+        // SAFETY: alone and while MPI runs.
+        self.call(|calls| unsafe { (calls.progress)() });
+    }
+
+    /// Lets go of what lingers and has left. True if nothing is left.
+    pub(crate) fn settle(&self) -> bool {
+        let (sends, _) = &mut *lock(&self.lingering);
+        sends.retain_mut(|sending| !sending.poll());
+        sends.is_empty()
+    }
+
+    #[inline]
+    fn test(&self, request: &mut u64) -> Option<Status> {
+        let mut status = Status::default();
+        // SAFETY: alone and while MPI runs; the request is active, and its owner has it tested.
+        let done = self.call(|calls| unsafe { (calls.test)(request, &mut status) })?;
+        (done != 0).then_some(status)
+    }
+}
+
+impl fmt::Debug for Shim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Shim({})", self.version)
+    }
+}
+
+/// A number that no other living thread has.
+#[inline]
+fn this_thread() -> usize {
+    thread_local! {
+        static MARK: u8 = const { 0 };
+    }
+    MARK.with(|mark| std::ptr::from_ref(mark).addr())
+}
+
+fn version(calls: &Calls) -> String {
+    let mut text = [0; VERSION_BYTES];
+    // SAFETY: after the start, before anybody else has the calls; it writes that many bytes with a final 0.
+    unsafe { (calls.version)(text.as_mut_ptr().cast(), VERSION_BYTES as i32) };
+    let text = CStr::from_bytes_until_nul(&text).map(CStr::to_string_lossy).unwrap_or_default();
+    text.lines().next().unwrap_or_default().split(", package").next().unwrap_or_default().replace('\t', " ")
+}
+
+/// Bytes that are sent.
+#[derive(Debug)]
+pub(crate) enum Outgoing {
+    /// A buffer that is used again.
+    Buffer(Vec<u8>),
+    /// The body of a message.
+    Body(Bytes),
+}
+
+impl Outgoing {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Buffer(buffer) => buffer,
+            Self::Body(body) => body,
+        }
+    }
+}
+
+/// Bytes on their way out.
+pub(crate) struct Sending {
+    shim: &'static Shim,
+    /// `None` when it is over.
+    request: Option<u64>,
+    outgoing: ManuallyDrop<Outgoing>,
+}
+
+impl Sending {
+    /// Starts to send. The bytes come back at once if they are needed no more.
+    #[inline]
+    pub(crate) fn start(shim: &'static Shim, route: Route, outgoing: Outgoing) -> Result<Outgoing, Self> {
+        let (bytes, mut request) = (outgoing.bytes(), 0);
+        assert!(bytes.len() <= MOST_BYTES && route.rank >= 0);
+        let (address, length) = (bytes.as_ptr().cast(), bytes.len() as i32);
+        // SAFETY: alone and while MPI runs. The bytes stay in `outgoing`, which moves into the value that owns the request
+        // if there is one; moving a `Vec` or `Bytes` leaves the bytes where they are.
+        let call =
+            |calls: &Calls| unsafe { (calls.send)(address, length, route.rank, route.tag, route.comm.0, &mut request) };
+        match shim.call(call) {
+            Some(0) => Err(Self { shim, request: Some(request), outgoing: ManuallyDrop::new(outgoing) }),
+            _ => Ok(outgoing),
+        }
+    }
+
+    /// Starts a broadcast of the first rank of `comm`, as that rank.
+    pub(crate) fn broadcast(shim: &'static Shim, comm: Comm, mut bytes: Vec<u8>) -> Self {
+        let request = start_broadcast(shim, comm, &mut bytes);
+        Self { shim, request, outgoing: ManuallyDrop::new(Outgoing::Buffer(bytes)) }
+    }
+
+    /// Whether it is over.
+    pub(crate) fn poll(&mut self) -> bool {
+        if let Some(request) = &mut self.request
+            && self.shim.test(request).is_some()
+        {
+            self.request = None;
+        }
+        self.request.is_none()
+    }
+
+    /// The buffer, to be used again.
+    pub(crate) fn into_buffer(mut self) -> Option<Vec<u8>> {
+        if self.request.is_some() {
+            return None;
+        }
+        // A buffer without bytes stands in for what is taken: it is freed as any other.
+        match std::mem::replace(&mut *self.outgoing, Outgoing::Body(Bytes::new())) {
+            Outgoing::Buffer(buffer) => Some(buffer),
+            Outgoing::Body(_) => None,
+        }
+    }
+
+    /// Keeps the bytes until they have left, after the endpoint has gone.
+    pub(crate) fn linger(self) {
+        let shim = self.shim;
+        lock(&shim.lingering).0.push(self);
+    }
+
+    /// Nobody will take the bytes any more: MPI keeps them for good.
+    pub(crate) fn abandon(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        if self.request.is_none() {
+            // SAFETY: MPI has said that it needs the bytes no more, and nobody has taken them out.
+            unsafe { ManuallyDrop::drop(&mut self.outgoing) };
+        }
+    }
+}
+
+fn start_broadcast(shim: &Shim, comm: Comm, bytes: &mut [u8]) -> Option<u64> {
+    assert!(bytes.len() <= MOST_BYTES);
+    let (address, length) = (bytes.as_mut_ptr().cast(), bytes.len() as i32);
+    // SAFETY: alone and while MPI runs; both callers put the buffer with the request, and moving it leaves the bytes there.
+    shim.call(|calls| unsafe { (calls.broadcast)(address, length, comm.0) })
+}
+
+/// Where a [`Receiving`] gets its bytes from.
+#[derive(Clone, Copy, Debug)]
+enum From {
+    Route(Route),
+    Broadcast(Comm),
+}
+
+/// Room for bytes that come.
+pub(crate) struct Receiving {
+    shim: &'static Shim,
+    from: From,
+    /// `None` when it is over.
+    request: Option<u64>,
+    /// What came.
+    pub(crate) status: Status,
+    room: ManuallyDrop<Vec<u8>>,
+}
+
+impl Receiving {
+    /// Starts to receive at most as many bytes as `room` has.
+    pub(crate) fn start(shim: &'static Shim, route: Route, room: Vec<u8>) -> Self {
+        Self::post(shim, From::Route(route), room)
+    }
+
+    /// Takes part in a broadcast of the first rank of `comm`, of exactly as many bytes as `room` has.
+    pub(crate) fn broadcast(shim: &'static Shim, comm: Comm, room: Vec<u8>) -> Self {
+        Self::post(shim, From::Broadcast(comm), room)
+    }
+
+    fn post(shim: &'static Shim, from: From, room: Vec<u8>) -> Self {
+        let room = ManuallyDrop::new(room);
+        let mut receiving = Self { shim, from, request: None, status: Status::default(), room };
+        receiving.again();
+        receiving
+    }
+
+    /// Starts the same again, when the last one is over.
+    #[inline]
+    pub(crate) fn again(&mut self) {
+        assert!(self.request.is_none() && self.room.len() <= MOST_BYTES);
+        self.request = match self.from {
+            From::Broadcast(comm) => start_broadcast(self.shim, comm, &mut self.room),
+            From::Route(Route { comm, rank, tag }) => {
+                let (address, length) = (self.room.as_mut_ptr().cast(), self.room.len() as i32);
+                // SAFETY: alone and while MPI runs. The room is given out only when the request is over, and moving it
+                // leaves its bytes where they are.
+                self.shim.call(|calls| unsafe { (calls.receive)(address, length, rank, tag, comm.0) })
+            }
+        };
+    }
+
+    /// Whether something has come.
+    #[inline]
+    pub(crate) fn poll(&mut self) -> bool {
+        if let Some(request) = &mut self.request
+            && let Some(status) = self.shim.test(request)
+        {
+            (self.request, self.status) = (None, status);
+        }
+        self.request.is_none()
+    }
+
+    /// What has come; nothing before.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match (self.request, self.from) {
+            (Some(_), _) => &[],
+            (None, From::Route(_)) => &self.room[..self.status.length as usize],
+            (None, From::Broadcast(_)) => &self.room,
+        }
+    }
+
+    /// The room with what has come.
+    pub(crate) fn into_room(mut self) -> Option<Vec<u8>> {
+        self.request.is_none().then(|| {
+            let mut room = std::mem::take(&mut *self.room);
+            room.truncate(self.status.length as usize);
+            room
+        })
+    }
+
+    /// Keeps the room to the end, for what may still come.
+    pub(crate) fn linger(self) {
+        let shim = self.shim;
+        lock(&shim.lingering).1.push(self);
+    }
+
+    /// Ends it without a message. If one is just being taken from the wire, the room is never freed.
+    pub(crate) fn cancel(mut self) {
+        if let (Some(request), From::Route(_)) = (&mut self.request, self.from) {
+            // SAFETY: alone and while MPI runs; the request is active.
+            self.shim.call(|calls| unsafe { (calls.cancel)(request) });
+            let _ended = (0..CANCEL_TRIES).any(|_| self.poll());
+        }
+    }
+}
+
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        if self.request.is_none() {
+            // SAFETY: MPI has said that it writes no more, and what was taken out has left an empty `Vec`.
+            unsafe { ManuallyDrop::drop(&mut self.room) };
+        }
+    }
+}

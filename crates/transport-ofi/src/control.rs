@@ -1,0 +1,181 @@
+//! The messages that nodes send for themselves: who they are, and how far they are.
+
+use evb_core::NodeId;
+use evb_transport::tcp::Token;
+use std::fmt;
+
+/// Room for any of these messages in bytes.
+pub(crate) const CONTROL_BYTES: usize = 128;
+
+const MAGIC: [u8; 8] = *b"evb-ofi\0";
+const VERSION: u16 = 1;
+const TOKEN_DIGITS: usize = 2 * Token::BYTES;
+const HELLO_BYTES: usize = 44 + TOKEN_DIGITS;
+const STATUS_BYTES: usize = 17;
+
+/// Why a peer refuses this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It speaks another version of this protocol.
+    Version,
+    /// The token is not that of its run.
+    Token,
+    /// It is another node, or its run has another number of nodes.
+    Node,
+    /// It has other limits, or one is a transport and the other a layer.
+    Limits,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Version => "it does not speak this version of the protocol",
+            Self::Token => "the token is not that of its run",
+            Self::Node => "it is another node, or its run has another number of nodes",
+            Self::Limits => "it was told other limits, or is no endpoint of the same kind",
+        })
+    }
+}
+
+/// What all nodes of a run must agree on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Terms {
+    pub(crate) nodes: u16,
+    /// Messages that may be on the way between two nodes, in one direction.
+    pub(crate) credits: u16,
+    pub(crate) frame_bytes: u32,
+    /// Longest message; the highest bit tells layers from transports.
+    pub(crate) max_bytes: u64,
+}
+
+impl Terms {
+    /// In `max_bytes`: the node is a layer.
+    pub(crate) const LAYER: u64 = 1 << 63;
+}
+
+/// The first message to a peer, or the answer that refuses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hello {
+    pub(crate) to: NodeId,
+    pub(crate) terms: Terms,
+    /// What the peer puts into its tags.
+    pub(crate) key: u64,
+    pub(crate) refusal: Option<Refusal>,
+}
+
+impl Hello {
+    /// Writes it to the start of `room` and says how long it is. A refusal does not show the token.
+    pub(crate) fn encode(&self, token: &Token, room: &mut [u8]) -> usize {
+        let refusal = self.refusal.map_or(0, |refusal| 1 + refusal as u16);
+        let Terms { nodes, credits, frame_bytes, max_bytes } = self.terms;
+        let mut bytes = MAGIC.to_vec();
+        [VERSION, refusal, self.to.0, nodes, credits, 0].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+        [u64::from(frame_bytes), max_bytes, self.key].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+        let digits = if self.refusal.is_none() { token.to_hex() } else { "-".repeat(TOKEN_DIGITS) };
+        bytes.extend(digits.bytes());
+        room[..bytes.len()].copy_from_slice(&bytes);
+        bytes.len()
+    }
+
+    /// Reads it. An error if the sender is to be refused, or `None` in it if there is no answer to such a thing.
+    pub(crate) fn decode(bytes: &[u8], token: &Token) -> Result<Self, Option<Refusal>> {
+        let bytes: &[u8; HELLO_BYTES] = bytes.try_into().map_err(|_| None)?;
+        let small = |index: usize| u16::from_le_bytes([bytes[8 + 2 * index], bytes[9 + 2 * index]]);
+        let word = |index: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[20 + 8 * index + byte]));
+        if bytes[..8] != MAGIC {
+            return Err(None);
+        }
+        if small(0) != VERSION {
+            return Err(Some(Refusal::Version));
+        }
+        let refusal = match small(1) {
+            0 => None,
+            1 => Some(Refusal::Version),
+            2 => Some(Refusal::Token),
+            3 => Some(Refusal::Node),
+            _ => Some(Refusal::Limits),
+        };
+        let shown = str::from_utf8(&bytes[HELLO_BYTES - TOKEN_DIGITS..]).ok().and_then(|text| text.parse().ok());
+        if refusal.is_none() && shown != Some(*token) {
+            return Err(Some(Refusal::Token));
+        }
+        let terms =
+            Terms { nodes: small(3), credits: small(4), frame_bytes: word(0) as u32, max_bytes: word(1) };
+        Ok(Self { to: NodeId(small(2)), terms, key: word(2), refusal })
+    }
+}
+
+/// How far a node is with a peer: sent after half of the credits are used, as a sign of life, and as a goodbye.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Status {
+    /// How many messages of the peer it has consumed.
+    pub(crate) consumed: u64,
+    /// How many it has sent.
+    pub(crate) sent: u64,
+    /// It sends no more.
+    pub(crate) leaving: bool,
+}
+
+impl Status {
+    /// Writes it to the start of `room` and says how long it is.
+    pub(crate) fn encode(&self, room: &mut [u8]) -> usize {
+        room[..8].copy_from_slice(&self.consumed.to_le_bytes());
+        room[8..16].copy_from_slice(&self.sent.to_le_bytes());
+        room[16] = u8::from(self.leaving);
+        STATUS_BYTES
+    }
+
+    /// `None` for what is none.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; STATUS_BYTES] = bytes.try_into().ok()?;
+        let word = |index: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[8 * index + byte]));
+        Some(Self { consumed: word(0), sent: word(1), leaving: bytes[16] == 1 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: Token = Token::new([9; Token::BYTES]);
+    const TERMS: Terms = Terms { nodes: 5, credits: 64, frame_bytes: 8192, max_bytes: 1 << 63 | 77 };
+    const HELLO: Hello = Hello { to: NodeId(3), terms: TERMS, key: 0x1234_5678_9abc, refusal: None };
+
+    fn encoded(hello: Hello) -> Vec<u8> {
+        let mut room = [0; CONTROL_BYTES];
+        let length = hello.encode(&TOKEN, &mut room);
+        room[..length].to_vec()
+    }
+
+    #[test]
+    fn a_hello_comes_back_and_a_changed_one_does_not() {
+        let bytes = encoded(HELLO);
+        assert_eq!(Hello::decode(&bytes, &TOKEN), Ok(HELLO));
+        let counted = |index: usize| !(18..20).contains(&index) && !(24..28).contains(&index);
+        for index in (0..bytes.len()).filter(|&index| counted(index)) {
+            let mut wrong = bytes.clone();
+            wrong[index] ^= 0x40;
+            assert_ne!(Hello::decode(&wrong, &TOKEN), Ok(HELLO), "byte {index}");
+        }
+        assert_eq!(Hello::decode(&bytes[1..], &TOKEN), Err(None));
+        assert_eq!(Hello::decode(&bytes, &Token::new([8; Token::BYTES])), Err(Some(Refusal::Token)));
+    }
+
+    #[test]
+    fn refusals_come_back_without_the_token() {
+        for refusal in [Refusal::Version, Refusal::Token, Refusal::Node, Refusal::Limits] {
+            let bytes = encoded(Hello { refusal: Some(refusal), ..HELLO });
+            let read = Hello::decode(&bytes, &Token::new([1; Token::BYTES])).unwrap();
+            assert_eq!(read.refusal, Some(refusal));
+            assert!(!String::from_utf8_lossy(&bytes).contains(&TOKEN.to_hex()));
+        }
+    }
+
+    #[test]
+    fn a_status_comes_back() {
+        let (status, mut room) = (Status { consumed: 5, sent: 1 << 40, leaving: true }, [0; CONTROL_BYTES]);
+        let length = status.encode(&mut room);
+        assert_eq!(Status::decode(&room[..length]), Some(status));
+        assert_eq!(Status::decode(&room[..length - 1]), None);
+    }
+}

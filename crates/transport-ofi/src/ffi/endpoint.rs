@@ -1,0 +1,426 @@
+//! An endpoint with its queue, and the operations that it was given.
+
+use super::{
+    abi::*,
+    info::{InfoList, Limits},
+    library::Library,
+    memory::{Entry, Context, Memory, Operation, Slab},
+    objects::{Objects, close_registration, descriptor},
+    stale,
+};
+use crate::OfiError;
+use bytes::Bytes;
+use std::{ffi::c_void, mem, os::fd::RawFd, ptr};
+
+/// Most completions that are read at once.
+pub(crate) const BATCH: usize = 16;
+/// Room for an address; the longest known are those of shared memory, of at most 256 bytes.
+const ADDRESS_BYTES: usize = 512;
+
+/// See [`Objects::part`].
+const SHARES_MAPPINGS: &str = "shm";
+
+/// What became of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Posted {
+    /// The provider has it.
+    Yes,
+    /// There is no room: poll, then try again.
+    Again,
+    /// It will never go; the error number.
+    Failed(i32),
+}
+
+/// An operation is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Completion {
+    /// None for what was injected and failed.
+    pub(crate) operation: Option<Operation>,
+    /// Of receives: the sender's tag, and the length in bytes.
+    pub(crate) tag: u64,
+    pub(crate) bytes: usize,
+    /// The error number of what failed.
+    pub(crate) error: Option<i32>,
+}
+
+/// The objects of one node, and all memory that the provider may use.
+pub(crate) struct Endpoint {
+    info: InfoList,
+    limits: Limits,
+    objects: Objects,
+    wait_fd: Option<RawFd>,
+    /// Entries without memory.
+    free: Vec<u32>,
+    next_key: u64,
+    batch: [CqEntry; BATCH],
+    read: usize,
+    /// The last poll found that an operation has failed.
+    failed: bool,
+}
+
+// SAFETY: invariant 4 of the folder; what the list of infos and the batch point to belongs to the endpoint, too.
+unsafe impl Send for Endpoint {}
+
+impl Endpoint {
+    /// Opens an endpoint. With `sleeps`, the queue has a file to sleep on if the provider can do that.
+    pub(crate) fn open(provider: &str, interface: Option<&str>, sleeps: bool) -> Result<Self, OfiError> {
+        let info = InfoList::find(provider, interface)?;
+        let (limits, nothing) = (info.limits(), CqEntry::EMPTY);
+        let mut new = Self {
+            info,
+            limits,
+            objects: Objects::none(),
+            wait_fd: None,
+            free: Vec::new(),
+            next_key: 0,
+            batch: [nothing; BATCH],
+            read: 0,
+            failed: false,
+        };
+        if new.shares_mappings() {
+            stale::remove();
+            Objects::share();
+        }
+        new.open_objects(sleeps)?;
+        Ok(new)
+    }
+
+    fn open_objects(&mut self, sleeps: bool) -> Result<(), OfiError> {
+        let (library, info) = (self.library(), self.info.best());
+        let none = ptr::null_mut();
+        let mut addresses =
+            AvAttr { kind: 0, rx_ctx_bits: 0, count: 0, ep_per_node: 0, name: ptr::null(), map_addr: none, flags: 0 };
+        // SAFETY: the info is whole; each object is open before it is used, and its table is that of its kind. What is
+        // open when a call fails is closed by `drop`.
+        unsafe {
+            addresses.kind = (*(*info).domain_attr).av_type;
+            library.check("fi_fabric", (library.fabric)((*info).fabric_attr, &raw mut self.objects.fabric, none))?;
+            let open = (*(*self.objects.fabric).ops).domain;
+            library.check("fi_domain", open(self.objects.fabric, info, &raw mut self.objects.domain, none))?;
+            let open = (*(*self.objects.domain).ops).av_open;
+            library.check("fi_av_open", open(self.objects.domain, &raw mut addresses, &raw mut self.objects.vector, none))?;
+            if !(sleeps && self.open_queue(FI_WAIT_FD).is_ok()) {
+                self.open_queue(FI_WAIT_NONE)?;
+            }
+            let open = (*(*self.objects.domain).ops).endpoint;
+            library.check("fi_endpoint", open(self.objects.domain, info, &raw mut self.objects.endpoint, none))?;
+            let fid = &raw mut (*self.objects.endpoint).fid;
+            let ops = (*fid).ops;
+            library.check("fi_ep_bind", ((*ops).bind)(fid, &raw mut (*self.objects.vector).fid, 0))?;
+            library.check("fi_ep_bind", ((*ops).bind)(fid, &raw mut (*self.objects.queue).fid, FI_TRANSMIT | FI_RECV))?;
+            library.check("fi_enable", ((*(*fid).ops).control)(fid, FI_ENABLE, none))
+        }
+    }
+
+    fn open_queue(&mut self, wait: i32) -> Result<(), OfiError> {
+        let mut attributes = CqAttr {
+            size: self.limits.sends + self.limits.receives,
+            flags: 0,
+            format: FI_CQ_FORMAT_TAGGED,
+            wait_obj: wait,
+            signaling_vector: 0,
+            wait_cond: 0,
+            wait_set: ptr::null_mut(),
+        };
+        let library = self.library();
+        // SAFETY: the domain is open and the attributes are whole.
+        unsafe {
+            let open = (*(*self.objects.domain).ops).cq_open;
+            let result = open(self.objects.domain, &raw mut attributes, &raw mut self.objects.queue, ptr::null_mut());
+            library.check("fi_cq_open", result)?;
+            let (fid, mut file) = (&raw mut (*self.objects.queue).fid, -1);
+            if wait == FI_WAIT_FD && ((*(*fid).ops).control)(fid, FI_GETWAIT, (&raw mut file).cast()) == 0 {
+                self.wait_fd = Some(file);
+            }
+        }
+        Ok(())
+    }
+
+    fn shares_mappings(&self) -> bool {
+        self.info.provider() == SHARES_MAPPINGS
+    }
+
+    fn library(&self) -> &'static Library {
+        self.info.library()
+    }
+
+    /// What the provider can do.
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The provider's full name.
+    pub(crate) fn provider(&self) -> String {
+        self.info.provider()
+    }
+
+    /// What an error number means.
+    pub(crate) fn describe(&self, error: i32) -> String {
+        self.library().describe(error)
+    }
+
+    /// Where others find this endpoint; the bytes mean something to the same provider only.
+    pub(crate) fn address(&self) -> Result<Vec<u8>, OfiError> {
+        let (mut bytes, mut length) = (vec![0; ADDRESS_BYTES], ADDRESS_BYTES);
+        // SAFETY: the endpoint is open, and there are `length` bytes of room.
+        let result = unsafe {
+            ((*(*self.objects.endpoint).cm).getname)(
+                &raw mut (*self.objects.endpoint).fid,
+                bytes.as_mut_ptr().cast(),
+                &raw mut length,
+            )
+        };
+        self.library().check("fi_getname", result)?;
+        bytes.truncate(length);
+        Ok(bytes)
+    }
+
+    /// Makes another endpoint known, and gives the number that it has here. The bytes must be what
+    /// [`address`](Endpoint::address) gave for the same provider: its length is compared with this endpoint's own.
+    pub(crate) fn insert(&mut self, address: &[u8]) -> Result<u64, OfiError> {
+        let mut number = FI_ADDR_UNSPEC;
+        // Providers read up to the end of an address, which is a text with a zero or a structure of a fixed length.
+        let mut padded = vec![0; ADDRESS_BYTES.max(address.len() + 1)];
+        padded[..address.len()].copy_from_slice(address);
+        // SAFETY: the vector is open; there are more bytes than any address has.
+        let result = unsafe {
+            let insert = (*(*self.objects.vector).ops).insert;
+            insert(self.objects.vector, padded.as_ptr().cast(), 1, &raw mut number, 0, ptr::null_mut())
+        };
+        self.library().check("fi_av_insert", result)?;
+        match number {
+            FI_ADDR_UNSPEC => Err(OfiError::Call { call: "fi_av_insert", reason: "the address was refused".into() }),
+            number => Ok(number),
+        }
+    }
+
+    /// Adds `count` operations with `bytes` bytes of memory each.
+    pub(crate) fn add_slab(&mut self, count: usize, bytes: usize) -> Result<Vec<Operation>, OfiError> {
+        let mut slab = Slab::new(count * bytes);
+        slab.registration = self.register(slab.start(), count * bytes)?;
+        let (start, descriptor) = (slab.start(), descriptor(slab.registration));
+        self.objects.slabs.push(slab);
+        let part = |index: usize| start.wrapping_add(index * bytes);
+        Ok((0..count).map(|index| self.add(part(index), bytes, descriptor, Memory::Slab)).collect())
+    }
+
+    /// An operation that sends this body from where it is.
+    pub(crate) fn share(&mut self, body: Bytes) -> Result<Operation, OfiError> {
+        let (start, bytes) = (body.as_ptr().cast_mut(), body.len());
+        self.add_registered(start, bytes, Memory::Shared(body))
+    }
+
+    /// An operation that receives a body into a buffer of its own.
+    pub(crate) fn own(&mut self, mut body: Vec<u8>) -> Result<Operation, OfiError> {
+        let (start, bytes) = (body.as_mut_ptr(), body.len());
+        self.add_registered(start, bytes, Memory::Own(body))
+    }
+
+    fn add_registered(&mut self, start: *mut u8, bytes: usize, memory: Memory) -> Result<Operation, OfiError> {
+        let registration = self.register(start, bytes)?;
+        let operation = self.add(start, bytes, descriptor(registration), memory);
+        self.objects.entries[operation.0 as usize].registration = registration;
+        Ok(operation)
+    }
+
+    fn add(&mut self, start: *mut u8, bytes: usize, descriptor: *mut c_void, memory: Memory) -> Operation {
+        let index = self.free.pop().unwrap_or(self.objects.entries.len() as u32);
+        let registration = ptr::null_mut();
+        let memory = Some(memory);
+        if let Some(entry) = self.objects.entries.get_mut(index as usize) {
+            *entry = Entry { context: entry.context, start, bytes, descriptor, registration, memory, busy: false };
+        } else {
+            let context = Context::allocate(index);
+            self.objects.entries.push(Entry { context, start, bytes, descriptor, registration, memory, busy: false });
+        }
+        Operation(index)
+    }
+
+    /// Ends an operation that is not busy and gives its memory back. Not for slabs.
+    pub(crate) fn take(&mut self, operation: Operation) -> Option<Memory> {
+        let entry = &mut self.objects.entries[operation.0 as usize];
+        assert!(!entry.busy, "the provider has this memory");
+        let memory = entry.memory.take();
+        close_registration(mem::replace(&mut entry.registration, ptr::null_mut()));
+        self.free.push(operation.0);
+        memory
+    }
+
+    /// Registers memory if the provider asks for that.
+    fn register(&mut self, start: *mut u8, bytes: usize) -> Result<*mut Mr, OfiError> {
+        let mut registration = ptr::null_mut();
+        if !self.limits.registers {
+            return Ok(registration);
+        }
+        self.next_key += 1;
+        let (none, key) = (ptr::null_mut(), self.next_key);
+        // SAFETY: domain and endpoint are open. The memory lives until its operations are over and the registration is
+        // closed: slabs as long as the endpoint, other memory until `take`.
+        unsafe {
+            let register = (*(*self.objects.domain).mr).reg;
+            let domain = &raw mut (*self.objects.domain).fid;
+            let access = FI_SEND | FI_RECV;
+            let result = register(domain, start.cast(), bytes, access, 0, key, 0, &raw mut registration, none);
+            self.library().check("fi_mr_reg", result)?;
+            if self.limits.registers_at_endpoint {
+                let fid = &raw mut (*registration).fid;
+                let bound = ((*(*fid).ops).bind)(fid, &raw mut (*self.objects.endpoint).fid, 0);
+                self.library().check("fi_mr_bind", bound)?;
+                self.library().check("fi_mr_enable", ((*(*fid).ops).control)(fid, FI_ENABLE, none))?;
+            }
+        }
+        Ok(registration)
+    }
+
+    /// What the memory of an operation that is not busy holds.
+    #[inline]
+    pub(crate) fn memory(&self, operation: Operation) -> &[u8] {
+        self.objects.entries[operation.0 as usize].slice()
+    }
+
+    /// The memory of an operation of a slab that is not busy.
+    #[inline]
+    pub(crate) fn memory_mut(&mut self, operation: Operation) -> &mut [u8] {
+        self.objects.entries[operation.0 as usize].slice_mut()
+    }
+
+    /// Receives a message whose tag is this one in all bits but those of `ignore`.
+    #[inline]
+    pub(crate) fn receive(&mut self, operation: Operation, tag: u64, ignore: u64) -> Posted {
+        let entry = &mut self.objects.entries[operation.0 as usize];
+        assert!(!entry.busy && !matches!(entry.memory, Some(Memory::Shared(_))), "not memory to write to");
+        // SAFETY: the endpoint is open; memory and context stay until the completion (invariant 3).
+        let result = unsafe {
+            let receive = (*(*self.objects.endpoint).tagged).recv;
+            let (start, context) = (entry.start.cast(), entry.context.cast());
+            receive(self.objects.endpoint, start, entry.bytes, entry.descriptor, FI_ADDR_UNSPEC, tag, ignore, context)
+        };
+        entry.busy = result == 0;
+        posted(result)
+    }
+
+    /// Sends the first `bytes` bytes of an operation's memory.
+    #[inline]
+    pub(crate) fn send(&mut self, operation: Operation, bytes: usize, to: u64, tag: u64) -> Posted {
+        let entry = &mut self.objects.entries[operation.0 as usize];
+        assert!(!entry.busy && bytes <= entry.bytes, "not memory to send");
+        // SAFETY: as for `receive`.
+        let result = unsafe {
+            let send = (*(*self.objects.endpoint).tagged).send;
+            send(self.objects.endpoint, entry.start.cast(), bytes, entry.descriptor, to, tag, entry.context.cast())
+        };
+        entry.busy = result == 0;
+        posted(result)
+    }
+
+    /// Sends a copy of at most [`Limits::inject_bytes`]; there is no completion.
+    #[inline]
+    pub(crate) fn inject(&mut self, bytes: &[u8], to: u64, tag: u64) -> Posted {
+        // SAFETY: the endpoint is open; the provider has copied the bytes when this returns.
+        posted(unsafe {
+            let inject = (*(*self.objects.endpoint).tagged).inject;
+            inject(self.objects.endpoint, bytes.as_ptr().cast(), bytes.len(), to, tag)
+        })
+    }
+
+    /// Asks the provider to give a receive back that nothing came for; its completion is an error.
+    pub(crate) fn cancel(&mut self, operation: Operation) {
+        let entry = &self.objects.entries[operation.0 as usize];
+        if entry.busy {
+            // SAFETY: the endpoint is open. A context that it does not have any more changes nothing.
+            unsafe { ((*(*self.objects.endpoint).ops).cancel)(&raw mut (*self.objects.endpoint).fid, entry.context.cast()) };
+        }
+    }
+
+    /// Lets the provider work and reads a batch of completions; how many there are, for [`completion`](Self::completion).
+    #[inline]
+    pub(crate) fn poll(&mut self) -> usize {
+        // SAFETY: the queue is open and the batch has this room, in this format.
+        let count = unsafe { ((*(*self.objects.queue).ops).read)(self.objects.queue, self.batch.as_mut_ptr().cast(), BATCH) };
+        self.read = count.max(0) as usize;
+        self.failed = count == -FI_EAVAIL;
+        self.read
+    }
+
+    /// One of the completions that the last poll read.
+    #[inline]
+    pub(crate) fn completion(&mut self, index: usize) -> Completion {
+        assert!(index < self.read, "not read");
+        let CqEntry { op_context, tag, len, .. } = self.batch[index];
+        let operation = self.finish(op_context);
+        Completion { operation, tag, bytes: len, error: None }
+    }
+
+    /// An operation that failed, if any. To be called when [`poll`](Endpoint::poll) gives nothing.
+    #[inline]
+    pub(crate) fn failure(&mut self) -> Option<Completion> {
+        if mem::take(&mut self.failed) { self.read_failure() } else { None }
+    }
+
+    #[cold]
+    fn read_failure(&mut self) -> Option<Completion> {
+        // SAFETY: zeros are an entry that asks for no further data; the queue is open.
+        let (result, error) = unsafe {
+            let mut error: CqError = mem::zeroed();
+            (((*(*self.objects.queue).ops).readerr)(self.objects.queue, &raw mut error, 0), error)
+        };
+        if result <= 0 {
+            return None;
+        }
+        let operation = self.finish(error.op_context);
+        Some(Completion { operation, tag: error.tag, bytes: 0, error: Some(error.err) })
+    }
+
+    #[inline]
+    fn finish(&mut self, context: *mut c_void) -> Option<Operation> {
+        // SAFETY: the provider gives back the contexts that it was given; contexts live as long as this endpoint.
+        let operation = unsafe { Context::operation(context) }?;
+        self.objects.entries[operation.0 as usize].busy = false;
+        Some(operation)
+    }
+
+    /// Whether the thread may sleep on the queue's file; without one it may not.
+    pub(crate) fn may_sleep(&mut self) -> Option<RawFd> {
+        let file = self.wait_fd?;
+        // SAFETY: fabric and queue are open.
+        let result = unsafe {
+            let mut fid = &raw mut (*self.objects.queue).fid;
+            ((*(*self.objects.fabric).ops).trywait)(self.objects.fabric, &raw mut fid, 1)
+        };
+        (result == 0).then_some(file)
+    }
+
+    /// Registers memory even if the provider does not ask for it.
+    #[cfg(test)]
+    pub(super) fn register_always(&mut self) {
+        self.limits.registers = true;
+    }
+
+    /// Whether the queue has a file to sleep on.
+    pub(crate) fn has_file(&self) -> bool {
+        self.wait_fd.is_some()
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        let shares = self.shares_mappings();
+        mem::replace(&mut self.objects, Objects::none()).part(shares);
+    }
+}
+
+#[inline]
+fn posted(result: isize) -> Posted {
+    match -result {
+        0 => Posted::Yes,
+        // Of `shm`: it has as many receives as it can.
+        FI_EAGAIN | FI_ENOMEM => Posted::Again,
+        error => Posted::Failed(error as i32),
+    }
+}
+
+impl CqEntry {
+    const EMPTY: Self =
+        Self { op_context: ptr::null_mut(), flags: 0, len: 0, buf: ptr::null_mut(), data: 0, tag: 0 };
+}

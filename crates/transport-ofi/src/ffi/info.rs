@@ -1,0 +1,186 @@
+//! What a provider offers: `fi_getinfo` and the list that it gives.
+//!
+//! # Invariant
+//! An [`InfoList`] owns a list that the library allocated, whole and with all attributes that [`abi`] reads, and frees it
+//! once. Texts in it are C strings or null.
+
+use super::{
+    abi::{self, *},
+    library::{Library, library},
+};
+use crate::OfiError;
+use std::{
+    collections::BTreeSet,
+    ffi::{CStr, CString, c_char},
+    ptr,
+};
+
+/// Modes of memory registration that this crate can live with: it registers what it sends and receives when the provider
+/// asks for that ([`FI_MR_LOCAL`]), and nothing for remote access, which is what the others are about.
+const MR_MODES: i32 = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+
+pub(crate) struct InfoList {
+    library: &'static Library,
+    first: *mut Info,
+}
+
+impl InfoList {
+    /// What this provider offers for reliable tagged messages. `interface` is the address that this side uses.
+    pub(crate) fn find(provider: &str, interface: Option<&str>) -> Result<Self, OfiError> {
+        let library = library()?;
+        let hints = Self::hints(library)?;
+        hints.ask_for(provider)?;
+        let node = interface.map(|text| c_text("the interface", text)).transpose()?;
+        match Self::query(library, node.as_ref(), Some(&hints)) {
+            Ok(list) => Ok(list),
+            Err(reason) => Err(OfiError::Provider {
+                provider: provider.to_owned(),
+                interface: interface.map(|text| format!(" on {text}")).unwrap_or_default(),
+                reason: library.describe(reason),
+                library: library.version_text(),
+                others: providers().map(|names| names.join(", ")).unwrap_or_default(),
+            }),
+        }
+    }
+
+    fn hints(library: &'static Library) -> Result<Self, OfiError> {
+        // SAFETY: without a model, the function allocates an empty info with all attributes.
+        let first = unsafe { (library.dupinfo)(ptr::null()) };
+        if first.is_null() {
+            return Err(OfiError::Call { call: "fi_allocinfo", reason: "no memory".into() });
+        }
+        Ok(Self { library, first })
+    }
+
+    /// Fills hints in.
+    fn ask_for(&self, provider: &str) -> Result<(), OfiError> {
+        let name = c_text("the provider's name", provider)?;
+        // SAFETY: `fi_allocinfo` has made this info with the attributes that are written here, and nobody else has it.
+        // `fi_freeinfo` frees the name with `free`, as `strdup` wants it.
+        unsafe {
+            let (info, domain) = (&mut *self.first, &mut *(*self.first).domain_attr);
+            info.caps = FI_TAGGED | FI_SEND | FI_RECV;
+            info.mode = FI_CONTEXT | FI_CONTEXT2;
+            (*info.ep_attr).kind = FI_EP_RDM;
+            domain.threading = FI_THREAD_DOMAIN;
+            domain.data_progress = FI_PROGRESS_MANUAL;
+            domain.control_progress = FI_PROGRESS_MANUAL;
+            domain.resource_mgmt = FI_RM_ENABLED;
+            domain.mr_mode = MR_MODES;
+            (*info.fabric_attr).prov_name = strdup(name.as_ptr());
+        }
+        Ok(())
+    }
+
+    fn query(library: &'static Library, node: Option<&CString>, hints: Option<&Self>) -> Result<Self, i32> {
+        let mut first = ptr::null_mut();
+        let node_text = node.map_or(ptr::null(), |node| node.as_ptr());
+        let flags = if node.is_some() { FI_SOURCE } else { 0 };
+        let hints = hints.map_or(ptr::null_mut(), |hints| hints.first);
+        // SAFETY: texts end with a zero, the hints come from the library, and what comes back belongs to this list.
+        let result = unsafe { (library.getinfo)(VERSION, node_text, ptr::null(), flags, hints, &raw mut first) };
+        if result == 0 && !first.is_null() { Ok(Self { library, first }) } else { Err(result) }
+    }
+
+    pub(crate) fn library(&self) -> &'static Library {
+        self.library
+    }
+
+    /// The first of the list, which is the one that the library thinks best.
+    pub(crate) fn best(&self) -> *mut Info {
+        self.first
+    }
+
+    /// What the endpoint must respect.
+    pub(crate) fn limits(&self) -> Limits {
+        // SAFETY: the list is whole.
+        unsafe {
+            let info = &*self.first;
+            Limits {
+                inject_bytes: (*info.tx_attr).inject_size,
+                sends: (*info.tx_attr).size,
+                receives: (*info.rx_attr).size,
+                max_bytes: (*info.ep_attr).max_msg_size,
+                tag_format: (*info.ep_attr).mem_tag_format,
+                registers: (*info.domain_attr).mr_mode & FI_MR_LOCAL != 0,
+                registers_at_endpoint: (*info.domain_attr).mr_mode & FI_MR_ENDPOINT != 0,
+            }
+        }
+    }
+
+    /// The provider's full name, such as `tcp;ofi_rxm`.
+    pub(crate) fn provider(&self) -> String {
+        // SAFETY: the list is whole.
+        unsafe { name(&*self.first) }
+    }
+
+    fn names(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        let mut next = self.first;
+        // SAFETY: the list is whole and ends with a null.
+        while let Some(info) = unsafe { next.as_ref() } {
+            // SAFETY: as above.
+            if unsafe { (*info.ep_attr).kind } == FI_EP_RDM {
+                // SAFETY: as above.
+                names.insert(unsafe { name(info) });
+            }
+            next = info.next;
+        }
+        names
+    }
+}
+
+impl Drop for InfoList {
+    fn drop(&mut self) {
+        // SAFETY: the list is the library's and is freed once.
+        unsafe { (self.library.freeinfo)(self.first) }
+    }
+}
+
+/// What a provider can do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Longest message that is taken without a completion.
+    pub(crate) inject_bytes: usize,
+    /// Most sends and receives that are outstanding.
+    pub(crate) sends: usize,
+    pub(crate) receives: usize,
+    /// Longest message.
+    pub(crate) max_bytes: usize,
+    /// The highest set bit is the highest that a tag may have.
+    pub(crate) tag_format: u64,
+    /// Memory must be registered, and bound to the endpoint.
+    pub(crate) registers: bool,
+    pub(crate) registers_at_endpoint: bool,
+}
+
+/// The providers for reliable messages that the library finds on this machine, by name, such as `tcp;ofi_rxm` or `shm`.
+///
+/// # Errors
+/// [`OfiError::Library`] if there is no library.
+pub fn providers() -> Result<Vec<String>, OfiError> {
+    let library = library()?;
+    let names = InfoList::query(library, None, None).map(|list| list.names()).unwrap_or_default();
+    Ok(names.into_iter().collect())
+}
+
+/// # Safety
+/// `info` must have its fabric attributes, with a C string or null as the name.
+unsafe fn name(info: &abi::Info) -> String {
+    // SAFETY: as demanded.
+    let text = unsafe { (*info.fabric_attr).prov_name };
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: as demanded.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+fn c_text(what: &'static str, text: &str) -> Result<CString, OfiError> {
+    CString::new(text).map_err(|_| OfiError::Option { reason: format!("{what} {text:?} holds a zero byte") })
+}
+
+unsafe extern "C" {
+    /// Of the C library: a copy that `free` frees.
+    fn strdup(text: *const c_char) -> *mut c_char;
+}

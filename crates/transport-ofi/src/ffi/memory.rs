@@ -1,0 +1,139 @@
+//! Memory that operations use, and their contexts: both stay where they are until an operation is over.
+//!
+//! # Invariant
+//! A [`Slab`] and a [`Context`] are raw allocations, so that no reference to them exists while the provider writes there.
+//! Slices of an operation's memory are lent out only while it is not busy.
+
+use super::abi::Mr;
+use bytes::Bytes;
+use std::{
+    alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
+    ffi::c_void,
+    ptr,
+    slice,
+};
+
+/// Alignment of slabs: a page, which is what registration works in.
+const ALIGNMENT: usize = 4096;
+
+/// The number of an operation of one endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Operation(pub(super) u32);
+
+impl Operation {
+    /// Operations of an endpoint are counted from 0 on, and their numbers are used again.
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Any number, for tests that ask no endpoint about it.
+    #[cfg(test)]
+    pub(crate) fn test(index: u32) -> Self {
+        Self(index)
+    }
+}
+
+/// What the provider gets as an operation's context: 8 words of its own (`struct fi_context2`), then what we find the
+/// operation by.
+#[repr(C)]
+pub(super) struct Context {
+    scratch: [usize; 8],
+    operation: u32,
+}
+
+impl Context {
+    pub(super) fn allocate(operation: u32) -> *mut Context {
+        Box::into_raw(Box::new(Self { scratch: [0; 8], operation }))
+    }
+
+    /// The operation that a completion speaks of.
+    ///
+    /// # Safety
+    /// `context` must be null or one of [`allocate`](Context::allocate) that was not freed.
+    pub(super) unsafe fn operation(context: *mut c_void) -> Option<Operation> {
+        let context: *mut Context = context.cast();
+        if context.is_null() {
+            return None;
+        }
+        // SAFETY: as demanded; the provider writes to the scratch words only.
+        Some(Operation(unsafe { (&raw const (*context).operation).read() }))
+    }
+
+    /// # Safety
+    /// `context` must come from [`allocate`](Context::allocate), and nobody uses it any more.
+    pub(super) unsafe fn free(context: *mut Context) {
+        // SAFETY: as demanded.
+        drop(unsafe { Box::from_raw(context) });
+    }
+}
+
+/// One allocation that is cut into equal parts.
+pub(super) struct Slab {
+    start: *mut u8,
+    layout: Layout,
+    /// Its registration, if the provider wants one, and the descriptor of that.
+    pub(super) registration: *mut Mr,
+}
+
+impl Slab {
+    pub(super) fn new(bytes: usize) -> Self {
+        let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT).expect("slabs are far below the address space");
+        // SAFETY: the size is not 0.
+        let start = unsafe { alloc_zeroed(layout) };
+        if start.is_null() {
+            handle_alloc_error(layout);
+        }
+        Self { start, layout, registration: ptr::null_mut() }
+    }
+
+    pub(super) fn start(&self) -> *mut u8 {
+        self.start
+    }
+}
+
+impl Drop for Slab {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated with this layout.
+        unsafe { dealloc(self.start, self.layout) }
+    }
+}
+
+/// Who owns the memory of an operation.
+pub(crate) enum Memory {
+    /// A slab of the endpoint.
+    Slab,
+    /// A message that others may hold, too: it is only read.
+    Shared(#[expect(dead_code, reason = "what is held is not looked at")] Bytes),
+    /// A buffer that was made for one message.
+    Own(Vec<u8>),
+}
+
+/// What is known of an operation.
+pub(super) struct Entry {
+    pub(super) context: *mut Context,
+    pub(super) start: *mut u8,
+    pub(super) bytes: usize,
+    pub(super) descriptor: *mut c_void,
+    /// The registration of memory that is not in a slab.
+    pub(super) registration: *mut Mr,
+    pub(super) memory: Option<Memory>,
+    pub(super) busy: bool,
+}
+
+impl Entry {
+    /// What the memory holds.
+    pub(super) fn slice(&self) -> &[u8] {
+        assert!(!self.busy, "the provider has this memory");
+        // SAFETY: start and length are those of living memory, which the entry owns a part of, and the provider does not
+        // have it.
+        unsafe { slice::from_raw_parts(self.start, self.bytes) }
+    }
+
+    /// The memory, for writing; only of slabs.
+    pub(super) fn slice_mut(&mut self) -> &mut [u8] {
+        assert!(!self.busy && matches!(self.memory, Some(Memory::Slab)), "not memory to write to");
+        // SAFETY: as above, parts of a slab do not overlap, and `&mut self` keeps others out.
+        unsafe { slice::from_raw_parts_mut(self.start, self.bytes) }
+    }
+}

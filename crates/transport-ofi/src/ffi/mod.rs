@@ -1,0 +1,27 @@
+//! Everything that touches libfabric's memory and functions; outside of this folder there is no unsafe code.
+//!
+//! # Invariants
+//! 1. Declarations are those of the installed headers ([`abi`] and [`library`]; compared in `tests.rs`).
+//! 2. An [`Endpoint`] owns its objects, which are closed once and in this order: endpoint, registrations, queue, address
+//!    vector, domain, fabric.
+//! 3. An operation that was given to the provider is *busy* until its completion was read or the endpoint is closed. Memory
+//!    and context of a busy operation stay where they are, and nobody but the provider looks at them.
+//! 4. Objects are not shared: an endpoint has a domain of its own, and `&mut` keeps calls one after the other, as
+//!    `FI_THREAD_DOMAIN` wants them. Which thread calls does not matter.
+
+mod abi;
+mod endpoint;
+mod info;
+mod library;
+mod memory;
+mod objects;
+mod poll;
+mod stale;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use endpoint::{BATCH, Completion, Endpoint, Posted};
+pub use info::providers;
+pub(crate) use library::PATH_VARIABLE;
+pub(crate) use memory::{Memory, Operation};
+pub(crate) use poll::wait_readable;

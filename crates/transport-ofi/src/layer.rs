@@ -1,0 +1,198 @@
+//! The thin message layer over libfabric: bytes go out by one call of the provider and come in to one posted buffer.
+//!
+//! Messages of a frame (8 KiB, or what the provider injects) are injected where that is sure to send them, or sent from a
+//! slot; longer ones from and to large buffers, of which a node has [`LARGE_BUFFERS`]. Sender and number stand in the tag.
+
+use crate::{
+    ConnectError, OfiError, OfiOptions,
+    ffi::Posted,
+    links::{Large, Links},
+};
+use evb_core::NodeId;
+use evb_transport::{Connect, MessageLayer, Refused, Take};
+use std::time::Duration;
+
+/// Long messages that a node can send and receive at a time.
+const LARGE_BUFFERS: usize = 4;
+/// Most messages that one peer gives before the next has its turn.
+const TURN: usize = 64;
+/// Providers whose injected messages are at the receiver when the call returns. With others an injected message may stay
+/// in this node, and no completion tells when it has left.
+const INJECTS_AT_ONCE: &[&str] = &["shm"];
+/// Longest time that a drop takes to send what waits.
+const DROP_PATIENCE: Duration = Duration::from_secs(1);
+
+/// One node's endpoint of the message layer.
+pub struct OfiLayer {
+    links: Links,
+    inject_bytes: usize,
+    lost: Vec<NodeId>,
+}
+
+impl OfiLayer {
+    /// Opens an endpoint of node `local`.
+    ///
+    /// # Errors
+    /// [`OfiError`] if there is no library, no such provider, or it gives no endpoint.
+    ///
+    /// # Panics
+    /// If `local` is not below `options.nodes`.
+    pub fn open(local: NodeId, options: OfiOptions) -> Result<Self, OfiError> {
+        let large = Large::Buffers { count: LARGE_BUFFERS, bytes: options.max_bytes };
+        // A queue with a file to sleep on costs a call of the system for each message.
+        let links = Links::open(local, options, large, false)?;
+        let at_once = INJECTS_AT_ONCE.contains(&links.provider().as_str());
+        let inject_bytes = if at_once { links.inject_bytes().min(links.frame_bytes()) } else { 0 };
+        Ok(Self { links, inject_bytes, lost: Vec::new() })
+    }
+
+    /// The provider's full name, such as `tcp;ofi_rxm`.
+    #[must_use]
+    pub fn provider(&self) -> String {
+        self.links.provider()
+    }
+
+    /// How many messages were dropped: of unknown senders, without the key, with a wrong token, or out of place.
+    #[must_use]
+    pub fn rejected(&self) -> u64 {
+        self.links.rejected
+    }
+
+    /// Joins these peers, all of which must name this node too, at most for
+    /// [`connect_timeout`](OfiOptions::connect_timeout).
+    ///
+    /// # Errors
+    /// [`ConnectError`] says which peer is missing or why one refuses this node.
+    pub fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), ConnectError> {
+        self.links.join(peers)
+    }
+
+    fn send_from_slot(&mut self, to: usize, bytes: &[u8]) -> Posted {
+        let large = bytes.len() > self.links.frame_bytes();
+        let Some(slot) = self.links.slot(large, true) else { return Posted::Again };
+        self.links.memory_mut(slot)[..bytes.len()].copy_from_slice(bytes);
+        let result = self.links.send(to, slot, bytes.len(), large);
+        if result != Posted::Yes {
+            self.links.give_back(slot, large);
+        }
+        result
+    }
+
+    /// Whether a peer takes a message now.
+    #[inline]
+    fn room(&mut self, to: usize) -> Result<(), Refused> {
+        match self.links.peer(to) {
+            Some(peer) if !peer.takes_messages() => Err(Refused::Lost),
+            Some(peer) if !peer.has_credit() => Err(Refused::Full),
+            Some(_) => Ok(()),
+            None => Err(Refused::Lost),
+        }
+    }
+
+    /// Gives at most `limit` messages of one peer; how many there were.
+    #[inline]
+    fn give(&mut self, from: usize, limit: usize, take: &mut Take<'_>) -> usize {
+        let mut given = 0;
+        while given < limit {
+            let Some(arrival) = self.links.peer(from).and_then(|peer| peer.ahead(0).copied()) else { break };
+            take(NodeId(from as u16), &self.links.memory(arrival.operation)[..arrival.bytes]);
+            self.links.consume(from);
+            given += 1;
+        }
+        given
+    }
+
+    /// Whether this peer has more; one that is over is forgotten.
+    #[inline]
+    fn has_more(&mut self, from: usize) -> bool {
+        let Some(peer) = self.links.peer(from) else { return false };
+        if peer.ahead(0).is_some() {
+            return true;
+        }
+        peer.active = false;
+        if peer.is_over() {
+            self.links.forget(from);
+            self.lost.push(NodeId(from as u16));
+        }
+        false
+    }
+}
+
+impl MessageLayer for OfiLayer {
+    fn local(&self) -> NodeId {
+        self.links.local
+    }
+
+    fn max_bytes(&self) -> usize {
+        self.links.options.max_bytes.max(self.links.frame_bytes())
+    }
+
+    #[inline]
+    fn send(&mut self, to: NodeId, bytes: &[u8]) -> Result<(), Refused> {
+        let index = to.index();
+        self.room(index)?;
+        if bytes.len() > self.inject_bytes && bytes.len() > self.max_bytes() {
+            return Err(Refused::TooLarge { limit: self.max_bytes() });
+        }
+        let result = if bytes.len() <= self.inject_bytes {
+            self.links.inject(index, bytes)
+        } else {
+            self.send_from_slot(index, bytes)
+        };
+        match result {
+            Posted::Yes => Ok(()),
+            Posted::Again => Err(Refused::Full),
+            Posted::Failed(_) => Err(Refused::Lost),
+        }
+    }
+
+    fn flush(&mut self) -> bool {
+        self.links.poll();
+        self.links.outstanding() == 0
+    }
+
+    #[inline]
+    fn receive(&mut self, limit: usize, take: &mut Take<'_>) -> usize {
+        if self.links.active.is_empty() {
+            self.links.poll();
+        }
+        let mut given = 0;
+        for _ in 0..self.links.active.len() {
+            if given == limit {
+                break;
+            }
+            let Some(from) = self.links.active.pop_front() else { break };
+            given += self.give(usize::from(from), TURN.min(limit - given), take);
+            if self.has_more(usize::from(from)) {
+                self.links.active.push_back(from);
+            }
+        }
+        self.links.settle();
+        given
+    }
+
+    fn lost(&mut self) -> Option<NodeId> {
+        self.lost.pop()
+    }
+
+    fn wait(&mut self, timeout: Duration) {
+        self.links.moved = false;
+        self.links.wait(timeout, |links| links.moved || !links.active.is_empty());
+    }
+}
+
+impl Connect for OfiLayer {
+    fn address(&self) -> String {
+        self.links.address()
+    }
+
+    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String> {
+        OfiLayer::connect(self, peers).map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for OfiLayer {
+    fn drop(&mut self) {
+        self.links.leave(DROP_PATIENCE);
+    }
+}

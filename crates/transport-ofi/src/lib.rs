@@ -1,0 +1,27 @@
+//! The transport and the thin message layer over libfabric (OFI), for what it knows how to reach: `tcp` between machines,
+//! `shm` within one, and the networks of clusters by their own providers.
+//!
+//! The library is opened at run time as `libfabric.so.1`, or what the environment variable `EVB_LIBFABRIC` names; this
+//! crate builds without it. [`Ofi`] is the transport of the event builder, [`OfiLayer`] the layer of the benchmarks;
+//! [`providers`] lists what there is.
+
+mod control;
+mod error;
+mod ffi;
+mod frame;
+mod layer;
+mod links;
+mod options;
+mod outbox;
+mod peer;
+mod tags;
+mod transport;
+mod wake;
+
+pub use control::Refusal;
+pub use error::OfiError;
+pub use ffi::providers;
+pub use layer::OfiLayer;
+pub use links::ConnectError;
+pub use options::OfiOptions;
+pub use transport::Ofi;

@@ -1,0 +1,216 @@
+//! Who the others are, how far they are, and the clock.
+
+use super::{Links, Role};
+use crate::{
+    control::{Hello, Refusal, Status},
+    ffi::{Operation, Posted},
+    tags::{Kind, Tag},
+};
+use evb_core::NodeId;
+use std::time::{Duration, Instant};
+
+impl Links {
+    pub(super) fn hear_status(&mut self, operation: Operation, bytes: usize, from: NodeId, low: u64) {
+        let status = Status::decode(&self.endpoint.memory(operation)[..bytes]);
+        let (tags, credits) = (self.tags, u64::from(self.terms.credits));
+        let (Some(status), Some(peer)) = (status, self.peer(from.index())) else { return self.rejected += 1 };
+        if tags.low(peer.key) != low || status.consumed > peer.sent {
+            return self.rejected += 1;
+        }
+        peer.hear();
+        peer.accepted = true;
+        // A later one may overtake an earlier one.
+        peer.allowed = peer.allowed.max(status.consumed + credits);
+        if status.leaving {
+            peer.left_after = Some(status.sent);
+        }
+        self.moved = true;
+        if status.leaving {
+            self.activate(from.index());
+        }
+    }
+
+    pub(super) fn hear_grant(&mut self, from: NodeId, low: u64) {
+        let tags = self.tags;
+        let granted = self.peer(from.index()).is_some_and(|peer| {
+            let ago = tags.low(peer.sent.wrapping_add(peer.key).wrapping_sub(low));
+            peer.grant(ago)
+        });
+        if granted {
+            self.moved = true;
+        } else {
+            self.rejected += 1;
+        }
+    }
+
+    /// Lets peers send the bodies that there are buffers for.
+    pub(super) fn send_grants(&mut self) {
+        for _ in 0..self.grants.len() {
+            let Some((to, number)) = self.grants.pop_front() else { return };
+            let Some(peer) = self.peer(usize::from(to)).filter(|peer| peer.is_there()) else { continue };
+            let low = peer.their_key.wrapping_add(number);
+            let tag = Tag { kind: Kind::Grant, large: false, from: self.local, low };
+            // A message of no bytes is not for every provider.
+            if self.send_control(usize::from(to), tag, |_| 1) == Posted::Again {
+                self.grants.push_back((to, number));
+            }
+        }
+    }
+
+    pub(super) fn hear_hello(&mut self, operation: Operation, bytes: usize, from: NodeId) {
+        let bytes = &self.endpoint.memory(operation)[..bytes];
+        match Hello::decode(bytes, &self.options.token) {
+            Ok(Hello { refusal: Some(refusal), .. }) => match self.peer(from.index()) {
+                Some(peer) if !peer.accepted => peer.refused = Some(refusal),
+                _ => self.rejected += 1,
+            },
+            Ok(hello) => match self.judge(&hello, from) {
+                Ok(()) if self.peers[from.index()].is_some() => self.greet_back(from.index(), &hello),
+                Ok(()) => self.early[from.index()] = Some(hello),
+                Err(refusal) => self.refuse(from, refusal),
+            },
+            Err(Some(refusal)) => self.refuse(from, refusal),
+            Err(None) => self.rejected += 1,
+        }
+    }
+
+    fn judge(&self, hello: &Hello, from: NodeId) -> Result<(), Refusal> {
+        if hello.to != self.local || hello.terms.nodes != self.terms.nodes || from.index() >= self.peers.len() {
+            return Err(Refusal::Node);
+        }
+        if self.peers[from.index()].as_ref().is_some_and(|peer| peer.known) {
+            return Err(Refusal::Node);
+        }
+        if hello.terms == self.terms { Ok(()) } else { Err(Refusal::Limits) }
+    }
+
+    /// A peer has shown the token: it may send, and hears so.
+    pub(super) fn greet_back(&mut self, index: usize, hello: &Hello) {
+        if let Some(peer) = self.peer(index) {
+            (peer.known, peer.their_key) = (true, hello.key);
+            peer.hear();
+            self.owe(index);
+        }
+    }
+
+    /// Counts a stranger, and answers if it says to be a peer that is still missing: only then there is a way to it. An
+    /// answer that the provider has no room for is not repeated; the other side then waits in vain.
+    fn refuse(&mut self, from: NodeId, refusal: Refusal) {
+        self.rejected += 1;
+        if self.peer(from.index()).is_some_and(|peer| !peer.known) {
+            let _ = self.send_hello(from.index(), Some(refusal));
+        }
+    }
+
+    /// Says who this node is, or that it refuses the other.
+    pub(super) fn send_hello(&mut self, to: usize, refusal: Option<Refusal>) -> Posted {
+        let Some(key) = self.peer(to).map(|peer| peer.key) else { return Posted::Again };
+        let hello = Hello { to: NodeId(to as u16), terms: self.terms, key, refusal };
+        let token = self.options.token;
+        let tag = Tag { kind: Kind::Hello, large: false, from: self.local, low: 0 };
+        self.send_control(to, tag, |room| hello.encode(&token, room))
+    }
+
+    fn send_control(&mut self, to: usize, tag: Tag, write: impl FnOnce(&mut [u8]) -> usize) -> Posted {
+        let Some(address) = self.peer(to).map(|peer| peer.address) else { return Posted::Yes };
+        let Some(operation) = self.controls.pop() else { return Posted::Again };
+        let bytes = write(self.endpoint.memory_mut(operation));
+        let result = self.endpoint.send(operation, bytes, address, self.tags.encode(tag));
+        if result == Posted::Yes {
+            self.set_role(operation, Role::Control { to: to as u16 });
+            self.peer(to).into_iter().for_each(|peer| peer.outstanding += 1);
+        } else {
+            self.controls.push(operation);
+        }
+        self.note(to, result)
+    }
+
+    /// This peer is to hear how far this node is.
+    #[inline]
+    pub(super) fn owe(&mut self, index: usize) {
+        let queued = self.owing.contains(&(index as u16));
+        if !queued {
+            self.owing.push_back(index as u16);
+        }
+    }
+
+    pub(super) fn pay_statuses(&mut self) {
+        for _ in 0..self.owing.len() {
+            let Some(index) = self.owing.pop_front() else { return };
+            let index = usize::from(index);
+            if self.peer(index).is_some_and(|peer| peer.is_there()) && self.send_status(index, false) == Posted::Again {
+                self.owe(index);
+            }
+        }
+    }
+
+    /// Says how far this node is, or goodbye.
+    pub(super) fn send_status(&mut self, to: usize, leaving: bool) -> Posted {
+        let local = self.local;
+        let Some(peer) = self.peer(to).filter(|peer| peer.known) else { return Posted::Yes };
+        let status = Status { consumed: peer.expected, sent: peer.sent, leaving };
+        let tag = Tag { kind: Kind::Status, large: false, from: local, low: peer.their_key };
+        let result = self.send_control(to, tag, |room| status.encode(room));
+        if result == Posted::Yes
+            && let Some(peer) = self.peer(to)
+        {
+            (peer.told, peer.status_owed, peer.spoke) = (status.consumed, false, true);
+        }
+        result
+    }
+
+    pub(super) fn tick_interval(&self) -> Duration {
+        self.options.peer_timeout / 4
+    }
+
+    /// Looks at the clock: sends signs of life, and gives up peers that were silent for too long. What the provider has
+    /// and this node has not read yet counts as heard: it is read before.
+    pub(super) fn tick(&mut self, now: Instant) {
+        self.polls = 0;
+        let (interval, timeout) = (self.tick_interval(), self.options.peer_timeout);
+        let since = now.saturating_duration_since(self.last_tick);
+        if since < interval {
+            return;
+        }
+        self.last_tick = now;
+        for index in 0..self.peers.len() {
+            let Some(peer) = self.peer(index) else { continue };
+            if !peer.known {
+                continue;
+            }
+            if since > 2 * interval {
+                peer.excuse(now.checked_sub(timeout / 2).unwrap_or(now));
+            }
+            let quiet = !std::mem::take(&mut peer.spoke);
+            if let Some(silence) = peer.silence(now, timeout) {
+                self.give_up(index, format!("it was silent for {:.1} s", silence.as_secs_f64()));
+            } else if quiet {
+                self.owe(index);
+            }
+        }
+    }
+
+    /// Says goodbye to all peers, and stays until what was sent has left, at most for `patience`. True if it has.
+    pub(crate) fn leave(&mut self, patience: Duration) -> bool {
+        let (start, mut idle) = (Instant::now(), 0);
+        // What has come already may say that others are gone.
+        self.poll();
+        let mut waiting: Vec<_> = (0..self.peers.len()).filter(|_| !self.left).collect();
+        self.left = true;
+        loop {
+            waiting.retain(|&index| {
+                self.peer(index).is_some_and(|peer| peer.takes_messages())
+                    && self.send_status(index, true) == Posted::Again
+            });
+            self.poll();
+            if waiting.is_empty() && self.outstanding() == 0 {
+                return true;
+            }
+            if start.elapsed() >= patience {
+                return false;
+            }
+            self.rest.nap(idle, patience);
+            idle += 1;
+        }
+    }
+}

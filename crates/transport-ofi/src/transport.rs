@@ -1,0 +1,288 @@
+//! The transport over libfabric. Small messages share frames of up to 8 KiB; a longer body goes from where it is into a
+//! buffer of its length: its frame announces it, the receiver makes the buffer and grants it, and only then it is sent.
+//!
+//! There is no thread behind an endpoint. What is on the way moves within [`receive`](Transport::receive),
+//! [`flush`](Transport::flush) and [`wait`](Transport::wait), and so do signs of life: a node must call one of them at
+//! least every half [`peer_timeout`](OfiOptions::peer_timeout), or its peers take it for dead.
+
+use crate::{
+    ConnectError, OfiError, OfiOptions,
+    frame::{Body, Record},
+    links::{BODIES_AHEAD, Large, Links},
+    outbox::Outbox,
+};
+use bytes::Bytes;
+use evb_core::NodeId;
+use evb_transport::{Connect, HEAD_BYTES, Message, Received, SendError, Transport, Waker};
+use std::time::{Duration, Instant};
+
+/// Most messages that one peer gives before the next has its turn.
+const TURN: usize = 64;
+/// Bytes of bodies that are received from one peer at a time, unless one alone is longer.
+const BODIES_AHEAD_BYTES: usize = 8 << 20;
+/// Bytes that wait for a peer before they are sent without a flush.
+const WRITE_AHEAD_BYTES: usize = 256 << 10;
+/// Longest time that a drop takes to send what was flushed, and the goodbye.
+const DROP_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a peer's messages are read by.
+#[derive(Default)]
+struct Inbox {
+    /// Where the next record begins in the expected frame.
+    offset: usize,
+    /// Frames ahead that were looked at for announced bodies, and how many of these are received, of how many bytes.
+    looked: u64,
+    bodies: usize,
+    body_bytes: usize,
+}
+
+/// One node's endpoint of the transport.
+pub struct Ofi {
+    links: Links,
+    outboxes: Vec<Outbox>,
+    inboxes: Vec<Inbox>,
+    /// Peers with something in their outbox.
+    unsent: Vec<u16>,
+}
+
+impl Ofi {
+    /// Opens an endpoint of node `local`.
+    ///
+    /// # Errors
+    /// [`OfiError`] if there is no library, no such provider, or it gives no endpoint.
+    ///
+    /// # Panics
+    /// If `local` is not below `options.nodes`.
+    pub fn open(local: NodeId, options: OfiOptions) -> Result<Self, OfiError> {
+        let nodes = usize::from(options.nodes);
+        Ok(Self {
+            links: Links::open(local, options, Large::Announced, true)?,
+            outboxes: (0..nodes).map(|_| Outbox::default()).collect(),
+            inboxes: (0..nodes).map(|_| Inbox::default()).collect(),
+            unsent: Vec::new(),
+        })
+    }
+
+    /// The provider's full name, such as `tcp;ofi_rxm`.
+    #[must_use]
+    pub fn provider(&self) -> String {
+        self.links.provider()
+    }
+
+    /// How many messages were dropped: of unknown senders, without the key, with a wrong token, or out of place.
+    #[must_use]
+    pub fn rejected(&self) -> u64 {
+        self.links.rejected
+    }
+
+    /// Joins these peers, all of which must name this node too, at most for
+    /// [`connect_timeout`](OfiOptions::connect_timeout). The order in which nodes call this does not matter; a peer may
+    /// send before this returns.
+    ///
+    /// # Errors
+    /// [`ConnectError`] says which peer is missing or why one refuses this node.
+    pub fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), ConnectError> {
+        self.links.join(peers)
+    }
+
+    /// Sends what waits and says goodbye, at most for `timeout`. True if all that was sent has left this node. An endpoint
+    /// that is dropped instead sends what was flushed, and gives up after a second.
+    pub fn close(mut self, timeout: Duration) -> bool {
+        let start = Instant::now();
+        let mut flushed = self.flush();
+        while !flushed && start.elapsed() < timeout {
+            self.wait(timeout.saturating_sub(start.elapsed()).min(Duration::from_millis(10)));
+            flushed = self.flush();
+        }
+        self.links.leave(timeout.saturating_sub(start.elapsed())) && flushed
+    }
+
+    /// Sends what waits for all peers. True when nothing does any more.
+    fn send_all(&mut self) -> bool {
+        let (outboxes, links) = (&mut self.outboxes, &mut self.links);
+        self.unsent.retain(|&index| !outboxes[usize::from(index)].send(links, usize::from(index)));
+        self.unsent.is_empty()
+    }
+
+    /// Appends at most `limit` messages of one peer; true if it may have more.
+    fn receive_from(&mut self, from: usize, limit: usize, sink: &mut Vec<Received>) -> bool {
+        self.open_bodies(from);
+        for _ in 0..limit {
+            match self.next(from) {
+                Some(Ok(message)) => sink.push(Received::Message { from: NodeId(from as u16), message }),
+                // After a message that is missing, no other may be given.
+                Some(Err(wrong)) => {
+                    self.links.give_up(from, wrong.into());
+                    self.links.discard(from);
+                }
+                None => return self.end(from, sink),
+            }
+        }
+        true
+    }
+
+    /// The next message of a peer; an error if it sends what no node sends.
+    fn next(&mut self, from: usize) -> Option<Result<Message, &'static str>> {
+        let arrival = *self.links.peer(from)?.ahead(0)?;
+        let frame = &self.links.memory(arrival.operation)[self.inboxes[from].offset..arrival.bytes];
+        let Some((Record { head, body }, length)) = Record::decode(frame) else {
+            return Some(Err("it sent what is no message"));
+        };
+        match body {
+            Body::Here(body) => {
+                let (body, more) = (Bytes::copy_from_slice(body), length < frame.len());
+                self.inboxes[from].offset += length;
+                if !more {
+                    self.consume(from);
+                }
+                Some(Ok(Message { head, body }))
+            }
+            Body::Follows(length) => self.take_body(from, head, length),
+        }
+    }
+
+    fn take_body(
+        &mut self,
+        from: usize,
+        head: [u8; HEAD_BYTES],
+        length: usize,
+    ) -> Option<Result<Message, &'static str>> {
+        let (limit, peer) = (self.links.options.max_body, self.links.peer(from)?);
+        let (failed, room) = (peer.failure.is_some(), peer.ahead(0)?.body);
+        let Some((room, arrived)) = room.and_then(|room| Some((room, self.links.body_length(room)?))) else {
+            return (failed || length > limit).then_some(Err("it sent a body above the limit"));
+        };
+        let body = self.links.take_body(room);
+        let inbox = &mut self.inboxes[from];
+        (inbox.bodies, inbox.body_bytes) = (inbox.bodies - 1, inbox.body_bytes - length);
+        self.consume(from);
+        self.open_bodies(from);
+        Some(if arrived == length { Ok(Message { head, body }) } else { Err("it sent a body of another length") })
+    }
+
+    fn consume(&mut self, from: usize) {
+        self.links.consume(from);
+        let inbox = &mut self.inboxes[from];
+        (inbox.offset, inbox.looked) = (0, inbox.looked.saturating_sub(1));
+    }
+
+    /// Makes buffers for bodies that frames of this peer have announced, as far as that is allowed at a time.
+    fn open_bodies(&mut self, from: usize) {
+        let limit = self.links.options.max_body;
+        loop {
+            let inbox = &mut self.inboxes[from];
+            let ahead = inbox.looked;
+            let Some(peer) = self.links.peer(from) else { return };
+            let number = peer.expected + ahead;
+            let Some(arrival) = peer.ahead(ahead).copied() else { return };
+            if let Some((Record { body: Body::Follows(length), .. }, _)) =
+                Record::decode(&self.links.memory(arrival.operation)[..arrival.bytes])
+            {
+                let enough = inbox.bodies > 0 && inbox.body_bytes + length > BODIES_AHEAD_BYTES;
+                if length > limit || enough || inbox.bodies == BODIES_AHEAD {
+                    return;
+                }
+                let Some(room) = self.links.receive_body(from, number, length) else { return };
+                (inbox.bodies, inbox.body_bytes) = (inbox.bodies + 1, inbox.body_bytes + length);
+                self.links.peer(from).and_then(|peer| peer.ahead(ahead)).into_iter().for_each(|it| it.body = Some(room));
+            }
+            self.inboxes[from].looked += 1;
+        }
+    }
+
+    /// There is nothing now: reports a peer that is over.
+    fn end(&mut self, from: usize, sink: &mut Vec<Received>) -> bool {
+        let Some(peer) = self.links.peer(from) else { return false };
+        if peer.is_over() {
+            let reason = peer.reason();
+            self.links.forget(from);
+            self.outboxes[from].clear(&mut self.links);
+            self.inboxes[from] = Inbox::default();
+            sink.push(Received::Lost { peer: NodeId(from as u16), reason });
+        } else {
+            peer.active = false;
+        }
+        false
+    }
+}
+
+impl Transport for Ofi {
+    fn local(&self) -> NodeId {
+        self.links.local
+    }
+
+    fn send(&mut self, to: NodeId, message: Message) -> Result<(), SendError> {
+        let (index, length, limit) = (to.index(), message.body.len(), self.links.options.max_body);
+        if length > limit {
+            return Err(SendError::TooLarge { length, limit });
+        }
+        if !self.links.peer(index).is_some_and(|peer| peer.takes_messages()) {
+            return Err(SendError::Lost);
+        }
+        let was_empty = self.outboxes[index].is_empty();
+        if let Err(message) = self.outboxes[index].push(&mut self.links, index, message) {
+            self.outboxes[index].send(&mut self.links, index);
+            return Err(SendError::Full(message));
+        }
+        if was_empty {
+            self.unsent.push(index as u16);
+        }
+        if self.links.peer(index).is_some_and(|peer| peer.out_bytes >= WRITE_AHEAD_BYTES && peer.has_credit()) {
+            self.outboxes[index].send(&mut self.links, index);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> bool {
+        self.send_all();
+        self.links.poll();
+        self.send_all() && self.links.outstanding() == 0
+    }
+
+    fn receive(&mut self, limit: usize, sink: &mut Vec<Received>) -> usize {
+        self.links.poll();
+        let before = sink.len();
+        for _ in 0..self.links.active.len() {
+            let left = limit - (sink.len() - before);
+            if left == 0 {
+                break;
+            }
+            let Some(from) = self.links.active.pop_front() else { break };
+            if self.receive_from(usize::from(from), TURN.min(left), sink) {
+                self.links.active.push_back(from);
+            }
+        }
+        self.links.settle();
+        sink.len() - before
+    }
+
+    fn wait(&mut self, timeout: Duration) {
+        let (outboxes, unsent) = (&mut self.outboxes, &mut self.unsent);
+        self.links.moved = false;
+        self.links.wait(timeout, |links| {
+            unsent.retain(|&index| !outboxes[usize::from(index)].send(links, usize::from(index)));
+            links.moved || !links.active.is_empty()
+        });
+    }
+
+    fn waker(&self) -> Waker {
+        self.links.rest.waker()
+    }
+}
+
+impl Connect for Ofi {
+    fn address(&self) -> String {
+        self.links.address()
+    }
+
+    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String> {
+        Ofi::connect(self, peers).map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for Ofi {
+    fn drop(&mut self) {
+        self.send_all();
+        self.links.leave(DROP_PATIENCE);
+    }
+}

@@ -1,0 +1,29 @@
+//! The transport under the conformance suite, over `tcp` and over `shm`.
+
+mod support;
+
+use evb_transport::conformance::{Subject, run_all};
+use evb_transport_ofi::OfiOptions;
+use support::{boxed, joined, options, there_is};
+
+fn conforms(options: &OfiOptions) {
+    if there_is(&options.provider) {
+        run_all(&Subject { connect: &|nodes| boxed(joined(nodes, options)), max_body: options.max_body });
+    }
+}
+
+#[test]
+fn tcp_conforms() {
+    conforms(&OfiOptions { max_body: 1 << 20, ..options("tcp") });
+}
+
+#[test]
+fn shm_conforms() {
+    conforms(&OfiOptions { max_body: 1 << 20, ..options("shm") });
+}
+
+/// Credits and queues are used up all the time.
+#[test]
+fn tcp_conforms_with_few_credits() {
+    conforms(&OfiOptions { max_body: 300_000, credits: 30, send_queue_bytes: 250_000, ..options("tcp") });
+}

@@ -1,0 +1,47 @@
+//! Chunks of memory that received bodies are slices of.
+
+use bytes::BytesMut;
+use std::collections::VecDeque;
+
+/// Bytes of one chunk: a few fit into a second-level cache.
+pub(crate) const CHUNK_BYTES: usize = 256 << 10;
+/// Bodies below this are copied out, so that a small message that is kept does not keep a chunk.
+pub(crate) const COPY_BELOW: usize = 512;
+/// Most used-up chunks that are remembered for use again.
+const MOST_RETIRED: usize = 64;
+
+/// The chunks that all connections of one node read into, one after the other. A chunk is used again when no body in it
+/// is kept any more: there is no allocation and no page fault in the steady state, and what grows is what consumers keep.
+#[derive(Debug, Default)]
+pub(crate) struct ChunkPool {
+    pub(crate) current: BytesMut,
+    pub(crate) retired: VecDeque<BytesMut>,
+}
+
+impl ChunkPool {
+    /// The current chunk, with room for at least `bytes` (at most a chunk).
+    pub(crate) fn with_room(&mut self, bytes: usize) -> &mut BytesMut {
+        debug_assert!(bytes <= CHUNK_BYTES, "tails are shorter than bodies with buffers of their own");
+        if self.current.len() < bytes {
+            let next = self.reclaim().unwrap_or_else(|| BytesMut::zeroed(CHUNK_BYTES));
+            self.retired.push_back(std::mem::replace(&mut self.current, next));
+            if self.retired.len() > MOST_RETIRED {
+                self.retired.pop_front();
+            }
+        }
+        &mut self.current
+    }
+
+    fn reclaim(&mut self) -> Option<BytesMut> {
+        for _ in 0..self.retired.len() {
+            let mut chunk = self.retired.pop_front()?;
+            chunk.clear();
+            if chunk.try_reclaim(CHUNK_BYTES) {
+                chunk.resize(CHUNK_BYTES, 0);
+                return Some(chunk);
+            }
+            self.retired.push_back(chunk);
+        }
+        None
+    }
+}

@@ -1,0 +1,36 @@
+//! How a process sleeps until another has something for it. The other looks at a word that only the sleeper writes, and
+//! rings with a byte on a socket, once for each sleep.
+//!
+//! The word is a count, odd during a sleep. It is the argument of [`doorbell`](crate::doorbell): the ringer publishes
+//! its news, passes a sequentially consistent fence and loads the word; the sleeper stores the word, passes such a fence
+//! and looks for news once more. Whichever fence is first, the news is seen or the bell is rung. A byte that comes too
+//! late ends a later sleep early, and that is allowed. `tests/lane.rs` has the model check.
+
+use crate::sync::{AtomicU64, Ordering, fence};
+
+/// Begins a sleep. The caller looks for news after this, and sleeps only if there is none.
+pub(crate) fn fall_asleep(word: &AtomicU64) {
+    word.store(word.load(Ordering::Relaxed) | 1, Ordering::Relaxed);
+    fence(Ordering::SeqCst);
+}
+
+/// Ends a sleep.
+pub(crate) fn wake_up(word: &AtomicU64) {
+    let count = word.load(Ordering::Relaxed);
+    word.store(count + (count & 1), Ordering::Relaxed);
+}
+
+/// What a ringer remembers: the last sleep that it has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Ringer {
+    rung: AtomicU64,
+}
+
+impl Ringer {
+    /// Whether the sleeper must be rung for, after news was published and a sequentially consistent fence was passed.
+    #[inline]
+    pub(crate) fn must_ring(&self, word: &AtomicU64) -> bool {
+        let count = word.load(Ordering::Relaxed);
+        count & 1 == 1 && self.rung.swap(count, Ordering::Relaxed) != count
+    }
+}

@@ -1,0 +1,278 @@
+//! A lane: the ring of records from one sender to one receiver, in words that both processes map.
+//!
+//! # Why no message is torn or lost
+//! A record is a header word and its payload. The sender writes the payload, then stores the header with release; the
+//! receiver loads the header with acquire, so it sees the payload too. The word where the next header will stand is 0
+//! before a record is published: the receiver finds 0 there, never what a former lap left. The sender sets these words
+//! to 0 ahead of its position, which also brings their lines into its cache before they are wanted.
+//!
+//! The receiver stores the position up to which it has read (the credit) with release once per quarter of the ring, the
+//! sender loads it with acquire when it seems to be out of room. It writes only to what is before the credit plus one
+//! lap. A sender that dies between any two stores leaves no header, or a whole record.
+//!
+//! A record does not cross the end of the ring: a pad goes before it. One record takes at most 3/8 of the ring, so that
+//! there is room for it and its pad whatever part of a quarter the receiver has not told yet.
+//!
+//! Nothing that the other side writes can harm: a header that cannot be is [`Broken`], a credit that cannot be is not
+//! believed. `tests/lane.rs` has the model check.
+
+use super::record::{Kind, Record, WORD_BYTES};
+use crate::sync::{AtomicU64, Ordering};
+
+/// Words before the ring, on cache lines of their own (two, because of the adjacent-line prefetcher). The first is the
+/// sender's [`bell`](super::bell) for the time that it waits for room.
+pub(crate) const CONTROL_WORDS: usize = 16;
+/// Words of a cache line.
+const LINE_WORDS: u64 = 8;
+/// How far a sender clears behind the line that it writes next.
+const AHEAD_WORDS: u64 = 2 * LINE_WORDS;
+/// How far a receiver looks ahead in a burst.
+const LOOK_AHEAD_WORDS: u64 = 8 * LINE_WORDS;
+/// Parts of the ring that the receiver frees at once.
+const CREDITS: u64 = 4;
+
+/// A header that no sender of this protocol writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Broken(pub(crate) u64);
+
+/// Longest payload of a record in a ring of so many words, in bytes.
+pub(crate) const fn longest(ring_words: usize) -> usize {
+    (ring_words * 3 / 8 - 1) * WORD_BYTES
+}
+
+/// Where a lane begins: each sender's on another line of a page, so that the lanes that an idle receiver looks at do not
+/// all want the same set of its cache.
+pub(crate) const fn first_position(sender: u16, ring_words: usize) -> u64 {
+    (sender as u64 * LINE_WORDS) % ring_words as u64
+}
+
+#[derive(Debug)]
+struct Ring<W> {
+    words: W,
+    size: u64,
+}
+
+impl<W: AsRef<[AtomicU64]>> Ring<W> {
+    fn new(words: W) -> Self {
+        let size = words.as_ref().len() - CONTROL_WORDS;
+        assert!(size.is_power_of_two() && size >= 2 * LINE_WORDS as usize, "a ring of {size} words");
+        Self { words, size: size as u64 }
+    }
+
+    /// Words from a position to the end of the ring.
+    #[inline]
+    fn until_end(&self, position: u64) -> u64 {
+        self.size - (position & (self.size - 1))
+    }
+
+    /// Words that follow each other in the ring.
+    #[inline]
+    fn span(&self, position: u64, count: u64) -> &[AtomicU64] {
+        let start = CONTROL_WORDS + (position & (self.size - 1)) as usize;
+        &self.words.as_ref()[start..start + count as usize]
+    }
+}
+
+/// The sender's side.
+#[derive(Debug)]
+pub(crate) struct Producer<W> {
+    ring: Ring<W>,
+    position: u64,
+    /// All words from `position` to here are 0.
+    zeroed: u64,
+    /// Words before this one may be written.
+    limit: u64,
+}
+
+impl<W: AsRef<[AtomicU64]>> Producer<W> {
+    /// The sender's side of an empty lane, all words of which are 0.
+    pub(crate) fn new(words: W, first: u64) -> Self {
+        let ring = Ring::new(words);
+        let limit = first + ring.size;
+        Self { ring, position: first, zeroed: limit, limit }
+    }
+
+    /// The word on which this side sleeps for room.
+    pub(crate) fn bell(&self) -> &AtomicU64 {
+        &self.ring.words.as_ref()[0]
+    }
+
+    /// All words of the ring, for tests that write what they should not.
+    #[cfg(test)]
+    pub(crate) fn all_words(&self) -> &[AtomicU64] {
+        self.ring.span(0, self.ring.size)
+    }
+
+    /// Publishes a record of `head` (a multiple of 8 bytes) and `body`, if there is room for it.
+    #[inline]
+    pub(crate) fn push(&mut self, kind: Kind, head: &[u8], body: &[u8], credit: &AtomicU64) -> bool {
+        let record = Record { kind, length: head.len() + body.len() };
+        let words = record.words();
+        if !self.has_room(record.length, credit) {
+            return false;
+        }
+        let [header, payload @ ..] = self.ring.span(self.position, words) else { return false };
+        write(payload, head);
+        write(&payload[head.len() / WORD_BYTES..], body);
+        header.store(record.encode(), Ordering::Release);
+        self.position += words;
+        self.zero_until((self.position | (LINE_WORDS - 1)) + 1 + AHEAD_WORDS);
+        true
+    }
+
+    /// Whether a record of this length can be published now. A pad before it is published already.
+    #[inline]
+    pub(crate) fn has_room(&mut self, length: usize, credit: &AtomicU64) -> bool {
+        let words = Record { kind: Kind::Whole, length }.words();
+        let left = self.ring.until_end(self.position);
+        (words <= left || self.pad(left, credit)) && self.make_room(words, credit)
+    }
+
+    #[cold]
+    fn pad(&mut self, words: u64, credit: &AtomicU64) -> bool {
+        let room = self.make_room(words, credit);
+        if room {
+            let pad = Record { kind: Kind::Pad, length: 1 };
+            self.ring.span(self.position, 1)[0].store(pad.encode(), Ordering::Release);
+            self.position += words;
+        }
+        room
+    }
+
+    /// Makes sure of so many words to write and an empty one behind.
+    #[inline]
+    fn make_room(&mut self, words: u64, credit: &AtomicU64) -> bool {
+        let end = self.position + words + 1;
+        if end > self.limit {
+            self.read_credit(credit);
+            if end > self.limit {
+                return false;
+            }
+        }
+        self.zero_until(end);
+        true
+    }
+
+    #[cold]
+    fn read_credit(&mut self, credit: &AtomicU64) {
+        let limit = credit.load(Ordering::Acquire).wrapping_add(self.ring.size);
+        if limit > self.limit && limit <= self.position + self.ring.size {
+            self.limit = limit;
+        }
+    }
+
+    #[inline]
+    fn zero_until(&mut self, end: u64) {
+        let end = end.min(self.limit);
+        while self.zeroed < end {
+            let count = (end - self.zeroed).min(self.ring.until_end(self.zeroed));
+            self.ring.span(self.zeroed, count).iter().for_each(|word| word.store(0, Ordering::Relaxed));
+            self.zeroed += count;
+        }
+    }
+}
+
+/// The receiver's side.
+#[derive(Debug)]
+pub(crate) struct Consumer<W> {
+    ring: Ring<W>,
+    position: u64,
+    /// What the sender was told.
+    credit: u64,
+}
+
+impl<W: AsRef<[AtomicU64]>> Consumer<W> {
+    /// The receiver's side of an empty lane.
+    pub(crate) fn new(words: W, first: u64) -> Self {
+        Self { ring: Ring::new(words), position: first, credit: first }
+    }
+
+    /// Whether there is a record, or what looks like one.
+    #[inline]
+    pub(crate) fn has_next(&self) -> bool {
+        self.ring.span(self.position, 1)[0].load(Ordering::Acquire) != 0
+    }
+
+    /// Words read since the lane began.
+    pub(crate) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Words of the ring.
+    pub(crate) fn size(&self) -> u64 {
+        self.ring.size
+    }
+
+    /// The next record, which stays until [`advance`](Consumer::advance).
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<Record>, Broken> {
+        let word = self.ring.span(self.position, 1)[0].load(Ordering::Acquire);
+        if word == 0 {
+            return Ok(None);
+        }
+        let record = Record::decode(word).ok_or(Broken(word))?;
+        if record.kind == Kind::Pad {
+            return self.skip(word);
+        }
+        let fits = record.length <= longest(self.ring.size as usize);
+        if fits && record.words() <= self.ring.until_end(self.position) { Ok(Some(record)) } else { Err(Broken(word)) }
+    }
+
+    /// Asks for a line that will be read soon, and says whether the sender had been there. To be called when records come
+    /// one after another: where the next header stands is known from this one only, so each line would be waited for by
+    /// itself. When the sender had not been there, it was cost a line that it wants to write next.
+    #[inline]
+    pub(crate) fn look_ahead(&self) -> bool {
+        self.ring.span(self.position + LOOK_AHEAD_WORDS, 1)[0].load(Ordering::Relaxed) != 0
+    }
+
+    /// Copies payload from `offset` (a multiple of 8 bytes) on; `offset` and `out` lie within the record.
+    #[inline]
+    pub(crate) fn read(&self, record: Record, offset: usize, out: &mut [u8]) {
+        let payload = &self.ring.span(self.position, record.words())[1 + offset / WORD_BYTES..];
+        let (words, tail) = out.as_chunks_mut::<WORD_BYTES>();
+        for (bytes, word) in words.iter_mut().zip(payload) {
+            *bytes = word.load(Ordering::Relaxed).to_ne_bytes();
+        }
+        if !tail.is_empty() {
+            tail.copy_from_slice(&payload[words.len()].load(Ordering::Relaxed).to_ne_bytes()[..tail.len()]);
+        }
+    }
+
+    /// Lets go of a record. True when the sender was given new room.
+    #[inline]
+    pub(crate) fn advance(&mut self, record: Record, credit: &AtomicU64) -> bool {
+        self.position += record.words();
+        let due = self.position - self.credit >= self.ring.size / CREDITS;
+        if due {
+            self.credit = self.position;
+            credit.store(self.position, Ordering::Release);
+        }
+        due
+    }
+
+    /// A pad is never at the start, so the second of two would be there.
+    #[cold]
+    fn skip(&mut self, word: u64) -> Result<Option<Record>, Broken> {
+        let left = self.ring.until_end(self.position);
+        if left == self.ring.size {
+            return Err(Broken(word));
+        }
+        self.position += left;
+        self.next()
+    }
+}
+
+/// Writes bytes as words; the last may be filled up with zeros.
+#[inline]
+fn write(words: &[AtomicU64], bytes: &[u8]) {
+    let (whole, tail) = bytes.as_chunks::<WORD_BYTES>();
+    for (word, bytes) in words.iter().zip(whole) {
+        word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
+    }
+    if !tail.is_empty() {
+        let mut last = [0; WORD_BYTES];
+        last[..tail.len()].copy_from_slice(tail);
+        words[whole.len()].store(u64::from_ne_bytes(last), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,264 @@
+//! The transport between the processes of one machine: VELO's mailboxes in shared memory.
+//!
+//! A mailbox is made of one lane for each sender, a ring that only this sender can write and only the
+//! receiver reads. So there is no lock, no sender can hurt another, and one that is killed at any instruction leaves at
+//! most an unpublished record in its own lane. A message is stores to one's own mapping and nothing else: there is no
+//! system call on the way, but for one byte on a socket when the other side sleeps.
+//!
+//! Small bodies travel in the lane. Large ones lie in the sender's pool, and the receiver's [`Bytes`](bytes::Bytes) are
+//! the same memory, until the last of them is dropped; [`Transport::buffers`] lends that memory, so that a body can be
+//! written where it is sent from. When the pool is full, large bodies go through the lane in pieces, so what receivers
+//! keep never stops an event builder.
+//!
+//! Nothing has a name but the abstract socket on which peers meet, so nothing is left behind by a crash, and the next
+//! run meets nothing old. [`connect`](Shm::connect) has who may join. Its [`Bytes`](bytes::Bytes) keep the connection of
+//! an endpoint that is dropped, until they are dropped too, so that the peer does not use their memory again.
+//!
+//! An endpoint is used as a [`Transport`] or as a [`MessageLayer`](crate::MessageLayer), and so are its peers.
+
+mod arrivals;
+mod bell;
+mod connect;
+mod greeting;
+mod lane;
+mod layer;
+mod lending;
+mod link;
+mod map;
+mod offer;
+mod options;
+mod peer;
+mod pool;
+mod record;
+#[cfg(test)]
+mod tests;
+mod turns;
+
+pub use connect::ConnectError;
+pub use options::ShmOptions;
+
+use crate::{Buffer, Buffers, Message, Received, SendError, Transport, Waker, bits::BitSet, chunks::ChunkPool};
+use evb_core::NodeId;
+use lending::Lending;
+use map::{Region, Words, close_to_writers, create};
+use mio::{Events, Interest, Poll, unix::SourceFd};
+use offer::{BELL_WORDS, RING_BYTES};
+use peer::Peer;
+use pool::Pool;
+use std::{
+    io,
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        linux::net::SocketAddrExt,
+        unix::net::{SocketAddr, UnixListener},
+    },
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use turns::LaneTurn;
+
+/// Time between two tries to send what waits while an endpoint closes.
+const CLOSE_AGAIN: Duration = Duration::from_millis(1);
+const PAGE_BYTES: usize = 4096;
+
+const LISTENER: mio::Token = mio::Token(usize::MAX - 1);
+const WAKER: mio::Token = mio::Token(usize::MAX - 2);
+/// Connections that are not a peer's yet.
+const NEWCOMER: mio::Token = mio::Token(usize::MAX - 3);
+
+/// The system does not give what an endpoint needs.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot open an endpoint in shared memory: {0}")]
+pub struct BindError(#[from] io::Error);
+
+/// One node's endpoint.
+#[derive(Debug)]
+pub struct Shm {
+    local: NodeId,
+    options: ShmOptions,
+    poll: Poll,
+    events: Events,
+    listener: UnixListener,
+    name: String,
+    waker: Arc<mio::Waker>,
+    /// The word on which this endpoint sleeps.
+    bell: Words,
+    bell_file: OwnedFd,
+    pool: Arc<Pool>,
+    pool_file: OwnedFd,
+    pool_bytes: usize,
+    peers: Vec<Option<Box<Peer>>>,
+    lanes: Vec<LaneTurn>,
+    turn: usize,
+    calls: u32,
+    /// Peers that were sent something since the last flush.
+    unflushed: BitSet,
+    /// Peers for which there was no room at the last try, or that have a message in pieces.
+    blocked: BitSet,
+    /// Peers that may have bodies of this node.
+    lending: BitSet,
+    /// Peers that have left and still have bodies.
+    leaving: Vec<(Arc<link::Link>, Words, Lending)>,
+    /// Peers whose loss the message layer has not told yet.
+    gone: Vec<NodeId>,
+    chunks: ChunkPool,
+    scratch: Box<[u8]>,
+    rejected: u64,
+    woken: bool,
+}
+
+impl Shm {
+    /// Opens the endpoint of node `local`; peers find it by its [`address`](crate::Connect::address).
+    ///
+    /// # Errors
+    /// [`BindError`] if the system gives no more memory or files.
+    ///
+    /// # Panics
+    /// If `local` is not below `options.nodes`, or `options.ring_bytes` is not what it may be.
+    pub fn bind(local: NodeId, options: ShmOptions) -> Result<Self, BindError> {
+        assert!(local.0 < options.nodes, "{local} is not one of {} nodes", options.nodes);
+        let ring = options.ring_bytes;
+        assert!(ring.is_power_of_two() && RING_BYTES.contains(&ring), "a ring of {ring} bytes");
+        Ok(Self::open(local, options)?)
+    }
+
+    fn open(local: NodeId, options: ShmOptions) -> io::Result<Self> {
+        let (poll, nodes) = (Poll::new()?, usize::from(options.nodes));
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(io::Error::other)?;
+        let name = format!("evb-{:016x}", u64::from_ne_bytes(random));
+        let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
+        listener.set_nonblocking(true)?;
+        poll.registry().register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)?;
+        let bell_file = create("evb bell", BELL_WORDS * 8)?;
+        let bell = Words::map(&bell_file, BELL_WORDS, true)?;
+        close_to_writers(&bell_file)?;
+        let pool_bytes = options.pool_bytes.max(1).next_multiple_of(PAGE_BYTES);
+        let pool_file = create("evb pool", pool_bytes)?;
+        let pool = Pool::new(Region::map(&pool_file, pool_bytes, true)?);
+        close_to_writers(&pool_file)?;
+        let none = BitSet::new(nodes);
+        Ok(Self {
+            local,
+            waker: Arc::new(mio::Waker::new(poll.registry(), WAKER)?),
+            poll,
+            events: Events::with_capacity(nodes.max(128)),
+            listener,
+            name,
+            bell,
+            bell_file,
+            pool,
+            pool_file,
+            pool_bytes,
+            peers: (0..nodes).map(|_| None).collect(),
+            lanes: Vec::with_capacity(nodes),
+            turn: 0,
+            calls: 0,
+            unflushed: none.clone(),
+            blocked: none.clone(),
+            lending: none,
+            leaving: Vec::new(),
+            gone: Vec::new(),
+            chunks: ChunkPool::default(),
+            scratch: vec![0; options.ring_bytes].into(),
+            rejected: 0,
+            woken: false,
+            options,
+        })
+    }
+
+    /// How many processes were refused: of other users, with wrong tokens, silent, or not expected.
+    #[must_use]
+    pub fn rejected(&self) -> u64 {
+        self.rejected
+    }
+
+    /// Sends what waits, at most for `timeout`; true if all has gone. What is in the lanes and the pool, peers get without
+    /// this process. An endpoint that is dropped instead does not wait for room.
+    pub fn close(mut self, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
+        while !self.flush_all() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            // What peers send ends a wait, and nobody takes it any more: so it is short.
+            self.poll_events(Some(left.min(CLOSE_AGAIN)));
+        }
+        true
+    }
+
+    fn add_peer(&mut self, node: NodeId, peer: Peer) {
+        self.peers[node.index()] = Some(Box::new(peer));
+        self.lanes.push(LaneTurn { node: node.0, misses: 0 });
+    }
+}
+
+impl Transport for Shm {
+    fn local(&self) -> NodeId {
+        self.local
+    }
+
+    #[inline]
+    fn send(&mut self, to: NodeId, message: Message) -> Result<(), SendError> {
+        let (index, length, limit) = (to.index(), message.body.len(), self.options.max_body);
+        if length > limit {
+            return Err(SendError::TooLarge { length, limit });
+        }
+        let Some(Some(peer)) = self.peers.get_mut(index) else { return Err(SendError::Lost) };
+        if !peer.takes_messages() {
+            return Err(SendError::Lost);
+        }
+        self.unflushed.insert(index);
+        let result = peer.send(message, &self.pool);
+        if length > self.options.inline_bytes || result.is_err() {
+            self.lending.insert(index);
+            if result.is_err() || peer.has_outbox() {
+                self.blocked.insert(index);
+            }
+        } else {
+            self.blocked.remove(index);
+        }
+        result.map_err(SendError::Full)
+    }
+
+    fn flush(&mut self) -> bool {
+        self.flush_all()
+    }
+
+    fn receive(&mut self, limit: usize, sink: &mut Vec<Received>) -> usize {
+        if limit == 0 {
+            return 0;
+        }
+        self.sweep(limit, |visit, limit| {
+            let before = sink.len();
+            let turn = visit.peer.receive(limit, visit.chunks, sink);
+            (sink.len() - before, turn)
+        })
+    }
+
+    fn wait(&mut self, timeout: Duration) {
+        self.sleep(timeout);
+    }
+
+    fn waker(&self) -> Waker {
+        let waker = Arc::clone(&self.waker);
+        // Waking fails only when the endpoint is gone, and then nobody waits.
+        Arc::new(move || drop(waker.wake()))
+    }
+
+    /// Small bodies are not lent: two copies through a lane cost less than handing memory there and back.
+    fn buffers(&self) -> Option<Buffers> {
+        let (pool, inline) = (Arc::clone(&self.pool), self.options.inline_bytes);
+        Some(Buffers::new(move |capacity| if capacity > inline { pool.take(capacity).map(Buffer::new) } else { None }))
+    }
+}
+
+impl Drop for Shm {
+    fn drop(&mut self) {
+        self.flush_all();
+        for peer in self.peers.iter().flatten() {
+            peer.link.tell(link::GOODBYE);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What an endpoint of shared memory is told.
+
+use crate::{DEFAULT_MAX_BODY, Token};
+use std::time::Duration;
+
+/// What an endpoint of shared memory is told: the run's token and the limits. Endpoints of a run may differ in all but
+/// token and number of nodes; a receiver's `ring_bytes` and `max_body` hold for what is sent to it.
+#[derive(Clone, Debug)]
+pub struct ShmOptions {
+    /// What all nodes of this run know and nobody else.
+    pub token: Token,
+    /// Number of nodes of the run; ids are below it.
+    pub nodes: u16,
+    /// Longest time that [`Shm::connect`](super::Shm::connect) takes.
+    pub connect_timeout: Duration,
+    /// Longest time that a process that has come may take to show the token, and for each further step.
+    pub handshake_timeout: Duration,
+    /// Longest body in bytes, sent and received.
+    pub max_body: usize,
+    /// Bytes of the ring in which each peer sends to this node: a power of two from 4 KiB to 1 GiB. It takes memory as
+    /// far as it is used.
+    pub ring_bytes: usize,
+    /// Bytes of the pool from which large bodies are sent, rounded up to whole pages. It takes memory as far as it is
+    /// used. When it is full, bodies go in pieces through the rings.
+    pub pool_bytes: usize,
+    /// Bodies above this many bytes go by reference. At most an eighth of a ring is used.
+    pub inline_bytes: usize,
+}
+
+impl ShmOptions {
+    /// The defaults: 30 s to connect, 64 MiB bodies, rings of 256 KiB, a pool of 32 MiB, bodies by reference above 2 KiB.
+    #[must_use]
+    pub fn new(nodes: u16, token: Token) -> Self {
+        Self {
+            token,
+            nodes,
+            connect_timeout: Duration::from_secs(30),
+            handshake_timeout: Duration::from_secs(2),
+            max_body: DEFAULT_MAX_BODY,
+            ring_bytes: 256 << 10,
+            pool_bytes: 32 << 20,
+            inline_bytes: 2 << 10,
+        }
+    }
+}

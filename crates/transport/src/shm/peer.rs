@@ -1,0 +1,253 @@
+//! One peer: the lane to it, the lane from it, and what is known of its end.
+
+use super::{
+    bell::{self, Ringer},
+    lane::{Consumer, Producer},
+    lending::Lending,
+    link::{GOODBYE, Link, RING, read_until, returned},
+    map::Words,
+    pool::Pool,
+    record::Kind,
+};
+use crate::{HEAD_BYTES, Message, chunks::CHUNK_BYTES};
+use bytes::{Bytes, BytesMut};
+use evb_core::NodeId;
+use std::{
+    io::{self, Read},
+    sync::Arc,
+};
+
+/// Bytes behind the head of a lent message: offset, length and slot of its body.
+pub(super) const PLACE_BYTES: usize = 24;
+/// Bytes behind the head of a message in pieces: the length of its body.
+pub(super) const TOTAL_BYTES: usize = 8;
+
+/// Longest body in one record: a chunk holds several.
+pub(super) const MOST_INLINE: usize = CHUNK_BYTES / 4;
+
+/// What a joined peer is made of.
+pub(super) struct Parts {
+    pub(super) node: NodeId,
+    pub(super) link: Link,
+    pub(super) outgoing: Producer<Words>,
+    pub(super) incoming: Consumer<Words>,
+    /// The peer's credit page for this node's lane.
+    pub(super) room: Words,
+    /// The word on which the peer sleeps.
+    pub(super) bell: Words,
+}
+
+/// How an endpoint cuts and keeps bodies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    /// Longest body sent and received.
+    pub(super) max_body: usize,
+    /// Bodies up to this go through the lane whole.
+    pub(super) inline: usize,
+    /// Bytes of body in one piece of a message in pieces, a multiple of 8.
+    pub(super) piece: usize,
+}
+
+/// A joined peer.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) node: NodeId,
+    pub(super) cut: Cut,
+    pub(super) link: Arc<Link>,
+    outgoing: Producer<Words>,
+    pub(super) incoming: Consumer<Words>,
+    room: Words,
+    bell: Words,
+    sleep: Ringer,
+    pub(super) lending: Lending,
+    /// A message that goes in pieces, and how much of its body is gone.
+    outbox: Option<(Bytes, usize)>,
+    /// A message that comes in pieces: its head, its body so far, and the length of that when it is complete.
+    pub(super) inbox: Option<([u8; HEAD_BYTES], BytesMut, usize)>,
+    /// Why nothing more comes, but for what is in the lane, and up to where that may reach.
+    pub(super) ended: Option<(String, u64)>,
+    /// It said goodbye, and may still use what it has.
+    left: bool,
+}
+
+/// Whether a lane may give more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It goes on.
+    Over,
+    /// It is gone.
+    Lost,
+}
+
+impl Peer {
+    pub(super) fn new(parts: Parts, cut: Cut) -> Self {
+        let Parts { node, link, outgoing, incoming, room, bell } = parts;
+        Self {
+            node,
+            cut,
+            link: Arc::new(link),
+            outgoing,
+            incoming,
+            room,
+            bell,
+            sleep: Ringer::default(),
+            lending: Lending::new(),
+            outbox: None,
+            inbox: None,
+            ended: None,
+            left: false,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn lane(&self) -> &Producer<Words> {
+        &self.outgoing
+    }
+
+    pub(super) fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// Whether a message in pieces is under way to it.
+    pub(super) fn has_outbox(&self) -> bool {
+        self.outbox.is_some()
+    }
+
+    /// What must be kept of a peer that has left: the bodies that it has, if there are any.
+    pub(super) fn keep_lending(mut self) -> Option<(Arc<Link>, Words, Lending)> {
+        self.collect();
+        (self.left && !self.lending.is_empty()).then_some((self.link, self.room, self.lending))
+    }
+
+    /// Whether messages to it may still be read.
+    #[inline]
+    pub(super) fn takes_messages(&self) -> bool {
+        self.ended.is_none()
+    }
+
+    /// Sends a message, or gives it back when there is no room.
+    #[inline]
+    pub(super) fn send(&mut self, message: Message, pool: &Arc<Pool>) -> Result<(), Message> {
+        if self.outbox.is_some() && !self.advance() {
+            return Err(message);
+        }
+        let small = message.body.len() <= self.cut.inline;
+        let room = read_until(&self.room);
+        let sent = if small {
+            self.outgoing.push(Kind::Whole, &message.head, &message.body, room)
+        } else {
+            self.send_large(&message, pool)
+        };
+        if sent { Ok(()) } else { Err(message) }
+    }
+
+    /// Sends bytes as they are.
+    #[inline]
+    pub(super) fn send_bytes(&mut self, bytes: &[u8]) -> bool {
+        self.outgoing.push(Kind::Whole, &[], bytes, read_until(&self.room))
+    }
+
+    /// Sends further pieces. True when none is left.
+    pub(super) fn advance(&mut self) -> bool {
+        while let Some((body, done)) = &mut self.outbox {
+            let piece = &body[*done..body.len().min(*done + self.cut.piece)];
+            if !self.outgoing.push(Kind::Piece, &[], piece, read_until(&self.room)) {
+                return false;
+            }
+            *done += piece.len();
+            if *done == body.len() {
+                self.outbox = None;
+            }
+        }
+        true
+    }
+
+    /// Rings if the peer sleeps, after a sequentially consistent fence.
+    #[inline]
+    pub(super) fn ring(&self) {
+        if self.sleep.must_ring(&self.bell.as_ref()[0]) {
+            self.link.tell(RING);
+        }
+    }
+
+    /// Begins to sleep for room.
+    pub(super) fn starve(&self) {
+        bell::fall_asleep(self.outgoing.bell());
+    }
+
+    /// Ends what [`starve`](Peer::starve) began.
+    pub(super) fn unstarve(&self) {
+        bell::wake_up(self.outgoing.bell());
+    }
+
+    /// Whether a record of the largest kind can go.
+    pub(super) fn has_room(&mut self) -> bool {
+        let largest = self.cut.piece.max(self.cut.inline) + HEAD_BYTES + TOTAL_BYTES;
+        self.outgoing.has_room(largest, read_until(&self.room)) || self.ended.is_some()
+    }
+
+    /// Takes back what the peer has given back; whether there was something.
+    #[inline]
+    pub(super) fn collect(&mut self) -> bool {
+        self.lending.collect(returned(&self.room))
+    }
+
+    /// Whether there is something to receive.
+    #[inline]
+    pub(super) fn is_ready(&self) -> bool {
+        self.incoming.has_next() || self.ended.is_some()
+    }
+
+    /// Reads the socket after an event.
+    pub(super) fn hear(&mut self) {
+        let mut bytes = [0; 64];
+        let reason = loop {
+            match (&self.link.socket).read(&mut bytes) {
+                Ok(0) => break "its process ended".into(),
+                Ok(count) if bytes[..count].contains(&GOODBYE) => {
+                    self.left = true;
+                    break "it left".into();
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // It has not read what this node sent to its socket.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break "its process ended".into(),
+                Err(error) => break format!("its socket failed: {error}"),
+            }
+        };
+        // It cannot have written more than a ring since this node's last credit.
+        let last = self.incoming.position() + self.incoming.size();
+        self.ended.get_or_insert((reason, last));
+        self.outbox = None;
+    }
+
+    /// By reference if there is room in the pool, else in pieces through the lane. So what peers hold of the pool never
+    /// keeps a message from going.
+    fn send_large(&mut self, message: &Message, pool: &Arc<Pool>) -> bool {
+        let room = read_until(&self.room);
+        if !self.outgoing.has_room(HEAD_BYTES + PLACE_BYTES, room) {
+            return false;
+        }
+        if self.lending.next_slot().is_none() {
+            self.lending.collect(returned(&self.room));
+        }
+        if let Some(slot) = self.lending.next_slot()
+            && let Some((body, offset)) = pool.place(&message.body)
+        {
+            let place = [offset as u64, body.len() as u64, u64::from(slot)].map(u64::to_ne_bytes);
+            let sent = self.outgoing.push(Kind::Lent, &message.head, place.as_flattened(), room);
+            if sent {
+                self.lending.lend(body);
+            }
+            return sent;
+        }
+        let total = (message.body.len() as u64).to_ne_bytes();
+        let begun = self.outgoing.push(Kind::Begin, &message.head, &total, room);
+        if begun {
+            self.outbox = Some((message.body.clone(), 0));
+            self.advance();
+        }
+        begun
+    }
+}

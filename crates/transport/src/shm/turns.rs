@@ -1,0 +1,259 @@
+//! What an endpoint does in turn: looks at its lanes, hears its sockets, rings, and sleeps.
+
+use super::{
+    LISTENER, Shm, WAKER, bell, link,
+    peer::{Peer, Turn},
+};
+use crate::chunks::ChunkPool;
+use mio::{Interest, unix::SourceFd};
+use std::{
+    io::Read,
+    os::fd::AsRawFd,
+    sync::atomic::{Ordering, fence},
+    time::Duration,
+};
+
+/// Most messages that one lane gives before the next has its turn.
+const TURN: usize = 64;
+/// Calls of `receive` between two looks at the sockets: they tell of the death of a peer, and messages do not need them.
+const CALLS_PER_POLL: u32 = 1 << 12;
+/// Looks at a lane in vain until it is cold.
+const COLD_AFTER: u8 = 32;
+/// A cold lane is passed so often while others have messages.
+const COLD_TURNS: u8 = 16;
+/// Most strangers that are turned away in one go.
+const STRANGERS_AT_ONCE: usize = 16;
+
+impl Shm {
+    #[cold]
+    pub(super) fn drop_peer(&mut self, index: usize) {
+        self.lanes.retain(|lane| usize::from(lane.node) != index);
+        for set in [&mut self.unflushed, &mut self.blocked, &mut self.lending] {
+            set.remove(index);
+        }
+        if let Some(peer) = self.peers[index].take() {
+            let _ = self.poll.registry().deregister(&mut SourceFd(&peer.link.socket.as_raw_fd()));
+            self.leaving.extend(peer.keep_lending());
+        }
+    }
+
+    /// Takes back what peers have given back, also those that left; whether there was something.
+    fn collect(&mut self) -> bool {
+        let mut found = false;
+        for index in 0..self.peers.len() {
+            if !self.lending.contains(index) {
+                continue;
+            }
+            let Some(peer) = &mut self.peers[index] else { continue };
+            found |= peer.collect();
+            if peer.lending.is_empty() {
+                self.lending.remove(index);
+            }
+        }
+        found
+    }
+
+    #[cold]
+    pub(super) fn collect_from_leaving(&mut self) {
+        self.leaving.retain_mut(|(link, room, lending)| {
+            lending.collect(link::returned(room));
+            let closed = matches!((&link.socket).read(&mut [0; 64]), Ok(0));
+            !closed && !lending.is_empty()
+        });
+    }
+
+    /// Visits lanes in turn: the hot ones and some of the cold; when none of them had anything, all.
+    #[inline]
+    pub(super) fn sweep(
+        &mut self,
+        limit: usize,
+        mut visit: impl FnMut(&mut Visit<'_>, usize) -> (usize, Turn),
+    ) -> usize {
+        self.calls += 1;
+        if self.calls >= CALLS_PER_POLL {
+            self.poll_events(Some(Duration::ZERO));
+        }
+        let (mut count, mut lost) = (0, Vec::new());
+        let (lanes, first) = (self.lanes.len(), self.turn);
+        for everywhere in [false, true] {
+            for place in (first..lanes).chain(0..first) {
+                let lane = &mut self.lanes[place];
+                if !everywhere && lane.rests() {
+                    continue;
+                }
+                let index = usize::from(lane.node);
+                let Some(peer) = &mut self.peers[index] else { continue };
+                if !lane.note(peer.is_ready()) {
+                    continue;
+                }
+                let mut visited = Visit { peer, chunks: &mut self.chunks, scratch: &mut self.scratch };
+                let (taken, turn) = visit(&mut visited, (limit - count).min(TURN));
+                count += taken;
+                if turn == Turn::Lost {
+                    lost.push(index);
+                }
+                if count >= limit {
+                    self.turn = place + 1;
+                    break;
+                }
+            }
+            if count > 0 || !lost.is_empty() {
+                break;
+            }
+        }
+        lost.into_iter().for_each(|index| self.drop_peer(index));
+        if self.turn >= self.lanes.len() {
+            self.turn = 0;
+        }
+        count
+    }
+
+    /// Takes the system's events, waiting for at most `timeout`.
+    #[cold]
+    pub(super) fn poll_events(&mut self, timeout: Option<Duration>) {
+        self.calls = 0;
+        // Nothing but a signal can end this early, and then there is nothing to see.
+        if self.poll.poll(&mut self.events, timeout).is_err() {
+            return;
+        }
+        if self.take_events() {
+            self.turn_away();
+        }
+        self.collect_from_leaving();
+    }
+
+    /// Notes what the system's events say. True when somebody knocks.
+    pub(super) fn take_events(&mut self) -> bool {
+        let mut strangers = false;
+        for event in &self.events {
+            match event.token() {
+                LISTENER => strangers = true,
+                WAKER => self.woken = true,
+                mio::Token(index) => {
+                    if let Some(Some(peer)) = self.peers.get_mut(index) {
+                        peer.hear();
+                    }
+                }
+            }
+        }
+        strangers
+    }
+
+    /// All peers are there: whoever knocks now is a stranger, or comes too early and will try again.
+    fn turn_away(&mut self) {
+        for _ in 0..STRANGERS_AT_ONCE {
+            match self.listener.accept() {
+                Ok(_) => self.rejected += 1,
+                Err(_) => return,
+            }
+        }
+        // More may wait: this brings the event again. If it fails, they wait until one more knocks.
+        let listener = self.listener.as_raw_fd();
+        let _ = self.poll.registry().reregister(&mut SourceFd(&listener), LISTENER, Interest::READABLE);
+    }
+
+    /// Moves pieces on and rings where somebody sleeps. True when nothing is left.
+    #[inline]
+    pub(super) fn flush_all(&mut self) -> bool {
+        if !self.blocked.is_empty() {
+            self.advance();
+        }
+        if !self.unflushed.is_empty() {
+            fence(Ordering::SeqCst);
+            let mut next = self.unflushed.next_from(0);
+            while let Some(index) = next {
+                self.unflushed.remove(index);
+                if let Some(peer) = &self.peers[index] {
+                    peer.ring();
+                }
+                next = self.unflushed.next_from(index);
+            }
+        }
+        if !self.lending.is_empty() {
+            self.collect();
+        }
+        self.blocked.is_empty() || !self.peers.iter().flatten().any(|peer| peer.has_outbox())
+    }
+
+    #[cold]
+    fn advance(&mut self) {
+        for index in 0..self.peers.len() {
+            if let Some(Some(peer)) = self.peers.get_mut(index).filter(|_| self.blocked.contains(index))
+                && peer.has_outbox()
+            {
+                self.unflushed.insert(index);
+                if peer.advance() {
+                    self.blocked.remove(index);
+                }
+            }
+        }
+    }
+
+    fn starving(&mut self) -> impl Iterator<Item = &mut Box<Peer>> {
+        let wanted = self.peers.iter_mut().enumerate().filter(|(index, _)| self.blocked.contains(*index));
+        wanted.filter_map(|(_, peer)| peer.as_mut())
+    }
+
+    /// Whether there is something to receive, or room where there was none.
+    fn is_ready(&mut self) -> bool {
+        let roomy = self.starving().any(|peer| peer.has_room());
+        roomy || self.woken || self.peers.iter().flatten().any(|peer| peer.is_ready())
+    }
+
+    /// Room that was waited for ends one wait, not every further one.
+    fn unblock(&mut self) {
+        for index in 0..self.peers.len() {
+            if let Some(Some(peer)) = self.peers.get_mut(index).filter(|_| self.blocked.contains(index))
+                && !peer.has_outbox()
+                && peer.has_room()
+            {
+                self.blocked.remove(index);
+            }
+        }
+    }
+
+    pub(super) fn sleep(&mut self, timeout: Duration) {
+        if !self.is_ready() {
+            self.starving().for_each(|peer| peer.starve());
+            bell::fall_asleep(&self.bell.as_ref()[0]);
+            if !self.is_ready() {
+                self.poll_events(Some(timeout));
+            }
+            bell::wake_up(&self.bell.as_ref()[0]);
+            self.starving().for_each(|peer| peer.unstarve());
+        }
+        self.unblock();
+        self.woken = false;
+    }
+}
+
+/// A peer that is there, and how often its lane was passed in vain.
+#[derive(Debug)]
+pub(super) struct LaneTurn {
+    pub(super) node: u16,
+    pub(super) misses: u8,
+}
+
+impl LaneTurn {
+    /// Whether the lane is cold, and its time has not come.
+    #[inline]
+    fn rests(&mut self) -> bool {
+        let rests = (COLD_AFTER..COLD_AFTER + COLD_TURNS).contains(&self.misses);
+        self.misses += u8::from(rests);
+        rests
+    }
+
+    /// Notes what a look at the lane found.
+    #[inline]
+    fn note(&mut self, ready: bool) -> bool {
+        self.misses = if ready { 0 } else { (self.misses + 1).min(COLD_AFTER) };
+        ready
+    }
+}
+
+/// A lane that has its turn.
+pub(super) struct Visit<'a> {
+    pub(super) peer: &'a mut Peer,
+    pub(super) chunks: &'a mut ChunkPool,
+    pub(super) scratch: &'a mut [u8],
+}

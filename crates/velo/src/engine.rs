@@ -1,0 +1,116 @@
+//! Some nodes and a network between them that keeps order, has bounded queues and moves a packet when it is told to.
+
+extern crate alloc;
+
+use crate::{AddressMap, Answer, Completer, Entry, HeaderError, Packet, Requester};
+use alloc::{collections::VecDeque, vec::Vec};
+
+/// Why a store did not go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// It means nothing.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
+    /// The network takes no more from this thread to that node now: the processor waits.
+    #[error("the network is full: move a packet, then store again")]
+    Full,
+}
+
+/// How large an engine is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineOptions {
+    /// How addresses are divided: this gives the number of nodes and threads, all of which are made.
+    pub map: AddressMap,
+    /// Cut messages that one node can put together at a time.
+    pub partials: usize,
+    /// Packets under way from one thread to one thread.
+    pub credits: usize,
+}
+
+/// The nodes and what is under way between them. A way is a channel of its own, with credits from end to end, so that a
+/// full mailbox stops its own senders and nobody else.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    options: EngineOptions,
+    requesters: Vec<Requester>,
+    completers: Vec<Completer>,
+    /// Packets by sending and receiving thread.
+    ways: Vec<VecDeque<Packet>>,
+}
+
+impl Engine {
+    /// An engine at rest, all mailboxes closed.
+    pub fn new(options: EngineOptions) -> Self {
+        let EngineOptions { map, partials, .. } = options;
+        let threads = map.threads_per_node() as usize;
+        let all = map.threads() as usize;
+        Self {
+            options,
+            requesters: (0..map.nodes()).map(|node| Requester::new(map, node)).collect(),
+            completers: (0..map.nodes()).map(|node| Completer::new(node, threads, partials)).collect(),
+            ways: (0..all * all).map(|_| VecDeque::new()).collect(),
+        }
+    }
+
+    /// A store that a thread of a node made.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing is sent then.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    pub fn store(&mut self, node: usize, thread: u64, address: u64, data: &[u8]) -> Result<(), StoreError> {
+        let packet = self.requesters[node].store(thread, address, data)?;
+        let (credits, way) = (self.options.credits, self.way(&packet));
+        if self.ways[way].len() >= credits {
+            return Err(StoreError::Full);
+        }
+        self.ways[way].push_back(packet);
+        Ok(())
+    }
+
+    /// Ways between two threads, counted by sender and then by receiver.
+    pub fn ways(&self) -> usize {
+        self.ways.len()
+    }
+
+    /// Brings the first packet of a way to its completer; `None` if there is none. One that is refused stays the first.
+    ///
+    /// # Panics
+    /// If there is no such way.
+    pub fn step(&mut self, way: usize) -> Option<Answer> {
+        let packet = self.ways[way].front()?;
+        let answer = self.completers[packet.header.target.node as usize].accept(packet);
+        if answer != Answer::Full {
+            self.ways[way].pop_front();
+        }
+        Some(answer)
+    }
+
+    /// The next message in a mailbox.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    pub fn take(&mut self, node: usize, thread: u64) -> Option<Entry> {
+        self.completers[node].take(thread)
+    }
+
+    /// The completer of a node.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    pub fn completer(&mut self, node: usize) -> &mut Completer {
+        &mut self.completers[node]
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.ways.iter().all(VecDeque::is_empty)
+    }
+
+    fn way(&self, packet: &Packet) -> usize {
+        let threads = self.options.map.threads_per_node();
+        let index = |endpoint: crate::Endpoint| (endpoint.node * threads + endpoint.thread) as usize;
+        index(packet.header.source) * self.options.map.threads() as usize + index(packet.header.target)
+    }
+}
