@@ -183,7 +183,8 @@ fn report(provider: &str, size: usize, results: &mut [Vec<f64>; 3]) {
         Some((*values.get(values.len() / 2)?, *values.first()?))
     };
     let [ours, theirs, plain] = results.each_mut().map(of);
-    let text = |value: Option<(f64, f64)>| value.map_or("-".into(), |(median, least)| format!("{median:.0} ({least:.0})"));
+    let text =
+        |value: Option<(f64, f64)>| value.map_or("-".into(), |(median, least)| format!("{median:.0} ({least:.0})"));
     let ratio = |to: Option<(f64, f64)>| match (ours, to) {
         (Some(ours), Some(to)) => format!("{:.2} ({:.2})", ours.0 / to.0, ours.1 / to.1),
         _ => "-".into(),

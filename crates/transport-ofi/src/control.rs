@@ -99,8 +99,7 @@ impl Hello {
         if refusal.is_none() && shown != Some(*token) {
             return Err(Some(Refusal::Token));
         }
-        let terms =
-            Terms { nodes: small(3), credits: small(4), frame_bytes: word(0) as u32, max_bytes: word(1) };
+        let terms = Terms { nodes: small(3), credits: small(4), frame_bytes: word(0) as u32, max_bytes: word(1) };
         Ok(Self { to: NodeId(small(2)), terms, key: word(2), refusal })
     }
 }

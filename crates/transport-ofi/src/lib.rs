@@ -3,7 +3,7 @@
 //!
 //! The library is opened at run time as `libfabric.so.1`, or what the environment variable `EVB_LIBFABRIC` names; this
 //! crate builds without it. [`Ofi`] is the transport of the event builder, [`OfiLayer`] the layer of the benchmarks;
-//! [`providers`] lists what there is.
+//! [`providers`] lists what there is. `docs/reference/ofi.md` has the messages, and what is known of the library.
 
 mod control;
 mod error;

@@ -3,21 +3,20 @@
 
 mod control;
 mod join;
+mod progress;
+mod receive;
+mod send;
 
 use crate::{
     OfiError, OfiOptions,
     control::{CONTROL_BYTES, Hello, Terms},
-    ffi::{BATCH, Completion, Endpoint, Memory, Operation, Posted},
-    peer::{Arrival, Peer},
-    tags::{Kind, Tag, Tags},
+    ffi::{Endpoint, Operation},
+    peer::Peer,
+    tags::Tags,
     wake::Rest,
 };
-use bytes::Bytes;
 use evb_core::NodeId;
-use std::{
-    collections::VecDeque,
-    time::{Duration, Instant},
-};
+use std::{collections::VecDeque, time::Instant};
 
 pub use join::ConnectError;
 
@@ -27,19 +26,13 @@ const FRAME_BYTES: usize = 8 << 10;
 const LEAST_INJECT: usize = 1 << 10;
 /// Bodies that are received from one peer at a time, at most.
 pub(crate) const BODIES_AHEAD: usize = 4;
-/// Buffers beyond the credits: for strangers and hellos, and of each peer for grants and for how far it is.
+/// Buffers beyond the credits: for strangers and hellos, and of each peer for permits and for how far it is.
 const SPARE_BUFFERS: usize = 32;
 const SPARE_BUFFERS_PER_PEER: usize = BODIES_AHEAD + 4;
 /// The part of the receives which the provider can have that are for small messages; the rest is for bodies.
 const SMALL_RECEIVES: (usize, usize) = (3, 4);
 /// Fewer credits than this are not worth a try: the peer hears of free buffers after half of them.
 const LEAST_CREDITS: usize = 2;
-/// Polls between two looks at the clock.
-const POLLS_PER_TICK: u32 = 64;
-/// Most batches of completions that one poll reads.
-const BATCHES: usize = 4;
-/// Slots are added by so many.
-const MORE_SLOTS: usize = 16;
 
 /// What an operation is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +80,8 @@ pub(crate) struct Links {
     pub(crate) active: VecDeque<u16>,
     /// Peers that are owed a status.
     owing: VecDeque<u16>,
-    /// Peers that are owed the grant of a message.
-    grants: VecDeque<(u16, u64)>,
+    /// Peers that are owed the permit of a message.
+    permits: VecDeque<(u16, u64)>,
     /// Hellos of nodes that this node was not told of yet.
     early: Vec<Option<Hello>>,
     pub(crate) rest: Rest,
@@ -124,7 +117,7 @@ impl Links {
             controls: Vec::new(),
             active: VecDeque::new(),
             owing: VecDeque::new(),
-            grants: VecDeque::new(),
+            permits: VecDeque::new(),
             early: vec![None; nodes],
             rest,
             moved: false,
@@ -187,150 +180,6 @@ impl Links {
         self.peers.get_mut(index)?.as_deref_mut()
     }
 
-    /// A slot to fill and send, and its memory. With `more`, slots are added when none is free.
-    #[inline]
-    pub(crate) fn slot(&mut self, large: bool, more: bool) -> Option<Operation> {
-        if self.slots[usize::from(large)].is_empty() && more && !large {
-            let (count, bytes) = (MORE_SLOTS, self.frame_bytes());
-            self.slots[0] = self.add(count, bytes, Role::Free).ok()?;
-        }
-        self.slots[usize::from(large)].pop()
-    }
-
-    #[inline]
-    pub(crate) fn memory_mut(&mut self, slot: Operation) -> &mut [u8] {
-        self.endpoint.memory_mut(slot)
-    }
-
-    #[inline]
-    pub(crate) fn memory(&self, operation: Operation) -> &[u8] {
-        self.endpoint.memory(operation)
-    }
-
-    /// Gives a slot back that was not sent.
-    pub(crate) fn give_back(&mut self, slot: Operation, large: bool) {
-        self.slots[usize::from(large)].push(slot);
-    }
-
-    /// Sends a slot as the next message to a peer that has a credit; the number that the message got.
-    #[inline]
-    pub(crate) fn send(&mut self, to: usize, slot: Operation, bytes: usize, large: bool) -> Posted {
-        let Some(peer) = self.peers[to].as_deref_mut() else { return Posted::Failed(0) };
-        let tag = Tag { kind: Kind::Data, large, from: self.local, low: peer.their_key.wrapping_add(peer.sent) };
-        let result = self.endpoint.send(slot, bytes, peer.address, self.tags.encode(tag));
-        if result == Posted::Yes {
-            peer.sent += 1;
-            peer.outstanding += 1;
-            peer.spoke = true;
-            self.roles[slot.index()] = Role::Slot { to: to as u16, large };
-        }
-        self.note(to, result)
-    }
-
-    /// Sends a copy of at most [`inject_bytes`](Links::inject_bytes) as the next message.
-    #[inline]
-    pub(crate) fn inject(&mut self, to: usize, bytes: &[u8]) -> Posted {
-        let Some(peer) = self.peers[to].as_deref_mut() else { return Posted::Failed(0) };
-        let low = peer.their_key.wrapping_add(peer.sent);
-        let tag = Tag { kind: Kind::Data, large: false, from: self.local, low };
-        let result = self.endpoint.inject(bytes, peer.address, self.tags.encode(tag));
-        if result == Posted::Yes {
-            peer.sent += 1;
-            peer.spoke = true;
-        }
-        self.note(to, result)
-    }
-
-    /// Sends the body that message `number` has announced, from where it is.
-    pub(crate) fn send_body(&mut self, to: usize, number: u64, body: &Bytes) -> Posted {
-        let Ok(operation) = self.endpoint.share(body.clone()) else { return Posted::Again };
-        let Some(peer) = self.peers[to].as_deref_mut() else { return Posted::Failed(0) };
-        let tag = Tag { kind: Kind::Data, large: true, from: self.local, low: peer.their_key.wrapping_add(number) };
-        let result = self.endpoint.send(operation, body.len(), peer.address, self.tags.encode(tag));
-        if result == Posted::Yes {
-            peer.outstanding += 1;
-            peer.spoke = true;
-            self.set_role(operation, Role::Body { to: to as u16 });
-        } else {
-            self.endpoint.take(operation);
-        }
-        self.note(to, result)
-    }
-
-    /// Receives the body of message `number` into a buffer of its own, and lets the peer send it. The body never comes
-    /// before the buffer is there: with libfabric 1.17, `shm` takes unexpected messages for others.
-    pub(crate) fn receive_body(&mut self, from: usize, number: u64, bytes: usize) -> Option<Operation> {
-        let key = self.peer(from)?.key;
-        let operation = self.endpoint.own(vec![0; bytes]).ok()?;
-        let sender = NodeId(from as u16);
-        let tag = Tag { kind: Kind::Data, large: true, from: sender, low: key.wrapping_add(number) };
-        match self.endpoint.receive(operation, self.tags.encode(tag), 0) {
-            Posted::Yes => {
-                self.set_role(operation, Role::Room { from: from as u16, done: None });
-                self.grants.push_back((from as u16, number));
-                self.send_grants();
-                Some(operation)
-            }
-            other => {
-                self.endpoint.take(operation);
-                let _ = self.note(from, other);
-                None
-            }
-        }
-    }
-
-    /// Whether a body is there, and of what length.
-    pub(crate) fn body_length(&self, room: Operation) -> Option<usize> {
-        match self.roles[room.index()] {
-            Role::Room { done, .. } => done,
-            _ => None,
-        }
-    }
-
-    /// Takes a body that is there.
-    pub(crate) fn take_body(&mut self, room: Operation) -> Bytes {
-        self.roles[room.index()] = Role::Free;
-        match self.endpoint.take(room) {
-            Some(Memory::Own(body)) => body.into(),
-            _ => Bytes::new(),
-        }
-    }
-
-    /// Nobody waits for this body any more.
-    fn orphan(&mut self, room: Operation) {
-        if self.body_length(room).is_some() {
-            self.take_body(room);
-        } else {
-            self.roles[room.index()] = Role::Orphan;
-            self.endpoint.cancel(room);
-        }
-    }
-
-    #[inline]
-    fn note(&mut self, peer: usize, result: Posted) -> Posted {
-        match result {
-            Posted::Yes => {}
-            Posted::Again => self.blocked = true,
-            Posted::Failed(error) => self.fail(peer, error),
-        }
-        result
-    }
-
-    #[cold]
-    fn fail(&mut self, peer: usize, error: i32) {
-        let reason = format!("its connection failed: {}", self.endpoint.describe(error));
-        self.give_up(peer, reason);
-    }
-
-    /// Nothing goes to this peer or comes from it any more.
-    pub(crate) fn give_up(&mut self, index: usize, reason: String) {
-        let Some(peer) = self.peer(index) else { return };
-        if peer.failure.is_none() {
-            peer.failure = Some(reason);
-        }
-        self.activate(index);
-    }
-
     /// This peer may have something for the user.
     #[inline]
     pub(crate) fn activate(&mut self, index: usize) {
@@ -339,218 +188,6 @@ impl Links {
         {
             peer.active = true;
             self.active.push_back(index as u16);
-        }
-    }
-
-    /// The next message of a peer was used: its buffer goes back to the provider.
-    #[inline]
-    pub(crate) fn consume(&mut self, from: usize) {
-        let Some(peer) = self.peers[from].as_deref_mut() else { return };
-        let Some(arrival) = peer.pop() else { return };
-        let owes = peer.status_owed;
-        self.recycle(arrival.operation);
-        if owes {
-            self.owe(from);
-        }
-    }
-
-    /// Throws away what has arrived of a peer.
-    pub(crate) fn discard(&mut self, index: usize) {
-        let Some(peer) = self.peer(index) else { return };
-        let arrivals: Vec<_> = peer.drain().collect();
-        for arrival in arrivals {
-            self.recycle(arrival.operation);
-            arrival.body.into_iter().for_each(|room| self.orphan(room));
-        }
-    }
-
-    /// Forgets a peer that is gone, with all that it had here.
-    pub(crate) fn forget(&mut self, index: usize) {
-        self.discard(index);
-        self.peers[index] = None;
-    }
-
-    /// Lets the provider work, and takes what has come. Cheap when nothing has.
-    #[inline]
-    pub(crate) fn poll(&mut self) {
-        for _ in 0..BATCHES {
-            let count = self.endpoint.poll();
-            for index in 0..count {
-                let completion = self.endpoint.completion(index);
-                self.complete(completion);
-            }
-            // A read that finds nothing costs calls of the system.
-            if count < BATCH {
-                break;
-            }
-        }
-        if let Some(failure) = self.endpoint.failure() {
-            self.failed(failure);
-        }
-        self.settle();
-        self.polls += 1;
-        if self.polls >= POLLS_PER_TICK {
-            self.tick(Instant::now());
-        }
-    }
-
-    /// Sends what peers are owed.
-    #[inline]
-    pub(crate) fn settle(&mut self) {
-        if !(self.owing.is_empty() && self.grants.is_empty()) {
-            self.pay_statuses();
-            self.send_grants();
-        }
-    }
-
-    #[inline]
-    fn complete(&mut self, Completion { operation, tag, bytes, .. }: Completion) {
-        let Some(operation) = operation else { return };
-        match self.roles[operation.index()] {
-            Role::Receive { .. } => self.arrived(operation, tag, bytes),
-            Role::Slot { to, large } => {
-                self.slots[usize::from(large)].push(operation);
-                let frame = self.frame_bytes();
-                self.is_out(to, frame);
-            }
-            Role::Control { to } => {
-                self.controls.push(operation);
-                self.is_out(to, 0);
-            }
-            Role::Body { to } => {
-                let length = self.endpoint.memory(operation).len();
-                self.roles[operation.index()] = Role::Free;
-                self.endpoint.take(operation);
-                self.is_out(to, length);
-            }
-            Role::Room { from, .. } => {
-                self.roles[operation.index()] = Role::Room { from, done: Some(bytes) };
-                self.moved = true;
-                if let Some(peer) = self.peer(usize::from(from)) {
-                    peer.hear();
-                }
-                self.activate(usize::from(from));
-            }
-            Role::Orphan => {
-                self.roles[operation.index()] = Role::Free;
-                self.endpoint.take(operation);
-            }
-            Role::Free => {}
-        }
-    }
-
-    /// Something has left this node.
-    #[inline]
-    fn is_out(&mut self, to: u16, bytes: usize) {
-        self.moved = true;
-        if let Some(peer) = self.peer(usize::from(to)) {
-            peer.outstanding = peer.outstanding.saturating_sub(1);
-            peer.out_bytes = peer.out_bytes.saturating_sub(bytes);
-        }
-    }
-
-    #[cold]
-    fn failed(&mut self, failure: Completion) {
-        let (Some(operation), Some(error)) = (failure.operation, failure.error) else { return };
-        match self.roles[operation.index()] {
-            // Something too long, from a stranger.
-            Role::Receive { .. } => {
-                self.rejected += 1;
-                self.recycle(operation);
-                return;
-            }
-            Role::Slot { to, .. } | Role::Control { to } | Role::Body { to } => self.fail(usize::from(to), error),
-            Role::Room { from, .. } => {
-                self.fail(usize::from(from), error);
-                self.roles[operation.index()] = Role::Room { from, done: None };
-                return;
-            }
-            Role::Orphan | Role::Free => {}
-        }
-        self.complete(failure);
-    }
-
-    /// A message came, and it is known to be in the right place, or not.
-    #[inline]
-    fn arrived(&mut self, operation: Operation, tag: u64, bytes: usize) {
-        let Tag { kind, from, low, .. } = self.tags.decode(tag);
-        if kind == Kind::Data
-            && let Some(peer) = self.peers.get_mut(from.index()).and_then(Option::as_deref_mut)
-        {
-            let ahead = self.tags.low(low.wrapping_sub(peer.key).wrapping_sub(peer.expected));
-            if peer.put(ahead, Arrival { operation, bytes, body: None }) {
-                peer.accepted = true;
-                peer.hear();
-                self.moved = true;
-                return self.activate(from.index());
-            }
-        }
-        match kind {
-            Kind::Data => self.rejected += 1,
-            Kind::Status => self.hear_status(operation, bytes, from, low),
-            Kind::Grant => self.hear_grant(from, low),
-            Kind::Hello => self.hear_hello(operation, bytes, from),
-        }
-        self.recycle(operation);
-    }
-
-    /// A receive is free again.
-    #[inline]
-    fn recycle(&mut self, operation: Operation) {
-        if let Role::Receive { large } = self.roles[operation.index()] {
-            self.idle_receives[usize::from(large)].push(operation);
-            self.post_receives();
-        }
-    }
-
-    /// Gives the provider all receives that are idle: no message may come before its buffer.
-    #[inline]
-    fn post_receives(&mut self) {
-        for large in [false, true] {
-            let size = usize::from(large);
-            while let Some(&operation) = self.idle_receives[size].last() {
-                let (tag, ignore) = self.tags.any(large);
-                if self.endpoint.receive(operation, tag, ignore) != Posted::Yes {
-                    break;
-                }
-                self.idle_receives[size].pop();
-            }
-        }
-    }
-
-    /// Operations on the way to peers that live.
-    pub(crate) fn outstanding(&self) -> usize {
-        self.peers.iter().flatten().filter(|peer| peer.is_there()).map(|peer| peer.outstanding).sum()
-    }
-
-    /// Rests until `work`, which is called before each rest, finds something, a waker is called or `timeout` is over.
-    pub(crate) fn wait(&mut self, timeout: Duration, mut work: impl FnMut(&mut Self) -> bool) {
-        let (start, mut idle) = (Instant::now(), 0);
-        loop {
-            self.blocked = false;
-            self.poll();
-            if work(self) || self.rest.was_called() {
-                return;
-            }
-            let left = timeout.saturating_sub(start.elapsed());
-            if left.is_zero() {
-                return;
-            }
-            self.pause(idle, left);
-            idle += 1;
-        }
-    }
-
-    fn pause(&mut self, idle: u32, left: Duration) {
-        let left = left.min(self.tick_interval());
-        if !self.endpoint.has_file() {
-            return self.rest.nap(idle, left);
-        }
-        // What the provider had no room for may move without an event.
-        let longest = if self.blocked || !self.owing.is_empty() || !self.grants.is_empty() { left.min(Duration::from_millis(1)) } else { left };
-        if let Some(file) = self.endpoint.may_sleep() {
-            self.rest.sleep(file, longest);
-            self.tick(Instant::now());
         }
     }
 }

@@ -78,7 +78,7 @@ impl Outbox {
         if !links.peer(to).is_some_and(|peer| peer.takes_messages()) {
             self.clear(links);
         }
-        self.send_granted(links, to);
+        self.send_permitted(links, to);
         while let Some(Frame { slot, bytes, body }) = self.queue.front_mut() {
             let Some(peer) = links.peer(to).filter(|peer| peer.has_credit()) else { return false };
             let number = peer.sent;
@@ -93,12 +93,12 @@ impl Outbox {
     }
 
     /// Sends the bodies that the peer has buffers for.
-    fn send_granted(&mut self, links: &mut Links, to: usize) {
-        while let Some(number) = links.peer(to).and_then(|peer| peer.granted.pop_front()) {
+    fn send_permitted(&mut self, links: &mut Links, to: usize) {
+        while let Some(number) = links.peer(to).and_then(|peer| peer.permitted.pop_front()) {
             let Some(index) = self.announced.iter().position(|(announced, _)| *announced == number) else { continue };
             match links.send_body(to, number, &self.announced[index].1) {
                 Posted::Yes => drop(self.announced.swap_remove(index)),
-                Posted::Again => return links.peer(to).into_iter().for_each(|peer| peer.granted.push_front(number)),
+                Posted::Again => return links.peer(to).into_iter().for_each(|peer| peer.permitted.push_front(number)),
                 Posted::Failed(_) => return,
             }
         }

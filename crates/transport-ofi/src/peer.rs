@@ -31,7 +31,7 @@ pub(crate) struct Peer {
     /// Bytes that wait or are on the way, of a transport.
     pub(crate) out_bytes: usize,
     /// Messages to it whose bodies it has made room for.
-    pub(crate) granted: VecDeque<u64>,
+    pub(crate) permitted: VecDeque<u64>,
 
     /// The number of the next message to give to the user, and what has arrived from there on, by number modulo length.
     pub(crate) expected: u64,
@@ -67,7 +67,7 @@ impl Peer {
             allowed: u64::from(credits),
             outstanding: 0,
             out_bytes: 0,
-            granted: VecDeque::new(),
+            permitted: VecDeque::new(),
             expected: 0,
             ring: vec![None; usize::from(credits).next_power_of_two()].into(),
             told: 0,
@@ -126,11 +126,11 @@ impl Peer {
     }
 
     /// It has room for the body of the message that was sent so many messages ago. False if there is no such message.
-    pub(crate) fn grant(&mut self, ago: u64) -> bool {
+    pub(crate) fn permit(&mut self, ago: u64) -> bool {
         let window = self.ring.len() as u64;
-        let known = 1 <= ago && ago <= window.min(self.sent) && (self.granted.len() as u64) < window;
+        let known = 1 <= ago && ago <= window.min(self.sent) && (self.permitted.len() as u64) < window;
         if known {
-            self.granted.push_back(self.sent - ago);
+            self.permitted.push_back(self.sent - ago);
         }
         known
     }

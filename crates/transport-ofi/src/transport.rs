@@ -1,5 +1,5 @@
 //! The transport over libfabric. Small messages share frames of up to 8 KiB; a longer body goes from where it is into a
-//! buffer of its length: its frame announces it, the receiver makes the buffer and grants it, and only then it is sent.
+//! buffer of its length: its frame announces it, the receiver makes the buffer and permits it, and only then it is sent.
 //!
 //! There is no thread behind an endpoint. What is on the way moves within [`receive`](Transport::receive),
 //! [`flush`](Transport::flush) and [`wait`](Transport::wait), and so do signs of life: a node must call one of them at
@@ -184,7 +184,11 @@ impl Ofi {
                 }
                 let Some(room) = self.links.receive_body(from, number, length) else { return };
                 (inbox.bodies, inbox.body_bytes) = (inbox.bodies + 1, inbox.body_bytes + length);
-                self.links.peer(from).and_then(|peer| peer.ahead(ahead)).into_iter().for_each(|it| it.body = Some(room));
+                self.links
+                    .peer(from)
+                    .and_then(|peer| peer.ahead(ahead))
+                    .into_iter()
+                    .for_each(|it| it.body = Some(room));
             }
             self.inboxes[from].looked += 1;
         }

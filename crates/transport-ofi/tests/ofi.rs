@@ -5,9 +5,7 @@ mod support;
 
 use bytes::Bytes;
 use evb_core::NodeId;
-use evb_transport::{
-    Connect, HEAD_BYTES, Message, Received, SendError, Transport, conformance::PATIENCE, tcp::Token,
-};
+use evb_transport::{Connect, HEAD_BYTES, Message, Received, SendError, Transport, conformance::PATIENCE, tcp::Token};
 use evb_transport_ofi::{ConnectError, Ofi, OfiError, OfiLayer, OfiOptions, Refusal, providers};
 use std::{
     thread,
@@ -15,8 +13,10 @@ use std::{
 };
 use support::{joined, open, options, there_is};
 
+const PROVIDERS: [&str; 2] = ["tcp", "shm"];
+
 fn with_each(case: impl Fn(&OfiOptions)) {
-    for provider in ["tcp", "shm"].into_iter().filter(|provider| there_is(provider)) {
+    for provider in PROVIDERS.into_iter().filter(|provider| there_is(provider)) {
         println!("{provider}");
         case(&options(provider));
     }
@@ -143,8 +143,7 @@ fn too_many_nodes_for_a_provider_are_refused() {
 #[test]
 fn a_silent_peer_is_lost() {
     with_each(|options| {
-        let mut nodes =
-            joined(2, &OfiOptions { peer_timeout: Duration::from_millis(400), ..options.clone() });
+        let mut nodes = joined(2, &OfiOptions { peer_timeout: Duration::from_millis(400), ..options.clone() });
         let silent = nodes.pop().unwrap();
         let reason = poll_until(&mut nodes[0], |_, sink| match sink.pop()? {
             Received::Lost { peer: NodeId(1), reason } => Some(reason),
@@ -155,24 +154,26 @@ fn a_silent_peer_is_lost() {
     });
 }
 
-/// Idle nodes keep each other alive.
+/// Idle nodes keep each other alive. Both providers at once, since it takes its time.
 #[test]
 fn signs_of_life_keep_idle_peers() {
-    with_each(|options| {
-        let nodes = joined(2, &OfiOptions { peer_timeout: Duration::from_millis(600), ..options.clone() });
-        let idle = nodes.into_iter().map(|mut node| {
+    const TIMEOUT: Duration = Duration::from_secs(2);
+    let providers = PROVIDERS.into_iter().filter(|provider| there_is(provider));
+    let nodes = providers
+        .flat_map(|provider| joined(2, &OfiOptions { peer_timeout: TIMEOUT, ..options(provider) }))
+        .map(|mut node| {
             thread::spawn(move || {
                 let (start, mut sink) = (Instant::now(), Vec::new());
-                while start.elapsed() < Duration::from_millis(1500) {
-                    node.wait(Duration::from_millis(50));
+                while start.elapsed() < TIMEOUT + TIMEOUT / 2 {
+                    node.wait(TIMEOUT / 20);
                     node.receive(10, &mut sink);
                 }
                 (node, sink)
             })
-        });
-        let ends: Vec<_> = idle.collect::<Vec<_>>().into_iter().map(|node| node.join().unwrap()).collect();
-        assert!(ends.iter().all(|(_, sink)| sink.is_empty()), "{:?}", ends.iter().map(|end| &end.1).collect::<Vec<_>>());
-    });
+        })
+        .collect::<Vec<_>>();
+    let ends: Vec<_> = nodes.into_iter().map(|node| node.join().expect("a wait does not fail")).collect();
+    ends.iter().for_each(|(node, sink)| assert!(sink.is_empty(), "{}: {sink:?}", node.provider()));
 }
 
 /// As many messages as there are credits, each alone in its frame, and then the sender is gone: the receiver's answers go
@@ -199,7 +200,10 @@ fn what_was_flushed_outlives_the_sender() {
                         assert_eq!(got, message(next, 3900), "message {next}");
                         next += 1;
                     }
-                    Received::Lost { reason, .. } => return Some(assert_eq!(reason, "it left")),
+                    Received::Lost { reason, .. } => {
+                        assert_eq!(reason, "it left");
+                        return Some(());
+                    }
                 }
             }
             None
@@ -212,7 +216,7 @@ fn what_was_flushed_outlives_the_sender() {
 #[test]
 fn a_peer_that_goes_within_bodies_is_lost_once() {
     with_each(|options| {
-        let mut nodes = joined(2, options);
+        let mut nodes = joined(2, &OfiOptions { peer_timeout: Duration::from_secs(2), ..options.clone() });
         let mut leaving = nodes.pop().unwrap();
         (0..3).for_each(|number| leaving.send(NodeId(0), message(number, 300_000)).unwrap());
         leaving.flush();

@@ -1,10 +1,12 @@
 //! An endpoint with its queue, and the operations that it was given.
 
+mod operations;
+
 use super::{
     abi::*,
     info::{InfoList, Limits},
     library::Library,
-    memory::{Entry, Context, Memory, Operation, Slab},
+    memory::{Context, Entry, Memory, Operation, Slab},
     objects::{Objects, close_registration, descriptor},
     stale,
 };
@@ -99,7 +101,10 @@ impl Endpoint {
             let open = (*(*self.objects.fabric).ops).domain;
             library.check("fi_domain", open(self.objects.fabric, info, &raw mut self.objects.domain, none))?;
             let open = (*(*self.objects.domain).ops).av_open;
-            library.check("fi_av_open", open(self.objects.domain, &raw mut addresses, &raw mut self.objects.vector, none))?;
+            library.check(
+                "fi_av_open",
+                open(self.objects.domain, &raw mut addresses, &raw mut self.objects.vector, none),
+            )?;
             if !(sleeps && self.open_queue(FI_WAIT_FD).is_ok()) {
                 self.open_queue(FI_WAIT_NONE)?;
             }
@@ -108,7 +113,8 @@ impl Endpoint {
             let fid = &raw mut (*self.objects.endpoint).fid;
             let ops = (*fid).ops;
             library.check("fi_ep_bind", ((*ops).bind)(fid, &raw mut (*self.objects.vector).fid, 0))?;
-            library.check("fi_ep_bind", ((*ops).bind)(fid, &raw mut (*self.objects.queue).fid, FI_TRANSMIT | FI_RECV))?;
+            library
+                .check("fi_ep_bind", ((*ops).bind)(fid, &raw mut (*self.objects.queue).fid, FI_TRANSMIT | FI_RECV))?;
             library.check("fi_enable", ((*(*fid).ops).control)(fid, FI_ENABLE, none))
         }
     }
@@ -273,133 +279,10 @@ impl Endpoint {
         Ok(registration)
     }
 
-    /// What the memory of an operation that is not busy holds.
-    #[inline]
-    pub(crate) fn memory(&self, operation: Operation) -> &[u8] {
-        self.objects.entries[operation.0 as usize].slice()
-    }
-
-    /// The memory of an operation of a slab that is not busy.
-    #[inline]
-    pub(crate) fn memory_mut(&mut self, operation: Operation) -> &mut [u8] {
-        self.objects.entries[operation.0 as usize].slice_mut()
-    }
-
-    /// Receives a message whose tag is this one in all bits but those of `ignore`.
-    #[inline]
-    pub(crate) fn receive(&mut self, operation: Operation, tag: u64, ignore: u64) -> Posted {
-        let entry = &mut self.objects.entries[operation.0 as usize];
-        assert!(!entry.busy && !matches!(entry.memory, Some(Memory::Shared(_))), "not memory to write to");
-        // SAFETY: the endpoint is open; memory and context stay until the completion (invariant 3).
-        let result = unsafe {
-            let receive = (*(*self.objects.endpoint).tagged).recv;
-            let (start, context) = (entry.start.cast(), entry.context.cast());
-            receive(self.objects.endpoint, start, entry.bytes, entry.descriptor, FI_ADDR_UNSPEC, tag, ignore, context)
-        };
-        entry.busy = result == 0;
-        posted(result)
-    }
-
-    /// Sends the first `bytes` bytes of an operation's memory.
-    #[inline]
-    pub(crate) fn send(&mut self, operation: Operation, bytes: usize, to: u64, tag: u64) -> Posted {
-        let entry = &mut self.objects.entries[operation.0 as usize];
-        assert!(!entry.busy && bytes <= entry.bytes, "not memory to send");
-        // SAFETY: as for `receive`.
-        let result = unsafe {
-            let send = (*(*self.objects.endpoint).tagged).send;
-            send(self.objects.endpoint, entry.start.cast(), bytes, entry.descriptor, to, tag, entry.context.cast())
-        };
-        entry.busy = result == 0;
-        posted(result)
-    }
-
-    /// Sends a copy of at most [`Limits::inject_bytes`]; there is no completion.
-    #[inline]
-    pub(crate) fn inject(&mut self, bytes: &[u8], to: u64, tag: u64) -> Posted {
-        // SAFETY: the endpoint is open; the provider has copied the bytes when this returns.
-        posted(unsafe {
-            let inject = (*(*self.objects.endpoint).tagged).inject;
-            inject(self.objects.endpoint, bytes.as_ptr().cast(), bytes.len(), to, tag)
-        })
-    }
-
-    /// Asks the provider to give a receive back that nothing came for; its completion is an error.
-    pub(crate) fn cancel(&mut self, operation: Operation) {
-        let entry = &self.objects.entries[operation.0 as usize];
-        if entry.busy {
-            // SAFETY: the endpoint is open. A context that it does not have any more changes nothing.
-            unsafe { ((*(*self.objects.endpoint).ops).cancel)(&raw mut (*self.objects.endpoint).fid, entry.context.cast()) };
-        }
-    }
-
-    /// Lets the provider work and reads a batch of completions; how many there are, for [`completion`](Self::completion).
-    #[inline]
-    pub(crate) fn poll(&mut self) -> usize {
-        // SAFETY: the queue is open and the batch has this room, in this format.
-        let count = unsafe { ((*(*self.objects.queue).ops).read)(self.objects.queue, self.batch.as_mut_ptr().cast(), BATCH) };
-        self.read = count.max(0) as usize;
-        self.failed = count == -FI_EAVAIL;
-        self.read
-    }
-
-    /// One of the completions that the last poll read.
-    #[inline]
-    pub(crate) fn completion(&mut self, index: usize) -> Completion {
-        assert!(index < self.read, "not read");
-        let CqEntry { op_context, tag, len, .. } = self.batch[index];
-        let operation = self.finish(op_context);
-        Completion { operation, tag, bytes: len, error: None }
-    }
-
-    /// An operation that failed, if any. To be called when [`poll`](Endpoint::poll) gives nothing.
-    #[inline]
-    pub(crate) fn failure(&mut self) -> Option<Completion> {
-        if mem::take(&mut self.failed) { self.read_failure() } else { None }
-    }
-
-    #[cold]
-    fn read_failure(&mut self) -> Option<Completion> {
-        // SAFETY: zeros are an entry that asks for no further data; the queue is open.
-        let (result, error) = unsafe {
-            let mut error: CqError = mem::zeroed();
-            (((*(*self.objects.queue).ops).readerr)(self.objects.queue, &raw mut error, 0), error)
-        };
-        if result <= 0 {
-            return None;
-        }
-        let operation = self.finish(error.op_context);
-        Some(Completion { operation, tag: error.tag, bytes: 0, error: Some(error.err) })
-    }
-
-    #[inline]
-    fn finish(&mut self, context: *mut c_void) -> Option<Operation> {
-        // SAFETY: the provider gives back the contexts that it was given; contexts live as long as this endpoint.
-        let operation = unsafe { Context::operation(context) }?;
-        self.objects.entries[operation.0 as usize].busy = false;
-        Some(operation)
-    }
-
-    /// Whether the thread may sleep on the queue's file; without one it may not.
-    pub(crate) fn may_sleep(&mut self) -> Option<RawFd> {
-        let file = self.wait_fd?;
-        // SAFETY: fabric and queue are open.
-        let result = unsafe {
-            let mut fid = &raw mut (*self.objects.queue).fid;
-            ((*(*self.objects.fabric).ops).trywait)(self.objects.fabric, &raw mut fid, 1)
-        };
-        (result == 0).then_some(file)
-    }
-
     /// Registers memory even if the provider does not ask for it.
     #[cfg(test)]
     pub(super) fn register_always(&mut self) {
         self.limits.registers = true;
-    }
-
-    /// Whether the queue has a file to sleep on.
-    pub(crate) fn has_file(&self) -> bool {
-        self.wait_fd.is_some()
     }
 }
 
@@ -410,17 +293,6 @@ impl Drop for Endpoint {
     }
 }
 
-#[inline]
-fn posted(result: isize) -> Posted {
-    match -result {
-        0 => Posted::Yes,
-        // Of `shm`: it has as many receives as it can.
-        FI_EAGAIN | FI_ENOMEM => Posted::Again,
-        error => Posted::Failed(error as i32),
-    }
-}
-
 impl CqEntry {
-    const EMPTY: Self =
-        Self { op_context: ptr::null_mut(), flags: 0, len: 0, buf: ptr::null_mut(), data: 0, tag: 0 };
+    const EMPTY: Self = Self { op_context: ptr::null_mut(), flags: 0, len: 0, buf: ptr::null_mut(), data: 0, tag: 0 };
 }

@@ -93,7 +93,10 @@ mod tests {
     #[test]
     fn a_missing_library_is_named_with_the_way_out() {
         let error = open("libno-such-fabric.so.1").map(drop).expect_err("there is no such library").to_string();
-        assert!(error.contains("libno-such-fabric.so.1: cannot open shared object") && error.contains(PATH_VARIABLE), "{error}");
+        assert!(
+            error.contains("libno-such-fabric.so.1: cannot open shared object") && error.contains(PATH_VARIABLE),
+            "{error}"
+        );
     }
 
     #[test]

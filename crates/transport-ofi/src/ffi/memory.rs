@@ -9,8 +9,7 @@ use bytes::Bytes;
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
     ffi::c_void,
-    ptr,
-    slice,
+    ptr, slice,
 };
 
 /// Alignment of slabs: a page, which is what registration works in.

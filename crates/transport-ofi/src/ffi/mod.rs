@@ -1,4 +1,4 @@
-//! Everything that touches libfabric's memory and functions; outside of this folder there is no unsafe code.
+//! Everything that touches libfabric's memory and functions; only code of this folder is excused from the checks of Rust.
 //!
 //! # Invariants
 //! 1. Declarations are those of the installed headers ([`abi`] and [`library`]; compared in `tests.rs`).

@@ -159,7 +159,10 @@ fn talk_to_oneself(endpoint: &mut Endpoint) {
     let unwanted = endpoint.own(vec![0; 10]).unwrap();
     assert_eq!(endpoint.receive(unwanted, 0x123, 0), Posted::Yes);
     endpoint.cancel(unwanted);
-    assert_eq!(completed(endpoint, unwanted).error.map(|error| endpoint.describe(error)), Some("operation canceled".into()));
+    assert_eq!(
+        completed(endpoint, unwanted).error.map(|error| endpoint.describe(error)),
+        Some("operation canceled".into())
+    );
 }
 
 #[test]

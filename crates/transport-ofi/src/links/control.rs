@@ -30,13 +30,13 @@ impl Links {
         }
     }
 
-    pub(super) fn hear_grant(&mut self, from: NodeId, low: u64) {
+    pub(super) fn hear_permit(&mut self, from: NodeId, low: u64) {
         let tags = self.tags;
-        let granted = self.peer(from.index()).is_some_and(|peer| {
+        let permitted = self.peer(from.index()).is_some_and(|peer| {
             let ago = tags.low(peer.sent.wrapping_add(peer.key).wrapping_sub(low));
-            peer.grant(ago)
+            peer.permit(ago)
         });
-        if granted {
+        if permitted {
             self.moved = true;
         } else {
             self.rejected += 1;
@@ -44,15 +44,15 @@ impl Links {
     }
 
     /// Lets peers send the bodies that there are buffers for.
-    pub(super) fn send_grants(&mut self) {
-        for _ in 0..self.grants.len() {
-            let Some((to, number)) = self.grants.pop_front() else { return };
+    pub(super) fn send_permits(&mut self) {
+        for _ in 0..self.permits.len() {
+            let Some((to, number)) = self.permits.pop_front() else { return };
             let Some(peer) = self.peer(usize::from(to)).filter(|peer| peer.is_there()) else { continue };
             let low = peer.their_key.wrapping_add(number);
-            let tag = Tag { kind: Kind::Grant, large: false, from: self.local, low };
+            let tag = Tag { kind: Kind::Permit, large: false, from: self.local, low };
             // A message of no bytes is not for every provider.
             if self.send_control(usize::from(to), tag, |_| 1) == Posted::Again {
-                self.grants.push_back((to, number));
+                self.permits.push_back((to, number));
             }
         }
     }
@@ -182,7 +182,9 @@ impl Links {
                 peer.excuse(now.checked_sub(timeout / 2).unwrap_or(now));
             }
             let quiet = !std::mem::take(&mut peer.spoke);
-            if let Some(silence) = peer.silence(now, timeout) {
+            // What a peer sent before its goodbye is there by now, or never comes.
+            let longest = if peer.left_after.is_some() { interval } else { timeout };
+            if let Some(silence) = peer.silence(now, longest) {
                 self.give_up(index, format!("it was silent for {:.1} s", silence.as_secs_f64()));
             } else if quiet {
                 self.owe(index);
@@ -190,26 +192,35 @@ impl Links {
         }
     }
 
-    /// Says goodbye to all peers, and stays until what was sent has left, at most for `patience`. True if it has.
+    /// Stays until what was sent has left, at most for `patience`, and says goodbye to all peers. True if all has left.
     pub(crate) fn leave(&mut self, patience: Duration) -> bool {
-        let (start, mut idle) = (Instant::now(), 0);
-        // What has come already may say that others are gone.
-        self.poll();
         let mut waiting: Vec<_> = (0..self.peers.len()).filter(|_| !self.left).collect();
         self.left = true;
-        loop {
+        let sent = self.until(patience, |links| links.outstanding() == 0);
+        let goodbye = self.until(patience, |links| {
             waiting.retain(|&index| {
-                self.peer(index).is_some_and(|peer| peer.takes_messages())
-                    && self.send_status(index, true) == Posted::Again
+                links.peer(index).is_some_and(|peer| peer.takes_messages())
+                    && links.send_status(index, true) == Posted::Again
             });
+            waiting.is_empty() && (!sent || links.outstanding() == 0)
+        });
+        sent && goodbye
+    }
+
+    /// Polls until something holds, at most for `patience`; whether it does.
+    fn until(&mut self, patience: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let (start, mut idle) = (Instant::now(), 0);
+        loop {
+            // What has come may say that others are gone.
             self.poll();
-            if waiting.is_empty() && self.outstanding() == 0 {
+            if done(self) {
                 return true;
             }
-            if start.elapsed() >= patience {
+            let left = patience.saturating_sub(start.elapsed());
+            if left.is_zero() {
                 return false;
             }
-            self.rest.nap(idle, patience);
+            self.rest.nap(idle, left);
             idle += 1;
         }
     }

@@ -1,11 +1,7 @@
 //! How a node joins its peers: both say hello, each at the other's address, and each hears that it was accepted.
 
 use super::Links;
-use crate::{
-    control::Refusal,
-    ffi::Posted,
-    peer::Peer,
-};
+use crate::{control::Refusal, ffi::Posted, peer::Peer};
 use evb_core::NodeId;
 use std::{
     thread,
@@ -92,8 +88,11 @@ impl Links {
         }
         let digits: Option<Vec<u8>> = digits.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect();
         let digits = digits.filter(|digits| digits.len() % 2 == 0 && !digits.is_empty());
-        let bytes: Vec<u8> =
-            digits.ok_or("the digits are not hexadecimal pairs")?.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+        let bytes: Vec<u8> = digits
+            .ok_or("the digits are not hexadecimal pairs")?
+            .chunks(2)
+            .map(|pair| pair[0] << 4 | pair[1])
+            .collect();
         // Addresses that are structures have one length; those that are texts end with a zero.
         if text.len() != mine.len() && bytes.last() != Some(&0) {
             return Err("it is cut or has too much".into());

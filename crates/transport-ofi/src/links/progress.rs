@@ -1,0 +1,152 @@
+//! How everything moves on: completions of the provider, and rests when there are none.
+
+use super::{Links, Role};
+use crate::ffi::{BATCH, Completion};
+use std::time::{Duration, Instant};
+
+/// Polls between two looks at the clock.
+const POLLS_PER_TICK: u32 = 64;
+/// Most batches of completions that one poll reads.
+const BATCHES: usize = 4;
+
+impl Links {
+    /// Lets the provider work, and takes what has come. Cheap when nothing has.
+    #[inline]
+    pub(crate) fn poll(&mut self) {
+        for _ in 0..BATCHES {
+            let count = self.endpoint.poll();
+            for index in 0..count {
+                let completion = self.endpoint.completion(index);
+                self.complete(completion);
+            }
+            // A read that finds nothing costs calls of the system.
+            if count < BATCH {
+                break;
+            }
+        }
+        if let Some(failure) = self.endpoint.failure() {
+            self.failed(failure);
+        }
+        self.settle();
+        self.polls += 1;
+        if self.polls >= POLLS_PER_TICK {
+            self.tick(Instant::now());
+        }
+    }
+
+    /// Sends what peers are owed.
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        if !(self.owing.is_empty() && self.permits.is_empty()) {
+            self.pay_statuses();
+            self.send_permits();
+        }
+    }
+
+    #[inline]
+    pub(super) fn complete(&mut self, Completion { operation, tag, bytes, .. }: Completion) {
+        let Some(operation) = operation else { return };
+        match self.roles[operation.index()] {
+            Role::Receive { .. } => self.arrived(operation, tag, bytes),
+            Role::Slot { to, large } => {
+                self.slots[usize::from(large)].push(operation);
+                let frame = self.frame_bytes();
+                self.is_out(to, frame);
+            }
+            Role::Control { to } => {
+                self.controls.push(operation);
+                self.is_out(to, 0);
+            }
+            Role::Body { to } => {
+                let length = self.endpoint.memory(operation).len();
+                self.roles[operation.index()] = Role::Free;
+                self.endpoint.take(operation);
+                self.is_out(to, length);
+            }
+            Role::Room { from, .. } => {
+                self.roles[operation.index()] = Role::Room { from, done: Some(bytes) };
+                self.moved = true;
+                if let Some(peer) = self.peer(usize::from(from)) {
+                    peer.hear();
+                }
+                self.activate(usize::from(from));
+            }
+            Role::Orphan => {
+                self.roles[operation.index()] = Role::Free;
+                self.endpoint.take(operation);
+            }
+            Role::Free => {}
+        }
+    }
+
+    /// Something has left this node.
+    #[inline]
+    pub(super) fn is_out(&mut self, to: u16, bytes: usize) {
+        self.moved = true;
+        if let Some(peer) = self.peer(usize::from(to)) {
+            peer.outstanding = peer.outstanding.saturating_sub(1);
+            peer.out_bytes = peer.out_bytes.saturating_sub(bytes);
+        }
+    }
+
+    #[cold]
+    pub(super) fn failed(&mut self, failure: Completion) {
+        let (Some(operation), Some(error)) = (failure.operation, failure.error) else { return };
+        match self.roles[operation.index()] {
+            // Something too long, from a stranger.
+            Role::Receive { .. } => {
+                self.rejected += 1;
+                self.recycle(operation);
+                return;
+            }
+            Role::Slot { to, .. } | Role::Control { to } | Role::Body { to } => self.fail(usize::from(to), error),
+            Role::Room { from, .. } => {
+                self.fail(usize::from(from), error);
+                self.roles[operation.index()] = Role::Room { from, done: None };
+                return;
+            }
+            Role::Orphan | Role::Free => {}
+        }
+        self.complete(failure);
+    }
+
+    /// Operations on the way to peers that live.
+    pub(crate) fn outstanding(&self) -> usize {
+        self.peers.iter().flatten().filter(|peer| peer.is_there()).map(|peer| peer.outstanding).sum()
+    }
+
+    /// Rests until `work`, which is called before each rest, finds something, a waker is called or `timeout` is over.
+    pub(crate) fn wait(&mut self, timeout: Duration, mut work: impl FnMut(&mut Self) -> bool) {
+        let (start, mut idle) = (Instant::now(), 0);
+        loop {
+            self.blocked = false;
+            self.poll();
+            if work(self) || self.rest.was_called() {
+                return;
+            }
+            let left = timeout.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            self.pause(idle, left);
+            idle += 1;
+        }
+    }
+
+    pub(super) fn pause(&mut self, idle: u32, left: Duration) {
+        let left = left.min(self.tick_interval());
+        if !self.endpoint.has_file() {
+            return self.rest.nap(idle, left);
+        }
+        // What the provider had no room for may move without an event.
+        let longest = if self.blocked || !self.owing.is_empty() || !self.permits.is_empty() {
+            left.min(Duration::from_millis(1))
+        } else {
+            left
+        };
+        if let Some(file) = self.endpoint.may_sleep() {
+            self.rest.sleep(file, longest);
+            self.tick(Instant::now());
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What goes out: messages from slots, injected or as bodies, and what happens when the provider does not take them.
+
+use super::{Links, Role};
+use crate::{
+    ffi::{Operation, Posted},
+    tags::{Kind, Tag},
+};
+use bytes::Bytes;
+
+/// Slots are added by so many.
+const MORE_SLOTS: usize = 16;
+
+impl Links {
+    /// A slot to fill and send, and its memory. With `more`, slots are added when none is free.
+    #[inline]
+    pub(crate) fn slot(&mut self, large: bool, more: bool) -> Option<Operation> {
+        if self.slots[usize::from(large)].is_empty() && more && !large {
+            let (count, bytes) = (MORE_SLOTS, self.frame_bytes());
+            self.slots[0] = self.add(count, bytes, Role::Free).ok()?;
+        }
+        self.slots[usize::from(large)].pop()
+    }
+
+    #[inline]
+    pub(crate) fn memory_mut(&mut self, slot: Operation) -> &mut [u8] {
+        self.endpoint.memory_mut(slot)
+    }
+
+    #[inline]
+    pub(crate) fn memory(&self, operation: Operation) -> &[u8] {
+        self.endpoint.memory(operation)
+    }
+
+    /// Gives a slot back that was not sent.
+    pub(crate) fn give_back(&mut self, slot: Operation, large: bool) {
+        self.slots[usize::from(large)].push(slot);
+    }
+
+    /// Sends a slot as the next message to a peer that has a credit; the number that the message got.
+    #[inline]
+    pub(crate) fn send(&mut self, to: usize, slot: Operation, bytes: usize, large: bool) -> Posted {
+        let Some(peer) = self.peers[to].as_deref_mut() else { return Posted::Failed(0) };
+        let tag = Tag { kind: Kind::Data, large, from: self.local, low: peer.their_key.wrapping_add(peer.sent) };
+        let result = self.endpoint.send(slot, bytes, peer.address, self.tags.encode(tag));
+        if result == Posted::Yes {
+            peer.sent += 1;
+            peer.outstanding += 1;
+            peer.spoke = true;
+            self.roles[slot.index()] = Role::Slot { to: to as u16, large };
+        }
+        self.note(to, result)
+    }
+
+    /// Sends a copy of at most [`inject_bytes`](Links::inject_bytes) as the next message.
+    #[inline]
+    pub(crate) fn inject(&mut self, to: usize, bytes: &[u8]) -> Posted {
+        let Some(peer) = self.peers[to].as_deref_mut() else { return Posted::Failed(0) };
+        let low = peer.their_key.wrapping_add(peer.sent);
+        let tag = Tag { kind: Kind::Data, large: false, from: self.local, low };
+        let result = self.endpoint.inject(bytes, peer.address, self.tags.encode(tag));
+        if result == Posted::Yes {
+            peer.sent += 1;
+            peer.spoke = true;
+        }
+        self.note(to, result)
+    }
+
+    /// Sends the body that message `number` has announced, from where it is.
+    pub(crate) fn send_body(&mut self, to: usize, number: u64, body: &Bytes) -> Posted {
+        let Ok(operation) = self.endpoint.share(body.clone()) else { return Posted::Again };
+        let Some(peer) = self.peers[to].as_deref_mut() else { return Posted::Failed(0) };
+        let tag = Tag { kind: Kind::Data, large: true, from: self.local, low: peer.their_key.wrapping_add(number) };
+        let result = self.endpoint.send(operation, body.len(), peer.address, self.tags.encode(tag));
+        if result == Posted::Yes {
+            peer.outstanding += 1;
+            peer.spoke = true;
+            self.set_role(operation, Role::Body { to: to as u16 });
+        } else {
+            self.endpoint.take(operation);
+        }
+        self.note(to, result)
+    }
+
+    #[inline]
+    pub(super) fn note(&mut self, peer: usize, result: Posted) -> Posted {
+        match result {
+            Posted::Yes => {}
+            Posted::Again => self.blocked = true,
+            Posted::Failed(error) => self.fail(peer, error),
+        }
+        result
+    }
+
+    #[cold]
+    pub(super) fn fail(&mut self, peer: usize, error: i32) {
+        let reason = format!("its connection failed: {}", self.endpoint.describe(error));
+        self.give_up(peer, reason);
+    }
+
+    /// Nothing goes to this peer or comes from it any more.
+    pub(crate) fn give_up(&mut self, index: usize, reason: String) {
+        let Some(peer) = self.peer(index) else { return };
+        if peer.failure.is_none() {
+            peer.failure = Some(reason);
+        }
+        self.activate(index);
+    }
+}
