@@ -28,7 +28,7 @@ const ROUNDS_PER_LOOK: u32 = 64;
 /// Longest sleep of a node without work.
 const LONGEST_SLEEP: Duration = Duration::from_millis(5);
 /// Longest time that all nodes may need to be ready, and to end, beside the time that is measured.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What one node measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -114,6 +114,8 @@ struct Node<'a, L: ?Sized> {
     timing: Timing,
     /// Data messages carry when they were due.
     is_stamped: bool,
+    /// Data messages go by the layer's own broadcast.
+    is_broadcast: bool,
     peers: Peers,
     phase: Phase,
     now: Time,
@@ -146,6 +148,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             machine: Traffic::new(&traffic, local, None),
             clock: if cell.rate.is_some() { Clock::shared(setting.epoch_ns) } else { Clock::own() },
             timing,
+            is_broadcast: cell.benchmark == Benchmark::Broadcast && layer.has_broadcast(),
             is_stamped: cell.rate.is_some() && cell.size >= SMALLEST_STAMPED,
             peers: Peers::new(cell.nodes, local),
             phase: Phase::Gathering,
@@ -355,7 +358,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             }
             fill(bytes, self.is_stamped, self.layer.local());
         }
-        if to.count > 1 && self.layer.has_broadcast() {
+        if to.count > 1 && self.is_broadcast {
             return self.layer.broadcast(to, bytes).map(|()| to.count);
         }
         self.layer.send(to.first, bytes).map(|()| 1)

@@ -28,6 +28,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest time that the processes may take beyond a measurement.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long the others may take to say why, when a process has failed.
+const FAILURE_GRACE: Duration = Duration::from_secs(1);
 /// Longest time that a process may take to end after its last order.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Messages that a queue between two threads holds.
@@ -152,20 +154,23 @@ impl<'a> Processes<'a> {
         Ok(())
     }
 
-    /// One notice from each of the first nodes; the first that cannot go on ends it.
+    /// One notice from each of the first nodes, or why some cannot go on. When one fails, the others have reasons, too: the
+    /// first of all is among them.
     fn hear(&mut self, nodes: u16, patience: Duration) -> Result<Vec<Notice>, String> {
-        let end = Instant::now() + patience;
-        let mut heard = Vec::new();
+        let (mut end, mut heard, mut failed) = (Instant::now() + patience, Vec::new(), Vec::new());
         for (node, (_, lines)) in self.nodes.iter_mut().take(nodes.into()) {
             let left = end.saturating_duration_since(Instant::now());
-            let notice = lines.read_within(left).map_err(|error| format!("{node} does not answer: {error}"))?;
-            match notice {
-                None => return Err(format!("{node} is gone")),
-                Some(Notice::Failed { why }) => return Err(format!("{node}: {why}")),
-                Some(notice) => heard.push(notice),
+            match lines.read_within(left) {
+                Ok(Some(Notice::Failed { why })) => failed.push(format!("{node}: {why}")),
+                Ok(Some(notice)) => heard.push(notice),
+                Ok(None) => failed.push(format!("{node} is gone")),
+                Err(error) => failed.push(format!("{node} does not answer: {error}")),
+            }
+            if !failed.is_empty() {
+                end = end.min(Instant::now() + FAILURE_GRACE);
             }
         }
-        Ok(heard)
+        if failed.is_empty() { Ok(heard) } else { Err(failed.join("; ")) }
     }
 }
 
