@@ -199,13 +199,13 @@ impl MessageLayer for Layer {
         }
     }
 
-    /// Broadcasts that the receivers do not [expect](MessageLayer::expect_broadcasts) are refused as lost.
+    /// Broadcasts that the receivers do not [expect](MessageLayer::expect_broadcasts), or not with this length, are refused
+    /// as lost.
     fn broadcast(&mut self, to: NodeRange, bytes: &[u8]) -> Result<(), Refused> {
-        let wanted = |outbound: &&mut Outbound| outbound.to.iter().copied().eq(to.iter().map(NodeId::index));
+        let wanted = |outbound: &&mut Outbound| {
+            outbound.length == bytes.len() && outbound.to.iter().copied().eq(to.iter().map(NodeId::index))
+        };
         let Some(outbound) = self.outbound.iter_mut().find(wanted) else { return Err(Refused::Lost) };
-        if bytes.len() != outbound.length {
-            return Err(Refused::TooLarge { limit: outbound.length });
-        }
         if !outbound.send(bytes) {
             return Err(self.refuse());
         }

@@ -54,7 +54,7 @@ impl Shm {
                 peer.pulse.excuse(now.checked_sub(timeout / 2).unwrap_or(now));
             }
             if peer.pulse.is_silent(&peer.bell, now, timeout) {
-                peer.end(format!("nothing was heard of it for {timeout:?}"));
+                peer.give_up(format!("nothing was heard of it for {timeout:?}"));
             }
         }
     }
