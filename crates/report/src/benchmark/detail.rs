@@ -22,7 +22,7 @@ pub(super) fn tables(records: &[Benchmark]) -> String {
 
 fn legend() -> String {
     format!(
-        "p50: half of all are shorter; mean: time over cycles. cpu %: processor load of senders/receivers, 100 is a core.\n\
+        "p50: half are shorter; mean: time over cycles; cpu %: load of senders/receivers in % of a core.\n\
          {MARK_BAD} messages lost or corrupted, {MARK_UNTRUSTED} not to be trusted: see the notes.\n"
     )
 }
