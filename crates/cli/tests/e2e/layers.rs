@@ -21,8 +21,7 @@ keep = "none"
 const EVENTS: u64 = 2000;
 
 /// `mpirun` of each MPI, with what it needs to start more ranks than there are cores, also for root.
-const LAUNCHERS: [&[&str]; 2] =
-    [&["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root"], &["mpirun.mpich"]];
+const LAUNCHERS: [&[&str]; 2] = [&["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root"], &["mpirun.mpich"]];
 
 fn is_there(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
@@ -118,7 +117,8 @@ fn every_pattern_works_on_every_layer() {
 #[test]
 fn a_network_is_fitted_to_a_layer_and_simulated() {
     let lab = Lab::with(SMALL);
-    let bench = ["bench", "ping-pong", "--transport", "threads", "--launches", "1", "--time", "5ms", "--fit", "like.toml"];
+    let bench =
+        ["bench", "ping-pong", "--transport", "threads", "--launches", "1", "--time", "5ms", "--fit", "like.toml"];
     let outcome = lab.evb(&bench).run();
     assert_eq!(outcome.code(), Some(0), "{outcome}");
     assert!(outcome.stderr.contains("like.toml holds the network"), "{outcome}");
