@@ -260,6 +260,7 @@ fn strangers_find_no_way_in() {
     // The run goes on.
     let sent = message(1, 0, 3);
     nodes[1].send(NodeId(0), sent.clone()).unwrap();
+    nodes[1].flush();
     let mut sink = Vec::new();
     let start = Instant::now();
     while nodes[0].receive(1, &mut sink) == 0 {

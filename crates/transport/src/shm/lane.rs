@@ -6,9 +6,12 @@
 //! before a record is published: the receiver finds 0 there, never what a former lap left. The sender sets these words
 //! to 0 ahead of its position, which also brings their lines into its cache before they are wanted.
 //!
+//! Records are published in batches: all headers of a batch are stored at once but the first, which is stored last, with
+//! release. A receiver that looks for it takes one line from the sender, and not each line while it is written.
+//!
 //! The receiver stores the position up to which it has read (the credit) with release once per quarter of the ring, the
 //! sender loads it with acquire when it seems to be out of room. It writes only to what is before the credit plus one
-//! lap. A sender that dies between any two stores leaves no header, or a whole record.
+//! lap. A sender that dies between any two stores leaves no header at the place where the receiver looks, or whole records.
 //!
 //! A record does not cross the end of the ring: a pad goes before it. One record takes at most 3/8 of the ring, so that
 //! there is room for it and its pad whatever part of a quarter the receiver has not told yet.
@@ -28,6 +31,8 @@ const LINE_WORDS: u64 = 8;
 const AHEAD_WORDS: u64 = 2 * LINE_WORDS;
 /// How far a receiver looks ahead in a burst.
 const LOOK_AHEAD_WORDS: u64 = 8 * LINE_WORDS;
+/// Words after which a batch is published by itself.
+const BATCH_WORDS: u64 = 16 * LINE_WORDS;
 /// Parts of the ring that the receiver frees at once.
 const CREDITS: u64 = 4;
 
@@ -82,6 +87,8 @@ pub(crate) struct Producer<W> {
     zeroed: u64,
     /// Words before this one may be written.
     limit: u64,
+    /// The first record of the batch: where it is, and its header, which is not stored yet.
+    held: Option<(u64, u64)>,
 }
 
 impl<W: AsRef<[AtomicU64]>> Producer<W> {
@@ -89,7 +96,7 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
     pub(crate) fn new(words: W, first: u64) -> Self {
         let ring = Ring::new(words);
         let limit = first + ring.size;
-        Self { ring, position: first, zeroed: limit, limit }
+        Self { ring, position: first, zeroed: limit, limit, held: None }
     }
 
     /// The word on which this side sleeps for room.
@@ -103,7 +110,8 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
         self.ring.span(0, self.ring.size)
     }
 
-    /// Publishes a record of `head` (a multiple of 8 bytes) and `body`, if there is room for it.
+    /// Writes a record of `head` (a multiple of 8 bytes) and `body`, if there is room for it. It is published by
+    /// [`publish`](Producer::publish), or when the batch that it belongs to is long.
     #[inline]
     pub(crate) fn push(&mut self, kind: Kind, head: &[u8], body: &[u8], credit: &AtomicU64) -> bool {
         let record = Record { kind, length: head.len() + body.len() };
@@ -114,18 +122,43 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
         let [header, payload @ ..] = self.ring.span(self.position, words) else { return false };
         write(payload, head);
         write(&payload[head.len() / WORD_BYTES..], body);
-        header.store(record.encode(), Ordering::Release);
+        let first = match self.held {
+            Some((first, _)) => {
+                header.store(record.encode(), Ordering::Relaxed);
+                first
+            }
+            None => {
+                self.held = Some((self.position, record.encode()));
+                self.position
+            }
+        };
         self.position += words;
+        if self.position - first >= BATCH_WORDS {
+            self.publish();
+        }
         self.zero_until((self.position | (LINE_WORDS - 1)) + 1 + AHEAD_WORDS);
         true
     }
 
-    /// Whether a record of this length can be published now. A pad before it is published already.
+    /// Publishes all that was written: the header of the first record is stored last.
+    #[inline]
+    pub(crate) fn publish(&mut self) {
+        if let Some((position, word)) = self.held.take() {
+            self.ring.span(position, 1)[0].store(word, Ordering::Release);
+        }
+    }
+
+    /// Whether a record of this length can be written now. A pad before it is written already. If not, what was written is
+    /// published: only the receiver can make room.
     #[inline]
     pub(crate) fn has_room(&mut self, length: usize, credit: &AtomicU64) -> bool {
         let words = Record { kind: Kind::Whole, length }.words();
         let left = self.ring.until_end(self.position);
-        (words <= left || self.pad(left, credit)) && self.make_room(words, credit)
+        let room = (words <= left || self.pad(left, credit)) && self.make_room(words, credit);
+        if !room {
+            self.publish();
+        }
+        room
     }
 
     #[cold]

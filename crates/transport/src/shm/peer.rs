@@ -112,6 +112,12 @@ impl Peer {
         self.node
     }
 
+    /// Lets the peer see what was sent.
+    #[inline]
+    pub(super) fn publish(&mut self) {
+        self.outgoing.publish();
+    }
+
     /// Whether a message in pieces is under way to it.
     pub(super) fn has_outbox(&self) -> bool {
         self.outbox.is_some()

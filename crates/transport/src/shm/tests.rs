@@ -73,7 +73,9 @@ impl Case {
         sent
     }
 
+    /// All that was sent since the last time is one batch.
     fn receive(&mut self) -> bool {
+        self.producer.publish();
         let record = self.consumer.next().expect("the sender is honest");
         assert_eq!(record.map(|record| record.length), self.queue.front().map(Vec::len));
         let Some(record) = record else { return false };
@@ -229,6 +231,7 @@ fn the_socket_of_a_link_lives_as_long_as_bodies() {
     let body = body.expect("the pool is empty");
     let place = body.as_ptr();
     nodes[1].send(NodeId(0), Message { head: [0; HEAD_BYTES], body }).unwrap();
+    Transport::flush(&mut nodes[1]);
     let sent = nodes[1].peers[0].as_ref().unwrap();
     assert!(!sent.lending.is_empty(), "it went by reference");
     let mut sink = Vec::new();

@@ -160,6 +160,11 @@ impl Shm {
             self.advance();
         }
         if !self.unflushed.is_empty() {
+            for index in self.unflushed.iter() {
+                if let Some(Some(peer)) = self.peers.get_mut(index) {
+                    peer.publish();
+                }
+            }
             fence(Ordering::SeqCst);
             let mut next = self.unflushed.next_from(0);
             while let Some(index) = next {
