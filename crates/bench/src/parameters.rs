@@ -141,7 +141,8 @@ impl<'a> Rows<'a> {
     fn overlap(&self) -> Option<Derived<'a>> {
         let alone = self.farm(Pattern::PushFarm)?;
         let computing: Vec<_> = self.farms(Pattern::PushFarm).filter(|row| row.compute_us > 0.0).collect();
-        let excess: Vec<_> = computing.iter().filter_map(|row| Some(row.cycle_ns?.p50 * 1e-3 - row.compute_us)).collect();
+        let excess: Vec<_> =
+            computing.iter().filter_map(|row| Some(row.cycle_ns?.p50 * 1e-3 - row.compute_us)).collect();
         let mean = excess.iter().sum::<f64>() / excess.len() as f64;
         let rows = [alone.rows, computing].concat();
         (!excess.is_empty() && alone.value > 0.0).then(|| Derived { value: 100.0 * (1.0 - mean / alone.value), rows })

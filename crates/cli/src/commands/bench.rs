@@ -5,8 +5,7 @@ pub(crate) mod output;
 use crate::{
     failure::Failure,
     folder::prepare,
-    launcher,
-    network_fit,
+    launcher, network_fit,
     progress::BenchProgress,
     signals::{leave_signals_to_run_control, stop_on_signals},
     simulated_bench::Simulated,
@@ -249,7 +248,8 @@ fn measure_layer(
 ) -> Result<Vec<Measured>, Failure> {
     let (cells, nodes, program) = (suite.cells(), suite.widest(), std::env::current_exe()?);
     let token = token::fresh()?;
-    let launcher = (*layer == LayerKind::Mpi).then(|| launcher::command(args.launcher.as_deref(), nodes)).transpose()?;
+    let launcher =
+        (*layer == LayerKind::Mpi).then(|| launcher::command(args.launcher.as_deref(), nodes)).transpose()?;
     let commands = |control: SocketAddr| -> Vec<Command> {
         let member = |mut command: Command| {
             member_arguments(&mut command, args, layer, nodes, control, &token);
