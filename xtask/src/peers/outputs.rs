@@ -38,8 +38,8 @@ pub(super) fn netpipe(text: &str, bytes: u32) -> Result<f64, String> {
     us.map(|us| us * 1e3).ok_or_else(|| not_understood("NPtcp", text))
 }
 
-/// The loop in C over MPI: lines of size, median and minimum in nanoseconds.
-pub(super) fn osu_loop(text: &str, bytes: u32) -> Result<f64, String> {
+/// The loops in C over MPI and over TCP: lines of size, median and minimum in nanoseconds.
+pub(super) fn sizes_loop(text: &str, bytes: u32) -> Result<f64, String> {
     let found = text.lines().map(numbers).find_map(|numbers| match numbers[..] {
         [size, median, _] if size == f64::from(bytes) => Some(median),
         _ => None,
@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn loops_in_c_tell_medians() {
-        assert_eq!(osu_loop("8 250.5 240.0\n64 300.0 290.1\n", 64), Ok(300.0));
-        assert!(osu_loop("8 250.5 240.0\n", 64).is_err());
+        assert_eq!(sizes_loop("8 250.5 240.0\n64 300.0 290.1\n", 64), Ok(300.0));
+        assert!(sizes_loop("8 250.5 240.0\n", 64).is_err());
         assert_eq!(libfabric_loop("700.5 650.0\n"), Ok(650.0));
         assert!(libfabric_loop("").is_err());
         assert_eq!(one_number("1500000\n"), Ok(1.5e6));

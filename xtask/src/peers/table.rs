@@ -1,11 +1,9 @@
 //! The table: medians, spreads, ratios, and what they say.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 
 /// Times of a word between the cores that differ by more than this factor make a row untrusted, as in the records.
 const MOST_DRIFT: f64 = 1.25;
-/// Columns of the page, when it goes into a file.
-const WIDTH: u16 = 180;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -125,8 +123,9 @@ impl Row {
 /// The whole page.
 pub(super) fn draw(rows: &[Row], cores: [u64; 2], repetitions: usize) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(WIDTH);
+    // No lines between rows, and none is broken: a page of two screens is not read.
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).remove_style(TableComponent::HorizontalLines);
+    table.set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["what", "evb", "peer", "peer's", "ratio", "bar", "verdict", "core to core", "pinned"]);
     table.add_rows(rows.iter().map(Row::cells));
     for column in [1, 3, 4] {

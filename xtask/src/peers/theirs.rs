@@ -12,6 +12,8 @@ pub(super) type Measure = Box<dyn Fn() -> Result<Vec<f64>, String>>;
 /// About how long a message of UCX takes in nanoseconds: a round trip, or one of a stream.
 const UCX_ROUND_TRIP_NS: u64 = 500;
 const UCX_MESSAGE_NS: u64 = 100;
+/// The same over TCP on the loopback.
+const TCP_ROUND_TRIP_NS: u64 = 8_000;
 /// Batches of the loop over MPI: each is 1000 round trips, of about this time in nanoseconds.
 const MPI_BATCH_NS: u64 = 700_000;
 /// Slots of a builder, as many as evb's has by default.
@@ -88,7 +90,7 @@ pub(super) fn osu_loop(bench: &Bench, mpi: &Mpi, sizes: &'static [u32]) -> Resul
             command.args(sizes.iter().map(u32::to_string));
         }
         let text = output(&mut command)?;
-        sizes.iter().map(|&size| outputs::osu_loop(&text, size)).collect()
+        sizes.iter().map(|&size| outputs::sizes_loop(&text, size)).collect()
     }))
 }
 
@@ -151,6 +153,20 @@ pub(super) fn netpipe(bench: &Bench, sizes: &'static [u32]) -> Result<Measure, S
         };
         let text = output_of_pair(|port| side(0, port, "netpipe.server"), client)?;
         sizes.iter().map(|&size| outputs::netpipe(&text, size)).collect()
+    }))
+}
+
+/// One way of plain sockets between processes that poll, as evb's do. It pins itself.
+pub(super) fn tcp_loop(bench: &Bench, sizes: &'static [u32]) -> Result<Measure, String> {
+    installed("cc")?;
+    let program = bench.compile("cc", "xtask/src/peers/tcp_loop.c", &[])?;
+    let trips = bench.effort.round_trips(TCP_ROUND_TRIP_NS).to_string();
+    let bench = bench.clone();
+    Ok(Box::new(move || {
+        let mut command = bench.on_both(&program);
+        command.arg(&trips).args(bench.cores.map(|core| core.to_string())).args(sizes.iter().map(u32::to_string));
+        let text = output(&mut command)?;
+        sizes.iter().map(|&size| outputs::sizes_loop(&text, size)).collect()
     }))
 }
 
