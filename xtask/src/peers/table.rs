@@ -124,7 +124,10 @@ impl Row {
 pub(super) fn draw(rows: &[Row], cores: [u64; 2], repetitions: usize) -> String {
     let mut table = Table::new();
     // No lines between rows, and none is broken: a page of two screens is not read.
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).remove_style(TableComponent::HorizontalLines);
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    for line in [TableComponent::HorizontalLines, TableComponent::MiddleIntersections] {
+        table.remove_style(line);
+    }
     table.set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["what", "evb", "peer", "peer's", "ratio", "bar", "verdict", "core to core", "pinned"]);
     table.add_rows(rows.iter().map(Row::cells));
