@@ -25,6 +25,8 @@ use std::{
 const BATCH: usize = 64;
 /// Rounds after which a node looks at the time, whatever it does.
 const ROUNDS_PER_LOOK: u32 = 64;
+/// Longest time that a message may come after the news of the end.
+const STRAGGLER_TIME: Duration = Duration::from_millis(100);
 /// Longest sleep of a node without work.
 const LONGEST_SLEEP: Duration = Duration::from_millis(5);
 /// Longest time that all nodes may need to be ready, and to end, beside the time that is measured.
@@ -134,6 +136,8 @@ struct Node<'a, L: ?Sized> {
     deadline: Instant,
     /// Messages that are received before others are sent.
     batch: usize,
+    /// When all others had ended.
+    all_ended: Option<Instant>,
 }
 
 impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
@@ -168,6 +172,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             due: Time::MAX,
             deadline: Instant::now() + PATIENCE + cell.warmup.as_duration() + cell.duration.as_duration(),
             batch: if is_alone { 1 } else { BATCH },
+            all_ended: None,
             layer,
             cell,
             setting,
@@ -188,7 +193,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             let sent = self.send()?;
             let flushed = self.layer.flush();
             self.handle_events();
-            if self.phase == Phase::Ending && flushed && self.peers.all_ended() {
+            if self.phase == Phase::Ending && flushed && self.peers.all_ended() && self.is_complete() {
                 return Ok(self.result());
             }
             rest.after(received > 0 || sent > 0, || self.layer.wait(self.longest_sleep()));
@@ -215,7 +220,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     /// Looks at the time, and for peers that are gone.
     fn look(&mut self) -> Result<(), String> {
         self.set_now();
-        if let Some(peer) = self.layer.lost().filter(|&peer| self.peers.get(peer).ended.is_none()) {
+        if let Some(peer) = self.layer.lost().filter(|&peer| self.peers.is_missed(peer)) {
             return Err(format!("{peer} went away"));
         }
         if Instant::now() >= self.deadline {
@@ -272,6 +277,13 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         self.phase = Phase::Ending;
         self.sending = None;
         self.tell_others(|sent| Content::End { sent })
+    }
+
+    /// Whether all is there that others have sent. Broadcasts may come after the news of their end; what has not come a while
+    /// later is lost.
+    fn is_complete(&mut self) -> bool {
+        let since = *self.all_ended.get_or_insert_with(Instant::now);
+        self.peers.lost() == 0 || since.elapsed() >= STRAGGLER_TIME
     }
 
     /// Takes what has come and gives it to the machine; how many messages there were.

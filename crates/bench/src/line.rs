@@ -16,8 +16,7 @@ const FEWEST_SIZES: usize = 3;
 
 /// The line with the least sum of the squares of the relative distances `(line(x) - y) / y`, so that small sizes count as much as
 /// large ones: times scatter by a part of themselves, not by so many nanoseconds. None for fewer than three sizes, times that
-/// are not above zero, or a line that does not rise or begins
-/// below zero, which no overhead can.
+/// are not above zero, or a line that does not rise or begins below zero, which no overhead can.
 pub(crate) fn fit(points: &[(f64, f64)]) -> Option<Fit> {
     let mut sizes: Vec<_> = points.iter().map(|point| point.0).collect();
     sizes.sort_by(f64::total_cmp);

@@ -18,10 +18,21 @@ use evb_transport::{
 };
 use evb_transport_mpi::{Mpi, MpiOptions, Threads};
 use evb_transport_ofi::{OfiLayer, OfiOptions};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::{
+    net::{Ipv4Addr, SocketAddr, TcpStream},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    thread,
+    time::{Duration, Instant},
+};
 
 /// Longest message that a benchmark sends in bytes.
 pub const LONGEST_BYTES: usize = 16 << 20;
+
+/// Time after a measurement in which what was flushed may still be on its way, and how often the layer is seen to in it.
+const BUSY_TIME: Duration = Duration::from_millis(200);
+const BUSY_PAUSE: Duration = Duration::from_micros(500);
+/// How often the layer is seen to later.
+const IDLE_PAUSE: Duration = Duration::from_millis(100);
 
 /// What a process of a launch is told when it starts.
 #[derive(Clone, Debug)]
@@ -121,12 +132,43 @@ fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> R
         Err(why) => Notice::Failed { why },
     };
     write(&stream, &joined).map_err(broken)?;
-    while let Some(Order::Measure { cell, setting }) = lines.read().map_err(broken)? {
+    let orders = hear(lines);
+    loop {
+        let Some(Order::Measure { cell, setting }) = next_order(&orders, layer) else { return Ok(()) };
         let notice = match measure(layer, &cell, setting) {
             Ok(result) => Notice::Measured(result),
             Err(why) => Notice::Failed { why },
         };
         write(&stream, &notice).map_err(broken)?;
     }
-    Ok(())
+}
+
+/// Hears the orders in a thread of its own, so that this one can see to the layer meanwhile.
+fn hear(mut lines: Lines) -> Receiver<Order> {
+    let (sender, orders) = mpsc::channel();
+    thread::spawn(move || {
+        while let Ok(Some(order)) = lines.read() {
+            if sender.send(order).is_err() {
+                return;
+            }
+        }
+    });
+    orders
+}
+
+/// The next order; none when the launch is over or gone. A layer may need its node to send what it has flushed, and to give
+/// signs of life; what has come stays there.
+fn next_order<L: MessageLayer>(orders: &Receiver<Order>, layer: &mut L) -> Option<Order> {
+    let start = Instant::now();
+    loop {
+        let pause = if start.elapsed() < BUSY_TIME { BUSY_PAUSE } else { IDLE_PAUSE };
+        match orders.recv_timeout(pause) {
+            Ok(order) => return Some(order),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {
+                layer.flush();
+                layer.wait(Duration::from_micros(1));
+            }
+        }
+    }
 }

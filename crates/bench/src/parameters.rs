@@ -87,7 +87,7 @@ fn per_pair(row: &Benchmark) -> f64 {
 
 /// Mean time of a cycle: the inverse of its frequency.
 fn cycle_us(row: &Benchmark) -> Option<f64> {
-    Some(row.cycle_ns?.mean * 1e-3)
+    row.cycle_ns.map(|_| row.launches.median * 1e-3)
 }
 
 /// The rows of one transport.
@@ -113,7 +113,7 @@ impl<'a> Rows<'a> {
 
     fn two_way(&self) -> Option<Derived<'a>> {
         let row = self.smallest(Pattern::TwoWay)?;
-        Some(Derived::of(row, row.cycle_ns?.p50 * 1e-3))
+        Some(Derived::of(row, cycle_us(row)?))
     }
 
     fn overhead(&self) -> Option<Derived<'a>> {

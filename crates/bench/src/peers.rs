@@ -78,6 +78,11 @@ impl Peers {
         self.others().any(|node| self.get(node).ended.is_some())
     }
 
+    /// Whether a node takes part in this measurement and has not ended.
+    pub(crate) fn is_missed(&self, node: NodeId) -> bool {
+        self.all.get(node.index()).is_some_and(|peer| peer.ended.is_none())
+    }
+
     /// The others that have not ended, for people.
     pub(crate) fn missing(&self) -> String {
         let missing = self.others().filter(|&node| self.get(node).ended.is_none());

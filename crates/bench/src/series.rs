@@ -38,7 +38,7 @@ pub trait Observer {
 pub struct Measured {
     /// The result.
     pub record: Benchmark,
-    /// An even choice of the samples in nanoseconds, for each launch and there for each node that has any.
+    /// An even choice of the samples in nanoseconds, for each launch and there for each node.
     pub raw: Vec<Vec<Vec<u64>>>,
 }
 
@@ -83,8 +83,6 @@ fn describe(cell: &Cell) -> String {
 }
 
 fn raw(launches: &[Vec<NodeResult>]) -> Vec<Vec<Vec<u64>>> {
-    let of_nodes = |nodes: &Vec<NodeResult>| {
-        nodes.iter().filter(|node| !node.times.raw.is_empty()).map(|node| node.times.raw.clone()).collect()
-    };
+    let of_nodes = |nodes: &Vec<NodeResult>| nodes.iter().map(|node| node.times.raw.clone()).collect();
     launches.iter().map(of_nodes).collect()
 }

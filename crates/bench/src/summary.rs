@@ -68,12 +68,18 @@ impl Row<'_> {
         self.launches.iter().flatten()
     }
 
+    /// What the launches are compared by: the median of round trips, which are timed one by one; of other cycles, several of
+    /// which may end at once, the mean, which is the inverse of their frequency.
     fn spread(&self, has_cycles: bool, rates: &[f64]) -> evb_record::Launches {
         if !has_cycles {
             return launches("messages_per_s", rates);
         }
-        let medians = self.launches.iter().filter_map(|nodes| times(nodes.iter().map(|node| &node.times)));
-        launches("cycle_ns", &medians.map(|times| times.p50).collect::<Vec<_>>())
+        let one_by_one = self.cell.benchmark.is_round_trip() || self.cell.rate.is_some();
+        let of_launch = |nodes: &Vec<NodeResult>| {
+            let times = times(nodes.iter().map(|node| &node.times))?;
+            Some(if one_by_one { times.p50 } else { times.mean })
+        };
+        launches("cycle_ns", &self.launches.iter().filter_map(of_launch).collect::<Vec<_>>())
     }
 
     fn cpu_load(&self) -> CpuLoad {
@@ -117,7 +123,7 @@ impl Row<'_> {
             notes.push("nodes were not pinned to cores".into());
         }
         if let Some(cycles) = cycles.filter(|cycles| cycles.samples < FEWEST_SAMPLES) {
-            notes.push(format!("{} samples are few: measure for longer with --seconds", cycles.samples));
+            notes.push(format!("{} samples are few: measure for longer with --time", cycles.samples));
         }
         if self.launches.len() < 2 {
             notes.push("one launch says nothing about the next: use --launches".into());

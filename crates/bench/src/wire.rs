@@ -101,8 +101,10 @@ pub(crate) fn is_whole(message: &[u8], stamped: bool, from: NodeId) -> bool {
 /// Odd, so that all words of a message differ.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// Every bit of the sender reaches the low byte, which may be all that a short message has.
 const fn seed(word: u64, from: NodeId) -> u64 {
-    (word ^ (from.0 as u64) << 48).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    let mixed = (word ^ (from.0 as u64 + 1).wrapping_mul(STEP)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed ^ mixed >> 32
 }
 
 #[cfg(test)]

@@ -55,6 +55,7 @@ fn tcp(plan: &Plan, options: &JoinOptions) -> Result<Tcp, NodeError> {
 
 fn shm(plan: &Plan, options: &JoinOptions) -> Result<Shm, NodeError> {
     let shm = ShmOptions {
+        peer_timeout: plan.run.peer_timeout.as_duration(),
         connect_timeout: options.patience,
         max_body: longest_body(plan),
         ..ShmOptions::new(plan.building.nodes(), options.token)

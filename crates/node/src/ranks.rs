@@ -61,10 +61,26 @@ impl Ranks {
         self.mpi.rank() == 0
     }
 
-    /// Builds events; all ranks call this together. Rank 0 gets the record.
+    /// Whether there are as many ranks as a plan has nodes. All ranks get the same answer.
     ///
     /// # Errors
-    /// As `run_processes`; the number of ranks must be that of the nodes.
+    /// How many to start instead.
+    pub fn check(&self, plan: &Plan) -> Result<(), NodeError> {
+        let (nodes, ranks) = (plan.building.nodes(), self.mpi.size());
+        if ranks == usize::from(nodes) {
+            return Ok(());
+        }
+        let hint = format!(
+            "start {nodes}: one for the event manager, {} for the readout units and {} for the builder units",
+            plan.building.readout_units, plan.building.builder_units
+        );
+        Err(NodeError::new(format!("{ranks} ranks for {nodes} nodes")).hint(hint))
+    }
+
+    /// Builds events; all ranks call this together, with a plan that [fits](Ranks::check). Rank 0 gets the record.
+    ///
+    /// # Errors
+    /// As `run_processes`.
     pub fn run(
         &self,
         plan: &Plan,
@@ -72,15 +88,6 @@ impl Ranks {
         token: Token,
         observer: &mut dyn Observer,
     ) -> Result<Option<Record>, RunError> {
-        let nodes = plan.building.nodes();
-        if self.mpi.size() != usize::from(nodes) {
-            let message = format!("{} ranks for {nodes} nodes", self.mpi.size());
-            let hint = format!(
-                "start {nodes}: one for the event manager, {} for the readout units and {} for the builder units",
-                plan.building.readout_units, plan.building.builder_units
-            );
-            return Err(NodeError::new(message).hint(hint).into());
-        }
         if !self.leads() {
             let call: Call = serde_json::from_slice(&self.mpi.share(&[])).map_err(NodeError::new)?;
             join(plan, text, &self.join_options(&call)?)?;

@@ -101,7 +101,8 @@ impl Nodes {
 
 #[test]
 fn a_ping_comes_back_before_the_next_one_goes() {
-    let mut nodes = Nodes::started(&config(Pattern::PingPong, 2, 2), 3);
+    let config = TrafficConfig { window: 1, ..config(Pattern::PingPong, 2, 2) };
+    let mut nodes = Nodes::started(&config, 3);
     nodes.step();
     assert_eq!(nodes.ended(), []);
     nodes.settle();
@@ -109,6 +110,15 @@ fn a_ping_comes_back_before_the_next_one_goes() {
     assert_eq!(nodes.ended(), [(1, 1, 0), (2, 1, 0), (1, 2, 20), (2, 2, 20), (1, 3, 40), (2, 3, 40)]);
     assert_eq!(nodes.data.iter().filter(|(from, to, _)| (*from, *to) == (3, 1)).count(), 3);
     assert_eq!((nodes.now, nodes.data.len()), (60, 12));
+}
+
+#[test]
+fn a_pipeline_has_several_pings_under_way() {
+    let mut nodes = Nodes::started(&TrafficConfig { window: 2, ..config(Pattern::PingPong, 1, 1) }, 4);
+    nodes.settle();
+    // Both of the first are back at 20, when the other two go.
+    assert_eq!(nodes.ended(), [(1, 1, 0), (1, 2, 0), (1, 3, 20), (1, 4, 20)]);
+    assert_eq!(nodes.data.len(), 8);
 }
 
 #[test]

@@ -3,11 +3,13 @@
 use crate::{
     MpiOptions,
     broadcast::{Inbound, Outbound},
-    ffi::{Outgoing, Receiving},
-    link::{Arrived, FRAME_BYTES, Kind, Link, number},
+    ffi::Receiving,
+    kind::Kind,
+    link::{Arrived, FRAME_BYTES, Link, empty_frame, number},
     session::broadcast_comm,
     waiting::Bell,
 };
+use bytes::Bytes;
 use evb_core::{NodeId, NodeRange};
 use evb_transport::{Connect, MessageLayer, Refused, Take};
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
@@ -22,6 +24,8 @@ const MOST_INLINE: usize = FRAME_BYTES;
 pub struct Layer {
     link: Link,
     max_bytes: usize,
+    /// An empty frame.
+    frame: Vec<u8>,
     /// The large message that is being received, and its sender.
     large: Option<(usize, Receiving)>,
     /// Room for the next large message.
@@ -38,6 +42,7 @@ impl Layer {
         Self {
             link,
             max_bytes: options.max_body,
+            frame: empty_frame(),
             large: None,
             room: Vec::new(),
             outbound: Vec::new(),
@@ -59,10 +64,9 @@ impl Layer {
     }
 
     fn send_large(&mut self, to: usize, bytes: &[u8]) {
-        let mut frame = self.link.frame();
-        frame.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-        self.link.send(to, Kind::Large, frame);
-        self.link.send_body(to, Outgoing::Buffer(bytes.to_vec()), bytes.len());
+        self.frame.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+        self.link.send(to, Kind::Large, &mut self.frame);
+        self.link.send_body(to, Bytes::copy_from_slice(bytes));
     }
 
     /// Gives the next message, if it is there.
@@ -172,9 +176,8 @@ impl MessageLayer for Layer {
             self.send_large(to, bytes);
             return Ok(());
         }
-        let mut frame = self.link.frame();
-        frame.extend_from_slice(bytes);
-        self.link.send(to, Kind::Data, frame);
+        self.frame.extend_from_slice(bytes);
+        self.link.send(to, Kind::Data, &mut self.frame);
         Ok(())
     }
 
@@ -196,13 +199,13 @@ impl MessageLayer for Layer {
         }
     }
 
-    /// Broadcasts that the receivers do not [expect](MessageLayer::expect_broadcasts) are refused as lost.
+    /// Broadcasts that the receivers do not [expect](MessageLayer::expect_broadcasts), or not with this length, are refused
+    /// as lost.
     fn broadcast(&mut self, to: NodeRange, bytes: &[u8]) -> Result<(), Refused> {
-        let wanted = |outbound: &&mut Outbound| outbound.to.iter().copied().eq(to.iter().map(NodeId::index));
+        let wanted = |outbound: &&mut Outbound| {
+            outbound.length == bytes.len() && outbound.to.iter().copied().eq(to.iter().map(NodeId::index))
+        };
         let Some(outbound) = self.outbound.iter_mut().find(wanted) else { return Err(Refused::Lost) };
-        if bytes.len() != outbound.length {
-            return Err(Refused::TooLarge { limit: outbound.length });
-        }
         if !outbound.send(bytes) {
             return Err(self.refuse());
         }

@@ -21,10 +21,12 @@
 
 mod broadcast;
 mod ffi;
+mod kind;
 mod layer;
 mod library;
 mod link;
 mod session;
+mod shares;
 mod transport;
 mod waiting;
 

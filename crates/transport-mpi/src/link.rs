@@ -17,60 +17,25 @@
 
 use crate::{
     Mpi,
-    ffi::{Comm, Outgoing, Receiving, Route, Sending, Shim},
+    ffi::{Comm, Receiving, Route, Sending, Shim},
+    kind::Kind,
     session::{Comms, Places},
+    shares::Shares,
 };
+use bytes::Bytes;
 use evb_core::NodeId;
 use std::collections::VecDeque;
 
 /// Longest frame. Open MPI sends up to 4096 bytes eagerly between processes of one machine, its own header included.
 pub(crate) const FRAME_BYTES: usize = 4032;
-/// Tags that a node needs for its frames: 7 bits of credits above 3 bits for the kind.
-pub(crate) const TAGS_PER_SENDER: usize = 1 << (KIND_BITS + CREDIT_BITS);
-const KIND_BITS: u32 = 3;
-const CREDIT_BITS: u32 = 7;
 /// Frames on the way from one node to another.
 pub(crate) const WINDOW: u32 = 64;
 /// Bytes of bodies on the way from one node to another, before the last of them.
 pub(crate) const BODY_WINDOW: u64 = 4 << 20;
 /// Receives that are posted for frames.
 const POSTED: usize = 64;
-/// Least frames on the way from one node to another while many send.
-const LEAST_SHARE: u32 = 4;
 /// Frame buffers that are kept for use again.
 const MOST_SPARE: usize = 2 * WINDOW as usize;
-
-/// What a frame holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Credits only.
-    Credit,
-    /// Messages; what they look like is the user's.
-    Data,
-    /// The announcement of a body; what it looks like is the user's.
-    Large,
-    /// So many broadcasts were taken.
-    Broadcast,
-    /// No frame comes after this.
-    Goodbye,
-}
-
-impl Kind {
-    const ALL: [Self; 5] = [Self::Credit, Self::Data, Self::Large, Self::Broadcast, Self::Goodbye];
-
-    /// The tag of a frame of this kind with some credits, from the node with this index on its rank.
-    #[inline]
-    fn tag(self, credits: u32, sender: usize) -> i32 {
-        (((sender as u32) << CREDIT_BITS | credits) << KIND_BITS) as i32 | self as i32
-    }
-
-    /// Kind, credits and sender of a tag.
-    #[inline]
-    fn of_tag(tag: i32) -> (Option<Self>, u32, usize) {
-        let (kind, rest) = (tag as usize % (1 << KIND_BITS), tag as u32 >> KIND_BITS);
-        (Self::ALL.get(kind).copied(), rest % (1 << CREDIT_BITS), (rest >> CREDIT_BITS) as usize)
-    }
-}
 
 /// A frame that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,48 +151,44 @@ impl Link {
         self.peers[peer].body_bytes < BODY_WINDOW
     }
 
-    /// An empty frame.
+    /// Sends the messages in `frame`, and leaves an empty frame there; there must be a credit.
     #[inline]
-    pub(crate) fn frame(&mut self) -> Vec<u8> {
-        let mut frame = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(FRAME_BYTES));
-        frame.clear();
-        frame
-    }
-
-    /// Sends a frame with messages; there must be a credit.
-    #[inline]
-    pub(crate) fn send(&mut self, to: usize, kind: Kind, frame: Vec<u8>) {
+    pub(crate) fn send(&mut self, to: usize, kind: Kind, frame: &mut Vec<u8>) {
         self.peers[to].credits -= 1;
         self.post(to, kind, frame);
     }
 
     #[inline]
-    fn post(&mut self, to: usize, kind: Kind, frame: Vec<u8>) {
+    fn post(&mut self, to: usize, kind: Kind, frame: &mut Vec<u8>) {
         let peer = &mut self.peers[to];
         let credits = self.shares.payable(peer.taken_frames);
         peer.taken_frames -= credits;
         let route = Route { tag: kind.tag(credits, self.index), ..peer.route };
-        self.start(to, false, route, Outgoing::Buffer(frame));
+        if let Some(sending) = Sending::buffer(self.shim, route, frame) {
+            peer.frames.push_back(sending);
+            self.sending += 1;
+            *frame = self.spare.pop().unwrap_or_else(empty_frame);
+        }
+        frame.clear();
+    }
+
+    /// Sends a frame that holds nothing but a number; it needs no credit.
+    fn post_number(&mut self, to: usize, kind: Kind, number: u32) {
+        let mut frame = self.spare.pop().unwrap_or_else(empty_frame);
+        frame.clear();
+        frame.extend_from_slice(&number.to_le_bytes());
+        self.post(to, kind, &mut frame);
+        self.recycle(frame);
     }
 
     /// Sends a body that a frame announces; there must be credit for it.
-    pub(crate) fn send_body(&mut self, to: usize, body: Outgoing, length: usize) {
-        self.peers[to].body_bytes += length as u64;
+    pub(crate) fn send_body(&mut self, to: usize, body: Bytes) {
         let tag = self.places.body_tag(self.local.index(), to);
-        self.start(to, true, Route { comm: self.bodies, rank: self.places.rank(to), tag }, body);
-    }
-
-    #[inline]
-    fn start(&mut self, to: usize, is_body: bool, route: Route, outgoing: Outgoing) {
-        match Sending::start(self.shim, route, outgoing) {
-            Ok(Outgoing::Buffer(buffer)) => self.recycle(buffer),
-            Ok(Outgoing::Body(_)) => {}
-            Err(sending) => {
-                self.sending += 1;
-                self.sending_bodies += usize::from(is_body);
-                let peer = &mut self.peers[to];
-                if is_body { &mut peer.bodies } else { &mut peer.frames }.push_back(sending);
-            }
+        let route = Route { comm: self.bodies, rank: self.places.rank(to), tag };
+        self.peers[to].body_bytes += body.len() as u64;
+        if let Some(sending) = Sending::body(self.shim, route, body) {
+            self.peers[to].bodies.push_back(sending);
+            (self.sending, self.sending_bodies) = (self.sending + 1, self.sending_bodies + 1);
         }
     }
 
@@ -347,17 +308,13 @@ impl Link {
     fn send_credit(&mut self, to: usize) {
         // It is less than half a window and a body, and fits.
         let bytes = std::mem::take(&mut self.peers[to].taken_bytes) as u32;
-        let mut frame = self.frame();
-        frame.extend_from_slice(&bytes.to_le_bytes());
-        self.post(to, Kind::Credit, frame);
+        self.post_number(to, Kind::Credit, bytes);
     }
 
     /// Tells a peer that so many broadcasts were taken. There are few on the way, and these frames need no credit.
     pub(crate) fn took_broadcasts(&mut self, from: usize, count: u32) {
         if self.is_here(from) {
-            let mut frame = self.frame();
-            frame.extend_from_slice(&count.to_le_bytes());
-            self.post(from, Kind::Broadcast, frame);
+            self.post_number(from, Kind::Broadcast, count);
         }
     }
 
@@ -386,50 +343,21 @@ impl Link {
     }
 }
 
+/// A frame without messages.
+pub(crate) fn empty_frame() -> Vec<u8> {
+    Vec::with_capacity(FRAME_BYTES)
+}
+
 /// The number in a frame.
 pub(crate) fn number(payload: &[u8]) -> u32 {
     payload.first_chunk().map_or(0, |number| u32::from_le_bytes(*number))
-}
-
-/// How many of their credits the peers get back. A round is as many frames as there are posted receives; the peers that
-/// were heard in the last one, and one more that may come, share the window.
-struct Shares {
-    round: u64,
-    /// Peers that were heard in this round.
-    heard: u32,
-    /// Frames that each peer may have on the way.
-    share: u32,
-}
-
-impl Shares {
-    fn new() -> Self {
-        Self { round: 1, heard: 0, share: WINDOW / 2 }
-    }
-
-    fn next_round(&mut self) {
-        self.share = (WINDOW / (self.heard + 1)).clamp(LEAST_SHARE, WINDOW / 2);
-        (self.round, self.heard) = (self.round + 1, 0);
-    }
-
-    /// How many of the frames that were taken from a peer may come back to it as credits.
-    #[inline]
-    fn payable(&self, taken: u32) -> u32 {
-        taken.saturating_sub(WINDOW - self.share)
-    }
-
-    /// Whether they should, without waiting for a frame that goes there anyway.
-    #[inline]
-    fn is_due(&self, taken: u32) -> bool {
-        self.payable(taken) >= self.share / 2
-    }
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
         for peer in 0..self.peers.len() {
             if self.peers[peer].here {
-                let frame = self.frame();
-                self.post(peer, Kind::Goodbye, frame);
+                self.post_number(peer, Kind::Goodbye, 0);
             }
             let Peer { frames, bodies, .. } = &mut self.peers[peer];
             frames.drain(..).chain(bodies.drain(..)).for_each(Sending::linger);
@@ -437,37 +365,5 @@ impl Drop for Link {
         // They stay to the end for what the peers still send: MPI would keep it, and complain.
         self.posted.drain(..).for_each(Receiving::linger);
         self.shim.settle();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tags_carry_kind_credits_and_sender() {
-        for sender in [0, 1, 31] {
-            for credits in [0, 1, WINDOW] {
-                for kind in Kind::ALL {
-                    let tag = kind.tag(credits, sender);
-                    assert_eq!(Kind::of_tag(tag), (Some(kind), credits, sender));
-                    assert!((0..((sender + 1) * TAGS_PER_SENDER) as i32).contains(&tag));
-                }
-            }
-        }
-        assert_eq!(Kind::of_tag(7).0, None);
-    }
-
-    #[test]
-    fn a_share_never_stops_a_peer() {
-        for heard in [0, 1, 3, 64, 1000] {
-            let mut shares = Shares::new();
-            shares.heard = heard;
-            shares.next_round();
-            // When all that was sent has been taken, some of it comes back.
-            assert!(shares.is_due(WINDOW) && shares.payable(WINDOW) >= LEAST_SHARE);
-            assert!(shares.payable(WINDOW) < 1 << CREDIT_BITS);
-            assert_eq!(shares.heard, 0);
-        }
     }
 }

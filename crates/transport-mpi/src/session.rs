@@ -3,7 +3,8 @@
 use crate::{
     Endpoint, Layer, MpiError, MpiOptions, Threads,
     ffi::{Comm, MOST_BYTES, Shim},
-    link::{Link, TAGS_PER_SENDER},
+    kind::TAGS_PER_SENDER,
+    link::Link,
 };
 use evb_core::NodeId;
 use std::{

@@ -2,8 +2,9 @@
 
 use crate::{
     MpiOptions,
-    ffi::{Outgoing, Receiving},
-    link::{Arrived, FRAME_BYTES, Kind, Link},
+    ffi::Receiving,
+    kind::Kind,
+    link::{Arrived, FRAME_BYTES, Link, empty_frame},
     waiting::Bell,
 };
 use bytes::Bytes;
@@ -85,20 +86,19 @@ impl Endpoint {
     fn put(&mut self, to: usize, message: Message) {
         let (length, large) = (message.body.len(), message.body.len() > MOST_INLINE);
         let needed = ENTRY_BYTES + if large { 0 } else { length };
-        if !self.begun[to].is_empty() && self.begun[to].len() + needed > FRAME_BYTES {
-            let full = std::mem::take(&mut self.begun[to]);
-            self.link.send(to, Kind::Data, full);
-        } else if self.begun[to].is_empty() {
-            self.unsent.push(to);
-        }
-        if self.begun[to].is_empty() {
-            self.begun[to] = self.link.frame();
-        }
         let frame = &mut self.begun[to];
+        if frame.is_empty() {
+            self.unsent.push(to);
+        } else if frame.len() + needed > FRAME_BYTES {
+            self.link.send(to, Kind::Data, frame);
+        }
+        if frame.capacity() == 0 {
+            *frame = empty_frame();
+        }
         frame.extend_from_slice(&(length as u32).to_le_bytes());
         frame.extend_from_slice(&message.head);
         if large {
-            self.link.send_body(to, Outgoing::Body(message.body), length);
+            self.link.send_body(to, message.body);
         } else {
             frame.extend_from_slice(&message.body);
         }
@@ -111,10 +111,10 @@ impl Endpoint {
             if link.is_here(to) && !link.has_credit(to) {
                 return true;
             }
-            let frame = std::mem::take(&mut begun[to]);
             if link.is_here(to) {
-                link.send(to, Kind::Data, frame);
+                link.send(to, Kind::Data, &mut begun[to]);
             }
+            begun[to].clear();
             false
         });
     }

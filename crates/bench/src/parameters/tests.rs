@@ -26,7 +26,7 @@ fn row(pattern: Pattern, nodes: u16, size: u64, cycle_us: Option<f64>, messages_
         messages_per_s,
         bytes_per_s: messages_per_s * size as f64,
         cpu_load: CpuLoad::default(),
-        launches: Launches::default(),
+        launches: Launches { median: ns.unwrap_or(messages_per_s), ..Launches::default() },
         longest_gap_us: 0.0,
         messages: 0,
         lost: 0,

@@ -39,7 +39,7 @@ pub(crate) struct BenchArgs {
     patterns: Vec<Benchmark>,
     /// Message layers: threads, shm (the VELO engine), tcp, udp (tcp with multicast), mpi, ofi:PROVIDER; and sim:PRESET or
     /// sim:FILE.toml for a simulated network
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "threads,tcp", value_parser = medium)]
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "threads,shm,tcp", value_parser = medium)]
     transport: Vec<Medium>,
     /// Numbers of nodes; those of the note by default, up to four for each core and one more
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(2..=1024))]

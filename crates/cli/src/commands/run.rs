@@ -4,7 +4,7 @@ use crate::{
     ExperimentArgs,
     failure::Failure,
     progress::RunProgress,
-    signals::stop_on_signals,
+    signals::{leave_signals_to_run_control, stop_on_signals},
     token::{self, TOKEN_VARIABLE},
 };
 use clap::Args;
@@ -15,8 +15,11 @@ use evb_protocol::Shaping;
 use evb_record::Record;
 use std::{
     net::{Ipv4Addr, SocketAddr},
-    process::{Command, Stdio},
-    sync::atomic::{AtomicBool, Ordering},
+    process::{self, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -49,23 +52,72 @@ pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
     if !args.quiet {
         note_simulated_shaping(&experiment);
     }
+    if evb_node::launched().is_some() {
+        return run_as_rank(args, &experiment);
+    }
     let stop = stop_on_signals("the run drains")?;
-    let ranks = evb_node::launched().map(|_| Ranks::start()).transpose()?;
     let mut all_good = true;
     for (index, plan) in experiment.plans().iter().enumerate() {
-        let Some(record) = run_plan(args, &experiment, index, plan, (ranks.as_ref(), &stop))? else { continue };
+        let record = run_plan(args, &experiment, index, plan, &stop)?;
+        show(args, &record)?;
         all_good &= record.good;
-        match args.json {
-            true => println!("{}", serde_json::to_string(&record).map_err(Failure::new)?),
-            false => print!("{}", evb_report::run_summary(&record)),
-        }
-        // The ranks must agree on where they stop, and only one of them hears people.
-        if stop.load(Ordering::Relaxed) && ranks.is_none() {
+        if stop.load(Ordering::Relaxed) {
             break;
         }
     }
-    if let Some(ranks) = ranks {
+    Ok(all_good)
+}
+
+fn show(args: &RunArgs, record: &Record) -> Result<(), Failure> {
+    match args.json {
+        true => println!("{}", serde_json::to_string(record).map_err(Failure::new)?),
+        false => print!("{}", evb_report::run_summary(record)),
+    }
+    Ok(())
+}
+
+/// Is one rank of a job that a launcher has started. Rank 0 speaks to people; it must do so before it leaves, since that ends
+/// the job.
+fn run_as_rank(args: &RunArgs, experiment: &Experiment) -> Result<bool, Failure> {
+    let ranks = Ranks::start()?;
+    let stop = match ranks.leads() {
+        true => stop_on_signals("the run drains")?,
+        false => leave_signals_to_run_control().map(|()| Arc::default())?,
+    };
+    if let Err(error) = experiment.plans().iter().try_for_each(|plan| ranks.check(plan)) {
+        // All ranks know it: the job can end in order.
+        if ranks.leads() {
+            Failure::from(error).print();
+        }
         ranks.finish();
+        process::exit(2);
+    }
+    match build_as_rank(args, experiment, &ranks, &stop) {
+        Ok(all_good) => {
+            ranks.finish();
+            Ok(all_good)
+        }
+        Err(failure) => {
+            failure.print();
+            // The end of this rank ends the others, which would wait for it.
+            drop(ranks);
+            process::exit(2);
+        }
+    }
+}
+
+fn build_as_rank(args: &RunArgs, experiment: &Experiment, ranks: &Ranks, stop: &AtomicBool) -> Result<bool, Failure> {
+    let mut all_good = true;
+    // The ranks must agree on where they stop, and only one of them hears people: so there is no early end of a sweep.
+    for (index, plan) in experiment.plans().iter().enumerate() {
+        let text = experiment.resolved_at(index).unwrap_or_default();
+        let mut progress = RunProgress::new(plan, stop, args.quiet || !ranks.leads());
+        let record = ranks.run(plan, &text, token::fresh()?, &mut progress);
+        progress.finish();
+        if let Some(record) = record? {
+            show(args, &record)?;
+            all_good &= record.good;
+        }
     }
     Ok(all_good)
 }
@@ -112,15 +164,10 @@ fn run_plan(
     experiment: &Experiment,
     index: usize,
     plan: &Plan,
-    (ranks, stop): (Option<&Ranks>, &AtomicBool),
-) -> Result<Option<Record>, Failure> {
+    stop: &AtomicBool,
+) -> Result<Record, Failure> {
     let text = experiment.resolved_at(index).unwrap_or_default();
-    let mut progress = RunProgress::new(plan, stop, args.quiet || ranks.is_some_and(|ranks| !ranks.leads()));
-    if let Some(ranks) = ranks {
-        let record = ranks.run(plan, &text, token::fresh()?, &mut progress);
-        progress.finish();
-        return Ok(record?);
-    }
+    let mut progress = RunProgress::new(plan, stop, args.quiet);
     let record = if let Some(listen) = args.listen {
         let (token, patience) = (token::shared()?, Duration::from_secs(args.patience));
         evb_node::run_processes(plan, &ProcessOptions { listen, token, start: Start::ByHand, patience }, &mut progress)
@@ -130,7 +177,7 @@ fn run_plan(
         evb_node::run_threads(plan, &text, &mut progress)
     };
     progress.finish();
-    Ok(Some(record?))
+    Ok(record?)
 }
 
 fn run_children(

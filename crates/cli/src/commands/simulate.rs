@@ -23,7 +23,7 @@ const RECORDS: &str = "records.jsonl";
 pub(crate) struct SimulateArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
-    /// Take the network from this file instead of the experiment's [network], such as one from `evb bench --fit`
+    /// Take the network from this file instead of the experiment's `network` table, such as one from `evb bench --fit`
     #[arg(long, value_name = "FILE")]
     network: Option<PathBuf>,
     /// Write one line for each thing that happens to a packet; of a sweep, FILE.N for point N

@@ -6,6 +6,7 @@ mod deaths;
 mod faults;
 mod inputs;
 mod joining;
+mod layers;
 mod live;
 mod networks;
 mod papers;

@@ -22,7 +22,7 @@ pub(super) fn tables(records: &[Benchmark]) -> String {
 
 fn legend() -> String {
     format!(
-        "p50: half of all are shorter. cpu %: processor load of senders/receivers, 100 is a core.\n\
+        "p50: half are shorter; mean: time over cycles; cpu %: load of senders/receivers in % of a core.\n\
          {MARK_BAD} messages lost or corrupted, {MARK_UNTRUSTED} not to be trusted: see the notes.\n"
     )
 }
@@ -58,7 +58,8 @@ impl Value {
 
     fn names(self) -> &'static [&'static str] {
         match self {
-            Self::HalfRoundTrip | Self::Cycle => &["p50 ", "cpu %"],
+            Self::HalfRoundTrip => &["p50 ", "cpu %"],
+            Self::Cycle => &["mean ", "cpu %"],
             Self::Way => &["msg/s", "p50 ", "cpu %"],
             Self::Stream => &["msg/s", "B/s ", "cpu %"],
         }
@@ -68,8 +69,12 @@ impl Value {
     fn cells(self, row: &Benchmark) -> Vec<String> {
         let cpu = format!("{:.0}/{:.0}", row.cpu_load.senders * 100.0, row.cpu_load.receivers * 100.0);
         let per_second = |value| metric(value).replace(' ', "");
-        let times = if self == Self::HalfRoundTrip { row.half_round_trip_ns } else { row.cycle_ns };
-        let time = times.map_or_else(|| "-".into(), |times| nanos(times.p50)) + mark(row);
+        let time = match self {
+            Self::HalfRoundTrip => row.half_round_trip_ns.map(|times| times.p50),
+            Self::Cycle => row.cycle_ns.map(|_| row.launches.median),
+            Self::Way | Self::Stream => row.cycle_ns.map(|times| times.p50),
+        };
+        let time = time.map_or_else(|| "-".into(), nanos) + mark(row);
         match self {
             Self::HalfRoundTrip | Self::Cycle => vec![time, cpu],
             Self::Way => vec![per_second(row.messages_per_s), time, cpu],

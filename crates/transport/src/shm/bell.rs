@@ -8,6 +8,9 @@
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
+/// The word of an endpoint's page that counts its signs of life, on a line of its own.
+pub(crate) const PULSE: usize = 16;
+
 /// Begins a sleep. The caller looks for news after this, and sleeps only if there is none.
 pub(crate) fn fall_asleep(word: &AtomicU64) {
     word.store(word.load(Ordering::Relaxed) | 1, Ordering::Relaxed);

@@ -29,6 +29,7 @@ mod offer;
 mod options;
 mod peer;
 mod pool;
+mod pulse;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -105,6 +106,7 @@ pub struct Shm {
     scratch: Box<[u8]>,
     rejected: u64,
     woken: bool,
+    last_tick: Instant,
 }
 
 impl Shm {
@@ -163,6 +165,7 @@ impl Shm {
             scratch: vec![0; options.ring_bytes].into(),
             rejected: 0,
             woken: false,
+            last_tick: Instant::now(),
             options,
         })
     }

@@ -11,6 +11,9 @@ pub struct ShmOptions {
     pub token: Token,
     /// Number of nodes of the run; ids are below it.
     pub nodes: u16,
+    /// Longest silence of a peer, and of this node towards its peers: a node must call [`receive`](crate::Transport::receive) or
+    /// [`wait`](crate::Transport::wait) more often than every half of it.
+    pub peer_timeout: Duration,
     /// Longest time that [`Shm::connect`](super::Shm::connect) takes.
     pub connect_timeout: Duration,
     /// Longest time that a process that has come may take to show the token, and for each further step.
@@ -28,12 +31,13 @@ pub struct ShmOptions {
 }
 
 impl ShmOptions {
-    /// The defaults: 30 s to connect, 64 MiB bodies, rings of 256 KiB, a pool of 32 MiB, bodies by reference above 2 KiB.
+    /// The defaults: 10 s of silence, 30 s to connect, 64 MiB bodies, rings of 256 KiB, a pool of 32 MiB, bodies by reference above 2 KiB.
     #[must_use]
     pub fn new(nodes: u16, token: Token) -> Self {
         Self {
             token,
             nodes,
+            peer_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(30),
             handshake_timeout: Duration::from_secs(2),
             max_body: DEFAULT_MAX_BODY,

@@ -7,6 +7,7 @@ use super::{
     link::{GOODBYE, Link, RING, read_until, returned},
     map::Words,
     pool::Pool,
+    pulse::Pulse,
     record::Kind,
 };
 use crate::{HEAD_BYTES, Message, chunks::CHUNK_BYTES};
@@ -57,7 +58,9 @@ pub(super) struct Peer {
     outgoing: Producer<Words>,
     pub(super) incoming: Consumer<Words>,
     room: Words,
-    bell: Words,
+    /// The page with the word on which it sleeps, and its signs of life.
+    pub(super) bell: Words,
+    pub(super) pulse: Pulse,
     sleep: Ringer,
     pub(super) lending: Lending,
     /// A message that goes in pieces, and how much of its body is gone.
@@ -90,6 +93,7 @@ impl Peer {
             incoming,
             room,
             bell,
+            pulse: Pulse::new(),
             sleep: Ringer::default(),
             lending: Lending::new(),
             outbox: None,
@@ -216,6 +220,11 @@ impl Peer {
                 Err(error) => break format!("its socket failed: {error}"),
             }
         };
+        self.give_up(reason);
+    }
+
+    /// Nothing more comes from it, but for what is in its lane.
+    pub(super) fn give_up(&mut self, reason: String) {
         // It cannot have written more than a ring since this node's last credit.
         let last = self.incoming.position() + self.incoming.size();
         self.ended.get_or_insert((reason, last));

@@ -10,7 +10,7 @@ use std::{
     io::Read,
     os::fd::AsRawFd,
     sync::atomic::{Ordering, fence},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Most messages that one lane gives before the next has its turn.
@@ -120,6 +120,7 @@ impl Shm {
             self.turn_away();
         }
         self.collect_from_leaving();
+        self.tick();
     }
 
     /// Notes what the system's events say. True when somebody knocks.
@@ -216,8 +217,13 @@ impl Shm {
         if !self.is_ready() {
             self.starving().for_each(|peer| peer.starve());
             bell::fall_asleep(&self.bell.as_ref()[0]);
-            if !self.is_ready() {
-                self.poll_events(Some(timeout));
+            let (start, interval) = (Instant::now(), self.tick_interval());
+            while !self.is_ready() {
+                let left = timeout.saturating_sub(start.elapsed());
+                self.poll_events(Some(left.min(interval)));
+                if left <= interval {
+                    break;
+                }
             }
             bell::wake_up(&self.bell.as_ref()[0]);
             self.starving().for_each(|peer| peer.unstarve());

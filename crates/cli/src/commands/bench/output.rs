@@ -83,7 +83,10 @@ pub(crate) fn lines(records: impl Iterator<Item = serde_json::Result<String>>) -
 
 fn samples(row: &Measured) -> BenchmarkSamples {
     let record = &row.record;
-    let of_launch = |lists: &Vec<Vec<u64>>| (first_of(record, lists.len())..).zip(lists.iter().cloned()).collect();
+    let of_launch = |lists: &Vec<Vec<u64>>| {
+        let nodes = (0..).zip(lists.iter().cloned());
+        nodes.filter(|(_, times)| !times.is_empty()).collect()
+    };
     BenchmarkSamples {
         transport: record.transport.clone(),
         pattern: record.pattern.clone(),
@@ -92,11 +95,4 @@ fn samples(row: &Measured) -> BenchmarkSamples {
         compute_us: record.compute_us,
         launches: row.raw.iter().map(of_launch).collect(),
     }
-}
-
-/// The first of so many nodes that took times: receivers, which come last, in farms and under a rate; else the first nodes.
-fn first_of(record: &Benchmark, count: usize) -> u16 {
-    let at_receivers =
-        record.rate_hz.is_some() || ["funnel", "push-farm", "pull-farm"].contains(&record.pattern.as_str());
-    if at_receivers { record.nodes.saturating_sub(count as u16) } else { 0 }
 }

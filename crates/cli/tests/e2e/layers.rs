@@ -1,0 +1,132 @@
+//! Event building and benchmarks over every message layer. What is not installed is skipped, and the test says so.
+
+use crate::support::{Evb, Lab, good};
+use evb_record::Benchmark;
+use std::{env, fs};
+
+/// Six nodes, whose largest fragments do not go within one message of any layer.
+const SMALL: &str = r#"
+[trigger]
+type = "free-running"
+events = 2000
+[readout]
+units = 3
+source = { type = "uniform", min = "1 B", max = "40 kB" }
+[builder]
+units = 2
+[storage]
+keep = "none"
+"#;
+
+const EVENTS: u64 = 2000;
+
+/// `mpirun` of each MPI, with what it needs to start more ranks than there are cores, also for root.
+const LAUNCHERS: [&[&str]; 2] = [&["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root"], &["mpirun.mpich"]];
+
+fn is_there(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let there = env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    if !there {
+        eprintln!("skipped: {program} is not installed");
+    }
+    there
+}
+
+fn builds_all(run: Evb, transport: &str) {
+    let outcome = run.run();
+    let record = good(&outcome);
+    assert_eq!((record.events.built, record.transport.as_str()), (EVENTS, transport), "{outcome}");
+    assert!(record.faults.is_empty(), "{outcome}");
+}
+
+#[test]
+fn libfabric_builds_events() {
+    if !is_there("fi_info") {
+        return;
+    }
+    for provider in ["tcp", "shm"] {
+        let lab = Lab::with(SMALL);
+        let run = lab.run(&[]).set("transport.type=ofi").set(&format!("transport.provider={provider}"));
+        builds_all(run, "ofi");
+    }
+}
+
+#[test]
+fn a_provider_that_is_not_there_is_an_error_that_names_those_that_are() {
+    if !is_there("fi_info") {
+        return;
+    }
+    let lab = Lab::with(SMALL);
+    let outcome = lab.run(&[]).set("transport.type=ofi").set("transport.provider=nothing").run();
+    assert_eq!(outcome.code(), Some(2), "{outcome}");
+    assert!(outcome.stderr.contains("nothing") && outcome.stderr.contains("tcp"), "{outcome}");
+}
+
+#[test]
+fn mpirun_starts_an_event_builder() {
+    for launcher in LAUNCHERS.into_iter().filter(|launcher| is_there(launcher[0])) {
+        let lab = Lab::with(SMALL);
+        let ranks = [launcher, &["-n", "6"]].concat();
+        builds_all(lab.run(&[]).under(&ranks), "mpi");
+        // The ranks may talk over something else.
+        builds_all(lab.run(&[]).set("transport.type=tcp").under(&ranks), "tcp");
+    }
+}
+
+#[test]
+fn as_many_ranks_as_nodes_are_needed() {
+    for launcher in LAUNCHERS.into_iter().filter(|launcher| is_there(launcher[0])) {
+        let lab = Lab::with(SMALL);
+        let outcome = lab.run(&[]).under(&[launcher, &["-n", "2"]].concat()).run();
+        assert_ne!(outcome.code(), Some(0), "{outcome}");
+        assert!(outcome.stderr.contains("2 ranks for 6 nodes"), "{outcome}");
+    }
+}
+
+#[test]
+fn mpi_needs_a_launcher() {
+    let lab = Lab::with(SMALL);
+    let outcome = lab.run(&[]).set("transport.type=mpi").run();
+    assert_eq!(outcome.code(), Some(2), "{outcome}");
+    assert!(outcome.stderr.contains("mpirun -n"), "{outcome}");
+}
+
+/// Every pattern of the note on every layer: each message arrives once, whole and in order.
+#[test]
+fn every_pattern_works_on_every_layer() {
+    let mut layers = vec!["threads", "shm", "tcp", "udp"];
+    if is_there("fi_info") {
+        layers.extend(["ofi:tcp", "ofi:shm"]);
+    }
+    if is_there("mpirun") {
+        layers.push("mpi");
+    }
+    for layer in layers {
+        let lab = Lab::new();
+        let outcome = lab.evb(&["bench", "--transport", layer, "--nodes", "3", "--launches", "1", "--time", "4ms"]);
+        let outcome = outcome.args(&["--warmup", "1ms", "--sizes", "8B,20kB", "--compute", "50us", "--json"]).run();
+        assert_eq!(outcome.code(), Some(0), "{outcome}");
+        let records: Vec<Benchmark> =
+            outcome.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        assert_eq!(records.len(), 9 * 2, "{outcome}");
+        assert!(records.iter().all(|record| record.transport == layer && record.good), "{outcome}");
+    }
+}
+
+/// What is measured of a layer, a simulation can be given.
+#[test]
+fn a_network_is_fitted_to_a_layer_and_simulated() {
+    let lab = Lab::with(SMALL);
+    let bench =
+        ["bench", "ping-pong", "--transport", "threads", "--launches", "1", "--time", "5ms", "--fit", "like.toml"];
+    let outcome = lab.evb(&bench).run();
+    assert_eq!(outcome.code(), Some(0), "{outcome}");
+    assert!(outcome.stderr.contains("like.toml holds the network"), "{outcome}");
+    let network = fs::read_to_string(lab.path("like.toml")).expect("the network is there");
+    assert!(network.contains("[network]") && network.contains("link.rate"), "{network}");
+    let outcome = lab.evb(&["simulate", "experiment.toml", "--network", "like.toml", "--json"]).run();
+    assert_eq!(outcome.code(), Some(0), "{outcome}");
+    assert_eq!(outcome.json()["events"]["built"], EVENTS);
+    let outcome = lab.evb(&["bench", "ping-pong", "--transport", "sim:like.toml", "--json"]).run();
+    assert_eq!(outcome.code(), Some(0), "{outcome}");
+}
