@@ -1,7 +1,8 @@
-//! Project tasks: `cargo xtask test` runs everything that must pass.
+//! Project tasks: `cargo xtask test` runs everything that must pass, `cargo xtask peers` compares evb with other tools.
 
 mod examples;
 mod papers;
+mod peers;
 mod processes;
 mod soak;
 mod steps;
@@ -26,11 +27,18 @@ enum Task {
         #[arg(long)]
         soak: bool,
     },
+    /// Compare message layers and event building with other people's tools, in turns on the same cores
+    Peers {
+        /// Measure fewer times and for a shorter time
+        #[arg(long)]
+        quick: bool,
+    },
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Test { soak } => steps::test(soak),
+        Task::Peers { quick } => peers::run(quick),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -18,7 +18,7 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    fn find() -> Result<Self, String> {
+    pub(crate) fn find() -> Result<Self, String> {
         let root =
             Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository").to_owned();
         let mut command = cargo(&root, &["metadata", "--no-deps", "--format-version", "1"]);
@@ -34,7 +34,7 @@ impl Workspace {
         self.target.join("release").join("evb").with_extension(env::consts::EXE_EXTENSION)
     }
 
-    fn cargo(&self, arguments: &[&str]) -> Result<(), String> {
+    pub(crate) fn cargo(&self, arguments: &[&str]) -> Result<(), String> {
         run(&mut cargo(&self.root, arguments))
     }
 }

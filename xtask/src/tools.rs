@@ -58,7 +58,7 @@ fn works(program: &str, arguments: &[&str]) -> bool {
 }
 
 /// Whether a program is on the path.
-fn is_there(program: &str) -> bool {
+pub(crate) fn is_there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

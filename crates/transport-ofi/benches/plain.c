@@ -1,19 +1,24 @@
 /* Ping-pong in plain C, with the calls that the message layer makes: what the provider gives at its best.
- * Arguments: provider, interface or "-", bytes, round trips. Prints nanoseconds of one way. */
+ * Arguments: provider, interface or "-", bytes, round trips, and perhaps the core of each side.
+ * Prints nanoseconds of one way: the mean of all, and the median of the means of batches. */
+#define _GNU_SOURCE
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_tagged.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { RECEIVES = 64, SLOTS = 64 };
+enum { RECEIVES = 64, SLOTS = 64, BATCHES = 50 };
 
 static struct fi_info *info;
 static struct fid_fabric *fabric;
@@ -139,28 +144,56 @@ static double now(void)
 	return time.tv_sec * 1e9 + time.tv_nsec;
 }
 
+static void pin(int core)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(core, &set);
+	if (sched_setaffinity(0, sizeof(set), &set)) {
+		perror("sched_setaffinity");
+		exit(1);
+	}
+}
+
+static int compare(const void *first, const void *second)
+{
+	double a = *(const double *) first, b = *(const double *) second;
+
+	return (a > b) - (a < b);
+}
+
 int main(int count, char **arguments)
 {
 	int pair[2], child;
 	long trips;
 	const char *interface;
 	char *message;
-	double start;
+	double start, sum = 0, batches[BATCHES];
 
-	if (count != 5 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+	if ((count != 5 && count != 7) || socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
 		return 2;
 	interface = strcmp(arguments[2], "-") ? arguments[2] : NULL;
 	injects = !strcmp(arguments[1], "shm");
 	bytes = strtoul(arguments[3], NULL, 10);
-	trips = strtol(arguments[4], NULL, 10);
+	trips = strtol(arguments[4], NULL, 10) / BATCHES + 1;
 	message = calloc(1, bytes);
 	child = fork();
+	if (!child)
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* it would wait for good */
+	if (count == 7)
+		pin(atoi(arguments[child ? 5 : 6]));
 	open_endpoint(arguments[1], interface, pair[child == 0]);
-	play(trips / 10 + 1, child != 0, message);
-	start = now();
-	play(trips, child != 0, message);
+	play(trips * BATCHES / 10 + 1, child != 0, message);
+	for (int batch = 0; batch < BATCHES; batch++) {
+		start = now();
+		play(trips, child != 0, message);
+		batches[batch] = (now() - start) / trips / 2;
+		sum += batches[batch];
+	}
+	qsort(batches, BATCHES, sizeof(*batches), compare);
 	if (child)
-		printf("%.1f\n", (now() - start) / trips / 2);
+		printf("%.1f %.1f\n", sum / BATCHES, batches[BATCHES / 2]);
 	/* What is still on the way leaves before the end. */
 	for (int again = 0; again < 1000; again++)
 		poll_queue();

@@ -1,0 +1,125 @@
+//! How programs are started: bound to cores, within a time.
+
+use super::{Effort, ours, outputs::listens};
+use crate::processes::Limited;
+use std::{
+    fs,
+    net::{Ipv4Addr, TcpListener},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Longest time of a program.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Longest time until a server listens.
+const LISTEN_LIMIT: Duration = Duration::from_secs(5);
+
+/// What every measurement needs.
+#[derive(Clone)]
+pub(super) struct Bench {
+    pub(super) evb: PathBuf,
+    /// The root of the repository.
+    pub(super) root: PathBuf,
+    /// Where programs are compiled to, and run.
+    pub(super) scratch: PathBuf,
+    /// The two that all run on.
+    pub(super) cores: [u64; 2],
+    pub(super) effort: Effort,
+}
+
+impl Bench {
+    /// Nanoseconds that a word takes between the cores now; none when that cannot be measured.
+    pub(super) fn core_to_core(&self) -> Vec<f64> {
+        ours::core_to_core(&self.evb, &self.scratch).unwrap_or_default()
+    }
+
+    /// Compiles a C program of the repository.
+    pub(super) fn compile(&self, compiler: &str, source: &str, libraries: &[&str]) -> Result<PathBuf, String> {
+        let name = Path::new(source).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let program = self.scratch.join(format!("{name}.{compiler}"));
+        let mut command = Command::new(compiler);
+        command.arg("-O2").arg(self.root.join(source)).args(libraries).arg("-o").arg(&program);
+        let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{compiler}: {error}"))?;
+        match output.status.success() {
+            true => Ok(program),
+            false => Err(format!("{compiler} does not compile {source}")),
+        }
+    }
+
+    /// `program` bound to one core: the first or the second.
+    pub(super) fn on_core(&self, which: usize, program: &str) -> Command {
+        self.bound(&self.cores[which].to_string(), program)
+    }
+
+    /// `program` and all that it starts, on both cores.
+    pub(super) fn on_both(&self, program: impl AsRef<Path>) -> Command {
+        let [first, second] = self.cores;
+        self.bound(&format!("{first},{second}"), program)
+    }
+
+    fn bound(&self, cores: &str, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new("taskset");
+        command.args(["-c", cores]).arg(program.as_ref()).current_dir(&self.scratch);
+        command
+    }
+}
+
+/// Whether a program is on the path; else why a row is skipped.
+pub(super) fn installed(program: &str) -> Result<(), String> {
+    match crate::tools::is_there(program) {
+        true => Ok(()),
+        false => Err(format!("{program} is not installed")),
+    }
+}
+
+/// The standard output of a program that ends well, and in time.
+pub(super) fn output(command: &mut Command) -> Result<String, String> {
+    let program = name(command);
+    let mut job = Limited::start(command, LIMIT).map_err(|error| format!("{program}: {error}"))?;
+    match job.wait() {
+        Ok((status, text)) if status.success() => Ok(text),
+        Ok((status, _)) => Err(format!("{program}: {status}")),
+        Err(why) => Err(format!("{program}: {why}")),
+    }
+}
+
+/// Starts `server`, and `client` when it listens; both get the port. Gives what the client prints.
+pub(super) fn output_of_pair(
+    server: impl FnOnce(&str) -> Command,
+    client: impl FnOnce(&str) -> Command,
+) -> Result<String, String> {
+    let port = free_port()?;
+    let mut server = server(&port.to_string());
+    let program = name(&server);
+    let server = Limited::start(server.stderr(Stdio::null()), LIMIT);
+    let _until_the_client_is_done = server.map_err(|error| format!("{program}: {error}"))?;
+    wait_until_it_listens(port, &program)?;
+    output(&mut client(&port.to_string()))
+}
+
+/// The program behind `taskset -c CORES`, or the command itself.
+fn name(command: &Command) -> String {
+    let program = command.get_args().nth(2).filter(|_| command.get_program() == "taskset");
+    let path = Path::new(program.unwrap_or(command.get_program()));
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn free_port() -> Result<u16, String> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+    listener.map(|address| address.port()).map_err(|error| format!("no free port: {error}"))
+}
+
+/// The kernel is asked, since a connection to try it would be taken for the client.
+fn wait_until_it_listens(port: u16, program: &str) -> Result<(), String> {
+    let end = Instant::now() + LISTEN_LIMIT;
+    let is_up = |table: &str| fs::read_to_string(table).is_ok_and(|table| listens(&table, port));
+    while !["/proc/net/tcp", "/proc/net/tcp6"].into_iter().any(is_up) {
+        if Instant::now() > end {
+            return Err(format!("{program} does not listen at port {port}"));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! `cargo xtask peers`: what evb's message layers and its event builder do beside what other people's tools do, on the same
+//! machine, on the same cores, in turns.
+
+mod comparison;
+mod jobs;
+mod ours;
+mod outputs;
+mod table;
+mod theirs;
+
+use crate::steps::Workspace;
+use comparison::{Comparison, Peer, Statistic::*, Theirs};
+use jobs::Bench;
+use ours::Ours;
+use std::fs;
+use table::{Bar::*, Row, Unit};
+use theirs::Mpi;
+
+/// How the two sides were bound to the two cores.
+const EACH: &str = "one core each";
+const BOTH: &str = "two cores together";
+
+/// How much is measured.
+#[derive(Clone, Copy)]
+pub(crate) struct Effort {
+    /// Turns of ours and of each peer.
+    repetitions: usize,
+    /// Time that `evb bench` measures in each of them in milliseconds; the peers do as many round trips as take about as long.
+    milliseconds: u64,
+    /// Events that are built in each.
+    events: u64,
+}
+
+impl Effort {
+    const FULL: Self = Self { repetitions: 5, milliseconds: 100, events: 200_000 };
+    const QUICK: Self = Self { repetitions: 3, milliseconds: 30, events: 50_000 };
+
+    /// Round trips of a peer that take as long as ours, when one of them takes about so many nanoseconds.
+    fn round_trips(self, about_ns: u64) -> u64 {
+        self.milliseconds * 1_000_000 / about_ns
+    }
+}
+
+/// Compares everything that can be compared here, and prints the table.
+pub(crate) fn run(quick: bool) -> Result<(), String> {
+    let workspace = Workspace::find()?;
+    eprintln!("xtask: building evb");
+    workspace.cargo(&["build", "--release", "--package", "evb-cli"])?;
+    let scratch = workspace.target.join("xtask-peers");
+    fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    let effort = if quick { Effort::QUICK } else { Effort::FULL };
+    let (evb, root) = (workspace.evb(), workspace.root.clone());
+    let bench = Bench { cores: ours::cores(&evb, &scratch)?, evb, root, scratch, effort };
+    let mut rows: Vec<Row> = Vec::new();
+    for comparison in comparisons(&bench) {
+        rows.extend(comparison.run(effort.repetitions, || bench.core_to_core()));
+    }
+    println!("{}", table::draw(&rows, bench.cores, effort.repetitions));
+    match rows.iter().filter(|row| row.has_failed()).count() {
+        0 => Ok(()),
+        failed => Err(format!("{failed} rows failed: a tool is there, but did not do its work")),
+    }
+}
+
+fn comparisons(bench: &Bench) -> Vec<Comparison> {
+    let mut all = vec![shared_memory(bench)];
+    let mpis = [Mpi::OPEN, Mpi::MPICH];
+    all.extend(mpis.iter().map(|mpi| mpi_latency(bench, mpi)));
+    all.extend([("tcp", "tcp;ofi_rxm", 10_000), ("shm", "shm", 2_000)].map(|provider| libfabric(bench, provider)));
+    all.extend([tcp(bench), message_rate(bench), event_building(bench, &mpis)]);
+    all
+}
+
+const LATENCY_SIZES: &[u32] = &[8, 64];
+const RATE_SIZES: &[u32] = &[8, 32, 64];
+const FRAGMENT_BYTES: &[u32] = &[2048];
+
+fn peer(name: &str, measure: Result<theirs::Measure, String>) -> Peer {
+    let (theirs, skipped) = match measure {
+        Ok(measure) => (Theirs::Program(measure), None),
+        Err(why) => (Theirs::Limit, Some(why)),
+    };
+    Peer { name: name.into(), statistic: Median, bar: None, pinned: EACH, theirs, skipped }
+}
+
+fn shared_memory(bench: &Bench) -> Comparison {
+    let limit = Peer {
+        name: "core to core".into(),
+        statistic: Median,
+        bar: Some(AtMost(1.5)),
+        pinned: EACH,
+        theirs: Theirs::Limit,
+        skipped: None,
+    };
+    let ours = Ours::Layer { pattern: "ping-pong", transport: "shm".into(), launcher: None, wait: "spin" };
+    Comparison {
+        what: "half round trip, shm".into(),
+        unit: Unit::Nanoseconds,
+        sizes: LATENCY_SIZES,
+        ours: ours.measure(bench, LATENCY_SIZES),
+        peers: vec![limit, peer("ucx_perftest tag_lat", theirs::ucx(bench, "tag_lat", LATENCY_SIZES))],
+    }
+}
+
+fn mpi_latency(bench: &Bench, mpi: &Mpi) -> Comparison {
+    let launcher = Some(mpi.launcher("{nodes}").join(" "));
+    let ours = Ours::Layer { pattern: "ping-pong", transport: "mpi".into(), launcher, wait: "spin" };
+    let osu = peer("C loop as OSU's", theirs::osu_loop(bench, mpi, LATENCY_SIZES));
+    Comparison {
+        what: format!("half round trip, {}", mpi.name),
+        unit: Unit::Nanoseconds,
+        sizes: LATENCY_SIZES,
+        ours: ours.measure(bench, LATENCY_SIZES),
+        peers: vec![Peer { bar: Some(AtMost(1.15)), ..osu }],
+    }
+}
+
+/// A provider of libfabric: how evb names it, how `fi_pingpong` does, and about how long a round trip takes in nanoseconds.
+fn libfabric(bench: &Bench, (provider, full, about_ns): (&'static str, &'static str, u64)) -> Comparison {
+    let trips = bench.effort.round_trips(about_ns);
+    let transport = format!("ofi:{provider}");
+    let ours = Ours::Layer { pattern: "ping-pong", transport: transport.clone(), launcher: None, wait: "spin" };
+    let fi = peer("fi_pingpong", theirs::fi_pingpong(bench, full, trips, LATENCY_SIZES));
+    let plain = peer("plain C loop", theirs::libfabric_loop(bench, provider, trips, LATENCY_SIZES));
+    Comparison {
+        what: format!("half round trip, {transport}"),
+        unit: Unit::Nanoseconds,
+        sizes: LATENCY_SIZES,
+        ours: ours.measure(bench, LATENCY_SIZES),
+        peers: vec![Peer { statistic: Mean, bar: Some(AtMost(1.15)), ..fi }, Peer { bar: Some(AtMost(1.15)), ..plain }],
+    }
+}
+
+fn tcp(bench: &Bench) -> Comparison {
+    // NetPIPE sleeps in the kernel until a message comes. Ours that may sleep, too, looks for a while before it does.
+    let ours = Ours::Layer { pattern: "ping-pong", transport: "tcp".into(), launcher: None, wait: "sleep" };
+    let netpipe = peer("NPtcp, which sleeps", theirs::netpipe(bench, LATENCY_SIZES));
+    let polls = peer("C loop that polls", theirs::tcp_loop(bench, LATENCY_SIZES));
+    Comparison {
+        what: "half round trip, tcp".into(),
+        unit: Unit::Nanoseconds,
+        sizes: LATENCY_SIZES,
+        ours: ours.measure(bench, LATENCY_SIZES),
+        peers: vec![Peer { bar: Some(AtMost(1.0)), ..netpipe }, polls],
+    }
+}
+
+fn message_rate(bench: &Bench) -> Comparison {
+    let ours = Ours::Layer { pattern: "one-way", transport: "shm".into(), launcher: None, wait: "spin" };
+    let ucx = peer("ucx_perftest tag_bw", theirs::ucx(bench, "tag_bw", RATE_SIZES));
+    Comparison {
+        what: "one sender, shm".into(),
+        unit: Unit::PerSecond,
+        sizes: RATE_SIZES,
+        ours: ours.measure(bench, RATE_SIZES),
+        peers: vec![Peer { bar: Some(OursAtLeast(20e6)), ..ucx }],
+    }
+}
+
+fn event_building(bench: &Bench, mpis: &[Mpi]) -> Comparison {
+    let mut peers: Vec<_> = mpis
+        .iter()
+        .map(|mpi| {
+            let program = peer(&format!("plain C, {}", mpi.name), theirs::event_building(bench, mpi));
+            Peer { bar: Some(AtLeast(2.0)), pinned: BOTH, ..program }
+        })
+        .collect();
+    let limit = peer("copy in, copy out", theirs::copy_limit(bench));
+    peers.push(Peer { bar: Some(AtLeast(0.5)), ..limit });
+    Comparison {
+        what: "fragments built 2 x 2, shm".into(),
+        unit: Unit::PerSecond,
+        sizes: FRAGMENT_BYTES,
+        ours: Ours::EventBuilding.measure(bench, FRAGMENT_BYTES),
+        peers,
+    }
+}

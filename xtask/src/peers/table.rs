@@ -1,0 +1,243 @@
+//! The table: medians, spreads, ratios, and what they say.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
+
+/// Times of a word between the cores that differ by more than this factor make a row untrusted, as in the records.
+const MOST_DRIFT: f64 = 1.25;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Unit {
+    /// The less, the better.
+    Nanoseconds,
+    /// The more, the better.
+    PerSecond,
+}
+
+/// What evb should reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Bar {
+    /// Ours is at most so many times the peer's.
+    AtMost(f64),
+    /// Ours is at least so many times the peer's.
+    AtLeast(f64),
+    /// Ours is at least this, whatever the peer does.
+    OursAtLeast(f64),
+}
+
+/// Why there is no result.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Problem {
+    Skipped(String),
+    Failed(String),
+}
+
+/// Ours and one peer's at one size, one number each for every turn.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) what: String,
+    pub(super) peer: String,
+    pub(super) unit: Unit,
+    pub(super) bar: Option<Bar>,
+    pub(super) pinned: &'static str,
+    pub(super) ours: Vec<f64>,
+    pub(super) theirs: Vec<f64>,
+    /// Nanoseconds that a word took from core to core, in the order of time.
+    pub(super) cores: Vec<f64>,
+    pub(super) problem: Option<Problem>,
+}
+
+impl Row {
+    /// Notes that it has no result; what is skipped stays skipped.
+    pub(super) fn fail(&mut self, why: &str) {
+        let why = why.lines().next().unwrap_or_default().to_owned();
+        self.problem.get_or_insert(Problem::Failed(why));
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.problem, Some(Problem::Failed(_)))
+    }
+
+    /// The median of the ratios of the turns: what both sides of a turn suffer from cancels out.
+    fn ratio(&self) -> Option<f64> {
+        let mut ratios: Vec<_> = self.ours.iter().zip(&self.theirs).map(|(ours, theirs)| ours / theirs).collect();
+        median(&mut ratios)
+    }
+
+    /// `met`, `missed`, a dash without a bar, or why there is no result; `?` behind it when the cores changed meanwhile.
+    pub(super) fn verdict(&self) -> String {
+        match &self.problem {
+            Some(Problem::Skipped(why)) => return format!("skipped: {why}"),
+            Some(Problem::Failed(why)) => return format!("failed: {why}"),
+            None => {}
+        }
+        let word = match self.is_met() {
+            None => "-",
+            Some(true) => "met",
+            Some(false) => "missed",
+        };
+        if self.has_drifted() { format!("{word} ?") } else { word.into() }
+    }
+
+    fn is_met(&self) -> Option<bool> {
+        Some(match self.bar? {
+            Bar::AtMost(bar) => self.ratio()? <= bar,
+            Bar::AtLeast(bar) => self.ratio()? >= bar,
+            Bar::OursAtLeast(bar) => median(&mut self.ours.clone())? >= bar,
+        })
+    }
+
+    fn has_drifted(&self) -> bool {
+        let (least, most) = ends(&self.cores);
+        most > MOST_DRIFT * least
+    }
+
+    fn cells(&self) -> [String; 9] {
+        let scale = match self.unit {
+            Unit::Nanoseconds => 1.0,
+            Unit::PerSecond => 1e6,
+        };
+        let bar = self.bar.map_or("-".into(), |bar| match bar {
+            Bar::AtMost(bar) => format!("<= {bar}"),
+            Bar::AtLeast(bar) => format!(">= {bar}"),
+            Bar::OursAtLeast(bar) => format!("ours >= {}", bar / scale),
+        });
+        let unit = match self.unit {
+            Unit::Nanoseconds => "ns",
+            Unit::PerSecond => "M/s",
+        };
+        [
+            format!("{} [{unit}]", self.what),
+            spread(&self.ours, scale),
+            self.peer.clone(),
+            spread(&self.theirs, scale),
+            self.ratio().map_or("-".into(), |ratio| format!("{ratio:.2}")),
+            bar,
+            self.verdict(),
+            drift(&self.cores),
+            if self.problem.is_some() { "-".into() } else { self.pinned.into() },
+        ]
+    }
+}
+
+/// The whole page.
+pub(super) fn draw(rows: &[Row], cores: [u64; 2], repetitions: usize) -> String {
+    let mut table = Table::new();
+    // No lines between rows, and none is broken: a page of two screens is not read.
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    for line in [TableComponent::HorizontalLines, TableComponent::MiddleIntersections] {
+        table.remove_style(line);
+    }
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(["what", "evb", "peer", "peer's", "ratio", "bar", "verdict", "core to core", "pinned"]);
+    table.add_rows(rows.iter().map(Row::cells));
+    for column in [1, 3, 4] {
+        table.column_mut(column).expect("there are nine").set_cell_alignment(CellAlignment::Right);
+    }
+    let [first, second] = cores;
+    format!(
+        "{table}\n\
+         Medians of {repetitions} turns, with the least and the most; the ratio is the median of the ratios of the turns.\n\
+         Core to core: ns of a word between the cores before -> after, and all seen between. `?`: they differ by more than 25 %.\n\
+         Pinned to cores {first} and {second}: one core each, or all processes to the two cores together."
+    )
+}
+
+/// The median, and the ends.
+fn spread(values: &[f64], scale: f64) -> String {
+    let Some(middle) = median(&mut values.to_vec()) else { return "-".into() };
+    let (least, most) = ends(values);
+    let number = |value: f64| digits(value / scale);
+    format!("{} ({} to {})", number(middle), number(least), number(most))
+}
+
+/// Before, after, and the ends.
+fn drift(cores: &[f64]) -> String {
+    let (Some(before), Some(after)) = (cores.first(), cores.last()) else { return "-".into() };
+    let (least, most) = ends(cores);
+    format!("{before:.0} -> {after:.0} ({least:.0} to {most:.0})")
+}
+
+fn digits(value: f64) -> String {
+    let decimals = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.decimals$}")
+}
+
+/// The lower middle one of an even number.
+fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied()
+}
+
+fn ends(values: &[f64]) -> (f64, f64) {
+    values.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), &value| (least.min(value), most.max(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(bar: Option<Bar>, ours: &[f64], theirs: &[f64]) -> Row {
+        Row {
+            what: "it, 8 B".into(),
+            peer: "peer".into(),
+            unit: Unit::Nanoseconds,
+            bar,
+            pinned: "one core each",
+            ours: ours.into(),
+            theirs: theirs.into(),
+            cores: vec![60.0, 61.0],
+            problem: None,
+        }
+    }
+
+    #[test]
+    fn verdicts_follow_the_median_of_the_ratios() {
+        // Ratios 1, 1.1 and 9: one bad turn does not decide.
+        let turns = |bar| row(bar, &[100.0, 220.0, 900.0], &[100.0, 200.0, 100.0]).verdict();
+        assert_eq!(turns(None), "-");
+        assert_eq!(turns(Some(Bar::AtMost(1.15))), "met");
+        assert_eq!(turns(Some(Bar::AtMost(1.05))), "missed");
+        assert_eq!(turns(Some(Bar::AtLeast(1.05))), "met");
+        assert_eq!(turns(Some(Bar::AtLeast(2.0))), "missed");
+        assert_eq!(turns(Some(Bar::OursAtLeast(220.0))), "met");
+        assert_eq!(turns(Some(Bar::OursAtLeast(221.0))), "missed");
+    }
+
+    #[test]
+    fn cores_that_change_make_a_row_untrusted() {
+        let mut row = row(Some(Bar::AtMost(1.0)), &[1.0], &[1.0]);
+        row.cores = vec![60.0, 76.0, 60.0];
+        assert_eq!(row.verdict(), "met ?");
+        assert_eq!(drift(&row.cores), "60 -> 60 (60 to 76)");
+        row.cores = vec![60.0, 75.0];
+        assert_eq!(row.verdict(), "met");
+        row.cores.clear();
+        assert_eq!(row.verdict(), "met", "nothing is known of the cores");
+    }
+
+    #[test]
+    fn a_problem_is_the_verdict() {
+        let mut row = row(Some(Bar::AtMost(1.0)), &[], &[]);
+        row.fail("it ended\nwith many lines");
+        assert_eq!((row.verdict().as_str(), row.has_failed()), ("failed: it ended", true));
+        row.problem = Some(Problem::Skipped("no tool".into()));
+        row.fail("later");
+        assert_eq!((row.verdict().as_str(), row.has_failed()), ("skipped: no tool", false));
+    }
+
+    #[test]
+    fn the_page_has_every_number() {
+        let page = draw(&[row(Some(Bar::AtMost(1.5)), &[90.0, 100.0, 120.5], &[50.0, 80.0, 60.25])], [0, 3], 3);
+        for part in ["it, 8 B [ns]", "100 (90.0 to 120)", "60.2 (50.0 to 80.0)", "1.80", "<= 1.5", "missed", "0 and 3"]
+        {
+            assert!(page.contains(part), "{part}:\n{page}");
+        }
+    }
+}
