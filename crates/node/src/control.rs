@@ -1,5 +1,6 @@
 //! What run control and nodes say to each other, whether the nodes are threads or processes.
 
+use evb_core::NodeId;
 use evb_protocol::{Ending, FaultCounts};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, ops::Add};
@@ -12,6 +13,8 @@ pub(crate) enum Order {
     Start,
     /// No more triggers (event manager).
     Stop,
+    /// Others have lost this node: it is lost to all (event manager).
+    Lost(NodeId),
     /// Close the files and send the final report.
     Finish,
     /// Everybody has finished: go.

@@ -217,6 +217,8 @@ impl<'a, N: Nodes> RunControl<'a, N> {
         }
         let name = self.plan.building.node_name(peer);
         if self.tally.lose(&name) {
+            // Nodes find out one after the other: one that wakes up meanwhile must not be given events by the last.
+            self.nodes.order(Config::EVENT_MANAGER, Order::Lost(peer));
             self.note(format!("{name} is lost to its peers: {reason}"));
             self.nodes.order(peer, Order::Finish);
         }

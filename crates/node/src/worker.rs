@@ -231,6 +231,7 @@ impl<T: Transport> Worker<T> {
         let node = &mut self.nodes[index];
         match order {
             Order::Start | Order::Stop => node.role.order(now, order),
+            Order::Lost(peer) => node.role.lost(now, peer),
             Order::Finish => node.finish(&self.desk),
             Order::Exit => drop(self.nodes.remove(index)),
             Order::Die => {

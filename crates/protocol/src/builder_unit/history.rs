@@ -11,6 +11,8 @@ const MOST: usize = 1024;
 #[derive(Default)]
 pub(super) struct History {
     ended: VecDeque<EventId>,
+    /// The highest that has ever ended.
+    highest: Option<EventId>,
     /// Of these, the ones with missing fragments, and their sources.
     missing: VecDeque<(EventId, Vec<SourceId>)>,
 }
@@ -23,6 +25,7 @@ impl History {
             let missing = sources.filter(|(_, fragment)| fragment.is_none()).map(|(source, _)| source).collect();
             self.missing.push_back((event, missing));
         }
+        self.highest = self.highest.max(Some(event));
         self.ended.push_back(event);
         if self.ended.len() > MOST
             && let Some(oldest) = self.ended.pop_front()
@@ -32,9 +35,9 @@ impl History {
         }
     }
 
-    /// Whether the event ended lately.
+    /// Whether the event ended lately. Fragments that overtake their grant ask for events to come, and need no search.
     pub(super) fn has(&self, event: EventId) -> bool {
-        self.ended.contains(&event)
+        Some(event) <= self.highest && self.ended.contains(&event)
     }
 
     /// Whether the event ended lately without the fragment of this source, which was asked for.
