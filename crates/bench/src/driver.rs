@@ -298,8 +298,8 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             }
             match Content::read(bytes) {
                 None => peers.corrupted += 1,
-                Some(Content::Ready) => _ = peers.get_mut(from).map(|peer| peer.ready = true),
-                Some(Content::End { sent }) => _ = peers.get_mut(from).map(|peer| peer.ended = Some(sent)),
+                Some(Content::Ready) => peers.note_ready(from),
+                Some(Content::End { sent }) => peers.note_end(from, sent),
                 Some(Content::Traffic(message)) => {
                     if let TrafficMessage::Data { number, .. } = message {
                         peers.note(from, number, bytes.len() == size && is_whole(bytes, stamped, from));
@@ -341,6 +341,10 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
                 Ok(copies) => {
                     let rest = NodeRange { first: NodeId(to.first.0 + copies), count: to.count - copies };
                     self.sending = (rest.count > 0).then_some((rest, message));
+                    if self.batch == 1 {
+                        // Nothing follows that it could wait for.
+                        self.layer.flush();
+                    }
                     if matches!(message, TrafficMessage::Data { .. }) {
                         self.tell_sent(NodeRange { count: copies, ..to });
                     }

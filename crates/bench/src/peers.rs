@@ -22,6 +22,7 @@ pub(crate) struct Peer {
 pub(crate) struct Peers {
     all: Vec<Peer>,
     local: NodeId,
+    any_ended: bool,
     /// Data messages received, from all, and sent, to all.
     pub(crate) received: u64,
     pub(crate) sent: u64,
@@ -33,7 +34,7 @@ impl Peers {
     pub(crate) fn new(nodes: u16, local: NodeId) -> Self {
         let mut all = vec![Peer::default(); nodes.into()];
         all[local.index()] = Peer { ready: true, ended: Some(0), ..Peer::default() };
-        Self { all, local, received: 0, sent: 0, corrupted: 0 }
+        Self { all, local, any_ended: false, received: 0, sent: 0, corrupted: 0 }
     }
 
     pub(crate) fn others(&self) -> impl Iterator<Item = NodeId> + use<> {
@@ -45,11 +46,19 @@ impl Peers {
         &self.all[node.index()]
     }
 
-    /// The peer with this id; a message from any other node is counted.
-    pub(crate) fn get_mut(&mut self, node: NodeId) -> Option<&mut Peer> {
-        let peer = self.all.get_mut(node.index());
-        self.corrupted += u64::from(peer.is_none());
-        peer
+    pub(crate) fn note_ready(&mut self, from: NodeId) {
+        match self.all.get_mut(from.index()) {
+            Some(peer) => peer.ready = true,
+            None => self.corrupted += 1,
+        }
+    }
+
+    /// A peer has ended, and has sent so many data messages to this node.
+    pub(crate) fn note_end(&mut self, from: NodeId, sent: u64) {
+        match self.all.get_mut(from.index()) {
+            Some(peer) => (peer.ended, self.any_ended) = (Some(sent), true),
+            None => self.corrupted += 1,
+        }
     }
 
     /// Notes a data message: its number must be above those before it.
@@ -74,8 +83,8 @@ impl Peers {
         self.all.iter().all(|peer| peer.ended.is_some())
     }
 
-    pub(crate) fn any_ended(&self) -> bool {
-        self.others().any(|node| self.get(node).ended.is_some())
+    pub(crate) const fn any_ended(&self) -> bool {
+        self.any_ended
     }
 
     /// Whether a node takes part in this measurement and has not ended.

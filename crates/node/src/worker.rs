@@ -15,7 +15,7 @@ use std::{
 /// Longest sleep of a worker without work: orders and heartbeats wait no longer.
 const LONGEST_REST: Duration = Duration::from_millis(20);
 /// Times that a worker without work lets others run before it sleeps.
-const YIELDS: u32 = 4;
+const YIELDS: u32 = 64;
 /// How often nodes report.
 const REPORT_INTERVAL: Span = Span::from_millis(100);
 
