@@ -117,7 +117,8 @@ pub struct CpuLoad {
 /// The launches of a benchmark: processes that were started anew each time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Launches {
-    /// What `values` are: `cycle_ns` (the median of each launch) or `messages_per_s`.
+    /// What `values` are: `cycle_ns` (of round trips and under a rate the median of each launch, else the mean) or
+    /// `messages_per_s`.
     pub quantity: String,
     /// One value for each launch.
     pub values: Vec<f64>,
