@@ -53,6 +53,8 @@ pub struct NodeResult {
     pub lost: u64,
     /// Data messages with wrong bytes, a wrong length, or out of order.
     pub corrupted: u64,
+    /// Messages that were due under a rate and not even queued, because too many waited.
+    pub refused: u64,
 }
 
 /// Where a node finds itself.
@@ -128,6 +130,7 @@ struct Node<'a, L: ?Sized> {
     samples: Samples,
     last_arrival: Option<Time>,
     longest_gap: Span,
+    refused: u64,
     buffer: Vec<u8>,
     /// What the machine sends now, and to whom it is still to go.
     sending: Option<(NodeRange, TrafficMessage)>,
@@ -167,6 +170,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             samples: Samples::new(),
             last_arrival: None,
             longest_gap: Span::ZERO,
+            refused: 0,
             buffer: vec![0; cell.size.max(CONTROL_BYTES)],
             sending: None,
             due: Time::MAX,
@@ -403,7 +407,8 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
                     self.samples.add(self.now.since(born));
                 }
                 TrafficEvent::Compute { span } if self.phase == Phase::Running => self.compute(span),
-                TrafficEvent::Ended { .. } | TrafficEvent::Compute { .. } | TrafficEvent::Refused => {}
+                TrafficEvent::Refused => self.refused += 1,
+                TrafficEvent::Ended { .. } | TrafficEvent::Compute { .. } => {}
             }
         }
     }
@@ -440,6 +445,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             all_messages: self.peers.received,
             lost: self.peers.lost(),
             corrupted: self.peers.corrupted,
+            refused: self.refused,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A process of a launch: one node, which measures what it is told.
 
 use crate::{
+    cell::CONTROL_BYTES,
     cores,
     driver::measure,
     kind::LayerKind,
@@ -43,6 +44,8 @@ pub struct MemberOptions {
     pub node: Option<u16>,
     /// Number of nodes of the launch.
     pub nodes: u16,
+    /// Longest message of the launch in bytes: some layers make room for it.
+    pub longest: usize,
     /// Where the launch listens.
     pub control: SocketAddr,
     /// The secret of the launch.
@@ -91,7 +94,10 @@ fn bind_tcp(options: &MemberOptions) -> Result<OverTransport<Tcp>, String> {
 }
 
 fn bind_shm(options: &MemberOptions) -> Result<Shm, String> {
-    Shm::bind(node(options)?, ShmOptions::new(options.nodes, options.token)).map_err(|error| error.to_string())
+    let shm = ShmOptions::new(options.nodes, options.token);
+    // A message takes at most 3/8 of a ring. A ring that is larger than it must be fits the caches less well.
+    let ring_bytes = (options.longest * 8 / 3 + CONTROL_BYTES).next_power_of_two().max(shm.ring_bytes);
+    Shm::bind(node(options)?, ShmOptions { ring_bytes, ..shm }).map_err(|error| error.to_string())
 }
 
 /// The node of this rank.

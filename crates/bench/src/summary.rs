@@ -128,6 +128,11 @@ impl Row<'_> {
         if self.launches.len() < 2 {
             notes.push("one launch says nothing about the next: use --launches".into());
         }
+        let refused: u64 = self.nodes().map(|node| node.refused).sum();
+        if refused > 0 {
+            notes
+                .push(format!("{refused} messages were due and never sent: the rate is above what goes, lower --rate"));
+        }
         if lost > 0 {
             notes.push(format!("{lost} messages were lost"));
         }

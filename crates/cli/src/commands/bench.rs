@@ -151,6 +151,7 @@ fn be_node(args: &BenchArgs, control: SocketAddr) -> Result<bool, Failure> {
         layer: layer.clone(),
         node: args.node,
         nodes,
+        longest: args.sizes.iter().map(|size| size.0 as usize).max().unwrap_or(0),
         control,
         token: token::shared()?,
         cores: cores(args),
@@ -247,12 +248,12 @@ fn measure_layer(
     stop: &AtomicBool,
 ) -> Result<Vec<Measured>, Failure> {
     let (cells, nodes, program) = (suite.cells(), suite.widest(), std::env::current_exe()?);
-    let token = token::fresh()?;
+    let (token, longest) = (token::fresh()?, cells.iter().map(|cell| cell.size).max().unwrap_or(0));
     let launcher =
         (*layer == LayerKind::Mpi).then(|| launcher::command(args.launcher.as_deref(), nodes)).transpose()?;
     let commands = |control: SocketAddr| -> Vec<Command> {
         let member = |mut command: Command| {
-            member_arguments(&mut command, args, layer, nodes, control, &token);
+            member_arguments(&mut command, args, layer, (nodes, longest), control, &token);
             command
         };
         match &launcher {
@@ -279,12 +280,12 @@ fn member_arguments(
     command: &mut Command,
     args: &BenchArgs,
     layer: &LayerKind,
-    nodes: u16,
+    (nodes, longest): (u16, usize),
     control: SocketAddr,
     token: &Token,
 ) {
     command.args(["bench", "--transport", &layer.to_string(), "--nodes", &nodes.to_string()]);
-    command.args(["--join", &control.to_string()]);
+    command.args(["--sizes", &format!("{longest}B"), "--join", &control.to_string()]);
     if args.no_pin {
         command.arg("--no-pin");
     }

@@ -113,6 +113,16 @@ fn every_pattern_works_on_every_layer() {
     }
 }
 
+/// Shared memory makes its rings as large as the messages that are measured.
+#[test]
+fn messages_above_a_ring_of_the_usual_size_are_measured() {
+    let lab = Lab::new();
+    let bench =
+        ["bench", "one-way", "--transport", "shm", "--sizes", "8B,1MiB", "--launches", "1", "--time", "4ms", "--json"];
+    let outcome = lab.evb(&bench).run();
+    assert_eq!(outcome.code(), Some(0), "{outcome}");
+}
+
 /// What is measured of a layer, a simulation can be given.
 #[test]
 fn a_network_is_fitted_to_a_layer_and_simulated() {

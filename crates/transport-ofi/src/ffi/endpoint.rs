@@ -89,7 +89,7 @@ impl Endpoint {
     }
 
     fn open_objects(&mut self, sleeps: bool) -> Result<(), OfiError> {
-        let (library, info) = (self.library(), self.info.best());
+        let (library, info) = (self.api(), self.info.best());
         let none = ptr::null_mut();
         let mut addresses =
             AvAttr { kind: 0, rx_ctx_bits: 0, count: 0, ep_per_node: 0, name: ptr::null(), map_addr: none, flags: 0 };
@@ -129,7 +129,7 @@ impl Endpoint {
             wait_cond: 0,
             wait_set: ptr::null_mut(),
         };
-        let library = self.library();
+        let library = self.api();
         // SAFETY: the domain is open and the attributes are whole.
         unsafe {
             let open = (*(*self.objects.domain).ops).cq_open;
@@ -147,8 +147,8 @@ impl Endpoint {
         self.info.provider() == SHARES_MAPPINGS
     }
 
-    fn library(&self) -> &'static Library {
-        self.info.library()
+    fn api(&self) -> &'static Library {
+        self.info.api()
     }
 
     /// What the provider can do.
@@ -163,7 +163,7 @@ impl Endpoint {
 
     /// What an error number means.
     pub(crate) fn describe(&self, error: i32) -> String {
-        self.library().describe(error)
+        self.api().describe(error)
     }
 
     /// Where others find this endpoint; the bytes mean something to the same provider only.
@@ -177,7 +177,7 @@ impl Endpoint {
                 &raw mut length,
             )
         };
-        self.library().check("fi_getname", result)?;
+        self.api().check("fi_getname", result)?;
         bytes.truncate(length);
         Ok(bytes)
     }
@@ -194,7 +194,7 @@ impl Endpoint {
             let insert = (*(*self.objects.vector).ops).insert;
             insert(self.objects.vector, padded.as_ptr().cast(), 1, &raw mut number, 0, ptr::null_mut())
         };
-        self.library().check("fi_av_insert", result)?;
+        self.api().check("fi_av_insert", result)?;
         match number {
             FI_ADDR_UNSPEC => Err(OfiError::Call { call: "fi_av_insert", reason: "the address was refused".into() }),
             number => Ok(number),
@@ -268,12 +268,12 @@ impl Endpoint {
             let domain = &raw mut (*self.objects.domain).fid;
             let access = FI_SEND | FI_RECV;
             let result = register(domain, start.cast(), bytes, access, 0, key, 0, &raw mut registration, none);
-            self.library().check("fi_mr_reg", result)?;
+            self.api().check("fi_mr_reg", result)?;
             if self.limits.registers_at_endpoint {
                 let fid = &raw mut (*registration).fid;
                 let bound = ((*(*fid).ops).bind)(fid, &raw mut (*self.objects.endpoint).fid, 0);
-                self.library().check("fi_mr_bind", bound)?;
-                self.library().check("fi_mr_enable", ((*(*fid).ops).control)(fid, FI_ENABLE, none))?;
+                self.api().check("fi_mr_bind", bound)?;
+                self.api().check("fi_mr_enable", ((*(*fid).ops).control)(fid, FI_ENABLE, none))?;
             }
         }
         Ok(registration)

@@ -20,7 +20,7 @@ use std::{
 const MR_MODES: i32 = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
 
 pub(crate) struct InfoList {
-    library: &'static Library,
+    api: &'static Library,
     first: *mut Info,
 }
 
@@ -49,7 +49,7 @@ impl InfoList {
         if first.is_null() {
             return Err(OfiError::Call { call: "fi_allocinfo", reason: "no memory".into() });
         }
-        Ok(Self { library, first })
+        Ok(Self { api: library, first })
     }
 
     /// Fills hints in.
@@ -79,11 +79,11 @@ impl InfoList {
         let hints = hints.map_or(ptr::null_mut(), |hints| hints.first);
         // SAFETY: texts end with a zero, the hints come from the library, and what comes back belongs to this list.
         let result = unsafe { (library.getinfo)(VERSION, node_text, ptr::null(), flags, hints, &raw mut first) };
-        if result == 0 && !first.is_null() { Ok(Self { library, first }) } else { Err(result) }
+        if result == 0 && !first.is_null() { Ok(Self { api: library, first }) } else { Err(result) }
     }
 
-    pub(crate) fn library(&self) -> &'static Library {
-        self.library
+    pub(crate) fn api(&self) -> &'static Library {
+        self.api
     }
 
     /// The first of the list, which is the one that the library thinks best.
@@ -133,7 +133,7 @@ impl InfoList {
 impl Drop for InfoList {
     fn drop(&mut self) {
         // SAFETY: the list is the library's and is freed once.
-        unsafe { (self.library.freeinfo)(self.first) }
+        unsafe { (self.api.freeinfo)(self.first) }
     }
 }
 
