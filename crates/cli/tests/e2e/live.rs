@@ -1,7 +1,8 @@
 //! Live front ends over TCP and UDP, played by `evb feed` and by hand, with strangers and faults among them.
 
 use crate::support::{
-    Lab, Outcome, PROCESSES, Running, THREADS, free_tcp_port, free_udp_port, good, not_good, read_all, wait_until,
+    Lab, Outcome, PROCESSES, Running, THREADS, free_tcp_port, free_udp_port, good, holds_incomplete, not_good,
+    read_all, wait_until,
 };
 use evb_sources::{Frame, encode};
 use rustix::process::Signal;
@@ -202,6 +203,7 @@ fn a_front_end_that_dies_leaves_incomplete_events() {
         ended_well(listening.feed(1, "tcp", &[]));
         slow.signal(Signal::KILL);
         assert_eq!(slow.wait().code(), None);
+        wait_until("an event is incomplete", || holds_incomplete(&listening.lab.stored_files()).then_some(()));
         assert!(run.is_running());
         run.signal(Signal::INT);
         let outcome = run.wait();

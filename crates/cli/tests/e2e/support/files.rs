@@ -40,6 +40,12 @@ pub(crate) fn read_all(files: &[PathBuf]) -> Stored {
     stored
 }
 
+/// Whether an event without all its fragments is in these files, which may be in the middle of being written.
+pub(crate) fn holds_incomplete(files: &[PathBuf]) -> bool {
+    let mut readers = files.iter().filter_map(|file| Reader::open(file).ok());
+    readers.any(|mut reader| reader.events().any(|found| matches!(found, Ok(Found::Event(event)) if !event.complete)))
+}
+
 /// The events of these files that have this id.
 pub(crate) fn find_stored(stored: &Stored, id: u64) -> Vec<&Event> {
     stored.events.iter().filter(|event| event.id.0 == id).collect()
