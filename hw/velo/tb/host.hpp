@@ -86,6 +86,9 @@ class Host {
   // Whether nothing is on its way between software and device, and all writes have been credited.
   bool idle() const { return posted_.empty() && requests_.empty() && heads_.empty() && writes_.empty() && !reading(); }
 
+  // Clock cycles since the beginning.
+  uint64_t cycles() const { return cycle_; }
+
   // Clock cycle in which the device last wrote a header.
   uint64_t last_header() const { return last_header_; }
 
