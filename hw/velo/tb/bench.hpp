@@ -17,12 +17,13 @@ namespace bench {
 using velo::Random;
 using velo::Violation;
 
-// `--seed S`, `--count N`, `--vectors FOLDER`, `--errors PER_CENT`; what is not given is the bench's to choose.
+// `--seed S`, `--count N`, `--errors PER_CENT`; what is not given is the bench's to choose. `--vectors FOLDER`: those are
+// replayed, too.
 struct Options {
   uint64_t seed = 1;
   unsigned count = 0;
   double errors = -1;
-  std::string vectors = "../vectors";
+  std::string vectors;
 
   static Options parse(int count, char **words) {
     Options options;

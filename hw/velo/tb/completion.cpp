@@ -74,7 +74,7 @@ class Replay {
   std::deque<Write> expected_;
 };
 
-constexpr unsigned NODE = 5, THREADS = 8;
+constexpr unsigned NODE = 1, THREADS = 8;
 
 // Mailboxes of all sizes, packets good and bad, and software that takes what comes.
 class Traffic {
@@ -274,7 +274,7 @@ void measure(unsigned length, unsigned count) {
 
 int main(int count, char **words) {
   return run("completion", count, words, [](const Options &options) {
-    auto groups = read_groups(options);
+    auto groups = options.vectors.empty() ? std::vector<Group>{} : read_groups(options);
     for (auto stall : {std::make_pair(0.0, 0.0), std::make_pair(0.0, 0.6), std::make_pair(0.6, 0.2)}) {
       Replay(options.seed, stall.first, stall.second).run(groups);
       Traffic(options.seed, stall.first, stall.second).run(options.count ? options.count : 20000);

@@ -193,7 +193,7 @@ void measure(unsigned length, unsigned count) {
 int main(int count, char **words) {
   return run("requester", count, words, [](const Options &options) {
     for (double stall : {0.0, 0.2, 0.7}) {
-      replay(options, options.seed, stall);
+      if (!options.vectors.empty()) replay(options, options.seed, stall);
       random_stores(options.seed, stall, options.count ? options.count : 10000);
     }
     for (unsigned length : {8, 64}) {

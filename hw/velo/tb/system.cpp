@@ -232,7 +232,7 @@ int main(int count, char **words) {
     unsigned messages = options.count ? options.count : 100000;
     uint64_t seed = options.seed;
     for (double rate : {0.0, 0.05}) {
-      if (NODES == 2) Replay(options, rate, seed).run();
+      if (!options.vectors.empty()) Replay(options, rate, seed).run();
     }
     for (double rate : {0.0, 0.01, 0.05}) {
       if (options.errors >= 0) rate = options.errors / 100;
