@@ -1,4 +1,5 @@
-//! Project tasks: `cargo xtask test` runs everything that must pass, `cargo xtask peers` compares evb with other tools.
+//! Project tasks: `cargo xtask test` runs everything that must pass, `cargo xtask peers` compares evb with other tools, and
+//! `cargo xtask hw` checks the hardware and writes what it has from the crates.
 
 mod examples;
 mod hw;
@@ -34,7 +35,7 @@ enum Task {
         #[arg(long)]
         quick: bool,
     },
-    /// The hardware of the message engine: check it, and what of it comes from the crates
+    /// The hardware of the message engine: its checks, and what of it comes from the crates
     #[command(subcommand)]
     Hw(hw::Hw),
 }

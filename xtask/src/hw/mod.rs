@@ -2,14 +2,29 @@
 
 mod bench;
 mod mutate;
+mod package;
 mod simulate;
+mod vectors;
 
 use crate::steps::Workspace;
 use clap::Subcommand;
+use std::fs;
 
 /// The hardware of the message engine.
 #[derive(Subcommand)]
 pub(crate) enum Hw {
+    /// Write the constants of crate `evb-velo` as a package of SystemVerilog
+    Header {
+        /// Write nothing, and fail if the file is not what it would be
+        #[arg(long)]
+        check: bool,
+    },
+    /// Write test vectors, with what the model of crate `evb-velo` answers
+    Vectors {
+        /// Write nothing, and fail if a file is not what it would be
+        #[arg(long)]
+        check: bool,
+    },
     /// Check the sources and run all benches
     Test {
         /// Send fewer messages
@@ -23,7 +38,29 @@ pub(crate) enum Hw {
 /// Does one of these tasks.
 pub(crate) fn run(task: Hw) -> Result<(), String> {
     match task {
+        Hw::Header { check } => keep("rtl/velo_pkg.sv", &package::text(), check, "header"),
+        Hw::Vectors { check } => {
+            let files = vectors::files();
+            files.iter().try_for_each(|(name, text)| keep(&format!("vectors/{name}"), text, check, "vectors"))
+        }
         Hw::Test { quick } => simulate::test(&Workspace::find()?, quick),
         Hw::Mutate => mutate::mutate(&Workspace::find()?),
+    }
+}
+
+/// Writes a file of `hw/velo`, or says whether it is this text.
+fn keep(name: &str, text: &str, check: bool, task: &str) -> Result<(), String> {
+    let path = Workspace::find()?.root.join("hw/velo").join(name);
+    if !check {
+        let folder = path.parent().expect("a file has a folder");
+        return fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&path, text))
+            .map_err(|error| format!("{}: {error}", path.display()));
+    }
+    let hint = format!("hint: write it with `cargo xtask hw {task}`, and read the change");
+    match fs::read_to_string(&path) {
+        Ok(found) if found == text => Ok(()),
+        Ok(_) => Err(format!("hw/velo/{name} is stale\n{hint}")),
+        Err(error) => Err(format!("hw/velo/{name}: {error}\n{hint}")),
     }
 }
