@@ -141,4 +141,8 @@ module velo_completer #(
       commit <= 1'b0;
     end
   end
+
+`ifdef FORMAL
+  `include "velo_completer.svh"
+`endif
 endmodule
