@@ -34,7 +34,7 @@ struct Part {
     /// Receivers and the bytes of packets.
     packets: Vec<(Place, Vec<u8>)>,
     messages: Messages,
-    /// Packets of these messages, and of messages that are never whole.
+    /// Packets of these messages.
     slots: usize,
 }
 
