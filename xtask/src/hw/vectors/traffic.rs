@@ -1,4 +1,5 @@
 //! Vectors of two whole nodes: stores of their threads, what must lie in the mailboxes, and the messages that come of it.
+//! Every message is whole in the end: what a receiver does with others is no matter of hardware.
 
 use super::{Script, address, map, say};
 use evb_velo::{Answer, Completer, Recombiner, Requester};
@@ -17,7 +18,6 @@ type Place = (u64, u64);
 pub(super) fn vectors() -> String {
     let mut file = File::new();
     file.lengths();
-    file.never_ended();
     file.random();
     file.finish()
 }
@@ -59,13 +59,6 @@ impl File {
             let bytes = self.script.bytes(length);
             self.store((length % 2, 0), (length / 2 % 2, 1), &bytes, 0, length);
         }
-    }
-
-    fn never_ended(&mut self) {
-        self.script.section("A message that is never ended: the next of its sender is not hurt.");
-        let (from, to) = ((0, 1), (1, 0));
-        self.store(from, to, &[0xaa; 40], 0, 24);
-        self.store(from, to, &[0xbb; 40], 0, 40);
     }
 
     fn random(&mut self) {
