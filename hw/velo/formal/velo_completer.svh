@@ -111,7 +111,8 @@
       if (unwritten && !commit) assert (!discard);
       if ((commit || !unwritten) && !(valid && is_header) && (valid || !at_header)) assert (discard);
       // The next data go where words are left in the line: `place` is the word after them.
-      if (unwritten && !commit) assert ({1'b0, place} + {1'b0, words_left} + (valid ? 5'd1 : 5'd0) <= 5'd9 || last);
+      if (unwritten && !commit) assert ({1'b0, place} + {1'b0, words_left} + {4'd0, valid} <= 5'd9);
+      if (valid && is_header) assert ({1'b0, words_left} + {2'b0, word[5:3]} <= 5'd8);
       if (unwritten && !commit) assert (place >= 4'd1 && place <= 4'd8);
       if (unwritten) begin
         assert (header == its_header && its_header[63] && {slot, 7'd0} == its_slot);

@@ -208,6 +208,7 @@ module velo_link #(
       taken <= 6'd0;
       passed <= 6'd0;
       tx_start <= 1'b0;
+      wires <= '0;
       left <= 4'd0;
       silence <= 7'd0;
       refusal_due <= 1'b0;
