@@ -140,7 +140,7 @@ class Traffic {
     Header good = header(random_.below(4) ? random_.below(2) : random_.below(THREADS));
     switch (random_.below(16)) {
     case 0:
-      good.target.node ^= 1u << random_.below(MAP.node_bits());
+      good.target.node ^= 1u << random_.below(velo::ENDPOINT_BITS - MAP.thread_bits());
       // Node comes before all else.
       if (random_.below(2)) good.target.thread = THREADS;
       push(good, random_.below(2) ? 1ull << 62 : 0);

@@ -70,7 +70,7 @@ class RandomTraffic {
       for (auto &receiver : receivers_) receiver.step();
       network_.step();
     }
-    for (auto &receiver : receivers_) demand(receiver.partial() == 0, "a message is there in part");
+    for (auto &receiver : receivers_) demand(receiver.torn() == 0, "a message is there in part");
     wait_for_hosts(network_);
   }
 
