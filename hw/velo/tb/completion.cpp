@@ -277,7 +277,7 @@ int main(int count, char **words) {
     auto groups = options.vectors.empty() ? std::vector<Group>{} : read_groups(options);
     for (auto stall : {std::make_pair(0.0, 0.0), std::make_pair(0.0, 0.6), std::make_pair(0.6, 0.2)}) {
       Replay(options.seed, stall.first, stall.second).run(groups);
-      Traffic(options.seed, stall.first, stall.second).run(options.count ? options.count : 20000);
+      Traffic(options.seed, stall.first, stall.second).run(options.count ? options.count : 50000);
     }
     back_pressure(options.seed);
     for (unsigned length : {8, 64}) {

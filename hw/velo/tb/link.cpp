@@ -170,7 +170,7 @@ void measure() {
 
 int main(int count, char **words) {
   return run("link", count, words, [](const Options &options) {
-    unsigned packets = options.count ? options.count : 3000;
+    unsigned packets = options.count ? options.count : 10000;
     uint64_t seed = options.seed;
     for (double rate : {0.0, 0.01, 0.1, 0.4}) {
       if (options.errors >= 0) rate = options.errors / 100;
