@@ -11,6 +11,10 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("fi_pingpong", &["libfabric1", "libfabric-dev", "libfabric-bin"]),
     ("NPtcp", &["netpipe-tcp"]),
     ("ucx_perftest", &["ucx-utils"]),
+    ("c++", &["g++"]),
+    ("verilator", &["verilator"]),
+    ("yosys", &["yosys"]),
+    ("z3", &["z3"]),
 ];
 
 /// Finds what the other steps need, and installs what is missing.

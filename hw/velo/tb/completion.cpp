@@ -140,7 +140,7 @@ class Traffic {
     Header good = header(random_.below(4) ? random_.below(2) : random_.below(THREADS));
     switch (random_.below(16)) {
     case 0:
-      good.target.node ^= 1u << random_.below(MAP.node_bits());
+      good.target.node ^= 1u << random_.below(velo::ENDPOINT_BITS - MAP.thread_bits());
       // Node comes before all else.
       if (random_.below(2)) good.target.thread = THREADS;
       push(good, random_.below(2) ? 1ull << 62 : 0);
@@ -277,7 +277,7 @@ int main(int count, char **words) {
     auto groups = options.vectors.empty() ? std::vector<Group>{} : read_groups(options);
     for (auto stall : {std::make_pair(0.0, 0.0), std::make_pair(0.0, 0.6), std::make_pair(0.6, 0.2)}) {
       Replay(options.seed, stall.first, stall.second).run(groups);
-      Traffic(options.seed, stall.first, stall.second).run(options.count ? options.count : 20000);
+      Traffic(options.seed, stall.first, stall.second).run(options.count ? options.count : 50000);
     }
     back_pressure(options.seed);
     for (unsigned length : {8, 64}) {

@@ -166,7 +166,7 @@ void fairness(uint64_t seed) {
 
 int main(int count, char **words) {
   return run("crossbar", count, words, [](const Options &options) {
-    unsigned packets = options.count ? options.count : 5000;
+    unsigned packets = options.count ? options.count : 50000;
     random_packets(options.seed, 0, 0, packets);
     random_packets(options.seed + 1, 0.5, 0, packets);
     random_packets(options.seed + 2, 0.2, 0.5, packets);

@@ -65,6 +65,8 @@ class Pair {
            {dut_->b_out_valid, dut_->b_out_ready, dut_->b_out_data, dut_->b_out_last}, rate, seed + 1),
         ba({dut_->b_in_valid, dut_->b_in_ready, dut_->b_in_data, dut_->b_in_last},
            {dut_->a_out_valid, dut_->a_out_ready, dut_->a_out_data, dut_->a_out_last}, rate, seed + 2) {
+    memset(&dut_->flip_ab, 0, sizeof dut_->flip_ab);
+    memset(&dut_->flip_ba, 0, sizeof dut_->flip_ba);
     dut_.reset();
     for (int i = 0; i < 10; i++) step();
   }
@@ -80,8 +82,8 @@ class Pair {
   bool step() {
     ab.drive();
     ba.drive();
-    flip(dut_->flip_ab, ab.upset);
-    flip(dut_->flip_ba, ba.upset);
+    flip(dut_->wires_ab, dut_->flip_ab, ab.upset);
+    flip(dut_->wires_ba, dut_->flip_ba, ba.upset);
     dut_.settle();
     bool moved = ab.move();
     moved |= ba.move();
@@ -103,9 +105,10 @@ class Pair {
   }
 
  private:
-  template <class Port> static void flip(Port &port, Upset &upset) {
-    LinkWires flips = upset.flips();
-    memset(&port, 0, sizeof port);
+  template <class Port> static void flip(const Port &wires, Port &port, Upset &upset) {
+    LinkWires sent;
+    memcpy(sent.data(), &wires, sent.size());
+    LinkWires flips = upset.flips(sent);
     memcpy(&port, flips.data(), flips.size());
   }
 };
@@ -170,7 +173,7 @@ void measure() {
 
 int main(int count, char **words) {
   return run("link", count, words, [](const Options &options) {
-    unsigned packets = options.count ? options.count : 3000;
+    unsigned packets = options.count ? options.count : 10000;
     uint64_t seed = options.seed;
     for (double rate : {0.0, 0.01, 0.1, 0.4}) {
       if (options.errors >= 0) rate = options.errors / 100;

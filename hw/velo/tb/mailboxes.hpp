@@ -121,7 +121,8 @@ struct Message {
   }
 };
 
-// Puts messages together that came in pieces: those of one sender follow each other, from the beginning on.
+// Puts messages together that came in pieces: those of one sender follow each other, from the beginning on. What does not is
+// a fault, and gone with what was there of its message; so is a message that was begun when its sender begins another.
 class Recombination {
  public:
   explicit Recombination(Map map) : map_(map) {}
@@ -130,30 +131,36 @@ class Recombination {
   std::optional<Message> add(const Packet &packet) {
     Header header = decode(map_, packet.header);
     auto key = std::make_pair(header.source, header.target.thread);
-    Partial &partial = partials_[key];
-    if (header.offset != partial.bytes.size() || (header.offset && header.length != partial.length)) {
-      throw Violation("packet " + hex(packet.header) + " does not go on at byte " +
-                      std::to_string(partial.bytes.size()));
+    auto found = partials_.find(key);
+    Partial partial{header.length, {}};
+    if (found != partials_.end()) {
+      if (header.offset) partial = std::move(found->second);
+      else faults_++;
+      partials_.erase(found);
     }
-    partial.length = header.length;
+    if (header.offset != partial.bytes.size() || header.length != partial.length) return faults_++, std::nullopt;
     for (unsigned byte = 0; byte < header.data; byte++) partial.bytes.push_back(packet.byte(header.offset + byte));
-    if (partial.bytes.size() < header.length) return {};
-    Message message{header.source, header.target.thread, std::move(partial.bytes)};
-    partials_.erase(key);
-    return message;
+    if (partial.bytes.size() == header.length) {
+      return Message{header.source, header.target.thread, std::move(partial.bytes)};
+    }
+    partials_.emplace(key, std::move(partial));
+    return {};
   }
 
   // Messages of which parts are there.
   size_t waiting() const { return partials_.size(); }
 
+  uint64_t faults() const { return faults_; }
+
  private:
   struct Partial {
-    unsigned length = 0;
+    unsigned length;
     std::vector<uint8_t> bytes;
   };
 
   Map map_;
   std::map<std::pair<Endpoint, unsigned>, Partial> partials_;
+  uint64_t faults_ = 0;
 };
 
 } // namespace velo

@@ -109,7 +109,7 @@ class Network {
 
  private:
   LinkWires upset(LinkWires wires, size_t way) {
-    LinkWires flips = upsets_[way].flips();
+    LinkWires flips = upsets_[way].flips(wires);
     for (size_t byte = 0; byte < wires.size(); byte++) wires[byte] ^= flips[byte];
     return wires;
   }

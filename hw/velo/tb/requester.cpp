@@ -194,7 +194,7 @@ int main(int count, char **words) {
   return run("requester", count, words, [](const Options &options) {
     for (double stall : {0.0, 0.2, 0.7}) {
       if (!options.vectors.empty()) replay(options, options.seed, stall);
-      random_stores(options.seed, stall, options.count ? options.count : 10000);
+      random_stores(options.seed, stall, options.count ? options.count : 50000);
     }
     for (unsigned length : {8, 64}) {
       measure(length, 1);

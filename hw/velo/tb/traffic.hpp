@@ -149,7 +149,8 @@ class Receivers {
     }
   }
 
-  size_t partial() const { return recombination_.waiting(); }
+  // Messages of which something is missing.
+  uint64_t torn() const { return recombination_.waiting() + recombination_.faults(); }
 
  private:
   unsigned node_;

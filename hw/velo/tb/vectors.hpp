@@ -1,4 +1,4 @@
-// Vector files: a statement a line, words apart by blanks, `#` begins a comment. What they say stands in README.md.
+// Vector files: a statement a line, words apart by blanks, `#` begins a comment. Each file begins with what it says.
 #pragma once
 
 #include "bench.hpp"

@@ -17,7 +17,7 @@ constexpr unsigned WORD_BYTES = 8;
 constexpr unsigned LINE_WORDS = LINE_BYTES / WORD_BYTES;
 constexpr unsigned TARGET_SHIFT = 18;
 constexpr unsigned SOURCE_SHIFT = 40;
-constexpr uint64_t ENDPOINT_MASK = (1ull << 22) - 1;
+constexpr unsigned ENDPOINT_BITS = 22;
 constexpr uint64_t FIXED = 2ull << 62;
 constexpr unsigned COMMAND_DATA_SHIFT = 58;
 
@@ -89,7 +89,7 @@ inline uint64_t encode(Map map, const Header &header) {
 inline Header decode(Map map, uint64_t word) {
   auto line = [&](unsigned shift) { return static_cast<unsigned>(word >> shift) % LINE_BYTES; };
   auto thread = [&](unsigned shift) {
-    auto field = static_cast<unsigned>(word >> shift & ENDPOINT_MASK);
+    auto field = static_cast<unsigned>((word >> shift) % (1u << ENDPOINT_BITS));
     return Endpoint{field >> map.thread_bits(), field % map.threads()};
   };
   return {thread(SOURCE_SHIFT), thread(TARGET_SHIFT), line(LINE_BITS) + 1, line(0), line(2 * LINE_BITS) + 1};

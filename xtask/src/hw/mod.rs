@@ -6,7 +6,7 @@ mod package;
 mod simulate;
 mod vectors;
 
-use crate::steps::Workspace;
+use crate::{steps::Workspace, tools::is_there};
 use clap::Subcommand;
 use std::fs;
 
@@ -46,6 +46,20 @@ pub(crate) fn run(task: Hw) -> Result<(), String> {
         Hw::Test { quick } => simulate::test(&Workspace::find()?, quick),
         Hw::Mutate => mutate::mutate(&Workspace::find()?),
     }
+}
+
+/// Programs without which no bench can be built or no source checked.
+const NEEDED: &[&str] = &["verilator", "yosys", "c++"];
+
+/// All benches, of which `long` asks for more messages, and all mutations.
+pub(crate) fn test_all(workspace: &Workspace, long: bool) -> Result<(), String> {
+    let missing: Vec<_> = NEEDED.iter().filter(|program| !is_there(program)).copied().collect();
+    if !missing.is_empty() {
+        eprintln!("  skipped: there is no {}", missing.join(", no "));
+        return Ok(());
+    }
+    simulate::test(workspace, !long)?;
+    mutate::mutate(workspace)
 }
 
 /// Writes a file of `hw/velo`, or says whether it is this text.
