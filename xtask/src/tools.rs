@@ -14,7 +14,6 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("c++", &["g++"]),
     ("verilator", &["verilator"]),
     ("yosys", &["yosys"]),
-    ("z3", &["z3"]),
 ];
 
 /// Finds what the other steps need, and installs what is missing.

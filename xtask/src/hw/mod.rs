@@ -3,6 +3,7 @@
 mod bench;
 mod mutate;
 mod package;
+mod prove;
 mod simulate;
 mod vectors;
 
@@ -31,7 +32,13 @@ pub(crate) enum Hw {
         #[arg(long)]
         quick: bool,
     },
-    /// Show that the benches see the faults in `hw/velo/mutations`
+    /// Prove the properties in `hw/velo/formal`
+    Prove {
+        /// Look farther where time is bounded: minutes instead of seconds
+        #[arg(long)]
+        long: bool,
+    },
+    /// Show that benches and proofs see the faults in `hw/velo/mutations`
     Mutate,
 }
 
@@ -44,6 +51,7 @@ pub(crate) fn run(task: Hw) -> Result<(), String> {
             files.iter().try_for_each(|(name, text)| keep(&format!("vectors/{name}"), text, check, "vectors"))
         }
         Hw::Test { quick } => simulate::test(&Workspace::find()?, quick),
+        Hw::Prove { long } => prove::prove(&Workspace::find()?, long),
         Hw::Mutate => mutate::mutate(&Workspace::find()?),
     }
 }
@@ -51,7 +59,7 @@ pub(crate) fn run(task: Hw) -> Result<(), String> {
 /// Programs without which no bench can be built or no source checked.
 const NEEDED: &[&str] = &["verilator", "yosys", "c++"];
 
-/// All benches, of which `long` asks for more messages, and all mutations.
+/// All benches and proofs, of which `long` asks for more, and all mutations.
 pub(crate) fn test_all(workspace: &Workspace, long: bool) -> Result<(), String> {
     let missing: Vec<_> = NEEDED.iter().filter(|program| !is_there(program)).copied().collect();
     if !missing.is_empty() {
@@ -59,6 +67,7 @@ pub(crate) fn test_all(workspace: &Workspace, long: bool) -> Result<(), String> 
         return Ok(());
     }
     simulate::test(workspace, !long)?;
+    prove::prove(workspace, long)?;
     mutate::mutate(workspace)
 }
 

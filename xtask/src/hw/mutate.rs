@@ -1,9 +1,12 @@
 //! `cargo xtask hw mutate`: each fault in `hw/velo/mutations` makes one of the benches fail that it names.
 //!
 //! A mutation is a patch of the sources. The lines before it say what is wrong then, and one of them is
-//! `benches: NAME NAME...`.
+//! `benches: NAME NAME...`. With a line `proofs: TOP TOP...` these must fail, too.
 
-use super::bench::{self, Bench, Outcome, Runtime};
+use super::{
+    bench::{self, Bench, Outcome, Runtime},
+    prove,
+};
 use crate::steps::Workspace;
 use std::{path::Path, process::Command, time::Instant};
 
@@ -27,9 +30,9 @@ pub(crate) fn mutate(workspace: &Workspace) -> Result<(), String> {
 
 /// A copy of the sources with the patch.
 fn apply(hardware: &Path, patch: &Path, copy: &Path) -> Result<(), String> {
-    for folder in ["rtl", "tb", "vectors"] {
+    for folder in ["rtl", "tb", "formal", "vectors"] {
         bench::renew(&copy.join(folder))?;
-        for file in bench::files(&hardware.join(folder), &["sv", "cpp", "hpp", "vec"])? {
+        for file in bench::files(&hardware.join(folder), &["sv", "svh", "cpp", "hpp", "vec"])? {
             let name = file.file_name().expect("a file has a name");
             bench::write(&copy.join(folder).join(name), &bench::read(&file)?)?;
         }
@@ -47,7 +50,13 @@ fn apply(hardware: &Path, patch: &Path, copy: &Path) -> Result<(), String> {
 /// The first bench that fails, and what it says.
 fn is_seen(patch: &Path, copy: &Path, runtime: &Runtime) -> Result<(&'static str, String), String> {
     let text = bench::read(patch)?;
-    let names = text.lines().find_map(|line| line.strip_prefix("benches:")).ok_or("no line `benches: NAME...`")?;
+    let named = |what: &str| text.lines().find_map(|line| line.strip_prefix(what));
+    for top in named("proofs:").unwrap_or_default().split_whitespace() {
+        if !prove::fails(copy, top)? {
+            return Err(format!("{top} is proven all the same"));
+        }
+    }
+    let names = named("benches:").ok_or("no line `benches: NAME...`")?;
     for name in names.split_whitespace() {
         let bench = Bench::find(name)?;
         if let Outcome::Failed(why) = bench.run(copy, &copy.join("built"), runtime, true)? {
