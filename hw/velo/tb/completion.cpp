@@ -195,7 +195,9 @@ class Traffic {
 
   void finish() {
     auto missing = [this] {
-      for (auto &queue : expected_) if (!queue.empty()) return true;
+      for (auto &queue : expected_) {
+        if (!queue.empty()) return true;
+      }
       return dut_.waiting() > 0;
     };
     while (missing()) software();

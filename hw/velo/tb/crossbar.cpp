@@ -70,10 +70,7 @@ class Crossbar {
 
   void drain() {
     Watchdog watchdog(1000);
-    for (auto empty = [this] {
-           for (auto &queue : queues_) if (!queue.empty()) return false;
-           return true;
-         }; !empty();) {
+    while (waiting()) {
       if (step()) watchdog.moved();
       watchdog.check();
     }
@@ -87,6 +84,13 @@ class Crossbar {
   uint64_t entered = 0, left = 0;
 
  private:
+  bool waiting() const {
+    for (auto &queue : queues_) {
+      if (!queue.empty()) return true;
+    }
+    return false;
+  }
+
   void drive(unsigned input) {
     auto &queue = queues_[input];
     offers_[input] = offers_[input] || (!queue.empty() && !random_.chance(stall_in_));
