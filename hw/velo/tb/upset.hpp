@@ -17,7 +17,7 @@ constexpr unsigned FRAME_CYCLES = 96 / LINK;
 constexpr unsigned LINK_BYTES = LINK / 8;
 constexpr unsigned FRAME_BYTES = 12;
 
-// Data wires first, then the mark. The models keep the bits of a port in this order, too, as the machine is little-endian.
+// Data wires first, then the mark. The models keep the bits of a port in this order, too: the machine is little-endian.
 using LinkWires = std::array<uint8_t, LINK_BYTES + 1>;
 
 // Turns bits at random. A CRC of 16 bits would let one of 65536 destroyed frames pass. Nobody could tell that from a fault of

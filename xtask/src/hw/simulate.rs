@@ -3,6 +3,7 @@
 use super::bench::{self, BENCHES, Bench, Outcome, Runtime};
 use crate::{steps::Workspace, tools::is_there};
 use std::{
+    collections::HashSet,
     path::Path,
     process::Command,
     sync::atomic::{AtomicUsize, Ordering},
@@ -42,8 +43,10 @@ pub(crate) fn test(workspace: &Workspace, quick: bool) -> Result<(), String> {
     });
     results.sort_by_key(|(name, _)| *name);
     let outputs = results.into_iter().map(|(_, result)| result).collect::<Result<String, _>>()?;
-    let measured = outputs.lines().filter(|line| line.starts_with('{')).map(|line| format!("{line}\n"));
-    bench::write(&built.join("measured.jsonl"), &measured.collect::<String>())
+    // Two maps measure the same.
+    let mut seen = HashSet::new();
+    let measured = outputs.lines().filter(|line| line.starts_with('{') && seen.insert(*line));
+    bench::write(&built.join("measured.jsonl"), &measured.map(|line| format!("{line}\n")).collect::<String>())
 }
 
 /// One line, and what the bench printed.
@@ -58,7 +61,7 @@ fn run(bench: &Bench, hardware: &Path, built: &Path, runtime: &Runtime, quick: b
     result.map_err(|why| format!("bench {}: {why}", bench.name))
 }
 
-/// Verilator finds nothing to warn of, and the synthesizer takes everything. A third opinion is asked for where there is one.
+/// Verilator finds nothing to warn of, and the synthesizer takes everything. A third opinion is asked for where it can be.
 fn check(hardware: &Path) -> Result<(), String> {
     let designs = bench::designs(hardware)?;
     for (top, parameters) in CHECKED {
