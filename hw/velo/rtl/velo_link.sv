@@ -59,11 +59,28 @@ module velo_link #(
     LAST_WORD
   } kind_t;
 
-  function automatic logic [15:0] crc(input logic [BODY-1:0] body);
-    crc = 16'hffff;
+  // Each bit of a CRC is the parity of some bits of the body, and what the ones that it is begun with leave of them. As
+  // parities, all of them are found side by side; bit after bit they would be a long way for a signal.
+  function automatic logic [15:0] shifted(input logic [15:0] crc, input logic [BODY-1:0] body);
+    shifted = crc;
     for (int i = 0; i < BODY; i = i + 1) begin
-      crc = {crc[14:0], 1'b0} ^ (crc[15] ^ body[i] ? 16'h1021 : 16'h0000);
+      shifted = {shifted[14:0], 1'b0} ^ (shifted[15] ^ body[i] ? 16'h1021 : 16'h0000);
     end
+  endfunction
+
+  function automatic logic [16*BODY-1:0] parities();
+    logic [15:0] of_bit;
+    for (int i = 0; i < BODY; i = i + 1) begin
+      of_bit = shifted(16'h0000, BODY'(1) << i);
+      for (int k = 0; k < 16; k = k + 1) parities[k*BODY+i] = of_bit[k];
+    end
+  endfunction
+
+  localparam logic [16*BODY-1:0] PARITIES = parities();
+  localparam logic [15:0] OF_ONES = shifted(16'hffff, '0);
+
+  function automatic logic [15:0] crc(input logic [BODY-1:0] body);
+    for (int k = 0; k < 16; k = k + 1) crc[k] = ^(body & PARITIES[k*BODY+:BODY]) ^ OF_ONES[k];
   endfunction
 
   // ---- what came: the frame that is complete, for one cycle
