@@ -4,6 +4,7 @@
 //! A [`Transport`](crate::Transport) owns its messages and shares their bodies; a layer borrows bytes for one call. What
 //! a message system can do at its best shows here, where nothing is allocated or counted on the way.
 
+use crate::VirtualTime;
 use evb_core::{NodeId, NodeRange};
 use std::time::Duration;
 
@@ -78,6 +79,13 @@ pub trait MessageLayer: Send {
 
     /// Sleeps until something may have arrived, messages may move again, or `timeout` is over.
     fn wait(&mut self, timeout: Duration);
+
+    /// The time of a layer whose network is simulated. It goes on by one step or more with each call of
+    /// [`receive`](MessageLayer::receive) and [`wait`](MessageLayer::wait) and with each message that finds no room, and
+    /// never by itself; timeouts are of this time.
+    fn virtual_time(&self) -> Option<VirtualTime> {
+        None
+    }
 }
 
 /// An endpoint that finds its peers by their addresses, which the nodes exchange by other means.
