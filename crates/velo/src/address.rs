@@ -119,6 +119,21 @@ impl AddressMap {
         1 << self.n
     }
 
+    /// Bits of an address: `n`.
+    pub const fn address_bits(self) -> u32 {
+        self.n
+    }
+
+    /// Bits of what is below the node: `t`.
+    pub const fn node_shift(self) -> u32 {
+        self.t
+    }
+
+    /// Bits of the number of a thread: `t - 12`.
+    pub const fn thread_bits(self) -> u32 {
+        self.t - PAGE_BITS
+    }
+
     /// The address of a store, from the base of the BAR.
     ///
     /// # Errors

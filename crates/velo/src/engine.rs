@@ -2,7 +2,7 @@
 
 extern crate alloc;
 
-use crate::{AddressMap, Answer, Completer, Entry, HeaderError, Packet, Requester};
+use crate::{AddressMap, Answer, Completer, Endpoint, Entry, HeaderError, Packet, Recombiner, Requester};
 use alloc::{collections::VecDeque, vec::Vec};
 
 /// Why a store did not go.
@@ -21,8 +21,6 @@ pub enum StoreError {
 pub struct EngineOptions {
     /// How addresses are divided: this gives the number of nodes and threads, all of which are made.
     pub map: AddressMap,
-    /// Cut messages that one node can put together at a time.
-    pub partials: usize,
     /// Packets under way from one thread to one thread.
     pub credits: usize,
 }
@@ -34,6 +32,8 @@ pub struct Engine {
     options: EngineOptions,
     requesters: Vec<Requester>,
     completers: Vec<Completer>,
+    /// The software of each thread.
+    recombiners: Vec<Recombiner>,
     /// Packets by sending and receiving thread.
     ways: Vec<VecDeque<Packet>>,
 }
@@ -41,13 +41,13 @@ pub struct Engine {
 impl Engine {
     /// An engine at rest, all mailboxes closed.
     pub fn new(options: EngineOptions) -> Self {
-        let EngineOptions { map, partials, .. } = options;
-        let threads = map.threads_per_node() as usize;
+        let map = options.map;
         let all = map.threads() as usize;
         Self {
             options,
             requesters: (0..map.nodes()).map(|node| Requester::new(map, node)).collect(),
-            completers: (0..map.nodes()).map(|node| Completer::new(node, threads, partials)).collect(),
+            completers: (0..map.nodes()).map(|node| Completer::new(map, node)).collect(),
+            recombiners: alloc::vec![Recombiner::new(); all],
             ways: (0..all * all).map(|_| VecDeque::new()).collect(),
         }
     }
@@ -87,20 +87,56 @@ impl Engine {
         Some(answer)
     }
 
-    /// The next message in a mailbox.
+    /// Opens the mailbox of a thread as [`Completer::open`] does, with an empty recombination buffer behind it.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    pub fn open(&mut self, node: usize, thread: u64, slots: usize) -> bool {
+        let is_open = self.completers[node].open(thread, slots);
+        if is_open {
+            let index = self.index(Endpoint { node: node as u64, thread });
+            self.recombiners[index] = Recombiner::new();
+        }
+        is_open
+    }
+
+    /// Closes the mailbox of a thread. What is in it can still be taken.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    pub fn close(&mut self, node: usize, thread: u64) {
+        self.completers[node].close(thread);
+    }
+
+    /// The next whole message of a thread. It empties the mailbox up to there; parts stay in the recombination buffer.
     ///
     /// # Panics
     /// If there is no such node.
     pub fn take(&mut self, node: usize, thread: u64) -> Option<Entry> {
-        self.completers[node].take(thread)
+        while let Some(packet) = self.completers[node].take(thread) {
+            let index = self.index(packet.header.target);
+            let entry = self.recombiners[index].accept(&packet);
+            if entry.is_some() {
+                return entry;
+            }
+        }
+        None
     }
 
     /// The completer of a node.
     ///
     /// # Panics
     /// If there is no such node.
-    pub fn completer(&mut self, node: usize) -> &mut Completer {
-        &mut self.completers[node]
+    pub fn completer(&self, node: usize) -> &Completer {
+        &self.completers[node]
+    }
+
+    /// The recombination buffer of a thread.
+    ///
+    /// # Panics
+    /// If there is no such node or thread.
+    pub fn recombiner(&self, node: usize, thread: u64) -> &Recombiner {
+        &self.recombiners[self.index(Endpoint { node: node as u64, thread })]
     }
 
     /// Whether nothing is under way.
@@ -109,8 +145,10 @@ impl Engine {
     }
 
     fn way(&self, packet: &Packet) -> usize {
-        let threads = self.options.map.threads_per_node();
-        let index = |endpoint: crate::Endpoint| (endpoint.node * threads + endpoint.thread) as usize;
-        index(packet.header.source) * self.options.map.threads() as usize + index(packet.header.target)
+        self.index(packet.header.source) * self.recombiners.len() + self.index(packet.header.target)
+    }
+
+    fn index(&self, endpoint: Endpoint) -> usize {
+        endpoint.bits(self.options.map) as usize
     }
 }

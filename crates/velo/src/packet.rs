@@ -1,4 +1,4 @@
-//! What travels: a header of 64 bits and the data of one store.
+//! What travels: a header of 64 bits and the data of one store, which stay in their [byte lanes](crate::lanes).
 //!
 //! | bits | field |
 //! |---|---|
@@ -14,16 +14,28 @@
 //! shorter than its message is one. The paper names neither order nor width of these fields; these are ours, and the low
 //! 12 bits are those of the address.
 
-use crate::{AddressError, AddressMap, LINE_BITS, LINE_BYTES, PAGE_BITS, Target};
+extern crate alloc;
+
+use crate::{AddressError, AddressMap, LINE_BITS, LINE_BYTES, PAGE_BITS, Target, lanes};
+use alloc::vec::Vec;
 
 /// Bits of a target or a source.
 pub const ENDPOINT_BITS: u32 = 22;
 
-const DATA_SHIFT: u32 = 2 * LINE_BITS;
-const TARGET_SHIFT: u32 = 3 * LINE_BITS;
-const SOURCE_SHIFT: u32 = TARGET_SHIFT + ENDPOINT_BITS;
-const RESERVED: u64 = 1 << 62;
-const VALID: u64 = 1 << 63;
+/// Where the length of the data stands in a header.
+pub const DATA_SHIFT: u32 = 2 * LINE_BITS;
+
+/// Where the target stands.
+pub const TARGET_SHIFT: u32 = 3 * LINE_BITS;
+
+/// Where the source stands.
+pub const SOURCE_SHIFT: u32 = TARGET_SHIFT + ENDPOINT_BITS;
+
+/// Where the mark stands, the bits that are the same in all headers.
+pub const MARK_SHIFT: u32 = SOURCE_SHIFT + ENDPOINT_BITS;
+
+/// The mark: so a header is never 0.
+pub const MARK: u64 = 0b10;
 
 /// A thread of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +44,18 @@ pub struct Endpoint {
     pub node: u64,
     /// The thread there.
     pub thread: u64,
+}
+
+impl Endpoint {
+    /// Node and thread in the bits of an address above its page: the number of this thread among all.
+    pub const fn bits(self, map: AddressMap) -> u64 {
+        self.node << map.thread_bits() | self.thread
+    }
+
+    /// What these bits say; the node may be none of the map.
+    pub const fn from_bits(bits: u64, map: AddressMap) -> Self {
+        Self { node: bits >> map.thread_bits(), thread: bits & (map.threads_per_node() - 1) }
+    }
 }
 
 /// What a packet says of itself.
@@ -108,7 +132,8 @@ impl Header {
             return Err(HeaderError::Data { data, offset, length });
         }
         let low = address & ((1 << PAGE_BITS) - 1);
-        Ok(VALID | source << SOURCE_SHIFT | (address >> PAGE_BITS) << TARGET_SHIFT | (data - 1) << DATA_SHIFT | low)
+        let target = (address >> PAGE_BITS) << TARGET_SHIFT;
+        Ok(MARK << MARK_SHIFT | source << SOURCE_SHIFT | target | (data - 1) << DATA_SHIFT | low)
     }
 
     /// What a word says.
@@ -116,28 +141,36 @@ impl Header {
     /// # Errors
     /// As [`encode`](Header::encode), for a word that it does not give.
     pub const fn decode(word: u64, map: AddressMap) -> Result<Self, HeaderError> {
-        if word & (VALID | RESERVED) != VALID {
+        if !Self::is_marked(word) {
             return Err(HeaderError::Fixed { word });
         }
-        if map.threads() > 1 << ENDPOINT_BITS {
-            return Err(HeaderError::Map { threads: map.threads() });
+        let header = Self::split(word, map);
+        match header.encode(map) {
+            Ok(_) => Ok(header),
+            Err(error) => Err(error),
         }
-        let mask = (1 << ENDPOINT_BITS) - 1;
-        let low = word & ((1 << PAGE_BITS) - 1);
-        let Target { node, thread, length, offset } = match map.decode((word >> TARGET_SHIFT & mask) << PAGE_BITS | low)
-        {
-            Ok(target) => target,
-            Err(error) => return Err(HeaderError::Target(error)),
-        };
-        let source = match map.decode((word >> SOURCE_SHIFT & mask) << PAGE_BITS) {
-            Ok(source) => Endpoint { node: source.node, thread: source.thread },
-            Err(error) => return Err(HeaderError::Source(error)),
-        };
-        let data = (word >> DATA_SHIFT & (LINE_BYTES - 1)) + 1;
-        if data > length - offset {
-            return Err(HeaderError::Data { data, offset, length });
+    }
+
+    /// The fields of any word, as hardware sees them: nothing is checked, and they may name what is not there.
+    pub const fn split(word: u64, map: AddressMap) -> Self {
+        let (endpoint, line) = ((1 << ENDPOINT_BITS) - 1, LINE_BYTES - 1);
+        Self {
+            source: Endpoint::from_bits(word >> SOURCE_SHIFT & endpoint, map),
+            target: Endpoint::from_bits(word >> TARGET_SHIFT & endpoint, map),
+            length: (word >> LINE_BITS & line) + 1,
+            offset: word & line,
+            data: (word >> DATA_SHIFT & line) + 1,
         }
-        Ok(Self { source, target: Endpoint { node, thread }, length, offset, data })
+    }
+
+    /// Whether a word has the mark of a header.
+    pub const fn is_marked(word: u64) -> bool {
+        word >> MARK_SHIFT == MARK
+    }
+
+    /// Whether there are data, and they end within their message, which fits a cache line.
+    pub const fn is_consistent(self) -> bool {
+        self.data > 0 && self.offset.saturating_add(self.data) <= self.length && self.length <= LINE_BYTES
     }
 
     /// Whether this is a part of its message only.
@@ -146,16 +179,50 @@ impl Header {
     }
 }
 
+/// Why words are no packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PacketError {
+    /// There are none.
+    #[error("a packet without words: begin with its header")]
+    Empty,
+    /// The first is no header.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
+    /// There are more or fewer than the header says.
+    #[error(transparent)]
+    Count(#[from] lanes::CountError),
+}
+
 /// A header and its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// What the packet says of itself.
     pub header: Header,
-    /// The data; what is behind [`Header::data`] bytes is 0.
+    /// The data, from index 0 on wherever they stand in the message; what is behind [`Header::data`] bytes is 0.
     pub data: [u8; LINE_BYTES as usize],
 }
 
 impl Packet {
+    /// The packet as it travels: its header, then the words that its data touch.
+    ///
+    /// # Errors
+    /// As [`Header::encode`].
+    pub fn words(&self, map: AddressMap) -> Result<Vec<u64>, HeaderError> {
+        let mut words = alloc::vec![self.header.encode(map)?];
+        words.extend(lanes::pack(self.header.offset, self.bytes()));
+        Ok(words)
+    }
+
+    /// The packet of these words. What stands beside the data in their words is not looked at.
+    ///
+    /// # Errors
+    /// [`PacketError`] if the first word is no header of this map, or does not fit the number of words.
+    pub fn from_words(words: &[u64], map: AddressMap) -> Result<Self, PacketError> {
+        let (&word, data) = words.split_first().ok_or(PacketError::Empty)?;
+        let header = Header::decode(word, map)?;
+        Ok(Self { header, data: lanes::unpack(header.offset, header.data, data)? })
+    }
+
     /// The bytes that travel.
     pub fn bytes(&self) -> &[u8] {
         &self.data[..self.header.data as usize]

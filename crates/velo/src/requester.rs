@@ -1,6 +1,10 @@
 //! The sending side: a store becomes a packet, and nothing is kept.
 
-use crate::{AddressMap, Endpoint, Header, HeaderError, LINE_BYTES, Packet};
+use crate::{
+    AddressMap, Endpoint, Header, HeaderError, LINE_BYTES, Packet,
+    bus::{BusError, Command},
+    lanes,
+};
 
 /// The requester of one node. All that it knows is the map and the node it is in; which thread stores, the mapping tells.
 #[derive(Clone, Copy, Debug)]
@@ -33,5 +37,17 @@ impl Requester {
         let mut packet = Packet { header, data: [0; LINE_BYTES as usize] };
         packet.data[..data.len()].copy_from_slice(data);
         Ok(packet)
+    }
+
+    /// The packet of a store as it comes over the [bus of the host](crate::bus): a command and its data words. What the bus
+    /// has beside the data does not come into the packet.
+    ///
+    /// # Errors
+    /// [`BusError`]: the command or its address mean nothing, or have another number of words.
+    pub fn post(&self, words: &[u64]) -> Result<Packet, BusError> {
+        let (&command, data) = words.split_first().ok_or(BusError::Empty)?;
+        let Command { thread, address, data: length } = Command::decode(command, self.map)?;
+        let bytes = lanes::unpack(address, length, data)?;
+        Ok(self.store(thread, address, &bytes[..length as usize])?)
     }
 }

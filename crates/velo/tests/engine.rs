@@ -12,8 +12,8 @@ fn map() -> AddressMap {
     AddressMap::new(15, 14).unwrap()
 }
 
-fn engine(partials: usize) -> Engine {
-    Engine::new(EngineOptions { map: map(), partials, credits: 3 })
+fn engine() -> Engine {
+    Engine::new(EngineOptions { map: map(), credits: 3 })
 }
 
 fn endpoint(index: usize) -> Endpoint {
@@ -72,11 +72,11 @@ struct Case {
 }
 
 impl Case {
-    fn new(partials: usize) -> Self {
-        let mut engine = engine(partials);
+    fn new() -> Self {
+        let mut engine = engine();
         // Thread 3 of each node stays closed.
         (0..8).filter(|to| to % 4 != 3).for_each(|to| {
-            assert!(engine.completer(to / 4).open(endpoint(to).thread, 2));
+            assert!(engine.open(to / 4, endpoint(to).thread, 2));
         });
         Self { engine, senders: BTreeMap::new(), sent: BTreeMap::new() }
     }
@@ -148,8 +148,8 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn messages_arrive_once_whole_and_in_order(steps in prop::collection::vec(step(), 1..400), partials in 1..4usize) {
-        let mut case = Case::new(partials);
+    fn messages_arrive_once_whole_and_in_order(steps in prop::collection::vec(step(), 1..400)) {
+        let mut case = Case::new();
         steps.into_iter().for_each(|step| case.run(step));
         case.finish();
         for ((from, to), left) in &case.sent {
@@ -158,7 +158,10 @@ proptest! {
         for node in 0..2 {
             let faults = case.engine.completer(node).faults();
             prop_assert_eq!(Faults { closed: 0, ..faults }, Faults::default());
-            prop_assert_eq!(case.engine.completer(node).partials(), 0);
+        }
+        for to in 0..8 {
+            let recombiner = case.engine.recombiner(to / 4, endpoint(to).thread);
+            prop_assert_eq!((recombiner.partials(), recombiner.faults()), (0, 0));
         }
     }
 
@@ -200,39 +203,59 @@ fn send(engine: &mut Engine, thread: u64, length: u64, offset: u64, data: &[u8])
 
 #[test]
 fn inconsistent_fragments_are_counted_and_harm_nobody_else() {
-    let mut engine = engine(4);
+    let mut engine = engine();
     assert_eq!(send(&mut engine, 0, 8, 0, &[1; 8]), Answer::Dropped(Fault::Closed));
-    assert!(engine.completer(1).open(0, 8));
-    assert_eq!(send(&mut engine, 1, 8, 0, &[1; 4]), Answer::Kept, "another thread's, which ends later");
-    assert_eq!(send(&mut engine, 0, 8, 4, &[1; 4]), Answer::Dropped(Fault::Fragment), "nothing was begun");
-    for (length, offset) in [(16, 2), (16, 6), (12, 4)] {
-        assert_eq!(send(&mut engine, 0, 16, 0, &[1; 4]), Answer::Kept);
+    assert!(engine.open(1, 0, 16));
+    let mut put = |thread, length, offset, data: &[u8]| {
         assert_eq!(
-            send(&mut engine, 0, length, offset, &[1; 2]),
-            Answer::Dropped(Fault::Fragment),
-            "overlap, hole, length"
+            send(&mut engine, thread, length, offset, data),
+            Answer::Delivered,
+            "the completer puts in any part"
         );
+    };
+    put(1, 8, 0, &[1; 4]);
+    put(0, 8, 4, &[1; 4]);
+    for (length, offset) in [(16, 2), (16, 6), (12, 4)] {
+        put(0, 16, 0, &[1; 4]);
+        put(0, length, offset, &[1; 2]);
     }
-    assert_eq!(send(&mut engine, 0, 16, 0, &[1; 4]), Answer::Kept);
-    assert_eq!(send(&mut engine, 0, 3, 0, &[7; 3]), Answer::Delivered, "a new message after one that never ended");
-    assert_eq!(send(&mut engine, 1, 8, 4, &[2; 4]), Answer::Delivered);
-    assert_eq!(engine.completer(1).faults(), Faults { closed: 1, fragment: 5, ..Faults::default() });
-    assert_eq!(engine.take(1, 0).unwrap().bytes(), [7; 3]);
-    assert_eq!(engine.take(1, 0).unwrap().bytes(), [1, 1, 1, 1, 2, 2, 2, 2]);
-    assert_eq!((engine.take(1, 0), engine.completer(1).partials()), (None, 0));
+    put(0, 16, 0, &[1; 4]);
+    put(0, 3, 0, &[7; 3]);
+    put(1, 8, 4, &[2; 4]);
+    assert_eq!(engine.take(1, 0).unwrap().bytes(), [7; 3], "a new message after one that never ended");
+    assert_eq!(engine.take(1, 0).unwrap().bytes(), [1, 1, 1, 1, 2, 2, 2, 2], "of the other thread");
+    assert_eq!(engine.take(1, 0), None);
+    let recombiner = engine.recombiner(1, 0);
+    assert_eq!((recombiner.partials(), recombiner.faults()), (0, 5), "nothing begun; overlap, hole, length; no end");
+    assert_eq!(engine.completer(1).faults(), Faults { closed: 1, ..Faults::default() });
+    assert_eq!(engine.completer(1).received(), 11);
 }
 
 #[test]
-fn full_buffers_refuse_and_lose_nothing() {
-    let mut engine = engine(1);
-    engine.completer(1).open(0, 1);
-    assert_eq!(send(&mut engine, 0, 8, 0, &[1; 4]), Answer::Kept);
-    assert_eq!(send(&mut engine, 1, 8, 0, &[2; 4]), Answer::Full, "there is room for one cut message");
+fn a_full_mailbox_refuses_and_loses_nothing() {
+    let mut engine = engine();
+    assert!(engine.open(1, 0, 1));
+    assert_eq!(send(&mut engine, 0, 8, 0, &[1; 4]), Answer::Delivered);
+    assert_eq!(send(&mut engine, 1, 8, 0, &[2; 8]), Answer::Full, "the mailbox has room for one");
+    assert_eq!(engine.take(1, 0), None, "half a message");
+    assert_eq!(engine.recombiner(1, 0).partials(), 1);
+    assert!((0..engine.ways()).any(|way| engine.step(way) == Some(Answer::Delivered)), "it came again");
+    assert_eq!(engine.take(1, 0).unwrap().bytes(), [2; 8], "others pass a message that is not whole");
     assert_eq!(send(&mut engine, 0, 8, 4, &[1; 4]), Answer::Delivered);
-    let moved: Vec<_> = (0..engine.ways()).filter_map(|way| engine.step(way)).collect();
-    assert_eq!(moved, [Answer::Kept], "it came again");
-    assert_eq!(send(&mut engine, 1, 8, 4, &[2; 4]), Answer::Full, "the mailbox has room for one");
     assert_eq!(engine.take(1, 0).unwrap().bytes(), [1; 8]);
-    assert!((0..engine.ways()).any(|way| engine.step(way) == Some(Answer::Delivered)));
-    assert_eq!(engine.take(1, 0).unwrap().bytes(), [2; 8]);
+}
+
+/// Else parts of two messages could make one: what came between them was in the old mailbox.
+#[test]
+fn a_mailbox_that_is_opened_again_has_parts_of_nothing() {
+    let mut engine = engine();
+    assert!(engine.open(1, 0, 4));
+    send(&mut engine, 0, 8, 0, &[1; 4]);
+    assert_eq!(engine.take(1, 0), None);
+    engine.close(1, 0);
+    assert_eq!(send(&mut engine, 0, 8, 4, &[1; 4]), Answer::Dropped(Fault::Closed));
+    assert!(engine.open(1, 0, 4));
+    send(&mut engine, 0, 8, 4, &[2; 4]);
+    assert_eq!(engine.take(1, 0), None);
+    assert_eq!(engine.recombiner(1, 0).faults(), 1);
 }

@@ -22,6 +22,11 @@ use std::{
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// One node with one thread.
+fn map() -> AddressMap {
+    AddressMap::new(12, 12).unwrap()
+}
+
 #[derive(Clone)]
 struct Memory(Arc<[AtomicU64]>);
 
@@ -44,7 +49,7 @@ struct Case {
 impl Case {
     fn new(ring: usize, first: u64) -> Self {
         let memory = Memory((0..CONTROL_WORDS + ring).map(|_| AtomicU64::new(0)).collect());
-        let mut completer = Completer::new(0, 1, 1);
+        let mut completer = Completer::new(map(), 0);
         assert!(completer.open(0, ring));
         Self {
             producer: Producer::new(memory.clone(), first),
@@ -63,9 +68,8 @@ impl Case {
         let sent = self.producer.push(Kind::Whole, &bytes[..head], &bytes[head..], &self.credit);
         if sent {
             if length as u64 <= LINE_BYTES {
-                let map = AddressMap::new(12, 12).unwrap();
-                let address = map.encode(Target { node: 0, thread: 0, length: length as u64, offset: 0 }).unwrap();
-                let packet = Requester::new(map, 0).store(0, address, &bytes).unwrap();
+                let address = map().encode(Target { node: 0, thread: 0, length: length as u64, offset: 0 }).unwrap();
+                let packet = Requester::new(map(), 0).store(0, address, &bytes).unwrap();
                 assert_eq!(self.completer.accept(&packet), Answer::Delivered);
             }
             self.queue.push_back(bytes);
