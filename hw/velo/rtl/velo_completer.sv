@@ -1,0 +1,144 @@
+// The receiving side: a packet goes into the next slot of its thread's mailbox, in the memory of the host.
+//
+// The data go where they stand in the message, and the header goes last, to the beginning of the slot: a header is never 0,
+// so whoever polls it sees a message when all of it is there. A full mailbox stops the packet, and with it everything behind
+// it, until the host gives a slot back. What cannot be delivered is dropped and counted.
+//
+// Word by word, without a buffer for a message: in the first cycle a header asks the register file for its mailbox, in the
+// second it is judged, and the data that follow leave one by one, each two cycles after it came. One word in each cycle, as
+// the header takes in the writes the place that it had in the packet.
+module velo_completer #(
+    parameter int N = 28,
+    parameter int T = 20
+) (
+    input logic clk,
+    input logic rst,
+    // Number of this node.
+    input logic [N-T-1:0] node,
+    // Packets from the network.
+    input logic in_valid,
+    output logic in_ready,
+    input logic [63:0] in_data,
+    input logic in_last,
+    // The mailbox of a thread, in the cycle after it was asked for.
+    output logic [T-velo_pkg::PAGE_BITS-1:0] lookup_thread,
+    input logic lookup_enabled,
+    input logic [velo_pkg::RING_MASK_BITS-1:0] lookup_mask,
+    input logic [velo_pkg::HOST_PAGE_BITS-1:0] lookup_page,
+    input logic [velo_pkg::POINTER_BITS-1:0] lookup_head,
+    input logic [velo_pkg::POINTER_BITS-1:0] lookup_tail,
+    // The tail of this thread moves.
+    output logic tail_write,
+    output logic [T-velo_pkg::PAGE_BITS-1:0] tail_thread,
+    output logic [velo_pkg::POINTER_BITS-1:0] tail_value,
+    // Writes to the memory of the host.
+    output logic out_valid,
+    input logic out_ready,
+    output logic [velo_pkg::HOST_BITS-1:0] out_address,
+    output logic [63:0] out_data,
+    // For one cycle each: a packet got a slot, or was dropped and why.
+    output logic received,
+    output logic fault_node,
+    output logic fault_closed,
+    output logic fault_data
+);
+  localparam int THREAD_BITS = T - velo_pkg::PAGE_BITS;
+  localparam int NODE_BITS = N - T;
+  localparam int SLOT_ADDRESS_BITS = velo_pkg::HOST_BITS - velo_pkg::SLOT_BITS;
+  localparam int THREAD_SHIFT = velo_pkg::TARGET_SHIFT;
+  localparam int NODE_SHIFT = THREAD_SHIFT + THREAD_BITS;
+
+  // ---- the word that is judged or passed on
+
+  logic valid, is_header, last;
+  logic [63:0] word;
+  // The next word from the network is a header.
+  logic at_header;
+  // The rest of the packet goes nowhere.
+  logic discard;
+
+  // ---- the packet that has a slot
+
+  logic [63:0] header;
+  // The header is to be written, as all data are.
+  logic commit;
+  logic [SLOT_ADDRESS_BITS-1:0] slot;
+  // Where in the slot the next data word goes.
+  logic [3:0] place;
+
+  // ---- judgement of a header
+
+  wire [NODE_BITS-1:0] target = word[NODE_SHIFT+:NODE_BITS];
+  wire [5:0] offset = word[velo_pkg::LINE_BITS-1:0];
+  wire [5:0] length = word[velo_pkg::LENGTH_SHIFT+:velo_pkg::LINE_BITS];
+  wire [5:0] data = word[velo_pkg::DATA_SHIFT+:velo_pkg::LINE_BITS];
+  wire malformed = word[velo_pkg::FIXED_SHIFT+:2] != velo_pkg::FIXED || {1'b0, offset} + {1'b0, data} > {1'b0, length}
+    || last;
+  wire elsewhere = target != node;
+
+  // A ring has a power of two of slots, at least one page: what is in it reaches that number when it is full.
+  wire [velo_pkg::POINTER_BITS-1:0] filled = lookup_tail - lookup_head;
+  wire [velo_pkg::POINTER_BITS-1:0] ring = {1'b0, lookup_mask, {velo_pkg::PAGE_SLOT_BITS{1'b1}}};
+  wire full = |(filled & ~ring);
+
+  wire judged = valid && is_header;
+  wire dropped = elsewhere || !lookup_enabled || malformed;
+  assign fault_node = judged && elsewhere;
+  assign fault_closed = judged && !elsewhere && !lookup_enabled;
+  assign fault_data = judged && !elsewhere && lookup_enabled && malformed;
+
+  // ---- flow
+
+  wire out_free = out_ready || !out_valid;
+  // The header before must have left its register, or leave it now.
+  assign received = judged && !dropped && !full && (out_free || !commit);
+  wire passes = is_header ? dropped || received : discard || out_free;
+  assign in_ready = !valid || passes;
+  wire take = in_valid && in_ready;
+
+  // The first word of a packet must be asked for before it is here. A header that waits asks again, for a new head.
+  assign lookup_thread = judged ? word[THREAD_SHIFT+:THREAD_BITS] : in_data[THREAD_SHIFT+:THREAD_BITS];
+
+  assign tail_write = received;
+  assign tail_thread = word[THREAD_SHIFT+:THREAD_BITS];
+  assign tail_value = lookup_tail + 1'b1;
+
+  // Data of a packet that has a slot.
+  wire is_data = valid && !is_header && !discard;
+
+  always_ff @(posedge clk) begin
+    if (take) begin
+      word <= in_data;
+      last <= in_last;
+      is_header <= at_header;
+      at_header <= in_last;
+    end
+    if (in_ready) valid <= in_valid;
+    if (judged) discard <= dropped;
+    if (received) begin
+      header <= word;
+      // The ring begins at a multiple of its size: nothing is added.
+      slot <= {
+        lookup_page[velo_pkg::HOST_PAGE_BITS-1:velo_pkg::RING_MASK_BITS],
+        lookup_page[velo_pkg::RING_MASK_BITS-1:0] | (lookup_tail[velo_pkg::PAGE_SLOT_BITS+:velo_pkg::RING_MASK_BITS] & lookup_mask),
+        lookup_tail[velo_pkg::PAGE_SLOT_BITS-1:0]
+      };
+      // The slot begins with the header.
+      place <= {1'b0, offset[5:3]} + 4'd1;
+    end else if (is_data && out_free) begin
+      place <= place + 4'd1;
+    end
+    if (out_free) begin
+      out_valid <= commit || is_data;
+      out_data <= commit ? header : word;
+      out_address <= {slot, commit ? 4'd0 : place, 3'd0};
+      commit <= is_data && last;
+    end
+    if (rst) begin
+      valid <= 1'b0;
+      at_header <= 1'b1;
+      out_valid <= 1'b0;
+      commit <= 1'b0;
+    end
+  end
+endmodule

@@ -1,0 +1,217 @@
+// One end of a link: words of packets go over a few wires, and come out at the other end once each and in order, whatever
+// happens to single frames on the way.
+//
+// A frame has 96 bits and takes 96 / LINK cycles, the first of which is marked:
+//
+// | bits | field |
+// |---|---|
+// | 0 to 63 | the word |
+// | 64, 65 | kind: 0 acknowledgement, 1 refusal, 2 word, 3 last word of a packet |
+// | 66 to 69 | number of the word; without a word, the number that the next one will have |
+// | 70 to 73 | number of the word that is expected from the other end |
+// | 74 to 79 | words that have left the buffer for what comes from the other end, modulo 64: its credit |
+// | 80 to 95 | CRC-16 (polynomial 0x1021, begun with ones) of bits 0 to 79 |
+//
+// The sender keeps each word until it is acknowledged. The receiver takes the word that it expects and no other. When one is
+// missing it refuses, once, and the sender goes back to that word. As words are checked one by one, a word can go on
+// before its packet is complete, and still nothing wrong ever goes on.
+//
+// Both ends send a frame at least every HEARTBEAT cycles: so every loss shows, also that of the last word, of an
+// acknowledgement or of a credit. A packet is begun only when the other end has room for a whole one.
+module velo_link #(
+    parameter int LINK = 16,
+    parameter int HEARTBEAT = 64
+) (
+    input logic clk,
+    input logic rst,
+    // Words to send.
+    input logic in_valid,
+    output logic in_ready,
+    input logic [63:0] in_data,
+    input logic in_last,
+    // Words received.
+    output logic out_valid,
+    input logic out_ready,
+    output logic [63:0] out_data,
+    output logic out_last,
+    // The wires.
+    output logic tx_start,
+    output logic [LINK-1:0] tx_data,
+    input logic rx_start,
+    input logic [LINK-1:0] rx_data,
+    // For one cycle each: a frame was bad; a word is sent again.
+    output logic error,
+    output logic again
+);
+  localparam int FRAME = 96;
+  localparam int CYCLES = FRAME / LINK;
+  localparam int BODY = 80;
+  // Words that the buffer of a receiver holds, and those of the longest packet: a header and a cache line.
+  localparam int DEPTH = 32;
+  localparam int LONGEST = 9;
+  // Words without acknowledgement. Fewer than half of the numbers: a number behind differs from one ahead.
+  localparam int WINDOW = 8;
+
+  typedef enum logic [1:0] {
+    ACK,
+    REFUSAL,
+    WORD,
+    LAST_WORD
+  } kind_t;
+
+  function automatic logic [15:0] crc(input logic [BODY-1:0] body);
+    crc = 16'hffff;
+    for (int i = 0; i < BODY; i = i + 1) begin
+      crc = {crc[14:0], 1'b0} ^ (crc[15] ^ body[i] ? 16'h1021 : 16'h0000);
+    end
+  endfunction
+
+  // ---- what came: the frame that is complete, for one cycle
+
+  logic [FRAME-1:0] frame;
+  logic complete;
+  logic [3:0] missing;
+
+  wire [1:0] kind = frame[65:64];
+  wire [3:0] number = frame[69:66];
+  wire good = complete && frame[95:80] == crc(frame[BODY-1:0]);
+  wire has_word = kind == WORD || kind == LAST_WORD;
+
+  always_ff @(posedge clk) begin
+    frame <= FRAME'({rx_data, frame} >> LINK);
+    complete <= rx_start ? CYCLES == 1 : missing == 4'd1;
+    if (rx_start) missing <= 4'(CYCLES - 1);
+    else if (missing != 4'd0) missing <= missing - 4'd1;
+    if (rst) begin
+      complete <= 1'b0;
+      missing  <= 4'd0;
+    end
+  end
+
+  // ---- words that came
+
+  logic [3:0] expected;
+  // The word that is expected was refused: it is on its way.
+  logic refused;
+  logic [5:0] freed;
+  logic unused_ready;
+
+  wire [3:0] ahead = number - expected;
+  wire is_ahead = ahead != 4'd0 && !ahead[3];
+  wire accept = good && has_word && ahead == 4'd0;
+  // A word was lost. A frame without one says so again, when the refusal was lost too.
+  wire lost = complete && !good && !refused || good && is_ahead && (!refused || !has_word);
+
+  assign error = complete && !good;
+
+  velo_fifo #(
+      .BITS (65),
+      .DEPTH(DEPTH)
+  ) buffer (
+      .clk,
+      .rst,
+      .in_valid(accept),
+      // The other end sends nothing that there is no room for.
+      .in_ready(unused_ready),
+      .in_data({kind == LAST_WORD, frame[63:0]}),
+      .out_valid,
+      .out_ready,
+      .out_data({out_last, out_data})
+  );
+
+  always_ff @(posedge clk) begin
+    if (accept) expected <= expected + 4'd1;
+    if (out_valid && out_ready) freed <= freed + 6'd1;
+    if (lost) refused <= 1'b1;
+    else if (good && ahead == 4'd0) refused <= 1'b0;
+    if (rst) begin
+      expected <= 4'd0;
+      freed <= 6'd0;
+      refused <= 1'b0;
+    end
+  end
+
+  // ---- words to send: from `oldest` on they are kept, from `next` on they are to be sent, `written` comes next
+
+  logic [64:0] kept[WINDOW*2];
+  logic [3:0] oldest, next, written;
+  logic at_header;
+  // Words taken, and words that the other end has passed on, modulo 64.
+  logic [5:0] taken, passed;
+
+  wire [5:0] room = 6'(DEPTH) - (taken - passed);
+  assign in_ready = written - oldest != 4'(WINDOW) && (!at_header || room >= 6'(LONGEST));
+  wire take = in_valid && in_ready;
+
+  // What the other end says of words that it got.
+  wire [3:0] acknowledged = frame[73:70];
+  wire [3:0] behind = acknowledged - oldest;
+  wire [3:0] unsent_from = next - oldest;
+
+  // ---- frames
+
+  logic [FRAME-1:0] wires;
+  logic [3:0] left;
+  logic [6:0] silence;
+  logic refusal_due, news;
+
+  wire free = left == 4'd0;
+  wire has_next = next != written;
+  wire send_word = free && !refusal_due && has_next;
+  wire send_other = free && (refusal_due || !has_next && (news || silence == 7'(HEARTBEAT - 1)));
+  wire [64:0] next_word = kept[next];
+  wire [1:0] next_kind = send_word ? (next_word[64] ? LAST_WORD : WORD) : refusal_due ? REFUSAL : ACK;
+  wire [BODY-1:0] body = {freed, expected, next, next_kind, next_word[63:0]};
+
+  assign tx_data = wires[LINK-1:0];
+
+  // The word that was farthest, for counting those that go again.
+  logic [3:0] farthest;
+  assign again = send_word && next != farthest;
+
+  always_ff @(posedge clk) begin
+    if (take) begin
+      kept[written] <= {in_last, in_data};
+      written <= written + 4'd1;
+      taken <= taken + 6'd1;
+      at_header <= in_last;
+    end
+
+    if (send_word) begin
+      next <= next + 4'd1;
+      if (next == farthest) farthest <= farthest + 4'd1;
+    end
+    if (good) begin
+      oldest <= acknowledged;
+      passed <= frame[79:74];
+      if (kind == REFUSAL || behind > unsent_from) next <= acknowledged;
+    end
+
+    tx_start <= send_word || send_other;
+    if (send_word || send_other) begin
+      wires <= {crc(body), body};
+      left <= 4'(CYCLES - 1);
+      silence <= 7'd0;
+      refusal_due <= 1'b0;
+      news <= 1'b0;
+    end else begin
+      wires <= wires >> LINK;
+      if (!free) left <= left - 4'd1;
+      if (silence != 7'(HEARTBEAT - 1)) silence <= silence + 7'd1;
+    end
+    if (lost) refusal_due <= 1'b1;
+    if (good && has_word || out_valid && out_ready) news <= 1'b1;
+
+    if (rst) begin
+      {oldest, next, written, farthest} <= '0;
+      at_header <= 1'b1;
+      taken <= 6'd0;
+      passed <= 6'd0;
+      tx_start <= 1'b0;
+      left <= 4'd0;
+      silence <= 7'd0;
+      refusal_due <= 1'b0;
+      news <= 1'b0;
+    end
+  end
+endmodule
