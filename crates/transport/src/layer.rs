@@ -5,7 +5,7 @@
 //! a message system can do at its best shows here, where nothing is allocated or counted on the way.
 
 use crate::VirtualTime;
-use evb_core::{NodeId, NodeRange};
+use evb_core::{NodeId, NodeRange, Span};
 use std::time::Duration;
 
 /// Why a layer did not take a message now or at all.
@@ -85,6 +85,12 @@ pub trait MessageLayer: Send {
     /// never by itself; timeouts are of this time.
     fn virtual_time(&self) -> Option<VirtualTime> {
         None
+    }
+
+    /// Lets so much simulated time pass without a look at messages, as a processor that computes. Only layers with a
+    /// [virtual time](MessageLayer::virtual_time) do anything here.
+    fn pass(&mut self, span: Span) {
+        let _ = span;
     }
 }
 
