@@ -11,10 +11,9 @@
 use crate::{
     RtlError,
     hardware::{Hardware, Inputs, Outputs},
-    library::{self, Shape},
 };
 use libloading::Library;
-use std::{ffi::c_void, mem::ManuallyDrop, ptr::NonNull};
+use std::{ffi::c_void, mem::ManuallyDrop, path::Path, ptr::NonNull};
 
 const _: () = assert!(size_of::<Inputs>() == 32 && size_of::<Outputs>() == 24);
 
@@ -34,13 +33,10 @@ pub(crate) struct Verilated {
 unsafe impl Send for Verilated {}
 
 impl Verilated {
-    /// A cluster of so many nodes behind its reset, with links of so many wires. The switch has no more ports than it needs,
-    /// rounded up: a larger one takes longer to build and to simulate.
-    pub(crate) fn open(nodes: usize, link: u32, notice: &dyn Fn(&str)) -> Result<Self, RtlError> {
-        let ports = if nodes > 2 { (nodes as u32).next_power_of_two() } else { 0 };
-        let file = library::library(Shape { link, ports }, notice)?;
+    /// A cluster of so many nodes behind its reset, of a [library](crate::library) for them.
+    pub(crate) fn open(file: &Path, nodes: usize) -> Result<Self, RtlError> {
         // SAFETY: opening runs the initialisers of a C++ library that was made of the sources in this binary.
-        let library = ManuallyDrop::new(unsafe { Library::new(&file) }?);
+        let library = ManuallyDrop::new(unsafe { Library::new(file) }?);
         // SAFETY: the three functions are there with these signatures, and the library is never closed.
         let (create, step, destroy) = unsafe {
             (

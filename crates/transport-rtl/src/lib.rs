@@ -1,6 +1,6 @@
 //! The VELO hardware as a message layer: its Verilog (`hw/velo/rtl`), simulated cycle by cycle, with a host for each node.
 //!
-//! [`cluster`] compiles the Verilog with Verilator and a C++ compiler when it first needs it, and gives each node a
+//! [`prepare`] compiles the Verilog with Verilator and a C++ compiler when it is first needed, [`cluster`] gives each node a
 //! [`RtlLayer`]; [`cluster_of`] does so for other [`Hardware`], such as a model. Two nodes are joined back to back, more by
 //! one switch.
 //!
@@ -28,6 +28,7 @@ pub use hardware::{Hardware, Inputs, Outputs};
 pub use layer::RtlLayer;
 
 use cluster::Cluster;
+use library::Shape;
 use evb_core::Span;
 use evb_velo::{AddressMap, mailbox::Ring};
 use std::{ops::RangeInclusive, sync::Arc};
@@ -82,14 +83,24 @@ impl RtlOptions {
     }
 }
 
-/// A cluster of the hardware; the layers of all nodes, from 0 on. `notice` is told when something takes long.
+/// Compiles what a cluster of so many nodes needs, if that is not done yet. `notice` is told when it begins, since it takes
+/// some seconds.
 ///
 /// # Errors
 /// [`RtlError`]: there is no such cluster, or the Verilog cannot be compiled here.
-pub fn cluster(nodes: usize, options: &RtlOptions, notice: &dyn Fn(&str)) -> Result<Vec<RtlLayer>, RtlError> {
+pub fn prepare(nodes: usize, options: &RtlOptions, notice: &mut dyn FnMut(&str)) -> Result<(), RtlError> {
     check(nodes, options)?;
-    let hardware = ffi::Verilated::open(nodes, options.link, notice)?;
-    cluster_of(Box::new(hardware), nodes, options)
+    library::library(Shape::of(nodes, options.link), notice).map(drop)
+}
+
+/// A cluster of the hardware; the layers of all nodes, from 0 on. It is [prepared](prepare) if that was not done before.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn cluster(nodes: usize, options: &RtlOptions) -> Result<Vec<RtlLayer>, RtlError> {
+    check(nodes, options)?;
+    let library = library::library(Shape::of(nodes, options.link), &mut |_| ())?;
+    cluster_of(Box::new(ffi::Verilated::open(&library, nodes)?), nodes, options)
 }
 
 /// The same of some hardware that was reset, with so many nodes.

@@ -46,6 +46,12 @@ struct Model {
 }
 
 impl Shape {
+    /// What so many nodes need. The switch has no more ports than that, rounded up: a larger one takes longer to build and
+    /// to simulate.
+    pub(crate) fn of(nodes: usize, link: u32) -> Self {
+        Self { link, ports: if nodes > 2 { (nodes as u32).next_power_of_two() } else { 0 } }
+    }
+
     fn models(self) -> Vec<(Model, Vec<String>)> {
         let link = format!("-GLINK={}", self.link);
         let hub = (self.ports > 0).then(|| (SWITCH, vec![link.clone(), format!("-GPORTS={}", self.ports)]));
@@ -54,7 +60,7 @@ impl Shape {
 }
 
 /// The library of a shape.
-pub(crate) fn library(shape: Shape, notice: &dyn Fn(&str)) -> Result<PathBuf, RtlError> {
+pub(crate) fn library(shape: Shape, notice: &mut dyn FnMut(&str)) -> Result<PathBuf, RtlError> {
     let tools = [version(VERILATOR)?, version(COMPILER)?];
     let sources: Vec<_> = RTL.files().map(|file| (file.path(), file.contents())).collect();
     let key = (shape.models(), tools, sources, SHIM, VERILATOR_OPTIONS, COMPILER_OPTIONS);

@@ -14,7 +14,7 @@ const MAX_BODY: usize = 4096;
 
 /// A cluster; none where no tool can build it.
 fn nodes(count: usize, options: &RtlOptions) -> Option<Vec<RtlLayer>> {
-    match cluster(count, options, &|text| println!("{text}")) {
+    match cluster(count, options) {
         Ok(nodes) => Some(nodes),
         Err(error @ RtlError::NoTool { .. }) => {
             println!("skipped: {error}");

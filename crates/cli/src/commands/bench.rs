@@ -13,7 +13,7 @@ use crate::{
 };
 use clap::Args;
 use evb_bench::{
-    Benchmark, LOCAL, LONGEST_BYTES, Launch, LayerKind, Measured, MemberOptions, SMALLEST_BYTES, Series, Suite, Wait,
+    Benchmark, Cell, LOCAL, LONGEST_BYTES, Launch, LayerKind, Measured, MemberOptions, SMALLEST_BYTES, Series, Suite, Wait,
     allowed_cores, run_series,
     suite::{NOTE_COMPUTE_US, NOTE_SIZES, perturbed_sizes},
 };
@@ -37,8 +37,8 @@ pub(crate) struct BenchArgs {
     /// push-farm, pull-farm), or one-way, roundtrip, stream; all of the note by default
     #[arg(value_name = "PATTERN", value_parser = pattern)]
     patterns: Vec<Benchmark>,
-    /// Message layers: threads, shm (the VELO engine), tcp, udp (tcp with multicast), mpi, ofi:PROVIDER; and sim:PRESET or
-    /// sim:FILE.toml for a simulated network
+    /// Message layers: threads, shm (the VELO engine), tcp, udp (tcp with multicast), mpi, ofi:PROVIDER; velo-rtl for the VELO
+    /// hardware, simulated cycle by cycle; and sim:PRESET or sim:FILE.toml for a simulated network
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "threads,shm,tcp", value_parser = medium)]
     transport: Vec<Medium>,
     /// Numbers of nodes; those of the note by default, up to four for each core and one more
@@ -60,15 +60,16 @@ pub(crate) struct BenchArgs {
     /// when they were due
     #[arg(long, value_name = "RATE")]
     rate: Option<Frequency>,
-    /// How often the nodes are started anew
+    /// How often the nodes are started anew; what is simulated is the same each time, and done once
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
     launches: u32,
-    /// Time of each measurement in each launch
-    #[arg(long, value_name = "TIME", default_value = "100 ms")]
-    time: Span,
-    /// Time before each measurement
-    #[arg(long, value_name = "TIME", default_value = "20 ms")]
-    warmup: Span,
+    /// Time of each measurement in each launch, 100 ms by default; of velo-rtl that of the simulated clock, 200 us by default
+    /// and four times what a farm computes
+    #[arg(long, value_name = "TIME")]
+    time: Option<Span>,
+    /// Time before each measurement, 20 ms by default; of velo-rtl 20 us
+    #[arg(long, value_name = "TIME")]
+    warmup: Option<Span>,
     /// What nodes without work do: spin, yield, or sleep; the same for all message layers
     #[arg(long, value_name = "MODE", default_value = "yield", value_parser = wait)]
     wait: Wait,
@@ -190,8 +191,8 @@ fn suite(args: &BenchArgs) -> Result<Suite, Failure> {
         compute,
         window: args.window,
         rate: args.rate.map(|rate| rate.0 as f64 * 1e-3),
-        warmup: args.warmup,
-        duration: args.time,
+        warmup: Span::ZERO,
+        duration: Span::ZERO,
         wait: args.wait,
         seed: args.seed,
     })
@@ -247,7 +248,10 @@ fn measure_layer(
     layer: &LayerKind,
     stop: &AtomicBool,
 ) -> Result<Vec<Measured>, Failure> {
-    let (cells, nodes, program) = (suite.cells(), suite.widest(), std::env::current_exe()?);
+    let most_nodes = suite.most_nodes.min(layer.most_nodes().unwrap_or(u16::MAX));
+    let suite = Suite { most_nodes, ..suite.clone() };
+    let (mut cells, nodes, program) = (suite.cells(), suite.widest(), std::env::current_exe()?);
+    cells.iter_mut().for_each(|cell| set_times(cell, args, layer));
     let (token, longest) = (token::fresh()?, cells.iter().map(|cell| cell.size).max().unwrap_or(0));
     let launcher =
         (*layer == LayerKind::Mpi).then(|| launcher::command(args.launcher.as_deref(), nodes)).transpose()?;
@@ -274,6 +278,13 @@ fn measure_layer(
     let result = run_series(&series, &mut progress);
     progress.finish();
     result.map_err(|why| Failure::new(format!("{layer}: {why}")))
+}
+
+/// How long a measurement takes, in the time of its layer.
+fn set_times(cell: &mut Cell, args: &BenchArgs, layer: &LayerKind) {
+    let (warmup, duration) = layer.times(cell.compute);
+    cell.warmup = args.warmup.unwrap_or(warmup);
+    cell.duration = args.time.unwrap_or(duration);
 }
 
 fn member_arguments(
