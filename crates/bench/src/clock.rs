@@ -11,12 +11,16 @@ pub(crate) struct Patience {
     pub(crate) all: Span,
     /// Longest time that a message may come after the news of the end.
     pub(crate) stragglers: Span,
+    /// Longest sleep of a node without work.
+    pub(crate) sleep: Span,
 }
 
 /// In real time others may keep a node from running.
-const REAL: Patience = Patience { all: Span::from_secs(10), stragglers: Span::from_millis(100) };
+const REAL: Patience =
+    Patience { all: Span::from_secs(10), stragglers: Span::from_millis(100), sleep: Span::from_millis(5) };
 /// In virtual time nothing does, and a cycle of simulated hardware may take some microseconds: here up to a million.
-const VIRTUAL: Patience = Patience { all: Span::from_millis(10), stragglers: Span::from_micros(100) };
+const VIRTUAL: Patience =
+    Patience { all: Span::from_millis(10), stragglers: Span::from_micros(100), sleep: Span::from_micros(1) };
 
 /// Time as machines see it.
 pub(crate) enum Clock {

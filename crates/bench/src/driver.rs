@@ -22,8 +22,6 @@ use std::{thread, time::Duration};
 const BATCH: usize = 64;
 /// Rounds after which a node looks at the time, whatever it does.
 const ROUNDS_PER_LOOK: u32 = 64;
-/// Longest sleep of a node without work.
-const LONGEST_SLEEP: Duration = Duration::from_millis(5);
 
 /// What one node measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -183,12 +181,15 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
 
     fn run(mut self) -> Result<NodeResult, String> {
         self.tell_others(|_| Content::Ready)?;
-        let mut rest = Rest::new(self.cell.wait, self.setting.shares_cores);
+        let mut rest = match self.clock.is_virtual() {
+            true => Rest::virtual_time(),
+            false => Rest::new(self.cell.wait, self.setting.shares_cores),
+        };
         let mut rounds = 0_u32;
         loop {
             let received = self.receive();
             rounds = rounds.wrapping_add(1);
-            if rounds.is_multiple_of(ROUNDS_PER_LOOK) || self.cell.rate.is_some() {
+            if rounds.is_multiple_of(ROUNDS_PER_LOOK) || self.cell.rate.is_some() || self.clock.is_virtual() {
                 self.look()?;
             }
             self.begin_or_end()?;
@@ -422,10 +423,9 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
 
     /// Longest sleep: not beyond the next message that is due.
     fn longest_sleep(&self) -> Duration {
-        match self.cell.rate {
-            Some(_) => self.due.since(self.now).as_duration().min(LONGEST_SLEEP),
-            None => LONGEST_SLEEP,
-        }
+        let longest = self.clock.patience().sleep;
+        let sleep = if self.cell.rate.is_some() { self.due.since(self.now).min(longest) } else { longest };
+        sleep.as_duration()
     }
 
     fn result(self) -> NodeResult {

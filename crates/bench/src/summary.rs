@@ -5,7 +5,7 @@ use crate::{
     driver::NodeResult,
     statistics::{launches, median, times},
 };
-use evb_record::{Benchmark as BenchmarkRecord, Calibration, CoreToCore, CpuLoad, Kind, Times};
+use evb_record::{Benchmark as BenchmarkRecord, Calibration, CoreToCore, CpuLoad, Kind, SIMULATED, Times};
 
 /// Calibrations of one row that differ by more than this factor make it untrusted.
 const MOST_DRIFT: f64 = 1.25;
@@ -47,7 +47,7 @@ impl Row<'_> {
             compute_us: cell.compute_us(),
             window: cell.window,
             rate_hz: cell.rate,
-            wait: if self.is_simulated { "simulated" } else { cell.wait.name() }.into(),
+            wait: if self.is_simulated { SIMULATED } else { cell.wait.name() }.into(),
             cores: (0..cell.nodes).filter_map(|node| crate::fleet::core_of(&self.cores, node)).collect(),
             cycle_ns: cycles,
             half_round_trip_ns: cycles.filter(|_| cell.benchmark.is_round_trip()).map(|cycles| cycles.scaled(0.5)),

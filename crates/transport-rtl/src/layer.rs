@@ -23,6 +23,8 @@ pub struct RtlLayer {
     recombiner: Recombiner,
     /// What has come of the message of each sender, when it is not whole; its sender keeps it below `max_bytes`.
     begun: Vec<Vec<u8>>,
+    /// The last cycle of a wait was that of a poll.
+    has_polled: bool,
     /// The nodes were told that the cluster is broken, up to this one.
     told: u16,
 }
@@ -30,7 +32,15 @@ pub struct RtlLayer {
 impl RtlLayer {
     pub(crate) fn new(cluster: Arc<Cluster>, node: usize, options: &RtlOptions) -> Self {
         let begun = vec![Vec::new(); cluster.nodes()];
-        Self { cluster, node, max_bytes: options.max_bytes, recombiner: Recombiner::new(), begun, told: 0 }
+        Self {
+            cluster,
+            node,
+            max_bytes: options.max_bytes,
+            recombiner: Recombiner::new(),
+            begun,
+            has_polled: false,
+            told: 0,
+        }
     }
 
     /// Reads a register of the unit, which takes some cycles.
@@ -86,7 +96,9 @@ impl MessageLayer for RtlLayer {
     }
 
     fn receive(&mut self, limit: usize, take: &mut Take<'_>) -> usize {
-        self.use_up(Wait { cycles: 1, ends_early: false });
+        if !std::mem::take(&mut self.has_polled) {
+            self.use_up(Wait { cycles: 1, ends_early: false });
+        }
         let (mut host, mut count) = (self.cluster.host(self.node), 0);
         while count < limit
             && let Some(packet) = host.take()
@@ -118,10 +130,12 @@ impl MessageLayer for RtlLayer {
         self.cluster.host(self.node).peers.lost()
     }
 
+    /// Polls in each cycle. The `receive` that comes next sees what the last of these polls saw.
     fn wait(&mut self, timeout: Duration) {
         let cycles = (Span::from(timeout).0 / CYCLE.0).max(1);
         self.use_up(Wait { cycles, ends_early: true });
         self.cluster.host(self.node).starved = false;
+        self.has_polled = true;
     }
 
     fn virtual_time(&self) -> Option<VirtualTime> {

@@ -28,9 +28,9 @@ pub use hardware::{Hardware, Inputs, Outputs};
 pub use layer::RtlLayer;
 
 use cluster::Cluster;
-use library::Shape;
 use evb_core::Span;
 use evb_velo::{AddressMap, mailbox::Ring};
+use library::Shape;
 use std::{ops::RangeInclusive, sync::Arc};
 
 /// One cycle: the clock has 100 MHz, as in the prototype of VELO 2008 (section 4).

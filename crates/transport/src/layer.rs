@@ -80,9 +80,9 @@ pub trait MessageLayer: Send {
     /// Sleeps until something may have arrived, messages may move again, or `timeout` is over.
     fn wait(&mut self, timeout: Duration);
 
-    /// The time of a layer whose network is simulated. It goes on by one step or more with each call of
-    /// [`receive`](MessageLayer::receive) and [`wait`](MessageLayer::wait) and with each message that finds no room, and
-    /// never by itself; timeouts are of this time.
+    /// The time of a layer whose network is simulated. It goes on with each call of [`receive`](MessageLayer::receive),
+    /// unless a [`wait`](MessageLayer::wait) was just before it, with each wait, and with each message that finds no
+    /// room; never by itself. Timeouts are of this time.
     fn virtual_time(&self) -> Option<VirtualTime> {
         None
     }

@@ -13,7 +13,7 @@ use crate::{
 };
 use clap::Args;
 use evb_bench::{
-    Benchmark, Cell, LOCAL, LONGEST_BYTES, Launch, LayerKind, Measured, MemberOptions, SMALLEST_BYTES, Series, Suite, Wait,
+    Benchmark, LOCAL, LONGEST_BYTES, Launch, LayerKind, Measured, MemberOptions, SMALLEST_BYTES, Series, Suite, Wait,
     allowed_cores, run_series,
     suite::{NOTE_COMPUTE_US, NOTE_SIZES, perturbed_sizes},
 };
@@ -191,8 +191,8 @@ fn suite(args: &BenchArgs) -> Result<Suite, Failure> {
         compute,
         window: args.window,
         rate: args.rate.map(|rate| rate.0 as f64 * 1e-3),
-        warmup: Span::ZERO,
-        duration: Span::ZERO,
+        warmup: args.warmup,
+        duration: args.time,
         wait: args.wait,
         seed: args.seed,
     })
@@ -248,10 +248,8 @@ fn measure_layer(
     layer: &LayerKind,
     stop: &AtomicBool,
 ) -> Result<Vec<Measured>, Failure> {
-    let most_nodes = suite.most_nodes.min(layer.most_nodes().unwrap_or(u16::MAX));
-    let suite = Suite { most_nodes, ..suite.clone() };
-    let (mut cells, nodes, program) = (suite.cells(), suite.widest(), std::env::current_exe()?);
-    cells.iter_mut().for_each(|cell| set_times(cell, args, layer));
+    let (cells, program) = (suite.cells(layer), std::env::current_exe()?);
+    let nodes = cells.iter().map(|cell| cell.nodes).max().unwrap_or(0);
     let (token, longest) = (token::fresh()?, cells.iter().map(|cell| cell.size).max().unwrap_or(0));
     let launcher =
         (*layer == LayerKind::Mpi).then(|| launcher::command(args.launcher.as_deref(), nodes)).transpose()?;
@@ -278,13 +276,6 @@ fn measure_layer(
     let result = run_series(&series, &mut progress);
     progress.finish();
     result.map_err(|why| Failure::new(format!("{layer}: {why}")))
-}
-
-/// How long a measurement takes, in the time of its layer.
-fn set_times(cell: &mut Cell, args: &BenchArgs, layer: &LayerKind) {
-    let (warmup, duration) = layer.times(cell.compute);
-    cell.warmup = args.warmup.unwrap_or(warmup);
-    cell.duration = args.time.unwrap_or(duration);
 }
 
 fn member_arguments(
