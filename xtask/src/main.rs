@@ -1,6 +1,8 @@
-//! Project tasks: `cargo xtask test` runs everything that must pass, `cargo xtask peers` compares evb with other tools.
+//! Project tasks: `cargo xtask test` runs everything that must pass, `cargo xtask peers` compares evb with other tools, and
+//! `cargo xtask hw` checks the hardware and writes what it has from the crates.
 
 mod examples;
+mod hw;
 mod papers;
 mod peers;
 mod processes;
@@ -33,12 +35,16 @@ enum Task {
         #[arg(long)]
         quick: bool,
     },
+    /// The hardware of the message engine: its checks, and what of it comes from the crates
+    #[command(subcommand)]
+    Hw(hw::Hw),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Test { soak } => steps::test(soak),
         Task::Peers { quick } => peers::run(quick),
+        Task::Hw(task) => hw::run(task),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

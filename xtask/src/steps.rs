@@ -1,6 +1,6 @@
 //! The steps of `cargo xtask test`, cheapest first.
 
-use crate::{examples, papers, soak, tools};
+use crate::{examples, hw, papers, soak, tools};
 use serde_json::Value;
 use std::{
     env,
@@ -62,6 +62,7 @@ const STEPS: &[Step] = &[
         let arguments = ["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--no-default-features"];
         run(cargo(&workspace.root, &arguments).env("CARGO_TARGET_DIR", target))
     }),
+    ("hardware", hw::test_all),
     ("release build", |workspace, _| workspace.cargo(&["build", "--release"])),
     ("examples", |workspace, _| examples::run_all(workspace)),
     ("papers", papers::run),

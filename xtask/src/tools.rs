@@ -11,6 +11,9 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("fi_pingpong", &["libfabric1", "libfabric-dev", "libfabric-bin"]),
     ("NPtcp", &["netpipe-tcp"]),
     ("ucx_perftest", &["ucx-utils"]),
+    ("c++", &["g++"]),
+    ("verilator", &["verilator"]),
+    ("yosys", &["yosys"]),
 ];
 
 /// Finds what the other steps need, and installs what is missing.

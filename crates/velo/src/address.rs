@@ -124,11 +124,6 @@ impl AddressMap {
         self.n
     }
 
-    /// Bits of what is below the node: `t`.
-    pub const fn node_shift(self) -> u32 {
-        self.t
-    }
-
     /// Bits of the number of a thread: `t - 12`.
     pub const fn thread_bits(self) -> u32 {
         self.t - PAGE_BITS

@@ -57,7 +57,7 @@ struct Mailbox {
 
 impl Mailbox {
     fn has_room(&self) -> bool {
-        waiting(self.head, self.tail) != self.slots.len() as u64
+        waiting(self.head, self.tail) < self.slots.len() as u64
     }
 
     fn put(&mut self, packet: Packet) {
@@ -117,12 +117,12 @@ impl Completer {
         self.deliver(*packet, fault)
     }
 
-    /// Takes the words of a packet from the network, of which the header may be anything. Data words beyond those of the
-    /// header are not looked at, and those that are missing are 0: a network gives neither.
+    /// Takes the words of a packet from the network, of which the header may be anything. One without data is dropped. Data
+    /// words beyond those of the header are not looked at, and those that are missing are 0: a network gives neither.
     pub fn accept_words(&mut self, words: &[u64]) -> Answer {
         let (&word, data) = words.split_first().unwrap_or((&0, &[]));
         let header = Header::split(word, self.map);
-        let is_good = Header::is_marked(word) && header.is_consistent();
+        let is_good = Header::has_fixed_bits(word) && header.is_consistent() && !data.is_empty();
         let fault = self.fault(header).or_else(|| (!is_good).then_some(Fault::Data));
         let count = lanes::words(header.offset, header.data) as usize;
         let data: Vec<_> = data.iter().copied().chain(core::iter::repeat(0)).take(count).collect();

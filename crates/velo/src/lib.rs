@@ -42,7 +42,7 @@ pub use completer::{Answer, Completer, Fault, Faults};
 pub use engine::{Engine, EngineOptions, StoreError};
 pub use framing::{COMMAND_BYTES, LINE_BYTES, messages_for_each_cut, overhead};
 pub use packet::{
-    DATA_SHIFT, ENDPOINT_BITS, Endpoint, Header, HeaderError, MARK, MARK_SHIFT, Packet, PacketError, SOURCE_SHIFT,
+    DATA_SHIFT, ENDPOINT_BITS, Endpoint, FIXED, FIXED_SHIFT, Header, HeaderError, Packet, PacketError, SOURCE_SHIFT,
     TARGET_SHIFT,
 };
 pub use recombiner::{Entry, Recombiner};

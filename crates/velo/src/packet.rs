@@ -31,11 +31,11 @@ pub const TARGET_SHIFT: u32 = 3 * LINE_BITS;
 /// Where the source stands.
 pub const SOURCE_SHIFT: u32 = TARGET_SHIFT + ENDPOINT_BITS;
 
-/// Where the mark stands, the bits that are the same in all headers.
-pub const MARK_SHIFT: u32 = SOURCE_SHIFT + ENDPOINT_BITS;
+/// Where the bits stand that are the same in all headers.
+pub const FIXED_SHIFT: u32 = SOURCE_SHIFT + ENDPOINT_BITS;
 
-/// The mark: so a header is never 0.
-pub const MARK: u64 = 0b10;
+/// These bits: so a header is never 0.
+pub const FIXED: u64 = 0b10;
 
 /// A thread of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,7 +133,7 @@ impl Header {
         }
         let low = address & ((1 << PAGE_BITS) - 1);
         let target = (address >> PAGE_BITS) << TARGET_SHIFT;
-        Ok(MARK << MARK_SHIFT | source << SOURCE_SHIFT | target | (data - 1) << DATA_SHIFT | low)
+        Ok(FIXED << FIXED_SHIFT | source << SOURCE_SHIFT | target | (data - 1) << DATA_SHIFT | low)
     }
 
     /// What a word says.
@@ -141,7 +141,7 @@ impl Header {
     /// # Errors
     /// As [`encode`](Header::encode), for a word that it does not give.
     pub const fn decode(word: u64, map: AddressMap) -> Result<Self, HeaderError> {
-        if !Self::is_marked(word) {
+        if !Self::has_fixed_bits(word) {
             return Err(HeaderError::Fixed { word });
         }
         let header = Self::split(word, map);
@@ -163,9 +163,9 @@ impl Header {
         }
     }
 
-    /// Whether a word has the mark of a header.
-    pub const fn is_marked(word: u64) -> bool {
-        word >> MARK_SHIFT == MARK
+    /// Whether a word has the fixed bits of a header.
+    pub const fn has_fixed_bits(word: u64) -> bool {
+        word >> FIXED_SHIFT == FIXED
     }
 
     /// Whether there are data, and they end within their message, which fits a cache line.

@@ -43,7 +43,7 @@ module velo_completer #(
     output logic fault_data
 );
   localparam int THREAD_BITS = T - velo_pkg::PAGE_BITS;
-  localparam int NODE_BITS = N - T;
+  localparam int TARGET_NODE_BITS = velo_pkg::ENDPOINT_BITS - THREAD_BITS;
   localparam int SLOT_ADDRESS_BITS = velo_pkg::HOST_BITS - velo_pkg::SLOT_BITS;
   localparam int THREAD_SHIFT = velo_pkg::TARGET_SHIFT;
   localparam int NODE_SHIFT = THREAD_SHIFT + THREAD_BITS;
@@ -68,13 +68,14 @@ module velo_completer #(
 
   // ---- judgement of a header
 
-  wire [NODE_BITS-1:0] target = word[NODE_SHIFT+:NODE_BITS];
+  // All bits above the thread: a header can name nodes that the map does not have.
+  wire [TARGET_NODE_BITS-1:0] target = word[NODE_SHIFT+:TARGET_NODE_BITS];
   wire [5:0] offset = word[velo_pkg::LINE_BITS-1:0];
   wire [5:0] length = word[velo_pkg::LENGTH_SHIFT+:velo_pkg::LINE_BITS];
   wire [5:0] data = word[velo_pkg::DATA_SHIFT+:velo_pkg::LINE_BITS];
   wire malformed = word[velo_pkg::FIXED_SHIFT+:2] != velo_pkg::FIXED || {1'b0, offset} + {1'b0, data} > {1'b0, length}
     || last;
-  wire elsewhere = target != node;
+  wire elsewhere = target != TARGET_NODE_BITS'(node);
 
   // A ring has a power of two of slots, at least one page: what is in it reaches that number when it is full.
   wire [velo_pkg::POINTER_BITS-1:0] filled = lookup_tail - lookup_head;
@@ -141,4 +142,8 @@ module velo_completer #(
       commit <= 1'b0;
     end
   end
+
+`ifdef FORMAL
+  `include "velo_completer.svh"
+`endif
 endmodule

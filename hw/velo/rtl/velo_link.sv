@@ -50,7 +50,7 @@ module velo_link #(
   localparam int DEPTH = 32;
   localparam int LONGEST = 9;
   // Words without acknowledgement. Fewer than half of the numbers: a number behind differs from one ahead.
-  localparam int WINDOW = 8;
+  localparam int WINDOW = 7;
 
   typedef enum logic [1:0] {
     ACK,
@@ -133,7 +133,7 @@ module velo_link #(
 
   // ---- words to send: from `oldest` on they are kept, from `next` on they are to be sent, `written` comes next
 
-  logic [64:0] kept[WINDOW*2];
+  logic [64:0] kept[16];
   logic [3:0] oldest, next, written;
   logic at_header;
   // Words taken, and words that the other end has passed on, modulo 64.
@@ -208,6 +208,7 @@ module velo_link #(
       taken <= 6'd0;
       passed <= 6'd0;
       tx_start <= 1'b0;
+      wires <= '0;
       left <= 4'd0;
       silence <= 7'd0;
       refusal_due <= 1'b0;

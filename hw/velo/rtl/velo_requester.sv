@@ -31,13 +31,8 @@ module velo_requester #(
   localparam int THREAD_BITS = T - velo_pkg::PAGE_BITS;
   localparam int ENDPOINT_PAD = velo_pkg::ENDPOINT_BITS - (N - velo_pkg::PAGE_BITS);
 
-  // Where in a transaction the next word is, and whether the words of this one go nowhere.
-  typedef enum logic [1:0] {
-    COMMAND,
-    FIRST,
-    REST
-  } place_t;
-  place_t place;
+  // What the next word is: a command, or the first of the data. And whether the words of this transaction go nowhere.
+  logic at_command, at_first;
   logic discard;
   // The first byte of the first data word, and how many bytes from the beginning of the next word on belong to the data.
   logic [2:0] start;
@@ -67,39 +62,45 @@ module velo_requester #(
   };
 
   // The bytes of a word that belong to the data.
+  wire is_full = |left[6:3];
   logic [7:0] keep;
   always_comb begin
     for (int i = 0; i < 8; i = i + 1) begin
-      keep[i] = 7'(i) < left && (place == REST || 3'(i) >= start);
+      keep[i] = (is_full || 3'(i) < left[2:0]) && (!at_first || 3'(i) >= start);
     end
   end
 
   logic [63:0] word;
   always_comb begin
     for (int i = 0; i < 64; i = i + 1) begin
-      word[i] = place == COMMAND ? header[i] : in_data[i] && keep[i/8];
+      word[i] = at_command ? header[i] : in_data[i] && keep[i/8];
     end
   end
 
   assign in_ready = out_ready || !out_valid;
   wire take = in_valid && in_ready;
-  wire drop = place == COMMAND ? no_message : discard;
-  assign bad  = take && place == COMMAND && no_message;
+  wire drop = at_command ? no_message : discard;
+  assign bad  = take && at_command && no_message;
   assign sent = take && in_last && !drop;
 
   always_ff @(posedge clk) begin
     if (take) begin
       out_data <= word;
       out_last <= in_last;
-      place <= in_last ? COMMAND : place == COMMAND ? FIRST : REST;
+      at_command <= in_last;
+      at_first <= at_command;
       discard <= drop;
       start <= offset[2:0];
-      left <= place == COMMAND ? {1'b0, data} + {4'b0, offset[2:0]} + 7'd1 : left - 7'd8;
+      left <= at_command ? {1'b0, data} + {4'b0, offset[2:0]} + 7'd1 : left - 7'd8;
     end
     if (in_ready) out_valid <= in_valid && !drop;
     if (rst) begin
       out_valid <= 1'b0;
-      place <= COMMAND;
+      at_command <= 1'b1;
     end
   end
+
+`ifdef FORMAL
+  `include "velo_requester.svh"
+`endif
 endmodule

@@ -1,5 +1,5 @@
 // Two ends of a link, a and b, whose wires can be upset: a bit of `flip_ab` turns that wire from a to b in this cycle, the
-// highest the mark of a frame's beginning.
+// highest the mark of a frame's beginning. What is on these wires before that is shown, too.
 module velo_link_pair #(
     parameter int LINK = 16
 ) (
@@ -7,6 +7,8 @@ module velo_link_pair #(
     input logic rst,
     input logic [LINK:0] flip_ab,
     input logic [LINK:0] flip_ba,
+    output logic [LINK:0] wires_ab,
+    output logic [LINK:0] wires_ba,
     input logic a_in_valid,
     output logic a_in_ready,
     input logic [63:0] a_in_data,
@@ -30,6 +32,8 @@ module velo_link_pair #(
 );
   logic a_start, b_start;
   logic [LINK-1:0] a_data, b_data;
+  assign wires_ab = {a_start, a_data};
+  assign wires_ba = {b_start, b_data};
 
   velo_link #(
       .LINK(LINK)
