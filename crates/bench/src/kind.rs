@@ -49,12 +49,13 @@ impl LayerKind {
         }
     }
 
-    /// The time before a measurement and the time of one, when nobody says how long. A microsecond of simulated hardware is a
-    /// hundred cycles: some ten messages of a link, and a millisecond of work. Farms that compute need some of their cycles.
+    /// The time before a measurement and the time of one, when nobody says how long. Simulated hardware takes a microsecond or
+    /// some for each of its cycles of 10 ns, so a millisecond of it is a tenth of a second or more; farms that compute need
+    /// some of their cycles.
     #[must_use]
     pub const fn times(&self, compute: Span) -> (Span, Span) {
         match self {
-            Self::VeloRtl(_) => (Span::from_micros(20), Span(Span::from_micros(200).0 + 4 * compute.0)),
+            Self::VeloRtl(_) => (Span::from_micros(50), Span(Span::from_micros(500).0 + 4 * compute.0)),
             _ => (Span::from_millis(20), Span::from_millis(100)),
         }
     }

@@ -15,13 +15,16 @@
 
 mod cluster;
 mod error;
-
+#[cfg(test)]
+mod fake;
 mod ffi;
 mod hardware;
 mod host;
 mod layer;
 mod library;
 mod peers;
+#[cfg(test)]
+mod tests;
 
 pub use error::RtlError;
 pub use hardware::{Hardware, Inputs, Outputs};
