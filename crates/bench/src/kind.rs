@@ -23,6 +23,12 @@ pub enum LayerKind {
     VeloRtl(u32),
 }
 
+/// Messages and events of a farm that are to fit the time of a measurement on simulated hardware, and the time of a byte: 16
+/// wires carry 64 bits in 6 cycles.
+const MESSAGES: u64 = 10;
+const EVENTS: u64 = 4;
+const BYTE_TIME: Span = Span(10_000);
+
 impl LayerKind {
     /// What a name may be, for people.
     pub const NAMES: &str = "threads, shm, tcp, udp, mpi, ofi:PROVIDER such as ofi:tcp or ofi:shm, \
@@ -50,12 +56,15 @@ impl LayerKind {
     }
 
     /// The time before a measurement and the time of one, when nobody says how long. Simulated hardware takes a microsecond or
-    /// some for each of its cycles of 10 ns, so a millisecond of it is a tenth of a second or more; farms that compute need
-    /// some of their cycles.
+    /// some for each of its cycles of 10 ns, so a millisecond of it is a tenth of a second or more. Long messages, of which a
+    /// byte takes 10 ns, and farms that compute need some of their cycles.
     #[must_use]
-    pub const fn times(&self, compute: Span) -> (Span, Span) {
+    pub const fn times(&self, size: usize, compute: Span) -> (Span, Span) {
         match self {
-            Self::VeloRtl(_) => (Span::from_micros(50), Span(Span::from_micros(500).0 + 4 * compute.0)),
+            Self::VeloRtl(_) => {
+                let duration = Span::from_micros(500).0 + MESSAGES * BYTE_TIME.0 * size as u64 + EVENTS * compute.0;
+                (Span::from_micros(50), Span(duration))
+            }
             _ => (Span::from_millis(20), Span::from_millis(100)),
         }
     }

@@ -77,7 +77,7 @@ impl Suite {
     }
 
     fn cell(&self, benchmark: Benchmark, nodes: u16, size: usize, compute: Span, layer: &LayerKind) -> Cell {
-        let (warmup, duration) = layer.times(compute);
+        let (warmup, duration) = layer.times(size, compute);
         Cell {
             benchmark,
             nodes,

@@ -119,6 +119,9 @@ impl Row<'_> {
             notes
                 .push(format!("{refused} messages were due and never sent: the rate is above what goes, lower --rate"));
         }
+        if self.launches.iter().any(|nodes| nodes.iter().all(|node| node.messages == 0)) {
+            notes.push("no message came in the time that was measured: measure for longer with --time".into());
+        }
         if lost > 0 {
             notes.push(format!("{lost} messages were lost"));
         }

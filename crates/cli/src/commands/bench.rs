@@ -63,8 +63,8 @@ pub(crate) struct BenchArgs {
     /// How often the nodes are started anew; what is simulated is the same each time, and done once
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
     launches: u32,
-    /// Time of each measurement in each launch, 100 ms by default; of velo-rtl that of the simulated clock, 500 us by default
-    /// and four times what a farm computes
+    /// Time of each measurement in each launch, 100 ms by default; of velo-rtl in the time of the simulated clock, 500 us by
+    /// default and more for long messages and for farms that compute
     #[arg(long, value_name = "TIME")]
     time: Option<Span>,
     /// Time before each measurement, 20 ms by default; of velo-rtl 50 us
