@@ -59,22 +59,39 @@ module velo_link #(
     LAST_WORD
   } kind_t;
 
-  function automatic logic [15:0] crc(input logic [BODY-1:0] body);
-    crc = 16'hffff;
-    for (int i = 0; i < BODY; i = i + 1) begin
-      crc = {crc[14:0], 1'b0} ^ (crc[15] ^ body[i] ? 16'h1021 : 16'h0000);
+  // A CRC is linear: each of its bits is the parity of some bits of the body, turned or not by the ones that it is begun
+  // with. So all of them are found side by side; bit after bit would be a long way for a signal.
+  // The bits of the body whose parity is bit `k`, then what the ones leave of it.
+  function automatic logic [BODY:0] parity(input logic [3:0] k);
+    logic [15:0] of_bit, of_ones;
+    of_bit  = 16'h1021;
+    of_ones = 16'hffff;
+    for (int i = BODY - 1; i >= 0; i = i - 1) begin
+      parity[i] = of_bit[k];
+      of_bit = {of_bit[14:0], 1'b0} ^ (of_bit[15] ? 16'h1021 : 16'h0000);
+      of_ones = {of_ones[14:0], 1'b0} ^ (of_ones[15] ? 16'h1021 : 16'h0000);
     end
+    parity[BODY] = of_ones[k];
   endfunction
+
+  // What came, what goes, and their CRC.
+  logic [FRAME-1:0] frame;
+  logic [BODY-1:0] body;
+  logic [15:0] rx_sum, tx_sum;
+  for (genvar k = 0; k < 16; k = k + 1) begin : sums
+    localparam logic [BODY:0] PARITY = parity(k);
+    assign rx_sum[k] = ^({1'b1, frame[BODY-1:0]} & PARITY);
+    assign tx_sum[k] = ^({1'b1, body} & PARITY);
+  end
 
   // ---- what came: the frame that is complete, for one cycle
 
-  logic [FRAME-1:0] frame;
   logic complete;
   logic [3:0] missing;
 
   wire [1:0] kind = frame[65:64];
   wire [3:0] number = frame[69:66];
-  wire good = complete && frame[95:80] == crc(frame[BODY-1:0]);
+  wire good = complete && frame[95:80] == rx_sum;
   wire has_word = kind == WORD || kind == LAST_WORD;
 
   always_ff @(posedge clk) begin
@@ -161,7 +178,7 @@ module velo_link #(
   wire send_other = free && (refusal_due || !has_next && (news || silence == 7'(HEARTBEAT - 1)));
   wire [64:0] next_word = kept[next];
   wire [1:0] next_kind = send_word ? (next_word[64] ? LAST_WORD : WORD) : refusal_due ? REFUSAL : ACK;
-  wire [BODY-1:0] body = {freed, expected, next, next_kind, next_word[63:0]};
+  assign body = {freed, expected, next, next_kind, next_word[63:0]};
 
   assign tx_data = wires[LINK-1:0];
 
@@ -189,7 +206,7 @@ module velo_link #(
 
     tx_start <= send_word || send_other;
     if (send_word || send_other) begin
-      wires <= {crc(body), body};
+      wires <= {tx_sum, body};
       left <= 4'(CYCLES - 1);
       silence <= 7'd0;
       refusal_due <= 1'b0;
