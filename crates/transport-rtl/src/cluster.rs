@@ -22,14 +22,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longest real time for which the clock may stand while a node waits for it.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a node that sleeps looks whether the clock stands.
 const LOOK: Duration = Duration::from_millis(200);
 /// Looks of a node that waits before it lets others run, and times that it does so before it sleeps.
 const SPINS: u32 = 200;
 const YIELDS: u32 = 20;
-/// Most cycles of one wait when nodes are not in lockstep.
+/// Most cycles of one wait that may end early when nodes are not in lockstep: others may have to do something in real time.
 const MOST_FREE: u64 = 10_000;
 
 /// How long a node waits.
@@ -44,6 +42,7 @@ pub(crate) struct Wait {
 /// Nodes, hardware and clock.
 pub(crate) struct Cluster {
     pace: Pace,
+    patience: Duration,
     hosts: Vec<Mutex<Host>>,
     clock: Mutex<Clock>,
     /// For each node, whether its wait is over.
@@ -93,6 +92,7 @@ impl Cluster {
         };
         let cluster = Self {
             pace: options.pace,
+            patience: options.patience,
             hosts: (0..nodes).map(|_| Mutex::new(Host::new(nodes, options))).collect(),
             clock: Mutex::new(clock),
             over: (0..nodes).map(|_| AtomicBool::new(false)).collect(),
@@ -165,7 +165,8 @@ impl Cluster {
     }
 
     fn pass_alone(&self, node: usize, wait: Wait) {
-        for _ in 0..wait.cycles.min(MOST_FREE) {
+        let most = if wait.ends_early { MOST_FREE } else { u64::MAX };
+        for _ in 0..wait.cycles.min(most) {
             self.step(&mut lock(&self.clock));
             if wait.ends_early && self.host(node).has_news() {
                 return;
@@ -254,11 +255,11 @@ impl Cluster {
         }
         let (mut seen, mut since) = (self.time.now(), Instant::now());
         while !is_over() {
-            thread::park_timeout(LOOK);
+            thread::park_timeout(LOOK.min(self.patience));
             let now = self.time.now();
             if now != seen {
                 (seen, since) = (now, Instant::now());
-            } else if since.elapsed() > PATIENCE {
+            } else if since.elapsed() > self.patience {
                 self.give_up();
             }
         }

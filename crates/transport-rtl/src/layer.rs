@@ -25,22 +25,12 @@ pub struct RtlLayer {
     begun: Vec<Vec<u8>>,
     /// The last cycle of a wait was that of a poll.
     has_polled: bool,
-    /// The nodes were told that the cluster is broken, up to this one.
-    told: u16,
 }
 
 impl RtlLayer {
     pub(crate) fn new(cluster: Arc<Cluster>, node: usize, options: &RtlOptions) -> Self {
         let begun = vec![Vec::new(); cluster.nodes()];
-        Self {
-            cluster,
-            node,
-            max_bytes: options.max_bytes,
-            recombiner: Recombiner::new(),
-            begun,
-            has_polled: false,
-            told: 0,
-        }
+        Self { cluster, node, max_bytes: options.max_bytes, recombiner: Recombiner::new(), begun, has_polled: false }
     }
 
     /// Reads a register of the unit, which takes some cycles.
@@ -123,11 +113,11 @@ impl MessageLayer for RtlLayer {
     }
 
     fn lost(&mut self) -> Option<NodeId> {
-        if self.cluster.is_broken() && usize::from(self.told) < self.cluster.nodes() {
-            self.told += 1;
-            return Some(NodeId(self.told - 1));
+        let mut host = self.cluster.host(self.node);
+        if self.cluster.is_broken() {
+            host.peers.give_up(self.node);
         }
-        self.cluster.host(self.node).peers.lost()
+        host.peers.lost()
     }
 
     /// Polls in each cycle. The `receive` that comes next sees what the last of these polls saw.

@@ -34,7 +34,7 @@ use cluster::Cluster;
 use evb_core::Span;
 use evb_velo::{AddressMap, mailbox::Ring};
 use library::Shape;
-use std::{ops::RangeInclusive, sync::Arc};
+use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 /// One cycle: the clock has 100 MHz, as in the prototype of VELO 2008 (section 4).
 pub const CYCLE: Span = Span(10_000);
@@ -52,7 +52,7 @@ const ADDRESS_BITS: (u32, u32) = (28, 20);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// Each node is a thread, and a cycle passes when all of them have used it up: a run is the same each time. A node that
-    /// does not come for a minute breaks the cluster: all nodes are lost to each other then.
+    /// does not come breaks the cluster: all nodes are lost to each other then.
     Lockstep,
     /// Each poll of any node is a cycle for all. For nodes that share a thread, or do other things meanwhile.
     Free,
@@ -71,12 +71,21 @@ pub struct RtlOptions {
     pub max_bytes: usize,
     /// How nodes share the clock.
     pub pace: Pace,
+    /// Longest real time for which the clock of nodes in lockstep may stand while one of them waits.
+    pub patience: Duration,
 }
 
 impl Default for RtlOptions {
     /// The prototype's link, and four write-combining buffers, each a command and a cache line.
     fn default() -> Self {
-        Self { link: 16, pages: 4, queue_words: 4 * 9, max_bytes: 1 << 20, pace: Pace::Lockstep }
+        Self {
+            link: 16,
+            pages: 4,
+            queue_words: 4 * 9,
+            max_bytes: 1 << 20,
+            pace: Pace::Lockstep,
+            patience: Duration::from_secs(60),
+        }
     }
 }
 

@@ -46,6 +46,13 @@ impl Peers {
         self.0[node].gone = Some(sent);
     }
 
+    /// Nothing comes any more from any node but this one.
+    pub(crate) fn give_up(&mut self, local: usize) {
+        for (_, peer) in self.0.iter_mut().enumerate().filter(|(node, _)| *node != local) {
+            peer.gone = Some(peer.taken);
+        }
+    }
+
     /// Whether [`lost`](Self::lost) gives a node.
     pub(crate) fn has_news(&self) -> bool {
         self.0.iter().any(Peer::is_news)

@@ -220,6 +220,23 @@ fn a_panic_is_the_loss_of_all() {
 }
 
 #[test]
+fn a_node_that_does_not_come_is_the_loss_of_all() {
+    let options = RtlOptions { patience: Duration::from_millis(20), ..RtlOptions::default() };
+    let mut layers = nodes(3, &options).into_iter();
+    let (mut first, _absent) = (layers.next().expect("a node"), layers.next().expect("a node"));
+    let mut third = layers.next().expect("a node");
+    let other = thread::spawn(move || {
+        third.pass(cycles(1_000_000));
+        third.lost()
+    });
+    assert_eq!(first.receive(1, &mut |_, _| ()), 0);
+    assert_eq!([first.lost(), first.lost(), first.lost()], [Some(SECOND), Some(NodeId(2)), None]);
+    assert_eq!(other.join().expect("it does not wait for ever"), Some(FIRST));
+    first.wait(Duration::from_secs(1000));
+    assert_eq!(now(&first), Time::ZERO, "the clock stands");
+}
+
+#[test]
 fn nodes_that_are_free_share_a_thread() {
     let options = RtlOptions { pace: Pace::Free, ..RtlOptions::default() };
     let mut layers = nodes(2, &options);

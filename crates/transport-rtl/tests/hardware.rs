@@ -120,6 +120,7 @@ fn a_full_mailbox_stops_its_senders_until_its_node_is_gone() {
     }
     assert!((32..64).contains(&sent), "{sent} messages, of which 32 are in the mailbox");
     drop(layers.remove(1));
-    while layers[0].send(NodeId(2), &[4]) == Err(Refused::Full) {}
+    let is_sent = (0..20_000).any(|_| layers[0].send(NodeId(2), &[4]).is_ok());
+    assert!(is_sent, "what is for the node that has left is in the way");
     assert_eq!(receive(&mut layers[1], 1), [(NodeId(0), vec![4])]);
 }
