@@ -1,4 +1,4 @@
-//! One node of a measurement: the machine of its pattern, driven over a message layer in real time.
+//! One node of a measurement: the machine of its pattern, driven over a message layer in real time, or in that of a simulated network.
 //!
 //! The nodes begin together: each waits until all others are ready. Whoever sees that the time is over stops and tells all
 //! others how many data messages they should have from it; that spreads, and a node is done when all have told it so. So
@@ -16,28 +16,19 @@ use evb_core::{Machine, NodeId, NodeRange, Span, Time};
 use evb_patterns::{Traffic, TrafficCommand, TrafficEvent, TrafficMessage};
 use evb_transport::{MessageLayer, Refused};
 use serde::{Deserialize, Serialize};
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::{thread, time::Duration};
 
 /// Most messages that are received, and sent, before the other has its turn.
 const BATCH: usize = 64;
 /// Rounds after which a node looks at the time, whatever it does.
 const ROUNDS_PER_LOOK: u32 = 64;
-/// Longest time that a message may come after the news of the end.
-const STRAGGLER_TIME: Duration = Duration::from_millis(100);
-/// Longest sleep of a node without work.
-const LONGEST_SLEEP: Duration = Duration::from_millis(5);
-/// Longest time that all nodes may need to be ready, and to end, beside the time that is measured.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What one node measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeResult {
     /// Time measured, in seconds.
     pub seconds: f64,
-    /// Processor time in this time, in seconds.
+    /// Processor time in this time, in seconds; 0 if the network was simulated.
     pub cpu_seconds: f64,
     /// Data messages received in this time.
     pub messages: u64,
@@ -136,11 +127,11 @@ struct Node<'a, L: ?Sized> {
     sending: Option<(NodeRange, TrafficMessage)>,
     /// When the next message is due, when there is a rate.
     due: Time,
-    deadline: Instant,
+    deadline: Time,
     /// Messages that are received before others are sent.
     batch: usize,
     /// When all others had ended.
-    all_ended: Option<Instant>,
+    all_ended: Option<Time>,
 }
 
 impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
@@ -155,9 +146,15 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             Benchmark::Outfarming | Benchmark::Broadcast if sends => Timing::Sending,
             _ => Timing::Receptions,
         };
+        let clock = match layer.virtual_time() {
+            Some(time) => Clock::Virtual(time),
+            None if cell.rate.is_some() => Clock::shared(setting.epoch_ns),
+            None => Clock::own(),
+        };
         Self {
             machine: Traffic::new(&traffic, local, None),
-            clock: if cell.rate.is_some() { Clock::shared(setting.epoch_ns) } else { Clock::own() },
+            deadline: clock.now() + clock.patience().all + cell.warmup + cell.duration + cell.compute,
+            clock,
             timing,
             is_broadcast: cell.benchmark == Benchmark::Broadcast && layer.has_broadcast(),
             is_stamped: cell.rate.is_some() && cell.size >= SMALLEST_STAMPED,
@@ -174,7 +171,6 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             buffer: vec![0; cell.size.max(CONTROL_BYTES)],
             sending: None,
             due: Time::MAX,
-            deadline: Instant::now() + PATIENCE + cell.warmup.as_duration() + cell.duration.as_duration(),
             batch: if is_alone { 1 } else { BATCH },
             all_ended: None,
             layer,
@@ -185,12 +181,15 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
 
     fn run(mut self) -> Result<NodeResult, String> {
         self.tell_others(|_| Content::Ready)?;
-        let mut rest = Rest::new(self.cell.wait, self.setting.shares_cores);
+        let mut rest = match self.clock.is_virtual() {
+            true => Rest::virtual_time(),
+            false => Rest::new(self.cell.wait, self.setting.shares_cores),
+        };
         let mut rounds = 0_u32;
         loop {
             let received = self.receive();
             rounds = rounds.wrapping_add(1);
-            if rounds.is_multiple_of(ROUNDS_PER_LOOK) || self.cell.rate.is_some() {
+            if rounds.is_multiple_of(ROUNDS_PER_LOOK) || self.cell.rate.is_some() || self.clock.is_virtual() {
                 self.look()?;
             }
             self.begin_or_end()?;
@@ -210,7 +209,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             let word = what(self.peers.get(to).sent).word().to_le_bytes();
             while let Err(refused) = self.layer.send(to, &word) {
                 match refused {
-                    Refused::Full if Instant::now() < self.deadline => {}
+                    Refused::Full if self.clock.now() < self.deadline => {}
                     _ => return Err(format!("{to}: {refused}")),
                 }
                 self.layer.flush();
@@ -227,7 +226,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         if let Some(peer) = self.layer.lost().filter(|&peer| self.peers.is_missed(peer)) {
             return Err(format!("{peer} went away"));
         }
-        if Instant::now() >= self.deadline {
+        if self.clock.now() >= self.deadline {
             return Err(format!("no end: nothing more from {}", self.peers.missing()));
         }
         Ok(())
@@ -251,7 +250,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     fn mark(&self) -> Mark {
         Mark {
             at: self.now,
-            cpu_ns: cpu_ns(!self.setting.shares_process),
+            cpu_ns: if self.clock.is_virtual() { 0 } else { cpu_ns(!self.setting.shares_process) },
             messages: self.peers.received,
             sent: self.peers.sent,
         }
@@ -286,8 +285,8 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     /// Whether all is there that others have sent. Broadcasts may come after the news of their end; what has not come a while
     /// later is lost.
     fn is_complete(&mut self) -> bool {
-        let since = *self.all_ended.get_or_insert_with(Instant::now);
-        self.peers.lost() == 0 || since.elapsed() >= STRAGGLER_TIME
+        let since = *self.all_ended.get_or_insert_with(|| self.clock.now());
+        self.peers.lost() == 0 || self.clock.now().since(since) >= self.clock.patience().stragglers
     }
 
     /// Takes what has come and gives it to the machine; how many messages there were.
@@ -415,18 +414,21 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
 
     /// Keeps the processor busy as an application would that looks at no messages meanwhile.
     fn compute(&mut self, span: Span) {
-        let start = self.clock.now();
-        while self.clock.now().since(start) < span {}
+        if self.clock.is_virtual() {
+            self.layer.pass(span);
+        } else {
+            let start = self.clock.now();
+            while self.clock.now().since(start) < span {}
+        }
         self.set_now();
         self.machine.handle_command(self.now, TrafficCommand::Computed);
     }
 
     /// Longest sleep: not beyond the next message that is due.
     fn longest_sleep(&self) -> Duration {
-        match self.cell.rate {
-            Some(_) => self.due.since(self.now).as_duration().min(LONGEST_SLEEP),
-            None => LONGEST_SLEEP,
-        }
+        let longest = self.clock.patience().sleep;
+        let sleep = if self.cell.rate.is_some() { self.due.since(self.now).min(longest) } else { longest };
+        sleep.as_duration()
     }
 
     fn result(self) -> NodeResult {

@@ -12,7 +12,8 @@ use evb_node::{
     Token,
     lines::{Lines, write},
 };
-use evb_transport::{DEFAULT_MAX_BODY, OverTransport, in_process};
+use evb_transport::{DEFAULT_MAX_BODY, MessageLayer, OverTransport, in_process};
+use evb_transport_rtl::RtlOptions;
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream},
@@ -48,21 +49,57 @@ pub(crate) struct Threads {
 
 impl Fleet for Threads {
     fn measure(&mut self, cell: &Cell) -> Result<Vec<NodeResult>, String> {
-        let setting = setting(cell, true);
-        thread::scope(|scope| {
-            let endpoints = in_process::connect(cell.nodes.into(), QUEUE).into_iter().enumerate();
-            let nodes: Vec<_> = endpoints
-                .map(|(node, endpoint)| {
-                    let core = core_of(&self.cores, node as u16);
-                    scope.spawn(move || {
-                        core.map(cores::pin).transpose().map_err(|error| format!("cannot pin: {error}"))?;
-                        measure(&mut OverTransport::new(endpoint, DEFAULT_MAX_BODY), cell, setting)
-                    })
-                })
-                .collect();
-            nodes.into_iter().map(|node| node.join().map_err(|_| "a node panicked".to_owned())?).collect()
-        })
+        let endpoints = in_process::connect(cell.nodes.into(), QUEUE).into_iter();
+        let layers = endpoints.map(|endpoint| OverTransport::new(endpoint, DEFAULT_MAX_BODY));
+        in_threads(layers.collect(), &self.cores, cell, setting(cell, true))
     }
+}
+
+/// Threads of this process whose network is simulated: a cluster for each measurement.
+pub(crate) struct Clusters {
+    options: RtlOptions,
+}
+
+impl Clusters {
+    /// Makes all that clusters of so many nodes need. `notice` is told what takes long.
+    pub(crate) fn prepare(link: u32, nodes: &[u16], notice: &mut dyn FnMut(&str)) -> Result<Self, String> {
+        let options = RtlOptions { link, ..RtlOptions::default() };
+        for &nodes in nodes {
+            evb_transport_rtl::prepare(nodes.into(), &options, notice).map_err(|error| error.to_string())?;
+        }
+        Ok(Self { options })
+    }
+}
+
+impl Fleet for Clusters {
+    fn measure(&mut self, cell: &Cell) -> Result<Vec<NodeResult>, String> {
+        let layers = evb_transport_rtl::cluster(cell.nodes.into(), &self.options).map_err(|error| error.to_string())?;
+        // Nothing here may depend on the machine.
+        let setting = Setting { epoch_ns: 0, shares_process: true, shares_cores: true };
+        in_threads(layers, &[], cell, setting)
+    }
+}
+
+/// Measures with a thread for each layer, pinned to the cores in turn.
+fn in_threads<L: MessageLayer>(
+    layers: Vec<L>,
+    cores: &[u16],
+    cell: &Cell,
+    setting: Setting,
+) -> Result<Vec<NodeResult>, String> {
+    thread::scope(|scope| {
+        let nodes: Vec<_> = (0..)
+            .zip(layers)
+            .map(|(node, mut layer)| {
+                let core = core_of(cores, node);
+                scope.spawn(move || {
+                    core.map(cores::pin).transpose().map_err(|error| format!("cannot pin: {error}"))?;
+                    measure(&mut layer, cell, setting)
+                })
+            })
+            .collect();
+        nodes.into_iter().map(|node| node.join().map_err(|_| "a node panicked".to_owned())?).collect()
+    })
 }
 
 fn setting(cell: &Cell, shares_process: bool) -> Setting {

@@ -79,7 +79,7 @@ pub fn join(options: &MemberOptions) -> Result<(), String> {
             result
         }
         LayerKind::Ofi(provider) => serve(options, &mut open_ofi(options, provider)?),
-        LayerKind::Threads => Err("threads are no processes".into()),
+        LayerKind::Threads | LayerKind::VeloRtl(_) => Err("threads are no processes".into()),
     }
 }
 

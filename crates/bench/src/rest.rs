@@ -13,13 +13,20 @@ const YIELDS: u32 = 20;
 /// How long a node has had no work, and what it does about it.
 pub(crate) struct Rest {
     wait: Wait,
+    /// Looks, and times that others run, before something else comes.
     spins: u32,
+    yields: u32,
     idle: u32,
 }
 
 impl Rest {
     pub(crate) fn new(wait: Wait, shares_cores: bool) -> Self {
-        Self { wait, spins: if shares_cores { SPINS_SHARED } else { SPINS_ALONE }, idle: 0 }
+        Self { wait, spins: if shares_cores { SPINS_SHARED } else { SPINS_ALONE }, yields: YIELDS, idle: 0 }
+    }
+
+    /// A node on a simulated network, where no other wants its processor: it sleeps at once, in virtual time.
+    pub(crate) fn virtual_time() -> Self {
+        Self { wait: Wait::Sleep, spins: 0, yields: 0, idle: 0 }
     }
 
     /// After a round in which something moved, or not; `sleep` sleeps until something may have come.
@@ -30,7 +37,7 @@ impl Rest {
             return;
         }
         match self.wait {
-            Wait::Sleep if self.idle > self.spins + YIELDS => sleep(),
+            Wait::Sleep if self.idle > self.spins + self.yields => sleep(),
             _ => thread::yield_now(),
         }
     }

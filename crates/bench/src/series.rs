@@ -4,11 +4,12 @@ use crate::{
     cell::Cell,
     cores::calibrate,
     driver::NodeResult,
-    fleet::{Fleet, Launch, Processes, Threads},
+    fleet::{Clusters, Fleet, Launch, Processes, Threads},
     kind::LayerKind,
     summary::Row,
 };
 use evb_record::{Benchmark, CoreToCore};
+use std::collections::BTreeSet;
 
 /// What is measured on one layer.
 pub struct Series<'a> {
@@ -16,7 +17,7 @@ pub struct Series<'a> {
     pub layer: LayerKind,
     /// What is measured.
     pub cells: Vec<Cell>,
-    /// How often nodes are started anew to measure all of it.
+    /// How often nodes are started anew to measure all of it; a simulation is the same each time, and done once.
     pub launches: u32,
     /// The cores that nodes are pinned to in turn; none are pinned when it is empty.
     pub cores: Vec<u16>,
@@ -28,6 +29,9 @@ pub struct Series<'a> {
 pub trait Observer {
     /// A measurement begins: which one of how many of the series.
     fn begin(&mut self, cell: &Cell, index: usize, of: usize);
+
+    /// Something that people should know.
+    fn note(&mut self, text: &str);
 
     /// Whether to stop.
     fn stopped(&self) -> bool;
@@ -48,9 +52,12 @@ pub struct Measured {
 /// What went wrong, and where: the layer does not work here, a node went away, or it was stopped.
 pub fn run_series(series: &Series<'_>, observer: &mut dyn Observer) -> Result<Vec<Measured>, String> {
     let mut rows: Vec<_> = series.cells.iter().map(|cell| row(series, cell)).collect();
-    let all = rows.len() * series.launches as usize;
-    for launch in 0..series.launches as usize {
-        let mut fleet = start(series)?;
+    let is_simulated = series.layer.is_simulated();
+    let launches = if is_simulated { 1 } else { series.launches as usize };
+    let calibrate = || if is_simulated { None } else { calibrate() };
+    let all = rows.len() * launches;
+    for launch in 0..launches {
+        let mut fleet = start(series, observer)?;
         let mut before = calibrate();
         for (index, row) in rows.iter_mut().enumerate() {
             if observer.stopped() {
@@ -68,13 +75,20 @@ pub fn run_series(series: &Series<'_>, observer: &mut dyn Observer) -> Result<Ve
 
 fn row<'a>(series: &Series<'_>, cell: &'a Cell) -> Row<'a> {
     let (launches, calibrations) = (Vec::new(), Vec::<(CoreToCore, CoreToCore)>::new());
-    Row { cell, transport: series.layer.to_string(), cores: series.cores.clone(), launches, calibrations }
+    let is_simulated = series.layer.is_simulated();
+    let cores = if is_simulated { Vec::new() } else { series.cores.clone() };
+    Row { cell, transport: series.layer.to_string(), is_simulated, cores, launches, calibrations }
 }
 
-fn start<'a>(series: &Series<'a>) -> Result<Box<dyn Fleet + 'a>, String> {
-    Ok(match series.layer.is_one_process() {
-        true => Box::new(Threads { cores: series.cores.clone() }),
-        false => Box::new(Processes::start(&(series.launch)())?),
+fn start<'a>(series: &Series<'a>, observer: &mut dyn Observer) -> Result<Box<dyn Fleet + 'a>, String> {
+    Ok(match series.layer {
+        LayerKind::Threads => Box::new(Threads { cores: series.cores.clone() }),
+        LayerKind::VeloRtl(link) => {
+            let nodes: BTreeSet<_> = series.cells.iter().map(|cell| cell.nodes).collect();
+            let nodes: Vec<_> = nodes.into_iter().collect();
+            Box::new(Clusters::prepare(link, &nodes, &mut |text| observer.note(text))?)
+        }
+        _ => Box::new(Processes::start(&(series.launch)())?),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::{
     cell::{Benchmark, Cell, Wait},
+    kind::LayerKind,
     wire::SMALLEST_BYTES,
 };
 use evb_core::Span;
@@ -36,10 +37,10 @@ pub struct Suite {
     pub window: Option<u32>,
     /// Rate at which senders offer messages, per second, where a pattern takes one.
     pub rate: Option<f64>,
-    /// Time before each measurement.
-    pub warmup: Span,
-    /// Time of each measurement.
-    pub duration: Span,
+    /// Time before each measurement; that of the layer when it is not given.
+    pub warmup: Option<Span>,
+    /// Time of each measurement; that of the layer when it is not given.
+    pub duration: Option<Span>,
     /// What nodes without work do.
     pub wait: Wait,
     /// Seed of every random stream.
@@ -47,31 +48,26 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// All measurements, each once, pattern by pattern.
+    /// All measurements on a layer, each once, pattern by pattern.
     #[must_use]
-    pub fn cells(&self) -> Vec<Cell> {
+    pub fn cells(&self, layer: &LayerKind) -> Vec<Cell> {
         let mut cells = Vec::new();
         for &benchmark in &self.benchmarks {
-            let nodes = self.nodes_of(benchmark);
+            let nodes = self.nodes_of(benchmark, layer);
             let compute = if benchmark.computes() { &self.compute[..] } else { &[Span::ZERO] };
             for nodes in nodes {
                 for &size in &self.sizes {
-                    cells.extend(compute.iter().map(|&compute| self.cell(benchmark, nodes, size, compute)));
+                    cells.extend(compute.iter().map(|&compute| self.cell(benchmark, nodes, size, compute, layer)));
                 }
             }
         }
         cells
     }
 
-    /// Most nodes of any measurement: a launch needs as many.
-    #[must_use]
-    pub fn widest(&self) -> u16 {
-        self.cells().iter().map(|cell| cell.nodes).max().unwrap_or(0)
-    }
-
-    fn nodes_of(&self, benchmark: Benchmark) -> Vec<u16> {
+    fn nodes_of(&self, benchmark: Benchmark, layer: &LayerKind) -> Vec<u16> {
+        let most = layer.most_nodes().map_or(self.most_nodes, |most| most.min(self.most_nodes));
         let wanted = match &self.nodes[..] {
-            [] => benchmark.note_nodes().iter().copied().filter(|&nodes| nodes <= self.most_nodes).collect(),
+            [] => benchmark.note_nodes().iter().copied().filter(|&nodes| nodes <= most).collect(),
             given => given.to_vec(),
         };
         let mut nodes: Vec<_> = wanted.into_iter().filter_map(|most| benchmark.nodes_of(most)).collect();
@@ -80,7 +76,8 @@ impl Suite {
         nodes
     }
 
-    fn cell(&self, benchmark: Benchmark, nodes: u16, size: usize, compute: Span) -> Cell {
+    fn cell(&self, benchmark: Benchmark, nodes: u16, size: usize, compute: Span, layer: &LayerKind) -> Cell {
+        let (warmup, duration) = layer.times(size, compute);
         Cell {
             benchmark,
             nodes,
@@ -88,8 +85,8 @@ impl Suite {
             compute,
             window: self.window.unwrap_or(benchmark.default_window()),
             rate: self.rate.filter(|_| benchmark.takes_rate()),
-            warmup: self.warmup,
-            duration: self.duration,
+            warmup: self.warmup.unwrap_or(warmup),
+            duration: self.duration.unwrap_or(duration),
             wait: self.wait,
             seed: self.seed,
         }
@@ -117,8 +114,8 @@ mod tests {
             compute: NOTE_COMPUTE_US.map(Span::from_micros).to_vec(),
             window: None,
             rate: Some(1e3),
-            warmup: Span::ZERO,
-            duration: Span::from_millis(1),
+            warmup: None,
+            duration: Some(Span::from_millis(1)),
             wait: Wait::Yield,
             seed: 1,
         }
@@ -126,7 +123,7 @@ mod tests {
 
     #[test]
     fn each_pattern_has_the_nodes_that_it_can_use() {
-        let cells = suite().cells();
+        let cells = suite().cells(&LayerKind::Tcp);
         let nodes = |benchmark| {
             let mut nodes: Vec<_> = cells.iter().filter(|c| c.benchmark == benchmark).map(|c| c.nodes).collect();
             nodes.dedup();
@@ -143,10 +140,22 @@ mod tests {
     #[test]
     fn without_a_number_the_nodes_are_those_of_the_note() {
         let suite = Suite { nodes: Vec::new(), ..suite() };
-        assert_eq!(suite.nodes_of(Benchmark::Broadcast), [2, 3, 5, 9], "1, 2, 4 and 8 receivers");
-        assert_eq!(suite.nodes_of(Benchmark::AllToAll), [2, 4, 8]);
-        assert_eq!(suite.nodes_of(Benchmark::Funnel), [5]);
-        assert_eq!(suite.widest(), 9);
+        let nodes = |benchmark| suite.nodes_of(benchmark, &LayerKind::Tcp);
+        assert_eq!(nodes(Benchmark::Broadcast), [2, 3, 5, 9], "1, 2, 4 and 8 receivers");
+        assert_eq!(nodes(Benchmark::AllToAll), [2, 4, 8]);
+        assert_eq!(nodes(Benchmark::Funnel), [5]);
+    }
+
+    #[test]
+    fn a_layer_has_its_own_times_and_limits() {
+        let suite = Suite { nodes: Vec::new(), most_nodes: 99, duration: None, ..suite() };
+        let nodes = |layer| suite.cells(&layer).iter().map(|cell| cell.nodes).max();
+        assert_eq!(nodes(LayerKind::Tcp), Some(65));
+        assert_eq!(nodes(LayerKind::VeloRtl(16)), Some(16), "its switch has as many ports");
+        let farms = suite.cells(&LayerKind::VeloRtl(16)).into_iter().filter(|cell| cell.compute > Span::ZERO);
+        assert!(farms.map(|cell| (cell.compute, cell.duration)).all(|(compute, duration)| duration > compute));
+        let cells = suite.cells(&LayerKind::Tcp);
+        assert!(cells.iter().all(|cell| cell.duration == Span::from_millis(100)), "real time, whatever is computed");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::{
     driver::NodeResult,
     statistics::{launches, median, times},
 };
-use evb_record::{Benchmark as BenchmarkRecord, Calibration, CoreToCore, CpuLoad, Kind, Times};
+use evb_record::{Benchmark as BenchmarkRecord, Calibration, CoreToCore, CpuLoad, Kind, SIMULATED, Times};
 
 /// Calibrations of one row that differ by more than this factor make it untrusted.
 const MOST_DRIFT: f64 = 1.25;
@@ -16,6 +16,8 @@ const FEWEST_SAMPLES: u64 = 1000;
 pub(crate) struct Row<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) transport: String,
+    /// Its time is that of a simulation: nothing that the machine does makes a difference.
+    pub(crate) is_simulated: bool,
     pub(crate) cores: Vec<u16>,
     /// The nodes of each launch.
     pub(crate) launches: Vec<Vec<NodeResult>>,
@@ -45,7 +47,7 @@ impl Row<'_> {
             compute_us: cell.compute_us(),
             window: cell.window,
             rate_hz: cell.rate,
-            wait: cell.wait.name().into(),
+            wait: if self.is_simulated { SIMULATED } else { cell.wait.name() }.into(),
             cores: (0..cell.nodes).filter_map(|node| crate::fleet::core_of(&self.cores, node)).collect(),
             cycle_ns: cycles,
             half_round_trip_ns: cycles.filter(|_| cell.benchmark.is_round_trip()).map(|cycles| cycles.scaled(0.5)),
@@ -111,6 +113,23 @@ impl Row<'_> {
 
     /// Why the row should not be trusted, and what to do about it.
     fn notes(&self, cycles: Option<&Times>, lost: u64) -> Vec<String> {
+        let mut notes = if self.is_simulated { Vec::new() } else { self.doubts(cycles) };
+        let refused: u64 = self.nodes().map(|node| node.refused).sum();
+        if refused > 0 {
+            notes
+                .push(format!("{refused} messages were due and never sent: the rate is above what goes, lower --rate"));
+        }
+        if self.launches.iter().any(|nodes| nodes.iter().all(|node| node.messages == 0)) {
+            notes.push("no message came in the time that was measured: measure for longer with --time".into());
+        }
+        if lost > 0 {
+            notes.push(format!("{lost} messages were lost"));
+        }
+        notes
+    }
+
+    /// What the machine may have done to the times.
+    fn doubts(&self, cycles: Option<&Times>) -> Vec<String> {
         let mut notes = Vec::new();
         let lines: Vec<_> = self.calibrations.iter().flat_map(|pair| [pair.0.line_ns, pair.1.line_ns]).collect();
         let (least, most) = lines.iter().fold((f64::MAX, 0.0_f64), |(l, m), &x| (l.min(x), m.max(x)));
@@ -127,14 +146,6 @@ impl Row<'_> {
         }
         if self.launches.len() < 2 {
             notes.push("one launch says nothing about the next: use --launches".into());
-        }
-        let refused: u64 = self.nodes().map(|node| node.refused).sum();
-        if refused > 0 {
-            notes
-                .push(format!("{refused} messages were due and never sent: the rate is above what goes, lower --rate"));
-        }
-        if lost > 0 {
-            notes.push(format!("{lost} messages were lost"));
         }
         notes
     }

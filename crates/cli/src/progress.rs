@@ -194,6 +194,10 @@ impl evb_bench::Observer for BenchProgress<'_> {
         ));
     }
 
+    fn note(&mut self, text: &str) {
+        self.bar.suspend(|| eprintln!("evb: {}: {text}", self.layer));
+    }
+
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

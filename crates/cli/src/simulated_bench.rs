@@ -1,9 +1,9 @@
 //! The simulator as one more message layer of `evb bench`: the same patterns over a simulated network.
 
 use crate::failure::Failure;
-use evb_bench::{Benchmark, Cell, Suite, VERSION};
+use evb_bench::{Benchmark, Cell, LayerKind, Suite, VERSION};
 use evb_experiment::{Experiment, Other, Plan, Workload};
-use evb_record::{Benchmark as BenchmarkRecord, CpuLoad, Kind, Launches, Record, Times};
+use evb_record::{Benchmark as BenchmarkRecord, CpuLoad, Kind, Launches, Record, SIMULATED, Times};
 use std::{
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
@@ -22,7 +22,8 @@ impl Simulated {
         let file = Path::new(&self.0).extension().is_some_and(|extension| extension == "toml");
         let network = file.then(|| Other::read(Path::new(&self.0))).transpose()?;
         let mut records = Vec::new();
-        for cell in suite.cells() {
+        // It counts messages, so the times of a layer play no part, and joins any number of nodes.
+        for cell in suite.cells(&LayerKind::Threads) {
             if stop.load(Ordering::Relaxed) {
                 return Err(Failure::new("stopped"));
             }
@@ -70,7 +71,7 @@ impl Simulated {
             compute_us: cell.compute_us(),
             window: cell.window,
             rate_hz: cell.rate,
-            wait: "simulated".into(),
+            wait: SIMULATED.into(),
             cores: Vec::new(),
             cycle_ns: cycles,
             half_round_trip_ns: cycles.filter(|_| cell.benchmark.is_round_trip()).map(|cycles| cycles.scaled(0.5)),

@@ -4,6 +4,9 @@ use crate::Kind;
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
+/// How nodes wait when time is simulated: nothing that a processor does makes a difference.
+pub const SIMULATED: &str = "simulated";
+
 /// One pattern with one size on one transport.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Benchmark {
@@ -30,7 +33,7 @@ pub struct Benchmark {
     /// Rate at which each sender offers messages, per second; none when it sends as fast as it goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_hz: Option<f64>,
-    /// How a node without work waits: `spin`, `yield` or `sleep`.
+    /// How a node without work waits: `spin`, `yield` or `sleep`; [`SIMULATED`] when the time is.
     pub wait: String,
     /// The core that each node was pinned to, as the system confirmed; empty when they were not.
     #[serde(default)]

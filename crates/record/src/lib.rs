@@ -12,7 +12,7 @@ mod paper;
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 pub use benchmark::{
-    Benchmark, BenchmarkSamples, Calibration, CoreToCore, CpuLoad, Launches, Origin, Parameters, Times,
+    Benchmark, BenchmarkSamples, Calibration, CoreToCore, CpuLoad, Launches, Origin, Parameters, SIMULATED, Times,
 };
 pub use comparison::{Change, Comparison, Interval};
 pub use hardware::HardwareMeasurement;

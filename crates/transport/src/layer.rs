@@ -4,7 +4,8 @@
 //! A [`Transport`](crate::Transport) owns its messages and shares their bodies; a layer borrows bytes for one call. What
 //! a message system can do at its best shows here, where nothing is allocated or counted on the way.
 
-use evb_core::{NodeId, NodeRange};
+use crate::VirtualTime;
+use evb_core::{NodeId, NodeRange, Span};
 use std::time::Duration;
 
 /// Why a layer did not take a message now or at all.
@@ -78,6 +79,19 @@ pub trait MessageLayer: Send {
 
     /// Sleeps until something may have arrived, messages may move again, or `timeout` is over.
     fn wait(&mut self, timeout: Duration);
+
+    /// The time of a layer whose network is simulated. It goes on with each call of [`receive`](MessageLayer::receive),
+    /// unless a [`wait`](MessageLayer::wait) was just before it, with each wait, and with each message that finds no
+    /// room; never by itself. Timeouts are of this time.
+    fn virtual_time(&self) -> Option<VirtualTime> {
+        None
+    }
+
+    /// Lets so much simulated time pass without a look at messages, as a processor that computes. Only layers with a
+    /// [virtual time](MessageLayer::virtual_time) do anything here.
+    fn pass(&mut self, span: Span) {
+        let _ = span;
+    }
 }
 
 /// An endpoint that finds its peers by their addresses, which the nodes exchange by other means.

@@ -13,17 +13,21 @@ pub mod in_process;
 mod layer;
 mod multicast;
 mod over;
+mod over_layer;
 #[cfg(target_os = "linux")]
 pub mod shm;
 mod sync;
 pub mod tcp;
 mod token;
+mod virtual_time;
 
 pub use buffer::{Buffer, Buffers, Memory};
 pub use layer::{Connect, MessageLayer, Refused, Take};
 pub use multicast::WithMulticast;
 pub use over::OverTransport;
+pub use over_layer::OverLayer;
 pub use token::{Token, TokenError};
+pub use virtual_time::VirtualTime;
 
 use bytes::Bytes;
 use evb_core::NodeId;

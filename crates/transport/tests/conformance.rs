@@ -3,7 +3,7 @@
 mod support;
 
 use evb_transport::{
-    DEFAULT_MAX_BODY,
+    DEFAULT_MAX_BODY, HEAD_BYTES, OverLayer, OverTransport,
     conformance::{Subject, run_all},
     doorbell::Doorbell,
     in_process,
@@ -16,6 +16,15 @@ use support::{boxed, tcp_nodes};
 fn in_process_conforms() {
     let connect = |nodes| boxed(in_process::connect(nodes, 512));
     run_all(&Subject { connect: &connect, max_body: DEFAULT_MAX_BODY });
+}
+
+/// A transport that carries a layer that carries a transport.
+#[test]
+fn a_transport_over_a_layer_conforms() {
+    let max_body = 1 << 20;
+    let over = |end| OverLayer::new(OverTransport::new(end, max_body + HEAD_BYTES));
+    let connect = |nodes| boxed(in_process::connect(nodes, 512).into_iter().map(over).collect());
+    run_all(&Subject { connect: &connect, max_body });
 }
 
 #[test]

@@ -37,8 +37,8 @@ pub(crate) struct BenchArgs {
     /// push-farm, pull-farm), or one-way, roundtrip, stream; all of the note by default
     #[arg(value_name = "PATTERN", value_parser = pattern)]
     patterns: Vec<Benchmark>,
-    /// Message layers: threads, shm (the VELO engine), tcp, udp (tcp with multicast), mpi, ofi:PROVIDER; and sim:PRESET or
-    /// sim:FILE.toml for a simulated network
+    /// Message layers: threads, shm (the VELO engine), tcp, udp (tcp with multicast), mpi, ofi:PROVIDER; velo-rtl for the VELO
+    /// hardware, simulated cycle by cycle; and sim:PRESET or sim:FILE.toml for a simulated network
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "threads,shm,tcp", value_parser = medium)]
     transport: Vec<Medium>,
     /// Numbers of nodes; those of the note by default, up to four for each core and one more
@@ -60,15 +60,16 @@ pub(crate) struct BenchArgs {
     /// when they were due
     #[arg(long, value_name = "RATE")]
     rate: Option<Frequency>,
-    /// How often the nodes are started anew
+    /// How often the nodes are started anew; what is simulated is the same each time, and done once
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
     launches: u32,
-    /// Time of each measurement in each launch
-    #[arg(long, value_name = "TIME", default_value = "100 ms")]
-    time: Span,
-    /// Time before each measurement
-    #[arg(long, value_name = "TIME", default_value = "20 ms")]
-    warmup: Span,
+    /// Time of each measurement in each launch, 100 ms by default; of velo-rtl in the time of the simulated clock, 500 us by
+    /// default and more for long messages and for farms that compute
+    #[arg(long, value_name = "TIME")]
+    time: Option<Span>,
+    /// Time before each measurement, 20 ms by default; of velo-rtl 50 us
+    #[arg(long, value_name = "TIME")]
+    warmup: Option<Span>,
     /// What nodes without work do: spin, yield, or sleep; the same for all message layers
     #[arg(long, value_name = "MODE", default_value = "yield", value_parser = wait)]
     wait: Wait,
@@ -247,7 +248,8 @@ fn measure_layer(
     layer: &LayerKind,
     stop: &AtomicBool,
 ) -> Result<Vec<Measured>, Failure> {
-    let (cells, nodes, program) = (suite.cells(), suite.widest(), std::env::current_exe()?);
+    let (cells, program) = (suite.cells(layer), std::env::current_exe()?);
+    let nodes = cells.iter().map(|cell| cell.nodes).max().unwrap_or(0);
     let (token, longest) = (token::fresh()?, cells.iter().map(|cell| cell.size).max().unwrap_or(0));
     let launcher =
         (*layer == LayerKind::Mpi).then(|| launcher::command(args.launcher.as_deref(), nodes)).transpose()?;

@@ -1,7 +1,7 @@
 //! Event building and benchmarks over every message layer. What is not installed is skipped, and the test says so.
 
 use crate::support::{Evb, Lab, good};
-use evb_record::Benchmark;
+use evb_record::{Benchmark, SIMULATED};
 use std::{env, fs};
 
 /// Six nodes, whose largest fragments do not go within one message of any layer.
@@ -111,6 +111,49 @@ fn every_pattern_works_on_every_layer() {
         assert_eq!(records.len(), 9 * 2, "{outcome}");
         assert!(records.iter().all(|record| record.transport == layer && record.good), "{outcome}");
     }
+}
+
+/// The same on the simulated hardware, twice: a simulation is the same each time, to the last byte.
+#[test]
+fn every_pattern_works_on_simulated_hardware_and_gives_the_same_again() {
+    if !is_there("verilator") {
+        return;
+    }
+    let measure = || {
+        let lab = Lab::new();
+        let bench = ["bench", "--transport", "velo-rtl", "--nodes", "3", "--time", "60us", "--warmup", "5us", "--json"];
+        let outcome = lab.evb(&bench).args(&["--sizes", "8B,1kB", "--compute", "5us"]).run();
+        assert_eq!(outcome.code(), Some(0), "{outcome}");
+        outcome.stdout
+    };
+    let lines = measure();
+    let records: Vec<Benchmark> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    assert_eq!(records.len(), 9 * 2, "{lines}");
+    for record in &records {
+        assert!(record.good && record.trusted && record.messages > 0, "{record:#?}");
+        assert_eq!((record.transport.as_str(), record.wait.as_str()), ("velo-rtl", SIMULATED));
+        assert!(record.calibration.is_none() && record.cores.is_empty() && record.launches.values.len() == 1);
+    }
+    assert_eq!(measure(), lines);
+}
+
+#[test]
+fn hardware_joins_as_many_nodes_as_its_switch_has_ports() {
+    if !is_there("verilator") {
+        return;
+    }
+    let outcome = Lab::new().evb(&["bench", "all-to-all", "--transport", "velo-rtl", "--nodes", "17"]).run();
+    assert_eq!(outcome.code(), Some(2), "{outcome}");
+    assert!(outcome.stderr.contains("17 nodes") && outcome.stderr.contains("16 by a switch"), "{outcome}");
+}
+
+#[test]
+fn hardware_cannot_be_simulated_without_its_tools() {
+    let lab = Lab::new();
+    let outcome = lab.evb(&["bench", "ping-pong", "--transport", "velo-rtl"]).env("PATH", lab.path(".")).run();
+    assert_eq!(outcome.code(), Some(2), "{outcome}");
+    assert!(outcome.stderr.contains("verilator does not run"), "{outcome}");
+    assert!(outcome.stderr.contains("install Verilator 5 and a C++ compiler"), "{outcome}");
 }
 
 /// Shared memory makes its rings as large as the messages that are measured.

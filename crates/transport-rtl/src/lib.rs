@@ -1,0 +1,137 @@
+//! The VELO hardware as a message layer: its Verilog (`hw/velo/rtl`), simulated cycle by cycle, with a host for each node.
+//!
+//! [`prepare`] compiles the Verilog with Verilator and a C++ compiler when it is first needed, [`cluster`] gives each node a
+//! [`RtlLayer`]; [`cluster_of`] does so for other [`Hardware`], such as a model. Two nodes are joined back to back, more by
+//! one switch.
+//!
+//! # What is simulated, and what is not
+//! - *The device and the network* are the hardware, edge by edge.
+//! - *The bus* takes one word of posted writes in each cycle for which the device has given a credit, and the memory takes one.
+//!   What is between a processor and the device in a real machine is not there.
+//! - *The processor* is the program that uses the layer. It costs no time but this: each poll, and each message that finds no
+//!   room, uses up one cycle. So times are those of the hardware alone.
+//!
+//! A [`Transport`](evb_transport::Transport) over it is [`OverLayer`](evb_transport::OverLayer).
+
+mod cluster;
+mod error;
+#[cfg(test)]
+mod fake;
+mod ffi;
+mod hardware;
+mod host;
+mod layer;
+mod library;
+mod peers;
+#[cfg(test)]
+mod tests;
+
+pub use error::RtlError;
+pub use hardware::{Hardware, Inputs, Outputs};
+pub use layer::RtlLayer;
+
+use cluster::Cluster;
+use evb_core::Span;
+use evb_velo::{AddressMap, mailbox::Ring};
+use library::Shape;
+use std::{ops::RangeInclusive, sync::Arc, time::Duration};
+
+/// One cycle: the clock has 100 MHz, as in the prototype of VELO 2008 (section 4).
+pub const CYCLE: Span = Span(10_000);
+
+/// Numbers of nodes that there can be: the switch has 16 ports.
+pub const NODES: RangeInclusive<usize> = 2..=16;
+
+/// Wires of a link in one direction that there can be: a frame of 96 bits takes 6, 3 or 1 cycles.
+pub const LINKS: [u32; 3] = [16, 32, 96];
+
+/// Bits of the addresses of the modules (their parameters N and T).
+const ADDRESS_BITS: (u32, u32) = (28, 20);
+
+/// How nodes share the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Each node is a thread, and a cycle passes when all of them have used it up: a run is the same each time. A node that
+    /// does not come breaks the cluster: all nodes are lost to each other then.
+    Lockstep,
+    /// Each poll of any node is a cycle for all. For nodes that share a thread, or do other things meanwhile.
+    Free,
+}
+
+/// What all nodes of a cluster are told.
+#[derive(Clone, Debug)]
+pub struct RtlOptions {
+    /// Wires of a link in one direction, one of [`LINKS`].
+    pub link: u32,
+    /// Pages of a mailbox, a power of two up to 128; each has 32 slots.
+    pub pages: u64,
+    /// Words that may wait for the bus before a message finds no room.
+    pub queue_words: usize,
+    /// Longest message in bytes.
+    pub max_bytes: usize,
+    /// How nodes share the clock.
+    pub pace: Pace,
+    /// Longest real time for which the clock of nodes in lockstep may stand while one of them waits.
+    pub patience: Duration,
+}
+
+impl Default for RtlOptions {
+    /// The prototype's link, and four write-combining buffers, each a command and a cache line.
+    fn default() -> Self {
+        Self {
+            link: 16,
+            pages: 4,
+            queue_words: 4 * 9,
+            max_bytes: 1 << 20,
+            pace: Pace::Lockstep,
+            patience: Duration::from_secs(60),
+        }
+    }
+}
+
+impl RtlOptions {
+    fn map() -> AddressMap {
+        AddressMap::new(ADDRESS_BITS.0, ADDRESS_BITS.1).expect("the bits follow each other")
+    }
+}
+
+/// Compiles what a cluster of so many nodes needs, if that is not done yet. `notice` is told when it begins, since it takes
+/// some seconds.
+///
+/// # Errors
+/// [`RtlError`]: there is no such cluster, or the Verilog cannot be compiled here.
+pub fn prepare(nodes: usize, options: &RtlOptions, notice: &mut dyn FnMut(&str)) -> Result<(), RtlError> {
+    check(nodes, options)?;
+    library::library(Shape::of(nodes, options.link), notice).map(drop)
+}
+
+/// A cluster of the hardware; the layers of all nodes, from 0 on. It is [prepared](prepare) if that was not done before.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn cluster(nodes: usize, options: &RtlOptions) -> Result<Vec<RtlLayer>, RtlError> {
+    check(nodes, options)?;
+    let library = library::library(Shape::of(nodes, options.link), &mut |_| ())?;
+    cluster_of(Box::new(ffi::Verilated::open(&library, nodes)?), nodes, options)
+}
+
+/// The same of some hardware that was reset, with so many nodes.
+///
+/// # Errors
+/// As [`cluster`].
+pub fn cluster_of(hardware: Box<dyn Hardware>, nodes: usize, options: &RtlOptions) -> Result<Vec<RtlLayer>, RtlError> {
+    check(nodes, options)?;
+    let cluster = Arc::new(Cluster::new(hardware, nodes, options));
+    Ok((0..nodes).map(|node| RtlLayer::new(Arc::clone(&cluster), node, options)).collect())
+}
+
+fn check(nodes: usize, options: &RtlOptions) -> Result<(), RtlError> {
+    if !NODES.contains(&nodes) {
+        return Err(RtlError::Nodes { nodes });
+    }
+    if !LINKS.contains(&options.link) {
+        return Err(RtlError::Link { link: options.link });
+    }
+    Ring::new(0, options.pages)?;
+    Ok(())
+}
