@@ -49,6 +49,10 @@ module velo_link #(
   // Words that the buffer of a receiver holds, and those of the longest packet: a header and a cache line.
   localparam int DEPTH = 32;
   localparam int LONGEST = 9;
+  // Cycles for which news wait for a word that can take them along, such as the answer of a node, and words that wait for
+  // none. A frame of one cycle is in nobody's way.
+  localparam int HOLD = CYCLES == 1 ? 0 : 15;
+  localparam int MOST_UNREPORTED = 4;
   // Words without acknowledgement. Fewer than half of the numbers: a number behind differs from one ahead.
   localparam int WINDOW = 7;
 
@@ -170,12 +174,17 @@ module velo_link #(
   logic [FRAME-1:0] wires;
   logic [3:0] left;
   logic [6:0] silence;
+  // What the other end does not know: that a word is to come again; that words came or have left the buffer, how many came
+  // and for how long nothing else did.
   logic refusal_due, news;
+  logic [2:0] unreported;
+  logic [3:0] quiet;
 
   wire free = left == 4'd0;
   wire has_next = next != written;
   wire send_word = free && !refusal_due && has_next;
-  wire send_other = free && (refusal_due || !has_next && (news || silence == 7'(HEARTBEAT - 1)));
+  wire news_due = news && (quiet == 4'(HOLD) || unreported == 3'(MOST_UNREPORTED));
+  wire send_other = free && (refusal_due || !has_next && (news_due || silence == 7'(HEARTBEAT - 1)));
   wire [64:0] next_word = kept[next];
   wire [1:0] next_kind = send_word ? (next_word[64] ? LAST_WORD : WORD) : refusal_due ? REFUSAL : ACK;
   assign body = {freed, expected, next, next_kind, next_word[63:0]};
@@ -217,7 +226,14 @@ module velo_link #(
       if (silence != 7'(HEARTBEAT - 1)) silence <= silence + 7'd1;
     end
     if (lost) refusal_due <= 1'b1;
-    if (good && has_word || out_valid && out_ready) news <= 1'b1;
+    if (good && has_word || out_valid && out_ready) begin
+      news <= 1'b1;
+      quiet <= 4'd0;
+    end else if (quiet != 4'(HOLD)) begin
+      quiet <= quiet + 4'd1;
+    end
+    if (send_word || send_other) unreported <= {2'd0, accept};
+    else if (accept && unreported != 3'(MOST_UNREPORTED)) unreported <= unreported + 3'd1;
 
     if (rst) begin
       {oldest, next, written, farthest} <= '0;
@@ -230,6 +246,8 @@ module velo_link #(
       silence <= 7'd0;
       refusal_due <= 1'b0;
       news <= 1'b0;
+      unreported <= 3'd0;
+      quiet <= 4'd0;
     end
   end
 endmodule
