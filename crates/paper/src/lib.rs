@@ -1,10 +1,11 @@
 //! Published values of five papers, and how ours are computed from simulations.
 //!
-//! The folder `papers/<slug>/` of a paper holds its published values (`published.toml`), experiment files and
-//! a README. Here stands which number of which experiment is which item. Whoever has the records of all experiments of
+//! The folder `papers/<slug>/` of a paper holds its published values (`published.toml`), experiment files, what was measured of
+//! hardware if there is any (`measured.jsonl`), and a README. Here stands which number of which experiment is which item. Whoever has the records of all experiments of
 //! a paper gets a [`PaperReport`] from [`Paper::report`]; nothing is simulated here.
 
 mod fit;
+mod measured;
 mod papers;
 mod published;
 mod results;
@@ -51,6 +52,14 @@ pub enum PaperError {
     Unknown {
         /// The item, table column or figure.
         name: String,
+    },
+    /// What was measured of hardware is not there, or makes no sense.
+    #[error("papers/{slug}/measured.jsonl: {reason}")]
+    Measured {
+        /// The paper.
+        slug: &'static str,
+        /// What is wrong.
+        reason: String,
     },
     /// A published item was not computed.
     #[error("{name} is published, but nothing was computed for it")]

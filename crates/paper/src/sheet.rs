@@ -7,13 +7,20 @@ use crate::{
 };
 use evb_record::{Curve, Figure, Kind, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
 
+/// Our value of an item, and what it was measured with unless it comes of a network's simulation.
+#[derive(Clone, Debug)]
+struct Value {
+    number: f64,
+    tool: Option<String>,
+}
+
 /// The items, tables and figures of one paper while they are filled in.
 pub(crate) struct Sheet {
     slug: &'static str,
     published: Published,
     seed: u64,
     version: String,
-    values: Vec<Option<f64>>,
+    values: Vec<Option<Value>>,
     curves: Vec<Vec<Curve>>,
 }
 
@@ -25,6 +32,15 @@ impl Sheet {
 
     /// Writes the value of an item, in the unit of the item.
     pub(crate) fn item(&mut self, name: &str, value: f64) -> Result<(), PaperError> {
+        self.write(name, Value { number: value, tool: None })
+    }
+
+    /// Writes the value of an item that was measured with this tool.
+    pub(crate) fn measured(&mut self, name: &str, value: f64, tool: &str) -> Result<(), PaperError> {
+        self.write(name, Value { number: value, tool: Some(tool.to_owned()) })
+    }
+
+    fn write(&mut self, name: &str, value: Value) -> Result<(), PaperError> {
         let index = self.published.items.iter().position(|item| item.name == name);
         let free = index.and_then(|index| self.values.get_mut(index)).filter(|value| value.is_none());
         *free.ok_or_else(|| PaperError::Unknown { name: name.to_owned() })? = Some(value);
@@ -64,7 +80,7 @@ impl Sheet {
         let missing = |name: &str| PaperError::Missing { name: name.to_owned() };
         let mut items = Vec::new();
         for (item, value) in self.published.items.iter().zip(&self.values) {
-            items.push(self.judge(item, value.ok_or_else(|| missing(&item.name))?));
+            items.push(self.judge(item, value.as_ref().ok_or_else(|| missing(&item.name))?));
         }
         if let Some((figure, _)) = self.published.figures.iter().zip(&self.curves).find(|(_, curves)| curves.is_empty())
         {
@@ -82,7 +98,8 @@ impl Sheet {
         })
     }
 
-    fn judge(&self, item: &published::Item, reproduced: f64) -> PaperItem {
+    fn judge(&self, item: &published::Item, value: &Value) -> PaperItem {
+        let reproduced = value.number;
         let (relation, published) = item.expected();
         let difference = published.map(|published| reproduced - published);
         let off = match (relation, difference) {
@@ -114,6 +131,7 @@ impl Sheet {
             within,
             verdict,
             because: item.reason().to_owned(),
+            measured_with: value.tool.clone(),
             seed: self.seed,
             version: self.version.clone(),
         }

@@ -7,6 +7,7 @@ extern crate alloc;
 
 mod benchmark;
 mod comparison;
+mod hardware;
 mod paper;
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
@@ -14,6 +15,7 @@ pub use benchmark::{
     Benchmark, BenchmarkSamples, Calibration, CoreToCore, CpuLoad, Launches, Origin, Parameters, SIMULATED, Times,
 };
 pub use comparison::{Change, Comparison, Interval};
+pub use hardware::HardwareMeasurement;
 pub use paper::{Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +35,8 @@ pub enum Kind {
     Parameters,
     /// A benchmark was compared with an earlier one.
     Comparison,
+    /// Hardware was measured.
+    Hardware,
 }
 
 /// The result of one run, real or simulated.

@@ -36,6 +36,9 @@ pub struct PaperItem {
     pub verdict: Verdict,
     /// Why the tolerance is what it is; for a calibrated value, what was set by it.
     pub because: String,
+    /// What ours was measured with, when it is no simulation of a network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_with: Option<String>,
     /// Seed of every random stream.
     pub seed: u64,
     /// Version of evb.

@@ -1,9 +1,9 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Benchmark, Builder, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Interval, Kind, Latency,
-    Launches, Link, Network, Origin, PaperItem, Parameters, Readout, Record, Relation, Simulation, Times, Trigger,
-    Verdict,
+    Benchmark, Builder, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, HardwareMeasurement, Interval,
+    Kind, Latency, Launches, Link, Network, Origin, PaperItem, Parameters, Readout, Record, Relation, Simulation,
+    Times, Trigger, Verdict,
 };
 use serde_json::Value;
 use std::{
@@ -130,8 +130,21 @@ fn item() -> PaperItem {
         within: true,
         verdict: Verdict::Within,
         because: "its last digit".into(),
+        measured_with: Some("a tool".into()),
         seed: 1,
         version: "0".into(),
+    }
+}
+
+/// A measurement of hardware with something everywhere.
+fn measurement() -> HardwareMeasurement {
+    HardwareMeasurement {
+        kind: Kind::Hardware,
+        bench: "link".into(),
+        what: "latency".into(),
+        unit: "cycles".into(),
+        value: 1.0,
+        tool: "a tool".into(),
     }
 }
 
@@ -234,6 +247,7 @@ fn the_reference_page_names_every_field_and_no_other() {
     let records = [
         serde_json::to_value(full()),
         serde_json::to_value(item()),
+        serde_json::to_value(measurement()),
         serde_json::to_value(benchmark()),
         serde_json::to_value(parameters()),
         serde_json::to_value(comparison()),

@@ -245,7 +245,7 @@ int main(int count, char **words) {
       RandomTraffic(host, rate, rate == 0.01 ? messages : messages / 5, seed++).run();
     }
     statement() = "measurement";
-    for (unsigned length : {8, 64}) {
+    for (unsigned length : {8, 32, 64}) {
       measure_latency(length);
       measure_rate(length, false);
       measure_rate(length, true);

@@ -264,7 +264,7 @@ pub(crate) fn quietly(command: &mut Command) -> Result<(), String> {
     quiet_output(command).map(|_| ())
 }
 
-fn quiet_output(command: &mut Command) -> Result<String, String> {
+pub(crate) fn quiet_output(command: &mut Command) -> Result<String, String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| format!("{program}: {error}"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

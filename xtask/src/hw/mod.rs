@@ -1,6 +1,7 @@
 //! `cargo xtask hw`: the hardware of the message engine, in `hw/velo`.
 
 mod bench;
+mod measure;
 mod mutate;
 mod package;
 mod prove;
@@ -38,6 +39,8 @@ pub(crate) enum Hw {
         #[arg(long)]
         long: bool,
     },
+    /// Run all benches and the synthesis, and write what they measured for `evb paper`
+    Measure,
     /// Show that benches and proofs see the faults in `hw/velo/mutations`
     Mutate,
 }
@@ -52,6 +55,11 @@ pub(crate) fn run(task: Hw) -> Result<(), String> {
         }
         Hw::Test { quick } => simulate::test(&Workspace::find()?, quick),
         Hw::Prove { long } => prove::prove(&Workspace::find()?, long),
+        Hw::Measure => {
+            let workspace = Workspace::find()?;
+            simulate::test(&workspace, true)?;
+            measure::measure(&workspace, false)
+        }
         Hw::Mutate => mutate::mutate(&Workspace::find()?),
     }
 }
@@ -59,14 +67,15 @@ pub(crate) fn run(task: Hw) -> Result<(), String> {
 /// Programs without which no bench can be built or no source checked.
 const NEEDED: &[&str] = &["verilator", "yosys", "c++"];
 
-/// All benches and proofs, of which `long` asks for more, and all mutations.
+/// All benches, what they measure, all proofs, which look farther when `long`, and all mutations.
 pub(crate) fn test_all(workspace: &Workspace, long: bool) -> Result<(), String> {
     let missing: Vec<_> = NEEDED.iter().filter(|program| !is_there(program)).copied().collect();
     if !missing.is_empty() {
         eprintln!("  skipped: there is no {}", missing.join(", no "));
         return Ok(());
     }
-    simulate::test(workspace, !long)?;
+    simulate::test(workspace, false)?;
+    measure::measure(workspace, true)?;
     prove::prove(workspace, long)?;
     mutate::mutate(workspace)
 }

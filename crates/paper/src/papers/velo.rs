@@ -3,6 +3,7 @@
 use crate::{
     PaperError, Results,
     fit::crossing,
+    measured::Measured,
     results::{SIZE, curve, per_destination, simulation},
     sheet::Sheet,
 };
@@ -24,7 +25,38 @@ pub(crate) fn reproduce(results: &Results, sheet: &mut Sheet) -> Result<(), Pape
     rates(results, sheet)?;
     mailbox(results, sheet)?;
     slow_receivers(results, sheet)?;
-    nodes(results, sheet)
+    nodes(results, sheet)?;
+    hardware(&Measured::of("velo-2008")?, sheet)
+}
+
+/// What our own engine in hardware needs, by the benches and the synthesis of `hw/velo`.
+fn hardware(measured: &Measured, sheet: &mut Sheet) -> Result<(), PaperError> {
+    for (unit, module) in
+        [("requester", "velo_requester"), ("completer", "velo_completer"), ("register-file", "velo_register_file")]
+    {
+        for (item, what) in [("flip-flops", "flip-flops"), ("luts", "LUTs")] {
+            let found = measured.get("synthesis", &format!("{what}, {module}"))?;
+            sheet.measured(&format!("rtl.{unit}.{item}"), found.value, &found.tool)?;
+        }
+    }
+    for (item, bench, what) in [
+        ("rtl.requester.latency", "requester", "latency, first word, 64 B"),
+        ("rtl.completer.latency", "completion", "latency, header in to first write, 64 B"),
+        ("rtl.link.latency", "link", "latency of a word, 16 wires"),
+        ("rtl.latency", "system", "latency end to end, 8 B, 16 wires"),
+        ("rtl.cycles.64", "system", "cycles per message, one way, 64 B, 16 wires"),
+        ("rtl.cycles.64.wide", "system", "cycles per message, one way, 64 B, 96 wires"),
+        ("rtl.clock", "timing", "clock of velo_node, 16 wires"),
+    ] {
+        let found = measured.get(bench, what)?;
+        sheet.measured(item, found.value, &found.tool)?;
+    }
+    for (item, bytes, per_message) in [("rtl.rate.8", 8, 1.0), ("rtl.streaming.32", 32, 32.0)] {
+        let found = measured.get("system", &format!("cycles per message, one way, {bytes} B, 16 wires"))?;
+        let per_second = 1e9 / (found.value * CYCLE_NS);
+        sheet.measured(item, per_message * per_second / 1e6, &found.tool)?;
+    }
+    Ok(())
 }
 
 fn addresses(sheet: &mut Sheet) -> Result<(), PaperError> {

@@ -69,7 +69,7 @@ fn singles(report: &PaperReport) -> Markup {
             tr { th { "value" } th.n { "published" } th.n { "ours" } th.n { "difference" } th.n { "tolerance" } th { "verdict" } }
             @for item in single_items(report) {
                 tr title=(item.item) {
-                    td { (item.what) " " span.place { (item.place) } @if !item.because.is_empty() { br; span.why { (reason(item)) } } }
+                    td { (item.what) " " span.place { (item.place) } @for why in reasons(item) { br; span.why { (why) } } }
                     td.n { (published(item)) }
                     td.n { (with_unit(item.reproduced, &item.unit)) }
                     td.n { (item.difference.map_or_else(String::new, signed)) }
@@ -99,12 +99,14 @@ fn table(report: &PaperReport, table: &PaperTable) -> Markup {
     }
 }
 
-/// Why the tolerance is what it is, or what was set.
-fn reason(item: &PaperItem) -> String {
-    match item.verdict {
+/// Why the tolerance is what it is, or what was set, and what ours was measured with.
+fn reasons(item: &PaperItem) -> impl Iterator<Item = String> {
+    let because = match item.verdict {
         Verdict::Calibrated => format!("used to set {}", item.because),
         _ => item.because.clone(),
-    }
+    };
+    let measured = item.measured_with.as_ref().map(|tool| format!("measured with {tool}"));
+    [(!item.because.is_empty()).then_some(because), measured].into_iter().flatten()
 }
 
 /// What each column may be off.

@@ -20,6 +20,7 @@ fn item(name: &str, relation: Relation, published: Option<f64>, reproduced: f64,
         within: verdict != Verdict::Outside,
         verdict,
         because: "its last digit".into(),
+        measured_with: None,
         seed: 1,
         version: "0".into(),
     }
