@@ -7,6 +7,8 @@ use std::{thread, time::Duration};
 
 const FIRST: NodeId = NodeId(0);
 const SECOND: NodeId = NodeId(1);
+/// Polls after which nothing more comes.
+const MOST_POLLS: u32 = 1_000_000;
 
 fn nodes(count: usize, options: &RtlOptions) -> Vec<RtlLayer> {
     cluster_of(Box::new(Fake::new(count)), count, options).expect("a cluster")
@@ -28,7 +30,11 @@ fn cycles(count: u64) -> Span {
 /// Takes messages until there are so many.
 fn receive(layer: &mut RtlLayer, count: usize) -> Vec<(NodeId, Vec<u8>, Time)> {
     let mut messages = Vec::new();
-    while messages.len() < count {
+    for poll in 0.. {
+        if messages.len() == count {
+            break;
+        }
+        assert!(poll < MOST_POLLS, "{} of {count} messages came", messages.len());
         let before = messages.len();
         layer.receive(count - before, &mut |from, bytes| messages.push((from, bytes.to_vec(), Time::ZERO)));
         let now = now(layer);
@@ -189,8 +195,10 @@ fn a_loss_is_told_after_the_messages_and_the_others_go_on() {
             receive(&mut third, 1);
             send(&mut third, FIRST, &[99]);
         });
-        let messages = receive(&mut first, 40);
-        assert!(messages.iter().enumerate().all(|(number, (_, bytes, _))| bytes == &[number as u8; 100]));
+        for number in 0..40 {
+            assert_eq!(first.lost(), None, "before message {number}");
+            assert_eq!(receive(&mut first, 1)[0].1, [number; 100]);
+        }
         let mut polls = 0;
         while first.lost() != Some(SECOND) {
             assert_eq!(first.receive(1, &mut |_, _| panic!("all was there")), 0);

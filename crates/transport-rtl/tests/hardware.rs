@@ -12,6 +12,9 @@ use std::thread;
 /// Longest body: that of the longest messages of the suite that every transport takes. Every byte costs cycles.
 const MAX_BODY: usize = 4096;
 
+/// Polls after which nothing more comes.
+const MOST_POLLS: u32 = 1_000_000;
+
 /// A cluster; none where no tool can build it.
 fn nodes(count: usize, options: &RtlOptions) -> Option<Vec<RtlLayer>> {
     match cluster(count, options) {
@@ -31,7 +34,11 @@ fn free() -> RtlOptions {
 /// Takes messages until there are so many.
 fn receive(layer: &mut RtlLayer, count: usize) -> Vec<(NodeId, Vec<u8>)> {
     let mut messages = Vec::new();
-    while messages.len() < count {
+    for poll in 0.. {
+        if messages.len() == count {
+            break;
+        }
+        assert!(poll < MOST_POLLS, "{} of {count} messages came", messages.len());
         layer.receive(count - messages.len(), &mut |from, bytes| messages.push((from, bytes.to_vec())));
     }
     messages
