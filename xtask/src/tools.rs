@@ -14,6 +14,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("c++", &["g++"]),
     ("verilator", &["verilator"]),
     ("yosys", &["yosys"]),
+    ("iverilog", &["iverilog"]),
 ];
 
 /// Finds what the other steps need, and installs what is missing.

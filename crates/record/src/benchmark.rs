@@ -108,6 +108,14 @@ impl Times {
     }
 }
 
+impl Benchmark {
+    /// The load of the processors; `None` when time is simulated, in which they take none.
+    #[must_use]
+    pub fn processor_load(&self) -> Option<CpuLoad> {
+        (self.wait != SIMULATED).then_some(self.cpu_load)
+    }
+}
+
 /// Processor time over time; 1 is one core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuLoad {

@@ -244,6 +244,13 @@ pub(crate) fn designs(hardware: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(designs)
 }
 
+/// Their names as a script of Yosys has them that runs in `hardware`.
+pub(crate) fn design_names(hardware: &Path) -> Result<String, String> {
+    let designs = designs(hardware)?;
+    let names = designs.iter().filter_map(|path| path.file_name()?.to_str());
+    Ok(names.map(|name| format!("rtl/{name}")).collect::<Vec<_>>().join(" "))
+}
+
 /// Files of a folder with one of these endings, by name.
 pub(crate) fn files(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, String> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;

@@ -8,8 +8,8 @@ use crate::{steps::Workspace, tools::is_there};
 use serde_json::{Value, json};
 use std::{fs, path::Path, process::Command};
 
-/// The units of table 1 of the paper.
-const UNITS: &[&str] = &["velo_requester", "velo_completer", "velo_register_file"];
+/// The units of table 1 of the paper, and a whole node.
+const UNITS: &[&str] = &["velo_requester", "velo_completer", "velo_register_file", "velo_node"];
 
 /// Cells of the family that are counted, by what their names begin with: an inverter takes a LUT.
 const COUNTED: &[(&str, &[&str])] =
@@ -78,10 +78,10 @@ fn is_same(one: &Value, other: &Value) -> bool {
 
 /// What the units take of an FPGA of the paper's family.
 fn synthesis(hardware: &Path) -> Result<Vec<Value>, String> {
-    let mut found = Vec::new();
+    let (sources, mut found) = (bench::design_names(hardware)?, Vec::new());
     for unit in UNITS {
         let script = format!(
-            "read_verilog -sv rtl/velo_pkg.sv rtl/{unit}.sv; \
+            "read_verilog -sv {sources}; \
              synth_xilinx -family xc4v -noiopad -nowidelut -flatten -top {unit}; tee -q -o /dev/stdout stat -json"
         );
         let text =
@@ -127,11 +127,9 @@ fn placer() -> String {
 /// Places a node, and gives the report of that.
 fn place(hardware: &Path, folder: &Path) -> Result<Value, String> {
     let (netlist, report) = (folder.join("node.json"), folder.join("report.json"));
-    let sources = bench::designs(hardware)?;
-    let sources: Vec<_> = sources.iter().map(|path| path.display().to_string()).collect();
     let script = format!(
         "read_verilog -sv {} syn/velo_timing.sv; synth_ice40 -top velo_timing -json {}",
-        sources.join(" "),
+        bench::design_names(hardware)?,
         netlist.display()
     );
     bench::quietly(Command::new("yosys").args(["-q", "-p", &script]).current_dir(hardware))?;

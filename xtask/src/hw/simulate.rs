@@ -69,10 +69,11 @@ fn check(hardware: &Path) -> Result<(), String> {
         command.args(["--lint-only", "-Wall", "--top-module", top]).args(*parameters);
         bench::quietly(command.args(&designs)).map_err(|why| format!("{top} {}: {why}", parameters.join(" ")))?;
     }
-    let names: Vec<_> = designs.iter().map(|path| path.display().to_string()).collect();
+    let names = bench::design_names(hardware)?;
     for top in ["velo_node", "velo_switch"] {
-        let script = format!("read_verilog -sv {}; hierarchy -check -top {top}; proc; check -assert", names.join(" "));
-        bench::quietly(Command::new("yosys").args(["-q", "-p", &script])).map_err(|why| format!("{top}: {why}"))?;
+        let script = format!("read_verilog -sv {names}; hierarchy -check -top {top}; proc; check -assert");
+        bench::quietly(Command::new("yosys").args(["-q", "-p", &script]).current_dir(hardware))
+            .map_err(|why| format!("{top}: {why}"))?;
         if is_there("iverilog") {
             bench::quietly(Command::new("iverilog").args(["-g2012", "-t", "null", "-s", top]).args(&designs))?;
         }

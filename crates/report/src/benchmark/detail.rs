@@ -67,7 +67,9 @@ impl Value {
 
     /// The numbers of a row. The mark stands behind the one that was measured for its own sake.
     fn cells(self, row: &Benchmark) -> Vec<String> {
-        let cpu = format!("{:.0}/{:.0}", row.cpu_load.senders * 100.0, row.cpu_load.receivers * 100.0);
+        let cpu = row.processor_load();
+        let cpu =
+            cpu.map_or_else(|| "-".into(), |load| format!("{:.0}/{:.0}", load.senders * 100.0, load.receivers * 100.0));
         let per_second = |value| metric(value).replace(' ', "");
         let time = match self {
             Self::HalfRoundTrip => row.half_round_trip_ns.map(|times| times.p50),

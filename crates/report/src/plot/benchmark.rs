@@ -76,8 +76,8 @@ impl<'a> Sweep<'a> {
     }
 
     fn cpu(&self) -> Option<String> {
-        let mut lines = self.lines(Stroke::Solid, |row| Some(row.cpu_load.senders * 100.0));
-        lines.extend(self.lines(Stroke::Dashed, |row| Some(row.cpu_load.receivers * 100.0)));
+        let mut lines = self.lines(Stroke::Solid, |row| Some(row.processor_load()?.senders * 100.0));
+        lines.extend(self.lines(Stroke::Dashed, |row| Some(row.processor_load()?.receivers * 100.0)));
         let y = Axis::from_zero(heights(&lines), 100.0);
         self.against_size("processor load", lines, y, "of one core (%)", styles("senders", "receivers"))
     }
