@@ -14,6 +14,8 @@ use evb_velo::{AddressMap, LINE_BYTES, Target, messages_for_each_cut, overhead};
 const LINK: f64 = 200.0;
 /// A cycle of the prototype in nanoseconds.
 const CYCLE_NS: f64 = 10.0;
+/// What processor, memory controller and software add to the hardware in nanoseconds (section 5).
+const HOST_NS: f64 = 350.0;
 /// Seconds between two switches of the thread scheduler (section 3, footnote 1).
 const TICK: f64 = 10e-3;
 /// What both ends of a message cost the processors, in the words of the experiments.
@@ -51,12 +53,24 @@ fn hardware(measured: &Measured, sheet: &mut Sheet) -> Result<(), PaperError> {
         let found = measured.get(bench, what)?;
         sheet.measured(item, found.value, &found.tool)?;
     }
+    let rate = |bytes: u32| measured.get("system", &format!("cycles per message, one way, {bytes} B, 16 wires"));
     for (item, bytes, per_message) in [("rtl.rate.8", 8, 1.0), ("rtl.streaming.32", 32, 32.0)] {
-        let found = measured.get("system", &format!("cycles per message, one way, {bytes} B, 16 wires"))?;
-        let per_second = 1e9 / (found.value * CYCLE_NS);
-        sheet.measured(item, per_message * per_second / 1e6, &found.tool)?;
+        let found = rate(bytes)?;
+        sheet.measured(item, per_message * per_microsecond(found.value), &found.tool)?;
     }
-    Ok(())
+    let (mut times, mut rates) = (Vec::new(), Vec::new());
+    for bytes in [8, 32, 64] {
+        let latency = measured.get("system", &format!("latency end to end, {bytes} B, 16 wires"))?;
+        times.push((f64::from(bytes), (latency.value * CYCLE_NS + HOST_NS) / 1e3));
+        rates.push((f64::from(bytes), f64::from(bytes) * per_microsecond(rate(bytes)?.value)));
+    }
+    sheet.curve("latency", "our hardware, and 350 ns of host", times)?;
+    sheet.curve("streaming", "our hardware", rates)
+}
+
+/// Events in a microsecond, one every so many cycles.
+fn per_microsecond(cycles: f64) -> f64 {
+    1e3 / (cycles * CYCLE_NS)
 }
 
 fn addresses(sheet: &mut Sheet) -> Result<(), PaperError> {
