@@ -8,6 +8,9 @@
 #include <functional>
 #include <memory>
 #include <verilated.h>
+#ifdef TRACED
+#include <verilated_vcd_c.h>
+#endif
 
 // Time of a simulation, for messages of the models; benches count cycles.
 inline double sc_time_stamp() { return 0; }
@@ -81,6 +84,33 @@ class Watchdog {
   uint64_t most_, since_ = cycle();
 };
 
+#ifdef TRACED
+// All signals of a model, in a file for each: `trace-0.vcd`, `trace-1.vcd`. A cycle is 10 ns, as in the prototype.
+class Trace {
+ public:
+  template <class Model> void open(Model &model, VerilatedContext &context) {
+    static int files = 0;
+    context.traceEverOn(true);
+    context.timeunit(-9);
+    context.timeprecision(-9);
+    model.trace(&file_, 99);
+    file_.open(("trace-" + std::to_string(files++) + ".vcd").c_str());
+  }
+  void note() { file_.dump(static_cast<uint64_t>(time_ += 5)); }
+  void close() { file_.close(); }
+
+ private:
+  VerilatedVcdC file_;
+  uint64_t time_ = 0;
+};
+#else
+struct Trace {
+  template <class Model> void open(Model &, VerilatedContext &) {}
+  void note() {}
+  void close() {}
+};
+#endif
+
 // A model with a clock, whose registers begin at random.
 template <class Model> class Clocked {
  public:
@@ -88,8 +118,12 @@ template <class Model> class Clocked {
     context_->randReset(2);
     context_->randSeed(static_cast<int>(seed % 0x7fffffff) + 1);
     model_ = std::make_unique<Model>(context_.get());
+    trace_.open(*model_, *context_);
   }
-  ~Clocked() { model_->final(); }
+  ~Clocked() {
+    trace_.close();
+    model_->final();
+  }
 
   Model *operator->() { return model_.get(); }
   Model &operator*() { return *model_; }
@@ -101,8 +135,10 @@ template <class Model> class Clocked {
   void tick() {
     model_->clk = 1;
     model_->eval();
+    trace_.note();
     model_->clk = 0;
     model_->eval();
+    trace_.note();
   }
 
   void reset() {
@@ -116,6 +152,7 @@ template <class Model> class Clocked {
  private:
   std::unique_ptr<VerilatedContext> context_;
   std::unique_ptr<Model> model_;
+  Trace trace_;
 };
 
 // Runs a bench: what it throws is told with statement and cycle, and is the exit status.

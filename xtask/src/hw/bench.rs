@@ -119,6 +119,16 @@ pub(crate) const BENCHES: &[Bench] = &[
     },
 ];
 
+/// The program that writes all signals of two nodes; it checks nothing.
+pub(crate) const TRACE: Bench = Bench {
+    name: "trace",
+    program: "trace",
+    models: &[("velo_node", &["-GLINK=16", "--trace"])],
+    defines: &["-DLINK=16", "-DVM_TRACE=1", "-DVM_TRACE_VCD=1"],
+    arguments: &[],
+    quick: &[],
+};
+
 /// How a run ended.
 pub(crate) enum Outcome {
     /// Everything is as it should be; the lines that it printed.
@@ -137,9 +147,9 @@ impl Bench {
             .ok_or_else(|| format!("no bench `{name}`: there are {}", names()))
     }
 
-    /// Builds the bench for the sources in `hardware`, unless it is there, and runs it. `built` is where everything is
-    /// built; the runtime in `runtime` is that of all.
-    pub(crate) fn run(&self, hardware: &Path, built: &Path, runtime: &Runtime, quick: bool) -> Result<Outcome, String> {
+    /// Builds the bench for the sources in `hardware`, unless it is there. `built` is where everything is built; the runtime
+    /// in `runtime` is that of all.
+    pub(crate) fn program(&self, hardware: &Path, built: &Path, runtime: &Runtime) -> Result<PathBuf, String> {
         let folder = built.join(self.name);
         let (stamp, program) = (folder.join("stamp"), folder.join("bench"));
         let sources = format!("{:016x}", self.fingerprint(hardware, runtime)?);
@@ -147,7 +157,13 @@ impl Bench {
             self.build(hardware, &folder, runtime, &program)?;
             write(&stamp, &sources)?;
         }
-        let said = folder.join("stderr");
+        Ok(program)
+    }
+
+    /// Builds the bench as [`program`](Self::program) does, and runs it.
+    pub(crate) fn run(&self, hardware: &Path, built: &Path, runtime: &Runtime, quick: bool) -> Result<Outcome, String> {
+        let program = self.program(hardware, built, runtime)?;
+        let said = built.join(self.name).join("stderr");
         let file = fs::File::create(&said).map_err(|error| format!("{}: {error}", said.display()))?;
         let mut command = Command::new(&program);
         command.args(self.arguments).args(if quick { self.quick } else { &[] }).current_dir(hardware).stderr(file);

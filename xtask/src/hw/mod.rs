@@ -6,6 +6,7 @@ mod mutate;
 mod package;
 mod prove;
 mod simulate;
+mod trace;
 mod vectors;
 
 use crate::{steps::Workspace, tools::is_there};
@@ -41,6 +42,15 @@ pub(crate) enum Hw {
     },
     /// Run all benches and the synthesis, and write what they measured for `evb paper`
     Measure,
+    /// Write every signal of two nodes that send some messages, for a wave viewer
+    Trace {
+        /// Number of messages, of 8 and 64 B
+        #[arg(long, default_value_t = 4)]
+        messages: u32,
+        /// Frames with an error, in per cent
+        #[arg(long, default_value_t = 0.0)]
+        errors: f64,
+    },
     /// Show that benches and proofs see the faults in `hw/velo/mutations`
     Mutate,
 }
@@ -60,6 +70,9 @@ pub(crate) fn run(task: Hw) -> Result<(), String> {
             simulate::test(&workspace, true)?;
             measure::measure(&workspace, false)
         }
+        Hw::Trace { messages, errors } => {
+            trace::trace(&Workspace::find()?, messages, errors).map(|what| print!("{what}"))
+        }
         Hw::Mutate => mutate::mutate(&Workspace::find()?),
     }
 }
@@ -77,6 +90,7 @@ pub(crate) fn test_all(workspace: &Workspace, long: bool) -> Result<(), String> 
     simulate::test(workspace, false)?;
     measure::measure(workspace, true)?;
     prove::prove(workspace, long)?;
+    trace::trace(workspace, 4, 0.0)?;
     mutate::mutate(workspace)
 }
 
