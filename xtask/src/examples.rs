@@ -1,6 +1,6 @@
 //! Every example of the repository: it resolves, it runs, and it is simulated.
 
-use crate::{processes::Limited, steps::Workspace};
+use crate::{processes::Limited, workspace::Workspace};
 use serde_json::Value;
 use std::{
     env, fs,

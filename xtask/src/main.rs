@@ -9,6 +9,7 @@ mod processes;
 mod soak;
 mod steps;
 mod tools;
+mod workspace;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! The papers: every item is inside its tolerance, and is what the repository expects.
 
-use crate::{processes::Limited, steps::Workspace};
+use crate::{processes::Limited, workspace::Workspace};
 use serde_json::Value;
 use std::{collections::BTreeMap, env, fs, process::Command, time::Duration};
 

@@ -1,6 +1,6 @@
 //! The soak: a run at full rate keeps its size.
 
-use crate::{processes::Limited, steps::Workspace};
+use crate::{processes::Limited, workspace::Workspace};
 use std::{process::Command, thread, time::Duration};
 
 /// Most that the memory of all processes together may grow in the second half, in KiB.

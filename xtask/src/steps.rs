@@ -1,43 +1,10 @@
 //! The steps of `cargo xtask test`, cheapest first.
 
-use crate::{examples, hw, papers, soak, tools};
-use serde_json::Value;
-use std::{
-    env,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::Instant,
+use crate::{
+    examples, hw, papers, soak, tools,
+    workspace::{Workspace, cargo, run},
 };
-
-/// What a step needs to know of the repository.
-pub(crate) struct Workspace {
-    /// The root of the repository.
-    pub(crate) root: PathBuf,
-    /// Where cargo builds.
-    pub(crate) target: PathBuf,
-}
-
-impl Workspace {
-    pub(crate) fn find() -> Result<Self, String> {
-        let root =
-            Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository").to_owned();
-        let mut command = cargo(&root, &["metadata", "--no-deps", "--format-version", "1"]);
-        let output = command.stderr(Stdio::inherit()).output().map_err(|error| format!("cargo: {error}"))?;
-        let metadata: Value =
-            serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))?;
-        let target = metadata["target_directory"].as_str().ok_or("cargo metadata names no target directory")?;
-        Ok(Self { root, target: target.into() })
-    }
-
-    /// The released `evb` command.
-    pub(crate) fn evb(&self) -> PathBuf {
-        self.target.join("release").join("evb").with_extension(env::consts::EXE_EXTENSION)
-    }
-
-    pub(crate) fn cargo(&self, arguments: &[&str]) -> Result<(), String> {
-        run(&mut cargo(&self.root, arguments))
-    }
-}
+use std::time::Instant;
 
 /// A name, and what is done; the error says what failed and what to do.
 type Step = (&'static str, fn(&Workspace, bool) -> Result<(), String>);
@@ -86,20 +53,4 @@ pub(crate) fn test(long_soak: bool) -> Result<(), String> {
     }
     eprintln!("xtask: all {} steps are good, {:.0} s", STEPS.len(), start.elapsed().as_secs_f64());
     Ok(())
-}
-
-fn cargo(root: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(arguments).current_dir(root);
-    command
-}
-
-pub(crate) fn run(command: &mut Command) -> Result<(), String> {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let line = words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{line}: {status}")),
-        Err(error) => Err(format!("{line}: {error}")),
-    }
 }

@@ -1,6 +1,6 @@
 //! What the steps need beside cargo, and how it comes onto a machine that does not have it.
 
-use crate::steps::run;
+use crate::workspace::run;
 use std::process::{Command, Stdio};
 
 /// A program that the tests use, and the packages of Debian that bring it and what it needs. The `evb` command itself needs

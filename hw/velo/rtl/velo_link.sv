@@ -13,8 +13,8 @@
 // | 80 to 95 | CRC-16 (polynomial 0x1021, begun with ones) of bits 0 to 79 |
 //
 // The sender keeps each word until it is acknowledged. The receiver takes the word that it expects and no other. When one is
-// missing it refuses, once, and the sender goes back to that word. As words are checked one by one, a word can go on
-// before its packet is complete, and still nothing wrong ever goes on.
+// missing it refuses, once, and the sender goes back to that word. Words are checked one by one: so a word can go on before
+// its packet is complete, and is right unless it was spoilt in a way that the CRC cannot see.
 //
 // Both ends send a frame at least every HEARTBEAT cycles: so every loss shows, also that of the last word, of an
 // acknowledgement or of a credit. A packet is begun only when the other end has room for a whole one.
@@ -65,6 +65,7 @@ module velo_link #(
 
   // A CRC is linear: each of its bits is the parity of some bits of the body, turned or not by the ones that it is begun
   // with. So all of them are found side by side; bit after bit would be a long way for a signal.
+  //
   // The bits of the body whose parity is bit `k`, then what the ones leave of it.
   function automatic logic [BODY:0] parity(input logic [3:0] k);
     logic [15:0] of_bit, of_ones;

@@ -1,6 +1,6 @@
 //! The benches of the hardware: C++ over models that Verilator makes of the sources.
 
-use crate::{processes::Limited, steps::Workspace};
+use crate::{processes::Limited, workspace::Workspace};
 use std::{
     fs,
     hash::{DefaultHasher, Hash, Hasher},

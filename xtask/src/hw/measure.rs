@@ -4,7 +4,7 @@
 //! for the FPGA family of the paper, and a clock from a place-and-route tool for another, as there is none for that one.
 
 use super::bench;
-use crate::{steps::Workspace, tools::is_there};
+use crate::{tools::is_there, workspace::Workspace};
 use serde_json::{Value, json};
 use std::{fs, path::Path, process::Command};
 

@@ -9,7 +9,7 @@ mod simulate;
 mod trace;
 mod vectors;
 
-use crate::{steps::Workspace, tools::is_there};
+use crate::{tools::is_there, workspace::Workspace};
 use clap::Subcommand;
 use std::fs;
 

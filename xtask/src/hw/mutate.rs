@@ -7,7 +7,7 @@ use super::{
     bench::{self, Bench, Outcome, Runtime},
     prove,
 };
-use crate::steps::Workspace;
+use crate::workspace::Workspace;
 use std::{path::Path, process::Command, time::Instant};
 
 /// Applies each mutation to a copy of the sources, and demands that one of its benches fails.

@@ -3,7 +3,7 @@
 //! The synthesizer's own solver does it: by induction over time for all time, or for all that can happen within so many cycles.
 
 use super::bench::quietly;
-use crate::steps::Workspace;
+use crate::workspace::Workspace;
 use std::{path::Path, process::Command, time::Instant};
 
 /// Most cycles that an induction may look back.

@@ -1,7 +1,7 @@
 //! `cargo xtask hw test`: the sources are what three tools take, and all benches pass.
 
 use super::bench::{self, BENCHES, Bench, Outcome, Runtime};
-use crate::{steps::Workspace, tools::is_there};
+use crate::{tools::is_there, workspace::Workspace};
 use std::{
     collections::HashSet,
     path::Path,

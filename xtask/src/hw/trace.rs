@@ -1,7 +1,7 @@
 //! `cargo xtask hw trace`: some messages between two nodes, with every signal in files for a wave viewer such as GTKWave.
 
 use super::bench::{self, Runtime, TRACE};
-use crate::{processes::Limited, steps::Workspace};
+use crate::{processes::Limited, workspace::Workspace};
 use std::{process::Command, time::Duration};
 
 /// Longest time.

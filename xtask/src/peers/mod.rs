@@ -8,7 +8,7 @@ mod outputs;
 mod table;
 mod theirs;
 
-use crate::steps::Workspace;
+use crate::workspace::Workspace;
 use comparison::{Comparison, Peer, Statistic::*, Theirs};
 use jobs::Bench;
 use ours::Ours;
