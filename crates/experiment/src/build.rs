@@ -37,6 +37,7 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
             "shm" => TransportKind::Shm,
             "tcp" => TransportKind::Tcp,
             "mpi" => TransportKind::Mpi,
+            "velo-rtl" => TransportKind::VeloRtl { wires: view.integer("transport.wires") },
             "ofi" => TransportKind::Ofi { provider: view.text("transport.provider").to_owned() },
             _ => TransportKind::InProcess,
         },

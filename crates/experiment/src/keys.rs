@@ -282,6 +282,16 @@ const TRANSPORT: Choice = Choice {
                 "the provider, such as tcp, shm, verbs, efa, cxi, psm3 or opx",
             )],
         },
+        Variant {
+            name: "velo-rtl",
+            doc: "threads of one process through the VELO hardware, simulated cycle by cycle; needs Verilator, and is slow",
+            keys: &[key(
+                "wires",
+                integer(16, 96),
+                Default::Integer(16),
+                "wires of a link in one direction: 16, 32 or 96",
+            )],
+        },
     ],
     common: &[],
 };

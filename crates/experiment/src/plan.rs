@@ -69,6 +69,11 @@ pub enum TransportKind {
         /// The provider, such as `tcp` or `verbs`.
         provider: String,
     },
+    /// The VELO hardware, simulated cycle by cycle, between threads of one process.
+    VeloRtl {
+        /// Wires of a link in one direction.
+        wires: u32,
+    },
 }
 
 impl TransportKind {
@@ -80,7 +85,13 @@ impl TransportKind {
             Self::Tcp => "tcp",
             Self::Mpi => "mpi",
             Self::Ofi { .. } => "ofi",
+            Self::VeloRtl { .. } => "velo-rtl",
         }
+    }
+
+    /// Whether its nodes are threads of one process.
+    pub const fn is_one_process(&self) -> bool {
+        matches!(self, Self::InProcess | Self::VeloRtl { .. })
     }
 }
 

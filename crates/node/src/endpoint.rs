@@ -28,12 +28,16 @@ pub(crate) fn open(plan: &Plan, options: &JoinOptions, use_it: impl WithEndpoint
         TransportKind::Shm => use_it.with(shm(plan, options)?),
         TransportKind::Mpi => use_it.with(mpi(plan, options)?),
         TransportKind::Ofi { provider } => use_it.with(ofi(plan, options, provider)?),
+        TransportKind::VeloRtl { .. } => {
+            Err(NodeError::new("simulated hardware is one process, with threads for its nodes")
+                .hint("start all nodes together: `evb run FILE`"))
+        }
     }
 }
 
 /// Longest body that a node takes: room for what a faulty source might send, so that it is counted and not taken for a
 /// broken connection.
-fn longest_body(plan: &Plan) -> usize {
+pub(crate) fn longest_body(plan: &Plan) -> usize {
     let largest = plan.building.max_fragment.0 as usize;
     let lists = plan.building.buffer_events as usize * 16;
     (2 * largest).max(lists) + 4096

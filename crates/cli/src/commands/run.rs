@@ -167,11 +167,17 @@ fn run_plan(
     stop: &AtomicBool,
 ) -> Result<Record, Failure> {
     let text = experiment.resolved_at(index).unwrap_or_default();
+    if matches!(plan.transport, TransportKind::VeloRtl { .. }) && (args.processes || args.listen.is_some()) {
+        return Err(Failure::with_hint(
+            "simulated hardware is one process, with threads for its nodes",
+            "leave out `--processes` and `--listen`",
+        ));
+    }
     let mut progress = RunProgress::new(plan, stop, args.quiet);
     let record = if let Some(listen) = args.listen {
         let (token, patience) = (token::shared()?, Duration::from_secs(args.patience));
         evb_node::run_processes(plan, &ProcessOptions { listen, token, start: Start::ByHand, patience }, &mut progress)
-    } else if args.processes || plan.transport != TransportKind::InProcess {
+    } else if args.processes || !plan.transport.is_one_process() {
         run_children(args, index, plan, &mut progress)?
     } else {
         evb_node::run_threads(plan, &text, &mut progress)

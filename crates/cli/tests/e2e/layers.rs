@@ -1,8 +1,8 @@
 //! Event building and benchmarks over every message layer. What is not installed is skipped, and the test says so.
 
-use crate::support::{Evb, Lab, good};
+use crate::support::{Evb, HARDWARE, Lab, PROCESSES, good, is_there};
 use evb_record::{Benchmark, SIMULATED};
-use std::{env, fs};
+use std::fs;
 
 /// Six nodes, whose largest fragments do not go within one message of any layer.
 const SMALL: &str = r#"
@@ -23,15 +23,6 @@ const EVENTS: u64 = 2000;
 /// `mpirun` of each MPI, with what it needs to start more ranks than there are cores, also for root.
 const LAUNCHERS: [&[&str]; 2] = [&["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root"], &["mpirun.mpich"]];
 
-fn is_there(program: &str) -> bool {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let there = env::split_paths(&path).any(|folder| folder.join(program).is_file());
-    if !there {
-        eprintln!("skipped: {program} is not installed");
-    }
-    there
-}
-
 fn builds_all(run: Evb, transport: &str) {
     let outcome = run.run();
     let record = good(&outcome);
@@ -49,6 +40,21 @@ fn libfabric_builds_events() {
         let run = lab.run(&[]).set("transport.type=ofi").set(&format!("transport.provider={provider}"));
         builds_all(run, "ofi");
     }
+}
+
+#[test]
+fn simulated_hardware_builds_events() {
+    if !is_there("verilator") {
+        return;
+    }
+    let lab = Lab::with(SMALL);
+    let run = || lab.run(HARDWARE).set("trigger.events=20");
+    let outcome = run().run();
+    let record = good(&outcome);
+    assert_eq!((record.events.built, record.transport.as_str()), (20, "velo-rtl"), "{outcome}");
+    let outcome = run().args(PROCESSES).run();
+    assert_eq!(outcome.code(), Some(2), "{outcome}");
+    assert!(outcome.stderr.contains("simulated hardware is one process"), "{outcome}");
 }
 
 #[test]

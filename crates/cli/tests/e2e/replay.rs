@@ -1,6 +1,6 @@
 //! Recorded fragments built into events again: what comes out is what went in, and damage is found where it is.
 
-use crate::support::{Lab, Numbers, PROCESSES, THREADS, good, not_good, recorded_data, shipped};
+use crate::support::{HARDWARE, Lab, Numbers, PROCESSES, THREADS, good, is_there, not_good, recorded_data, shipped};
 use evb_sources::{FedEntry, FedFile, FedHeader, write_fragment};
 use std::{
     collections::BTreeMap,
@@ -16,6 +16,14 @@ const MADE_EVENTS: u64 = 500;
 fn recorded_cms_fragments_come_back_byte_for_byte() {
     let Some(data) = recorded_data() else { return };
     [THREADS, PROCESSES].into_iter().for_each(|mode| replay_whole(&data, 4685, mode));
+}
+
+/// The same through simulated hardware.
+#[test]
+fn recorded_cms_fragments_come_through_simulated_hardware() {
+    if let (Some(data), true) = (recorded_data(), is_there("verilator")) {
+        replay_whole(&data, 4685, HARDWARE);
+    }
 }
 
 /// One flipped byte anywhere in the recordings of CMS costs one event, and is told by kind.

@@ -6,7 +6,7 @@ mod procs;
 
 pub(crate) use command::{Evb, Outcome, Running};
 pub(crate) use files::{Stored, find_stored, holds_incomplete, read_all, stored_files};
-pub(crate) use procs::{Group, group_memory, node_pid, wait_until};
+pub(crate) use procs::{Group, group_memory, is_there, node_pid, wait_until};
 
 use evb_record::Record;
 use std::{
@@ -73,6 +73,8 @@ impl Lab {
 pub(crate) const THREADS: &[&str] = &[];
 /// See [`THREADS`].
 pub(crate) const PROCESSES: &[&str] = &["--processes"];
+/// See [`THREADS`]; through simulated hardware, which is slow: fragments wait for each other in real time.
+pub(crate) const HARDWARE: &[&str] = &["--set", "transport.type=velo-rtl", "--set", "builder.timeout=60 s"];
 
 /// Runs `test` with threads and with processes, both at the same time: for runs that mostly wait.
 pub(crate) fn both_modes(test: impl Fn(&[&str]) + Sync) {

@@ -2,7 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::{
-    fs, thread,
+    env, fs, thread,
     time::{Duration, Instant},
 };
 
@@ -73,4 +73,14 @@ impl Group {
 
 fn pid(number: u32) -> Pid {
     Pid::from_raw(number as i32).expect("no process has number 0")
+}
+
+/// Whether a program is installed; says so if not.
+pub(crate) fn is_there(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let there = env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    if !there {
+        eprintln!("skipped: {program} is not installed");
+    }
+    there
 }
