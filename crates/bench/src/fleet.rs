@@ -9,7 +9,7 @@ use crate::{
 };
 use evb_core::NodeId;
 use evb_node::{
-    Token,
+    Children, Token,
     lines::{Lines, write},
 };
 use evb_transport::{DEFAULT_MAX_BODY, MessageLayer, OverTransport, in_process};
@@ -17,7 +17,7 @@ use evb_transport_rtl::RtlOptions;
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream},
-    process::{Child, Command},
+    process::Command,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
@@ -31,8 +31,6 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the others may take to say why, when a process has failed.
 const FAILURE_GRACE: Duration = Duration::from_secs(1);
-/// Longest time that a process may take to end after its last order.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Messages that a queue between two threads holds.
 const QUEUE: usize = 512;
 
@@ -140,7 +138,7 @@ impl<'a> Processes<'a> {
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .map_err(|error| format!("cannot listen on {}: {error}", launch.listen))?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
-        let children = Children::spawn((launch.commands)(address))?;
+        let children = start_all((launch.commands)(address))?;
         let mut fleet = Self { stop: launch.stop, children, nodes: BTreeMap::new() };
         let addresses = fleet.gather(launch, &listener)?;
         fleet.tell(launch.nodes, &Answer::Welcome { peers: addresses })?;
@@ -171,7 +169,7 @@ impl<'a> Processes<'a> {
 
     /// Whether there is any point in waiting on for so many nodes.
     fn check(&mut self, end: Instant, nodes: u16) -> Result<(), String> {
-        if let Some(status) = self.children.failed() {
+        if let Some((_, status)) = self.children.ended() {
             return Err(format!("a process of the launch ended: {status}"));
         }
         if self.stop.load(Ordering::Relaxed) {
@@ -245,37 +243,14 @@ fn hear_out(stream: TcpStream) -> std::io::Result<Option<(Hello, TcpStream, Line
     Ok(hello.map(|hello| (hello, stream, lines)))
 }
 
-/// The processes that were started. Dropping them ends them.
-struct Children(Vec<Child>);
-
-impl Children {
-    fn spawn(commands: Vec<Command>) -> Result<Self, String> {
-        let mut children = Self(Vec::new());
-        for mut command in commands {
-            let child = command.spawn();
-            let program = command.get_program().to_string_lossy().into_owned();
-            children.0.push(child.map_err(|error| format!("cannot start {program}: {error}"))?);
-        }
-        Ok(children)
+fn start_all(commands: Vec<Command>) -> Result<Children, String> {
+    let mut children = Children::default();
+    for mut command in commands {
+        children
+            .start(&mut command)
+            .map_err(|error| format!("cannot start {}: {error}", command.get_program().to_string_lossy()))?;
     }
-
-    /// How one of them has ended.
-    fn failed(&mut self) -> Option<String> {
-        self.0.iter_mut().find_map(|child| child.try_wait().ok()?).map(|status| status.to_string())
-    }
-}
-
-impl Drop for Children {
-    fn drop(&mut self) {
-        let end = Instant::now() + EXIT_TIMEOUT;
-        for child in &mut self.0 {
-            while Instant::now() < end && matches!(child.try_wait(), Ok(None)) {
-                thread::sleep(Duration::from_millis(1));
-            }
-            let _ended_by_itself = child.kill();
-            let _reaped = child.wait();
-        }
-    }
+    Ok(children)
 }
 
 /// Where the processes of one machine reach this one.

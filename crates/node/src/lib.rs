@@ -5,6 +5,7 @@
 //! makes the record; it speaks to workers in threads and to processes by the same orders and notices.
 
 mod builder;
+mod children;
 mod control;
 mod endpoint;
 mod harm;
@@ -24,6 +25,7 @@ mod threads;
 mod wire_control;
 mod worker;
 
+pub use children::Children;
 pub use control::{NodeError, Progress};
 pub use evb_transport::Token;
 pub use join::{JoinOptions, join};

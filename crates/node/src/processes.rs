@@ -1,5 +1,6 @@
 //! A run over processes: run control waits for its nodes, which it starts itself or which are started by hand.
 
+use crate::children::Children;
 use crate::control::{NodeError, Notice, Order};
 use crate::lines::{Lines, pump, write};
 use crate::roles::run_number;
@@ -14,7 +15,7 @@ use std::{
     collections::BTreeMap,
     io,
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
-    process::{Child, Command, ExitStatus},
+    process::Command,
     sync::{
         atomic::Ordering,
         mpsc::{self, Receiver, Sender},
@@ -27,8 +28,6 @@ use std::{
 const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
 /// Connections that may be saying hello at once; more wait in the system's queue.
 const MOST_STRANGERS: usize = 64;
-/// Longest time that a node process may take to end after its last order.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time that an order may take to be written.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -69,7 +68,7 @@ pub fn run_processes(
             .hint("`--listen HOST:PORT` chooses another address; port 0 takes any free one")
     })?;
     let address = listener.local_addr().map_err(NodeError::new)?;
-    let mut children = Children::spawn(plan, options, address)?;
+    let mut children = start(plan, options, address)?;
     let joined = Gathering::new(plan, options, listener)?.gather(&mut children, observer)?;
     let (sender, notices) = mpsc::channel();
     let connections = welcome(joined, &sender)?;
@@ -82,43 +81,20 @@ pub fn run_processes(
     RunControl::new(plan, nodes, &notices, observer).run(transport)
 }
 
-/// The processes that run control has started itself. Dropping them ends them.
-struct Children(BTreeMap<NodeId, Child>);
-
-impl Children {
-    fn spawn(plan: &Plan, options: &ProcessOptions<'_>, address: SocketAddr) -> Result<Self, NodeError> {
-        let mut children = Self(BTreeMap::new());
-        let command = match options.start {
-            Start::Spawn(command) => command,
-            Start::ByHand => return Ok(children),
-            Start::Told(tell) => return tell(address).map(|()| children),
-        };
-        for node in (0..plan.building.nodes()).map(NodeId) {
-            let child = command(node, address)
-                .spawn()
-                .map_err(|error| NodeError::new(format!("cannot start {}: {error}", plan.building.node_name(node))))?;
-            children.0.insert(node, child);
-        }
-        Ok(children)
+/// The processes that run control starts itself, if any: each node has the place of its number.
+fn start(plan: &Plan, options: &ProcessOptions<'_>, address: SocketAddr) -> Result<Children, NodeError> {
+    let mut children = Children::default();
+    let command = match options.start {
+        Start::Spawn(command) => command,
+        Start::ByHand => return Ok(children),
+        Start::Told(tell) => return tell(address).map(|()| children),
+    };
+    for node in (0..plan.building.nodes()).map(NodeId) {
+        children
+            .start(&mut command(node, address))
+            .map_err(|error| NodeError::new(format!("cannot start {}: {error}", plan.building.node_name(node))))?;
     }
-
-    /// A child that has ended, and how.
-    fn ended(&mut self) -> Option<(NodeId, ExitStatus)> {
-        self.0.iter_mut().find_map(|(&node, child)| Some((node, child.try_wait().ok()??)))
-    }
-}
-
-impl Drop for Children {
-    fn drop(&mut self) {
-        let end = Instant::now() + EXIT_TIMEOUT;
-        for child in self.0.values_mut() {
-            while Instant::now() < end && matches!(child.try_wait(), Ok(None)) {
-                thread::sleep(Duration::from_millis(2));
-            }
-            let _ended_by_itself = child.kill();
-            let _reaped = child.wait();
-        }
-    }
+    Ok(children)
 }
 
 /// A node that has said hello.
@@ -176,7 +152,7 @@ impl<'a> Gathering<'a> {
                 Err(_) => {}
             }
             if let Some((node, status)) = children.ended() {
-                let name = self.plan.building.node_name(node);
+                let name = self.plan.building.node_name(NodeId(node as u16));
                 return Err(NodeError::new(format!("{name} ended before the run began: {status}")));
             }
             if observer.stop().load(Ordering::Relaxed) {
@@ -286,7 +262,7 @@ impl Drop for ProcessNodes {
 
 impl Nodes for ProcessNodes {
     fn order(&mut self, node: NodeId, order: Order) {
-        match self.children.0.get_mut(&node) {
+        match self.children.at(node.index()) {
             Some(child) if order == Order::Die => _ = child.kill(),
             _ => {
                 // A node that does not listen any more is noticed by the end of its connection.
@@ -296,7 +272,7 @@ impl Nodes for ProcessNodes {
     }
 
     fn fate(&mut self, node: NodeId) -> Option<String> {
-        let child = self.children.0.get_mut(&node)?;
+        let child = self.children.at(node.index())?;
         // The connection closes a moment before the process can be waited for.
         let end = Instant::now() + Duration::from_millis(200);
         loop {

@@ -4,7 +4,7 @@
 //! slot; longer ones from and to large buffers, of which a node has [`LARGE_BUFFERS`]. Sender and number stand in the tag.
 
 use crate::{
-    ConnectError, OfiError, OfiOptions,
+    OfiError, OfiOptions,
     ffi::Posted,
     links::{Large, Links},
 };
@@ -46,25 +46,10 @@ impl OfiLayer {
         Ok(Self { links, inject_bytes, lost: Vec::new() })
     }
 
-    /// The provider's full name, such as `tcp;ofi_rxm`.
-    #[must_use]
-    pub fn provider(&self) -> String {
-        self.links.provider()
-    }
-
     /// How many messages were dropped: of unknown senders, without the key, with a wrong token, or out of place.
     #[must_use]
     pub fn rejected(&self) -> u64 {
         self.links.rejected
-    }
-
-    /// Joins these peers, all of which must name this node too, at most for
-    /// [`connect_timeout`](OfiOptions::connect_timeout).
-    ///
-    /// # Errors
-    /// [`ConnectError`] says which peer is missing or why one refuses this node.
-    pub fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), ConnectError> {
-        self.links.join(peers)
     }
 
     fn send_from_slot(&mut self, to: usize, bytes: &[u8]) -> Posted {
@@ -187,7 +172,7 @@ impl Connect for OfiLayer {
     }
 
     fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String> {
-        OfiLayer::connect(self, peers).map_err(|error| error.to_string())
+        self.links.join(peers).map_err(|error| error.to_string())
     }
 }
 

@@ -3,16 +3,16 @@
 //!
 //! The program starts itself again as a node: it runs the test `serve`, and finds its parent by an environment variable.
 
-mod remote;
+mod process;
 mod support;
 
 use evb_core::NodeId;
 use evb_transport::{
     Connect, Message, Received, Transport,
-    conformance::{PATIENCE, Subject, run_all},
+    conformance::{PATIENCE, Subject, remote::Remote, run_all},
 };
 use evb_transport_ofi::{Ofi, OfiOptions};
-use remote::Remote;
+use process::Process;
 use std::time::{Duration, Instant};
 use support::{options, there_is};
 
@@ -21,26 +21,25 @@ const MAX_BODY: usize = 1 << 20;
 /// Not a test, but the other processes; without a parent there is nothing to do.
 #[test]
 fn serve() {
-    remote::serve(|provider, local, nodes, peer_timeout| node_options(&provider, local, nodes, peer_timeout));
+    process::serve(node_options);
 }
 
-fn node_options(provider: &str, _local: NodeId, nodes: u16, peer_timeout: Duration) -> OfiOptions {
+fn node_options(provider: &str, nodes: u16, peer_timeout: Duration) -> OfiOptions {
     OfiOptions { max_body: MAX_BODY, nodes, peer_timeout, ..options(provider) }
 }
 
 /// Node 0 is of this process, the others have their own.
 fn start(provider: &str, count: usize, peer_timeout: Duration) -> (Ofi, Vec<Remote>) {
     let (nodes, local) = (count as u16, NodeId(0));
-    let mut here = Ofi::open(local, node_options(provider, local, nodes, peer_timeout)).expect("an endpoint");
+    let mut here = Ofi::open(local, node_options(provider, nodes, peer_timeout)).expect("an endpoint");
     let mut others: Vec<_> =
-        (1..nodes).map(|node| Remote::start("serve", provider, NodeId(node), nodes, peer_timeout)).collect();
+        (1..nodes).map(|node| Process::start("serve", provider, NodeId(node), nodes, peer_timeout)).collect();
     let mut addresses = vec![(local, here.address())];
-    addresses.extend(others.iter_mut().map(|other| (other.local(), other.address())));
+    addresses.extend(others.iter_mut().map(|other| (other.local, other.address())));
     let peers = |of: NodeId| addresses.iter().filter(|peer| peer.0 != of).cloned().collect::<Vec<_>>();
-    others.iter_mut().for_each(|other| other.begin_connect(&peers(other.local())));
+    others.iter_mut().for_each(|other| other.begin_connect(&peers(other.local)));
     here.connect(&peers(local)).expect("the others are there");
-    others.iter_mut().for_each(Remote::end_connect);
-    (here, others)
+    (here, others.into_iter().map(Process::end_connect).collect())
 }
 
 fn conforms(provider: &str) {

@@ -8,6 +8,7 @@ mod bits;
 mod buffer;
 mod chunks;
 pub mod conformance;
+mod connect_error;
 pub mod doorbell;
 pub mod in_process;
 mod layer;
@@ -22,6 +23,7 @@ mod token;
 mod virtual_time;
 
 pub use buffer::{Buffer, Buffers, Memory};
+pub use connect_error::ConnectError;
 pub use layer::{Connect, MessageLayer, Refused, Take};
 pub use multicast::WithMulticast;
 pub use over::OverTransport;

@@ -8,9 +8,9 @@ mod support;
 use bytes::Bytes;
 use evb_core::NodeId;
 use evb_transport::{
-    Connect, HEAD_BYTES, Message, Received, SendError, Token, Transport,
+    Connect, ConnectError, HEAD_BYTES, Message, Received, SendError, Token, Transport,
     conformance::PATIENCE,
-    shm::{ConnectError, Shm, ShmOptions},
+    shm::{Shm, ShmOptions},
 };
 use rustix::fs::{SealFlags, fcntl_get_seals};
 use std::{

@@ -5,9 +5,9 @@ mod support;
 use bytes::Bytes;
 use evb_core::NodeId;
 use evb_transport::{
-    HEAD_BYTES, Message, Received, SendError, Transport,
+    ConnectError, HEAD_BYTES, Message, Received, SendError, Transport,
     conformance::PATIENCE,
-    tcp::{ConnectError, FrameHeader, Refusal, Tcp, TcpOptions, Token},
+    tcp::{FrameHeader, Refusal, Tcp, TcpOptions, Token},
 };
 use std::{
     io::{Read, Write},

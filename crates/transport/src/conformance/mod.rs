@@ -2,11 +2,13 @@
 //!
 //! A test describes its transport with a [`Subject`] and calls [`run_all`], or the [`CASES`] one by one. A case panics
 //! with what went wrong; random cases name their seed. Nothing depends on speed, only on an end within [`PATIENCE`].
+//! Where each node needs a process of its own, [`remote`] reaches those of the others.
 
 mod delivery;
 mod flow;
 mod harness;
 mod lifetime;
+pub mod remote;
 
 use crate::Transport;
 use std::time::Duration;

@@ -14,7 +14,7 @@ use super::{
     offer::{Offer, Taken},
     peer::{Cut, MOST_INLINE, Parts, Peer},
 };
-use crate::tcp::Refusal;
+use crate::{ConnectError, tcp::Refusal};
 use evb_core::NodeId;
 use mio::{Interest, unix::SourceFd};
 use rustix::{net::sockopt::socket_peercred, process::geteuid};
@@ -33,33 +33,6 @@ use std::{
 const MOST_NEWCOMERS: usize = 64;
 /// Time between two tries to reach a peer that is not there yet.
 const DIAL_AGAIN: Duration = Duration::from_millis(5);
-/// Why a node cannot join its peers.
-#[derive(Debug, thiserror::Error)]
-pub enum ConnectError {
-    /// Peers were not there in time.
-    #[error("no connection with {} within {timeout:?}{}", list(.missing), last(.last_error))]
-    Timeout {
-        /// The peers that are missing, in ascending order.
-        missing: Vec<NodeId>,
-        /// The limit.
-        timeout: Duration,
-        /// What happened last to one of them.
-        last_error: Option<String>,
-    },
-    /// A peer does not want this node.
-    #[error("{peer} at {address} refuses this node: {refusal}")]
-    Refused {
-        /// The peer.
-        peer: NodeId,
-        /// Its address.
-        address: String,
-        /// Why.
-        refusal: Refusal,
-    },
-    /// The list of peers names a node that is no peer of this one, or one twice.
-    #[error("{0} in the list of peers is this node itself, not a node of the run, or there already")]
-    Peer(NodeId),
-}
 
 impl Shm {
     /// Joins these peers, all of which must name this node too, at most for
@@ -83,14 +56,6 @@ impl crate::Connect for Shm {
     fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String> {
         Shm::connect(self, peers).map_err(|error| error.to_string())
     }
-}
-
-fn list(nodes: &[NodeId]) -> String {
-    nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn last(error: &Option<String>) -> String {
-    error.as_ref().map(|error| format!("; the last error was: {error}")).unwrap_or_default()
 }
 
 struct Joining<'a> {

@@ -35,7 +35,6 @@ mod record;
 mod tests;
 mod turns;
 
-pub use connect::ConnectError;
 pub use options::ShmOptions;
 
 use crate::{Buffer, Buffers, Message, Received, SendError, Transport, Waker, bits::BitSet, chunks::ChunkPool};

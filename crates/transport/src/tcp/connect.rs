@@ -6,6 +6,7 @@ use super::{
     handshake::{HANDSHAKE_BYTES, Handshake, Hello, Refusal, answer, hello, may_begin, read_answer, read_hello},
     peer::Peer,
 };
+use crate::ConnectError;
 use evb_core::NodeId;
 use mio::{Interest, net::TcpStream};
 use socket2::SockRef;
@@ -20,34 +21,6 @@ use std::{
 const MOST_NEWCOMERS: usize = 64;
 /// Time between two tries to reach a peer that does not listen yet.
 const DIAL_AGAIN: Duration = Duration::from_millis(50);
-
-/// Why a node cannot join its peers.
-#[derive(Debug, thiserror::Error)]
-pub enum ConnectError {
-    /// Peers were not there in time.
-    #[error("no connection with {} within {timeout:?}{}", list(.missing), last(.last_error))]
-    Timeout {
-        /// The peers that are missing, in ascending order.
-        missing: Vec<NodeId>,
-        /// The limit.
-        timeout: Duration,
-        /// What happened last to one of them.
-        last_error: Option<String>,
-    },
-    /// A peer does not want this node.
-    #[error("{peer} at {address} refuses this node: {refusal}")]
-    Refused {
-        /// The peer.
-        peer: NodeId,
-        /// Its address.
-        address: SocketAddr,
-        /// Why.
-        refusal: Refusal,
-    },
-    /// The list of peers names a node that is no peer of this one, or one twice.
-    #[error("{0} in the list of peers is this node itself, not a node of the run, or there already")]
-    Peer(NodeId),
-}
 
 impl Tcp {
     /// Joins these peers, all of which must name this node too, at most for
@@ -76,14 +49,6 @@ impl crate::Connect for Tcp {
         let peers: Vec<_> = peers.iter().map(parse).collect::<Result<_, _>>()?;
         Tcp::connect(self, &peers).map_err(|error| error.to_string())
     }
-}
-
-fn list(nodes: &[NodeId]) -> String {
-    nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn last(error: &Option<String>) -> String {
-    error.as_ref().map(|error| format!("; the last error was: {error}")).unwrap_or_default()
 }
 
 struct Joining<'a> {
@@ -234,7 +199,10 @@ impl Joining<'_> {
             match advance(self.tcp, opening, *address, *again, &identity) {
                 Ok(None) => {}
                 Ok(Some(Ok(()))) => joined.extend(opening.take().map(|opening| (peer, opening.stream))),
-                Ok(Some(Err(refusal))) => return Err(ConnectError::Refused { peer, address: *address, refusal }),
+                Ok(Some(Err(refusal))) => {
+                    let address = address.to_string();
+                    return Err(ConnectError::Refused { peer, address, refusal });
+                }
                 Err(error) => {
                     *opening = None;
                     *again = Instant::now() + DIAL_AGAIN;

@@ -19,7 +19,6 @@ mod peer;
 mod reader;
 
 pub use crate::token::{Token, TokenError};
-pub use connect::ConnectError;
 pub use frame::{CONTROL_BYTES, FRAME_HEADER_BYTES, FRAME_MAX_BODY, FrameError, FrameHeader, FrameParser};
 pub use fuzz::fuzz_frames;
 pub use handshake::Refusal;

@@ -1,0 +1,41 @@
+//! Why joining fails, the same for all transports in which the higher id dials the lower.
+
+use crate::tcp::Refusal;
+use evb_core::NodeId;
+use std::time::Duration;
+
+/// Why a node cannot join its peers.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Peers were not there in time.
+    #[error("no connection with {} within {timeout:?}{}", list(.missing), last(.last_error))]
+    Timeout {
+        /// The peers that are missing, in ascending order.
+        missing: Vec<NodeId>,
+        /// The limit.
+        timeout: Duration,
+        /// What happened last to one of them.
+        last_error: Option<String>,
+    },
+    /// A peer does not want this node.
+    #[error("{peer} at {address} refuses this node: {refusal}")]
+    Refused {
+        /// The peer.
+        peer: NodeId,
+        /// Its address, as text.
+        address: String,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The list of peers names a node that is no peer of this one, or one twice.
+    #[error("{0} in the list of peers is this node itself, not a node of the run, or there already")]
+    Peer(NodeId),
+}
+
+fn list(nodes: &[NodeId]) -> String {
+    nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn last(error: &Option<String>) -> String {
+    error.as_ref().map(|error| format!("; the last error was: {error}")).unwrap_or_default()
+}
