@@ -31,7 +31,7 @@ module velo_host_port #(
 );
   localparam int CREDIT_BITS = $clog2(WRITES + 1);
 
-  logic unused_ready;
+  logic has_room;
   velo_fifo #(
       .BITS (65),
       .DEPTH(POSTED)
@@ -39,8 +39,7 @@ module velo_host_port #(
       .clk,
       .rst,
       .in_valid(posted_valid),
-      // The host posts nothing that it has no credit for.
-      .in_ready(unused_ready),
+      .in_ready(has_room),
       .in_data({posted_last, posted_data}),
       .out_valid,
       .out_ready,
@@ -48,6 +47,17 @@ module velo_host_port #(
   );
 
   logic [CREDIT_BITS-1:0] credits;
+
+`ifdef VERILATOR
+  // The host posts nothing that it has no credit for, and gives back no more than it got.
+  always_ff @(posedge clk) begin
+    if (!rst) begin
+      assert (!posted_valid || has_room);
+      assert (!write_credit || write_valid || credits != CREDIT_BITS'(WRITES));
+    end
+  end
+`endif
+
   assign in_ready = credits != '0;
   assign write_valid = in_valid && in_ready;
   assign write_address = in_address;

@@ -116,7 +116,7 @@ module velo_link #(
   // The word that is expected was refused: it is on its way.
   logic refused;
   logic [5:0] freed;
-  logic unused_ready;
+  logic has_room;
 
   wire [3:0] ahead = number - expected;
   wire is_ahead = ahead != 4'd0 && !ahead[3];
@@ -133,13 +133,17 @@ module velo_link #(
       .clk,
       .rst,
       .in_valid(accept),
-      // The other end sends nothing that there is no room for.
-      .in_ready(unused_ready),
+      .in_ready(has_room),
       .in_data({kind == LAST_WORD, frame[63:0]}),
       .out_valid,
       .out_ready,
       .out_data({out_last, out_data})
   );
+
+`ifdef VERILATOR
+  // The other end sends nothing that there is no room for: it has credits.
+  always_ff @(posedge clk) if (!rst && accept) assert (has_room);
+`endif
 
   always_ff @(posedge clk) begin
     if (accept) expected <= expected + 4'd1;

@@ -123,6 +123,9 @@ template <class Model> class Clocked {
   ~Clocked() {
     trace_.close();
     model_->final();
+    // The scopes of a model take themselves out of the context of the thread, whichever was used last.
+    Verilated::threadContextp(context_.get());
+    model_.reset();
   }
 
   Model *operator->() { return model_.get(); }

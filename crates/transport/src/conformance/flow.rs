@@ -69,6 +69,7 @@ pub(super) fn fairness(subject: &Subject<'_>) {
             let local = sender.local();
             while sender.send(NodeId(0), message(local, *number, 1500)).is_ok() {
                 *number += 1;
+                assert!(*number < ENDLESS, "the queue is not bounded");
             }
             sender.flush();
         }
