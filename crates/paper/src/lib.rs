@@ -1,8 +1,9 @@
 //! Published values of five papers, and how ours are computed from simulations.
 //!
-//! The folder `papers/<slug>/` of a paper holds its published values (`published.toml`), experiment files, what was measured of
-//! hardware if there is any (`measured.jsonl`), and a README. Here stands which number of which experiment is which item. Whoever has the records of all experiments of
-//! a paper gets a [`PaperReport`] from [`Paper::report`]; nothing is simulated here.
+//! The folder `papers/<slug>/` of a paper holds its published values (`published.toml`), experiment files, what was measured
+//! of hardware if there is any (`measured.jsonl`), and a README. Here stands which number of which experiment is which item.
+//! Whoever has the records of all experiments of a paper gets a [`PaperReport`] from [`Paper::report`]; nothing is
+//! simulated here.
 
 mod fit;
 mod measured;

@@ -7,6 +7,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     process::{Command, Output},
+    sync::OnceLock,
     thread,
 };
 
@@ -61,13 +62,23 @@ impl Shape {
 
 /// The library of a shape.
 pub(crate) fn library(shape: Shape, notice: &mut dyn FnMut(&str)) -> Result<PathBuf, RtlError> {
-    let tools = [version(VERILATOR)?, version(COMPILER)?];
+    let tools = tools()?;
     let sources: Vec<_> = RTL.files().map(|file| (file.path(), file.contents())).collect();
     let key = (shape.models(), tools, sources, SHIM, VERILATOR_OPTIONS, COMPILER_OPTIONS);
     evb_shim::library("velo-rtl", key, |work| {
         notice("the simulation of the hardware is built, which takes some seconds; it is kept for the next time");
         build(shape, work)
     })
+}
+
+/// What the tools say of their versions. They are asked once, as a suite makes many clusters.
+fn tools() -> Result<&'static [String; 2], RtlError> {
+    static TOOLS: OnceLock<[String; 2]> = OnceLock::new();
+    if let Some(tools) = TOOLS.get() {
+        return Ok(tools);
+    }
+    let tools = [version(VERILATOR)?, version(COMPILER)?];
+    Ok(TOOLS.get_or_init(|| tools))
 }
 
 fn version(tool: &'static str) -> Result<String, RtlError> {
