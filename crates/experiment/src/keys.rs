@@ -151,7 +151,16 @@ const SOURCE: Choice = Choice {
         Variant {
             name: "cms-fed",
             doc: "recorded CMS front-end driver fragments, back to back in a file",
-            keys: &[key("file", Kind::Path, Default::Required, FILE_DOC)],
+            keys: &[
+                key("file", Kind::Path, Default::Required, FILE_DOC),
+                key(
+                    "source_id",
+                    integer(0, 4095),
+                    Default::Absent,
+                    "source id that every fragment must have; by default that of the first good one",
+                ),
+                IDENTITY,
+            ],
         },
         Variant { name: "tcp", doc: "live front ends that connect by TCP", keys: LIVE },
         Variant { name: "udp", doc: "live front ends that send UDP datagrams", keys: LIVE },
@@ -164,7 +173,19 @@ const FILE_DOC: &str = "the file; a relative path starts from `data.directory`";
 const LIVE: &[Key] = &[
     key("listen", Kind::Address, Default::Required, "address to listen on; port 0 is any free one"),
     key("counter_bits", integer(1, 64), Default::Integer(32), "width of the front end's event counter"),
+    IDENTITY,
 ];
+
+/// What is done with the second identity of a fragment.
+const IDENTITY: Key = key(
+    "identity",
+    Kind::Word(&[
+        Word { name: "strict", doc: "the marks of all fragments of an event must agree, where they carry one" },
+        Word { name: "tolerant", doc: "a mark that disagrees is counted and spoils no event" },
+    ]),
+    Default::Text("strict"),
+    "what a mark beside the event number (bunch crossing, orbit, timestamp) is good for",
+);
 
 const BUILDER: &[Key] = &[
     key("units", integer(1, MAX_UNITS), Default::Required, "number of builder units"),

@@ -114,6 +114,7 @@ fn fragment_ref((source, fragment): (SourceId, &Option<Fragment<Bytes>>)) -> Fra
                 FragmentStatus::Corrupted => Status::Corrupted,
                 FragmentStatus::Missing => Status::Missing,
                 FragmentStatus::Oversized => Status::Oversized,
+                FragmentStatus::Mismatched => Status::Mismatched,
             },
             checksum: fragment.checksum,
             bytes: &fragment.payload,

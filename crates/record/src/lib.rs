@@ -231,7 +231,17 @@ pub struct Builder {
 /// What one readout unit did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Readout {
-    /// Fragments taken from the source.
+    /// Fragments that the source had: `came = fragments + apart` but for those that wait when the run ends. 0 for
+    /// generated ones.
+    #[serde(default)]
+    pub came: u64,
+    /// Fragments that belong to no event.
+    #[serde(default)]
+    pub apart: u64,
+    /// The source id that recorded fragments carry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_id: Option<u32>,
+    /// Fragments taken from the source for an event.
     pub fragments: u64,
     /// Payload bytes taken from the source.
     pub bytes: u64,

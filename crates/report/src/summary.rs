@@ -114,12 +114,8 @@ pub(crate) fn verdict(record: &Record) -> String {
 }
 
 /// Findings that the last line tells.
-const LAST_LINE: [FindingKind; 4] = [
-    FindingKind::NothingTriggered,
-    FindingKind::IncompleteEvents,
-    FindingKind::LostEvents,
-    FindingKind::LostMessages,
-];
+const LAST_LINE: [FindingKind; 4] =
+    [FindingKind::NothingTriggered, FindingKind::IncompleteEvents, FindingKind::LostEvents, FindingKind::LostMessages];
 
 fn last_line(record: &Record) -> String {
     let (events, unit) = (&record.events, record.unit());

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 pub fn sweep_table(records: &[Record]) -> String {
     let keys = swept_keys(records);
     let shown = columns(records);
-    let rate = if records.first().is_none_or(|record| record.unit() == "event") { "event rate" } else { "message rate" };
+    let rate =
+        if records.first().is_none_or(|record| record.unit() == "event") { "event rate" } else { "message rate" };
     let names = shown.iter().map(|(name, _)| if name.is_empty() { rate } else { *name });
     let mut table = dense_table(keys.iter().copied().chain(names));
     for record in records {

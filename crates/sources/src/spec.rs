@@ -49,6 +49,8 @@ pub enum SourceSpec {
     CmsFed {
         /// The file, with `${NAME}` for environment variables.
         file: PathBuf,
+        /// The source id that its fragments must have; that of the first good one by default.
+        source_id: Option<u16>,
     },
     /// Live front ends that connect by TCP.
     Tcp {
@@ -81,6 +83,11 @@ pub enum Feed {
 }
 
 impl SourceSpec {
+    /// Whether the source numbers its fragments by itself.
+    pub const fn is_numbered(&self) -> bool {
+        matches!(self, Self::CmsFed { .. } | Self::Tcp { .. } | Self::Udp { .. })
+    }
+
     /// Whether the source ends or is live: such a source decides how many events there are.
     pub const fn is_data(&self) -> bool {
         matches!(self, Self::CmsFed { .. } | Self::Trace { .. } | Self::Tcp { .. } | Self::Udp { .. })

@@ -37,7 +37,11 @@ fn what_was_rejected_is_shown_where_there_is_any() {
     snapshot("phased_run", &run_summary(&phased(samples::run())));
     snapshot("phased_simulation", &simulation_summary(&phased(samples::simulation())));
     snapshot("phased_sweep", &sweep_table(&[phased(samples::simulation()), samples::simulation()]));
-    let bad = Record { good: false, findings: vec![Finding::new(FindingKind::Failed, "bu0", "a note")], ..phased(samples::run()) };
+    let bad = Record {
+        good: false,
+        findings: vec![Finding::new(FindingKind::Failed, "bu0", "a note")],
+        ..phased(samples::run())
+    };
     assert!(run_summary(&bad).ends_with("not good: all events are built or rejected, but see above\n"));
 }
 
