@@ -348,10 +348,25 @@ impl<B> EventManager<B> {
             let to = NodeId(first + unit as u16).into();
             self.transmit(to, Message::Align { segment, first: event });
         }
+        self.refuse_claims();
         let wanted = self.alignment.wants_marks();
         if wanted != self.comparing {
             self.comparing = wanted;
             self.transmit(self.config.readout_nodes(), Message::Compare(wanted));
+        }
+    }
+
+    /// Tells a source that claims events by a leap of its counter that nobody is left who could confirm them.
+    fn refuse_claims(&mut self) {
+        let (first, limit) = (self.config.readout_nodes().first.0, self.event_limit());
+        for index in 0..self.readouts.len() {
+            let readout = &mut self.readouts[index];
+            let unconfirmed = readout.alive && readout.claim > readout.through.max(limit);
+            if unconfirmed && self.alignment.is_last_of_all(index) && self.alignment.alive() > 1 {
+                readout.claim = readout.through;
+                let to = NodeId(first + index as u16).into();
+                self.transmits.push_back(Transmit { to, message: Message::Align { segment: 0, first: None } });
+            }
         }
     }
 
@@ -412,7 +427,7 @@ impl<B> Machine for EventManager<B> {
                 if let Some(index) = self.readout_index(from) {
                     let readout = &mut self.readouts[index];
                     (readout.through, readout.last) = (through.0.max(readout.through), last || readout.last);
-                    readout.claim = claim.0.max(readout.claim);
+                    readout.claim = claim.0;
                     self.alignment.available(index, through, last);
                 }
             }

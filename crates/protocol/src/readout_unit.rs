@@ -302,17 +302,17 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.ask_for_postponed();
     }
 
-    /// Stores a fragment and sends it when it is wanted already.
-    fn take(&mut self, fragment: Fragment<B>) {
+    /// Stores a fragment and sends it when it is wanted already; false when its place is taken, or gone.
+    fn take(&mut self, fragment: Fragment<B>) -> bool {
         let (event, length) = (fragment.event, u64::from(fragment.length));
         let is_missing = fragment.status == FragmentStatus::Missing;
         let Some(held) = self.entry(event).filter(|held| !held.cleared) else {
             self.counts.faults.count(Fault::Late);
-            return;
+            return false;
         };
         if held.fragment.is_some() {
             self.counts.faults.count(Fault::Duplicate);
-            return;
+            return false;
         }
         held.fragment = Some(fragment);
         // What was asked for has its place already.
@@ -326,6 +326,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.counts.most_events = self.counts.most_events.max(self.reserved);
         self.counts.most_bytes = self.counts.most_bytes.max(self.bytes_held);
         self.send(event);
+        true
     }
 
     /// Answers for every event that a builder waits for in vain.

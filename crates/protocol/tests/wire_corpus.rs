@@ -2,7 +2,7 @@
 
 mod wire_check;
 
-use evb_core::{EventId, Mark, NodeId, SourceId, Sighting};
+use evb_core::{EventId, Mark, NodeId, Sighting, SourceId};
 use evb_protocol::{
     Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Sighted,
     wire::{Body, HEAD_BYTES, WireError, decode, encode},

@@ -60,14 +60,16 @@ struct Source {
     number: u64,
     /// Marks by position.
     seen: BTreeMap<u64, Option<Mark>>,
+    /// How many fragments it can show before it is full.
+    capacity: usize,
 }
 
 /// What is known of all sources that number their fragments by themselves.
 pub(super) struct Alignment {
     sources: Vec<Source>,
     begun: bool,
-    /// Marks of events, told by sources that are in step. An event whose sources disagree has none.
-    marks: BTreeMap<EventId, Option<Mark>>,
+    /// Marks of events, told by sources that are in step.
+    marks: BTreeMap<EventId, Vec<Mark>>,
     /// The last event of each unit that is in step.
     through: BTreeMap<usize, EventId>,
     answers: VecDeque<Aligned>,
@@ -86,6 +88,7 @@ impl Alignment {
             after: EventId(0),
             number: 0,
             seen: BTreeMap::new(),
+            capacity: config.buffer_events as usize,
         };
         Self {
             sources: config.numbered.iter().map(|id| source(id.index())).collect(),
@@ -105,6 +108,12 @@ impl Alignment {
     /// Whether the marks of sources in step are wanted.
     pub(super) fn wants_marks(&self) -> bool {
         self.begun && self.sources.iter().any(|source| source.state == State::Waiting && source.has_marks())
+    }
+
+    /// Whether no other source that lives will have more events than this one.
+    pub(super) fn is_last_of_all(&self, unit: usize) -> bool {
+        let mut others = self.sources.iter().filter(|source| source.unit != unit);
+        others.all(|source| source.state == State::Gone || (source.state == State::Placed && source.last))
     }
 
     /// How many sources take part.
@@ -141,8 +150,7 @@ impl Alignment {
     /// A source in step has told the marks of its events.
     pub(super) fn marks(&mut self, marks: &[(EventId, Mark)]) {
         for &(event, mark) in marks {
-            let known = self.marks.entry(event).or_insert(Some(mark));
-            *known = known.filter(|known| *known == mark);
+            self.marks.entry(event).or_default().push(mark);
         }
         while self.marks.len() > MOST_MARKS {
             self.marks.pop_first();
@@ -232,7 +240,8 @@ impl Alignment {
         let first = &self.sources[*waiting.first()?];
         let agrees = |source: &Source| match source.state {
             State::Gone => true,
-            State::Placed => source.last && source.after <= first.after,
+            // It had ended before.
+            State::Placed => source.last && self.through.get(&source.unit).is_none_or(|last| *last <= first.after),
             State::Silent => false,
             State::Waiting => {
                 let alike = |other: &Source| (other.after, other.number, other.declared);
@@ -269,10 +278,12 @@ impl Source {
         if all > 0 && same == all || by_value == 0 && all == 0 {
             return Some(by_value);
         }
-        // One fragment with a wild number must not be the beginning.
-        let enough = |source: &Self| source.last || source.seen.len() >= if all > 0 { WITNESSES } else { 2 };
-        if !(enough(self) && enough(other)) {
-            return None;
+        // Marks may come together further on, as long as there is room for more. Without them all that is to be feared is
+        // that one fragment with a wild number is the beginning.
+        let wanted = if self.has_marks() && other.has_marks() { self.capacity } else { 2 };
+        if [self, other].iter().any(|source| !source.last && source.seen.len() < wanted) {
+            let marks = other.seen.iter().map(|(&position, mark)| (position as i64, *mark));
+            return self.place(&marks.collect());
         }
         let marks = other.seen.iter().map(|(&position, mark)| (position as i64, *mark));
         self.place(&marks.collect()).or(Some(by_value))
@@ -284,11 +295,11 @@ impl Source {
         (self.number.wrapping_sub(other.number) << shift) as i64 >> shift
     }
 
-    fn place_among(&self, marks: &BTreeMap<EventId, Option<Mark>>) -> Option<i64> {
+    fn place_among(&self, marks: &BTreeMap<EventId, Vec<Mark>>) -> Option<i64> {
         if marks.is_empty() || !self.has_marks() {
             return None;
         }
-        self.place(&marks.range(self.after.next()..).map(|(event, mark)| (event.0 as i64, *mark)).collect())
+        self.place(&marks.range(self.after.next()..).map(|(event, marks)| (event.0 as i64, common(marks))).collect())
     }
 
     /// The place of position 0 among marked events: where enough marks agree and none disagrees, if that is so at one
@@ -318,4 +329,10 @@ impl Source {
         let (place, _) = places.next()?;
         places.next().is_none().then_some(place)
     }
+}
+
+/// The mark that more than half of the sources have told.
+fn common(marks: &[Mark]) -> Option<Mark> {
+    let count = |wanted: &Mark| marks.iter().filter(|mark| *mark == wanted).count();
+    marks.iter().find(|mark| 2 * count(mark) > marks.len()).copied()
 }

@@ -163,7 +163,8 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         };
         (stream.last, stream.last_number) = (stream.last.max(event), Some(arrival.number));
         let Arrival { length, checksum, mark, status, payload, .. } = arrival;
-        self.take(Fragment { event, source: self.source, length, checksum, mark, status, payload });
+        let taken = self.take(Fragment { event, source: self.source, length, checksum, mark, status, payload });
+        self.counts.apart += u64::from(!taken);
     }
 
     fn set_apart(&mut self, arrival: Arrival<B>, fault: Fault) {
@@ -192,6 +193,9 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     /// The event manager knows which event a segment begins with, or that nobody will ever know.
     pub(super) fn align(&mut self, segment: u32, first: Option<i64>) {
         let Some(stream) = &mut self.stream else { return self.align_recorded(first) };
+        if first.is_none() && stream.leap.is_some() {
+            return self.retract();
+        }
         if stream.segment != segment || stream.first.is_some() {
             return;
         }
@@ -215,6 +219,29 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         }
         self.set_waiting_apart();
         self.answer_what_never_comes();
+    }
+
+    /// Nobody confirms where the counter has leapt to: the fragments behind the leap belong to no event.
+    fn retract(&mut self) {
+        let Some((from, _)) = self.stream.as_mut().and_then(|stream| stream.leap.take()) else { return };
+        for event in from.0 + 1..self.first + self.held.len() as u64 {
+            let Some(held) = self.entry(EventId(event)) else { continue };
+            if let Some(fragment) = held.fragment.take() {
+                let asked = core::mem::replace(&mut held.asked, false);
+                self.reserved -= u64::from(asked);
+                self.bytes_held -= u64::from(fragment.length);
+                self.counts.fragments -= 1;
+                self.counts.bytes -= u64::from(fragment.length);
+                self.counts.apart += 1;
+                self.counts.faults.count(Fault::OutOfStep);
+                self.events.push_back(ReadoutEvent::Released(fragment.payload));
+            }
+        }
+        if let Some(stream) = &mut self.stream {
+            (stream.last, stream.first) = (from, None);
+        }
+        self.give_up();
+        self.settle_end();
     }
 
     fn set_waiting_apart(&mut self) {
