@@ -31,8 +31,8 @@ impl Bodies {
 
     /// Takes back the last body, which was not sent: it is the next to be used.
     pub(crate) fn take_back(&mut self, body: Bytes) {
-        if let Some(last) = self.kept.pop_back_if(|last| last.as_ptr() == body.as_ptr()) {
-            self.kept.push_front(last);
+        if self.kept.back().is_some_and(|last| last.as_ptr() == body.as_ptr()) {
+            self.kept.rotate_right(1);
         }
     }
 

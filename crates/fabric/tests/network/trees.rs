@@ -87,7 +87,7 @@ fn a_shift_puts_one_pair_at_most_on_each_link() {
     for (name, network) in trees() {
         let (routes, order) = (all_routes(&network), in_order(&network));
         // All shifts of small networks, about 128 of the others: an odd step gives shifts of each remainder.
-        let step = order.len() / 128 | 1;
+        let step = (order.len() / 128) | 1;
         for shift in (1..order.len()).step_by(step) {
             for spread in [Spread::Destination, Spread::Source] {
                 let loads = shifted(&network, &routes, spread, &order, shift);
