@@ -10,6 +10,7 @@ use crate::{
 use evb_core::NodeId;
 use evb_node::{
     Children, Token,
+    limits::MORE_THREADS,
     lines::{Lines, write},
 };
 use evb_transport::{DEFAULT_MAX_BODY, MessageLayer, OverTransport, in_process};
@@ -95,12 +96,15 @@ fn in_threads<L: MessageLayer>(
             .zip(layers)
             .map(|(node, mut layer)| {
                 let core = core_of(cores, node);
-                scope.spawn(move || {
+                let run = move || {
                     core.map(cores::pin).transpose().map_err(|error| format!("cannot pin: {error}"))?;
                     measure(&mut layer, cell, setting)
-                })
+                };
+                thread::Builder::new()
+                    .spawn_scoped(scope, run)
+                    .map_err(|error| format!("cannot start a thread: {error}; {MORE_THREADS}"))
             })
-            .collect();
+            .collect::<Result<_, _>>()?;
         nodes.into_iter().map(|node| node.join().map_err(|_| "a node panicked".to_owned())?).collect()
     })
 }

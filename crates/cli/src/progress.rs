@@ -7,6 +7,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
     io::IsTerminal,
     sync::atomic::{AtomicBool, Ordering},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -30,7 +31,7 @@ impl<'a> RunProgress<'a> {
         };
         let target = target(quiet);
         let bar = ProgressBar::with_draw_target(length, target).with_style(style(length.is_some()));
-        bar.enable_steady_tick(Duration::from_millis(250));
+        tick(&bar);
         Self {
             bar,
             duration: duration.filter(|_| plan.building.events.is_none()),
@@ -42,6 +43,13 @@ impl<'a> RunProgress<'a> {
 
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// Lets a bar move by itself, where it is seen and the system gives a thread for it.
+fn tick(bar: &ProgressBar) {
+    if !bar.is_hidden() && thread::Builder::new().spawn(|| ()).is_ok_and(|thread| thread.join().is_ok()) {
+        bar.enable_steady_tick(Duration::from_millis(250));
     }
 }
 
@@ -172,7 +180,7 @@ pub(crate) struct BenchProgress<'a> {
 impl<'a> BenchProgress<'a> {
     pub(crate) fn new(layer: &LayerKind, stop: &'a AtomicBool, quiet: bool) -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), target(quiet)).with_style(style(true));
-        bar.enable_steady_tick(Duration::from_millis(250));
+        tick(&bar);
         Self { bar, layer: layer.to_string(), stop }
     }
 

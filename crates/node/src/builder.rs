@@ -129,7 +129,7 @@ impl Role for Builder {
 
     fn report(&self) -> Report {
         let counts = self.machine.counts();
-        let (stored, stored_bytes, files) = self.storage.stored();
+        let stored = self.storage.stored();
         Report::Builder(BuilderReport {
             counts: evb_record::Builder {
                 built: counts.built,
@@ -137,9 +137,10 @@ impl Role for Builder {
                 rejected: counts.rejected,
                 fragments: counts.fragments,
                 bytes: counts.bytes,
-                stored,
-                stored_bytes,
-                files,
+                stored: stored.events,
+                stored_bytes: stored.bytes,
+                file_count: stored.files.into(),
+                files: self.storage.file_names().collect(),
             },
             faults: faults(&counts.faults),
             findings: self.machine.mismatches().iter().map(tell).collect(),

@@ -224,7 +224,10 @@ pub struct Builder {
     pub stored: u64,
     /// Bytes written to files.
     pub stored_bytes: u64,
-    /// The files that were written.
+    /// Files written; 0 in records of before they were counted.
+    #[serde(default)]
+    pub file_count: u64,
+    /// The files that were written: the first of them, when there are very many.
     pub files: Vec<String>,
 }
 

@@ -43,6 +43,7 @@ fn full() -> Record {
             bytes: 1,
             stored: 1,
             stored_bytes: 1,
+            file_count: 1,
             files: vec!["a.evb".into()],
         }],
         readouts: vec![Readout {

@@ -62,7 +62,7 @@ impl SizeModel {
             }
             SourceSpec::Trace { file, source } => {
                 let (path, reader) = open(file, options)?;
-                Kind::Trace(read_trace(path, reader, source.unwrap_or(options.unit), max)?)
+                Kind::Trace(read_trace(path, reader, source.unwrap_or(options.unit.into()), max)?)
             }
             SourceSpec::SizeModel { .. } => relative(spec, options, own)?,
             SourceSpec::CmsFed { file, source_id } => recorded(file, *source_id, options)?,

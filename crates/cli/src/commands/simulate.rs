@@ -4,6 +4,7 @@ use crate::{
     ExperimentArgs,
     failure::Failure,
     folder::{prepare, unwritable},
+    output,
     progress::SimulationProgress,
     signals::stop_on_signals,
     simulations::{HowArgs, Simulations},
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<bool, Failure> {
     let mut show = |record: &Record, progress: &SimulationProgress| {
         let line = if args.how.json { to_json(record)? } else { return Ok(()) };
         progress.suspend(|| println!("{line}"));
-        Ok(())
+        output::check()
     };
     let work = Simulations { plans: plans.iter().collect(), how: &args.how, stop: &stop };
     let records = work.run(&trace, &mut show)?;
