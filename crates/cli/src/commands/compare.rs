@@ -18,7 +18,7 @@ pub(crate) struct CompareArgs {
     /// The records from now
     #[arg(value_name = "NEW")]
     new: PathBuf,
-    /// Medians that differ by at most so much are the same
+    /// The largest difference that does not matter: rows are the same when the true one is surely not larger
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
     tolerance: f64,
     /// Print JSON records, one on a line, instead of tables
@@ -45,7 +45,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<bool, Failure> {
 
 /// The benchmarks of a file; parameters are passed over, since they follow from them.
 fn read(path: &Path) -> Result<Vec<Benchmark>, Failure> {
-    const HINT: &str = "give records.jsonl of `evb bench --out DIR`, or what `evb bench --json` printed";
+    const HINT: &str =
+        "benchmarks are compared: give records.jsonl of `evb bench --out DIR`, or what `evb bench --json` printed";
     let wrong = |what: String| Failure::with_hint(format!("{}: {what}", path.display()), HINT);
     let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     let mut found: Vec<(usize, Benchmark)> = Vec::new();
@@ -71,6 +72,8 @@ fn benchmark(text: &str) -> Result<Option<Benchmark>, String> {
             serde_json::from_value(value).map(Some).map_err(|error| format!("not a benchmark: {error}"))
         }
         Ok(Kind::Parameters) => Ok(None),
+        Ok(Kind::Run) => Err("a run is no benchmark: one start of it says nothing of the next".into()),
+        Ok(Kind::Simulation) => Err("a simulation is no benchmark: it is the same each time".into()),
         _ => Err(format!("not a benchmark: its kind is {kind}")),
     }
 }

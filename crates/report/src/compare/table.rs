@@ -2,7 +2,7 @@
 
 use crate::{
     benchmark::{Case, distinct, titled},
-    text::{align_right, dense_table, metric, nanos},
+    text::{align_right, dense_table, metric, nanos, significant},
 };
 use comfy_table::Table;
 use evb_record::{Change, Comparison};
@@ -20,7 +20,7 @@ fn draw(rows: &[Comparison], group: &Case<'_>) -> String {
     rows.sort_by(|one, other| Case::from(*one).order(&Case::from(*other)));
     let computes = rows.iter().any(|row| row.compute_us > 0.0);
     let waits = distinct(rows.iter().map(|row| row.wait.as_str())).len() > 1;
-    let names = ["nodes", "bytes", "compute", "transport", "wait", "old", "new", "change", "verdict"];
+    let names = ["nodes", "bytes", "compute", "transport", "wait", "old", "new", "change", "seen from", "verdict"];
     let is_shown = |index: &usize| (*index != 2 || computes) && (*index != 4 || waits);
     let shown: Vec<_> = (0..names.len()).filter(is_shown).collect();
     let mut table = dense_table(shown.iter().map(|&index| names[index]));
@@ -35,13 +35,13 @@ fn draw(rows: &[Comparison], group: &Case<'_>) -> String {
 
 fn align_numbers(table: &mut Table, shown: &[usize]) {
     for (column, index) in shown.iter().enumerate() {
-        if matches!(index, 0..=2 | 5..=7) {
+        if matches!(index, 0..=2 | 5..=8) {
             align_right(table, column..column + 1);
         }
     }
 }
 
-fn cells(row: &Comparison) -> [String; 9] {
+fn cells(row: &Comparison) -> [String; 10] {
     let value = |median: f64| if row.quantity == "cycle_ns" { nanos(median) } else { metric(median) + "/s" };
     let cell =
         |interval: Option<evb_record::Interval>| interval.map_or_else(|| "-".into(), |found| value(found.median));
@@ -54,6 +54,7 @@ fn cells(row: &Comparison) -> [String; 9] {
         cell(row.old),
         cell(row.new),
         row.change_percent.map_or_else(|| "-".into(), |change| format!("{change:+.1} %")),
+        row.seen_from_percent.map_or_else(|| "-".into(), |least| format!("{} %", significant(least, 2))),
         format!("{}{}", if row.good { "" } else { "! " }, name(row.verdict)),
     ]
 }
@@ -64,6 +65,7 @@ fn name(verdict: Change) -> &'static str {
         Change::Slower => "slower",
         Change::Missing => "missing",
         Change::Untrusted => "untrusted",
+        Change::CannotTell => "cannot tell",
         Change::New => "new",
         Change::Same => "same",
         Change::Faster => "faster",

@@ -6,3 +6,4 @@ mod papers;
 mod plots;
 mod samples;
 mod texts;
+mod verdicts;
