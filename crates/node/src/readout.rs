@@ -77,33 +77,19 @@ impl Readout {
     }
 
     fn handle_events(&mut self) {
-        while let Some(event) = self.machine.poll_event() {
-            match event {
-                ReadoutEvent::Read(event) => self.reads.push_back(event),
-                ReadoutEvent::Released(payload) => self.pool.give(payload),
-                ReadoutEvent::Orphaned => {}
-            }
-        }
+        take_events(&mut self.machine, &mut self.reads, &mut self.pool);
     }
 
     fn read(&mut self, now: Time) -> Result<bool, NodeError> {
         let Input::OnDemand(source) = &mut self.source else { return self.take_arrivals(now) };
-        let count = self.reads.len().min(READS);
-        for event in self.reads.drain(..count) {
-            let mut draft = self.pool.draft();
-            let outcome = source.read(event, &mut draft).map_err(|error| source_error(self.source_id, &error))?;
-            let status = match outcome {
-                ReadOutcome::Good => FragmentStatus::Good,
-                ReadOutcome::Corrupted(_) => FragmentStatus::Corrupted,
-                ReadOutcome::Missing => FragmentStatus::Missing,
-                ReadOutcome::Oversized { .. } => FragmentStatus::Oversized,
-            };
-            let payload = draft.finish();
-            let (length, checksum) = (payload.len() as u32, evb_core::checksum(&payload));
-            let fragment = Fragment { event, source: self.source_id, length, checksum, status, payload };
+        for count in 0..READS {
+            let Some(event) = self.reads.pop_front() else { return Ok(count > 0) };
+            let fragment = read_fragment(source, self.source_id, event, &mut self.pool)?;
             self.machine.handle_command(now, ReadoutCommand::Fragment(fragment));
+            // A machine that does not know the sizes asks for one fragment after the other.
+            take_events(&mut self.machine, &mut self.reads, &mut self.pool);
         }
-        Ok(count > 0)
+        Ok(true)
     }
 
     fn take_arrivals(&mut self, now: Time) -> Result<bool, NodeError> {
@@ -136,6 +122,37 @@ impl Readout {
         }
         Ok(true)
     }
+}
+
+/// Notes what the machine wants to be read, and takes back what it needs no more.
+fn take_events(machine: &mut ReadoutUnit<Bytes>, reads: &mut VecDeque<EventId>, pool: &mut Pool) {
+    while let Some(event) = machine.poll_event() {
+        match event {
+            ReadoutEvent::Read(event) => reads.push_back(event),
+            ReadoutEvent::Released(payload) => pool.give(payload),
+            ReadoutEvent::Orphaned => {}
+        }
+    }
+}
+
+/// Reads the fragment of one event.
+fn read_fragment(
+    source: &mut Source,
+    source_id: SourceId,
+    event: EventId,
+    pool: &mut Pool,
+) -> Result<Fragment<Bytes>, NodeError> {
+    let mut draft = pool.draft();
+    let outcome = source.read(event, &mut draft).map_err(|error| source_error(source_id, &error))?;
+    let status = match outcome {
+        ReadOutcome::Good => FragmentStatus::Good,
+        ReadOutcome::Corrupted(_) => FragmentStatus::Corrupted,
+        ReadOutcome::Missing => FragmentStatus::Missing,
+        ReadOutcome::Oversized { .. } => FragmentStatus::Oversized,
+    };
+    let payload = draft.finish();
+    let (length, checksum) = (payload.len() as u32, evb_core::checksum(&payload));
+    Ok(Fragment { event, source: source_id, length, checksum, status, payload })
 }
 
 fn source_error(source: SourceId, error: &evb_sources::SourceError) -> NodeError {

@@ -5,7 +5,7 @@ use crate::tally::Tally;
 use evb_core::NodeId;
 use evb_experiment::{FaultAction, Plan};
 use evb_protocol::Config;
-use evb_record::Record;
+use evb_record::{Finding, FindingKind, Record};
 use std::{
     collections::BTreeSet,
     sync::{
@@ -185,13 +185,13 @@ impl<'a, N: Nodes> RunControl<'a, N> {
                 self.finish();
             }
             Notice::NoBuilders => {
-                self.note("no builder unit is left: the run ends with events unbuilt".into());
+                self.find(FindingKind::NoBuilders, "events", "no builder unit is left: the run ends with events unbuilt");
                 self.finish();
             }
             Notice::Lost { peer, reason } => self.notice_lost(&name, NodeId(peer), &reason),
             Notice::Failed(error) => {
-                self.note(format!("{name}: {error}"));
-                self.tally.hint(error.hint.as_deref());
+                let finding = Finding::new(FindingKind::Failed, &name, format!("{name}: {error}"));
+                self.tell(Finding { hint: error.hint, ..finding });
                 self.lose(node);
                 self.stop();
             }
@@ -202,7 +202,7 @@ impl<'a, N: Nodes> RunControl<'a, N> {
             Notice::Gone { reason } => {
                 if self.expected.contains(&node) && !self.gone.contains(&node) {
                     let reason = self.nodes.fate(node).unwrap_or(reason);
-                    self.note(format!("{name} is gone: {reason}"));
+                    self.find(FindingKind::LostNode, &name, format!("{name} is gone: {reason}"));
                     self.lose(node);
                 }
             }
@@ -219,7 +219,7 @@ impl<'a, N: Nodes> RunControl<'a, N> {
         if self.tally.lose(&name) {
             // Nodes find out one after the other: one that wakes up meanwhile must not be given events by the last.
             self.nodes.order(Config::EVENT_MANAGER, Order::Lost(peer));
-            self.note(format!("{name} is lost to its peers: {reason}"));
+            self.find(FindingKind::LostNode, &name, format!("{name} is lost to its peers: {reason}"));
             self.nodes.order(peer, Order::Finish);
         }
         if peer == Config::EVENT_MANAGER {
@@ -237,9 +237,14 @@ impl<'a, N: Nodes> RunControl<'a, N> {
         }
     }
 
-    fn note(&mut self, text: String) {
-        self.observer.note(&text);
-        self.tally.note(text);
+    fn find(&mut self, kind: FindingKind, subject: &str, message: impl Into<String>) {
+        self.tell(Finding::new(kind, subject, message));
+    }
+
+    /// Shows a finding now, and keeps it for the record.
+    fn tell(&mut self, finding: Finding) {
+        self.observer.note(&finding.message);
+        self.tally.find(finding);
     }
 
     fn phase_is_finishing(&self) -> bool {
@@ -274,7 +279,8 @@ impl<'a, N: Nodes> RunControl<'a, N> {
         match self.phase {
             Phase::Running => {}
             Phase::Stopping { since } if since.elapsed() > limit => {
-                self.note(format!("the run did not drain within {}", self.plan.run.drain_timeout));
+                let message = format!("the run did not drain within {}", self.plan.run.drain_timeout);
+                self.find(FindingKind::NotDrained, "evm", message);
                 self.finish();
             }
             Phase::Finishing { since } if since.elapsed() > limit || self.only_lost_remain(since) => self.give_up(),
@@ -295,7 +301,8 @@ impl<'a, N: Nodes> RunControl<'a, N> {
         for node in std::mem::take(&mut self.expected) {
             let name = self.plan.building.node_name(node);
             if self.tally.lose(&name) {
-                self.note(format!("{name} did not finish within {}", self.plan.run.drain_timeout));
+                let message = format!("{name} did not finish within {}", self.plan.run.drain_timeout);
+                self.find(FindingKind::LostNode, &name, message);
             }
             self.nodes.order(node, Order::Die);
             self.gone.insert(node);

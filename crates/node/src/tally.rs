@@ -5,7 +5,7 @@ use crate::control::{BuilderReport, Ended, Faults, ManagerReport, Progress, Read
 use evb_core::NodeId;
 use evb_experiment::Plan;
 use evb_protocol::Config;
-use evb_record::{Events, Kind, Record, Trigger};
+use evb_record::{Events, Finding, Kind, Record, Trigger};
 use std::ops::Add as _;
 
 pub(crate) struct Tally {
@@ -14,7 +14,7 @@ pub(crate) struct Tally {
     readouts: Vec<ReadoutReport>,
     builders: Vec<BuilderReport>,
     lost_nodes: Vec<String>,
-    notes: Vec<String>,
+    findings: Vec<Finding>,
 }
 
 impl Tally {
@@ -25,7 +25,7 @@ impl Tally {
             readouts: vec![ReadoutReport::default(); config.readout_units.into()],
             builders: vec![BuilderReport::default(); config.builder_units.into()],
             lost_nodes: Vec::new(),
-            notes: Vec::new(),
+            findings: Vec::new(),
         }
     }
 
@@ -56,12 +56,8 @@ impl Tally {
         self.lost_nodes.iter().any(|known| known == name)
     }
 
-    pub(crate) fn note(&mut self, text: String) {
-        self.notes.push(text);
-    }
-
-    pub(crate) fn hint(&mut self, hint: Option<&str>) {
-        self.notes.extend(hint.map(|hint| format!("hint: {hint}")));
+    pub(crate) fn find(&mut self, finding: Finding) {
+        self.findings.push(finding);
     }
 
     pub(crate) fn progress(&self, seconds: f64, stopping: bool) -> Progress {
@@ -137,12 +133,11 @@ impl Tally {
             faults,
             builders,
             readouts,
-            good: events.triggered == events.built + events.rejected
-                && self.lost_nodes.is_empty()
-                && self.notes.is_empty(),
+            good: false,
             lost_nodes: self.lost_nodes,
-            notes: self.notes,
+            findings: self.findings,
             simulation: None,
         }
+        .judged()
     }
 }

@@ -213,10 +213,19 @@ impl<B> EventManager<B> {
     fn assign(&mut self) {
         let in_turn = self.config.protocol == Protocol::Push && !self.is_ending() && !self.is_overdue();
         while self.open.waiting() > 0 {
-            let builder = if in_turn { self.builders.pick_in_turn() } else { self.builders.pick() };
-            let Some(builder) = builder else { return };
+            let Some(builder) = self.next_builder(in_turn) else { return };
             let Some(event) = self.open.assign_next(builder) else { return };
             self.group.push(Assigned { event, builder });
+        }
+    }
+
+    /// The builder that gets the next event. The oldest event of all waits for no slot when its builder has died: events
+    /// that take up all slots may themselves wait for the room that it needs in the readout units.
+    fn next_builder(&mut self, in_turn: bool) -> Option<NodeId> {
+        let able = if in_turn { self.builders.pick_in_turn() } else { self.builders.pick() };
+        match able {
+            None if self.open.oldest_is_returned() => self.builders.pick_without_slot(),
+            able => able,
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::sequence::{Placed, Sequence, WINDOW};
 use crate::shaper::Shaper;
 use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Timer};
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use evb_core::{EventId, Machine, NodeId, SourceId, Time, Transmit};
 
 /// What the driver tells a readout unit.
@@ -113,9 +113,11 @@ pub struct ReadoutUnit<B> {
     first: u64,
     /// Events asked for or held.
     reserved: u64,
-    /// Events to be asked for when others are cleared: a builder's request may overtake the clearing before it.
-    postponed: VecDeque<EventId>,
+    /// Events to be asked for when the buffer has room.
+    postponed: BTreeSet<EventId>,
     bytes_held: u64,
+    /// Fragments asked for that have not come; their sizes are not known yet.
+    under_way: u64,
     busy: bool,
     shaper: Shaper<B>,
     /// What the event manager was last told to be available.
@@ -141,8 +143,9 @@ impl<B: Clone + Default> ReadoutUnit<B> {
             held: VecDeque::new(),
             first: 1,
             reserved: 0,
-            postponed: VecDeque::new(),
+            postponed: BTreeSet::new(),
             bytes_held: 0,
+            under_way: 0,
             busy: false,
             announced: (0, false),
             transmits: VecDeque::new(),
@@ -181,18 +184,40 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         passed || self.end.is_some_and(|end| event.0 > end)
     }
 
+    /// Whether the fragment of an event may be read now. What is under way counts with the largest size, but one fragment
+    /// may always be under way while the buffer is not full. The oldest event of all is read in any case: every readout
+    /// unit can deliver it, so it ends and makes room. So the buffer exceeds its bytes by less than two fragments.
+    fn may_read(&self, event: EventId) -> bool {
+        let (largest, most) = (self.config.max_fragment.0, self.config.buffer_bytes.0);
+        let fits = self.bytes_held + (self.under_way + 1) * largest <= most;
+        let is_next = self.under_way == 0 && self.bytes_held < most;
+        // A builder's request may overtake the clearing before it.
+        let listed = self.reserved < u64::from(self.config.buffer_events);
+        listed && (fits || is_next || event.0 == self.first)
+    }
+
+    /// Asks for the events that had to wait, the oldest first, as far as there is room.
+    fn ask_for_postponed(&mut self) {
+        while let Some(&next) = self.postponed.first().filter(|&&next| self.may_read(next)) {
+            self.postponed.remove(&next);
+            self.ask(next);
+        }
+    }
+
     /// Asks the driver for an event's fragment, once, as soon as the buffer has room.
     fn ask(&mut self, event: EventId) {
-        let (live, full) = (self.live, self.reserved >= u64::from(self.config.buffer_events));
+        let (live, may_read) = (self.live, self.may_read(event));
         let Some(held) = self.entry(event).filter(|held| !held.asked && !held.cleared) else { return };
         if live {
             return;
         }
-        if full {
-            return self.postponed.push_back(event);
+        if !may_read {
+            self.postponed.insert(event);
+            return;
         }
         held.asked = true;
         self.reserved += 1;
+        self.under_way += 1;
         self.events.push_back(ReadoutEvent::Read(event));
     }
 
@@ -225,6 +250,13 @@ impl<B: Clone + Default> ReadoutUnit<B> {
             self.counts.sent_bytes += u64::from(fragment.length);
             self.shaper.push(now, (builder.0 - builders.first.0) as usize, fragment);
         }
+    }
+
+    /// Takes the answer to [`ReadoutEvent::Read`].
+    fn read(&mut self, fragment: Fragment<B>) {
+        self.under_way = self.under_way.saturating_sub(1);
+        self.take(fragment);
+        self.ask_for_postponed();
     }
 
     /// Stores a fragment and sends it when it is wanted already.
@@ -306,10 +338,8 @@ impl<B: Clone + Default> ReadoutUnit<B> {
             self.first += 1;
         }
         self.reserved -= u64::from(reserved);
-        while self.reserved < u64::from(self.config.buffer_events) {
-            let Some(next) = self.postponed.pop_front() else { break };
-            self.ask(next);
-        }
+        self.postponed.remove(&event);
+        self.ask_for_postponed();
     }
 
     fn read_out(&mut self, through: EventId) {
@@ -319,8 +349,11 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.counts.through = self.counts.through.max(through);
     }
 
-    /// Part of the buffer in use, in percent.
+    /// Part of the buffer in use, in percent. A buffer is full when something has to wait for room.
     fn fill_percent(&self) -> u64 {
+        if !self.postponed.is_empty() {
+            return 100;
+        }
         let events = self.reserved * 100 / u64::from(self.config.buffer_events).max(1);
         events.max(self.bytes_held * 100 / self.config.buffer_bytes.0.max(1))
     }
@@ -401,7 +434,7 @@ impl<B: Clone + Default> Machine for ReadoutUnit<B> {
         self.now = now;
         match command {
             ReadoutCommand::Start { through, last } => self.start(through, last),
-            ReadoutCommand::Fragment(fragment) => self.take(fragment),
+            ReadoutCommand::Fragment(fragment) => self.read(fragment),
             ReadoutCommand::Arrived(arrival) => self.arrive(arrival),
             ReadoutCommand::EndOfData => {
                 self.end = Some(self.sequence.last().0);

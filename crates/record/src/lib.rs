@@ -7,6 +7,7 @@ extern crate alloc;
 
 mod benchmark;
 mod comparison;
+mod finding;
 mod hardware;
 mod paper;
 
@@ -15,6 +16,7 @@ pub use benchmark::{
     Benchmark, BenchmarkSamples, Calibration, CoreToCore, CpuLoad, Launches, Origin, Parameters, SIMULATED, Times,
 };
 pub use comparison::{Change, Comparison, Interval};
+pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;
 pub use paper::{Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
 use serde::{Deserialize, Serialize};
@@ -88,8 +90,8 @@ pub struct Record {
     /// Nodes that died or could not be reached any more, such as `ru1`, in the order in which this was noticed.
     pub lost_nodes: Vec<String>,
     /// What people should know, most important first: why the verdict is what it is.
-    pub notes: Vec<String>,
-    /// Whether every triggered event was built complete, or rejected as it should be, and no node was lost.
+    pub findings: Vec<Finding>,
+    /// Whether what the experiment file asked for happened: no finding fails. [`Record::judged`] decides it.
     pub good: bool,
     /// What only a simulation has; its fields stand beside those above.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Benchmark, Builder, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, HardwareMeasurement, Interval,
+    Benchmark, Builder, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Finding, FindingKind, HardwareMeasurement, Interval,
     Kind, Latency, Launches, Link, Network, Origin, PaperItem, Parameters, Readout, Record, Relation, Simulation,
     Times, Trigger, Verdict,
 };
@@ -56,7 +56,7 @@ fn full() -> Record {
             rejected: 1,
         }],
         lost_nodes: vec!["ru0".into()],
-        notes: vec!["a note".into()],
+        findings: vec![Finding::new(FindingKind::Failed, "bu0", "a message").hint("a hint")],
         good: true,
         simulation: Some(Simulation {
             wall_seconds: 1.0,

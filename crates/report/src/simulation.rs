@@ -2,7 +2,7 @@
 
 use crate::{
     summary::verdict,
-    text::{align_right, aligned, dense_table, metric, micros, per_destination, percent, unit},
+    text::{align_right, aligned, dense_table, metric, micros, per_destination, percent},
 };
 use comfy_table::Table;
 use evb_record::{Link, Network, Record, Simulation};
@@ -51,7 +51,7 @@ fn totals(record: &Record) -> Vec<(&'static str, String)> {
     let latency = &record.latency_us;
     let rate = format!("{}Hz", metric(record.event_rate_hz));
     rows.extend(record.simulation.as_ref().map(|simulation| ("time", time(record.seconds, simulation))));
-    rows.push((if unit(record) == "event" { "event rate" } else { "message rate" }, rate));
+    rows.push((if record.unit() == "event" { "event rate" } else { "message rate" }, rate));
     rows.push(("throughput", format!("{}B/s", metric(record.throughput_bytes_per_s))));
     rows.extend(per_destination(record).map(|(mean, least, most)| {
         ("destinations", format!("{}B/s on average, {}B/s to {}B/s", metric(mean), metric(least), metric(most)))
@@ -68,7 +68,7 @@ fn totals(record: &Record) -> Vec<(&'static str, String)> {
 /// What became of the events or messages; what did not happen is left out.
 fn accounts(record: &Record) -> Vec<(&'static str, String)> {
     let events = &record.events;
-    let (begun, ended) = if unit(record) == "event" { ("triggered", "built") } else { ("sent", "delivered") };
+    let (begun, ended) = if record.unit() == "event" { ("triggered", "built") } else { ("sent", "delivered") };
     let mut rows = vec![(begun, events.triggered.to_string()), (ended, events.built.to_string())];
     let others = [
         ("incomplete", events.incomplete),

@@ -1,8 +1,8 @@
 //! The end of a real run for people.
 
-use crate::text::{align_right, aligned, metric, table, unit};
+use crate::text::{align_right, aligned, metric, table};
 use comfy_table::Table;
-use evb_record::Record;
+use evb_record::{FindingKind, Record};
 use std::fmt::Write as _;
 
 /// The end of a run for people: a table per builder, totals, faults and the verdict.
@@ -100,8 +100,11 @@ fn totals(record: &Record) -> String {
 pub(crate) fn verdict(record: &Record) -> String {
     let mut text = String::from("\n");
     let mut say = |line: &str| text.extend([line, "\n"]);
-    for note in &record.notes {
-        say(note);
+    for finding in record.findings.iter().filter(|finding| !LAST_LINE.contains(&finding.kind)) {
+        say(&format!("{}: {}", finding.kind.name().replace('_', " "), finding.message));
+        if let Some(hint) = &finding.hint {
+            say(&format!("  hint: {hint}"));
+        }
     }
     if !record.lost_nodes.is_empty() {
         say(&format!("lost nodes: {}", record.lost_nodes.join(", ")));
@@ -110,8 +113,16 @@ pub(crate) fn verdict(record: &Record) -> String {
     text
 }
 
+/// Findings that the last line tells.
+const LAST_LINE: [FindingKind; 4] = [
+    FindingKind::NothingTriggered,
+    FindingKind::IncompleteEvents,
+    FindingKind::LostEvents,
+    FindingKind::LostMessages,
+];
+
 fn last_line(record: &Record) -> String {
-    let (events, unit) = (&record.events, unit(record));
+    let (events, unit) = (&record.events, record.unit());
     let built = if unit == "event" { "built" } else { "delivered" };
     match (record.good, events.incomplete, events.lost) {
         (true, ..) if events.rejected > 0 => {
@@ -121,6 +132,7 @@ fn last_line(record: &Record) -> String {
             )
         }
         (true, ..) => format!("good: all {} {unit}s {built} complete", events.built),
+        (false, ..) if events.triggered == 0 => format!("not good: there was no {unit} at all"),
         (false, 0, 0) if events.rejected > 0 => {
             format!("not good: all {unit}s are {built} or rejected, but see above")
         }

@@ -1,6 +1,6 @@
 //! A sweep as a table: one row for each record.
 
-use crate::text::{align_right, dense_table, metric, micros, per_destination, percent, shortened, unit};
+use crate::text::{align_right, dense_table, metric, micros, per_destination, percent, shortened};
 use evb_record::Record;
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 pub fn sweep_table(records: &[Record]) -> String {
     let keys = swept_keys(records);
     let shown = columns(records);
-    let rate = if records.first().is_none_or(|record| unit(record) == "event") { "event rate" } else { "message rate" };
+    let rate = if records.first().is_none_or(|record| record.unit() == "event") { "event rate" } else { "message rate" };
     let names = shown.iter().map(|(name, _)| if name.is_empty() { rate } else { *name });
     let mut table = dense_table(keys.iter().copied().chain(names));
     for record in records {
@@ -71,8 +71,8 @@ fn reason(record: &Record) -> String {
     if !record.lost_nodes.is_empty() {
         reasons.push(format!("lost nodes: {}", record.lost_nodes.join(" ")));
     }
-    match (reasons.is_empty(), record.notes.first()) {
-        (true, Some(note)) => shortened(note, LONGEST_NOTE),
+    match (reasons.is_empty(), record.findings.first()) {
+        (true, Some(finding)) => shortened(&finding.message, LONGEST_NOTE),
         (true, None) => "unknown".into(),
         (false, _) => reasons.join(", "),
     }

@@ -61,11 +61,6 @@ pub(crate) fn percent(part: f64) -> String {
     format!("{:.1}", part * 100.0)
 }
 
-/// What one thing that ends is called: event building and gathering make events, all other traffic makes messages.
-pub(crate) fn unit(record: &Record) -> &'static str {
-    if matches!(record.protocol.as_str(), "push" | "pull" | "phased" | "gather") { "event" } else { "message" }
-}
-
 /// Mean, least and most payload per second of all destinations; nothing without destinations.
 pub(crate) fn per_destination(record: &Record) -> Option<(f64, f64, f64)> {
     let rates = &record.per_destination_bytes_per_s;

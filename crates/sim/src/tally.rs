@@ -9,7 +9,7 @@ use evb_experiment::{Plan, Workload};
 use evb_fabric::{Flow, Network};
 use evb_patterns::{Pattern, TrafficConfig, TrafficEvent, TrafficMessage};
 use evb_protocol::{Ending, ManagerEvent};
-use evb_record::Latency;
+use evb_record::{Finding, FindingKind, Latency};
 use hdrhistogram::Histogram;
 use places::Places;
 pub(crate) use result::record;
@@ -51,7 +51,7 @@ pub(crate) struct Tally {
     packets_left: u64,
     deadlock: Vec<String>,
     lost_nodes: Vec<String>,
-    notes: Vec<String>,
+    findings: Vec<Finding>,
     names: evb_protocol::Config,
 }
 
@@ -107,7 +107,7 @@ impl Tally {
             packets_left: 0,
             deadlock: Vec::new(),
             lost_nodes: Vec::new(),
-            notes: Vec::new(),
+            findings: Vec::new(),
             names: config.clone(),
         }
     }
@@ -117,8 +117,8 @@ impl Tally {
         self.all_ended
     }
 
-    pub(crate) fn note(&mut self, text: String) {
-        self.notes.push(text);
+    pub(crate) fn find(&mut self, kind: FindingKind, subject: &str, message: impl Into<String>) {
+        self.findings.push(Finding::new(kind, subject, message));
     }
 
     pub(crate) fn lose_node(&mut self, node: NodeId) {
@@ -127,12 +127,11 @@ impl Tally {
 
     pub(crate) fn deadlock(&mut self, since: u64, circle: Vec<String>) {
         let ring = circle.iter().chain(circle.first()).map(String::as_str).collect::<Vec<_>>().join(" waits for ");
-        self.notes.push(format!("deadlock since {:.3} us: {ring}", since as f64 * 1e-6));
-        self.notes.push(
-            "hint: links that wait for each other in a ring need virtual channels (network.flow), or routing that never \
-             closes a ring"
-                .into(),
-        );
+        let message = format!("since {:.3} us: {ring}", since as f64 * 1e-6);
+        self.findings.push(Finding::new(FindingKind::Deadlock, "network", message).hint(
+            "links that wait for each other in a ring need virtual channels (network.flow), or routing that never closes \
+             a ring",
+        ));
         self.deadlock = circle;
     }
 
@@ -222,7 +221,7 @@ impl Tally {
                 // The latency is that of events that are stored.
                 self.count_end(now, (completion.ending != Ending::Rejected).then_some(latency.0));
             }
-            Told::Manager(ManagerEvent::NoBuilders) => self.note("no builder is left".into()),
+            Told::Manager(ManagerEvent::NoBuilders) => self.find(FindingKind::NoBuilders, "events", "no builder is left"),
             Told::Traffic(TrafficEvent::Ended { number, born }) => {
                 let has_ended = self.unit.has_ended(number);
                 if has_ended {

@@ -73,7 +73,7 @@ fn check_killed(lab: &Lab, builder: &str) {
 fn lost_one(outcome: &Outcome, name: &str) -> Record {
     let record = not_good(outcome);
     assert_eq!(record.lost_nodes, [name], "{outcome}");
-    assert!(record.notes.iter().any(|note| note.contains(name)), "{outcome}");
+    assert!(record.findings.iter().any(|finding| finding.message.contains(name)), "{outcome}");
     record
 }
 

@@ -4,7 +4,7 @@ use crate::{
     inputs::refuses,
     support::{Lab, Outcome, check_accounts, good, not_good, recorded_data, shipped},
 };
-use evb_record::{Kind, Record};
+use evb_record::{FindingKind, Kind, Record};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -145,7 +145,7 @@ fn an_interrupt_shows_what_was_simulated() {
         assert_eq!(outcome.code(), Some(1), "{outcome}");
         let record = outcome.record();
         check_accounts(&record);
-        assert!(record.events.built > 0 && record.notes[0].starts_with("interrupted"), "{outcome}");
+        assert!(record.events.built > 0 && record.findings[0].kind == FindingKind::Interrupted, "{outcome}");
         assert_eq!(outcome.stderr.contains("stopped after 1 of 3 points"), points == 3, "{outcome}");
     }
 }

@@ -1,6 +1,7 @@
 //! A disk that fills up stops the run cleanly: what is stored is valid, and the error says what was needed.
 
 use crate::support::{Lab, Outcome, PROCESSES, THREADS, not_good, read_all, stored_files};
+use evb_record::{Finding, FindingKind};
 
 const LARGE: &str = r#"
 [trigger]
@@ -54,10 +55,11 @@ fn a_full_disk_stops_the_run_and_keeps_what_is_stored() {
         let outcome = run_on_a_small_disk(&lab, mode);
         let record = not_good(&outcome);
         assert!(record.seconds < 40.0, "{outcome}");
-        let note = record.notes.iter().find(|note| note.contains("No space left on device"));
-        let note = note.unwrap_or_else(|| panic!("{outcome}"));
-        assert!(note.contains("bytes") && note.chars().any(|c| c.is_ascii_digit()), "{note}");
-        assert!(record.notes.iter().any(|note| note.starts_with("hint: free some space")), "{outcome}");
+        let note = record.findings.iter().find(|finding| finding.message.contains("No space left on device"));
+        let Finding { kind, message, hint, .. } = note.unwrap_or_else(|| panic!("{outcome}"));
+        assert_eq!(*kind, FindingKind::Failed, "{outcome}");
+        assert!(message.contains("bytes") && message.chars().any(|c| c.is_ascii_digit()), "{message}");
+        assert!(hint.as_ref().is_some_and(|hint| hint.starts_with("free some space")), "{outcome}");
         let files = stored_files(&lab.path("copied"));
         let stored = read_all(&files);
         stored.check_generated(record.seed, 2);

@@ -52,6 +52,11 @@ impl OpenEvents {
         self.returned.len() as u64 + self.first + self.events.len() as u64 - self.next_unassigned
     }
 
+    /// Whether the oldest event that has not ended is to be assigned again, and is next.
+    pub(super) fn oldest_is_returned(&self) -> bool {
+        self.returned.front() == Some(&EventId(self.first))
+    }
+
     /// Gives the next waiting event to `builder`.
     pub(super) fn assign_next(&mut self, builder: NodeId) -> Option<EventId> {
         let event = self.returned.pop_front().or_else(|| {

@@ -93,6 +93,14 @@ impl Roster {
         (self.builders[next].credits > 0).then(|| self.take_credit(next))
     }
 
+    /// The builder with the fewest events, which gets one that it has not asked for.
+    pub(super) fn pick_without_slot(&mut self) -> Option<NodeId> {
+        let alive = self.builders.iter_mut().zip(self.nodes.iter()).filter(|(builder, _)| builder.alive);
+        let (builder, node) = alive.min_by_key(|(builder, _)| builder.assigned)?;
+        builder.assigned += 1;
+        Some(node)
+    }
+
     fn take_credit(&mut self, picked: usize) -> NodeId {
         self.turn = (picked + 1) % self.builders.len();
         self.builders[picked].credits -= 1;

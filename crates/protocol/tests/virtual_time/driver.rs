@@ -14,6 +14,9 @@ use std::{
 /// How many triggers come when the trigger is driven.
 pub(crate) const TRIGGERS: u64 = 600;
 
+/// Bytes of every fragment.
+pub(crate) const FRAGMENT: u32 = 100;
+
 /// A payload that says which fragment it is; the default is none.
 pub(crate) type Tag = Option<(u64, u16)>;
 
@@ -276,7 +279,7 @@ impl Driver {
                 let fragment = Fragment {
                     event,
                     source,
-                    length: 100,
+                    length: FRAGMENT,
                     checksum: 0,
                     status: FragmentStatus::Good,
                     payload: Some((event.0, source.0)),

@@ -3,7 +3,7 @@
 
 mod driver;
 
-use driver::{Driver, Harm, Outcome, Scenario, TRIGGERS, harm};
+use driver::{Driver, FRAGMENT, Harm, Outcome, Scenario, TRIGGERS, harm};
 use evb_core::{ByteCount, EventId, NodeId, Span, Stream, Time, stream};
 use evb_protocol::*;
 use rand_xoshiro::rand_core::Rng;
@@ -195,16 +195,21 @@ fn check_fault_kinds(scenario: &Scenario, outcome: &Outcome) {
     assert_eq!(strays(&all), strays(&expected), "{scenario:#?} {all:?} for {expected:?}");
 }
 
+/// One of several builders, and when it dies.
+fn death_of_a_builder(random: &mut Stream, config: &mut Config) -> (NodeId, Time) {
+    config.builder_units = config.builder_units.max(2);
+    config.group = config.group.max(u32::from(config.builder_units));
+    let victims = config.builder_nodes();
+    let victim = NodeId(victims.first.0 + (random.next_u64() % u64::from(victims.count)) as u16);
+    (victim, Time(random.next_u64() % Span::from_micros(400).0))
+}
+
 #[test]
 fn a_dead_builder_costs_no_event() {
     for seed in 0..histories() {
         let mut random = stream(seed, NodeId(0), 4);
         let mut config = random_config(&mut random);
-        config.builder_units = config.builder_units.max(2);
-        config.group = config.group.max(u32::from(config.builder_units));
-        let victims = config.builder_nodes();
-        let victim = NodeId(victims.first.0 + (random.next_u64() % u64::from(victims.count)) as u16);
-        let deaths = vec![(victim, Time(random.next_u64() % Span::from_micros(400).0))];
+        let deaths = vec![death_of_a_builder(&mut random, &mut config)];
         let scenario = Scenario { deaths, ..scenario(seed, config) };
         let outcome = run(&scenario);
         check_accounts(&scenario, &outcome);
@@ -263,6 +268,28 @@ fn many_deaths_and_harm_never_build_a_wrong_event() {
         let scenario = Scenario { deaths, harm_one_in: 10, ..scenario(seed, config) };
         let outcome = run(&scenario);
         assert!(outcome.ended.values().all(|ends| ends.len() == 1), "an event ended twice: {scenario:#?}");
+    }
+}
+
+/// What a readout unit has no room for waits; it never stops the event builder, whatever order events are asked for in.
+#[test]
+fn a_small_buffer_holds_its_bytes_and_costs_no_event() {
+    for seed in 0..2 * histories() {
+        let mut random = stream(seed, NodeId(0), 8);
+        let mut config = random_config(&mut random);
+        let deaths = if seed % 2 == 0 { vec![] } else { vec![death_of_a_builder(&mut random, &mut config)] };
+        let buffer_bytes = ByteCount(pick(&mut random, &[100, 250, 1000]));
+        let max_fragment = ByteCount(pick(&mut random, &[u64::from(FRAGMENT), buffer_bytes.0]));
+        // Events wait for room as long as it takes.
+        let fragment_timeout = Span::from_secs(100);
+        let config = Config { buffer_bytes, max_fragment, fragment_timeout, ..config };
+        let scenario = Scenario { deaths, ..scenario(seed, config) };
+        let outcome = run(&scenario);
+        check_accounts(&scenario, &outcome);
+        assert!(outcome.drained && outcome.idle, "{scenario:#?} {outcome:#?}");
+        check_all_built(&scenario, &outcome);
+        let most = outcome.readouts.iter().map(|readout| readout.most_bytes).max();
+        assert!(most < Some(buffer_bytes.0 + 2 * u64::from(FRAGMENT)), "{most:?} bytes: {scenario:#?}");
     }
 }
 

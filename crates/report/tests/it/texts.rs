@@ -1,5 +1,5 @@
 use crate::samples;
-use evb_record::{Events, Record};
+use evb_record::{Events, Finding, FindingKind, Record};
 use evb_report::{csv, links_csv, run_summary, simulation_summary, sweep_table};
 
 pub(crate) fn snapshot(name: &str, text: &str) {
@@ -24,7 +24,7 @@ fn summaries() {
 fn phased(record: Record) -> Record {
     let events = Events { triggered: 10_000, built: 2000, rejected: 8000, ..Events::default() };
     let mut record = Record { protocol: "phased".into(), events, good: true, ..record };
-    (record.notes, record.lost_nodes, record.faults) = Default::default();
+    (record.findings, record.lost_nodes, record.faults) = Default::default();
     let count = record.builders.len() as u64;
     for builder in &mut record.builders {
         (builder.built, builder.incomplete, builder.rejected) = (2000 / count, 0, 8000 / count);
@@ -37,7 +37,7 @@ fn what_was_rejected_is_shown_where_there_is_any() {
     snapshot("phased_run", &run_summary(&phased(samples::run())));
     snapshot("phased_simulation", &simulation_summary(&phased(samples::simulation())));
     snapshot("phased_sweep", &sweep_table(&[phased(samples::simulation()), samples::simulation()]));
-    let bad = Record { good: false, notes: vec!["a note".into()], ..phased(samples::run()) };
+    let bad = Record { good: false, findings: vec![Finding::new(FindingKind::Failed, "bu0", "a note")], ..phased(samples::run()) };
     assert!(run_summary(&bad).ends_with("not good: all events are built or rejected, but see above\n"));
 }
 
@@ -47,9 +47,8 @@ fn sweeps() {
     let mut records = samples::loads();
     records[3] = Record { sweep: records[3].sweep.clone(), ..samples::bad_simulation() };
     records[4].good = false;
-    records[4]
-        .notes
-        .push("17 offered messages were refused because the senders could not keep up with the load".into());
+    let refused = "17 offered messages were refused: the senders did not keep up";
+    records[4].findings.push(Finding::new(FindingKind::RateNotKept, "workload.load", refused));
     snapshot("sweep_with_bad_points", &sweep_table(&records));
     snapshot("sweep_of_real_runs", &sweep_table(&[samples::run(), samples::run()]));
     assert!(sweep_table(&[]).contains("0 points"));

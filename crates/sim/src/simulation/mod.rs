@@ -21,6 +21,7 @@ use crate::{
 use evb_core::NodeId;
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Network, Target};
+use evb_record::FindingKind;
 
 /// How many events are handled between two looks at the clock and at who waits for whom.
 const STRIDE: u64 = 1 << 16;
@@ -148,7 +149,7 @@ impl<'a> Simulation<'a> {
         let part = by_time.max(by_events).min(1.0);
         let (ended, packet_hops) = (self.tally.ended(), self.net.packet_hops);
         if !observe(&Progress { seconds, ended, packet_hops, part }) {
-            self.tally.note("interrupted: what follows covers only what was simulated until then".into());
+            self.tally.find(FindingKind::Interrupted, "simulation", "what follows covers only what was simulated until then");
             self.ended = true;
         }
         true
@@ -167,7 +168,11 @@ impl<'a> Simulation<'a> {
             self.look_for_deadlock(now);
         }
         if !self.ended && matches!(self.plan.workload, Workload::EventBuilding) {
-            self.tally.note("nothing happens any more, but the event manager has not seen the end of the run".into());
+            self.tally.find(
+                FindingKind::NotDrained,
+                "evm",
+                "nothing happens any more, but the event manager has not seen the end of the run",
+            );
         }
         self.tally.end(now, self.net.packets.len() as u64);
     }
@@ -206,7 +211,8 @@ impl<'a> Simulation<'a> {
             Event::Stop => self.stop(now),
             Event::GiveUp => {
                 let limit = self.plan.run.drain_timeout;
-                self.tally.note(format!("the run did not drain within {limit} after its trigger stopped"));
+                let message = format!("the run did not drain within {limit} after its trigger stopped");
+            self.tally.find(FindingKind::NotDrained, "evm", message);
                 self.ended = true;
             }
         }

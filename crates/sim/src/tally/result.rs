@@ -8,7 +8,7 @@ use crate::{
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Flow, Routing};
 use evb_protocol::FaultCounts;
-use evb_record::{Builder, Events, Link, Readout, Record, Trigger};
+use evb_record::{Builder, Events, Finding, FindingKind, Link, Readout, Record, Trigger};
 
 /// The record of a simulation that has ended.
 pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
@@ -16,10 +16,8 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
     let seconds = (tally.to.unwrap_or(tally.from) - tally.from) as f64 * 1e-12;
     let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let accounts = Accounts::of(simulation);
-    let mut notes = tally.notes.clone();
-    notes.extend(accounts.shortfall(tally));
-    let events = accounts.events;
-    let whole = events.triggered == events.built + events.rejected;
+    let mut findings = tally.findings.clone();
+    findings.extend(accounts.shortfall(tally));
     Record {
         kind: evb_record::Kind::Simulation,
         experiment: plan.name.clone(),
@@ -30,7 +28,7 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
         transport: "simulated".into(),
         readout_units: plan.building.readout_units,
         builder_units: plan.building.builder_units,
-        events,
+        events: accounts.events,
         trigger: accounts.trigger,
         seconds,
         event_rate_hz: per_second(tally.measured),
@@ -43,8 +41,8 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
         builders: accounts.builders,
         readouts: accounts.readouts,
         lost_nodes: tally.lost_nodes.clone(),
-        good: whole && tally.lost_nodes.is_empty() && notes.is_empty(),
-        notes,
+        good: false,
+        findings,
         simulation: Some(evb_record::Simulation {
             wall_seconds,
             packets: tally.packets,
@@ -54,6 +52,7 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
             network: network(simulation, seconds),
         }),
     }
+    .judged()
 }
 
 /// The name of the protocol or of the pattern.
@@ -148,15 +147,14 @@ impl Accounts {
     }
 
     /// What people should know of what did not arrive.
-    fn shortfall(&self, tally: &Tally) -> impl Iterator<Item = String> {
+    fn shortfall(&self, tally: &Tally) -> impl Iterator<Item = Finding> {
         let refused = (tally.refused > 0).then(|| {
-            format!(
-                "{} offered messages were refused because the senders could not keep up with the load",
-                tally.refused
-            )
+            let message = format!("{} offered messages were refused: the senders did not keep up", tally.refused);
+            Finding::new(FindingKind::RateNotKept, "workload.load", message)
         });
         let lost = (tally.lost_requests > 0).then(|| {
-            format!("{} requests were lost: those who sent them wait for ever for the data", tally.lost_requests)
+            let message = format!("{} requests were lost: who sent them waits for good", tally.lost_requests);
+            Finding::new(FindingKind::LostRequests, "requests", message)
         });
         refused.into_iter().chain(lost)
     }

@@ -24,7 +24,7 @@ fn cycle(workload: &str, cycles: u64, set: &[&str]) -> f64 {
     let workload = format!("workload={{{workload},messages={cycles}}}");
     let set: Vec<_> = [workload.as_str()].into_iter().chain(set.iter().copied()).collect();
     let record = run_with(HOSTS, &set);
-    assert!(record.good, "{:?}", record.notes);
+    assert!(record.good, "{:?}", record.findings);
     record.seconds * 1e6 / cycles as f64
 }
 

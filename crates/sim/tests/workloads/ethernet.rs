@@ -116,7 +116,7 @@ units = 2
 "#
     );
     let record = run_with(&text, &[]);
-    assert!(record.good, "{:?}", record.notes);
+    assert!(record.good, "{:?}", record.findings);
     record.throughput_bytes_per_s
 }
 

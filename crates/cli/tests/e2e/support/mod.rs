@@ -107,7 +107,7 @@ pub(crate) fn good(outcome: &Outcome) -> Record {
     check_accounts(&record);
     assert_eq!(record.events.triggered, record.events.built + record.events.rejected, "{outcome}");
     assert_eq!((record.events.incomplete, record.events.lost), (0, 0), "{outcome}");
-    assert!(record.good && record.lost_nodes.is_empty() && record.notes.is_empty(), "{outcome}");
+    assert!(record.good && record.lost_nodes.is_empty() && record.findings.is_empty(), "{outcome}");
     record
 }
 

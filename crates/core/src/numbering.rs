@@ -1,0 +1,285 @@
+//! The numbers that a source of fragments gives to its events, followed by value: skipped, repeated, swapped and wild
+//! numbers are told apart from a counter that starts again.
+//!
+//! A fragment goes to the event whose number it carries, never to the next free one. A number that is not the next one
+//! needs a witness: the fragment is held until those after it count on from its number. One lone wild number is set apart,
+//! and so is every fragment that two fragments claim to be. A run of numbers that leads somewhere else is a *turn*: the
+//! counter was started again, or has leapt. What the numbers mean after a turn cannot be told from them alone.
+
+use alloc::{collections::VecDeque, vec::Vec};
+
+/// Largest number of skipped events that is taken for lost fragments when the next number confirms it. A longer leap is a
+/// turn. A narrow counter takes a quarter of its range at most, to tell forwards from backwards.
+pub const MAX_GAP: u64 = 1024;
+/// Fragments in a row that make a turn.
+const WITNESSES: usize = 3;
+
+/// What became of a fragment, or of the numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step<T> {
+    /// The fragment has this position: the events since the first one after the last turn, or the beginning.
+    Placed {
+        /// Position from 0.
+        position: u64,
+        /// The fragment.
+        item: T,
+    },
+    /// The fragment has no place.
+    Apart {
+        /// The fragment.
+        item: T,
+        /// Why.
+        reason: Apart,
+    },
+    /// The numbers of the fragments that follow have nothing to do with those before; positions begin at 0 again.
+    Turn {
+        /// Events from the last position to the one that follows, if the counter has leapt forwards by its value.
+        leap: Option<u64>,
+        /// The source says that it started to count again.
+        declared: bool,
+        /// The number of position 0.
+        number: u64,
+    },
+    /// This many positions were skipped: their fragments do not come.
+    Skipped(u64),
+    /// The counter came to zero as it should.
+    Wrapped,
+}
+
+/// Why a fragment was set apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Apart {
+    /// Its number was there already.
+    Repeated,
+    /// Its number fits neither those before nor those after.
+    Misnumbered,
+}
+
+struct Held<T> {
+    number: u64,
+    declared: bool,
+    item: T,
+}
+
+/// Follows the numbers of one source, of 1 to 64 bits, that start anywhere.
+pub struct Numbering<T> {
+    mask: u64,
+    /// The last position and its number; none before the first fragment.
+    last: Option<(u64, u64)>,
+    /// Fragments with consecutive numbers that are not those that were due.
+    held: Vec<Held<T>>,
+    steps: VecDeque<Step<T>>,
+}
+
+impl<T> Numbering<T> {
+    /// Numbers of `bits` bits, 1 to 64.
+    pub const fn new(bits: u8) -> Self {
+        Self { mask: u64::MAX >> (64 - bits as u32), last: None, held: Vec::new(), steps: VecDeque::new() }
+    }
+
+    /// The last position that was given, if any.
+    pub fn last(&self) -> Option<u64> {
+        self.last.map(|(position, _)| position)
+    }
+
+    /// Takes the next fragment. `declared` says that the source started to count again with it.
+    pub fn push(&mut self, number: u64, declared: bool, item: T) {
+        let fragment = Held { number: number & self.mask, declared, item };
+        let Some((_, last)) = self.last else { return self.place(0, fragment) };
+        let is_due = !declared && self.distance(last, fragment.number) == 1;
+        let goes_on = !declared && self.held.last().is_some_and(|held| self.distance(held.number, fragment.number) == 1);
+        match (is_due, goes_on) {
+            (true, false) => self.in_step(fragment),
+            // A fragment that came twice is no restart; two or more of them may be.
+            (true, true) if self.held.len() == 1 && self.held[0].number == last && !self.held[0].declared => {
+                self.refute();
+                self.in_step(fragment);
+            }
+            (_, true) => {
+                self.held.push(fragment);
+                self.confirm();
+            }
+            (false, false) => {
+                self.refute();
+                self.held.push(fragment);
+            }
+        }
+    }
+
+    /// Nothing follows. `last` is the number of the last fragment, if the source has said it.
+    pub fn end(&mut self, last: Option<u64>) {
+        let witnessed = self.held.last().is_some_and(|held| last.is_none_or(|last| last & self.mask == held.number));
+        match self.gap() {
+            Some(gap) if witnessed => self.close_gap(gap),
+            _ => self.refute(),
+        }
+    }
+
+    /// The next thing that is known.
+    pub fn pop(&mut self) -> Option<Step<T>> {
+        self.steps.pop_front()
+    }
+
+    /// Fragments whose place is not known yet.
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    const fn distance(&self, from: u64, to: u64) -> u64 {
+        to.wrapping_sub(from) & self.mask
+    }
+
+    fn place(&mut self, position: u64, fragment: Held<T>) {
+        if self.last.is_some() && fragment.number == 0 && self.mask > 0 {
+            self.steps.push_back(Step::Wrapped);
+        }
+        self.last = Some((position, fragment.number));
+        self.steps.push_back(Step::Placed { position, item: fragment.item });
+    }
+
+    /// Takes the fragment that was due, while others may be held that came before it.
+    fn in_step(&mut self, fragment: Held<T>) {
+        let position = self.last.map_or(0, |(position, _)| position + 1);
+        if self.held.first().is_some_and(|held| held.number == fragment.number) {
+            // Two claim this place, and nothing tells which of them is right.
+            self.refute();
+            self.last = Some((position, fragment.number));
+            self.steps.push_back(Step::Skipped(1));
+            self.steps.push_back(Step::Apart { item: fragment.item, reason: Apart::Misnumbered });
+            return;
+        }
+        self.place(position, fragment);
+        if self.gap().is_none() {
+            self.refute();
+        }
+    }
+
+    /// Positions between the last one and the first fragment held, if these are few enough to be lost fragments.
+    fn gap(&self) -> Option<u64> {
+        let (first, (_, last)) = (self.held.first()?, self.last?);
+        let ahead = self.distance(last, first.number);
+        // Zero: the number that was there last.
+        let is_gap = !first.declared && ahead > 0 && ahead - 1 <= MAX_GAP.min(self.mask / 4);
+        is_gap.then(|| ahead - 1)
+    }
+
+    /// Looks whether enough fragments count on from the first one held.
+    fn confirm(&mut self) {
+        match self.gap() {
+            Some(gap) => self.close_gap(gap),
+            None if self.held.len() >= WITNESSES => self.turn(),
+            None => {}
+        }
+    }
+
+    fn close_gap(&mut self, gap: u64) {
+        if gap > 0 {
+            self.steps.push_back(Step::Skipped(gap));
+        }
+        let first = self.last.map_or(0, |(position, _)| position + 1) + gap;
+        for (position, fragment) in (first..).zip(core::mem::take(&mut self.held)) {
+            self.place(position, fragment);
+        }
+    }
+
+    fn turn(&mut self) {
+        let held = core::mem::take(&mut self.held);
+        let (Some(first), Some((_, last))) = (held.first(), self.last) else { return };
+        let (ahead, declared, number) = (self.distance(last, first.number), first.declared, first.number);
+        let leap = (!declared && ahead > 0 && ahead <= self.mask / 2).then_some(ahead);
+        self.steps.push_back(Step::Turn { leap, declared, number });
+        self.last = None;
+        for (position, fragment) in (0..).zip(held) {
+            self.place(position, fragment);
+        }
+    }
+
+    /// Sets apart what is held.
+    fn refute(&mut self) {
+        let last = self.last.map(|(_, number)| number);
+        for fragment in core::mem::take(&mut self.held) {
+            let behind = last.is_some_and(|last| self.distance(fragment.number, last) <= MAX_GAP.min(self.mask / 4));
+            let reason = if behind { Apart::Repeated } else { Apart::Misnumbered };
+            self.steps.push_back(Step::Apart { item: fragment.item, reason });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::{format, string::String, vec, vec::Vec};
+
+    /// What becomes of these numbers, in few letters: `n@p` is number n at position p, `n!` apart, `-k` skipped, `|` a turn.
+    fn follow(bits: u8, numbers: &[u64]) -> String {
+        told(bits, &numbers.iter().map(|&number| (number, false)).collect::<Vec<_>>(), None)
+    }
+
+    fn told(bits: u8, numbers: &[(u64, bool)], end: Option<u64>) -> String {
+        let mut numbering = Numbering::new(bits);
+        for &(number, declared) in numbers {
+            numbering.push(number, declared, number);
+        }
+        numbering.end(end);
+        let mut said = vec![];
+        while let Some(step) = numbering.pop() {
+            said.push(match step {
+                Step::Placed { position, item } => format!("{item}@{position}"),
+                Step::Apart { item, reason: Apart::Misnumbered } => format!("{item}!"),
+                Step::Apart { item, reason: Apart::Repeated } => format!("{item}="),
+                Step::Turn { leap, declared, .. } => {
+                    format!("|{}{}", leap.map_or_else(String::new, |n| format!("+{n}")), if declared { "d" } else { "" })
+                }
+                Step::Skipped(count) => format!("-{count}"),
+                Step::Wrapped => "w".into(),
+            });
+        }
+        said.join(" ")
+    }
+
+    #[test]
+    fn numbers_start_anywhere_and_wrap() {
+        assert_eq!(follow(24, &[500, 501, 502]), "500@0 501@1 502@2");
+        assert_eq!(follow(32, &[(1 << 32) - 2, (1 << 32) - 1, 0, 1]), "4294967294@0 4294967295@1 w 0@2 1@3");
+        assert_eq!(follow(2, &[3, 0, 1, 2, 3, 0]), "3@0 w 0@1 1@2 2@3 3@4 w 0@5");
+    }
+
+    #[test]
+    fn lost_fragments_are_skipped_when_the_next_confirms_it() {
+        assert_eq!(follow(24, &[1, 2, 5, 6]), "1@0 2@1 -2 5@4 6@5");
+        assert_eq!(follow(24, &[1, 2, 5]), "1@0 2@1 -2 5@4", "at the end nothing speaks against it");
+        assert_eq!(told(24, &[(1, false), (2, false), (5, false)], Some(3)), "1@0 2@1 5!");
+        assert_eq!(follow(8, &[1, 2, 70, 71, 72, 73]), "1@0 2@1 |+68 70@0 71@1 72@2 73@3", "too far for eight bits");
+    }
+
+    #[test]
+    fn one_wild_number_is_set_apart() {
+        assert_eq!(follow(24, &[1, 2, 4006, 4, 5]), "1@0 2@1 4006! -1 4@3 5@4");
+        assert_eq!(follow(24, &[1, 2, 4, 4, 5]), "1@0 2@1 4! -1 4@3 5@4", "the first 4 was a 3");
+        assert_eq!(follow(24, &[1, 2, 9, 3, 4, 5, 6, 7, 8, 9, 10]), "1@0 2@1 3@2 4@3 5@4 6@5 7@6 8@7 9! -1 9! 10@9");
+    }
+
+    #[test]
+    fn repeated_and_swapped_fragments_are_told() {
+        assert_eq!(follow(24, &[1, 2, 2, 3]), "1@0 2@1 2= 3@2");
+        assert_eq!(follow(24, &[1, 2, 3, 4, 2, 5, 6]), "1@0 2@1 3@2 4@3 5@4 2= 6@5");
+        assert_eq!(follow(24, &[1, 3, 2, 4, 5]), "1@0 2@1 3@2 4@3 5@4");
+    }
+
+    #[test]
+    fn a_counter_that_starts_again_never_comes_back_by_counting() {
+        let restarted: Vec<u64> = (1..=100).chain(1..=200).collect();
+        let said = follow(24, &restarted);
+        assert!(said.contains("100@99 | 1@0 2@1") && said.ends_with("200@199"), "{said}");
+        assert_eq!(follow(24, &[1, 2, 3, 1, 2, 3, 4]), "1@0 2@1 3@2 | 1@0 2@1 3@2 4@3");
+        assert_eq!(follow(24, &[1, 2, 3, 2, 3, 4, 5]), "1@0 2@1 3@2 | 2@0 3@1 4@2 5@3");
+    }
+
+    #[test]
+    fn a_declared_restart_is_a_turn_wherever_it_leads() {
+        let numbers = [(8, false), (9, false), (10, true), (11, false), (12, false)];
+        assert_eq!(told(24, &numbers, None), "8@0 9@1 |d 10@0 11@1 12@2");
+        let glitch = [(19, false), (20, false), (1, true), (21, false), (22, false)];
+        assert_eq!(told(24, &glitch, None), "19@0 20@1 21@2 1= 22@3", "one frame alone is no restart");
+    }
+}

@@ -1,0 +1,137 @@
+//! What a result says beside its numbers: each finding has a kind, and the kinds alone decide the verdict.
+
+use crate::Record;
+use alloc::{format, string::String, vec::Vec};
+use serde::{Deserialize, Serialize};
+
+/// One thing that people should know of a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What was found.
+    pub kind: FindingKind,
+    /// What it was found at: a node such as `ru1`, a link, or a key of the experiment file.
+    pub subject: String,
+    /// The finding as a sentence with its numbers.
+    pub message: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Finding {
+    /// A finding without a hint.
+    pub fn new(kind: FindingKind, subject: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { kind, subject: subject.into(), message: message.into(), hint: None }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+/// What a finding does to the verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The result is not good: what the experiment file asked for did not happen.
+    Fails,
+    /// The result may be good, and people should know.
+    Remark,
+}
+
+macro_rules! kinds {
+    ($($variant:ident $name:literal $effect:ident $meaning:literal)*) => {
+        /// Every kind of finding, most important first.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum FindingKind {
+            $(#[doc = concat!($meaning, ".")] $variant,)*
+        }
+
+        impl FindingKind {
+            /// All kinds, most important first.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The name in records.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// What it does to the verdict.
+            pub const fn effect(self) -> Effect {
+                match self { $(Self::$variant => Effect::$effect,)* }
+            }
+
+            /// What it means, for the reference page.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    Failed "failed" Fails "A node could not go on: a full disk, an unreadable file, a broken connection"
+    LostNode "lost_node" Fails "A node died, or could not be reached any more"
+    NoBuilders "no_builders" Fails "No builder unit was left, and events stayed unbuilt"
+    NotDrained "not_drained" Fails "The open events did not end within `run.drain_timeout` after the trigger had stopped"
+    Interrupted "interrupted" Fails "A simulation was stopped before its end"
+    Deadlock "deadlock" Fails "Packets wait for each other in a circle, for good"
+    NothingTriggered "nothing_triggered" Fails "There was no event at all, or no message"
+    LostEvents "lost_events" Fails "Events were triggered and never ended"
+    IncompleteEvents "incomplete_events" Fails "Events ended with a fragment missing or bad"
+    Mismatch "mismatch" Fails "Fragments of one event carry identities that disagree: they were not recorded for the same trigger"
+    OutOfStep "out_of_step" Fails "A source could not tell to which events its fragments belong: they were kept apart and counted"
+    MissedEnd "missed_end" Fails "A source announced at its end of run more fragments than came, or did not announce its end"
+    SilentSource "silent_source" Fails "A source gave no fragment though events were triggered or were to be"
+    WrongSource "wrong_source" Fails "A source delivered fragments of another source id than the file expects, or two sources delivered the same"
+    LostMessages "lost_messages" Fails "Messages of the traffic were sent and did not arrive"
+    LostRequests "lost_requests" Fails "Requests for data were lost: those who sent them wait for good"
+    RateNotKept "rate_not_kept" Fails "Less was carried than the file offers: the rate in the steady window is below the offered one, or triggers were turned away"
+    NoSteadyState "no_steady_state" Remark "Rates did not settle: no steady window was found, and the figures are those of the whole time"
+    NotModelled "not_modelled" Remark "Something that costs time in a real run is not in this simulation"
+    Refused "refused" Remark "Bytes came to a source that are no fragments for it, and were refused"
+    NoSecondIdentity "no_second_identity" Remark "Sources carry nothing but one event counter, so that one that is out of step cannot come back on its own"
+    Reassigned "reassigned" Remark "Events were given to another builder unit because theirs died"
+}
+
+impl Record {
+    /// Adds the findings that the numbers tell by themselves, sorts all by importance, and passes the verdict: good
+    /// when no finding of kind [`Effect::Fails`] is there.
+    #[must_use]
+    pub fn judged(mut self) -> Self {
+        let own = self.telling();
+        self.findings.extend(own);
+        self.findings.sort_by_key(|finding| finding.kind);
+        self.good = self.findings.iter().all(|finding| finding.kind.effect() != Effect::Fails);
+        self
+    }
+
+    /// What the numbers tell.
+    fn telling(&self) -> Vec<Finding> {
+        let (events, unit) = (&self.events, self.unit());
+        let of = |count: u64, what: &str| format!("{count} of {} {unit}s {what}", events.triggered);
+        let lost = if unit == "event" { FindingKind::LostEvents } else { FindingKind::LostMessages };
+        let mut found = Vec::new();
+        let mut tell = |holds: bool, kind, message: String| {
+            if holds {
+                found.push(Finding::new(kind, "events", message));
+            }
+        };
+        tell(events.triggered == 0, FindingKind::NothingTriggered, format!("there was no {unit} at all"));
+        tell(events.incomplete > 0, FindingKind::IncompleteEvents, of(events.incomplete, "are incomplete"));
+        tell(events.lost > 0, lost, of(events.lost, "never ended"));
+        tell(events.reassigned > 0, FindingKind::Reassigned, of(events.reassigned, "were given to another builder"));
+        // A node that failed has said why; its loss is no news.
+        let untold = |node: &&String| self.findings.iter().all(|finding| finding.subject != **node);
+        let lost = self.lost_nodes.iter().filter(untold);
+        found.extend(lost.map(|node| Finding::new(FindingKind::LostNode, node.as_str(), format!("{node} was lost"))));
+        found
+    }
+
+    /// What one thing that ends is called: event building and gathering make an `event`, all other traffic a `message`.
+    pub fn unit(&self) -> &'static str {
+        if matches!(self.protocol.as_str(), "push" | "pull" | "phased" | "gather") { "event" } else { "message" }
+    }
+}
