@@ -85,8 +85,8 @@ pub(crate) struct BenchArgs {
     /// Write records, parameters, tables as CSV, single times and plots as SVG into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Fit a simulated network to what was measured on the one transport, for `evb simulate --network`: ping-pong and one-way are
-    /// measured for it, too, by default with 8 B to 16 KiB
+    /// Fit a simulated network to the one transport, for `evb simulate --network`: ping-pong and one-way are measured for it,
+    /// with 8 B to 16 KiB by default, and what else is asked for
     #[arg(long, value_name = "FILE")]
     fit: Option<PathBuf>,
     /// Print JSON records, one on a line, instead of tables: the measurements, then the parameters
@@ -205,7 +205,7 @@ fn measure(args: &BenchArgs) -> Result<bool, Failure> {
             let hint = "name the one that the network is to be like, such as --transport shm";
             return Err(Failure::with_hint("a network is fitted to one real transport", hint));
         };
-        network_fit::prepare(&mut suite, !args.sizes.is_empty() || args.sweep.is_some());
+        network_fit::prepare(&mut suite, !args.patterns.is_empty(), !args.sizes.is_empty() || args.sweep.is_some());
     }
     let stop = stop_on_signals("the measurement ends")?;
     if let Some(folder) = &args.out {
