@@ -1,7 +1,10 @@
 //! `evb compare`: two files of benchmarks, and whether the new one is worse.
 
 use super::bench::output::lines;
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    terminal::{show, width},
+};
 use clap::Args;
 use evb_record::{Benchmark, Kind};
 use serde_json::Value;
@@ -38,7 +41,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<bool, Failure> {
     let rows = evb_report::compare(&old, &new, args.tolerance);
     match args.json {
         true => print!("{}", lines(rows.iter().map(serde_json::to_string))?),
-        false => print!("{}", evb_report::comparison_table(&rows)),
+        false => show(&evb_report::comparison_table(&rows, width())),
     }
     Ok(rows.iter().all(|row| row.good))
 }

@@ -5,7 +5,7 @@ use crate::{
     texts::snapshot,
 };
 use evb_record::{Benchmark, Calibration, Change, Comparison, CoreToCore, SIMULATED};
-use evb_report::{compare, comparison_table};
+use evb_report::{NARROW, compare, comparison_table};
 
 /// The comparison of one row with another, with a tolerance of 5 %.
 fn pair(old: Benchmark, new: Benchmark) -> Comparison {
@@ -126,7 +126,7 @@ fn a_comparison_as_a_table() {
     new[last].wait = "spin".into();
     let lost = new.iter_mut().find(|row| row.transport == "tcp").unwrap();
     *lost = lossy(lost.clone());
-    let text = comparison_table(&compare(&old, &new, 0.05));
+    let text = comparison_table(&compare(&old, &new, 0.05), NARROW);
     assert_narrow(&text);
     snapshot("comparison", &text);
 }

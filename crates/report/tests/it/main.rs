@@ -7,3 +7,4 @@ mod plots;
 mod samples;
 mod texts;
 mod verdicts;
+mod widths;
