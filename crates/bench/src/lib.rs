@@ -32,7 +32,7 @@ pub use fleet::{LOCAL, Launch};
 pub use kind::LayerKind;
 pub use member::{LONGEST_BYTES, MemberOptions, join};
 pub use parameters::parameters;
-pub use preset::{NetworkFit, fit_network};
+pub use preset::{Misses, NOT_MODELLED, NetworkFit, fit_network};
 pub use samples::{MOST_RAW, Sampled};
 pub use series::{Measured, Observer, Series, run_series};
 pub use suite::Suite;

@@ -1,7 +1,7 @@
 //! The parameters of ATLAS DAQ note 77 (section 5.1), derived from the rows of a suite as the note defines them.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::{
     cell::Benchmark as Pattern,

@@ -6,9 +6,9 @@
 //! time of a processor (at no bytes) and the rate (its slope), and a line through the halves of ping-pongs the sum, of which the
 //! delay is what remains.
 
-use crate::{cell::Benchmark as Pattern, line};
+use crate::{cell::Benchmark as Pattern, line, statistics::median};
 use evb_record::Benchmark;
-use std::fmt::Write as _;
+use std::fmt;
 
 /// The parameters of a network with one switch, from the measurements of one layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,8 +19,6 @@ pub struct NetworkFit {
     pub delay_ns: f64,
     /// Rate of a link in bytes per second.
     pub bytes_per_s: f64,
-    /// Largest part by which the lines miss a measured time.
-    pub worst: f64,
 }
 
 /// Fits a network to the ping-pongs and one-way streams of a layer.
@@ -41,12 +39,7 @@ pub fn fit_network(transport: &str, rows: &[Benchmark]) -> Result<NetworkFit, St
     let half = line::fit(&halves).ok_or_else(|| missing("ping-pong", halves.len()))?;
     let gap = line::fit(&gaps).ok_or_else(|| missing("one-way", gaps.len()))?;
     let host_ns = gap.overhead.clamp(0.0, half.overhead.max(0.0) / 2.0);
-    Ok(NetworkFit {
-        host_ns,
-        delay_ns: ((half.overhead - 2.0 * host_ns) / 2.0).max(0.0),
-        bytes_per_s: 1e9 / gap.slope,
-        worst: half.error.max(gap.error),
-    })
+    Ok(NetworkFit { host_ns, delay_ns: ((half.overhead - 2.0 * host_ns) / 2.0).max(0.0), bytes_per_s: 1e9 / gap.slope })
 }
 
 fn missing(pattern: &str, sizes: usize) -> String {
@@ -54,30 +47,110 @@ fn missing(pattern: &str, sizes: usize) -> String {
 }
 
 impl NetworkFit {
-    /// The preset as a file: the `[network]` table of an experiment, for `evb simulate --network`.
+    /// The `[network]` table of an experiment, for `evb simulate --network`.
     #[must_use]
-    pub fn preset(&self, transport: &str) -> String {
-        let mut text = String::new();
-        let mut line = |content: &str| _ = writeln!(text, "{content}");
-        line(&format!(
-            "# The message layer {transport}, as measured by evb {}. The lines of the fit",
-            evb_node::VERSION
-        ));
-        line(&format!("# miss a measured time by {:.0} % at most.", self.worst * 100.0));
-        line("[network]");
-        line("preset = \"ideal\"                  # one switch that adds nothing of its own");
-        line(&format!(
-            "link.rate = \"{:.3} MB/s\"         # one-way: slope of time over size",
-            self.bytes_per_s * 1e-6
-        ));
-        line(&format!(
-            "link.delay = \"{:.1} ns\"           # ping-pong: what the processors leave, for each of two links",
-            self.delay_ns
-        ));
-        line("nic.packet = \"64 KiB\"              # messages are not cut");
-        line("flow.buffer = \"1 MiB\"              # 16 packets");
-        line(&format!("host.send = \"{:.1} ns\"            # one-way: time of a message without bytes", self.host_ns));
-        line(&format!("host.receive = \"{:.1} ns\"         # as above", self.host_ns));
-        text
+    pub fn table(&self, transport: &str) -> String {
+        format!(
+            "[network]\n\
+             preset = \"ideal\"                  # one switch that adds nothing of its own\n\
+             fitted_to = {transport:?}\n\
+             link.rate = \"{:.3} MB/s\"         # one-way: slope of time over size\n\
+             link.delay = \"{:.1} ns\"           # ping-pong: what the processors leave, for each of two links\n\
+             nic.packet = \"64 KiB\"              # messages are not cut\n\
+             flow.buffer = \"1 MiB\"              # 16 packets\n\
+             host.send = \"{host:.1} ns\"            # one-way: time of a message without bytes\n\
+             host.receive = \"{host:.1} ns\"         # as above\n",
+            self.bytes_per_s * 1e-6,
+            self.delay_ns,
+            host = self.host_ns
+        )
+    }
+
+    /// The table as a file that says where it comes from and how far it is off.
+    #[must_use]
+    pub fn file(&self, transport: &str, misses: &Misses) -> String {
+        let version = evb_node::VERSION;
+        let table = self.table(transport);
+        format!(
+            "# The message layer {transport}, as measured by evb {version}.\n# {misses}.\n# {NOT_MODELLED}.\n{table}"
+        )
+    }
+}
+
+/// What a fitted network knows nothing of, for people.
+pub const NOT_MODELLED: &str = "Not in it: generating, checking and storing events, and nodes that share a processor";
+
+/// How far the simulated times of a fitted network are from those that it was fitted to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Misses {
+    /// Half of the times are off by less, as a part of the measured time.
+    pub typical: f64,
+    /// The largest, with its sign: below zero, the simulation is too fast.
+    pub worst: f64,
+    /// Which measurement this is.
+    pub worst_at: String,
+    /// How many times there are.
+    pub count: usize,
+}
+
+impl Misses {
+    /// Holds what was simulated against what was measured: half of the round trips, and the times between two messages of a stream.
+    /// None when nothing was measured that was simulated, too.
+    #[must_use]
+    pub fn of(transport: &str, measured: &[Benchmark], simulated: &[Benchmark]) -> Option<Self> {
+        let measured = measured.iter().filter(|row| row.transport == transport && row.rate_hz.is_none());
+        let is_same = |one: &Benchmark, other: &Benchmark| {
+            (&one.pattern, one.size_bytes, one.nodes) == (&other.pattern, other.size_bytes, other.nodes)
+        };
+        let miss = |row: &Benchmark| {
+            let other = simulated.iter().find(|other| is_same(row, other))?;
+            Some((time(other) / time(row) - 1.0, format!("{}, {} B", row.pattern, row.size_bytes)))
+        };
+        let misses: Vec<_> = measured.filter_map(miss).collect();
+        let mut sizes: Vec<_> = misses.iter().map(|miss| miss.0.abs()).collect();
+        let (typical, count) = (median(&mut sizes), misses.len());
+        let (worst, worst_at) = misses.into_iter().max_by(|one, other| one.0.abs().total_cmp(&other.0.abs()))?;
+        Some(Self { typical, worst, worst_at, count })
+    }
+}
+
+impl fmt::Display for Misses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { typical, worst, worst_at, count } = self;
+        let [typical, worst] = [typical, worst].map(|part| part * 100.0);
+        write!(
+            f,
+            "Simulated, the {count} times measured for it are off by {typical:.0} % typically, {worst:+.0} % at worst ({worst_at})"
+        )
+    }
+}
+
+/// What a fit is made from: half of a round trip, or the time between two messages.
+fn time(row: &Benchmark) -> f64 {
+    row.half_round_trip_ns.map_or(1e9 / row.messages_per_s, |times| times.p50)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::tests::row;
+
+    /// Ping-pongs of three sizes, of which half takes so many microseconds.
+    fn rows(transport: &str, halves: [f64; 3]) -> Vec<Benchmark> {
+        let row = |(size, half): (u64, f64)| {
+            let row = row(Pattern::PingPong, 2, size, Some(2.0 * half), 0.0);
+            Benchmark { transport: transport.into(), ..row }
+        };
+        [8, 64, 256].into_iter().zip(halves).map(row).collect()
+    }
+
+    #[test]
+    fn the_worst_miss_has_its_sign_and_its_place() {
+        let measured = rows("shm", [100.0, 200.0, 1000.0]);
+        let misses = Misses::of("shm", &measured, &rows("sim:shm", [110.0, 200.0, 430.0])).unwrap();
+        assert_eq!((misses.count, misses.worst_at.as_str()), (3, "ping-pong, 256 B"));
+        assert!((misses.typical - 0.1).abs() < 1e-12 && (misses.worst + 0.57).abs() < 1e-12, "{misses:?}");
+        assert!(misses.to_string().ends_with("off by 10 % typically, -57 % at worst (ping-pong, 256 B)"), "{misses}");
+        assert_eq!(Misses::of("tcp", &measured, &measured), None, "of another layer nothing was measured");
     }
 }

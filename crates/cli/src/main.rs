@@ -30,6 +30,7 @@ mod progress;
 mod signals;
 mod simulated_bench;
 mod simulations;
+mod terminal;
 mod token;
 
 use clap::{Args, Parser, Subcommand};
@@ -44,6 +45,9 @@ use std::{
 /// Results go to standard output, everything else to standard error. The exit status is 0 when all is good, 1 when the
 /// result is not (events incomplete or lost, a file damaged, a published value missed, a benchmark slower), and 2 when the
 /// command could not do its work.
+///
+/// Tables have 80 columns, or as many as the terminal where it is wider: the least important columns make room, and JSON and CSV have
+/// them all. Verdicts are in colour on a terminal, unless NO_COLOR is set.
 #[derive(Parser)]
 #[command(name = "evb", version, max_term_width = 100)]
 struct Cli {

@@ -1,78 +1,52 @@
-//! What is shown while a run goes on, on standard error and only when that is a terminal.
+//! What is shown on standard error while a command goes on.
+
+mod line;
+mod screen;
 
 use evb_bench::{Cell, LayerKind};
 use evb_experiment::Plan;
 use evb_node::{Observer, Progress};
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use evb_sources::FeedProgress;
+use line::Line;
+pub(crate) use line::{ProgressArgs, clear, say, suspend};
 use std::{
-    io::IsTerminal,
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-    time::{Duration, Instant},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
 };
 
-/// Draws a bar with events, rate, throughput and the time left.
+/// Shortest time over which the rate of a run is told, in seconds.
+const SHORTEST: f64 = 0.2;
+
+/// Shows events, rate, throughput and the time left.
 pub(crate) struct RunProgress<'a> {
-    bar: ProgressBar,
-    /// Length of the run in seconds, when it ends by time.
-    duration: Option<f64>,
+    line: Line,
+    /// Whether the run ends by time, and not by events.
+    is_timed: bool,
     stop: &'a AtomicBool,
     last: Progress,
     quiet: bool,
 }
 
 impl<'a> RunProgress<'a> {
-    pub(crate) fn new(plan: &Plan, stop: &'a AtomicBool, quiet: bool) -> Self {
-        let duration = plan.trigger.duration.map(evb_core::Span::as_secs_f64);
-        let length = match (plan.building.events, duration) {
-            (Some(events), _) => Some(events),
-            (None, Some(seconds)) => Some((seconds * 1000.0) as u64),
-            (None, None) => None,
-        };
-        let target = target(quiet);
-        let bar = ProgressBar::with_draw_target(length, target).with_style(style(length.is_some()));
-        tick(&bar);
-        Self {
-            bar,
-            duration: duration.filter(|_| plan.building.events.is_none()),
-            stop,
-            last: Progress::default(),
-            quiet,
-        }
-    }
-
-    pub(crate) fn finish(&self) {
-        self.bar.finish_and_clear();
+    pub(crate) fn new(plan: &Plan, stop: &'a AtomicBool, how: ProgressArgs) -> Self {
+        let duration = plan.trigger.duration.map(|duration| millis(duration.as_secs_f64()));
+        let length = plan.building.events.or(duration);
+        let is_timed = plan.building.events.is_none() && duration.is_some();
+        Self { line: Line::new(length, how), is_timed, stop, last: Progress::default(), quiet: how.quiet }
     }
 }
 
-/// Lets a bar move by itself, where it is seen and the system gives a thread for it.
-fn tick(bar: &ProgressBar) {
-    if !bar.is_hidden() && thread::Builder::new().spawn(|| ()).is_ok_and(|thread| thread.join().is_ok()) {
-        bar.enable_steady_tick(Duration::from_millis(250));
-    }
-}
-
-/// Standard error when that is a terminal, and nowhere else.
-fn target(quiet: bool) -> ProgressDrawTarget {
-    match std::io::stderr().is_terminal() && !quiet {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    }
-}
-
-fn style(bounded: bool) -> ProgressStyle {
-    let template = match bounded {
-        true => "{bar:30} {percent:>3} %  {msg}  {eta} left",
-        false => "{spinner} {msg}  {elapsed}",
-    };
-    ProgressStyle::with_template(template).expect("the template is valid").progress_chars("=> ")
+fn millis(seconds: f64) -> u64 {
+    (seconds * 1000.0) as u64
 }
 
 impl Observer for RunProgress<'_> {
     fn progress(&mut self, now: &Progress) {
         let seconds = now.seconds - self.last.seconds;
-        if seconds < 0.2 {
+        if seconds < SHORTEST {
             return;
         }
         let rate = (now.ended - self.last.ended) as f64 / seconds;
@@ -82,19 +56,15 @@ impl Observer for RunProgress<'_> {
             count => format!("  {count} incomplete"),
         };
         let state = if now.stopping { "  draining" } else { "" };
-        self.bar.set_message(format!(
-            "{} events  {}Hz  {}B/s{incomplete}{state}",
-            now.ended,
-            evb_report::metric(rate),
-            evb_report::metric(throughput)
-        ));
-        self.bar.set_position(self.duration.map_or(now.ended, |_| (now.seconds * 1000.0) as u64));
+        let [rate, throughput] = [rate, throughput].map(evb_report::metric);
+        let message = format!("{} events  {rate}Hz  {throughput}B/s{incomplete}{state}", now.ended);
+        self.line.show(if self.is_timed { millis(now.seconds) } else { now.ended }, &message);
         self.last = *now;
     }
 
     fn note(&mut self, text: &str) {
         if !self.quiet {
-            self.bar.suspend(|| eprintln!("evb: {text}"));
+            say(text);
         }
     }
 
@@ -103,37 +73,31 @@ impl Observer for RunProgress<'_> {
     }
 }
 
-/// Draws one bar for each simulation that is going on, and one for the points of a sweep.
+/// Shows each simulation that is going on, and how many points of a sweep are done.
 pub(crate) struct SimulationProgress {
-    all: MultiProgress,
-    points: Option<ProgressBar>,
+    points: Option<(Line, Mutex<u64>)>,
+    how: ProgressArgs,
 }
 
 impl SimulationProgress {
-    pub(crate) fn new(points: usize, quiet: bool) -> Self {
-        let all = MultiProgress::with_draw_target(target(quiet));
-        let style = ProgressStyle::with_template("{bar:30} {pos} of {len} points  {eta} left");
-        let style = style.expect("the template is valid").progress_chars("=> ");
-        let bar = || all.add(ProgressBar::new(points as u64).with_style(style));
-        let points = (points > 1).then(bar).inspect(ProgressBar::tick);
-        Self { all, points }
+    pub(crate) fn new(points: usize, how: ProgressArgs) -> Self {
+        let points = (points > 1).then(|| (Line::new(Some(points as u64), how), Mutex::new(0)));
+        Self { points, how }
     }
 
-    /// A simulation begins.
+    /// A simulation begins. Of many, only a terminal shows each.
     pub(crate) fn begin(&self, plan: &Plan) -> SimulationLine<'_> {
-        let bar = self.all.add(ProgressBar::new(PARTS).with_style(style(true)));
         let values: Vec<_> = plan.sweep.iter().map(|(key, value)| format!("{key}={value}  ")).collect();
-        SimulationLine { bar, start: Instant::now(), name: values.concat(), points: self.points.as_ref() }
+        let line = Line::new(Some(PARTS), if self.points.is_some() { self.how.drawn_only() } else { self.how });
+        SimulationLine { line, start: Instant::now(), name: values.concat(), all: self }
     }
 
-    /// Does something that writes to the terminal while the bars are away.
-    pub(crate) fn suspend(&self, write: impl FnOnce()) {
-        self.all.suspend(write);
-    }
-
-    pub(crate) fn finish(&self) {
-        if let Some(points) = &self.points {
-            points.finish_and_clear();
+    /// A simulation has ended.
+    fn count(&self) {
+        if let Some((line, done)) = &self.points {
+            let mut done = done.lock().expect("nobody panics with it");
+            *done += 1;
+            line.show(*done, &format!("{done} points"));
         }
     }
 }
@@ -141,72 +105,71 @@ impl SimulationProgress {
 /// Steps of the bar of one simulation.
 const PARTS: u64 = 1000;
 
-/// The bar of one simulation.
+/// What is shown of one simulation.
 pub(crate) struct SimulationLine<'a> {
-    bar: ProgressBar,
+    line: Line,
     start: Instant,
     name: String,
-    points: Option<&'a ProgressBar>,
+    all: &'a SimulationProgress,
 }
 
 impl SimulationLine<'_> {
     pub(crate) fn show(&self, now: &evb_sim::Progress) {
         let wall = self.start.elapsed().as_secs_f64().max(1e-9);
-        self.bar.set_position((now.part * PARTS as f64) as u64);
-        self.bar.set_message(format!(
-            "{}{:.3} s simulated  {} ended  {}packet-hops/s",
-            self.name,
-            now.seconds,
-            now.ended,
-            evb_report::metric(now.packet_hops as f64 / wall)
-        ));
-    }
-
-    pub(crate) fn finish(&self) {
-        self.bar.finish_and_clear();
-        if let Some(points) = self.points {
-            points.inc(1);
-        }
+        let hops = evb_report::metric(now.packet_hops as f64 / wall);
+        let message = format!("{}{:.3} s simulated  {} ended  {hops}packet-hops/s", self.name, now.seconds, now.ended);
+        self.line.show((now.part * PARTS as f64) as u64, &message);
     }
 }
 
-/// Draws one bar for the measurements on one message layer.
+impl Drop for SimulationLine<'_> {
+    fn drop(&mut self) {
+        self.all.count();
+    }
+}
+
+/// Shows the measurements on one message layer.
 pub(crate) struct BenchProgress<'a> {
-    bar: ProgressBar,
+    line: Line,
     layer: String,
     stop: &'a AtomicBool,
+    quiet: bool,
 }
 
 impl<'a> BenchProgress<'a> {
-    pub(crate) fn new(layer: &LayerKind, stop: &'a AtomicBool, quiet: bool) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(0), target(quiet)).with_style(style(true));
-        tick(&bar);
-        Self { bar, layer: layer.to_string(), stop }
-    }
-
-    pub(crate) fn finish(&self) {
-        self.bar.finish_and_clear();
+    pub(crate) fn new(layer: &LayerKind, stop: &'a AtomicBool, how: ProgressArgs) -> Self {
+        Self { line: Line::new(Some(0), how), layer: layer.to_string(), stop, quiet: how.quiet }
     }
 }
 
 impl evb_bench::Observer for BenchProgress<'_> {
     fn begin(&mut self, cell: &Cell, index: usize, of: usize) {
-        self.bar.set_length(of as u64);
-        self.bar.set_position(index as u64);
-        self.bar.set_message(format!(
-            "{}  {}  {} B  {} nodes",
-            self.layer,
-            cell.benchmark.name(),
-            cell.size,
-            cell.nodes
-        ));
+        self.line.set_length(of as u64);
+        let Cell { benchmark, size, nodes, .. } = cell;
+        let message = format!("{}  {}  {size} B  {nodes} nodes", self.layer, benchmark.name());
+        self.line.show(index as u64, &message);
     }
 
     fn note(&mut self, text: &str) {
-        self.bar.suspend(|| eprintln!("evb: {}: {text}", self.layer));
+        if !self.quiet {
+            say(&format!("{}: {text}", self.layer));
+        }
     }
 
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Shows what a feed has sent.
+pub(crate) struct FeedLine(Line);
+
+impl FeedLine {
+    pub(crate) fn new(events: Option<u64>, how: ProgressArgs) -> Self {
+        Self(Line::new(events, how))
+    }
+
+    pub(crate) fn show(&self, sent: &FeedProgress, message: &str) {
+        self.0.show(sent.events, message);
     }
 }

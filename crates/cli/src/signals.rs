@@ -1,6 +1,9 @@
 //! Ctrl-C and SIGTERM.
 
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    progress::{clear, say},
+};
 use evb_node::limits::MORE_THREADS;
 use std::{
     process,
@@ -17,9 +20,10 @@ pub(crate) fn stop_on_signals(meanwhile: &'static str) -> Result<Arc<AtomicBool>
     let flag = stop.clone();
     let handler = move || {
         if flag.swap(true, Ordering::Relaxed) {
+            clear();
             process::exit(130);
         }
-        eprintln!("evb: stopping, {meanwhile}; once more to leave at once");
+        say(&format!("stopping, {meanwhile}; once more to leave at once"));
     };
     listen(handler)?;
     Ok(stop)

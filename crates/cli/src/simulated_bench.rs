@@ -19,82 +19,96 @@ pub(crate) struct Simulated(pub(crate) String);
 impl Simulated {
     /// Simulates all measurements of a suite; one record for each.
     pub(crate) fn run(&self, suite: &Suite, stop: &AtomicBool) -> Result<Vec<BenchmarkRecord>, Failure> {
-        let file = Path::new(&self.0).extension().is_some_and(|extension| extension == "toml");
-        let network = file.then(|| Other::read(Path::new(&self.0))).transpose()?;
-        let mut records = Vec::new();
-        // It counts messages, so the times of a layer play no part, and joins any number of nodes.
-        for cell in suite.cells(&LayerKind::Threads) {
-            if stop.load(Ordering::Relaxed) {
-                return Err(Failure::new("stopped"));
-            }
-            let experiment = self.experiment(&cell, network.as_ref())?;
-            let record = evb_sim::simulate(&experiment.plans()[0], None, &mut |_| !stop.load(Ordering::Relaxed));
-            records.push(self.record(&cell, &experiment.plans()[0], &record.map_err(Failure::new)?));
+        if Path::new(&self.0).extension().is_some_and(|extension| extension == "toml") {
+            return simulate_on(&Other::read(Path::new(&self.0))?, &self.0, suite, stop);
         }
-        Ok(records)
+        let parse = |cell: &Cell| Experiment::parse(&text(cell, &self.0), "bench", &[]);
+        simulate(&self.0, suite, stop, &|cell| Ok(parse(cell)?))
     }
+}
 
-    fn experiment(&self, cell: &Cell, network: Option<&Other>) -> Result<Experiment, Failure> {
-        let text = text(cell, if network.is_none() { &self.0 } else { "ideal" });
-        Ok(match network {
-            Some(network) => Experiment::parse_on(&text, "bench", network, &[])?,
-            None => Experiment::parse(&text, "bench", &[])?,
-        })
-    }
+/// Simulates all measurements of a suite on a network of which there is a text; one record for each.
+pub(crate) fn simulate_on(
+    network: &Other,
+    name: &str,
+    suite: &Suite,
+    stop: &AtomicBool,
+) -> Result<Vec<BenchmarkRecord>, Failure> {
+    let parse = |cell: &Cell| Experiment::parse_on(&text(cell, "ideal"), "bench", network, &[]);
+    simulate(name, suite, stop, &|cell| Ok(parse(cell)?))
+}
 
-    fn record(&self, cell: &Cell, plan: &Plan, record: &Record) -> BenchmarkRecord {
-        let has_cycles = matches!(&plan.workload, Workload::Traffic(traffic) if traffic.config.pattern.has_cycles())
-            || cell.rate.is_some();
-        let latency = record.latency_us;
-        let counting = if cell.benchmark == Benchmark::AllToAll { cell.nodes } else { 1 };
-        // A simulation tells no more of a distribution; the shortest of what always takes the same time is its median.
-        let cycles = has_cycles.then(|| Times {
-            min: latency.p50 * 1e3,
-            p50: latency.p50 * 1e3,
-            p99: latency.p99 * 1e3,
-            p999: latency.max * 1e3,
-            max: latency.max * 1e3,
-            mean: f64::from(counting) * 1e9 / record.event_rate_hz,
-            samples: record.events.built,
-        });
-        let messages_per_s = record.throughput_bytes_per_s / cell.size as f64;
-        let (quantity, value) = cycles.map_or(("messages_per_s", messages_per_s), |cycles| ("cycle_ns", cycles.p50));
-        BenchmarkRecord {
-            kind: Kind::Benchmark,
-            experiment: "bench".into(),
-            seed: cell.seed,
-            version: VERSION.into(),
-            pattern: cell.benchmark.name().into(),
-            transport: format!("sim:{}", self.0),
-            size_bytes: cell.size as u64,
-            nodes: cell.nodes,
-            compute_us: cell.compute_us(),
-            window: cell.window,
-            rate_hz: cell.rate,
-            wait: SIMULATED.into(),
-            cores: Vec::new(),
-            cycle_ns: cycles,
-            half_round_trip_ns: cycles.filter(|_| cell.benchmark.is_round_trip()).map(|cycles| cycles.scaled(0.5)),
-            messages_per_s,
-            bytes_per_s: record.throughput_bytes_per_s,
-            cpu_load: CpuLoad::default(),
-            launches: Launches {
-                quantity: quantity.into(),
-                values: vec![value],
-                median: value,
-                low: value,
-                high: value,
-                confidence: 1.0,
-            },
-            longest_gap_us: 0.0,
-            messages: record.events.built,
-            lost: record.events.lost,
-            corrupted: 0,
-            calibration: None,
-            trusted: true,
-            notes: Vec::new(),
-            good: record.good,
+fn simulate(
+    name: &str,
+    suite: &Suite,
+    stop: &AtomicBool,
+    experiment: &dyn Fn(&Cell) -> Result<Experiment, Failure>,
+) -> Result<Vec<BenchmarkRecord>, Failure> {
+    let mut records = Vec::new();
+    // It counts messages, so the times of a layer play no part, and joins any number of nodes.
+    for cell in suite.cells(&LayerKind::Threads) {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Failure::new("stopped"));
         }
+        let experiment = experiment(&cell)?;
+        let simulated = evb_sim::simulate(&experiment.plans()[0], None, &mut |_| !stop.load(Ordering::Relaxed));
+        records.push(record(name, &cell, &experiment.plans()[0], &simulated.map_err(Failure::new)?));
+    }
+    Ok(records)
+}
+
+fn record(name: &str, cell: &Cell, plan: &Plan, record: &Record) -> BenchmarkRecord {
+    let has_cycles = matches!(&plan.workload, Workload::Traffic(traffic) if traffic.config.pattern.has_cycles())
+        || cell.rate.is_some();
+    let latency = record.latency_us;
+    let counting = if cell.benchmark == Benchmark::AllToAll { cell.nodes } else { 1 };
+    // A simulation tells no more of a distribution; the shortest of what always takes the same time is its median.
+    let cycles = has_cycles.then(|| Times {
+        min: latency.p50 * 1e3,
+        p50: latency.p50 * 1e3,
+        p99: latency.p99 * 1e3,
+        p999: latency.max * 1e3,
+        max: latency.max * 1e3,
+        mean: f64::from(counting) * 1e9 / record.event_rate_hz,
+        samples: record.events.built,
+    });
+    let messages_per_s = record.throughput_bytes_per_s / cell.size as f64;
+    let (quantity, value) = cycles.map_or(("messages_per_s", messages_per_s), |cycles| ("cycle_ns", cycles.p50));
+    BenchmarkRecord {
+        kind: Kind::Benchmark,
+        experiment: "bench".into(),
+        seed: cell.seed,
+        version: VERSION.into(),
+        pattern: cell.benchmark.name().into(),
+        transport: format!("sim:{name}"),
+        size_bytes: cell.size as u64,
+        nodes: cell.nodes,
+        compute_us: cell.compute_us(),
+        window: cell.window,
+        rate_hz: cell.rate,
+        wait: SIMULATED.into(),
+        cores: Vec::new(),
+        cycle_ns: cycles,
+        half_round_trip_ns: cycles.filter(|_| cell.benchmark.is_round_trip()).map(|cycles| cycles.scaled(0.5)),
+        messages_per_s,
+        bytes_per_s: record.throughput_bytes_per_s,
+        cpu_load: CpuLoad::default(),
+        launches: Launches {
+            quantity: quantity.into(),
+            values: vec![value],
+            median: value,
+            low: value,
+            high: value,
+            confidence: 1.0,
+        },
+        longest_gap_us: 0.0,
+        messages: record.events.built,
+        lost: record.events.lost,
+        corrupted: 0,
+        calibration: None,
+        trusted: true,
+        notes: Vec::new(),
+        good: record.good,
     }
 }
 

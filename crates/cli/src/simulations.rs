@@ -1,6 +1,9 @@
 //! Many simulations, several at once.
 
-use crate::{failure::Failure, progress::SimulationProgress};
+use crate::{
+    failure::Failure,
+    progress::{ProgressArgs, SimulationProgress},
+};
 use clap::Args;
 use evb_experiment::Plan;
 use evb_record::Record;
@@ -25,9 +28,8 @@ pub(crate) struct HowArgs {
     /// Print JSON records, one on a line, instead of tables
     #[arg(long)]
     pub(crate) json: bool,
-    /// Show no progress
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
 }
 
 /// What is to be simulated.
@@ -42,7 +44,7 @@ pub(crate) struct Simulations<'a> {
 pub(crate) type OpenTrace<'a> = dyn Fn(usize) -> Result<Option<Box<dyn Write + Send>>, Failure> + Sync + 'a;
 
 /// Shows a record. The records come in the order of their plans, each as soon as all before it are there.
-pub(crate) type Show<'a> = dyn FnMut(&Record, &SimulationProgress) -> Result<(), Failure> + Send + 'a;
+pub(crate) type Show<'a> = dyn FnMut(&Record) -> Result<(), Failure> + Send + 'a;
 
 impl Simulations<'_> {
     /// Simulates all, and gives their records in order; fewer than there are plans when it was stopped.
@@ -50,7 +52,7 @@ impl Simulations<'_> {
         let plans = self.plans.len();
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let threads = self.how.threads.map_or(cores, NonZeroUsize::get).min(plans);
-        let progress = SimulationProgress::new(plans, self.how.quiet);
+        let progress = SimulationProgress::new(plans, self.how.progress);
         let results = Mutex::new(Results { of_plans: (0..plans).map(|_| None).collect(), shown: 0, show });
         let next = AtomicUsize::new(0);
         let work = || {
@@ -62,7 +64,7 @@ impl Simulations<'_> {
                     // One failure ends the work: the others would only be thrown away.
                     next.store(plans, Ordering::Relaxed);
                 }
-                results.lock().expect("nobody panics with the results").add(index, result, &progress);
+                results.lock().expect("nobody panics with the results").add(index, result);
             }
         };
         thread::scope(|scope| {
@@ -70,7 +72,7 @@ impl Simulations<'_> {
             let _enough = (1..threads).try_for_each(|_| thread::Builder::new().spawn_scoped(scope, work).map(drop));
             work();
         });
-        progress.finish();
+        drop(progress);
         results.into_inner().expect("nobody panics with the results").of_plans.into_iter().flatten().collect()
     }
 
@@ -86,7 +88,7 @@ impl Simulations<'_> {
             !self.stop.load(Ordering::Relaxed)
         };
         let result = evb_sim::simulate(plan, trace, &mut observe);
-        line.finish();
+        drop(line);
         result.map_err(|error| match hint(&error) {
             Some(hint) => Failure::with_hint(&error, hint),
             None => Failure::new(&error),
@@ -104,10 +106,10 @@ struct Results<'a, 'b> {
 
 impl Results<'_, '_> {
     /// Takes a result, and shows what now is complete up to the first that is not.
-    fn add(&mut self, index: usize, result: Result<Record, Failure>, progress: &SimulationProgress) {
+    fn add(&mut self, index: usize, result: Result<Record, Failure>) {
         self.of_plans[index] = Some(result);
         while let Some(Some(Ok(record))) = self.of_plans.get(self.shown) {
-            if let Err(failure) = (self.show)(record, progress) {
+            if let Err(failure) = (self.show)(record) {
                 self.of_plans[self.shown] = Some(Err(failure));
             }
             self.shown += 1;

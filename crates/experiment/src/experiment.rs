@@ -91,6 +91,12 @@ pub struct Other {
 }
 
 impl Other {
+    /// A text that is in no file; `name` is what messages call it.
+    #[must_use]
+    pub fn new(name: &str, text: String) -> Self {
+        Self { name: name.to_owned(), text }
+    }
+
     /// Reads a file.
     ///
     /// # Errors

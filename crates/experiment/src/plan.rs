@@ -138,6 +138,8 @@ pub struct RunPlan {
 pub struct NetworkPlan {
     /// Switches, links, interfaces and how they behave.
     pub config: NetworkConfig,
+    /// The message layer that it was fitted to; none when it was described.
+    pub fitted_to: Option<String>,
     /// The hosts of the nodes.
     pub placement: Placement,
     /// What goes wrong in the network on purpose.

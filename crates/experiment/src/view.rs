@@ -15,6 +15,10 @@ impl<'a> View<'a> {
         self.0.at(path).and_then(Node::text).expect(CHECKED)
     }
 
+    pub(crate) fn maybe_text(self, path: &str) -> Option<&'a str> {
+        self.0.at(path).and_then(Node::text)
+    }
+
     pub(crate) fn path(self, path: &str) -> PathBuf {
         self.text(path).into()
     }

@@ -37,6 +37,17 @@ pub struct Comparison {
     /// The new median less the old one, in percent of the old one; none unless there are both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_percent: Option<f64>,
+    /// Lower limit of the interval that holds the true change with 95 %, in percent of the old value; none when there are too few
+    /// launches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change_low_percent: Option<f64>,
+    /// The upper limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change_high_percent: Option<f64>,
+    /// The smallest difference that could have been seen between launches that scatter as these do, in percent of the lesser
+    /// value: half of all such differences are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_from_percent: Option<f64>,
     /// What to think of it.
     pub verdict: Change,
     /// Why, where the numbers do not tell it.
@@ -63,16 +74,18 @@ pub struct Interval {
 pub enum Change {
     /// Messages were lost or corrupted that were not before.
     NotGood,
-    /// Worse by more than the tolerance, and the intervals do not overlap.
+    /// Worse by more than the tolerance, and the interval of the change leaves no room for none.
     Slower,
     /// It is in the old file only.
     Missing,
     /// The numbers of one of the files cannot be trusted, or the machine has changed.
     Untrusted,
+    /// The launches scatter too much, or are too few, for any of the others.
+    CannotTell,
     /// It is in the new file only.
     New,
-    /// The intervals overlap, or the difference is within the tolerance.
+    /// The whole interval of the change lies within the tolerance.
     Same,
-    /// Better by more than the tolerance, and the intervals do not overlap.
+    /// Better by more than the tolerance, and the interval of the change leaves no room for none.
     Faster,
 }

@@ -10,10 +10,10 @@ use evb_record::{Benchmark, Parameters};
 pub(crate) use remarks::titled;
 
 /// All tables of a suite: the parameters of each transport, the measurements pattern by pattern, notes and the conditions
-/// under which they were made, and the verdict. They fit into 100 columns with up to four transports; more of them stand
-/// in further tables.
-pub fn benchmark_tables(records: &[Benchmark], parameters: &[Parameters]) -> String {
-    let parts = [parameters::table(parameters), detail::tables(records), remarks::remarks(records)];
+/// under which they were made, and the verdict. Transports that do not fit beside the others stand in further tables.
+pub fn benchmark_tables(records: &[Benchmark], parameters: &[Parameters], width: usize) -> String {
+    let parts =
+        [parameters::table(parameters, width), detail::tables(records, width), remarks::remarks(records, width)];
     let shown: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     format!("{}\n{}\n", shown.join("\n"), last_line(records))
 }

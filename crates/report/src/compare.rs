@@ -1,8 +1,10 @@
 //! Two files of benchmarks compared, row by row.
 
+mod ratio;
 mod table;
 
-use evb_record::{Benchmark, Calibration, Change, Comparison, CoreToCore, Interval, Kind};
+use evb_record::{Benchmark, Calibration, Change, Comparison, CoreToCore, Interval, Kind, SIMULATED};
+use ratio::LogRatio;
 pub use table::comparison_table;
 
 /// What cores can tell each other must not differ by more than this factor between two files.
@@ -10,13 +12,14 @@ const MOST_DRIFT: f64 = 1.25;
 /// Of this quantity less is better.
 const CYCLE: &str = "cycle_ns";
 
-/// Compares the medians of the launches of rows that measured the same: those with one transport, pattern, size, number of nodes,
+/// Compares the launches of rows that measured the same: those with one transport, pattern, size, number of nodes,
 /// time of computing, window, rate and way to wait. The rows of the old file come first, in their order, then what is new.
 ///
-/// A row is the same when the intervals of both files overlap, or when the medians differ by at most `tolerance`, a part of the
-/// old one. It is untrusted when a file says so, or when the cores of the machine have come nearer to each other, or
-/// farther away, by more than 25 %. It is no success when it is trusted and slower, or missing though the old one was
-/// trusted, or when messages were lost or corrupted that were not before.
+/// What counts is the interval that holds the true ratio of new and old with 95 %. A row is the same when all of it lies within
+/// `tolerance`, a part of the lesser value. It is faster or slower when the interval leaves no room for no change, and the medians
+/// differ by more than `tolerance`. Else nobody can tell. A row is untrusted when a file says so, or when the cores of
+/// the machine have come nearer to each other, or farther away, by more than 25 %. It is no success when it is trusted and slower,
+/// or missing though the old one was trusted, or when messages were lost or corrupted that were not before.
 ///
 /// No two rows of one file may measure the same; of those that do the first counts.
 #[must_use]
@@ -57,6 +60,9 @@ fn row(new: &Benchmark, verdict: Change, reason: Option<String>, good: bool) -> 
         old: None,
         new: Some(interval(new)),
         change_percent: None,
+        change_low_percent: None,
+        change_high_percent: None,
+        seen_from_percent: None,
         verdict,
         reason,
         good,
@@ -70,16 +76,41 @@ fn missing(old: &Benchmark) -> Comparison {
 }
 
 fn both(old: &Benchmark, new: &Benchmark, tolerance: f64) -> Comparison {
-    let (before, after) = (interval(old), interval(new));
-    let change = after.median / before.median - 1.0;
-    let (verdict, reason) = match (old.good && !new.good, doubt(old, new)) {
-        (true, _) => (Change::NotGood, Some(format!("{} messages lost, {} corrupted", new.lost, new.corrupted))),
-        (false, Some(why)) => (Change::Untrusted, Some(why)),
-        (false, None) => (verdict(&before, &after, change, tolerance, new.launches.quantity == CYCLE), None),
+    let change = new.launches.median / old.launches.median - 1.0;
+    let ratio = ratio(old, new);
+    let is_lost = old.good && !new.good;
+    let (verdict, reason) = match (doubt(old, new), &ratio) {
+        _ if is_lost => (Change::NotGood, Some(format!("{} messages lost, {} corrupted", new.lost, new.corrupted))),
+        (Some(why), _) => (Change::Untrusted, Some(why)),
+        (None, Err(why)) => (Change::CannotTell, Some(why.clone())),
+        (None, Ok(ratio)) => {
+            let less_is_better = new.launches.quantity == CYCLE;
+            let verdict = verdict(ratio, change.ln_1p(), tolerance.ln_1p(), less_is_better);
+            (verdict, (verdict == Change::CannotTell).then(|| ratio.too_few()).flatten())
+        }
     };
-    let good = !matches!(verdict, Change::NotGood | Change::Slower);
-    let change_percent = change.is_finite().then_some(change * 100.0);
-    Comparison { old: Some(before), change_percent, ..row(new, verdict, reason, good) }
+    let percent = |log: f64| Some(log.exp_m1() * 100.0).filter(|percent| percent.is_finite());
+    let limits = ratio.ok();
+    Comparison {
+        old: Some(interval(old)),
+        change_percent: change.is_finite().then_some(change * 100.0),
+        change_low_percent: limits.and_then(|limits| percent(limits.low)),
+        change_high_percent: limits.and_then(|limits| percent(limits.high)),
+        seen_from_percent: limits.and_then(|limits| percent(limits.resolution())),
+        ..row(new, verdict, reason, !matches!(verdict, Change::NotGood | Change::Slower))
+    }
+}
+
+/// The ratio of new and old, or why there is none. Simulated time is the same in each launch, so that one of them is enough.
+fn ratio(old: &Benchmark, new: &Benchmark) -> Result<LogRatio, String> {
+    if new.wait == SIMULATED {
+        return Ok(LogRatio::exact(old.launches.median, new.launches.median));
+    }
+    let [old, new] = [old, new].map(|row| {
+        let values = row.launches.values.iter().copied();
+        values.filter(|value| value.is_finite() && *value > 0.0).collect::<Vec<_>>()
+    });
+    LogRatio::of_launches(&old, &new)
 }
 
 fn interval(row: &Benchmark) -> Interval {
@@ -121,10 +152,14 @@ fn drift(old: &Calibration, new: &Calibration) -> Option<String> {
     change("a word", |cores| cores.line_ns).or_else(|| change("a word and 64 B", |cores| cores.message_ns))
 }
 
-fn verdict(old: &Interval, new: &Interval, change: f64, tolerance: f64, less_is_better: bool) -> Change {
-    let overlap = old.low <= new.high && new.low <= old.high;
-    if overlap || change.abs() <= tolerance {
-        return Change::Same;
+/// What the launches say. `medians` is the logarithm of the ratio of their medians, `margin` that of a difference that matters.
+fn verdict(ratio: &LogRatio, medians: f64, margin: f64, less_is_better: bool) -> Change {
+    let is_less = ratio.high < 0.0 && medians < -margin;
+    let is_more = ratio.low > 0.0 && medians > margin;
+    match (is_less, is_more) {
+        (false, false) if ratio.is_within(margin) => Change::Same,
+        (false, false) => Change::CannotTell,
+        _ if is_less == less_is_better => Change::Faster,
+        _ => Change::Slower,
     }
-    if (change < 0.0) == less_is_better { Change::Faster } else { Change::Slower }
 }

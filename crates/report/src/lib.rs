@@ -1,5 +1,5 @@
 //! Tables, CSV and plots drawn from records. This crate reads records and nothing else, so all of them can be drawn
-//! again later.
+//! again later. Texts for people keep to a width, in columns of a terminal; sentences that say why flow on.
 
 mod benchmark;
 mod compare;
@@ -9,14 +9,16 @@ mod plot;
 mod simulation;
 mod summary;
 mod sweep;
+mod table;
 mod text;
 
 pub use benchmark::benchmark_tables;
 pub use compare::{compare, comparison_table, is_same_measurement};
 pub use csv::{MOST_SAMPLES, benchmark_csv, csv, links_csv, samples_csv};
-pub use paper::{last_line, paper_page, paper_summary};
+pub use paper::{paper_page, paper_summary, paper_totals};
 pub use plot::{Plot, benchmark_plots, figure, plots};
 pub use simulation::simulation_summary;
 pub use summary::run_summary;
 pub use sweep::sweep_table;
+pub use table::NARROW;
 pub use text::metric;

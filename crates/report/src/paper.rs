@@ -2,22 +2,31 @@
 
 mod page;
 
-use crate::text::{align_right, dense_table, significant};
+use crate::{
+    table::{ALWAYS, Column, Table, beside},
+    text::{hanging, significant},
+};
 use evb_record::{PaperItem, PaperReport, PaperTable, Relation, Verdict};
 pub use page::paper_page;
 use std::{collections::BTreeSet, fmt::Write as _};
 
 /// A paper for people: its tables, then all other values, then how many are inside their tolerance.
-pub fn paper_summary(report: &PaperReport) -> String {
-    let mut text = format!("{} ({}): {}\n", report.title, report.year, report.slug);
+pub fn paper_summary(report: &PaperReport, width: usize) -> String {
+    let mut text = hanging("", &format!("{} ({}): {}", report.title, report.year, report.slug), width);
     for table in &report.tables {
         let title = heading(&table.what, &table.place) + &in_unit(&table.unit);
-        let _infallible = writeln!(text, "\n{title}\n{}", cells(report, table));
+        let _infallible = writeln!(text, "\n{}{}", hanging("", &title, width), cells(report, table, width));
     }
-    let mut table = dense_table(["", "published", "ours", "difference", "tolerance", "verdict"]);
-    table.set_width(118).set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+    let mut table = Table::new([
+        Column::sentence(""),
+        Column::number("published", ALWAYS),
+        Column::number("ours", ALWAYS),
+        Column::number("difference", 2),
+        Column::number("tolerance", 1),
+        Column::word("verdict"),
+    ]);
     for item in single_items(report) {
-        table.add_row([
+        table.row([
             heading(&item.what, &item.place),
             published(item),
             with_unit(item.reproduced, &item.unit),
@@ -26,14 +35,18 @@ pub fn paper_summary(report: &PaperReport) -> String {
             verdict(item.verdict).to_owned(),
         ]);
     }
-    align_right(&mut table, 1..5);
-    let _infallible = writeln!(text, "\n{table}\n");
-    text.push_str(&last_line(&report.items));
+    let _infallible = writeln!(text, "\n{}\n", table.draw(width));
+    text.push_str(&hanging("", last_line(&report.items).trim_end(), width));
     text
 }
 
+/// How many items of all papers have which verdict.
+pub fn paper_totals(items: &[PaperItem], width: usize) -> String {
+    hanging("all papers: ", last_line(items).trim_end(), width)
+}
+
 /// How many items have which verdict; the bad ones first.
-pub fn last_line(items: &[PaperItem]) -> String {
+fn last_line(items: &[PaperItem]) -> String {
     let kinds = [Verdict::Outside, Verdict::Within, Verdict::Calibrated, Verdict::Shown];
     let count = |kind: Verdict| items.iter().filter(|item| item.verdict == kind).count();
     let counts = kinds.into_iter().filter(|kind| count(*kind) > 0);
@@ -54,16 +67,19 @@ fn heading(what: &str, place: &str) -> String {
     if place.is_empty() { what.to_owned() } else { format!("{what} ({place})") }
 }
 
-/// The cells of a table as text for terminals.
-fn cells(report: &PaperReport, table: &PaperTable) -> comfy_table::Table {
-    let (header, rows) = cells_of(report, table);
-    let mut shown = dense_table(header.iter().map(String::as_str));
-    for row in rows {
-        let mark = |item: Option<&PaperItem>| if item.is_none_or(|item| item.within) { "" } else { " !" };
-        shown.add_row(row.into_iter().map(|(text, item)| text + mark(item)));
-    }
-    align_right(&mut shown, 1..header.len());
-    shown
+/// A table as text for terminals: as many of its columns beside each other as keep to the width.
+fn cells(report: &PaperReport, table: &PaperTable, width: usize) -> String {
+    beside(table.columns.len(), width, |part, gap, width| {
+        let (columns, rows) = (table.columns[part].to_vec(), table.rows.clone());
+        let (header, rows) = cells_of(report, &PaperTable { columns, rows, ..table.clone() });
+        let numbers = header[1..].iter().map(|name| Column::number(name, ALWAYS));
+        let mut shown = Table::new([Column::sentence(&header[0])].into_iter().chain(numbers)).padded(gap.into(), 1);
+        for row in rows {
+            let mark = |item: Option<&PaperItem>| if item.is_none_or(|item| item.within) { "" } else { " !" };
+            shown.row(row.into_iter().map(|(text, item)| text + mark(item)));
+        }
+        shown.draw(width)
+    })
 }
 
 /// A cell, and the item that it shows if it is one of ours.

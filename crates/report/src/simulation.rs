@@ -2,9 +2,9 @@
 
 use crate::{
     summary::verdict,
-    text::{align_right, aligned, dense_table, metric, micros, per_destination, percent},
+    table::{Column as Shown, Table},
+    text::{aligned, hanging, metric, micros, per_destination, percent},
 };
-use comfy_table::Table;
 use evb_record::{Link, Network, Record, Simulation};
 use std::fmt::Write as _;
 
@@ -13,26 +13,18 @@ const MOST_LINKS: usize = 8;
 
 /// The end of a simulation for people: totals, the links that block most and the verdict. For traffic that builds no
 /// events it speaks of messages. A record of a real run has no network, and only its totals are shown.
-pub fn simulation_summary(record: &Record) -> String {
-    let mut text = String::new();
-    let _infallible = writeln!(
-        text,
-        "{}: {} x {}, {}, {}seed {}, evb {}",
-        record.experiment,
-        record.readout_units,
-        record.builder_units,
-        record.protocol,
-        record.simulation.as_ref().map(|simulation| names(&simulation.network)).unwrap_or_default(),
-        record.seed,
-        record.version
-    );
+pub fn simulation_summary(record: &Record, width: usize) -> String {
+    let Record { experiment, readout_units, builder_units, protocol, seed, version, .. } = record;
+    let network = record.simulation.as_ref().map(|simulation| names(&simulation.network)).unwrap_or_default();
+    let what = format!("{readout_units} x {builder_units}, {protocol}, {network}seed {seed}, evb {version}");
+    let mut text = hanging("", &format!("{experiment}: {what}"), width);
     for (key, value) in &record.sweep {
         let _infallible = writeln!(text, "  {key} = {value}");
     }
     text.push('\n');
-    text.push_str(&aligned(&totals(record)));
+    text.push_str(&aligned(&totals(record), width));
     if let Some(simulation) = &record.simulation {
-        text.push_str(&where_it_blocks(&simulation.network));
+        text.push_str(&where_it_blocks(&simulation.network, width));
     }
     text.push_str(&verdict(record));
     text
@@ -108,7 +100,7 @@ fn losses(network: &Network) -> Vec<(&'static str, String)> {
 }
 
 /// The links that packets waited for longest, all in all: the cause comes before what stands behind it.
-fn where_it_blocks(network: &Network) -> String {
+fn where_it_blocks(network: &Network, width: usize) -> String {
     let waited = |link: &Link| link.mean_wait_us * link.packets as f64;
     let mut links: Vec<_> = network.links.iter().filter(|link| link.blocked > 0.0 || waited(link) > 0.0).collect();
     if links.is_empty() {
@@ -118,35 +110,35 @@ fn where_it_blocks(network: &Network) -> String {
     let rest = links.len().saturating_sub(MOST_LINKS);
     links.truncate(MOST_LINKS);
     let more = if rest > 0 { format!("and {rest} more links\n") } else { String::new() };
-    format!("\nwhere it blocks\n{}\n{more}", link_table(&links))
+    format!("\nwhere it blocks\n{}\n{more}", link_table(&links, width))
 }
 
-type Column = (&'static str, fn(&Link) -> f64, fn(f64) -> String);
+/// Name and importance of a column, its number, and how that is written.
+type Column = (&'static str, u8, fn(&Link) -> f64, fn(f64) -> String);
 
 const COLUMNS: [Column; 8] = [
-    ("packets", |link| link.packets as f64, whole),
-    ("used %", |link| link.used, percent),
-    ("blocked %", |link| link.blocked, percent),
-    ("mean wait us", |link| link.mean_wait_us, micros),
-    ("most waiting", |link| link.most_waiting as f64, whole),
-    ("most bytes", |link| link.most_bytes as f64, whole),
-    ("dropped", |link| link.dropped as f64, whole),
-    ("pauses", |link| link.pauses as f64, whole),
+    ("packets", 3, |link| link.packets as f64, whole),
+    ("used %", 5, |link| link.used, percent),
+    ("blocked %", 7, |link| link.blocked, percent),
+    ("mean wait us", 8, |link| link.mean_wait_us, micros),
+    ("most waiting", 4, |link| link.most_waiting as f64, whole),
+    ("most bytes", 2, |link| link.most_bytes as f64, whole),
+    ("dropped", 6, |link| link.dropped as f64, whole),
+    ("pauses", 1, |link| link.pauses as f64, whole),
 ];
 
 fn whole(count: f64) -> String {
     format!("{count:.0}")
 }
 
-fn link_table(links: &[&Link]) -> Table {
-    let seen = COLUMNS.iter().filter(|(_, value, _)| links.iter().any(|link| value(link) != 0.0));
+fn link_table(links: &[&Link], width: usize) -> String {
+    let seen = COLUMNS.iter().filter(|(_, _, value, _)| links.iter().any(|link| value(link) != 0.0));
     let columns: Vec<_> = seen.collect();
-    let mut table = dense_table(["link"].into_iter().chain(columns.iter().map(|(name, ..)| *name)));
+    let numbers = columns.iter().map(|(name, importance, ..)| Shown::number(*name, *importance));
+    let mut table = Table::new([Shown::word("link")].into_iter().chain(numbers));
     for link in links {
-        let cells = columns.iter().map(|(_, value, write)| write(value(link)));
-        table.add_row([link.name.clone()].into_iter().chain(cells));
+        let cells = columns.iter().map(|(_, _, value, write)| write(value(link)));
+        table.row([link.name.clone()].into_iter().chain(cells));
     }
-    let columns = 1..table.column_count();
-    align_right(&mut table, columns);
-    table
+    table.draw(width)
 }

@@ -1,24 +1,22 @@
 //! The end of a real run for people.
 
-use crate::text::{align_right, aligned, metric, table};
-use comfy_table::Table;
+use crate::{
+    table::{ALWAYS, Column, Table},
+    text::{aligned, hanging, metric},
+};
 use evb_record::{FindingKind, Record};
 use std::fmt::Write as _;
 
 /// The end of a run for people: a table per builder, totals, faults and the verdict.
-pub fn run_summary(record: &Record) -> String {
-    let mut text = String::new();
-    let units = format!("{} x {}", record.readout_units, record.builder_units);
-    let _infallible = writeln!(
-        text,
-        "{}: {units}, {}, {}, seed {}, evb {}",
-        record.experiment, record.protocol, record.transport, record.seed, record.version
-    );
+pub fn run_summary(record: &Record, width: usize) -> String {
+    let Record { experiment, readout_units, builder_units, protocol, transport, seed, version, .. } = record;
+    let what = format!("{readout_units} x {builder_units}, {protocol}, {transport}, seed {seed}, evb {version}");
+    let mut text = hanging("", &format!("{experiment}: {what}"), width);
     for (key, value) in &record.sweep {
         let _infallible = writeln!(text, "  {key} = {value}");
     }
-    let _infallible = writeln!(text, "{}\n", builder_table(record));
-    text.push_str(&totals(record));
+    let _infallible = writeln!(text, "{}\n", builder_table(record, width));
+    text.push_str(&totals(record, width));
     text.push_str(&verdict(record));
     text
 }
@@ -26,13 +24,22 @@ pub fn run_summary(record: &Record) -> String {
 /// Where rejected events stand in both tables, when there are any: after the incomplete ones.
 const REJECTED: usize = 3;
 
-fn builder_table(record: &Record) -> Table {
+fn builder_table(record: &Record, width: usize) -> String {
     let rejects = record.events.rejected > 0;
-    let mut names = vec!["builder", "events", "incomplete", "fragments", "rate", "throughput", "stored", "file bytes"];
+    let mut columns = vec![
+        Column::word("builder"),
+        Column::number("events", ALWAYS),
+        Column::number("incomplete", ALWAYS),
+        Column::number("fragments", 1),
+        Column::number("rate", 4),
+        Column::number("throughput", 5),
+        Column::number("stored", 3),
+        Column::number("file bytes", 2),
+    ];
     if rejects {
-        names.insert(REJECTED, "rejected");
+        columns.insert(REJECTED, Column::number("rejected", ALWAYS));
     }
-    let mut table = table(names);
+    let mut table = Table::new(columns).ruled();
     let per_second = |count: u64| if record.seconds > 0.0 { count as f64 / record.seconds } else { 0.0 };
     for (index, builder) in record.builders.iter().enumerate() {
         let events = builder.built + builder.incomplete + builder.rejected;
@@ -49,14 +56,12 @@ fn builder_table(record: &Record) -> Table {
         if rejects {
             row.insert(REJECTED, builder.rejected.to_string());
         }
-        table.add_row(row);
+        table.row(row);
     }
-    let columns = 1..table.column_count();
-    align_right(&mut table, columns);
-    table
+    table.draw(width)
 }
 
-fn totals(record: &Record) -> String {
+fn totals(record: &Record, width: usize) -> String {
     let (events, latency) = (&record.events, &record.latency_us);
     let mut rows = vec![
         ("triggered", events.triggered.to_string()),
@@ -93,7 +98,7 @@ fn totals(record: &Record) -> String {
         let more = if files > 1 { format!(" and {} more", files - 1) } else { String::new() };
         rows.push(("files", format!("{first}{more}")));
     }
-    aligned(&rows)
+    aligned(&rows, width)
 }
 
 /// What people should know, and whether all is well.

@@ -1,26 +1,30 @@
 //! A sweep as a table: one row for each record.
 
-use crate::text::{align_right, dense_table, metric, micros, per_destination, percent, shortened};
+use crate::{
+    table::{ALWAYS, Column as Shown, Table},
+    text::{metric, micros, per_destination, percent, shortened},
+};
 use evb_record::Record;
 use std::collections::BTreeSet;
 
 /// One row for each record, real or simulated: the swept keys, what was reached, and what is wrong where something is.
 /// Below it stands how many are good.
-pub fn sweep_table(records: &[Record]) -> String {
+pub fn sweep_table(records: &[Record], width: usize) -> String {
     let keys = swept_keys(records);
     let shown = columns(records);
     let rate =
         if records.first().is_none_or(|record| record.unit() == "event") { "event rate" } else { "message rate" };
-    let names = shown.iter().map(|(name, _)| if name.is_empty() { rate } else { *name });
-    let mut table = dense_table(keys.iter().copied().chain(names));
+    let column = |&(name, importance, _): &Column| match name {
+        "" => Shown::number(rate, importance),
+        REASON => Shown::sentence(REASON),
+        name => Shown::number(name, importance),
+    };
+    let mut table = Table::new(keys.iter().map(|key| Shown::word(*key)).chain(shown.iter().map(column)));
     for record in records {
         let swept = keys.iter().map(|key| record.sweep.get(*key).cloned().unwrap_or_default());
-        table.add_row(swept.chain(shown.iter().map(|(_, cell)| cell(record))));
+        table.row(swept.chain(shown.iter().map(|(_, _, cell)| cell(record))));
     }
-    let reasons = usize::from(shown.last().is_some_and(|(name, _)| *name == REASON));
-    let numbers = keys.len()..keys.len() + shown.len() - reasons;
-    align_right(&mut table, numbers);
-    format!("{table}\n\n{}\n", last_line(records))
+    format!("{}\n\n{}\n", table.draw(width), last_line(records))
 }
 
 /// The keys that are swept in any of the records, in alphabetical order.
@@ -33,29 +37,30 @@ pub(crate) fn swept_keys(records: &[Record]) -> Vec<&str> {
 const LONGEST_NOTE: usize = 48;
 const REASON: &str = "not good because";
 
-type Column = (&'static str, fn(&Record) -> String);
+/// Name, importance and cells of a column.
+type Column = (&'static str, u8, fn(&Record) -> String);
 
 /// The columns that have something to show. The nameless one is the rate of events or messages.
 fn columns(records: &[Record]) -> Vec<Column> {
     let mut columns: Vec<Column> = vec![
-        ("", |record| format!("{}Hz", metric(record.event_rate_hz))),
-        ("throughput", |record| format!("{}B/s", metric(record.throughput_bytes_per_s))),
-        ("per destination", |record| {
+        ("", 8, |record| format!("{}Hz", metric(record.event_rate_hz))),
+        ("throughput", 6, |record| format!("{}B/s", metric(record.throughput_bytes_per_s))),
+        ("per destination", 2, |record| {
             per_destination(record).map_or_else(String::new, |(mean, ..)| format!("{}B/s", metric(mean)))
         }),
     ];
     if records.iter().any(|record| record.simulation.is_some()) {
-        columns.push(("efficiency %", |record| {
+        columns.push(("efficiency %", 7, |record| {
             record.simulation.as_ref().map_or_else(String::new, |simulation| percent(simulation.efficiency))
         }));
     }
     if records.iter().any(|record| record.events.rejected > 0) {
-        columns.push(("rejected", |record| record.events.rejected.to_string()));
+        columns.push(("rejected", 4, |record| record.events.rejected.to_string()));
     }
-    columns.push(("p50 us", |record| micros(record.latency_us.p50)));
-    columns.push(("p99 us", |record| micros(record.latency_us.p99)));
+    columns.push(("p50 us", 5, |record| micros(record.latency_us.p50)));
+    columns.push(("p99 us", 3, |record| micros(record.latency_us.p99)));
     if records.iter().any(|record| !record.good) {
-        columns.push((REASON, reason));
+        columns.push((REASON, ALWAYS, reason));
     }
     columns
 }

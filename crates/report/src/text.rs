@@ -1,8 +1,6 @@
 //! How numbers and words are written in tables.
 
-use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use evb_record::Record;
-use std::ops::Range;
 
 /// A number with a metric prefix and three significant digits: `12.3 k`.
 pub fn metric(value: f64) -> String {
@@ -69,38 +67,26 @@ pub(crate) fn per_destination(record: &Record) -> Option<(f64, f64, f64)> {
     Some((rates.iter().sum::<f64>() / rates.len() as f64, least, most))
 }
 
-/// An empty table in the house style. Columns of numbers are aligned by [`align_right`].
-pub(crate) fn table<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(header);
-    table
+/// Names and their values, one below the other. Values are broken between words where they are longer than `width` allows.
+pub(crate) fn aligned(rows: &[(&str, String)], width: usize) -> String {
+    rows.iter().map(|(name, value)| hanging(&format!("{name:<NAME$}"), value, width)).collect()
 }
 
-/// A table without lines between its rows, for rows that are many.
-pub(crate) fn dense_table<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
-    let mut table = table(header);
-    for part in [
-        TableComponent::HorizontalLines,
-        TableComponent::MiddleIntersections,
-        TableComponent::LeftBorderIntersections,
-        TableComponent::RightBorderIntersections,
-    ] {
-        table.remove_style(part);
-    }
-    table
-}
+/// Columns of the names in [`aligned`].
+const NAME: usize = 14;
 
-/// Aligns these columns to the right.
-pub(crate) fn align_right(table: &mut Table, columns: Range<usize>) {
-    for index in columns {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
+/// A text behind the first columns of a line. What does not fit stands below its beginning.
+pub(crate) fn hanging(first: &str, text: &str, width: usize) -> String {
+    let indent = first.chars().count();
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is one line");
+        let filled = indent + line.chars().count();
+        match line.is_empty() {
+            true => line.push_str(word),
+            false if filled + 1 + word.chars().count() <= width => line.extend([" ", word]),
+            false => lines.push(word.to_owned()),
         }
     }
-}
-
-/// Names and their values, one below the other.
-pub(crate) fn aligned(rows: &[(&str, String)]) -> String {
-    rows.iter().map(|(name, value)| format!("{name:<14}{value}\n")).collect()
+    format!("{first}{}\n", lines.join(&format!("\n{:indent$}", "")))
 }

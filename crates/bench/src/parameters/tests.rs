@@ -4,7 +4,7 @@ use super::*;
 use evb_record::{CpuLoad, Launches, Times};
 
 /// A row whose cycles all take so many microseconds, or with so many messages per second.
-fn row(pattern: Pattern, nodes: u16, size: u64, cycle_us: Option<f64>, messages_per_s: f64) -> Benchmark {
+pub(crate) fn row(pattern: Pattern, nodes: u16, size: u64, cycle_us: Option<f64>, messages_per_s: f64) -> Benchmark {
     let ns = cycle_us.map(|us| us * 1e3);
     let times = ns.map(|ns| Times { min: ns, p50: ns, p99: ns, p999: ns, max: ns, mean: ns, samples: 1000 });
     Benchmark {

@@ -6,7 +6,7 @@ use crate::{
     failure::Failure,
     folder::prepare,
     launcher, network_fit,
-    progress::BenchProgress,
+    progress::{BenchProgress, ProgressArgs},
     signals::{leave_signals_to_run_control, stop_on_signals},
     simulated_bench::Simulated,
     token::{self, TOKEN_VARIABLE},
@@ -25,7 +25,7 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     process::{Command, Stdio},
-    sync::atomic::AtomicBool,
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 /// Nodes for each core, when nobody says how many.
@@ -85,16 +85,15 @@ pub(crate) struct BenchArgs {
     /// Write records, parameters, tables as CSV, single times and plots as SVG into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Fit a simulated network to what was measured on the one transport, for `evb simulate --network`: ping-pong and one-way are
-    /// measured for it, too, by default with 8 B to 16 KiB
+    /// Fit a simulated network to the one transport, for `evb simulate --network`: ping-pong and one-way are measured for it,
+    /// with 8 B to 16 KiB by default, and what else is asked for
     #[arg(long, value_name = "FILE")]
     fit: Option<PathBuf>,
     /// Print JSON records, one on a line, instead of tables: the measurements, then the parameters
     #[arg(long)]
     json: bool,
-    /// Show no progress
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
     /// Be a node of the launch that listens here
     #[arg(long, value_name = "HOST:PORT", hide = true)]
     join: Option<SocketAddr>,
@@ -205,7 +204,7 @@ fn measure(args: &BenchArgs) -> Result<bool, Failure> {
             let hint = "name the one that the network is to be like, such as --transport shm";
             return Err(Failure::with_hint("a network is fitted to one real transport", hint));
         };
-        network_fit::prepare(&mut suite, !args.sizes.is_empty() || args.sweep.is_some());
+        network_fit::prepare(&mut suite, !args.patterns.is_empty(), !args.sizes.is_empty() || args.sweep.is_some());
     }
     let stop = stop_on_signals("the measurement ends")?;
     if let Some(folder) = &args.out {
@@ -213,6 +212,10 @@ fn measure(args: &BenchArgs) -> Result<bool, Failure> {
     }
     let (mut all, mut good) = (Vec::new(), true);
     for medium in &args.transport {
+        if stop.load(Ordering::Relaxed) {
+            good = false;
+            break;
+        }
         let rows = match medium {
             Medium::Real(layer) => measure_layer(args, &suite, layer, &stop),
             Medium::Simulated(network) => network.run(&suite, &stop).map(without_samples),
@@ -272,9 +275,9 @@ fn measure_layer(
     };
     let launch = || Launch { nodes, listen: LOCAL, token, commands: &commands, stop };
     let series = Series { layer: layer.clone(), cells, launches: args.launches, cores: cores(args), launch: &launch };
-    let mut progress = BenchProgress::new(layer, stop, args.quiet);
+    let mut progress = BenchProgress::new(layer, stop, args.progress);
     let result = run_series(&series, &mut progress);
-    progress.finish();
+    drop(progress);
     result.map_err(|why| Failure::new(format!("{layer}: {why}")))
 }
 

@@ -1,7 +1,10 @@
 //! `evb compare`: two files of benchmarks, and whether the new one is worse.
 
 use super::bench::output::lines;
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    terminal::{show, width},
+};
 use clap::Args;
 use evb_record::{Benchmark, Kind};
 use serde_json::Value;
@@ -22,7 +25,7 @@ pub(crate) struct CompareArgs {
     /// The records from now
     #[arg(value_name = "NEW")]
     new: PathBuf,
-    /// Medians that differ by at most so much are the same
+    /// The largest difference that does not matter: rows are the same when the true one is surely not larger
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
     tolerance: f64,
     /// Print JSON records, one on a line, instead of tables
@@ -42,14 +45,15 @@ pub(crate) fn run(args: &CompareArgs) -> Result<bool, Failure> {
     let rows = evb_report::compare(&old, &new, args.tolerance);
     match args.json {
         true => print!("{}", lines(rows.iter().map(serde_json::to_string))?),
-        false => print!("{}", evb_report::comparison_table(&rows)),
+        false => show(&evb_report::comparison_table(&rows, width())),
     }
     Ok(rows.iter().all(|row| row.good))
 }
 
 /// The benchmarks of a file; parameters are passed over, since they follow from them.
 fn read(path: &Path) -> Result<Vec<Benchmark>, Failure> {
-    const HINT: &str = "give records.jsonl of `evb bench --out DIR`, or what `evb bench --json` printed";
+    const HINT: &str =
+        "benchmarks are compared: give records.jsonl of `evb bench --out DIR`, or what `evb bench --json` printed";
     let wrong = |what: String| Failure::with_hint(format!("{}: {what}", path.display()), HINT);
     let mut reader = BufReader::new(File::open(path).map_err(|error| wrong(error.to_string()))?);
     let mut found: Vec<(usize, Benchmark)> = Vec::new();
@@ -90,6 +94,8 @@ fn benchmark(text: &str) -> Result<Option<Benchmark>, String> {
             serde_json::from_value(value).map(Some).map_err(|error| format!("not a benchmark: {error}"))
         }
         Ok(Kind::Parameters) => Ok(None),
+        Ok(Kind::Run) => Err("a run is no benchmark: one start of it says nothing of the next".into()),
+        Ok(Kind::Simulation) => Err("a simulation is no benchmark: it is the same each time".into()),
         _ => Err(format!("not a benchmark: its kind is {kind}")),
     }
 }

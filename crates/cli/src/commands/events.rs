@@ -3,6 +3,7 @@
 use crate::{
     failure::Failure,
     output::{self, Output},
+    terminal::show as show_text,
 };
 use clap::{Args, Subcommand, ValueEnum};
 use evb_events::{ExportError, FileSummary, Status, Verification};
@@ -100,11 +101,12 @@ fn print_verification(found: &Verification) {
         println!("event ids {first} to {last}, {} of them in none of these files", found.absent);
     }
     match (found.is_intact(), found.incomplete) {
-        (true, 0) => println!("good: every byte is as it was written"),
+        (true, 0) => show_text("good: every byte is as it was written\n"),
         (true, some) => {
-            println!("not good: every byte is as it was written, but {} stored incomplete", count(some, "event"));
+            let some = count(some, "event");
+            show_text(&format!("not good: every byte is as it was written, but {some} stored incomplete\n"));
         }
-        (false, _) => println!("not good: {}, see above", count(found.total_findings, "finding")),
+        (false, _) => show_text(&format!("not good: {}, see above\n", count(found.total_findings, "finding"))),
     }
 }
 

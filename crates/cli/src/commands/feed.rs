@@ -1,11 +1,15 @@
 //! `evb feed`: play a live front end.
 
-use crate::{ExperimentArgs, failure::Failure, signals::stop_on_signals};
+use crate::{
+    ExperimentArgs,
+    failure::Failure,
+    progress::{FeedLine, ProgressArgs},
+    signals::stop_on_signals,
+};
 use clap::{Args, ValueEnum};
 use evb_core::Frequency;
 use evb_sources::{FeedOptions, FeedProgress, FeedProtocol, OpenOptions, Source, feed};
-use indicatif::{ProgressBar, ProgressDrawTarget};
-use std::{io::IsTerminal, time::Duration};
+use std::time::Duration;
 
 #[derive(Args)]
 pub(crate) struct FeedArgs {
@@ -40,6 +44,8 @@ pub(crate) struct FeedArgs {
     /// Longest wait for the readout unit to listen, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     patience: u64,
+    #[command(flatten)]
+    progress: ProgressArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -77,18 +83,11 @@ pub(crate) fn run(args: &FeedArgs) -> Result<bool, Failure> {
         connect_timeout: Duration::from_secs(args.patience),
         stop: &stop,
     };
-    let bar = progress_bar();
-    let sent = feed(source, &options, |sent| bar.set_message(describe(&sent)));
-    bar.finish_and_clear();
+    let line = FeedLine::new(options.events, args.progress);
+    let sent = feed(source, &options, |sent| line.show(&sent, &describe(&sent)));
+    drop(line);
     eprintln!("evb: sent {}", describe(&sent.map_err(Failure::new)?));
     Ok(true)
-}
-
-fn progress_bar() -> ProgressBar {
-    match std::io::stderr().is_terminal() {
-        true => ProgressBar::new_spinner(),
-        false => ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
-    }
 }
 
 fn describe(sent: &FeedProgress) -> String {

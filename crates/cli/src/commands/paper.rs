@@ -5,6 +5,7 @@ use crate::{
     folder::{prepare, unwritable},
     signals::stop_on_signals,
     simulations::{HowArgs, Simulations},
+    terminal::{show as show_text, width},
 };
 use clap::Args;
 use evb_experiment::Experiment;
@@ -77,7 +78,7 @@ fn simulate(
     let plans: Vec<_> = experiments.iter().flatten().flat_map(|(_, experiment)| experiment.plans()).collect();
     let all = plans.len();
     let work = Simulations { plans, how: &args.how, stop };
-    let records = work.run(&|_| Ok(None), &mut |_, _| Ok(()))?;
+    let records = work.run(&|_| Ok(None), &mut |_| Ok(()))?;
     if records.len() < all {
         return Err(Failure::new(format!("stopped after {} of {all} simulations", records.len())));
     }
@@ -99,10 +100,10 @@ fn show(reports: &[PaperReport], as_json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     for report in reports {
-        println!("{}", evb_report::paper_summary(report));
+        show_text(&format!("{}\n", evb_report::paper_summary(report, width())));
     }
     if reports.len() > 1 {
-        print!("all papers: {}", evb_report::last_line(&items));
+        show_text(&evb_report::paper_totals(&items, width()));
     }
     Ok(())
 }

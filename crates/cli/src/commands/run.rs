@@ -4,8 +4,9 @@ use crate::{
     ExperimentArgs,
     failure::Failure,
     output,
-    progress::RunProgress,
+    progress::{ProgressArgs, RunProgress},
     signals::{leave_signals_to_run_control, stop_on_signals},
+    terminal::{show as show_text, width},
     token::{self, TOKEN_VARIABLE},
 };
 use clap::Args;
@@ -41,16 +42,15 @@ pub(crate) struct RunArgs {
     /// Print one JSON record, or one per point of a sweep, instead of the table
     #[arg(long)]
     json: bool,
-    /// Show neither progress nor notes
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
     let args = &in_processes(args)?;
     let experiment = args.experiment.load()?;
     refuse_traffic(&experiment)?;
-    if !args.quiet {
+    if !args.progress.quiet {
         note_simulated_shaping(&experiment);
     }
     if evb_node::launched().is_some() {
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
 fn show(args: &RunArgs, record: &Record) -> Result<(), Failure> {
     match args.json {
         true => println!("{}", serde_json::to_string(record).map_err(Failure::new)?),
-        false => print!("{}", evb_report::run_summary(record)),
+        false => show_text(&evb_report::run_summary(record, width())),
     }
     // Before the next point of a sweep: nobody would get its record.
     output::check()
@@ -113,9 +113,9 @@ fn build_as_rank(args: &RunArgs, experiment: &Experiment, ranks: &Ranks, stop: &
     // The ranks must agree on where they stop, and only one of them hears people: so there is no early end of a sweep.
     for (index, plan) in experiment.plans().iter().enumerate() {
         let text = experiment.resolved_at(index).unwrap_or_default();
-        let mut progress = RunProgress::new(plan, stop, args.quiet || !ranks.leads());
+        let mut progress = RunProgress::new(plan, stop, args.progress.only_if(ranks.leads()));
         let record = ranks.run(plan, &text, token::fresh()?, &mut progress);
-        progress.finish();
+        drop(progress);
         if let Some(record) = record? {
             show(args, &record)?;
             all_good &= record.good;
@@ -175,7 +175,7 @@ fn run_plan(
             "leave out `--processes` and `--listen`",
         ));
     }
-    let mut progress = RunProgress::new(plan, stop, args.quiet);
+    let mut progress = RunProgress::new(plan, stop, args.progress);
     let record = if let Some(listen) = args.listen {
         let (token, patience) = (token::shared()?, Duration::from_secs(args.patience));
         evb_node::run_processes(plan, &ProcessOptions { listen, token, start: Start::ByHand, patience }, &mut progress)
@@ -184,7 +184,7 @@ fn run_plan(
     } else {
         evb_node::run_threads(plan, &text, &mut progress)
     };
-    progress.finish();
+    drop(progress);
     Ok(record?)
 }
 

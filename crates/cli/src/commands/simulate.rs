@@ -5,9 +5,10 @@ use crate::{
     failure::Failure,
     folder::{prepare, unwritable},
     output,
-    progress::SimulationProgress,
+    progress::suspend,
     signals::stop_on_signals,
     simulations::{HowArgs, Simulations},
+    terminal::{show, width},
 };
 use clap::Args;
 use evb_record::Record;
@@ -51,18 +52,18 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<bool, Failure> {
         let point = (plans.len() > 1).then_some(index);
         args.trace.as_deref().map(|path| open_trace(path, point)).transpose()
     };
-    let mut show = |record: &Record, progress: &SimulationProgress| {
+    let mut print = |record: &Record| {
         let line = if args.how.json { to_json(record)? } else { return Ok(()) };
-        progress.suspend(|| println!("{line}"));
+        suspend(|| println!("{line}"));
         output::check()
     };
     let work = Simulations { plans: plans.iter().collect(), how: &args.how, stop: &stop };
-    let records = work.run(&trace, &mut show)?;
+    let records = work.run(&trace, &mut print)?;
     match records.as_slice() {
         _ if args.how.json => {}
         [] => {}
-        [record] if plans.len() == 1 => print!("{}", evb_report::simulation_summary(record)),
-        records => print!("{}", evb_report::sweep_table(records)),
+        [record] if plans.len() == 1 => show(&evb_report::simulation_summary(record, width())),
+        records => show(&evb_report::sweep_table(records, width())),
     }
     if let Some(folder) = &args.out {
         write_results(folder, &records)?;

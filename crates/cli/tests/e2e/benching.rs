@@ -1,7 +1,7 @@
 //! `evb bench` and `evb compare`. Nothing here depends on how fast the machine is.
 
 use crate::support::Lab;
-use evb_record::{Benchmark, Change, Comparison, Kind, Parameters};
+use evb_record::{Benchmark, Change, Comparison, Kind, Launches, Parameters};
 use serde_json::Value;
 use std::fs;
 
@@ -37,14 +37,16 @@ fn benchmarks(lines: &[Value]) -> Vec<Benchmark> {
     of_kind.map(|line| serde_json::from_value(line.clone()).expect("a benchmark")).collect()
 }
 
-/// The records as a file that can be compared whatever the machine did meanwhile.
-fn steady(records: &[Benchmark]) -> String {
-    let steady = |record: &Benchmark| {
-        let mut record = Benchmark { trusted: true, notes: Vec::new(), calibration: None, ..record.clone() };
+/// The records as a file that can be compared whatever the machine did meanwhile: all launches took about 1000 ns, or of the first
+/// record so many times as long.
+fn steady(records: &[Benchmark], factor: f64) -> String {
+    let steady = |from: &Benchmark| {
+        let mut record = Benchmark { trusted: true, notes: Vec::new(), calibration: None, ..from.clone() };
         // Less is better of all of them.
-        let launches = &mut record.launches;
-        (launches.median, launches.low, launches.high) = (1000.0, 990.0, 1010.0);
-        launches.quantity = "cycle_ns".into();
+        let median = if std::ptr::eq(from, &records[0]) { 1000.0 * factor } else { 1000.0 };
+        let values = [0.99, 0.995, 1.0, 1.0, 1.005, 1.01].map(|part| part * median).to_vec();
+        let (low, high, quantity) = (values[0], values[5], "cycle_ns".into());
+        record.launches = Launches { quantity, values, median, low, high, confidence: 0.968_75 };
         serde_json::to_string(&record).expect("a record is JSON") + "\n"
     };
     records.iter().map(steady).collect()
@@ -106,7 +108,7 @@ fn a_comparison_tells_by_its_status_whether_the_new_file_is_worse() {
     let whole = lab.evb(&["compare", "printed.jsonl", "results/records.jsonl"]).run();
     assert_eq!(whole.code(), Some(0), "{whole}");
 
-    lab.write("old.jsonl", steady(&records));
+    lab.write("old.jsonl", steady(&records, 1.0));
     let same = lab.evb(&["compare", "old.jsonl", "old.jsonl", "--json"]).run();
     assert_eq!((same.code(), same.stderr.as_str()), (Some(0), ""), "{same}");
     let rows: Vec<Comparison> =
@@ -117,20 +119,16 @@ fn a_comparison_tells_by_its_status_whether_the_new_file_is_worse() {
         "{same}"
     );
 
-    let slower = steady(&records).replacen(
-        "\"median\":1000.0,\"low\":990.0,\"high\":1010.0",
-        "\"median\":2000.0,\"low\":1990.0,\"high\":2010.0",
-        1,
-    );
-    assert_ne!(slower, steady(&records));
-    lab.write("slower.jsonl", slower);
+    lab.write("slower.jsonl", steady(&records, 2.0));
     let worse = lab.evb(&["compare", "old.jsonl", "slower.jsonl"]).run();
     assert_eq!(worse.code(), Some(1), "{worse}");
     assert!(
-        worse.stdout.contains("+100.0 %   ! slower") && worse.stdout.ends_with("not good: 1 slower, 11 same\n"),
+        worse.stdout.contains("+100.0 %")
+            && worse.stdout.contains("! slower")
+            && worse.stdout.ends_with("not good: 1 slower, 11 same\n"),
         "{worse}"
     );
-    let tolerated = lab.evb(&["compare", "old.jsonl", "slower.jsonl", "--tolerance", "100 %"]).run();
+    let tolerated = lab.evb(&["compare", "old.jsonl", "slower.jsonl", "--tolerance", "110 %"]).run();
     assert_eq!(tolerated.code(), Some(0), "{tolerated}");
     let better = lab.evb(&["compare", "slower.jsonl", "old.jsonl"]).run();
     assert_eq!(better.code(), Some(0), "{better}");
@@ -145,13 +143,17 @@ fn files_that_cannot_be_compared_say_where() {
     lab.write("broken.jsonl", format!("{record}\n\n{{\"kind\":\"benchmark\",\n"));
     lab.write("lacking.jsonl", format!("{record}\n{{\"kind\":\"benchmark\"}}\n"));
     lab.write("run.jsonl", "{\"kind\":\"run\"}\n");
+    lab.write("simulation.jsonl", "{\"kind\":\"simulation\"}\n");
+    lab.write("other.jsonl", "{\"kind\":\"poem\"}\n");
     lab.write("twice.jsonl", format!("{record}\n{record}\n"));
     let cases = [
         ("missing.jsonl", "missing.jsonl: "),
         ("empty.jsonl", "empty.jsonl: there is no benchmark in it"),
         ("broken.jsonl", "broken.jsonl: line 3: not JSON"),
         ("lacking.jsonl", "lacking.jsonl: line 2: not a benchmark: missing field"),
-        ("run.jsonl", "run.jsonl: line 1: not a benchmark: its kind is \"run\""),
+        ("run.jsonl", "run.jsonl: line 1: a run is no benchmark"),
+        ("simulation.jsonl", "simulation.jsonl: line 1: a simulation is no benchmark"),
+        ("other.jsonl", "other.jsonl: line 1: not a benchmark: its kind is \"poem\""),
         ("twice.jsonl", "twice.jsonl: line 2: the same measurement as in line 1"),
     ];
     for (file, message) in cases {

@@ -176,16 +176,39 @@ fn messages_above_a_ring_of_the_usual_size_are_measured() {
 #[test]
 fn a_network_is_fitted_to_a_layer_and_simulated() {
     let lab = Lab::with(SMALL);
-    let bench =
-        ["bench", "ping-pong", "--transport", "threads", "--launches", "1", "--time", "5ms", "--fit", "like.toml"];
+    let bench = [
+        "bench",
+        "--transport",
+        "threads",
+        "--launches",
+        "2",
+        "--time",
+        "20ms",
+        "--fit",
+        "like.toml",
+        "--out",
+        "measured",
+    ];
     let outcome = lab.evb(&bench).run();
     assert_eq!(outcome.code(), Some(0), "{outcome}");
     assert!(outcome.stderr.contains("like.toml holds the network"), "{outcome}");
+    let measured = fs::read_to_string(lab.path("measured/records.jsonl")).expect("the records are there");
+    assert_eq!(measured.lines().count(), 2 * 6, "two patterns of six sizes are all that it needs");
     let network = fs::read_to_string(lab.path("like.toml")).expect("the network is there");
     assert!(network.contains("[network]") && network.contains("link.rate"), "{network}");
+    let misses =
+        outcome.stderr.lines().find_map(|line| line.strip_prefix("evb: Simulated, ")).expect("how far it is off");
+    assert!(misses.contains("typically") && misses.contains("at worst"), "{misses}");
+    assert!(network.contains(misses), "the file and the terminal say the same: {misses} and {network}");
     let outcome = lab.evb(&["simulate", "experiment.toml", "--network", "like.toml", "--json"]).run();
     assert_eq!(outcome.code(), Some(0), "{outcome}");
     assert_eq!(outcome.json()["events"]["built"], EVENTS);
+    assert_eq!(outcome.json()["findings"][0]["kind"], "not_modelled", "{outcome}");
+    let outcome = lab.evb(&["simulate", "experiment.toml", "--network", "like.toml"]).run();
+    assert!(outcome.stdout.contains("fitted to messages over threads: generating, checking and storing"), "{outcome}");
+    assert!(outcome.stdout.contains("\ngood: "), "it is a remark: {outcome}");
+    let outcome = lab.evb(&["simulate", "experiment.toml", "--json"]).run();
+    assert_eq!(outcome.json()["findings"].as_array().map(Vec::len), Some(0), "a network that was described: {outcome}");
     let outcome = lab.evb(&["bench", "ping-pong", "--transport", "sim:like.toml", "--json"]).run();
     assert_eq!(outcome.code(), Some(0), "{outcome}");
 }

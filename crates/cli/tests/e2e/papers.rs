@@ -37,6 +37,8 @@ fn the_same_seed_gives_the_same_paper_and_people_get_tables() {
     assert_eq!((one.code(), &one.stdout), (Some(0), &two.stdout), "{two}");
     assert!(one.stdout.starts_with("VELO: A Novel Communication Engine"), "{one}");
     assert!(one.stdout.contains("0.97 us"), "{one}");
+    assert!(one.stdout.lines().all(|line| line.chars().count() <= evb_report::NARROW), "{one}");
+    assert!(!one.stdout.contains('\u{1b}'), "no terminal, no colours: {one}");
 }
 
 #[test]

@@ -168,3 +168,16 @@ fn what_only_a_simulation_can_do() {
         assert_eq!(shaped(&["--quiet"]).stderr, "");
     }
 }
+
+#[test]
+fn progress_without_a_terminal_is_a_line_at_the_end_if_somebody_asks_for_it() {
+    let lab = Lab::with(&format!("{SMALL}[sweep]\n\"run.seed\" = [1, 2, 3]\n"));
+    let progress = |options: &[&str]| lab.evb(&["simulate", "experiment.toml"]).args(options).run();
+    let plain = progress(&["--progress", "plain"]);
+    assert_eq!((plain.code(), plain.stderr.as_str()), (Some(0), "evb: 100 %, 0 s left: 3 points\n"), "{plain}");
+    for silent in [&[][..], &["--progress", "none"], &["--progress", "plain", "--quiet"]] {
+        let outcome = progress(silent);
+        assert_eq!((outcome.code(), outcome.stderr.as_str()), (Some(0), ""), "{silent:?}: {outcome}");
+        assert!(outcome.stdout.lines().all(|line| line.chars().count() <= evb_report::NARROW), "{outcome}");
+    }
+}

@@ -15,6 +15,7 @@ use evb_fabric::{
 pub(crate) fn plan(view: View<'_>) -> NetworkPlan {
     NetworkPlan {
         config: config(view),
+        fitted_to: view.maybe_text("network.fitted_to").map(str::to_owned),
         placement: placement(view),
         faults: view.list("network.fault").iter().map(|node| fault(View(node))).collect(),
     }

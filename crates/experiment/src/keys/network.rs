@@ -13,6 +13,12 @@ default of the table below counts.";
 
 pub(super) const NETWORK: &[Key] = &[
     key("preset", Kind::Preset, Default::Text("ideal"), "what lies below the other keys"),
+    key(
+        "fitted_to",
+        Kind::Text,
+        Default::Absent,
+        "message layer that the network was fitted to, as `evb bench --fit` writes it: results then say what is not in them",
+    ),
     key("topology", Kind::Choice(&TOPOLOGY), PRESET, "switches and links"),
     key("link", Kind::Section(LINK), PRESET, "every link that does not say otherwise"),
     key("switch", Kind::Section(SWITCH), PRESET, "every switch"),

@@ -2,29 +2,27 @@
 //! numbers for each transport.
 
 use super::case::{Case, MARK_BAD, MARK_UNTRUSTED, distinct, mark};
-use crate::text::{align_right, dense_table, metric, nanos};
-use comfy_table::Table;
+use crate::{
+    table::{ALWAYS, Column, Table, beside},
+    text::{hanging, metric, nanos},
+};
 use evb_record::Benchmark;
 use std::ops::Range;
 
-/// Columns of a terminal that the tables keep to.
-const WIDTH: usize = 100;
-
 /// One table for each pattern; nothing without records.
-pub(super) fn tables(records: &[Benchmark]) -> String {
+pub(super) fn tables(records: &[Benchmark], width: usize) -> String {
     let groups = Case::groups(records.iter().map(Case::from));
-    let tables: Vec<_> = groups.iter().map(|cases| Group::new(records, cases).draw()).collect();
+    let tables: Vec<_> = groups.iter().map(|cases| Group::new(records, cases).draw(width)).collect();
     match tables.is_empty() {
         true => String::new(),
-        false => format!("{}\n{}", tables.join("\n"), legend()),
+        false => format!("{}\n{}", tables.join("\n"), legend(width)),
     }
 }
 
-fn legend() -> String {
-    format!(
-        "p50: half are shorter; mean: time over cycles; cpu %: load of senders/receivers in % of a core.\n\
-         {MARK_BAD} messages lost or corrupted, {MARK_UNTRUSTED} not to be trusted: see the notes.\n"
-    )
+fn legend(width: usize) -> String {
+    let numbers = "p50: half are shorter; mean: time over cycles; cpu %: load of senders/receivers in % of a core.";
+    let marks = format!("{MARK_BAD} messages lost or corrupted, {MARK_UNTRUSTED} not to be trusted: see the notes.");
+    hanging("", numbers, width) + &hanging("", &marks, width)
 }
 
 /// What the numbers of a pattern are.
@@ -116,36 +114,24 @@ impl<'a> Group<'a> {
     }
 
     /// The heading, and as many transports beside each other as keep to the width, with a gap between them where there is room.
-    fn draw(&self) -> String {
-        let heading = format!("{}: {}\n", self.cases[0].heading(), self.value.describe());
-        let count = self.transports.len();
-        let tables = |(most, gap): (usize, u16)| -> Vec<String> {
-            let parts = (0..count).step_by(most).map(|first| first..count.min(first + most));
-            parts.map(|part| self.table(part, gap).to_string()).collect()
-        };
-        let is_narrow = |table: &String| table.lines().all(|line| line.chars().count() <= WIDTH);
-        let ways = (1..=count).rev().flat_map(|most| [(most, 2), (most, 0)]);
-        let drawn = ways.map(tables).find(|tables| tables.iter().all(is_narrow)).unwrap_or_else(|| tables((1, 0)));
-        format!("{heading}{}\n", drawn.join("\n"))
+    fn draw(&self, width: usize) -> String {
+        let heading = format!("{}: {}", self.cases[0].heading(), self.value.describe());
+        let tables = beside(self.transports.len(), width, |part, gap, width| self.table(part, gap).draw(width));
+        format!("{}{tables}\n", hanging("", &heading, width))
     }
 
-    fn table(&self, transports: Range<usize>, gap: u16) -> Table {
+    fn table(&self, transports: Range<usize>, gap: bool) -> Table {
         let computes = self.cases.iter().any(|case| case.compute_us > 0.0);
         let labels = if computes { &["nodes", "bytes", "compute"][..] } else { &["nodes", "bytes"] };
+        let labels = labels.iter().map(|label| Column::number(format!("\n{label}"), ALWAYS));
         let names: Vec<_> = self.value.names().iter().map(|name| (*name).to_owned()).collect();
-        let title = |index: usize| format!("{}\n{}", self.transports[index], self.padded(&names));
-        let header: Vec<_> =
-            labels.iter().map(|label| format!("\n{label}")).chain(transports.clone().map(title)).collect();
-        let mut table = dense_table(header.iter().map(String::as_str));
+        let title = |index: usize| Column::word(format!("{}\n{}", self.transports[index], self.padded(&names)));
+        let mut table = Table::new(labels.chain(transports.clone().map(title))).padded(gap.into(), 1);
         for (case, cells) in self.cases.iter().zip(&self.cells) {
             let compute = computes.then(|| case.compute());
             let labels = [case.nodes.to_string(), case.size_bytes.to_string()].into_iter().chain(compute);
-            table.add_row(labels.chain(cells[transports.clone()].iter().map(|numbers| self.padded(numbers))));
+            table.row(labels.chain(cells[transports.clone()].iter().map(|numbers| self.padded(numbers))));
         }
-        for (index, column) in table.column_iter_mut().enumerate() {
-            column.set_padding((if index < labels.len() { 0 } else { gap }, 1));
-        }
-        align_right(&mut table, 0..labels.len());
         table
     }
 

@@ -1,7 +1,10 @@
 //! The parameters of each transport, as in figure 6 of ATLAS DAQ note 77, and from which rows they were taken.
 
 use super::case::{MARK_UNTRUSTED, distinct};
-use crate::text::{align_right, dense_table, significant};
+use crate::{
+    table::{ALWAYS, Column, Table, beside},
+    text::{hanging, shortened, significant},
+};
 use evb_record::Parameters;
 
 type Row = (&'static str, &'static str, &'static str, fn(&Parameters) -> Option<f64>);
@@ -24,34 +27,30 @@ const ROWS: [Row; 14] = [
     ("error of the fit", "%", "fit_error_percent", |p| p.fit_error_percent),
 ];
 
-/// Most transports beside each other.
-const MOST_COLUMNS: usize = 4;
 /// Longest name of a transport in the heading.
 const LONGEST_NAME: usize = 14;
 
 /// The table and its footnotes; nothing when no transport has any of the parameters.
-pub(super) fn table(all: &[Parameters]) -> String {
+pub(super) fn table(all: &[Parameters], width: usize) -> String {
     if all.iter().all(|parameters| parameters.taken_from.is_empty()) {
         return String::new();
     }
-    let tables = all.chunks(MOST_COLUMNS).map(|some| part(some) + "\n");
-    format!("parameters\n{}{}", tables.collect::<String>(), footnotes(all))
+    let tables = beside(all.len(), width, |some, gap, width| part(&all[some], gap, width));
+    format!("parameters\n{tables}\n{}", footnotes(all, width))
 }
 
-fn part(some: &[Parameters]) -> String {
-    let names: Vec<_> =
-        some.iter().map(|parameters| crate::text::shortened(&parameters.transport, LONGEST_NAME)).collect();
-    let mut table = dense_table(["", "unit"].into_iter().chain(names.iter().map(String::as_str)));
+fn part(some: &[Parameters], gap: bool, width: usize) -> String {
+    let names = some.iter().map(|parameters| shortened(&parameters.transport, LONGEST_NAME));
+    let names = names.map(|name| Column::number(name, ALWAYS));
+    let mut table = Table::new([Column::word(""), Column::word("unit")].into_iter().chain(names)).padded(gap.into(), 1);
     for (title, unit, name, value) in ROWS {
         let cell = |parameters: &Parameters| match value(parameters) {
             Some(value) => format!("{}{}", significant(value, 3), mark(parameters, name)),
             None => "- ".into(),
         };
-        table.add_row([title.to_owned(), unit.to_owned()].into_iter().chain(some.iter().map(cell)));
+        table.row([title.to_owned(), unit.to_owned()].into_iter().chain(some.iter().map(cell)));
     }
-    let columns = 2..table.column_count();
-    align_right(&mut table, columns);
-    table.to_string()
+    table.draw(width)
 }
 
 fn mark(parameters: &Parameters, name: &str) -> &'static str {
@@ -60,19 +59,19 @@ fn mark(parameters: &Parameters, name: &str) -> &'static str {
 }
 
 /// For each parameter from which rows it was taken.
-fn footnotes(all: &[Parameters]) -> String {
-    ROWS.iter().map(|(title, _, name, _)| footnote(all, title, name)).collect()
+fn footnotes(all: &[Parameters], width: usize) -> String {
+    ROWS.iter().map(|(title, _, name, _)| footnote(all, title, name, width)).collect()
 }
 
 /// One line, or one for each way in which transports differ.
-fn footnote(all: &[Parameters], title: &str, name: &str) -> String {
+fn footnote(all: &[Parameters], title: &str, name: &str, width: usize) -> String {
     let rows = |parameters: &'_ Parameters| parameters.taken_from.get(name).map(|origin| origin.rows.clone());
     let ways = distinct(all.iter().filter_map(rows));
     let line = |way: &String| {
         let same = all.iter().filter(|parameters| rows(parameters).as_ref() == Some(way));
         let names: Vec<_> = same.map(|parameters| parameters.transport.as_str()).collect();
         let whose = if ways.len() == 1 { String::new() } else { format!(" ({})", names.join(", ")) };
-        format!("  {title:<21} {way}{whose}\n")
+        hanging(&format!("  {title:<21} "), &format!("{way}{whose}"), width)
     };
     ways.iter().map(line).collect()
 }

@@ -8,7 +8,7 @@ use evb_record::{Benchmark, CoreToCore, SIMULATED};
 const THROUGH_MEMORY: [&str; 2] = ["threads", "shm"];
 
 /// The notes, each once, then the conditions; nothing without records.
-pub(super) fn remarks(records: &[Benchmark]) -> String {
+pub(super) fn remarks(records: &[Benchmark], width: usize) -> String {
     if records.is_empty() {
         return String::new();
     }
@@ -19,7 +19,7 @@ pub(super) fn remarks(records: &[Benchmark]) -> String {
     ];
     rows.extend(core_to_core(records));
     rows.extend(THROUGH_MEMORY.iter().filter_map(|transport| ratio(records, transport)).map(|ratio| ("", ratio)));
-    notes(records) + &aligned(&rows)
+    notes(records) + &aligned(&rows, width)
 }
 
 /// The different values that rows have, with a comma between them.

@@ -2,46 +2,54 @@
 
 use crate::{
     benchmark::{Case, distinct, titled},
-    text::{align_right, dense_table, metric, nanos},
+    table::{ALWAYS, Column, Table},
+    text::{metric, nanos, significant},
 };
-use comfy_table::Table;
 use evb_record::{Change, Comparison};
 
 /// One table for each pattern, then the reasons, each once, then how many rows have which verdict.
-pub fn comparison_table(rows: &[Comparison]) -> String {
+pub fn comparison_table(rows: &[Comparison], width: usize) -> String {
     let groups = Case::groups(rows.iter().map(Case::from));
-    let tables: String = groups.iter().map(|group| draw(rows, &group[0])).collect();
+    let tables: String = groups.iter().map(|group| draw(rows, &group[0], width)).collect();
     let reasons = titled("reasons", rows.iter().filter_map(|row| row.reason.as_deref()));
     format!("{tables}{reasons}{}\n", last_line(rows))
 }
 
-fn draw(rows: &[Comparison], group: &Case<'_>) -> String {
+fn draw(rows: &[Comparison], group: &Case<'_>, width: usize) -> String {
     let mut rows: Vec<_> = rows.iter().filter(|row| Case::from(*row).is_alike(group)).collect();
     rows.sort_by(|one, other| Case::from(*one).order(&Case::from(*other)));
     let computes = rows.iter().any(|row| row.compute_us > 0.0);
     let waits = distinct(rows.iter().map(|row| row.wait.as_str())).len() > 1;
-    let names = ["nodes", "bytes", "compute", "transport", "wait", "old", "new", "change", "verdict"];
     let is_shown = |index: &usize| (*index != 2 || computes) && (*index != 4 || waits);
-    let shown: Vec<_> = (0..names.len()).filter(is_shown).collect();
-    let mut table = dense_table(shown.iter().map(|&index| names[index]));
+    let shown: Vec<_> = (0..COLUMNS).filter(is_shown).collect();
+    let columns = columns();
+    let mut table = Table::new(shown.iter().map(|&index| columns[index].clone()));
     for row in &rows {
         let cells = cells(row);
-        table.add_row(shown.iter().map(|&index| cells[index].as_str()));
+        table.row(shown.iter().map(|&index| cells[index].clone()));
     }
-    align_numbers(&mut table, &shown);
     let quantity = if rows[0].quantity == "cycle_ns" { "time of a cycle" } else { "messages per second" };
-    format!("{}: {quantity}, median of the launches\n{table}\n\n", group.heading())
+    format!("{}: {quantity}, median of the launches\n{}\n\n", group.heading(), table.draw(width))
 }
 
-fn align_numbers(table: &mut Table, shown: &[usize]) {
-    for (column, index) in shown.iter().enumerate() {
-        if matches!(index, 0..=2 | 5..=7) {
-            align_right(table, column..column + 1);
-        }
-    }
+const COLUMNS: usize = 10;
+
+fn columns() -> [Column; COLUMNS] {
+    [
+        Column::number("nodes", ALWAYS),
+        Column::number("bytes", ALWAYS),
+        Column::number("compute", ALWAYS),
+        Column::word("transport"),
+        Column::word("wait"),
+        Column::number("old", 1),
+        Column::number("new", 2),
+        Column::number("change", 4),
+        Column::number("seen from", 3),
+        Column::word("verdict"),
+    ]
 }
 
-fn cells(row: &Comparison) -> [String; 9] {
+fn cells(row: &Comparison) -> [String; COLUMNS] {
     let value = |median: f64| if row.quantity == "cycle_ns" { nanos(median) } else { metric(median) + "/s" };
     let cell =
         |interval: Option<evb_record::Interval>| interval.map_or_else(|| "-".into(), |found| value(found.median));
@@ -54,6 +62,7 @@ fn cells(row: &Comparison) -> [String; 9] {
         cell(row.old),
         cell(row.new),
         row.change_percent.map_or_else(|| "-".into(), |change| format!("{change:+.1} %")),
+        row.seen_from_percent.map_or_else(|| "-".into(), |least| format!("{} %", significant(least, 2))),
         format!("{}{}", if row.good { "" } else { "! " }, name(row.verdict)),
     ]
 }
@@ -64,6 +73,7 @@ fn name(verdict: Change) -> &'static str {
         Change::Slower => "slower",
         Change::Missing => "missing",
         Change::Untrusted => "untrusted",
+        Change::CannotTell => "cannot tell",
         Change::New => "new",
         Change::Same => "same",
         Change::Faster => "faster",

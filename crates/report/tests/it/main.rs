@@ -6,3 +6,5 @@ mod papers;
 mod plots;
 mod samples;
 mod texts;
+mod verdicts;
+mod widths;

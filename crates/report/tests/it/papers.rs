@@ -2,7 +2,7 @@
 
 use crate::texts::snapshot;
 use evb_record::{Curve, Figure, Kind, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
-use evb_report::{figure, paper_page, paper_summary};
+use evb_report::{NARROW, figure, paper_page, paper_summary};
 
 fn item(name: &str, relation: Relation, published: Option<f64>, reproduced: f64, verdict: Verdict) -> PaperItem {
     PaperItem {
@@ -26,7 +26,7 @@ fn item(name: &str, relation: Relation, published: Option<f64>, reproduced: f64,
     }
 }
 
-fn report() -> PaperReport {
+pub(crate) fn report() -> PaperReport {
     let table = |column: &str, indices: &[usize]| PaperColumn { name: column.into(), items: indices.to_vec() };
     PaperReport {
         slug: "a-paper".into(),
@@ -68,7 +68,7 @@ fn report() -> PaperReport {
 
 #[test]
 fn the_summary_of_a_paper() {
-    snapshot("paper", &paper_summary(&report()));
+    snapshot("paper", &paper_summary(&report(), NARROW));
     assert!(!report().good());
 }
 

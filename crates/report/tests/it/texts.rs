@@ -1,6 +1,6 @@
 use crate::samples;
 use evb_record::{Events, Finding, FindingKind, Record};
-use evb_report::{csv, links_csv, run_summary, simulation_summary, sweep_table};
+use evb_report::{NARROW, csv, links_csv, run_summary, simulation_summary, sweep_table};
 
 pub(crate) fn snapshot(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
@@ -11,13 +11,13 @@ pub(crate) fn snapshot(name: &str, text: &str) {
 
 #[test]
 fn summaries() {
-    snapshot("run", &run_summary(&samples::run()));
-    snapshot("good_simulation", &simulation_summary(&samples::simulation()));
-    snapshot("bad_simulation", &simulation_summary(&samples::bad_simulation()));
+    snapshot("run", &run_summary(&samples::run(), NARROW));
+    snapshot("good_simulation", &simulation_summary(&samples::simulation(), NARROW));
+    snapshot("bad_simulation", &simulation_summary(&samples::bad_simulation(), NARROW));
     let mut gathering = samples::simulation();
     gathering.protocol = "gather".into();
     gathering.simulation.as_mut().unwrap().network.links.clear();
-    snapshot("gathering", &simulation_summary(&gathering));
+    snapshot("gathering", &simulation_summary(&gathering, NARROW));
 }
 
 /// A record of phased building, in which most events were rejected.
@@ -34,28 +34,28 @@ fn phased(record: Record) -> Record {
 
 #[test]
 fn what_was_rejected_is_shown_where_there_is_any() {
-    snapshot("phased_run", &run_summary(&phased(samples::run())));
-    snapshot("phased_simulation", &simulation_summary(&phased(samples::simulation())));
-    snapshot("phased_sweep", &sweep_table(&[phased(samples::simulation()), samples::simulation()]));
+    snapshot("phased_run", &run_summary(&phased(samples::run()), NARROW));
+    snapshot("phased_simulation", &simulation_summary(&phased(samples::simulation()), NARROW));
+    snapshot("phased_sweep", &sweep_table(&[phased(samples::simulation()), samples::simulation()], NARROW));
     let bad = Record {
         good: false,
         findings: vec![Finding::new(FindingKind::Failed, "bu0", "a note")],
         ..phased(samples::run())
     };
-    assert!(run_summary(&bad).ends_with("not good: all events are built or rejected, but see above\n"));
+    assert!(run_summary(&bad, NARROW).ends_with("not good: all events are built or rejected, but see above\n"));
 }
 
 #[test]
 fn sweeps() {
-    snapshot("sweep", &sweep_table(&samples::sweep()));
+    snapshot("sweep", &sweep_table(&samples::sweep(), NARROW));
     let mut records = samples::loads();
     records[3] = Record { sweep: records[3].sweep.clone(), ..samples::bad_simulation() };
     records[4].good = false;
     let refused = "17 offered messages were refused: the senders did not keep up";
     records[4].findings.push(Finding::new(FindingKind::RateNotKept, "workload.load", refused));
-    snapshot("sweep_with_bad_points", &sweep_table(&records));
-    snapshot("sweep_of_real_runs", &sweep_table(&[samples::run(), samples::run()]));
-    assert!(sweep_table(&[]).contains("0 points"));
+    snapshot("sweep_with_bad_points", &sweep_table(&records, NARROW));
+    snapshot("sweep_of_real_runs", &sweep_table(&[samples::run(), samples::run()], NARROW));
+    assert!(sweep_table(&[], NARROW).contains("0 points"));
 }
 
 #[test]
@@ -145,9 +145,9 @@ fn impossible_numbers_do_no_harm() {
         }
         let empty = Record { per_destination_bytes_per_s: Vec::new(), ..record.clone() };
         for record in [record, empty] {
-            assert!(!simulation_summary(&record).is_empty());
+            assert!(!simulation_summary(&record, NARROW).is_empty());
             let records = [record];
-            assert!(!sweep_table(&records).is_empty());
+            assert!(!sweep_table(&records, NARROW).is_empty());
             assert!(!csv(&records).contains("NaN"));
             assert!(!links_csv(&records).contains("inf"));
         }

@@ -18,6 +18,7 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
     let accounts = Accounts::of(simulation);
     let mut findings = tally.findings.clone();
     findings.extend(accounts.shortfall(tally));
+    findings.extend(plan.network.fitted_to.as_deref().map(not_modelled));
     Record {
         kind: evb_record::Kind::Simulation,
         experiment: plan.name.clone(),
@@ -61,6 +62,14 @@ fn protocol(plan: &Plan) -> &'static str {
         Workload::EventBuilding => plan.building.protocol.name(),
         Workload::Traffic(traffic) => traffic.config.pattern.name(),
     }
+}
+
+/// What a network that was fitted to messages knows nothing of.
+fn not_modelled(layer: &str) -> Finding {
+    let what = "generating, checking and storing events take no time in it, and no two nodes share a processor";
+    let message = format!("this network was fitted to messages over {layer}: {what}");
+    Finding::new(FindingKind::NotModelled, "network.fitted_to", message)
+        .hint("`evb run` measures a real event rate; compare simulated rates with each other")
 }
 
 fn efficiency(simulation: &Simulation<'_>, seconds: f64) -> f64 {

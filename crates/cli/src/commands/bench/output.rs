@@ -1,6 +1,10 @@
 //! What becomes of the measurements: lines of JSON or tables, and a folder of files.
 
-use crate::{failure::Failure, folder::unwritable};
+use crate::{
+    failure::Failure,
+    folder::unwritable,
+    terminal::{show, width},
+};
 use evb_bench::Measured;
 use evb_record::{Benchmark, BenchmarkSamples, Parameters};
 use std::{
@@ -38,7 +42,7 @@ impl Results {
     pub(super) fn print(&self, as_json: bool) -> Result<(), Failure> {
         match as_json {
             true => print!("{}{}", self.record_lines()?, self.parameter_lines()?),
-            false => print!("{}", evb_report::benchmark_tables(&self.records, &self.parameters)),
+            false => show(&evb_report::benchmark_tables(&self.records, &self.parameters, width())),
         }
         Ok(())
     }

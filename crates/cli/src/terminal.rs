@@ -1,0 +1,56 @@
+//! What the terminal of standard output can show: how wide it is, and colours.
+
+use crate::output;
+use anstyle::{AnsiColor, Style};
+use std::io::Write;
+
+/// Most columns that a table has, however wide the terminal is.
+const WIDEST: usize = 1000;
+/// What a line that is a verdict begins with.
+const VERDICTS: [(&str, AnsiColor); 2] = [("good: ", AnsiColor::Green), ("not good: ", AnsiColor::Red)];
+/// What a row of a table ends with when that is a verdict.
+const ENDS: [(&str, AnsiColor); 6] = [
+    ("! slower", AnsiColor::Red),
+    ("! missing", AnsiColor::Red),
+    ("! not good", AnsiColor::Red),
+    ("OUTSIDE", AnsiColor::Red),
+    ("cannot tell", AnsiColor::Yellow),
+    ("faster", AnsiColor::Green),
+];
+
+/// Columns for tables: those of the terminal where it is wide, [`NARROW`](evb_report::NARROW) ones everywhere else.
+pub(crate) fn width() -> usize {
+    let columns = terminal_size::terminal_size_of(std::io::stdout()).map_or(0, |(width, _)| usize::from(width.0));
+    columns.clamp(evb_report::NARROW, WIDEST)
+}
+
+/// Writes a text to standard output. Verdicts are in colour when that is a terminal that knows colours, unless `NO_COLOR` is set.
+pub(crate) fn show(text: &str) {
+    let coloured: String = text.split_inclusive('\n').map(coloured).collect();
+    output::print_by(|| anstream::stdout().write_all(coloured.as_bytes()));
+}
+
+fn coloured(line: &str) -> String {
+    let (text, end) = line.split_at(line.trim_end().len());
+    let verdict = VERDICTS.iter().find(|(begin, _)| text.starts_with(begin)).map(|&(_, colour)| (0, colour));
+    let last =
+        || ENDS.iter().find(|(word, _)| text.ends_with(word)).map(|&(word, colour)| (text.len() - word.len(), colour));
+    let Some((from, colour)) = verdict.or_else(last) else { return line.to_owned() };
+    let style = Style::new().fg_color(Some(colour.into()));
+    format!("{}{style}{}{style:#}{end}", &text[..from], &text[from..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_have_colours_and_nothing_else_has() {
+        assert_eq!(coloured("good: all 3 events\n"), "\u{1b}[32mgood: all 3 events\u{1b}[0m\n");
+        assert_eq!(coloured("not good: 1 slower"), "\u{1b}[31mnot good: 1 slower\u{1b}[0m");
+        assert_eq!(coloured(" 2  -71 %  cannot tell  \n"), " 2  -71 %  \u{1b}[33mcannot tell\u{1b}[0m  \n");
+        for plain in ["no good: 3\n", " good: 3", "seen from 3 %\n", "\n", ""] {
+            assert_eq!(coloured(plain), plain);
+        }
+    }
+}
