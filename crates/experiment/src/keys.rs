@@ -270,12 +270,12 @@ const SHAPING: Choice = Choice {
         Variant {
             name: "barrel-shifter",
             doc: "a queue for each builder at every source; one bucket of fixed size in each time slot, all builders in \
-                  turn, and empty buckets keep the slots aligned (only simulated: a real run sends as with `none`)",
+                  turn, and empty buckets keep the slots aligned (only simulated: a real run refuses it)",
             keys: &[key("bucket", bytes(MIN_PACKET.0, MAX_PACKET), Default::Text("8 KiB"), "bytes of a bucket")],
         },
         Variant {
             name: "rate-division",
-            doc: "fragments are cut into small packets, builders in turn (only simulated: a real run sends as with `none`)",
+            doc: "fragments are cut into small packets, builders in turn (only simulated: a real run refuses it)",
             keys: &[key("packet", bytes(MIN_PACKET.0, MAX_PACKET), Default::Text("512 B"), "bytes of a packet")],
         },
     ],

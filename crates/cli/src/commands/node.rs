@@ -1,6 +1,6 @@
 //! `evb node`: one node of a run.
 
-use super::run::refuse_traffic;
+use super::run::refuse_what_is_only_simulated;
 use crate::{ExperimentArgs, failure::Failure, signals::stop_waiting_on_signals, token};
 use clap::Args;
 use evb_node::JoinOptions;
@@ -39,7 +39,7 @@ pub(crate) struct NodeArgs {
 pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
     let stop = stop_waiting_on_signals()?;
     let experiment = args.experiment.load()?;
-    refuse_traffic(&experiment)?;
+    refuse_what_is_only_simulated(&experiment)?;
     let points = experiment.plans().len();
     let (Some(plan), Some(text)) = (experiment.plans().get(args.point), experiment.resolved_at(args.point)) else {
         return Err(Failure::new(format!("--point {} is beyond the sweep of {points} points", args.point)));

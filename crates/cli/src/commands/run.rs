@@ -49,10 +49,7 @@ pub(crate) struct RunArgs {
 pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
     let args = &in_processes(args)?;
     let experiment = args.experiment.load()?;
-    refuse_traffic(&experiment)?;
-    if !args.progress.quiet {
-        note_simulated_shaping(&experiment);
-    }
+    refuse_what_is_only_simulated(&experiment)?;
     if evb_node::launched().is_some() {
         return run_as_rank(args, &experiment);
     }
@@ -139,26 +136,23 @@ fn in_processes(args: &RunArgs) -> Result<RunArgs, Failure> {
     Ok(args)
 }
 
-/// Only a simulation knows other work than event building.
-pub(crate) fn refuse_traffic(experiment: &Experiment) -> Result<(), Failure> {
-    let is_traffic = |plan: &Plan| matches!(plan.workload, Workload::Traffic(_));
-    match experiment.plans().iter().any(is_traffic) {
-        true => Err(Failure::with_hint(
+/// Refuses what only a simulation does: other work than event building, and shaping in time slots. A run that did something
+/// else than its file says would be worth nothing.
+pub(crate) fn refuse_what_is_only_simulated(experiment: &Experiment) -> Result<(), Failure> {
+    let any = |is_such: fn(&Plan) -> bool| experiment.plans().iter().any(is_such);
+    if any(|plan| matches!(plan.workload, Workload::Traffic(_))) {
+        return Err(Failure::with_hint(
             "this file describes traffic, not event building",
             "use `evb simulate`, or build events with `--set workload.type=event-building`",
-        )),
-        false => Ok(()),
+        ));
     }
-}
-
-fn note_simulated_shaping(experiment: &Experiment) {
-    let is_simulated =
-        |plan: &Plan| matches!(plan.building.shaping, Shaping::BarrelShifter { .. } | Shaping::RateDivision { .. });
-    if experiment.plans().iter().any(is_simulated) {
-        eprintln!(
-            "evb: the shaping of this file takes effect only on a simulated network (`evb simulate`); here fragments are sent as with `none`"
-        );
+    if any(|plan| matches!(plan.building.shaping, Shaping::BarrelShifter { .. } | Shaping::RateDivision { .. })) {
+        return Err(Failure::with_hint(
+            "a real run does not know the shaping of this file: barrel shifter and rate division are only simulated",
+            "use `evb simulate`, or run with `--set shaping.type=none` or `--set shaping.type=grouping`",
+        ));
     }
+    Ok(())
 }
 
 fn run_plan(
