@@ -49,6 +49,7 @@ const EXAMPLES: &[Example] = &[
     simulation("demonstrator-sizes", &[]),
     simulation("farm-overlap", &[]),
     simulation("latency-load", &[]),
+    simulation("pairs", &[]),
     Example { status: 1, ..simulation("torus-deadlock", &[]) },
     example("demonstrator-8x8", &["trigger.events=20000"]),
     Example { status: 1, ..example("faults", &["trigger.duration=\"3 s\""]) },

@@ -10,7 +10,10 @@ use rustix::{
 };
 use std::{
     hint,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
     thread,
     time::Instant,
 };
@@ -45,12 +48,12 @@ fn members(set: &CpuSet) -> Vec<u16> {
     (0..CpuSet::MAX_CPU as u16).filter(|&core| set.is_set(core.into())).collect()
 }
 
-/// Half round trips between two cores; none when this process may not use two.
+/// Half round trips between two cores; none when this process may not use two, or gets no threads.
 #[must_use]
 pub fn calibrate() -> Option<CoreToCore> {
     let cores = allowed();
     let (&first, &second) = (cores.first()?, cores.get(1)?);
-    Some(CoreToCore { line_ns: half_round_trip(first, second, 0), message_ns: half_round_trip(first, second, WORDS) })
+    Some(CoreToCore { line_ns: half_round_trip(first, second, 0)?, message_ns: half_round_trip(first, second, WORDS)? })
 }
 
 /// A word and the payload before it, on cache lines of their own. Two lines each, because of the prefetcher of adjacent lines.
@@ -85,19 +88,24 @@ impl Way {
 }
 
 /// Median time of half a round trip in nanoseconds, with a payload of so many words.
-fn half_round_trip(first: u16, second: u16, words: usize) -> f64 {
-    let (there, back) = (Way::default(), Way::default());
+fn half_round_trip(first: u16, second: u16, words: usize) -> Option<f64> {
+    let (there, back) = (&Way::default(), &Way::default());
     let total = ROUND_TRIPS * BATCHES as u64;
     let mut times = Vec::with_capacity(BATCHES);
+    let (start, started) = mpsc::channel::<()>();
     thread::scope(|scope| {
-        scope.spawn(|| {
+        let answer = move || {
             let _anywhere = pin(second);
-            (1..=total).for_each(|number| {
+            // Without the other thread there is nothing to answer.
+            let numbers = 1..=started.recv().map_or(0, |()| total);
+            numbers.for_each(|number| {
                 there.hear(number, words);
                 back.tell(number, words);
             });
-        });
-        scope.spawn(|| {
+        };
+        let times = &mut times;
+        let ask = move || {
+            let _it_waits = start.send(());
             let _anywhere = pin(first);
             for batch in 0..BATCHES as u64 {
                 let start = Instant::now();
@@ -107,7 +115,9 @@ fn half_round_trip(first: u16, second: u16, words: usize) -> f64 {
                 }
                 times.push(start.elapsed().as_nanos() as f64 / (2 * ROUND_TRIPS) as f64);
             }
-        });
-    });
-    crate::statistics::median(&mut times)
+        };
+        thread::Builder::new().spawn_scoped(scope, answer).ok()?;
+        thread::Builder::new().spawn_scoped(scope, ask).ok().map(drop)
+    })?;
+    Some(crate::statistics::median(&mut times))
 }

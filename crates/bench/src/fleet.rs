@@ -10,6 +10,7 @@ use crate::{
 use evb_core::NodeId;
 use evb_node::{
     Children, Token,
+    limits::MORE_THREADS,
     lines::{Lines, write},
 };
 use evb_transport::{DEFAULT_MAX_BODY, MessageLayer, OverTransport, in_process};
@@ -31,8 +32,12 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the others may take to say why, when a process has failed.
 const FAILURE_GRACE: Duration = Duration::from_secs(1);
-/// Messages that a queue between two threads holds.
+/// Most messages that a queue between two threads holds.
 const QUEUE: usize = 512;
+/// Fewest, however long they are.
+const SHORTEST_QUEUE: usize = 16;
+/// Bytes that it holds, if these are neither more nor less messages: they stay in a cache, as those in shared memory do.
+const QUEUE_BYTES: usize = 1 << 20;
 
 /// Nodes that can be told to measure.
 pub(crate) trait Fleet {
@@ -47,7 +52,8 @@ pub(crate) struct Threads {
 
 impl Fleet for Threads {
     fn measure(&mut self, cell: &Cell) -> Result<Vec<NodeResult>, String> {
-        let endpoints = in_process::connect(cell.nodes.into(), QUEUE).into_iter();
+        let queue = (QUEUE_BYTES / cell.size.max(1)).clamp(SHORTEST_QUEUE, QUEUE);
+        let endpoints = in_process::connect(cell.nodes.into(), queue).into_iter();
         let layers = endpoints.map(|endpoint| OverTransport::new(endpoint, DEFAULT_MAX_BODY));
         in_threads(layers.collect(), &self.cores, cell, setting(cell, true))
     }
@@ -90,12 +96,15 @@ fn in_threads<L: MessageLayer>(
             .zip(layers)
             .map(|(node, mut layer)| {
                 let core = core_of(cores, node);
-                scope.spawn(move || {
+                let run = move || {
                     core.map(cores::pin).transpose().map_err(|error| format!("cannot pin: {error}"))?;
                     measure(&mut layer, cell, setting)
-                })
+                };
+                thread::Builder::new()
+                    .spawn_scoped(scope, run)
+                    .map_err(|error| format!("cannot start a thread: {error}; {MORE_THREADS}"))
             })
-            .collect();
+            .collect::<Result<_, _>>()?;
         nodes.into_iter().map(|node| node.join().map_err(|_| "a node panicked".to_owned())?).collect()
     })
 }

@@ -10,6 +10,7 @@ use crate::{
 use evb_core::NodeId;
 use evb_node::{
     Token,
+    limits::MORE_THREADS,
     lines::{Lines, write},
 };
 use evb_transport::{
@@ -138,7 +139,7 @@ fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> R
         Err(why) => Notice::Failed { why },
     };
     write(&stream, &joined).map_err(broken)?;
-    let orders = hear(lines);
+    let orders = hear(lines)?;
     loop {
         let Some(Order::Measure { cell, setting }) = next_order(&orders, layer) else { return Ok(()) };
         let notice = match measure(layer, &cell, setting) {
@@ -150,16 +151,18 @@ fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> R
 }
 
 /// Hears the orders in a thread of its own, so that this one can see to the layer meanwhile.
-fn hear(mut lines: Lines) -> Receiver<Order> {
+fn hear(mut lines: Lines) -> Result<Receiver<Order>, String> {
     let (sender, orders) = mpsc::channel();
-    thread::spawn(move || {
+    let hear = move || {
         while let Ok(Some(order)) = lines.read() {
             if sender.send(order).is_err() {
                 return;
             }
         }
-    });
-    orders
+    };
+    let spawned = thread::Builder::new().spawn(hear);
+    spawned.map_err(|error| format!("cannot start a thread: {error}; {MORE_THREADS}"))?;
+    Ok(orders)
 }
 
 /// The next order; none when the launch is over or gone. A layer may need its node to send what it has flushed, and to give

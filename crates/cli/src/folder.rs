@@ -16,5 +16,8 @@ pub(crate) fn prepare(folder: &Path, file: &str) -> Result<(), Failure> {
 
 /// A file or folder cannot be written.
 pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::with_hint(format!("cannot write {}: {error}", path.display()), "check the path and the free space")
+    Failure::with_hint(
+        format!("cannot write {}: {error}", path.display()),
+        "check the path, the free space and `ulimit -f`",
+    )
 }

@@ -1,16 +1,15 @@
 //! The `evb` command: describe an event builder once, then simulate it and run it for real.
 
-// The standard macros panic when their reader has gone, as in `evb check FILE | head`. That is no reason to end a run.
+// The standard macros panic when they cannot write. That is no reason to end a run: `main` says so at the end.
+macro_rules! print {
+    ($($text:tt)*) => {
+        $crate::output::print(format_args!($($text)*))
+    };
+}
 macro_rules! println {
     ($($text:tt)*) => {{
-        use std::io::Write as _;
-        let _reader_gone = writeln!(std::io::stdout(), $($text)*);
-    }};
-}
-macro_rules! print {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        let _reader_gone = write!(std::io::stdout(), $($text)*);
+        print!($($text)*);
+        print!("\n");
     }};
 }
 macro_rules! eprintln {
@@ -24,7 +23,9 @@ mod commands;
 mod failure;
 mod folder;
 mod launcher;
+mod limits;
 mod network_fit;
+mod output;
 mod progress;
 mod signals;
 mod simulated_bench;
@@ -109,7 +110,35 @@ impl ExperimentArgs {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    limits::open_many_files();
+    let result = limits::survive_the_file_size_limit().and_then(|()| parse()).and_then(|cli| match cli {
+        Some(cli) => run(cli.command),
+        None => Ok(true),
+    });
+    match result.and_then(|good| output::check().map(|()| good)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(failure) => {
+            failure.print();
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The command line; nothing when it asked for help, which is printed.
+fn parse() -> Result<Option<Cli>, Failure> {
+    match Cli::try_parse() {
+        Ok(cli) => Ok(Some(cli)),
+        Err(error) if error.use_stderr() => error.exit(),
+        Err(help) => {
+            output::print_by(|| help.print());
+            Ok(None)
+        }
+    }
+}
+
+fn run(command: Command) -> Result<bool, Failure> {
+    match command {
         Command::Run(args) => commands::run::run(&args),
         Command::Simulate(args) => commands::simulate::run(&args),
         Command::Paper(args) => commands::paper::run(&args),
@@ -119,13 +148,5 @@ fn main() -> ExitCode {
         Command::Feed(args) => commands::feed::run(&args),
         Command::Events(command) => commands::events::run(&command),
         Command::Check(args) => commands::check::run(&args),
-    };
-    match result {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(failure) => {
-            failure.print();
-            ExitCode::from(2)
-        }
     }
 }

@@ -68,7 +68,8 @@ impl Simulations<'_> {
             }
         };
         thread::scope(|scope| {
-            (1..threads).for_each(|_| drop(scope.spawn(work)));
+            // Fewer threads do the same work: the system may give no more.
+            let _enough = (1..threads).try_for_each(|_| thread::Builder::new().spawn_scoped(scope, work).map(drop));
             work();
         });
         drop(progress);

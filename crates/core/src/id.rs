@@ -1,6 +1,6 @@
 //! Ids of nodes, events and sources.
 
-use core::fmt;
+use core::{fmt, num::NonZeroU32};
 use serde::{Deserialize, Serialize};
 
 /// A node of the event builder. Ids are dense: the event manager is 0, the readout units follow, then the builder units.
@@ -75,6 +75,50 @@ impl SourceId {
     /// The id as an index into a table of all sources.
     pub const fn index(self) -> usize {
         self.0 as usize
+    }
+}
+
+/// A second identity of a fragment, beside its event number: a bunch crossing, an orbit, the low bits of a timestamp. All
+/// fragments of one event carry the same one. It is compared, and means nothing else here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Mark(NonZeroU32);
+
+impl Mark {
+    /// The mark with this value. The two largest values are one mark.
+    pub const fn new(value: u32) -> Self {
+        // One more than the value, so that an optional mark takes four bytes.
+        match NonZeroU32::new(value.saturating_add(1)) {
+            Some(stored) => Self(stored),
+            None => Self(NonZeroU32::MAX),
+        }
+    }
+
+    /// The value.
+    pub const fn value(self) -> u32 {
+        self.0.get() - 1
+    }
+
+    /// The bits of an optional mark: 0 for none.
+    pub const fn to_bits(mark: Option<Self>) -> u32 {
+        match mark {
+            Some(mark) => mark.0.get(),
+            None => 0,
+        }
+    }
+
+    /// The optional mark with these bits.
+    pub const fn from_bits(bits: u32) -> Option<Self> {
+        match NonZeroU32::new(bits) {
+            Some(stored) => Some(Self(stored)),
+            None => None,
+        }
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value().fmt(f)
     }
 }
 

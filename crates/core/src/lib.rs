@@ -16,9 +16,9 @@ mod time;
 mod unit;
 
 pub use checksum::checksum;
-pub use id::{EventId, NodeId, NodeRange, SourceId};
+pub use id::{EventId, Mark, NodeId, NodeRange, SourceId};
 pub use machine::{Machine, Transmit};
-pub use numbering::{Apart, MAX_GAP, Numbering, Step};
+pub use numbering::{Apart, MAX_GAP, Numbering, Recording, Sighting, Step};
 pub use quantity::{Bandwidth, ByteCount, Frequency};
 pub use stream::{Stream, stream};
 pub use time::{Span, Time};

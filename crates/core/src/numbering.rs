@@ -6,7 +6,8 @@
 //! and so is every fragment that two fragments claim to be. A run of numbers that leads somewhere else is a *turn*: the
 //! counter was started again, or has leapt. What the numbers mean after a turn cannot be told from them alone.
 
-use alloc::{collections::VecDeque, vec::Vec};
+use crate::Mark;
+use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
 
 /// Largest number of skipped events that is taken for lost fragments when the next number confirms it. A longer leap is a
 /// turn. A narrow counter takes a quarter of its range at most, to tell forwards from backwards.
@@ -33,8 +34,6 @@ pub enum Step<T> {
     },
     /// The numbers of the fragments that follow have nothing to do with those before; positions begin at 0 again.
     Turn {
-        /// Events from the last position to the one that follows, if the counter has leapt forwards by its value.
-        leap: Option<u64>,
         /// The source says that it started to count again.
         declared: bool,
         /// The number of position 0.
@@ -53,6 +52,30 @@ pub enum Apart {
     Repeated,
     /// Its number fits neither those before nor those after.
     Misnumbered,
+}
+
+/// A fragment that waits for its event to be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    /// Its position, from 0.
+    pub position: u64,
+    /// Its mark.
+    pub mark: Option<Mark>,
+}
+
+/// What a recording of a source says of itself, as far as events are concerned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// Positions from the first fragment to the last, those without a fragment included.
+    pub positions: u64,
+    /// Positions before the first leap of the numbers. What is beyond counts when another source has it, too.
+    pub solid: u64,
+    /// Bits of an event number.
+    pub bits: u8,
+    /// The number of position 0.
+    pub number: u64,
+    /// The first fragments.
+    pub fragments: Arc<[Sighting]>,
 }
 
 struct Held<T> {
@@ -87,7 +110,7 @@ impl<T> Numbering<T> {
         let fragment = Held { number: number & self.mask, declared, item };
         let Some((_, last)) = self.last else { return self.place(0, fragment) };
         let is_due = !declared && self.distance(last, fragment.number) == 1;
-        let goes_on = !declared && self.held.last().is_some_and(|held| self.distance(held.number, fragment.number) == 1);
+        let goes_on = !declared && self.goes_on(fragment.number);
         match (is_due, goes_on) {
             (true, false) => self.in_step(fragment),
             // A fragment that came twice is no restart; two or more of them may be.
@@ -109,9 +132,9 @@ impl<T> Numbering<T> {
     /// Nothing follows. `last` is the number of the last fragment, if the source has said it.
     pub fn end(&mut self, last: Option<u64>) {
         let witnessed = self.held.last().is_some_and(|held| last.is_none_or(|last| last & self.mask == held.number));
-        match self.gap() {
-            Some(gap) if witnessed => self.close_gap(gap),
-            _ => self.refute(),
+        match self.is_gap() && witnessed {
+            true => self.close_gap(),
+            false => self.refute(),
         }
     }
 
@@ -123,6 +146,12 @@ impl<T> Numbering<T> {
     /// Fragments whose place is not known yet.
     pub fn held(&self) -> usize {
         self.held.len()
+    }
+
+    /// Events from one number to another, if the second is ahead of the first by value: by at most half the range.
+    pub const fn ahead(&self, from: u64, to: u64) -> Option<u64> {
+        let distance = self.distance(from, to);
+        if distance > 0 && distance <= self.mask / 2 { Some(distance) } else { None }
     }
 
     const fn distance(&self, from: u64, to: u64) -> u64 {
@@ -149,45 +178,55 @@ impl<T> Numbering<T> {
             return;
         }
         self.place(position, fragment);
-        if self.gap().is_none() {
+        if !self.is_gap() {
             self.refute();
         }
     }
 
-    /// Positions between the last one and the first fragment held, if these are few enough to be lost fragments.
-    fn gap(&self) -> Option<u64> {
-        let (first, (_, last)) = (self.held.first()?, self.last?);
-        let ahead = self.distance(last, first.number);
-        // Zero: the number that was there last.
-        let is_gap = !first.declared && ahead > 0 && ahead - 1 <= MAX_GAP.min(self.mask / 4);
-        is_gap.then(|| ahead - 1)
+    /// Whether a number counts on from what is held. Behind lost fragments more may be lost: a wild number would lie ahead
+    /// of the one after it. Behind a turn nothing else can be trusted.
+    fn goes_on(&self, number: u64) -> bool {
+        let Some(held) = self.held.last() else { return false };
+        let most = if self.is_gap() { self.most_skipped() + 1 } else { 1 };
+        (1..=most).contains(&self.distance(held.number, number))
+    }
+
+    /// Most numbers that may be skipped.
+    fn most_skipped(&self) -> u64 {
+        MAX_GAP.min(self.mask / 4)
+    }
+
+    /// Whether so few numbers lie between the last one and the first fragment held that these may be lost fragments.
+    fn is_gap(&self) -> bool {
+        let (Some(first), Some((_, last))) = (self.held.first(), self.last) else { return false };
+        !first.declared && (1..=self.most_skipped() + 1).contains(&self.distance(last, first.number))
     }
 
     /// Looks whether enough fragments count on from the first one held.
     fn confirm(&mut self) {
-        match self.gap() {
-            Some(gap) => self.close_gap(gap),
-            None if self.held.len() >= WITNESSES => self.turn(),
-            None => {}
+        if self.is_gap() {
+            self.close_gap();
+        } else if self.held.len() >= WITNESSES {
+            self.turn();
         }
     }
 
-    fn close_gap(&mut self, gap: u64) {
-        if gap > 0 {
-            self.steps.push_back(Step::Skipped(gap));
-        }
-        let first = self.last.map_or(0, |(position, _)| position + 1) + gap;
-        for (position, fragment) in (first..).zip(core::mem::take(&mut self.held)) {
-            self.place(position, fragment);
+    /// Places what is held by the values of its numbers.
+    fn close_gap(&mut self) {
+        for fragment in core::mem::take(&mut self.held) {
+            let Some((position, last)) = self.last else { return };
+            let ahead = self.distance(last, fragment.number);
+            if ahead > 1 {
+                self.steps.push_back(Step::Skipped(ahead - 1));
+            }
+            self.place(position + ahead, fragment);
         }
     }
 
     fn turn(&mut self) {
         let held = core::mem::take(&mut self.held);
-        let (Some(first), Some((_, last))) = (held.first(), self.last) else { return };
-        let (ahead, declared, number) = (self.distance(last, first.number), first.declared, first.number);
-        let leap = (!declared && ahead > 0 && ahead <= self.mask / 2).then_some(ahead);
-        self.steps.push_back(Step::Turn { leap, declared, number });
+        let Some(first) = held.first() else { return };
+        self.steps.push_back(Step::Turn { declared: first.declared, number: first.number });
         self.last = None;
         for (position, fragment) in (0..).zip(held) {
             self.place(position, fragment);
@@ -198,7 +237,7 @@ impl<T> Numbering<T> {
     fn refute(&mut self) {
         let last = self.last.map(|(_, number)| number);
         for fragment in core::mem::take(&mut self.held) {
-            let behind = last.is_some_and(|last| self.distance(fragment.number, last) <= MAX_GAP.min(self.mask / 4));
+            let behind = last.is_some_and(|last| self.distance(fragment.number, last) <= self.most_skipped());
             let reason = if behind { Apart::Repeated } else { Apart::Misnumbered };
             self.steps.push_back(Step::Apart { item: fragment.item, reason });
         }
@@ -227,9 +266,7 @@ mod tests {
                 Step::Placed { position, item } => format!("{item}@{position}"),
                 Step::Apart { item, reason: Apart::Misnumbered } => format!("{item}!"),
                 Step::Apart { item, reason: Apart::Repeated } => format!("{item}="),
-                Step::Turn { leap, declared, .. } => {
-                    format!("|{}{}", leap.map_or_else(String::new, |n| format!("+{n}")), if declared { "d" } else { "" })
-                }
+                Step::Turn { declared, .. } => if declared { "|d" } else { "|" }.into(),
                 Step::Skipped(count) => format!("-{count}"),
                 Step::Wrapped => "w".into(),
             });
@@ -249,7 +286,12 @@ mod tests {
         assert_eq!(follow(24, &[1, 2, 5, 6]), "1@0 2@1 -2 5@4 6@5");
         assert_eq!(follow(24, &[1, 2, 5]), "1@0 2@1 -2 5@4", "at the end nothing speaks against it");
         assert_eq!(told(24, &[(1, false), (2, false), (5, false)], Some(3)), "1@0 2@1 5!");
-        assert_eq!(follow(8, &[1, 2, 70, 71, 72, 73]), "1@0 2@1 |+68 70@0 71@1 72@2 73@3", "too far for eight bits");
+        assert_eq!(follow(8, &[1, 2, 70, 71, 72, 73]), "1@0 2@1 | 70@0 71@1 72@2 73@3", "too far for eight bits");
+    }
+
+    #[test]
+    fn many_lost_fragments_cost_no_other() {
+        assert_eq!(follow(24, &[1, 2, 4, 6, 7, 9]), "1@0 2@1 -1 4@3 -1 6@5 7@6 -1 9@8");
     }
 
     #[test]

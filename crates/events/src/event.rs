@@ -16,11 +16,13 @@ pub enum Status {
     Missing = 2,
     /// Cut off: the original was above the largest size.
     Oversized = 3,
+    /// Good in itself, but its second identity is not that of the other fragments of its event.
+    Mismatched = 4,
 }
 
 impl Status {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 4] = [Self::Good, Self::Corrupted, Self::Missing, Self::Oversized];
+    pub const ALL: [Self; 5] = [Self::Good, Self::Corrupted, Self::Missing, Self::Oversized, Self::Mismatched];
 
     /// The status with this number.
     pub const fn from_number(number: u8) -> Option<Self> {
@@ -29,6 +31,7 @@ impl Status {
             1 => Some(Self::Corrupted),
             2 => Some(Self::Missing),
             3 => Some(Self::Oversized),
+            4 => Some(Self::Mismatched),
             _ => None,
         }
     }
@@ -40,6 +43,7 @@ impl Status {
             Self::Corrupted => "corrupted",
             Self::Missing => "missing",
             Self::Oversized => "oversized",
+            Self::Mismatched => "mismatched",
         }
     }
 }

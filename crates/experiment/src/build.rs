@@ -7,7 +7,7 @@ use crate::{
     tree::Node,
     view::View,
 };
-use evb_core::{NodeId, Span};
+use evb_core::{NodeId, SourceId, Span};
 use evb_protocol::{Assignment, Config, Filter, Protocol, Shaping, Trigger};
 use evb_sources::SourceSpec;
 
@@ -64,6 +64,8 @@ fn config(view: View<'_>) -> Config {
     Config {
         readout_units: view.integer("readout.units"),
         builder_units: view.integer("builder.units"),
+        numbered: units(view, |unit| source(unit.0).is_numbered()),
+        tolerant: units(view, |unit| unit.0.at("identity").and_then(Node::text) == Some("tolerant")),
         protocol: match view.text("protocol.type") {
             "pull" => Protocol::Pull,
             "phased" => Protocol::Phased { first: view.integer("protocol.first") },
@@ -102,6 +104,12 @@ fn config(view: View<'_>) -> Config {
     }
 }
 
+/// The units whose source is such.
+fn units(view: View<'_>, is_such: impl Fn(View<'_>) -> bool) -> Vec<SourceId> {
+    let such = |unit: &u16| view.source(usize::from(*unit)).is_some_and(|node| is_such(View(node)));
+    (0..view.integer::<u16>("readout.units")).filter(such).map(SourceId).collect()
+}
+
 fn source(node: &Node) -> SourceSpec {
     let view = View(node);
     match view.text("type") {
@@ -115,7 +123,7 @@ fn source(node: &Node) -> SourceSpec {
             event_size_mean: view.number("event_size_mean"),
             event_size_rms: view.number("event_size_rms"),
         },
-        "cms-fed" => SourceSpec::CmsFed { file: view.path("file") },
+        "cms-fed" => SourceSpec::CmsFed { file: view.path("file"), source_id: view.maybe_integer("source_id") },
         "tcp" => SourceSpec::Tcp { listen: view.text("listen").to_owned(), counter_bits: view.integer("counter_bits") },
         _ => SourceSpec::Udp { listen: view.text("listen").to_owned(), counter_bits: view.integer("counter_bits") },
     }

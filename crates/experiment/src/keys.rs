@@ -88,7 +88,8 @@ const READOUT: &[Key] = &[
         "buffer_bytes",
         bytes(1, MAX_BUFFER),
         Default::Text("64 MiB"),
-        "bytes that fill the buffer of one readout unit: with `busy` percent of them it stops the trigger",
+        "bytes that fill the buffer of one readout unit: with `busy` percent of them it stops the trigger, and fragments that \
+         it has no room for stay in their source",
     ),
     key("busy", integer(1, 100), Default::Integer(90), "percent of the buffer at which the trigger is inhibited"),
     key("free", integer(0, 99), Default::Integer(70), "percent of the buffer at which the trigger resumes"),
@@ -135,7 +136,7 @@ const SOURCE: Choice = Choice {
             doc: "generated, sizes from a CSV file `event,source,bytes`",
             keys: &[
                 key("file", Kind::Path, Default::Required, FILE_DOC),
-                key("source", integer(0, 65_535), Default::Absent, "rows to take; by default the unit's own index"),
+                key("source", integer(0, i64::MAX), Default::Absent, "rows to take; by default the unit's own index"),
             ],
         },
         Variant {
@@ -143,7 +144,12 @@ const SOURCE: Choice = Choice {
             doc: "generated, sizes from a CSV file `FED,offset,slope,square,rms` with one relative size for the whole event",
             keys: &[
                 key("file", Kind::Path, Default::Required, FILE_DOC),
-                key("fed", integer(0, 65_535), Default::Absent, "FED to take; by default the row of the unit's index"),
+                key(
+                    "fed",
+                    integer(0, i64::MAX),
+                    Default::Absent,
+                    "FED to take; by default the row of the unit's index",
+                ),
                 key("event_size_mean", number(1e-3, 1e3), Default::Number(1.0), "mean relative size of an event"),
                 key("event_size_rms", number(0.0, 1e3), Default::Number(0.0), "rms of it, log-normal"),
             ],
@@ -151,7 +157,16 @@ const SOURCE: Choice = Choice {
         Variant {
             name: "cms-fed",
             doc: "recorded CMS front-end driver fragments, back to back in a file",
-            keys: &[key("file", Kind::Path, Default::Required, FILE_DOC)],
+            keys: &[
+                key("file", Kind::Path, Default::Required, FILE_DOC),
+                key(
+                    "source_id",
+                    integer(0, 4095),
+                    Default::Absent,
+                    "source id that every fragment must have; by default that of the first good one",
+                ),
+                IDENTITY,
+            ],
         },
         Variant { name: "tcp", doc: "live front ends that connect by TCP", keys: LIVE },
         Variant { name: "udp", doc: "live front ends that send UDP datagrams", keys: LIVE },
@@ -164,7 +179,19 @@ const FILE_DOC: &str = "the file; a relative path starts from `data.directory`";
 const LIVE: &[Key] = &[
     key("listen", Kind::Address, Default::Required, "address to listen on; port 0 is any free one"),
     key("counter_bits", integer(1, 64), Default::Integer(32), "width of the front end's event counter"),
+    IDENTITY,
 ];
+
+/// What is done with the second identity of a fragment.
+const IDENTITY: Key = key(
+    "identity",
+    Kind::Word(&[
+        Word { name: "strict", doc: "the marks of all fragments of an event must agree, where they carry one" },
+        Word { name: "tolerant", doc: "a mark that disagrees is counted and spoils no event" },
+    ]),
+    Default::Text("strict"),
+    "what a mark beside the event number (bunch crossing, orbit, timestamp) is good for",
+);
 
 const BUILDER: &[Key] = &[
     key("units", integer(1, MAX_UNITS), Default::Required, "number of builder units"),

@@ -21,7 +21,8 @@ type Rule = fn(View<'_>) -> Option<Problem>;
 /// What every experiment has to obey.
 const EVERY: &[Rule] = &[too_many_units, missing_source, thresholds, buffer_bytes, warmup];
 /// What the machines of event building want beyond that.
-const EVENT_BUILDING: &[Rule] = &[group, first_phase, buffer_events, fragments, end_of_run];
+const EVENT_BUILDING: &[Rule] =
+    &[group, group_timeout, packet_timeout, first_phase, buffer_events, fragments, end_of_run];
 
 /// Checks all rules. `network` is that of the last point of the sweep, and then of this one.
 pub(crate) fn check(root: &Node, network: &mut Option<Network>) -> Result<(), Vec<Problem>> {
@@ -92,6 +93,31 @@ fn group(view: View<'_>) -> Option<Problem> {
         Problem::new(message, help)
             .at(view.origin("protocol.group"), "too small")
             .at(view.origin("builder.units"), "builders")
+    })
+}
+
+fn group_timeout(view: View<'_>) -> Option<Problem> {
+    let (group, builder): (Span, Span) =
+        (view.maybe_quantity("protocol.group_timeout")?, view.quantity("builder.timeout"));
+    (group > builder).then(|| {
+        let message = format!("`protocol.group_timeout` of {group} is above `builder.timeout` of {builder}");
+        let help = "an event waits longer for its group than for all its fragments: lower `group_timeout` (1 ms if the \
+                    file does not say), or raise `builder.timeout`";
+        Problem::new(message, help)
+            .at(view.origin("protocol.group_timeout"), "too long")
+            .at(view.origin("builder.timeout"), "builder")
+    })
+}
+
+fn packet_timeout(view: View<'_>) -> Option<Problem> {
+    let (packet, builder): (Span, Span) = (view.maybe_quantity("shaping.timeout")?, view.quantity("builder.timeout"));
+    (packet >= builder).then(|| {
+        let message = format!("`shaping.timeout` of {packet} is not below `builder.timeout` of {builder}");
+        let help = "fragments may wait so long for their packet to fill, and come when the builder has given up: lower \
+                    `shaping.timeout`, or raise `builder.timeout`";
+        Problem::new(message, help)
+            .at(view.origin("shaping.timeout"), "too long")
+            .at(view.origin("builder.timeout"), "builder")
     })
 }
 

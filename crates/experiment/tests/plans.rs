@@ -1,6 +1,6 @@
 //! What good files mean.
 
-use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, Span};
+use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, SourceId, Span};
 use evb_experiment::{
     Experiment, FaultAction, FaultSpec, Keep, Placement, Plan, RunPlan, StoragePlan, TransportKind, TriggerPlan,
     Workload,
@@ -45,6 +45,8 @@ fn a_short_file_gets_every_default() {
     let building = Config {
         readout_units: 2,
         builder_units: 2,
+        numbered: Vec::new(),
+        tolerant: Vec::new(),
         protocol: Protocol::Push,
         assignment: Assignment::RoundRobin,
         shaping: Shaping::None,
@@ -100,6 +102,8 @@ fn a_full_file_says_everything() {
     let building = Config {
         readout_units: 9,
         builder_units: 400,
+        numbered: [5, 6, 7].map(SourceId).into(),
+        tolerant: Vec::new(),
         protocol: Protocol::Push,
         assignment: Assignment::LeastLoaded,
         shaping: Shaping::Grouping { packet: ByteCount(64 << 10), timeout: Span::from_micros(500) },
@@ -124,7 +128,7 @@ fn a_full_file_says_everything() {
         SourceSpec::LogNormal { mean: ByteCount(2000), rms: ByteCount(0) },
         SourceSpec::Trace { file: "trace.csv".into(), source: Some(7) },
         SourceSpec::SizeModel { file: "model.csv".into(), fed: Some(841), event_size_mean: 1.5, event_size_rms: 2.0 },
-        SourceSpec::CmsFed { file: "a.raw".into() },
+        SourceSpec::CmsFed { file: "a.raw".into(), source_id: None },
         SourceSpec::Tcp { listen: "127.0.0.1:9000".into(), counter_bits: 24 },
         SourceSpec::Udp { listen: "[::1]:9000".into(), counter_bits: 32 },
         SourceSpec::Trace { file: "${HOME}/all.csv".into(), source: None },

@@ -1,5 +1,6 @@
 //! Puts switches and links together and names them; every topology uses it.
 
+use crate::layers;
 use crate::{End, Endpoint, EndpointId, Link, LinkId, Network, NetworkConfig, NetworkError, Switch, SwitchId};
 use evb_core::{Bandwidth, Span};
 use std::collections::HashMap;
@@ -42,9 +43,7 @@ pub(crate) struct Builder<'a> {
     config: &'a NetworkConfig,
     links: Vec<Link>,
     switches: Vec<Switch>,
-    endpoints: Vec<Option<Endpoint>>,
-    /// How many host ports each switch has so far: links from hosts, links to hosts.
-    host_ports: Vec<[u16; 2]>,
+    endpoints: Vec<Option<[LinkId; 2]>>,
 }
 
 impl<'a> Builder<'a> {
@@ -56,7 +55,6 @@ impl<'a> Builder<'a> {
             links: Vec::with_capacity((size.links + 2 * size.endpoints) as usize),
             switches: Vec::with_capacity(size.switches as usize),
             endpoints: vec![None; size.endpoints as usize],
-            host_ports: Vec::with_capacity(size.switches as usize),
         })
     }
 
@@ -64,7 +62,6 @@ impl<'a> Builder<'a> {
     pub(crate) fn switch(&mut self, name: String) -> SwitchId {
         let id = SwitchId(self.switches.len() as u16);
         self.switches.push(Switch { name, inputs: Vec::new(), outputs: Vec::new() });
-        self.host_ports.push([0; 2]);
         id
     }
 
@@ -88,7 +85,7 @@ impl<'a> Builder<'a> {
     /// Joins a port of a host to a switch.
     pub(crate) fn host(&mut self, endpoint: EndpointId, switch: SwitchId, kind: Kind) -> Result<(), NetworkError> {
         let (up, down) = self.cable(End::Endpoint(endpoint), End::Switch(switch), kind);
-        self.endpoint(endpoint, [switch, switch], [up, down])
+        self.endpoint(endpoint, [up, down])
     }
 
     /// Joins a port of a host to the switch that it sends to and the one that it receives from.
@@ -101,7 +98,7 @@ impl<'a> Builder<'a> {
     ) -> Result<(), NetworkError> {
         let up = self.link(End::Endpoint(endpoint), End::Switch(to), kind, None);
         let down = self.link(End::Switch(from), End::Endpoint(endpoint), kind, None);
-        self.endpoint(endpoint, [to, from], [up, down])
+        self.endpoint(endpoint, [up, down])
     }
 
     /// Gives the hosts their ports: `per_switch` on each of `switches`, which they send to, and as many on the switch at
@@ -140,12 +137,14 @@ impl<'a> Builder<'a> {
         let mut endpoints = Vec::with_capacity(self.endpoints.len());
         for (n, endpoint) in self.endpoints.iter().enumerate() {
             let missing = || NetworkError::HostPortMissing { name: self.config.endpoint_name(EndpointId(n as u16)) };
-            endpoints.push(endpoint.ok_or_else(missing)?);
+            let [up, down] = endpoint.ok_or_else(missing)?;
+            endpoints.push(Endpoint { up, down, up_place: 0, down_place: 0 });
         }
         let mut network =
             Network { config: self.config.clone(), links: self.links, switches: self.switches, endpoints };
         name_links(&mut network);
         connected(&network)?;
+        layers::number(&mut network);
         Ok(network)
     }
 
@@ -163,25 +162,15 @@ impl<'a> Builder<'a> {
             self.switches[usize::from(switch.0)].inputs.push(id);
         }
         let Kind { rate, delay, dimension, dateline } = kind;
-        self.links.push(Link { name: String::new(), from, to, rate, delay, reverse, dimension, dateline });
+        self.links.push(Link { name: String::new(), from, to, rate, delay, reverse, dimension, dateline, stride: 1 });
         id
     }
 
-    fn endpoint(
-        &mut self,
-        id: EndpointId,
-        switches: [SwitchId; 2],
-        [up, down]: [LinkId; 2],
-    ) -> Result<(), NetworkError> {
-        let place = &mut self.endpoints[usize::from(id.0)];
-        if place.is_some() {
-            return Err(NetworkError::HostPortTwice { name: self.config.endpoint_name(id) });
+    fn endpoint(&mut self, id: EndpointId, links: [LinkId; 2]) -> Result<(), NetworkError> {
+        match self.endpoints[usize::from(id.0)].replace(links) {
+            Some(_) => Err(NetworkError::HostPortTwice { name: self.config.endpoint_name(id) }),
+            None => Ok(()),
         }
-        let [into, out] = switches.map(|switch| usize::from(switch.0));
-        *place = Some(Endpoint { up, down, up_index: self.host_ports[into][0], down_index: self.host_ports[out][1] });
-        self.host_ports[into][0] += 1;
-        self.host_ports[out][1] += 1;
-        Ok(())
     }
 }
 

@@ -1,10 +1,10 @@
 //! Which of several equal ways a pair of ports uses.
 
-use crate::{EndpointId, Network, Spread, SwitchId};
+use crate::{EndpointId, LinkId, Network, Spread};
 
 impl Spread {
-    /// A number for the choice at `switch` between equal ways from one port to another; the caller takes it modulo the
-    /// number of ways. `variant` counts the choices that a pair has made so far; only `Pair` heeds it.
+    /// A number for the choice between equal ways from one port to another, of which `way` is any; the caller takes it
+    /// modulo the number of ways. `variant` counts the choices that a pair has made so far; only `Pair` heeds it.
     #[inline]
     pub fn index(
         self,
@@ -13,15 +13,19 @@ impl Spread {
         from: EndpointId,
         to: EndpointId,
         variant: u32,
-        switch: SwitchId,
+        way: LinkId,
     ) -> u32 {
+        let link = network.link(way);
         match self {
-            Self::Source => u32::from(network.endpoint(from).up_index),
-            Self::Destination => u32::from(network.endpoint(to).down_index),
-            Self::Switch => u32::from(network.switch_into(from).0) + u32::from(network.switch_out_of(to).0),
+            Self::Source => u32::from(network.endpoint(from).up_place) / link.stride,
+            Self::Destination => u32::from(network.endpoint(to).down_place) / link.stride,
+            Self::Switch => {
+                (u32::from(network.switch_into(from).0) + u32::from(network.switch_out_of(to).0)) / link.stride
+            }
             Self::Pair => {
                 let pair = u64::from(from.0) << 48 | u64::from(to.0) << 32 | u64::from(variant);
-                (mix(mix(seed ^ mix(pair)) ^ u64::from(switch.0)) >> 32) as u32
+                let switch = link.from.switch().map_or(0, |switch| switch.0);
+                (mix(mix(seed ^ mix(pair)) ^ u64::from(switch)) >> 32) as u32
             }
         }
     }

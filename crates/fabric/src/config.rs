@@ -234,12 +234,19 @@ pub enum Routing {
 }
 
 /// How pairs of ports are spread over equal ways.
+///
+/// In a tree all but `Pair` choose anew at each layer: the lowest switch by the number modulo its ways, each layer above by
+/// what the ways below have left of it (`number / stride % ways`, see [`Link::stride`](crate::Link::stride)). So `Source` is
+/// S-mod-k and `Destination` is D-mod-k (Rodriguez et al., Oblivious Routing Schemes in Extended Generalized Fat Tree
+/// Networks, CLUSTER 2009), under which a shift permutation puts one pair at most on each link of a full fat tree (Zahavi,
+/// Fat-tree routing and node ordering providing contention free traffic for MPI global collectives, JPDC 72, 2012).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
-    /// Way n for the n-th port of the source's switch.
+    /// By the place of the source among all ports of hosts, in the order of the switches that they send to.
     Source,
-    /// Way n for the n-th port of the destination's switch.
+    /// By the place of the destination among all ports of hosts, in the order of the switches that they receive from: what
+    /// the forwarding tables of a subnet manager say.
     Destination,
     /// One way for each pair of switches, a switch taking its ways in turn for the others: what a table of intervals of
     /// destinations does, where the ports of a switch are one interval (STC104 data sheet, interval labelling).

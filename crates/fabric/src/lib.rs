@@ -8,6 +8,7 @@ mod choice;
 mod config;
 mod dependency;
 mod error;
+mod layers;
 mod network;
 mod presets;
 mod routes;

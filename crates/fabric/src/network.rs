@@ -43,6 +43,10 @@ pub struct Link {
     pub dimension: u8,
     /// Whether a packet that passes goes on in the next virtual channel: the link that closes a ring.
     pub dateline: bool,
+    /// By what the place of a port is divided before it chooses between links like this one ([`Spread`](crate::Spread)):
+    /// the number of ways that lead up from a switch with hosts to the lower end of the link, and 1 between switches of
+    /// one layer.
+    pub stride: u32,
 }
 
 /// A switch.
@@ -63,10 +67,10 @@ pub struct Endpoint {
     pub up: LinkId,
     /// The link out of the network.
     pub down: LinkId,
-    /// Which of the host ports of the switch that `up` leads to this is, from 0.
-    pub up_index: u16,
-    /// Which of the host ports of the switch that `down` comes from this is, from 0.
-    pub down_index: u16,
+    /// Its place among all ports of hosts in the order of the switches that they send to, from 0.
+    pub up_place: u16,
+    /// Its place among all ports of hosts in the order of the switches that they receive from, from 0.
+    pub down_place: u16,
 }
 
 /// A network as a graph.

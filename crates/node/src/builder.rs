@@ -6,7 +6,8 @@ use crate::worker::Role;
 use bytes::Bytes;
 use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{BuilderCommand, BuilderEvent, BuilderUnit, Filter, Fragment, FragmentStatus, Message};
+use evb_protocol::{BuilderCommand, BuilderEvent, BuilderUnit, Filter, Fragment, FragmentStatus, Message, Mismatch};
+use evb_record::{Finding, FindingKind};
 
 pub(crate) struct Builder {
     machine: BuilderUnit<Bytes>,
@@ -80,6 +81,13 @@ impl Builder {
     }
 }
 
+/// A mismatch as a finding.
+fn tell(mismatch: &Mismatch) -> Finding {
+    let Mismatch { event, expected: (one, expected), found: (other, found) } = *mismatch;
+    let message = format!("event {event}: ru{other} says {found} where ru{one} says {expected}");
+    Finding::new(FindingKind::Mismatch, format!("ru{other}"), message)
+}
+
 impl Role for Builder {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
         let message = match message {
@@ -121,7 +129,7 @@ impl Role for Builder {
 
     fn report(&self) -> Report {
         let counts = self.machine.counts();
-        let (stored, stored_bytes, files) = self.storage.stored();
+        let stored = self.storage.stored();
         Report::Builder(BuilderReport {
             counts: evb_record::Builder {
                 built: counts.built,
@@ -129,11 +137,13 @@ impl Role for Builder {
                 rejected: counts.rejected,
                 fragments: counts.fragments,
                 bytes: counts.bytes,
-                stored,
-                stored_bytes,
-                files,
+                stored: stored.events,
+                stored_bytes: stored.bytes,
+                file_count: stored.files.into(),
+                files: self.storage.file_names().collect(),
             },
             faults: faults(&counts.faults),
+            findings: self.machine.mismatches().iter().map(tell).collect(),
         })
     }
 

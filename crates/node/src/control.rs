@@ -2,6 +2,7 @@
 
 use evb_core::NodeId;
 use evb_protocol::{Ending, FaultCounts};
+use evb_record::Finding;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, ops::Add};
 
@@ -148,12 +149,14 @@ pub(crate) struct ReadoutReport {
     pub(crate) through: u64,
     pub(crate) counts: evb_record::Readout,
     pub(crate) faults: Faults,
+    pub(crate) findings: Vec<Finding>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BuilderReport {
     pub(crate) counts: evb_record::Builder,
     pub(crate) faults: Faults,
+    pub(crate) findings: Vec<Finding>,
 }
 
 /// How a run stands, for whoever draws the progress.

@@ -48,6 +48,7 @@ fn tcp(plan: &Plan, options: &JoinOptions) -> Result<Tcp, NodeError> {
         listen: options.listen,
         peer_timeout: plan.run.peer_timeout.as_duration(),
         connect_timeout: options.patience,
+        stop: options.stop.clone(),
         max_body: longest_body(plan),
         ..TcpOptions::new(plan.building.nodes(), options.token)
     };
@@ -61,6 +62,7 @@ fn shm(plan: &Plan, options: &JoinOptions) -> Result<Shm, NodeError> {
     let shm = ShmOptions {
         peer_timeout: plan.run.peer_timeout.as_duration(),
         connect_timeout: options.patience,
+        stop: options.stop.clone(),
         max_body: longest_body(plan),
         ..ShmOptions::new(plan.building.nodes(), options.token)
     };
@@ -85,6 +87,7 @@ fn ofi(plan: &Plan, options: &JoinOptions, provider: &str) -> Result<Ofi, NodeEr
         interface: (!ip.is_loopback()).then(|| ip.to_string()),
         peer_timeout: plan.run.peer_timeout.as_duration(),
         connect_timeout: options.patience,
+        stop: options.stop.clone(),
         max_body: longest_body(plan),
         ..OfiOptions::new(plan.building.nodes(), options.token)
     };

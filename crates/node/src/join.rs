@@ -2,6 +2,7 @@
 
 use crate::control::{NodeError, Notice, Order};
 use crate::endpoint::{self, Endpoint, WithEndpoint};
+use crate::limits;
 use crate::lines::{Lines, pump, write};
 use crate::link::Link;
 use crate::roles::open_role;
@@ -13,11 +14,19 @@ use evb_experiment::Plan;
 use evb_transport::{Token, Transport, Waker};
 use evb_transport_mpi::Mpi;
 use std::{
-    net::{SocketAddr, TcpStream},
-    sync::mpsc,
+    io::ErrorKind,
+    net::{Shutdown, SocketAddr, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, Receiver, Sender, TryRecvError},
+    },
     thread,
     time::{Duration, Instant},
 };
+
+/// Time between two looks at whether a node that waits is to stop.
+const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// What a node needs to join a run.
 #[derive(Clone, Debug)]
@@ -32,6 +41,11 @@ pub struct JoinOptions {
     pub token: Token,
     /// Longest wait for run control to listen and for all other nodes to come.
     pub patience: Duration,
+    /// Run control may be started after this node. If not, a node that cannot reach it is alone.
+    pub control_may_come: bool,
+    /// Ends the waiting for run control and peers, when it is set. Once all nodes are there it is for run control to end
+    /// the run.
+    pub stop: Arc<AtomicBool>,
     /// What run control has heard, it tells people: this process need not tell it once more.
     pub quiet: bool,
     /// The MPI of this process, for a plan whose nodes talk over it.
@@ -43,6 +57,7 @@ pub struct JoinOptions {
 /// # Errors
 /// When run control cannot be reached or refuses the node, or the node cannot do its work.
 pub fn join(plan: &Plan, text: &str, options: &JoinOptions) -> Result<(), NodeError> {
+    limits::check_for_node(plan, &plan.building.node_name(options.node))?;
     endpoint::open(plan, options, Joining { plan, text, options })
 }
 
@@ -58,22 +73,50 @@ impl WithEndpoint for Joining<'_> {
         let Joining { plan, text, options } = self;
         let control = dial(options)?;
         let (run, peers, mut lines) = introduce(plan, options, transport.address(), &control)?;
-        let ready = open_role(plan, text, run, options.node, &transport).and_then(|role| {
-            let others: Vec<_> = peers.into_iter().filter(|(node, _)| *node != options.node).collect();
-            transport.connect(&others).map_err(NodeError::new)?;
-            Ok(role)
-        });
-        let role = match ready {
-            Ok(role) => role,
-            Err(error) => {
-                let told = write(&control, &Notice::Failed(error.clone())).is_ok();
-                return if told && options.quiet { Ok(()) } else { Err(error) };
-            }
-        };
+        let (order_sender, orders) = mpsc::channel();
         let waker = transport.waker();
-        let node = Node::new(options.node, role, Link::new(transport, plan.building.nodes()));
-        work(node, &control, &mut lines, waker);
-        Ok(())
+        thread::scope(|scope| {
+            let hears = limits::spawn_in(scope, || hear(&mut lines, options, order_sender, waker));
+            let ready = hears.and_then(|_| open_role(plan, text, run, options.node, &transport)).and_then(|role| {
+                let others: Vec<_> = peers.into_iter().filter(|(node, _)| *node != options.node).collect();
+                transport.connect(&others).map_err(|error| why_not_connected(&orders, options, error))?;
+                Ok(role)
+            });
+            let result = ready.and_then(|role| {
+                let node = Node::new(options.node, role, Link::new(transport, plan.building.nodes()));
+                work(node, &control, orders)
+            });
+            let told = result.as_ref().is_err_and(|error| write(&control, &Notice::Failed(error.clone())).is_ok());
+            // Whoever hears orders hears their end.
+            let _already_closed = control.shutdown(Shutdown::Both);
+            if told && options.quiet { Ok(()) } else { result }
+        })
+    }
+}
+
+/// Hears the orders of run control, the end of which stops a node that waits.
+fn hear(lines: &mut Lines, options: &JoinOptions, orders: Sender<(NodeId, Order)>, waker: Waker) {
+    pump(lines, |order: Order| {
+        let heard = orders.send((options.node, order)).is_ok();
+        if order == Order::Die {
+            options.stop.store(true, Ordering::Relaxed);
+        }
+        waker();
+        heard && order != Order::Exit
+    });
+    // Without run control the worker closes its files and ends.
+    drop(orders);
+    options.stop.store(true, Ordering::Relaxed);
+    waker();
+}
+
+/// Peers that do not come are no news to a node that is to stop.
+fn why_not_connected(orders: &Receiver<(NodeId, Order)>, options: &JoinOptions, error: String) -> NodeError {
+    match orders.try_recv() {
+        Ok(_) => NodeError::new("run control has ended the run before it began"),
+        Err(TryRecvError::Disconnected) => NodeError::new(format!("run control at {} is gone", options.control)),
+        Err(TryRecvError::Empty) if options.stop.load(Ordering::Relaxed) => NodeError::stopped(),
+        Err(TryRecvError::Empty) => NodeError::new(error),
     }
 }
 
@@ -85,11 +128,15 @@ fn dial(options: &JoinOptions) -> Result<TcpStream, NodeError> {
             Ok(stream) => return Ok(stream),
             Err(error) => error,
         };
-        if Instant::now() >= end {
+        if options.stop.load(Ordering::Relaxed) {
+            return Err(NodeError::stopped());
+        }
+        let is_alone = error.kind() == ErrorKind::ConnectionRefused && !options.control_may_come;
+        if is_alone || Instant::now() >= end {
             return Err(NodeError::new(format!("cannot reach run control at {}: {error}", options.control))
                 .hint("start it with `evb run FILE --listen HOST:PORT`, and give its address with --join"));
         }
-        thread::sleep(Duration::from_millis(100));
+        thread::sleep(LOOK_UP);
     }
 }
 
@@ -110,10 +157,11 @@ fn introduce(
         address,
     };
     control.set_nodelay(true).map_err(broken)?;
-    control.set_read_timeout(Some(options.patience)).map_err(broken)?;
     let mut lines = Lines::new(control).map_err(broken)?;
     lines.trust();
     write(control, &hello).map_err(broken)?;
+    wait_for_answer(options, control)?;
+    control.set_read_timeout(Some(options.patience)).map_err(broken)?;
     let name = plan.building.node_name(options.node);
     match lines.read().map_err(broken)? {
         Some(Answer::Welcome { run, peers }) => {
@@ -125,30 +173,39 @@ fn introduce(
     }
 }
 
-/// Carries the node; threads of their own move orders in and notices out.
-fn work<T: Transport>(node: Node<T>, control: &TcpStream, lines: &mut Lines, waker: Waker) {
-    let (order_sender, orders) = mpsc::channel();
+/// Waits until run control answers, which it does when all nodes have come.
+fn wait_for_answer(options: &JoinOptions, control: &TcpStream) -> Result<(), NodeError> {
+    let end = Instant::now() + options.patience;
+    let broken = |error| NodeError::new(format!("run control at {}: {error}", options.control));
+    control.set_read_timeout(Some(LOOK_UP)).map_err(broken)?;
+    loop {
+        match control.peek(&mut [0]) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            answered => return answered.map(drop).map_err(broken),
+        }
+        if options.stop.load(Ordering::Relaxed) {
+            return Err(NodeError::stopped());
+        }
+        if Instant::now() >= end {
+            return Err(NodeError::new(format!("run control at {} does not begin the run", options.control))
+                .hint("are all nodes started? `--patience` waits longer"));
+        }
+    }
+}
+
+/// Carries the node; a thread of its own moves notices out.
+fn work<T: Transport>(node: Node<T>, control: &TcpStream, orders: Receiver<(NodeId, Order)>) -> Result<(), NodeError> {
     let (notices, notice_receiver) = mpsc::channel();
-    let id = node.id();
     thread::scope(|scope| {
-        scope.spawn(move || {
-            pump(lines, |order: Order| {
-                let heard = order_sender.send((id, order)).is_ok();
-                waker();
-                heard && order != Order::Exit
-            });
-            // The sender is dropped here: without run control the worker closes its files and ends.
-            drop(order_sender);
-            waker();
-        });
-        scope.spawn(move || {
+        limits::spawn_in(scope, move || {
             for (_, notice) in notice_receiver {
                 if write(control, &notice).is_err() {
                     return;
                 }
             }
-            let _already_closed = control.shutdown(std::net::Shutdown::Both);
-        });
+            let _already_closed = control.shutdown(Shutdown::Both);
+        })?;
         carry(vec![node], Desk { orders, notices }, 0, |nodes, timeout| nodes[0].link.transport.wait(timeout));
-    });
+        Ok(())
+    })
 }

@@ -8,11 +8,14 @@ use evb_experiment::Plan;
 use evb_protocol::{Config, Ending, EventManager, ManagerCommand, ManagerEvent, Message};
 use evb_record::Latency;
 use hdrhistogram::Histogram;
-use rand_distr::{Distribution, Exp1};
+use rand_distr::{Distribution, Exp1, Poisson};
 use std::collections::VecDeque;
 
 /// The stream of trigger times.
 const TRIGGER_STREAM: u64 = 1;
+/// Triggers that are taken one by one in a round. More can only come when nobody looked for long, or faster than they could
+/// be counted; orders must be heard nevertheless.
+const MOST_SINGLE: u64 = 1000;
 /// Longest latency that is told apart, in nanoseconds: ten minutes.
 const LONGEST_LATENCY_NS: u64 = 600_000_000_000;
 
@@ -41,11 +44,25 @@ impl RateTrigger {
     fn due(&mut self, now: Time) -> u64 {
         let mut count = 0;
         while self.next <= now {
+            count += if count < MOST_SINGLE { 1 } else { self.skip(now) };
             let interval: f64 = self.random.as_mut().map_or(1.0, |random| Exp1.sample(random));
             self.next = Time(self.next.0.saturating_add((self.period * interval) as u64).max(self.next.0 + 1));
-            count += 1;
         }
         count
+    }
+
+    /// Goes on to the last trigger that has come; how many have, from the next one on. In a Poisson process their number
+    /// is drawn, and what follows does not depend on what was before.
+    fn skip(&mut self, now: Time) -> u64 {
+        let periods = now.since(self.next).0 as f64 / self.period;
+        let Some(random) = &mut self.random else {
+            let passed = periods.floor();
+            self.next = Time(self.next.0 + (passed * self.period) as u64);
+            return passed as u64 + 1;
+        };
+        self.next = now;
+        // Only a number of periods that is not positive makes no distribution.
+        Poisson::new(periods).map_or(0, |poisson| poisson.sample(random) as u64) + 1
     }
 }
 
@@ -157,5 +174,40 @@ impl Role for Manager {
             latency_us: Latency { p50: quantile(0.5), p99: quantile(0.99), max: self.latency.max() as f64 / 1000.0 },
             faults: faults(&counts.faults),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evb_core::Span;
+
+    const PERIOD: f64 = 1000.0;
+
+    fn trigger(random: Option<Stream>) -> RateTrigger {
+        RateTrigger { period: PERIOD, random, next: Time(0) }
+    }
+
+    /// However rarely somebody looks, the same triggers have come.
+    #[test]
+    fn regular_triggers_are_all_counted() {
+        let end = Time(Span::from_millis(10).0);
+        let mut often = trigger(None);
+        let looked_often: u64 = (0..=10_000).map(|part| often.due(Time(end.0 / 10_000 * part))).sum();
+        let mut once = trigger(None);
+        assert_eq!((looked_often, once.due(end)), (10_000_001, 10_000_001));
+        assert_eq!(once.next, often.next);
+    }
+
+    /// A second of triggers at 1 GHz costs no more than a thousand draws, and their number is that of a Poisson process.
+    #[test]
+    fn triggers_at_random_are_skipped_by_their_number() {
+        for seed in 1..=100 {
+            let mut trigger = trigger(Some(stream(seed, Config::EVENT_MANAGER, TRIGGER_STREAM)));
+            let end = Time(Span::from_secs(1).0);
+            let count = trigger.due(end) as f64;
+            assert!((count - 1e9).abs() < 6.0 * 1e9_f64.sqrt(), "{count} with seed {seed}");
+            assert!(trigger.next > end, "seed {seed}");
+        }
     }
 }

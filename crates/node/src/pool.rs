@@ -3,7 +3,7 @@
 
 use bytes::{Bytes, BytesMut};
 use evb_sources::Room;
-use evb_transport::{Buffer, Buffers};
+use evb_transport::{Buffer, Buffers, reusable_buffer};
 
 /// A buffer above this many typical fragments is not kept: one rare large fragment in each of many buffers would make
 /// them all large.
@@ -74,7 +74,7 @@ impl Pool {
 
     /// A buffer with any content.
     fn take(&mut self) -> BytesMut {
-        self.spare.pop().unwrap_or_else(new_buffer)
+        self.spare.pop().unwrap_or_else(reusable_buffer)
     }
 
     /// Makes a payload of a buffer that was filled.
@@ -92,14 +92,6 @@ impl Pool {
             self.spare.push(buffer);
         }
     }
-}
-
-/// An empty buffer of the kind that is shared without an allocation, and comes back as it was from
-/// [`Bytes::try_into_mut`]. A split makes it so.
-fn new_buffer() -> BytesMut {
-    let mut buffer = BytesMut::with_capacity(2);
-    drop(buffer.split_off(1));
-    buffer
 }
 
 #[cfg(test)]

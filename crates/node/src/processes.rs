@@ -2,9 +2,10 @@
 
 use crate::children::Children;
 use crate::control::{NodeError, Notice, Order};
+use crate::limits;
 use crate::lines::{Lines, pump, write};
-use crate::roles::run_number;
 use crate::run_control::{Nodes, Observer, RunControl, RunError};
+use crate::run_number::run_number;
 use crate::wire_control::{Answer, Hello};
 use crate::{VERSION, fingerprint};
 use evb_core::NodeId;
@@ -13,7 +14,7 @@ use evb_record::Record;
 use evb_transport::Token;
 use std::{
     collections::BTreeMap,
-    io,
+    io::{self, ErrorKind},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     process::Command,
     sync::{
@@ -30,6 +31,9 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
 const MOST_STRANGERS: usize = 64;
 /// Longest time that an order may take to be written.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Time in which run control hears a signal that has ended one of its nodes already.
+const STOP_GRACE: Duration = Duration::from_millis(200);
 
 /// How the nodes of a run come about.
 pub struct ProcessOptions<'a> {
@@ -63,6 +67,7 @@ pub fn run_processes(
     options: &ProcessOptions<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Record, RunError> {
+    limits::check_for_run_control(plan)?;
     let listener = TcpListener::bind(options.listen).map_err(|error| {
         NodeError::new(format!("run control cannot listen on {}: {error}", options.listen))
             .hint("`--listen HOST:PORT` chooses another address; port 0 takes any free one")
@@ -71,7 +76,7 @@ pub fn run_processes(
     let mut children = start(plan, options, address)?;
     let joined = Gathering::new(plan, options, listener)?.gather(&mut children, observer)?;
     let (sender, notices) = mpsc::channel();
-    let connections = welcome(joined, &sender)?;
+    let connections = welcome(plan, joined, &sender)?;
     drop(sender);
     let nodes = ProcessNodes { connections, children };
     let transport = match &plan.transport {
@@ -92,7 +97,7 @@ fn start(plan: &Plan, options: &ProcessOptions<'_>, address: SocketAddr) -> Resu
     for node in (0..plan.building.nodes()).map(NodeId) {
         children
             .start(&mut command(node, address))
-            .map_err(|error| NodeError::new(format!("cannot start {}: {error}", plan.building.node_name(node))))?;
+            .map_err(|error| limits::error(&format!("cannot start {}", plan.building.node_name(node)), &error))?;
     }
     Ok(children)
 }
@@ -102,6 +107,15 @@ struct Joined {
     hello: Hello,
     stream: TcpStream,
     lines: Lines,
+}
+
+impl Joined {
+    /// Whether the connection is open. A node says nothing before it is answered.
+    fn is_there(&self) -> bool {
+        let looked = self.stream.set_nonblocking(true).and_then(|()| self.stream.peek(&mut [0]));
+        let is_silent = looked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+        is_silent && self.stream.set_nonblocking(false).is_ok()
+    }
 }
 
 /// Waits until all nodes have come.
@@ -145,13 +159,19 @@ impl<'a> Gathering<'a> {
             observer.note(&format!("waiting at {address} for {wanted} nodes"));
         }
         while joined.len() < wanted {
-            self.accept();
+            self.accept()?;
             match self.hellos.1.recv_timeout(Duration::from_millis(5)) {
-                Ok(Some(newcomer)) => self.admit(newcomer, &mut joined, observer),
+                Ok(Some(newcomer)) => {
+                    self.forget_who_left(&mut joined, observer);
+                    self.admit(newcomer, &mut joined, observer);
+                }
                 Ok(None) => self.strangers -= 1,
                 Err(_) => {}
             }
             if let Some((node, status)) = children.ended() {
+                if is_stopping(observer) {
+                    return Err(NodeError::stopped());
+                }
                 let name = self.plan.building.node_name(NodeId(node as u16));
                 return Err(NodeError::new(format!("{name} ended before the run began: {status}")));
             }
@@ -173,15 +193,33 @@ impl<'a> Gathering<'a> {
     }
 
     /// Hears new connections out, each in a thread of its own: a silent one holds up nobody.
-    fn accept(&mut self) {
+    fn accept(&mut self) -> Result<(), NodeError> {
         while self.strangers < MOST_STRANGERS {
-            let Ok((stream, _)) = self.listener.accept() else { return };
+            let stream = match self.listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() != ErrorKind::WouldBlock && limits::hint(&error).is_some() => {
+                    return Err(limits::error("run control cannot hear its nodes", &error));
+                }
+                Err(_) => return Ok(()),
+            };
             let sender = self.hellos.0.clone();
             self.strangers += 1;
-            thread::spawn(move || {
+            limits::spawn(move || {
                 let _nobody_waits = sender.send(hear_out(stream).ok().flatten());
-            });
+            })?;
         }
+        Ok(())
+    }
+
+    /// A node that waits may be ended, and another may take its place.
+    fn forget_who_left(&self, joined: &mut BTreeMap<NodeId, Joined>, observer: &mut dyn Observer) {
+        joined.retain(|&node, joined| {
+            let stays = joined.is_there();
+            if !stays {
+                observer.note(&format!("{} has left before the run began", self.plan.building.node_name(node)));
+            }
+            stays
+        });
     }
 
     fn admit(&mut self, newcomer: Joined, joined: &mut BTreeMap<NodeId, Joined>, observer: &mut dyn Observer) {
@@ -215,6 +253,18 @@ impl<'a> Gathering<'a> {
     }
 }
 
+/// Whether the user wants the run to stop. A signal for all processes at once may reach the others first.
+fn is_stopping(observer: &dyn Observer) -> bool {
+    let end = Instant::now() + STOP_GRACE;
+    while !observer.stop().load(Ordering::Relaxed) {
+        if Instant::now() >= end {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
 /// Reads the hello of a new connection.
 fn hear_out(stream: TcpStream) -> io::Result<Option<Joined>> {
     stream.set_nonblocking(false)?;
@@ -226,10 +276,11 @@ fn hear_out(stream: TcpStream) -> io::Result<Option<Joined>> {
 
 /// Tells every node where the others are; from then on a thread for each hears its notices.
 fn welcome(
+    plan: &Plan,
     joined: BTreeMap<NodeId, Joined>,
     sender: &Sender<(NodeId, Notice)>,
 ) -> Result<BTreeMap<NodeId, TcpStream>, NodeError> {
-    let run = run_number();
+    let run = run_number(plan);
     let peers: Vec<_> = joined.iter().map(|(&node, joined)| (node, joined.hello.address.clone())).collect();
     let mut connections = BTreeMap::new();
     for (node, Joined { stream, mut lines, .. }) in joined {
@@ -238,10 +289,10 @@ fn welcome(
         lines.trust();
         connections.insert(node, stream);
         let sender = sender.clone();
-        thread::spawn(move || {
+        limits::spawn(move || {
             let reason = pump(&mut lines, |notice| sender.send((node, notice)).is_ok());
             let _run_is_over = sender.send((node, Notice::Gone { reason }));
-        });
+        })?;
     }
     Ok(connections)
 }

@@ -5,6 +5,7 @@
 
 use crate::control::NodeError;
 use crate::join::{JoinOptions, join};
+use crate::limits;
 use crate::processes::{ProcessOptions, Start, run_processes};
 use crate::run_control::{Observer, RunError};
 use evb_core::NodeId;
@@ -17,7 +18,8 @@ use std::{
     cell::RefCell,
     env,
     net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs},
-    thread::{self, JoinHandle},
+    sync::Arc,
+    thread::JoinHandle,
     time::Duration,
 };
 
@@ -121,7 +123,7 @@ impl Ranks {
 
     fn start_node(&self, plan: &Plan, text: &str, call: &Call) -> Result<JoinHandle<Result<(), NodeError>>, NodeError> {
         let (plan, text, options) = (plan.clone(), text.to_owned(), self.join_options(call)?);
-        Ok(thread::spawn(move || join(&plan, &text, &options)))
+        limits::spawn(move || join(&plan, &text, &options))
     }
 
     fn join_options(&self, call: &Call) -> Result<JoinOptions, NodeError> {
@@ -132,6 +134,8 @@ impl Ranks {
             token: call.token.parse().map_err(NodeError::new)?,
             patience: PATIENCE,
             quiet: true,
+            control_may_come: false,
+            stop: Arc::default(),
             mpi: Some(self.mpi.clone()),
         })
     }

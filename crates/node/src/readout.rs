@@ -8,22 +8,33 @@ use bytes::Bytes;
 use evb_core::{EventId, Machine, NodeId, SourceId, Time, Transmit};
 use evb_experiment::Plan;
 use evb_protocol::{Arrival, Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutEvent, ReadoutUnit};
-use evb_sources::{Feed, LiveItem, LiveSource, OpenOptions, ReadOutcome, Source, SourceSpec};
+use evb_record::Finding;
+use evb_sources::{FedFile, Feed, LiveItem, LiveSource, OpenOptions, ReadOutcome, Source, SourceSpec};
 use evb_transport::{Buffers, Waker};
+use findings::Refusals;
 use std::collections::VecDeque;
+
+/// An event, and where the source has its fragment.
+type Wanted = (EventId, u64);
 
 /// Fragments read from the source in one round: enough to amortise the round, few enough to keep others served.
 const READS: usize = 64;
+
+mod findings;
 
 pub(crate) struct Readout {
     machine: ReadoutUnit<Bytes>,
     source_id: SourceId,
     source: Input,
-    /// Events to be read that did not fit into a round.
-    reads: VecDeque<EventId>,
+    /// Events to be read that did not fit into a round, and where the source has them.
+    reads: VecDeque<Wanted>,
     pool: Pool,
+    /// Sources that number their fragments by themselves.
+    numbered: usize,
     harm: Option<Harm>,
-    rejected: u64,
+    refusals: Refusals,
+    /// Fragments that a live front end says it has sent.
+    announced: Option<u32>,
     deadline: Option<Time>,
 }
 
@@ -59,21 +70,56 @@ impl Readout {
             source: source.map_err(|error| source_error(source_id, &error))?,
             reads: VecDeque::new(),
             pool: Pool::new(buffers),
+            numbered: plan.building.numbered.len(),
             harm: Harm::new(plan, node),
-            rejected: 0,
+            refusals: Refusals::default(),
+            announced: None,
             deadline: None,
         })
     }
 
+    /// Fragments that the source had, those of them that belong to no event, and the source id that they carry.
+    fn origin(&self) -> (u64, u64, Option<u32>) {
+        let counts = self.machine.counts();
+        let Some(file) = self.recorded() else { return (counts.came, counts.apart, None) };
+        let entries = file.entries();
+        let before = self.machine.events_before();
+        let outside = |event: Option<u64>| event.is_none_or(|event| event as i64 + before < 1);
+        let apart = entries.iter().filter(|entry| outside(entry.event)).count();
+        (entries.len() as u64, apart as u64, file.source_id().map(u32::from))
+    }
+
+    fn recorded(&self) -> Option<&FedFile> {
+        match &self.source {
+            Input::OnDemand(source) => source.recorded(),
+            Input::Live(_) => None,
+        }
+    }
+
+    /// What people should know of this source.
+    fn findings(&self) -> Vec<Finding> {
+        let (came, apart, _) = self.origin();
+        findings::of(&findings::Seen {
+            unit: self.source_id,
+            counts: self.machine.counts(),
+            came,
+            apart,
+            live: matches!(self.source, Input::Live(_)),
+            numbered: self.numbered,
+            announced: self.announced,
+            refusals: &self.refusals,
+            recorded: self.recorded(),
+        })
+    }
+
     fn start(&mut self, now: Time) {
-        let (through, last) = match &self.source {
-            Input::OnDemand(source) => match source.feed() {
-                Feed::Finite { events } => (EventId(events), true),
-                Feed::Endless | Feed::Live => (EventId(u64::MAX), true),
-            },
-            Input::Live(_) => (EventId(0), false),
+        let Input::OnDemand(source) = &self.source else { return };
+        let command = match (source.recorded(), source.feed()) {
+            (Some(file), _) => ReadoutCommand::StartRecorded(file.recording()),
+            (None, Feed::Finite { events }) => ReadoutCommand::Start { through: EventId(events), last: true },
+            (None, Feed::Endless | Feed::Live) => ReadoutCommand::Start { through: EventId(u64::MAX), last: true },
         };
-        self.machine.handle_command(now, ReadoutCommand::Start { through, last });
+        self.machine.handle_command(now, command);
     }
 
     fn handle_events(&mut self) {
@@ -101,20 +147,24 @@ impl Readout {
             }
             let command = match live.try_next() {
                 None => return Ok(count > 0),
-                Some(LiveItem::Fragment { counter, resynchronised, good, bytes }) => {
+                Some(LiveItem::Fragment { counter, resynchronised, mark, good, bytes }) => {
                     let status = if good { FragmentStatus::Good } else { FragmentStatus::Corrupted };
                     ReadoutCommand::Arrived(Arrival {
-                        counter,
+                        number: counter,
                         restarted: resynchronised,
                         length: bytes.len() as u32,
                         checksum: evb_core::checksum(&bytes),
+                        mark,
                         status,
                         payload: bytes,
                     })
                 }
-                Some(LiveItem::EndOfRun { .. }) => ReadoutCommand::EndOfData,
-                Some(LiveItem::Rejected { count, .. }) => {
-                    self.rejected += count;
+                Some(LiveItem::EndOfRun { counter, sent }) => {
+                    self.announced = sent.or(self.announced);
+                    ReadoutCommand::EndOfData { last: Some(counter) }
+                }
+                Some(LiveItem::Rejected { kind, count, first }) => {
+                    self.refusals.add(kind, count, first);
                     continue;
                 }
             };
@@ -125,10 +175,10 @@ impl Readout {
 }
 
 /// Notes what the machine wants to be read, and takes back what it needs no more.
-fn take_events(machine: &mut ReadoutUnit<Bytes>, reads: &mut VecDeque<EventId>, pool: &mut Pool) {
+fn take_events(machine: &mut ReadoutUnit<Bytes>, reads: &mut VecDeque<Wanted>, pool: &mut Pool) {
     while let Some(event) = machine.poll_event() {
         match event {
-            ReadoutEvent::Read(event) => reads.push_back(event),
+            ReadoutEvent::Read { event, position } => reads.push_back((event, position)),
             ReadoutEvent::Released(payload) => pool.give(payload),
             ReadoutEvent::Orphaned => {}
         }
@@ -139,11 +189,11 @@ fn take_events(machine: &mut ReadoutUnit<Bytes>, reads: &mut VecDeque<EventId>, 
 fn read_fragment(
     source: &mut Source,
     source_id: SourceId,
-    event: EventId,
+    (event, position): Wanted,
     pool: &mut Pool,
 ) -> Result<Fragment<Bytes>, NodeError> {
-    let mut draft = pool.draft();
-    let outcome = source.read(event, &mut draft).map_err(|error| source_error(source_id, &error))?;
+    let (mut draft, at) = (pool.draft(), EventId(position));
+    let outcome = source.read(at, &mut draft).map_err(|error| source_error(source_id, &error))?;
     let status = match outcome {
         ReadOutcome::Good => FragmentStatus::Good,
         ReadOutcome::Corrupted(_) => FragmentStatus::Corrupted,
@@ -152,7 +202,7 @@ fn read_fragment(
     };
     let payload = draft.finish();
     let (length, checksum) = (payload.len() as u32, evb_core::checksum(&payload));
-    Ok(Fragment { event, source: source_id, length, checksum, status, payload })
+    Ok(Fragment { event, source: source_id, length, checksum, mark: source.mark(at), status, payload })
 }
 
 fn source_error(source: SourceId, error: &evb_sources::SourceError) -> NodeError {
@@ -214,9 +264,13 @@ impl Role for Readout {
 
     fn report(&self) -> Report {
         let counts = self.machine.counts();
+        let (came, apart, source_id) = self.origin();
         Report::Readout(ReadoutReport {
             through: counts.through.0,
             counts: evb_record::Readout {
+                came,
+                apart,
+                source_id,
                 fragments: counts.fragments,
                 bytes: counts.bytes,
                 sent: counts.sent,
@@ -224,9 +278,10 @@ impl Role for Readout {
                 busy: counts.busy,
                 most_events: counts.most_events,
                 most_bytes: counts.most_bytes,
-                rejected: self.rejected,
+                rejected: self.refusals.count(),
             },
             faults: faults(&counts.faults),
+            findings: self.findings(),
         })
     }
 }

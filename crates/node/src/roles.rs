@@ -9,18 +9,6 @@ use evb_core::{NodeId, SourceId};
 use evb_experiment::Plan;
 use evb_protocol::Config;
 use evb_transport::Transport;
-use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    time::{SystemTime, UNIX_EPOCH},
-};
-
-/// The number of a run: the present time in milliseconds since 1970, and never the same twice.
-pub(crate) fn run_number() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
-    let last = LAST.fetch_max(now, Ordering::Relaxed);
-    if last < now { now } else { LAST.fetch_add(1, Ordering::Relaxed) + 1 }
-}
 
 /// Makes the role of one node, which has this endpoint, and opens what it needs. `text` is the resolved experiment, `run` the
 /// run's number.

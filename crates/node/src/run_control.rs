@@ -185,7 +185,11 @@ impl<'a, N: Nodes> RunControl<'a, N> {
                 self.finish();
             }
             Notice::NoBuilders => {
-                self.find(FindingKind::NoBuilders, "events", "no builder unit is left: the run ends with events unbuilt");
+                self.find(
+                    FindingKind::NoBuilders,
+                    "events",
+                    "no builder unit is left: the run ends with events unbuilt",
+                );
                 self.finish();
             }
             Notice::Lost { peer, reason } => self.notice_lost(&name, NodeId(peer), &reason),

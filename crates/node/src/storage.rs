@@ -2,12 +2,16 @@
 
 use crate::VERSION;
 use crate::control::NodeError;
+use crate::limits;
 use bytes::Bytes;
 use evb_core::SourceId;
 use evb_events::{FragmentRef, Metadata, Status, WriteError, WriteSummary, Writer, WriterOptions};
 use evb_experiment::{Keep, Plan};
 use evb_protocol::{Built, Fragment, FragmentStatus};
 use std::{io::ErrorKind, path::PathBuf};
+
+/// Files that a report names; the others are counted. A report must stay below the longest line of a control connection.
+const NAMED_FILES: u32 = 1000;
 
 /// The storage of one builder.
 pub(crate) struct Storage {
@@ -78,11 +82,14 @@ impl Storage {
         Ok(())
     }
 
-    /// What is stored: events, bytes and the names of the files.
-    pub(crate) fn stored(&self) -> (u64, u64, Vec<String>) {
-        let summary = self.writer.as_ref().map_or(self.written, Writer::stored);
-        let name = |number| format!("{}-{number:04}.evb", self.file_name.display());
-        (summary.events, summary.bytes, (0..summary.files).map(name).collect())
+    /// What is stored.
+    pub(crate) fn stored(&self) -> WriteSummary {
+        self.writer.as_ref().map_or(self.written, Writer::stored)
+    }
+
+    /// The names of the first files.
+    pub(crate) fn file_names(&self) -> impl Iterator<Item = String> {
+        (0..self.stored().files.min(NAMED_FILES)).map(|number| format!("{}-{number:04}.evb", self.file_name.display()))
     }
 }
 
@@ -114,6 +121,7 @@ fn fragment_ref((source, fragment): (SourceId, &Option<Fragment<Bytes>>)) -> Fra
                 FragmentStatus::Corrupted => Status::Corrupted,
                 FragmentStatus::Missing => Status::Missing,
                 FragmentStatus::Oversized => Status::Oversized,
+                FragmentStatus::Mismatched => Status::Mismatched,
             },
             checksum: fragment.checksum,
             bytes: &fragment.payload,
@@ -128,6 +136,10 @@ fn storage_error(builder: u16, error: &WriteError) -> NodeError {
         WriteError::Write { source, .. } if source.kind() == ErrorKind::StorageFull => {
             base.hint("free some space, or write elsewhere with `--set storage.directory=DIR`, or keep less with `--set storage.keep.one_in=N`; what was stored before is valid")
         }
+        WriteError::Write { source, .. } if source.kind() == ErrorKind::FileTooLarge => {
+            base.hint("no file may grow further: raise the limit (`ulimit -f`), or begin new files earlier with `--set storage.file_size=SIZE`; what was stored before is valid")
+        }
+        WriteError::Write { source, .. } if limits::hint(source).is_some() => base.hint(limits::MORE_FILES),
         WriteError::Write { .. } => base.hint("what was stored before is valid; `--set storage.directory=DIR` writes elsewhere"),
         _ => base,
     }

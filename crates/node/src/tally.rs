@@ -5,8 +5,8 @@ use crate::control::{BuilderReport, Ended, Faults, ManagerReport, Progress, Read
 use evb_core::NodeId;
 use evb_experiment::Plan;
 use evb_protocol::Config;
-use evb_record::{Events, Finding, Kind, Record, Trigger};
-use std::ops::Add as _;
+use evb_record::{Events, Finding, FindingKind, Kind, Record, Trigger};
+use std::{collections::BTreeMap, ops::Add as _};
 
 pub(crate) struct Tally {
     config: Config,
@@ -105,8 +105,12 @@ impl Tally {
         all
     }
 
-    pub(crate) fn record(self, plan: &Plan, transport: &str, seconds: f64) -> Record {
+    pub(crate) fn record(mut self, plan: &Plan, transport: &str, seconds: f64) -> Record {
         let (events, faults) = (self.events(), self.faults());
+        let mut findings = self.findings;
+        findings.extend(same_source(&self.readouts));
+        findings.extend(self.readouts.iter_mut().flat_map(|readout| readout.findings.drain(..)));
+        findings.extend(self.builders.iter_mut().flat_map(|builder| builder.findings.drain(..)));
         let manager = self.manager.unwrap_or_default();
         let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
         let builders: Vec<_> = self.builders.into_iter().map(|builder| builder.counts).collect();
@@ -135,9 +139,23 @@ impl Tally {
             readouts,
             good: false,
             lost_nodes: self.lost_nodes,
-            findings: self.findings,
+            findings,
             simulation: None,
         }
         .judged()
     }
+}
+
+/// Readout units whose recorded fragments carry one source id.
+fn same_source(readouts: &[ReadoutReport]) -> Vec<Finding> {
+    let mut seen = BTreeMap::new();
+    let mut found = Vec::new();
+    for (unit, id) in readouts.iter().enumerate().filter_map(|(unit, readout)| Some((unit, readout.counts.source_id?)))
+    {
+        if let Some(first) = seen.insert(id, unit) {
+            let message = format!("ru{first} and ru{unit} both deliver the fragments of source {id}");
+            found.push(Finding::new(FindingKind::WrongSource, format!("ru{unit}"), message));
+        }
+    }
+    found
 }

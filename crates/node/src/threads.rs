@@ -2,9 +2,11 @@
 
 use crate::control::{NodeError, Order};
 use crate::endpoint::longest_body;
+use crate::limits;
 use crate::link::Link;
-use crate::roles::{open_role, run_number};
+use crate::roles::open_role;
 use crate::run_control::{Nodes, Observer, RunControl, RunError};
+use crate::run_number::run_number;
 use crate::worker::{Desk, Node, carry};
 use evb_core::NodeId;
 use evb_experiment::{Plan, TransportKind};
@@ -29,6 +31,7 @@ const CONTROL_MESSAGES: usize = 64;
 /// [`RunError`] when a source or a file cannot be opened, or there is no such hardware to simulate. What goes wrong later is
 /// told by the record.
 pub fn run_threads(plan: &Plan, text: &str, observer: &mut dyn Observer) -> Result<Record, RunError> {
+    limits::check_for_threads(plan)?;
     let doorbells: Vec<_> = (0..worker_count(plan)).map(|_| Arc::new(Doorbell::new())).collect();
     if let TransportKind::VeloRtl { wires } = plan.transport {
         let endpoints = simulated(plan, wires, observer)?;
@@ -79,7 +82,10 @@ fn run_hosted<T: Transport>(
             let (order_sender, orders) = mpsc::channel();
             lines.push((order_sender, doorbell.clone()));
             let (desk, doorbell) = (Desk { orders, notices: notice_sender.clone() }, doorbell.clone());
-            scope.spawn(move || carry(nodes, desk, SPINS, |nodes, timeout| rest(nodes, &doorbell, timeout)));
+            // The workers that there are end with their orders.
+            limits::spawn_in(scope, move || {
+                carry(nodes, desk, SPINS, |nodes, timeout| rest(nodes, &doorbell, timeout));
+            })?;
         }
         drop(notice_sender);
         RunControl::new(plan, ThreadNodes { placement, lines }, &notices, observer).run(plan.transport.name())
@@ -110,7 +116,7 @@ fn host_nodes<T: Transport>(
     workers: usize,
     endpoints: Vec<T>,
 ) -> Result<Vec<Vec<Node<T>>>, NodeError> {
-    let (run, count) = (run_number(), plan.building.nodes());
+    let (run, count) = (run_number(plan), plan.building.nodes());
     let mut hosted: Vec<Vec<_>> = (0..workers).map(|_| Vec::new()).collect();
     for (node, endpoint) in (0..count).map(NodeId).zip(endpoints) {
         let role = open_role(plan, text, run, node, &endpoint)?;

@@ -72,10 +72,6 @@ impl<T: Transport> Node<T> {
         Self { id, role, link, finished: false }
     }
 
-    pub(crate) const fn id(&self) -> NodeId {
-        self.id
-    }
-
     /// One round: receive, work, send. True when anything moved.
     fn poll(&mut self, now: Time, desk: &Desk) -> Result<bool, NodeError> {
         let (id, finished) = (self.id, self.finished);

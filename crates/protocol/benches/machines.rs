@@ -9,6 +9,8 @@ fn config(units: u16, protocol: Protocol) -> Config {
     Config {
         readout_units: units,
         builder_units: units,
+        numbered: Vec::new(),
+        tolerant: Vec::new(),
         protocol,
         assignment: Assignment::RoundRobin,
         shaping: Shaping::None,
@@ -92,9 +94,9 @@ impl Builder {
     fn read(&mut self, unit: usize) {
         let (from, source) = (NodeId(1 + unit as u16), SourceId(unit as u16));
         while let Some(event) = self.readouts[unit].poll_event() {
-            if let ReadoutEvent::Read(event) = event {
+            if let ReadoutEvent::Read { event, .. } = event {
                 let status = FragmentStatus::Good;
-                let fragment = Fragment { event, source, length: 2048, checksum: 0, status, payload: () };
+                let fragment = Fragment { event, source, length: 2048, checksum: 0, mark: None, status, payload: () };
                 self.readouts[unit].handle_command(Time::ZERO, ReadoutCommand::Fragment(fragment));
             }
         }

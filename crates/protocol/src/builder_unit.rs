@@ -6,8 +6,10 @@ use core::ops::Range;
 use evb_core::{EventId, Machine, NodeId, NodeRange, SourceId, Time, Transmit};
 use hashbrown::HashMap;
 use history::History;
+pub use mismatch::Mismatch;
 
 mod history;
+mod mismatch;
 
 /// How many events may be opened by stray fragments, beside the events that were asked for.
 const STRAYS: u32 = 1024;
@@ -87,6 +89,8 @@ struct Building<B> {
     waiting: u32,
     /// No bad fragment has come.
     good: bool,
+    /// A fragment with a mark has come.
+    marked: bool,
     /// When the phase is over, whatever is missing.
     deadline: Time,
     fragments: Vec<Option<Fragment<B>>>,
@@ -113,6 +117,7 @@ pub struct BuilderUnit<B> {
     storing: u64,
     alive: Vec<bool>,
     history: History,
+    mismatches: Vec<Mismatch>,
     /// Accepted events whose other fragments are to be asked for.
     accepted: Vec<EventId>,
     spare: Vec<Vec<Option<Fragment<B>>>>,
@@ -135,6 +140,7 @@ impl<B> BuilderUnit<B> {
             ungranted: 0,
             storing: 0,
             history: History::default(),
+            mismatches: Vec::new(),
             accepted: Vec::new(),
             spare: Vec::new(),
             done: Vec::new(),
@@ -147,6 +153,11 @@ impl<B> BuilderUnit<B> {
     /// What was counted so far.
     pub const fn counts(&self) -> &BuilderCounts {
         &self.counts
+    }
+
+    /// The first events whose fragments disagreed.
+    pub fn mismatches(&self) -> &[Mismatch] {
+        &self.mismatches
     }
 
     /// Whether no event is under construction or being stored.
@@ -182,7 +193,8 @@ impl<B> BuilderUnit<B> {
         let awaited = self.first_phase();
         let (waiting, deadline) = self.begin_phase(&awaited);
         self.counts.most_open = self.counts.most_open.max(self.building.len() as u64 + 1 + self.storing);
-        self.building.insert(event, Building { granted, awaited, waiting, good: true, deadline, fragments });
+        self.building
+            .insert(event, Building { granted, awaited, waiting, good: true, marked: false, deadline, fragments });
     }
 
     fn grant(&mut self, event: EventId) {
@@ -228,6 +240,7 @@ impl<B> BuilderUnit<B> {
             building.waiting = building.waiting.saturating_sub(1);
         }
         building.good &= fragment.status == FragmentStatus::Good;
+        building.marked |= fragment.mark.is_some();
         *place = Some(fragment);
         self.conclude_if_ready(event);
         Ok(())
@@ -262,6 +275,7 @@ impl<B> BuilderUnit<B> {
     /// Ends a phase of an event with what is there: the last one ends the event, and one before that asks what to do.
     fn conclude(&mut self, event: EventId) {
         let sources = self.alive.len();
+        self.compare(event);
         match self.building.get_mut(&event) {
             Some(building) if building.granted && building.awaited.end < sources => {
                 let asked = building.awaited.end;
@@ -271,6 +285,15 @@ impl<B> BuilderUnit<B> {
             }
             _ => self.close(event),
         }
+    }
+
+    /// Compares the marks of an event's fragments: those that disagree were not recorded for the same trigger.
+    fn compare(&mut self, event: EventId) {
+        let Some(building) = self.building.get_mut(&event).filter(|building| building.marked) else { return };
+        let found = mismatch::compare(event, &mut building.fragments, &self.config.tolerant);
+        building.good &= !found.spoils;
+        self.counts.faults.add(Fault::Mismatch, found.count);
+        self.mismatches.extend(found.first.filter(|_| self.mismatches.len() < mismatch::MOST_TOLD));
     }
 
     fn decided(&mut self, event: EventId, accepted: bool) {
@@ -320,7 +343,8 @@ impl<B> BuilderUnit<B> {
     fn count_faults(&mut self, fragments: &[Option<Fragment<B>>]) {
         for fragment in fragments {
             match fragment.as_ref().map_or(FragmentStatus::Missing, |fragment| fragment.status) {
-                FragmentStatus::Good => {}
+                // A mismatch was counted when it was found.
+                FragmentStatus::Good | FragmentStatus::Mismatched => {}
                 FragmentStatus::Corrupted => self.counts.faults.count(Fault::Corrupted),
                 FragmentStatus::Missing => self.counts.faults.count(Fault::Missing),
                 FragmentStatus::Oversized => self.counts.faults.count(Fault::Oversized),

@@ -1,7 +1,7 @@
 //! The typed configuration that the machines take; the experiment file resolves to it.
 
-use alloc::{format, string::String};
-use evb_core::{ByteCount, NodeId, NodeRange, Span};
+use alloc::{format, string::String, vec::Vec};
+use evb_core::{ByteCount, NodeId, NodeRange, SourceId, Span};
 use serde::Serialize;
 
 /// One event builder: sizes, protocol and limits. Every machine of it holds a copy.
@@ -11,6 +11,11 @@ pub struct Config {
     pub readout_units: u16,
     /// Number of builder units, at least 1.
     pub builder_units: u16,
+    /// Sources that number their fragments by themselves: recorded and live ones. The event manager finds out which of
+    /// their numbers belong together.
+    pub numbered: Vec<SourceId>,
+    /// Sources whose marks may disagree with the others': that is counted, and does not spoil the event.
+    pub tolerant: Vec<SourceId>,
     /// Who starts the transfer of fragments.
     pub protocol: Protocol,
     /// How the event manager picks the builder of an event.

@@ -3,10 +3,12 @@
 //! It sees no fragment. What it bounds: at most `buffer_events` events are open at once, so no readout unit can
 //! overflow, and no builder has more events than it asked for.
 
+mod alignment;
 mod open;
 mod roster;
 
 use crate::{Assigned, Completion, Config, Ending, Fault, FaultCounts, Message, Protocol, Timer, Trigger};
+use alignment::{Aligned, Alignment};
 use alloc::{collections::VecDeque, vec::Vec};
 use core::marker::PhantomData;
 use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
@@ -76,6 +78,8 @@ struct Readout {
     alive: bool,
     busy: bool,
     through: u64,
+    /// The last event that its source claims, be it alone.
+    claim: u64,
     last: bool,
 }
 
@@ -91,6 +95,9 @@ pub struct EventManager<B> {
     open: OpenEvents,
     builders: Roster,
     readouts: Vec<Readout>,
+    alignment: Alignment,
+    /// Readout units tell the marks of their events.
+    comparing: bool,
     /// Push: assignments that wait for their group to fill.
     group: Vec<Assigned>,
     group_deadline: Option<Time>,
@@ -105,10 +112,12 @@ pub struct EventManager<B> {
 impl<B> EventManager<B> {
     /// An event manager that waits for [`ManagerCommand::Start`].
     pub fn new(config: Config) -> Self {
-        let readout = || Readout { alive: true, busy: false, through: 0, last: false };
+        let readout = || Readout { alive: true, busy: false, through: 0, claim: 0, last: false };
         Self {
             builders: Roster::new(&config),
             readouts: (0..config.readout_units).map(|_| readout()).collect(),
+            alignment: Alignment::new(&config),
+            comparing: false,
             config,
             now: Time::ZERO,
             running: false,
@@ -147,6 +156,11 @@ impl<B> EventManager<B> {
 
     // ---- triggers
 
+    /// Whether there may be events: not before it is known which of all sources' fragments is the first.
+    const fn is_triggering(&self) -> bool {
+        self.running && !self.stopping && self.alignment.has_begun()
+    }
+
     /// Takes one trigger, or turns it away.
     fn trigger(&mut self) -> bool {
         let inhibited = self.is_inhibited();
@@ -168,8 +182,18 @@ impl<B> EventManager<B> {
         if self.config.trigger != Trigger::Data {
             return wanted;
         }
-        let available = |readout: &Readout| if readout.through == u64::MAX { 0 } else { readout.through };
-        wanted.min(self.readouts.iter().map(available).max().unwrap_or(0))
+        let finite = self.readouts.iter().filter(|readout| readout.through < u64::MAX);
+        let through = finite.clone().map(|readout| readout.through).max().unwrap_or(0);
+        wanted.min(through.max(self.confirmed_claim(finite.map(|readout| readout.claim))))
+    }
+
+    /// The largest claim that another source confirms. One that is alone needs nobody.
+    fn confirmed_claim(&self, claims: impl Iterator<Item = u64>) -> u64 {
+        let [mut first, mut second] = [0, 0];
+        for claim in claims {
+            (first, second) = (first.max(claim), second.max(first.min(claim)));
+        }
+        if self.alignment.alive() > 1 { second } else { first }
     }
 
     /// Whether the limit is final: no readout unit will announce more events.
@@ -179,7 +203,7 @@ impl<B> EventManager<B> {
 
     /// Triggers for which no driver is needed: as many as builders have asked for.
     fn trigger_on_demand(&mut self) {
-        if self.config.trigger == Trigger::Driven || !self.running || self.stopping {
+        if self.config.trigger == Trigger::Driven || !self.is_triggering() {
             return;
         }
         let limit = self.event_limit();
@@ -191,7 +215,7 @@ impl<B> EventManager<B> {
     }
 
     fn handle_triggers(&mut self, count: u64) {
-        if !self.running || self.stopping {
+        if !self.is_triggering() {
             return;
         }
         for taken in 0..count {
@@ -317,6 +341,35 @@ impl<B> EventManager<B> {
         }
     }
 
+    /// Answers sources that ask which events their fragments are.
+    fn send_alignment(&mut self) {
+        let first = self.config.readout_nodes().first.0;
+        while let Some(Aligned { unit, segment, first: event }) = self.alignment.poll(self.counts.triggered) {
+            let to = NodeId(first + unit as u16).into();
+            self.transmit(to, Message::Align { segment, first: event });
+        }
+        self.refuse_claims();
+        let wanted = self.alignment.wants_marks();
+        if wanted != self.comparing {
+            self.comparing = wanted;
+            self.transmit(self.config.readout_nodes(), Message::Compare(wanted));
+        }
+    }
+
+    /// Tells a source that claims events by a leap of its counter that nobody is left who could confirm them.
+    fn refuse_claims(&mut self) {
+        let (first, limit) = (self.config.readout_nodes().first.0, self.event_limit());
+        for index in 0..self.readouts.len() {
+            let readout = &mut self.readouts[index];
+            let unconfirmed = readout.alive && readout.claim > readout.through.max(limit);
+            if unconfirmed && self.alignment.is_last_of_all(index) && self.alignment.alive() > 1 {
+                readout.claim = readout.through;
+                let to = NodeId(first + index as u16).into();
+                self.transmits.push_back(Transmit { to, message: Message::Align { segment: 0, first: None } });
+            }
+        }
+    }
+
     fn note_drained(&mut self) {
         let ended =
             self.stopping || (self.running && self.limit_is_final() && self.counts.triggered >= self.event_limit());
@@ -347,6 +400,7 @@ impl<B> EventManager<B> {
             Some(index) => {
                 let readout = &mut self.readouts[index];
                 (readout.alive, readout.busy, readout.last) = (false, false, true);
+                self.alignment.lose(index);
                 // Without any source there is nothing left to trigger for.
                 self.stopping |= self.readouts.iter().all(|readout| !readout.alive);
             }
@@ -369,11 +423,20 @@ impl<B> Machine for EventManager<B> {
                 }
             }
             Message::Done(completions) => completions.iter().for_each(|&completion| self.end_event(from, completion)),
-            Message::Available { through, last } => {
-                if let Some(readout) = self.readout_index(from).map(|index| &mut self.readouts[index]) {
+            Message::Available { through, claim, last } => {
+                if let Some(index) = self.readout_index(from) {
+                    let readout = &mut self.readouts[index];
                     (readout.through, readout.last) = (through.0.max(readout.through), last || readout.last);
+                    readout.claim = claim.0;
+                    self.alignment.available(index, through, last);
                 }
             }
+            Message::Sighted(sighted) => {
+                if let Some(index) = self.readout_index(from) {
+                    self.alignment.sighted(index, &sighted);
+                }
+            }
+            Message::Marks(marks) => self.alignment.marks(&marks),
             Message::Busy(busy) => {
                 if let Some(readout) = self.readout_index(from).map(|index| &mut self.readouts[index]) {
                     readout.busy = busy && readout.alive;
@@ -399,6 +462,7 @@ impl<B> Machine for EventManager<B> {
 
     fn poll_transmit(&mut self) -> Option<Transmit<Message<B>>> {
         if self.transmits.is_empty() {
+            self.send_alignment();
             self.trigger_on_demand();
             self.assign();
             // Before the assignments: readout units forget old events before they meet new ones.

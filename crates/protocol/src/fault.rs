@@ -17,10 +17,16 @@ pub enum Fault {
     Corrupted,
     /// A fragment above the largest size that is accepted.
     Oversized,
-    /// A front end skipped or repeated event numbers.
+    /// A source skipped event numbers, or gave a fragment a number that fits neither those before nor those after it.
     OutOfSequence,
-    /// A front end started counting again.
+    /// A source started counting again, or its counter leapt.
     Resynchronised,
+    /// A fragment of a source that could not tell to which events its fragments belong.
+    OutOfStep,
+    /// A fragment from before the first event that all sources had.
+    Early,
+    /// A fragment whose mark is not that of the other fragments of its event.
+    Mismatch,
     /// A front end's event counter wrapped. This is normal, and counted only.
     Wrapped,
     /// A fragment of an event or from a source that nobody asked for.
@@ -29,7 +35,7 @@ pub enum Fault {
 
 impl Fault {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Missing,
         Self::Late,
         Self::Duplicate,
@@ -37,6 +43,9 @@ impl Fault {
         Self::Oversized,
         Self::OutOfSequence,
         Self::Resynchronised,
+        Self::OutOfStep,
+        Self::Early,
+        Self::Mismatch,
         Self::Wrapped,
         Self::Unexpected,
     ];
@@ -51,6 +60,9 @@ impl Fault {
             Self::Oversized => "oversized",
             Self::OutOfSequence => "out_of_sequence",
             Self::Resynchronised => "resynchronised",
+            Self::OutOfStep => "out_of_step",
+            Self::Early => "early",
+            Self::Mismatch => "mismatch",
             Self::Wrapped => "wrapped",
             Self::Unexpected => "unexpected",
         }

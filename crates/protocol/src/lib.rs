@@ -14,16 +14,15 @@ mod fault;
 mod filter;
 mod message;
 mod readout_unit;
-mod sequence;
 mod shaper;
 pub mod wire;
 
-pub use builder_unit::{BuilderCommand, BuilderCounts, BuilderEvent, BuilderUnit, Built};
+pub use builder_unit::{BuilderCommand, BuilderCounts, BuilderEvent, BuilderUnit, Built, Mismatch};
 pub use config::{Assignment, Config, Protocol, Shaping, Trigger};
 pub use event_manager::{EventManager, ManagerCommand, ManagerCounts, ManagerEvent};
 pub use fault::{Fault, FaultCounts};
 pub use filter::Filter;
-pub use message::{Assigned, Completion, Ending, Fragment, FragmentStatus, Message};
+pub use message::{Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Sighted};
 pub use readout_unit::{Arrival, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutUnit};
 
 /// Why a machine's timer is running.

@@ -1,7 +1,7 @@
 //! What the machines say to each other.
 
 use alloc::{sync::Arc, vec::Vec};
-use evb_core::{EventId, NodeId, SourceId};
+use evb_core::{EventId, Mark, NodeId, Sighting, SourceId};
 
 /// One source's part of one event, or the statement that it has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Fragment<B> {
     pub length: u32,
     /// CRC-32C of the payload, made where the fragment entered the event builder.
     pub checksum: u32,
+    /// What the fragment says of itself beside its event number, if anything.
+    pub mark: Option<Mark>,
     /// Whether the payload is good.
     pub status: FragmentStatus,
     /// The payload's handle: the driver's business.
@@ -32,6 +34,27 @@ pub enum FragmentStatus {
     Missing = 2,
     /// Cut off: the original was above the largest size.
     Oversized = 3,
+    /// Good in itself, but its mark is not that of the other fragments of its event.
+    Mismatched = 4,
+}
+
+/// What a readout unit has seen of a source whose numbers nobody can place yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sighted {
+    /// The turns of the numbering before: a source that starts to count again begins a new segment.
+    pub segment: u32,
+    /// The source said itself that it started to count again.
+    pub declared: bool,
+    /// No more fragments will come.
+    pub last: bool,
+    /// Bits of a number.
+    pub bits: u8,
+    /// The last event that the source had before this segment, 0 for none.
+    pub after: EventId,
+    /// The number at position 0 of the segment.
+    pub number: u64,
+    /// Positions of fragments in the segment and their marks, those that were not told before.
+    pub fragments: Arc<[Sighting]>,
 }
 
 /// One event and the builder it goes to.
@@ -78,9 +101,25 @@ pub enum Message<B> {
     Available {
         /// The last event with a fragment.
         through: EventId,
+        /// The last event that the source claims by a leap of its counter; `through` without a leap. It counts when
+        /// another source has it, too.
+        claim: EventId,
         /// No more will come.
         last: bool,
     },
+    /// Readout unit to event manager: which events are these?
+    Sighted(Arc<Sighted>),
+    /// Event manager to one readout unit: the event of position 0 of a segment.
+    Align {
+        /// The segment that it is an answer for.
+        segment: u32,
+        /// The event of position 0; one below 1 says that the run begins after it. `None` when nothing tells.
+        first: Option<i64>,
+    },
+    /// Event manager to all readout units: tell the marks of your events, or do so no longer.
+    Compare(bool),
+    /// Readout unit to event manager: marks of events, those that were not told before.
+    Marks(Arc<[(EventId, Mark)]>),
     /// Readout unit to event manager: the buffer is above the busy threshold, or free again.
     Busy(bool),
     /// Event manager to all readout units: events up to this one are triggered.

@@ -1,10 +1,12 @@
 //! The readout unit: holds the fragments of one source from readout until the event manager clears their events.
 
-use crate::sequence::{Placed, Sequence, WINDOW};
 use crate::shaper::Shaper;
 use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Timer};
 use alloc::collections::{BTreeSet, VecDeque};
-use evb_core::{EventId, Machine, NodeId, SourceId, Time, Transmit};
+use evb_core::{EventId, MAX_GAP, Machine, Mark, NodeId, Recording, SourceId, Time, Transmit};
+use stream::Stream;
+
+mod stream;
 
 /// What the driver tells a readout unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,27 +19,34 @@ pub enum ReadoutCommand<B> {
         /// No more will come.
         last: bool,
     },
+    /// Begin with a recording.
+    StartRecorded(Recording),
     /// The answer to [`ReadoutEvent::Read`].
     Fragment(Fragment<B>),
     /// A fragment came from a live front end.
     Arrived(Arrival<B>),
     /// The live front end has ended: nothing more will come.
-    EndOfData,
+    EndOfData {
+        /// The number of its last fragment, if it has said that.
+        last: Option<u64>,
+    },
     /// A node is gone.
     Lost(NodeId),
 }
 
-/// A fragment from a live front end, which counts events in its own way.
+/// A fragment from a live front end, which numbers events in its own way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival<B> {
-    /// The front end's event counter.
-    pub counter: u64,
+    /// The front end's event number.
+    pub number: u64,
     /// The front end says that its counter started again.
     pub restarted: bool,
     /// Payload length in bytes.
     pub length: u32,
     /// CRC-32C of the payload.
     pub checksum: u32,
+    /// What the fragment says of itself beside its number.
+    pub mark: Option<Mark>,
     /// Whether the payload is good.
     pub status: FragmentStatus,
     /// The payload's handle.
@@ -47,8 +56,13 @@ pub struct Arrival<B> {
 /// What a readout unit tells the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadoutEvent<B> {
-    /// Read this event's fragment from the source and answer with [`ReadoutCommand::Fragment`].
-    Read(EventId),
+    /// Read a fragment from the source and answer with [`ReadoutCommand::Fragment`].
+    Read {
+        /// The event.
+        event: EventId,
+        /// Where the source has its fragment, counted from 1: a source that does not number by itself has all events.
+        position: u64,
+    },
     /// The event is over: its payload may be used again.
     Released(B),
     /// The event manager is gone.
@@ -58,7 +72,15 @@ pub enum ReadoutEvent<B> {
 /// What a readout unit has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadoutCounts {
-    /// Fragments taken from the source.
+    /// Fragments that a live source has delivered, all of them.
+    pub came: u64,
+    /// Of these, fragments that belong to no event and were set apart; the faults say why.
+    pub apart: u64,
+    /// Numbers of a live source that were skipped, those after its last fragment included if it has told its last.
+    pub skipped: u64,
+    /// Fragments of a live source that carried a mark.
+    pub marked: u64,
+    /// Fragments taken from the source for an event.
     pub fragments: u64,
     /// Bytes taken from the source.
     pub bytes: u64,
@@ -100,13 +122,19 @@ pub struct ReadoutUnit<B> {
     config: Config,
     source: SourceId,
     now: Time,
-    /// Fragments come by themselves.
-    live: bool,
-    sequence: Sequence,
+    /// How fragments come that come by themselves.
+    stream: Option<Stream<B>>,
+    /// Events before position 1 of a source that is read on demand.
+    before: i64,
+    /// Positions of a recording whose events are not known yet: those before its first leap, and all.
+    unaligned: Option<(u64, u64)>,
     /// Nothing comes after this event.
     end: Option<u64>,
-    /// The front end's counter started again: nothing can be placed until it fits again.
-    out_of_step: bool,
+    /// The event manager wants to know marks, and knows them through `compared`.
+    comparing: bool,
+    compared: EventId,
+    /// Events have just become known not to come.
+    skipped: bool,
     counts: ReadoutCounts,
     /// Known events in order of their number; the first has number `first`.
     held: VecDeque<Held<B>>,
@@ -121,24 +149,27 @@ pub struct ReadoutUnit<B> {
     busy: bool,
     shaper: Shaper<B>,
     /// What the event manager was last told to be available.
-    announced: (u64, bool),
+    announced: (u64, u64, bool),
     transmits: VecDeque<Transmit<Message<B>>>,
     events: VecDeque<ReadoutEvent<B>>,
 }
 
 impl<B: Clone + Default> ReadoutUnit<B> {
-    /// The readout unit of `source`. `live_counter_bits` is given when fragments come by themselves: the width of the
-    /// front end's event counter.
-    pub fn new(config: Config, source: SourceId, live_counter_bits: Option<u8>) -> Self {
+    /// The readout unit of `source`. `live_bits` is given when fragments come by themselves: the width of the front end's
+    /// event numbers.
+    pub fn new(config: Config, source: SourceId, live_bits: Option<u8>) -> Self {
         Self {
             shaper: Shaper::new(config.shaping, config.builder_nodes().iter()),
             config,
             source,
             now: Time::ZERO,
-            live: live_counter_bits.is_some(),
-            sequence: Sequence::new(live_counter_bits.unwrap_or(64)),
+            stream: live_bits.map(Stream::new),
+            before: 0,
+            unaligned: None,
             end: None,
-            out_of_step: false,
+            comparing: false,
+            compared: EventId(0),
+            skipped: false,
             counts: ReadoutCounts::default(),
             held: VecDeque::new(),
             first: 1,
@@ -147,7 +178,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
             bytes_held: 0,
             under_way: 0,
             busy: false,
-            announced: (0, false),
+            announced: (0, 0, false),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
         }
@@ -158,18 +189,25 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         &self.counts
     }
 
+    /// How many events were before the one that a recording begins with; negative when it has fragments from before the
+    /// first event.
+    pub const fn events_before(&self) -> i64 {
+        self.before
+    }
+
     /// Whether another [`ReadoutCommand::Arrived`] fits: the driver leaves the front end waiting while it does not.
     pub fn has_room(&self) -> bool {
         let most = u64::from(self.config.buffer_events);
         let listed = (self.held.len() as u64) < most * Config::SPAN_FACTOR as u64;
-        listed && self.reserved < most && self.bytes_held < self.config.buffer_bytes.0
+        let waiting = self.stream.as_ref().map_or(0, |stream| stream.waiting() as u64);
+        listed && self.reserved + waiting < most && self.bytes_held < self.config.buffer_bytes.0
     }
 
     /// The entry of `event`, made when it is new. `None` for an event that is over or absurdly far ahead.
     fn entry(&mut self, event: EventId) -> Option<&mut Held<B>> {
         let index = usize::try_from(event.0.checked_sub(self.first)?).ok()?;
-        // The event manager keeps open events within this span; a live source may be one window ahead of it.
-        if index >= (Config::SPAN_FACTOR + 1) * self.config.buffer_events as usize + WINDOW as usize {
+        // The event manager keeps open events within this span; a live source may be one gap ahead of it.
+        if index >= (Config::SPAN_FACTOR + 1) * self.config.buffer_events as usize + MAX_GAP as usize {
             return None;
         }
         while self.held.len() <= index {
@@ -178,9 +216,14 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.held.get_mut(index)
     }
 
+    /// Where a source that is read on demand has an event, counted from 1.
+    const fn position(&self, event: EventId) -> i64 {
+        event.0 as i64 - self.before
+    }
+
     /// Whether the source will never have this event: it has ended, or a live front end has passed it or cannot tell.
     fn never_comes(&self, event: EventId) -> bool {
-        let passed = self.live && (self.out_of_step || event <= self.sequence.last());
+        let passed = self.stream.as_ref().is_some_and(|stream| stream.never_has(event));
         passed || self.end.is_some_and(|end| event.0 > end)
     }
 
@@ -206,7 +249,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
 
     /// Asks the driver for an event's fragment, once, as soon as the buffer has room.
     fn ask(&mut self, event: EventId) {
-        let (live, may_read) = (self.live, self.may_read(event));
+        let (live, may_read, position) = (self.stream.is_some(), self.may_read(event), self.position(event));
         let Some(held) = self.entry(event).filter(|held| !held.asked && !held.cleared) else { return };
         if live {
             return;
@@ -218,7 +261,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         held.asked = true;
         self.reserved += 1;
         self.under_way += 1;
-        self.events.push_back(ReadoutEvent::Read(event));
+        self.events.push_back(ReadoutEvent::Read { event, position: position.unsigned_abs() });
     }
 
     /// Sends an event's fragment to `builder`, now or when it comes.
@@ -259,17 +302,17 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.ask_for_postponed();
     }
 
-    /// Stores a fragment and sends it when it is wanted already.
-    fn take(&mut self, fragment: Fragment<B>) {
+    /// Stores a fragment and sends it when it is wanted already; false when its place is taken, or gone.
+    fn take(&mut self, fragment: Fragment<B>) -> bool {
         let (event, length) = (fragment.event, u64::from(fragment.length));
         let is_missing = fragment.status == FragmentStatus::Missing;
         let Some(held) = self.entry(event).filter(|held| !held.cleared) else {
             self.counts.faults.count(Fault::Late);
-            return;
+            return false;
         };
         if held.fragment.is_some() {
             self.counts.faults.count(Fault::Duplicate);
-            return;
+            return false;
         }
         held.fragment = Some(fragment);
         // What was asked for has its place already.
@@ -283,23 +326,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.counts.most_events = self.counts.most_events.max(self.reserved);
         self.counts.most_bytes = self.counts.most_bytes.max(self.bytes_held);
         self.send(event);
-    }
-
-    fn arrive(&mut self, arrival: Arrival<B>) {
-        let placed = self.sequence.place(arrival.counter, arrival.restarted);
-        if let Some(fault) = placed.fault() {
-            self.counts.faults.count(fault);
-        }
-        self.out_of_step = placed == Placed::Unplaced;
-        let event = match placed {
-            Placed::Next { event, .. } | Placed::Ahead { event, .. } | Placed::Behind { event } => event,
-            Placed::Unplaced => return self.answer_what_never_comes(),
-        };
-        let Arrival { length, checksum, status, payload, .. } = arrival;
-        self.take(Fragment { event, source: self.source, length, checksum, status, payload });
-        if let Placed::Ahead { .. } = placed {
-            self.answer_what_never_comes();
-        }
+        true
     }
 
     /// Answers for every event that a builder waits for in vain.
@@ -315,7 +342,15 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     /// Says at once that a fragment does not come, instead of letting the builder wait.
     fn answer_missing(&mut self, event: EventId) {
         let (source, payload) = (self.source, B::default());
-        self.take(Fragment { event, source, length: 0, checksum: 0, status: FragmentStatus::Missing, payload });
+        self.take(Fragment {
+            event,
+            source,
+            length: 0,
+            checksum: 0,
+            mark: None,
+            status: FragmentStatus::Missing,
+            payload,
+        });
     }
 
     fn assign(&mut self, list: &[Assigned]) {
@@ -369,31 +404,42 @@ impl<B: Clone + Default> ReadoutUnit<B> {
             self.busy = busy;
             self.counts.busy += u64::from(busy);
             // A full live buffer holds back its own front end; only readout on demand needs the trigger to stop.
-            if !self.live {
+            if self.stream.is_none() {
                 self.transmits.push_back(Transmit { to: manager, message: Message::Busy(busy) });
             }
         }
-        let available = match self.live {
-            true => (self.sequence.last().0, self.end.is_some()),
-            false => self.announced,
-        };
-        if available != self.announced {
-            self.announce(available.0, available.1);
+        let triggered = self.counts.through;
+        match &mut self.stream {
+            Some(stream) => {
+                let available = stream.available(triggered);
+                self.announce(available);
+            }
+            None => {
+                // Others have gone on behind the last event before a leap of a recording.
+                let (through, claim, last) = self.announced;
+                if through < claim && through < triggered.0 {
+                    self.announce((claim, claim, last));
+                }
+            }
         }
     }
 
-    fn announce(&mut self, through: u64, last: bool) {
-        self.announced = (through, last);
-        let message = Message::Available { through: EventId(through), last };
-        self.transmits.push_back(Transmit { to: Config::EVENT_MANAGER.into(), message });
+    /// Tells the event manager which events there are, when that is new.
+    fn announce(&mut self, available: (u64, u64, bool)) {
+        if available != self.announced {
+            self.announced = available;
+            let (through, claim, last) = available;
+            let message = Message::Available { through: EventId(through), claim: EventId(claim), last };
+            self.transmits.push_back(Transmit { to: Config::EVENT_MANAGER.into(), message });
+        }
     }
 
     fn start(&mut self, through: EventId, last: bool) {
         if last && through.0 < u64::MAX {
             self.end = Some(through.0);
         }
-        if !self.live {
-            self.announce(through.0, last);
+        if self.stream.is_none() {
+            self.announce((through.0, through.0, last));
         }
     }
 
@@ -421,6 +467,8 @@ impl<B: Clone + Default> Machine for ReadoutUnit<B> {
             Message::Pull(events) => events.iter().for_each(|&event| self.serve(event, from)),
             Message::Clear(events) => events.iter().for_each(|&event| self.clear(event)),
             Message::Readout { through } => self.read_out(through),
+            Message::Align { segment, first } => self.align(segment, first),
+            Message::Compare(wanted) => (self.comparing, self.compared) = (wanted, EventId(0)),
             _ => self.counts.faults.count(Fault::Unexpected),
         }
     }
@@ -434,12 +482,10 @@ impl<B: Clone + Default> Machine for ReadoutUnit<B> {
         self.now = now;
         match command {
             ReadoutCommand::Start { through, last } => self.start(through, last),
+            ReadoutCommand::StartRecorded(recording) => self.start_recorded(&recording),
             ReadoutCommand::Fragment(fragment) => self.read(fragment),
             ReadoutCommand::Arrived(arrival) => self.arrive(arrival),
-            ReadoutCommand::EndOfData => {
-                self.end = Some(self.sequence.last().0);
-                self.answer_what_never_comes();
-            }
+            ReadoutCommand::EndOfData { last } => self.end_stream(last),
             ReadoutCommand::Lost(node) => self.lose(node),
         }
     }
@@ -447,6 +493,7 @@ impl<B: Clone + Default> Machine for ReadoutUnit<B> {
     fn poll_transmit(&mut self) -> Option<Transmit<Message<B>>> {
         if self.transmits.is_empty() {
             self.report_state();
+            self.report_sightings();
         }
         self.transmits.pop_front().or_else(|| self.shaper.poll())
     }

@@ -8,15 +8,16 @@
 //! | 4..8 | length of the payload, or number of list entries, or of slots |
 //! | 8..16 | event |
 //! | 16..20 | CRC-32C of the payload |
-//! | 20..32 | zero |
+//! | 20..24 | mark of a fragment, 0 for none |
+//! | 24..32 | a second event, see [`Head`] |
 //!
 //! All numbers are little-endian. The body of a fragment is its payload. The body of a list is its entries: events
 //! as 8 bytes each, assignments as 8 bytes of event and 2 of builder, completions as 8 bytes of event and 1 of
 //! [`Ending`]. A [`Message::Packet`] has no form of its own: its fragments travel one after another.
 
-use crate::{Assigned, Completion, Ending, Fragment, FragmentStatus, Message};
+use crate::{Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Sighted};
 use alloc::{sync::Arc, vec::Vec};
-use evb_core::{EventId, NodeId, SourceId};
+use evb_core::{EventId, Mark, NodeId, Sighting, SourceId};
 use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout, little_endian as le};
 
 /// Bytes of a head.
@@ -46,6 +47,15 @@ pub enum Kind {
     Clear = 9,
     /// [`Message::Fragment`]
     Fragment = 10,
+    /// [`Message::Sighted`]: the number is where the event is, the segment where the checksum is, the bits where the source
+    /// is, and the second event is the last one before.
+    Sighted = 11,
+    /// [`Message::Align`]: the segment is where the length is.
+    Align = 12,
+    /// [`Message::Compare`]
+    Compare = 13,
+    /// [`Message::Marks`]
+    Marks = 14,
 }
 
 /// Why bytes are not a message.
@@ -83,7 +93,18 @@ struct Head {
     length: le::U32,
     event: le::U64,
     checksum: le::U32,
-    zero: [u8; 12],
+    mark: le::U32,
+    second: le::U64,
+}
+
+const DECLARED: u8 = 1;
+const LAST: u8 = 2;
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+struct MarkEntry {
+    event: le::U64,
+    mark: le::U32,
 }
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
@@ -126,9 +147,24 @@ pub fn encode<B>(message: Message<B>, mut send: impl FnMut([u8; HEAD_BYTES], Bod
             event: completion.event.0.into(),
             ending: completion.ending as u8,
         }),
-        Message::Available { through, last } => {
-            empty(Head { event: through.0.into(), flag: last.into(), ..Head::new(Kind::Available) })
-        }
+        Message::Available { through, claim, last } => empty(Head {
+            event: through.0.into(),
+            second: claim.0.into(),
+            flag: last.into(),
+            ..Head::new(Kind::Available)
+        }),
+        Message::Sighted(sighted) => encode_sighted(&sighted),
+        Message::Align { segment, first } => empty(Head {
+            length: segment.into(),
+            flag: first.is_some().into(),
+            event: (first.unwrap_or(0) as u64).into(),
+            ..Head::new(Kind::Align)
+        }),
+        Message::Compare(wanted) => empty(Head { flag: wanted.into(), ..Head::new(Kind::Compare) }),
+        Message::Marks(list) => encode_list(Kind::Marks, &list, |(event, mark)| MarkEntry {
+            event: event.0.into(),
+            mark: Mark::to_bits(Some(*mark)).into(),
+        }),
         Message::Busy(busy) => empty(Head { flag: busy.into(), ..Head::new(Kind::Busy) }),
         Message::Readout { through } => empty(Head { event: through.0.into(), ..Head::new(Kind::Readout) }),
         Message::Assign(list) => encode_list(Kind::Assign, &list, |assigned| AssignedEntry {
@@ -159,7 +195,10 @@ pub fn length<B>(message: &Message<B>) -> u64 {
         Message::Grant(events) | Message::Pull(events) | Message::Clear(events) => list(events.len(), size_of::<u64>()),
         Message::Fragment(one) => fragment(one),
         Message::Packet(fragments) => fragments.iter().map(fragment).sum(),
+        Message::Sighted(sighted) => list(sighted.fragments.len(), size_of::<MarkEntry>()),
+        Message::Marks(marks) => list(marks.len(), size_of::<MarkEntry>()),
         Message::Request { .. } | Message::Available { .. } | Message::Busy(_) | Message::Readout { .. } => list(0, 0),
+        Message::Align { .. } | Message::Compare(_) => list(0, 0),
     }
 }
 
@@ -170,9 +209,27 @@ fn encode_fragment<B>(fragment: Fragment<B>) -> (Head, Body<B>) {
         length: fragment.length.into(),
         event: fragment.event.0.into(),
         checksum: fragment.checksum.into(),
+        mark: Mark::to_bits(fragment.mark).into(),
         ..Head::new(Kind::Fragment)
     };
     (head, Body::Payload(fragment.payload))
+}
+
+fn encode_sighted<B>(sighted: &Sighted) -> (Head, Body<B>) {
+    let (head, body) = encode_list(Kind::Sighted, &sighted.fragments, |sighting| MarkEntry {
+        event: sighting.position.into(),
+        mark: Mark::to_bits(sighting.mark).into(),
+    });
+    let flag = |set: bool, bit: u8| if set { bit } else { 0 };
+    let head = Head {
+        flag: flag(sighted.declared, DECLARED) | flag(sighted.last, LAST),
+        source: u16::from(sighted.bits).into(),
+        event: sighted.number.into(),
+        checksum: sighted.segment.into(),
+        second: sighted.after.0.into(),
+        ..head
+    };
+    (head, body)
 }
 
 fn encode_events<B>(kind: Kind, events: &[EventId]) -> (Head, Body<B>) {
@@ -195,9 +252,17 @@ pub fn decode<B: AsRef<[u8]>>(head: &[u8; HEAD_BYTES], body: B) -> Result<Messag
     Ok(match head.kind {
         kind if kind == Kind::Fragment as u8 => return decode_fragment(&head, body),
         kind if kind == Kind::Request as u8 => Message::Request { slots: head.length.get() },
-        kind if kind == Kind::Available as u8 => {
-            Message::Available { through: EventId(head.event.get()), last: flag(&head)? }
+        kind if kind == Kind::Available as u8 => Message::Available {
+            through: EventId(head.event.get()),
+            claim: EventId(head.second.get()),
+            last: flag(&head)?,
+        },
+        kind if kind == Kind::Sighted as u8 => Message::Sighted(decode_sighted(&head, bytes)?),
+        kind if kind == Kind::Align as u8 => {
+            Message::Align { segment: head.length.get(), first: flag(&head)?.then_some(head.event.get() as i64) }
         }
+        kind if kind == Kind::Compare as u8 => Message::Compare(flag(&head)?),
+        kind if kind == Kind::Marks as u8 => Message::Marks(decode_marks(&head, bytes)?),
         kind if kind == Kind::Busy as u8 => Message::Busy(flag(&head)?),
         kind if kind == Kind::Readout as u8 => Message::Readout { through: EventId(head.event.get()) },
         kind if kind == Kind::Done as u8 => Message::Done(decode_done(&head, bytes)?),
@@ -217,6 +282,7 @@ fn decode_fragment<B: AsRef<[u8]>>(head: &Head, payload: B) -> Result<Message<B>
         1 => FragmentStatus::Corrupted,
         2 => FragmentStatus::Missing,
         3 => FragmentStatus::Oversized,
+        4 => FragmentStatus::Mismatched,
         flag => return Err(WireError::BadFlag { kind: head.kind, flag }),
     };
     let (length, actual) = (head.length.get(), payload.as_ref().len());
@@ -224,7 +290,34 @@ fn decode_fragment<B: AsRef<[u8]>>(head: &Head, payload: B) -> Result<Message<B>
         return Err(WireError::WrongLength { kind: head.kind, announced: length.into(), actual });
     }
     let (event, source) = (EventId(head.event.get()), SourceId(head.source.get()));
-    Ok(Message::Fragment(Fragment { event, source, length, checksum: head.checksum.get(), status, payload }))
+    let (checksum, mark) = (head.checksum.get(), Mark::from_bits(head.mark.get()));
+    Ok(Message::Fragment(Fragment { event, source, length, checksum, mark, status, payload }))
+}
+
+fn decode_sighted(head: &Head, bytes: &[u8]) -> Result<Arc<Sighted>, WireError> {
+    let bad = WireError::BadFlag { kind: head.kind, flag: head.flag };
+    if head.flag > DECLARED | LAST {
+        return Err(bad);
+    }
+    Ok(Arc::new(Sighted {
+        segment: head.checksum.get(),
+        declared: head.flag & DECLARED != 0,
+        last: head.flag & LAST != 0,
+        bits: u8::try_from(head.source.get()).map_err(|_| bad)?,
+        after: EventId(head.second.get()),
+        number: head.event.get(),
+        fragments: decode_list(head, bytes, |entry: &MarkEntry| Sighting {
+            position: entry.event.get(),
+            mark: Mark::from_bits(entry.mark.get()),
+        })?,
+    }))
+}
+
+fn decode_marks(head: &Head, bytes: &[u8]) -> Result<Arc<[(EventId, Mark)]>, WireError> {
+    let bad = WireError::BadFlag { kind: head.kind, flag: 0 };
+    let entries = decode_list(head, bytes, |entry: &MarkEntry| *entry)?;
+    let mark = |entry: &MarkEntry| Some((EventId(entry.event.get()), Mark::from_bits(entry.mark.get())?));
+    entries.iter().map(mark).collect::<Option<_>>().ok_or(bad)
 }
 
 fn decode_done(head: &Head, bytes: &[u8]) -> Result<Arc<[Completion]>, WireError> {
@@ -268,6 +361,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
     use proptest::{collection::vec, prelude::*};
 
     fn roundtrip(message: &Message<Vec<u8>>) -> Message<Vec<u8>> {
@@ -282,6 +376,24 @@ mod tests {
         decoded.expect("one message")
     }
 
+    fn mark() -> impl Strategy<Value = Option<Mark>> {
+        any::<Option<u32>>().prop_map(|value| value.map(Mark::new))
+    }
+
+    fn sighted() -> impl Strategy<Value = Sighted> {
+        let sighting = (any::<u64>(), mark()).prop_map(|(position, mark)| Sighting { position, mark });
+        let head = (any::<u32>(), any::<bool>(), any::<bool>(), any::<u8>(), any::<u64>(), any::<u64>());
+        (head, vec(sighting, 0..40)).prop_map(|((segment, declared, last, bits, after, number), fragments)| Sighted {
+            segment,
+            declared,
+            last,
+            bits,
+            after: EventId(after),
+            number,
+            fragments: fragments.into(),
+        })
+    }
+
     fn any_message() -> impl Strategy<Value = Message<Vec<u8>>> {
         let event = || any::<u64>().prop_map(EventId);
         let events = || vec(event(), 0..40).prop_map(Arc::from);
@@ -291,17 +403,25 @@ mod tests {
         prop_oneof![
             any::<u32>().prop_map(|slots| Message::Request { slots }),
             vec(completion, 0..40).prop_map(|list| Message::Done(list.into())),
-            (event(), any::<bool>()).prop_map(|(through, last)| Message::Available { through, last }),
+            (event(), event(), any::<bool>()).prop_map(|(through, claim, last)| Message::Available {
+                through,
+                claim,
+                last
+            }),
+            sighted().prop_map(|sighted| Message::Sighted(Arc::new(sighted))),
+            (any::<u32>(), any::<Option<i64>>()).prop_map(|(segment, first)| Message::Align { segment, first }),
+            any::<bool>().prop_map(Message::Compare),
+            vec((event(), any::<u32>().prop_map(Mark::new)), 0..40).prop_map(|list| Message::Marks(list.into())),
             any::<bool>().prop_map(Message::Busy),
             event().prop_map(|through| Message::Readout { through }),
             vec(assigned, 0..40).prop_map(|list| Message::Assign(list.into())),
             events().prop_map(Message::Grant),
             events().prop_map(Message::Pull),
             events().prop_map(Message::Clear),
-            (event(), any::<u16>(), any::<u32>(), vec(any::<u8>(), 0..100)).prop_map(
-                |(event, source, checksum, payload)| {
+            (event(), any::<u16>(), any::<u32>(), mark(), vec(any::<u8>(), 0..100)).prop_map(
+                |(event, source, checksum, mark, payload)| {
                     let (source, length, status) = (SourceId(source), payload.len() as u32, FragmentStatus::Good);
-                    Message::Fragment(Fragment { event, source, length, checksum, status, payload })
+                    Message::Fragment(Fragment { event, source, length, checksum, mark, status, payload })
                 }
             ),
         ]
@@ -314,7 +434,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(head in any::<[u8; HEAD_BYTES]>(), kind in 0_u8..12, body in vec(any::<u8>(), 0..100)) {
+        fn any_bytes_are_read_or_refused(head in any::<[u8; HEAD_BYTES]>(), kind in 0_u8..16, body in vec(any::<u8>(), 0..100)) {
             let mut head = head;
             head[0] = kind;
             let _never_panics = decode(&head, body);

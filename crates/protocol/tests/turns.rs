@@ -10,6 +10,8 @@ fn manager() -> EventManager<()> {
     let mut manager = EventManager::new(Config {
         readout_units: 1,
         builder_units: 2,
+        numbered: Vec::new(),
+        tolerant: Vec::new(),
         protocol: Protocol::Push,
         assignment: Assignment::RoundRobin,
         shaping: Shaping::None,

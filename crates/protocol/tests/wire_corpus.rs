@@ -2,9 +2,9 @@
 
 mod wire_check;
 
-use evb_core::{EventId, NodeId, SourceId};
+use evb_core::{EventId, Mark, NodeId, Sighting, SourceId};
 use evb_protocol::{
-    Assigned, Completion, Ending, Fragment, FragmentStatus, Message,
+    Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Sighted,
     wire::{Body, HEAD_BYTES, WireError, decode, encode},
 };
 use std::{env, fs, path::PathBuf, sync::Arc};
@@ -37,6 +37,7 @@ fn good() -> Vec<(&'static str, Vec<u8>)> {
             source: SourceId(0x090a),
             length: payload.len() as u32,
             checksum: 0xe306_9283,
+            mark: Some(Mark::new(3563)),
             status,
             payload: payload.to_vec(),
         })
@@ -45,8 +46,8 @@ fn good() -> Vec<(&'static str, Vec<u8>)> {
         ("request", Message::Request { slots: u32::MAX }),
         ("done", Message::Done([completion(1, Ending::Complete), completion(u64::MAX, Ending::Incomplete)].into())),
         ("done-rejected", Message::Done([completion(2, Ending::Rejected)].into())),
-        ("available", Message::Available { through: EventId(17), last: false }),
-        ("available-last", Message::Available { through: EventId(u64::MAX), last: true }),
+        ("available", Message::Available { through: EventId(17), claim: EventId(17), last: false }),
+        ("available-last", Message::Available { through: EventId(u64::MAX), claim: EventId(u64::MAX), last: true }),
         ("busy", Message::Busy(true)),
         ("free", Message::Busy(false)),
         ("readout", Message::Readout { through: EventId(3) }),
@@ -58,9 +59,28 @@ fn good() -> Vec<(&'static str, Vec<u8>)> {
         ("fragment", fragment(FragmentStatus::Good, b"123456789")),
         ("fragment-corrupted", fragment(FragmentStatus::Corrupted, b"12345678")),
         ("fragment-missing", fragment(FragmentStatus::Missing, b"")),
+        ("fragment-mismatched", fragment(FragmentStatus::Mismatched, b"1234")),
+        ("sighted", Message::Sighted(sighted().into())),
+        ("align", Message::Align { segment: 2, first: Some(-499) }),
+        ("align-hopeless", Message::Align { segment: 3, first: None }),
+        ("compare", Message::Compare(true)),
+        ("marks", Message::Marks([(EventId(9), Mark::new(3563)), (EventId(u64::MAX), Mark::new(0))].into())),
         ("fragment-oversized", fragment(FragmentStatus::Oversized, &[0xa5; 64])),
     ];
     messages.map(|(name, message)| (name, encoded(message))).into()
+}
+
+fn sighted() -> Sighted {
+    let marks = [Some(Mark::new(17)), None];
+    Sighted {
+        segment: 1,
+        declared: true,
+        last: false,
+        bits: 24,
+        after: EventId(100),
+        number: 0x00ff_fffe,
+        fragments: (7..).zip(marks).map(|(position, mark)| Sighting { position, mark }).collect(),
+    }
 }
 
 /// What is no message, and why.
@@ -78,7 +98,10 @@ fn bad() -> Vec<(&'static str, Vec<u8>, WireError)> {
         ("no-kind", vec![0; HEAD_BYTES], WireError::UnknownKind(0)),
         ("unknown-kind", vec![0xff; HEAD_BYTES + 8], WireError::UnknownKind(0xff)),
         ("half-busy", with("busy", 1, &[2]), bad_flag(4, 2)),
-        ("unknown-status", with("fragment", 1, &[4]), bad_flag(10, 4)),
+        ("unknown-status", with("fragment", 1, &[5]), bad_flag(10, 5)),
+        ("sighted-cut", cut("sighted"), wrong_length(11, 24, 23)),
+        ("lying-marks", with("marks", 4, &[0xff; 4]), wrong_length(14, u64::from(u32::MAX) * 12, 24)),
+        ("no-mark", with("marks", HEAD_BYTES + 8, &[0; 4]), bad_flag(14, 0)),
         ("fragment-cut", cut("fragment"), wrong_length(10, 9, 8)),
         ("lying-fragment", with("fragment", 4, &[0xff; 4]), wrong_length(10, u32::MAX.into(), 9)),
         ("grant-cut", cut("grant"), wrong_length(7, 24, 23)),

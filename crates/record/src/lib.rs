@@ -224,14 +224,27 @@ pub struct Builder {
     pub stored: u64,
     /// Bytes written to files.
     pub stored_bytes: u64,
-    /// The files that were written.
+    /// Files written; 0 in records of before they were counted.
+    #[serde(default)]
+    pub file_count: u64,
+    /// The files that were written: the first of them, when there are very many.
     pub files: Vec<String>,
 }
 
 /// What one readout unit did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Readout {
-    /// Fragments taken from the source.
+    /// Fragments that the source had: `came = fragments + apart` but for those that wait when the run ends. 0 for
+    /// generated ones.
+    #[serde(default)]
+    pub came: u64,
+    /// Fragments that belong to no event.
+    #[serde(default)]
+    pub apart: u64,
+    /// The source id that recorded fragments carry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_id: Option<u32>,
+    /// Fragments taken from the source for an event.
     pub fragments: u64,
     /// Payload bytes taken from the source.
     pub bytes: u64,

@@ -1,9 +1,9 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Benchmark, Builder, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Finding, FindingKind, HardwareMeasurement, Interval,
-    Kind, Latency, Launches, Link, Network, Origin, PaperItem, Parameters, Readout, Record, Relation, Simulation,
-    Times, Trigger, Verdict,
+    Benchmark, Builder, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Finding, FindingKind,
+    HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network, Origin, PaperItem, Parameters, Readout,
+    Record, Relation, Simulation, Times, Trigger, Verdict,
 };
 use serde_json::Value;
 use std::{
@@ -43,9 +43,13 @@ fn full() -> Record {
             bytes: 1,
             stored: 1,
             stored_bytes: 1,
+            file_count: 1,
             files: vec!["a.evb".into()],
         }],
         readouts: vec![Readout {
+            came: 1,
+            apart: 0,
+            source_id: Some(841),
             fragments: 1,
             bytes: 1,
             sent: 1,

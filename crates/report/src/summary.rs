@@ -93,9 +93,9 @@ fn totals(record: &Record, width: usize) -> String {
             record.faults.iter().map(|(kind, count)| format!("{count} {}", kind.replace('_', " "))).collect();
         rows.push(("faults", faults.join(", ")));
     }
-    let files: Vec<_> = record.builders.iter().flat_map(|builder| &builder.files).collect();
-    if let Some(first) = files.first() {
-        let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
+    if let Some(first) = record.builders.iter().flat_map(|builder| &builder.files).next() {
+        let files: u64 = record.builders.iter().map(|builder| builder.file_count.max(builder.files.len() as u64)).sum();
+        let more = if files > 1 { format!(" and {} more", files - 1) } else { String::new() };
         rows.push(("files", format!("{first}{more}")));
     }
     aligned(&rows, width)

@@ -164,9 +164,10 @@ fn drain_readout(
     loop {
         let mut any = false;
         while let Some(event) = machine.poll_event() {
-            if let ReadoutEvent::Read(event) = event {
+            if let ReadoutEvent::Read { event, position } = event {
                 any = true;
-                machine.handle_command(now, ReadoutCommand::Fragment(read(sizes, source, event)));
+                let fragment = fragment(source, event, sizes.size(EventId(position)));
+                machine.handle_command(now, ReadoutCommand::Fragment(fragment));
             }
         }
         while out.len() < end {
@@ -186,10 +187,9 @@ fn drain_readout(
 }
 
 /// The fragment of an event, without bytes.
-fn read(sizes: &mut SizeModel, source: SourceId, event: EventId) -> Fragment<()> {
-    let size = sizes.size(event);
+fn fragment(source: SourceId, event: EventId, size: Option<u32>) -> Fragment<()> {
     let status = if size.is_some() { FragmentStatus::Good } else { FragmentStatus::Missing };
-    Fragment { event, source, length: size.unwrap_or(0), checksum: 0, status, payload: () }
+    Fragment { event, source, length: size.unwrap_or(0), checksum: 0, mark: None, status, payload: () }
 }
 
 /// A built event is stored at once, and a decision takes no time: a simulated builder has no disk and no filter farm.

@@ -221,7 +221,9 @@ impl Tally {
                 // The latency is that of events that are stored.
                 self.count_end(now, (completion.ending != Ending::Rejected).then_some(latency.0));
             }
-            Told::Manager(ManagerEvent::NoBuilders) => self.find(FindingKind::NoBuilders, "events", "no builder is left"),
+            Told::Manager(ManagerEvent::NoBuilders) => {
+                self.find(FindingKind::NoBuilders, "events", "no builder is left")
+            }
             Told::Traffic(TrafficEvent::Ended { number, born }) => {
                 let has_ended = self.unit.has_ended(number);
                 if has_ended {

@@ -109,8 +109,15 @@ fn fed(c: &mut Criterion) {
 }
 
 fn framing(c: &mut Criterion) {
-    let frame =
-        Frame { source: 3, counter: 1, end_of_run: false, resynchronised: false, good: true, payload: vec![1; SIZE] };
+    let frame = Frame {
+        source: 3,
+        counter: 1,
+        end_of_run: false,
+        resynchronised: false,
+        good: true,
+        mark: None,
+        payload: vec![1; SIZE],
+    };
     let mut stream = Vec::new();
     (0..30).for_each(|_| encode(&frame, &mut stream));
     let mut group = c.benchmark_group("framing");

@@ -1,4 +1,5 @@
-//! Plain CSV files of numbers: a header line, no quotes, lines of bounded length.
+//! CSV files of numbers as people have them: a header line, then a row on each line. Spaces around fields, quotes, commas at
+//! the end, empty lines and lines that begin with `#` mean nothing. Lines have a bounded length.
 
 use crate::SourceError;
 use std::{
@@ -9,6 +10,9 @@ use std::{
 
 /// Longest line in bytes.
 const LONGEST_LINE: usize = 1024;
+
+/// What editors put at the beginning of a file to say that it is UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Longest part of a bad line that an error shows, in characters.
 const SHOWN: usize = 60;
@@ -28,11 +32,11 @@ impl<R: BufRead> Lines<R> {
     /// When the file cannot be read or the first line is not `header`.
     pub(crate) fn open(path: PathBuf, reader: R, header: &str) -> Result<Self, SourceError> {
         let mut lines = Self { path, reader, number: 0, line: Vec::new() };
-        let found = lines.advance()? && lines.text().is_some_and(|text| text.trim_start_matches('\u{feff}') == header);
+        let found = lines.advance()? && lines.is_header(header);
         if found { Ok(lines) } else { Err(lines.expected(&format!("the header line \"{header}\""))) }
     }
 
-    /// Goes to the next line that is not blank; `false` at the end of the file.
+    /// Goes to the next line that is neither blank nor a comment; `false` at the end of the file.
     ///
     /// # Errors
     /// When the file cannot be read or the line is too long.
@@ -42,24 +46,39 @@ impl<R: BufRead> Lines<R> {
             self.number += 1;
             let mut limited = self.reader.by_ref().take(LONGEST_LINE as u64 + 1);
             let read = limited.read_until(b'\n', &mut self.line);
-            read.map_err(|error| SourceError::Read { path: self.path.clone(), error })?;
+            let read = read.map_err(|error| SourceError::Read { path: self.path.clone(), error })?;
             if self.line.len() > LONGEST_LINE {
                 return Err(self.expected(&format!("a line of at most {LONGEST_LINE} bytes")));
             }
-            if self.line.is_empty() || !self.line.trim_ascii().is_empty() {
-                return Ok(!self.line.is_empty());
+            if self.number == 1 && self.line.starts_with(BYTE_ORDER_MARK) {
+                self.line.drain(..BYTE_ORDER_MARK.len());
+            }
+            let is_row = !matches!(self.line.trim_ascii().first(), None | Some(b'#'));
+            if is_row || read == 0 {
+                return Ok(is_row);
             }
         }
     }
 
     /// The fields of the current line, if there are exactly `N`.
     pub(crate) fn fields<const N: usize>(&self) -> Option<[&str; N]> {
-        let mut fields = self.text()?.split(',');
+        let mut fields = self.all_fields()?;
         let mut found = [""; N];
         for field in &mut found {
-            *field = fields.next()?.trim();
+            *field = fields.next()?;
         }
-        fields.next().is_none().then_some(found)
+        fields.all(str::is_empty).then_some(found)
+    }
+
+    fn is_header(&self, header: &str) -> bool {
+        let Some(mut fields) = self.all_fields() else { return false };
+        let named = header.split(',').all(|name| fields.next().is_some_and(|field| field.eq_ignore_ascii_case(name)));
+        named && fields.all(str::is_empty)
+    }
+
+    /// The fields of the current line without spaces and quotes. Numbers hold no comma, so a quote protects nothing.
+    fn all_fields(&self) -> Option<impl Iterator<Item = &str>> {
+        Some(self.text()?.split(',').map(unquoted))
     }
 
     /// The number of the current line, counted from 1.
@@ -84,4 +103,10 @@ impl<R: BufRead> Lines<R> {
     fn text(&self) -> Option<&str> {
         std::str::from_utf8(&self.line).ok().map(str::trim_end)
     }
+}
+
+fn unquoted(field: &str) -> &str {
+    let field = field.trim();
+    let inside = field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inside.map_or(field, str::trim)
 }

@@ -60,7 +60,7 @@ pub enum SourceError {
         /// The event.
         event: u64,
         /// The source.
-        source_id: u16,
+        source_id: u64,
     },
     /// A CSV file has no row for this readout unit.
     #[error("{} has no row for {wanted}", path.display())]

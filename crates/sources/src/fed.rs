@@ -5,6 +5,7 @@
 
 mod file;
 mod format;
+mod number;
 mod walk;
 mod window;
 

@@ -2,9 +2,9 @@
 
 mod link;
 
-use crate::{Feed, Frame, HEADER_SIZE, ReadOutcome, Source, SourceError, framing::encode, live::counter_mask};
+use crate::{Feed, Frame, HEADER_SIZE, ReadOutcome, Source, SourceError, draw, framing::encode, live::counter_mask};
 use bytes::BytesMut;
-use evb_core::{EventId, Frequency};
+use evb_core::{EventId, Frequency, Mark};
 use link::Link;
 use std::{
     io,
@@ -13,6 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// What marks are drawn by, beside seed and event.
+const MARK: u64 = 3;
 /// Largest UDP datagram over IPv4 in bytes.
 const MAX_DATAGRAM: usize = 65_507;
 /// Bytes that are sent at once on TCP.
@@ -46,6 +48,11 @@ pub struct FeedOptions<'a> {
     pub events: Option<u64>,
     /// Width of the event counter in bits, 1 to 64.
     pub counter_bits: u8,
+    /// The counter of the first event.
+    pub first_counter: u64,
+    /// Whether every fragment carries a mark beside its counter: that of its recording, or one drawn from `seed` and event
+    /// that is the same in all sources.
+    pub marked: Option<u64>,
     /// How long to try to connect.
     pub connect_timeout: Duration,
     /// Ends the feed, with a proper end of run, when it becomes true.
@@ -194,7 +201,9 @@ impl<P: FnMut(FeedProgress)> Feeder<'_, P> {
         if self.link.is_udp() && bytes + HEADER_SIZE > MAX_DATAGRAM {
             return Err(FeedError::Datagram { event, bytes, limit: MAX_DATAGRAM - HEADER_SIZE });
         }
-        self.queue(event.0, good, false, buffer)?;
+        let drawn = |seed| draw::bits(draw::key(seed, MARK, 0), event.0) as u32;
+        let mark = self.source.mark(event).map(Mark::value).or(self.options.marked.map(drawn));
+        self.queue(event, good, false, mark.filter(|_| self.options.marked.is_some()), buffer)?;
         self.sent.fragments += 1;
         self.sent.damaged += u64::from(!good);
         self.sent.bytes += bytes as u64;
@@ -204,14 +213,23 @@ impl<P: FnMut(FeedProgress)> Feeder<'_, P> {
     fn end_run(&mut self) -> Result<(), FeedError> {
         let times = if self.link.is_udp() { UDP_ENDS } else { 1 };
         for _ in 0..times {
-            self.queue(self.sent.events, true, true, &[])?;
+            let (last, sent) = (EventId(self.sent.events), self.sent.fragments as u32);
+            self.queue(last, true, true, Some(sent), &[])?;
         }
         self.flush()
     }
 
-    fn queue(&mut self, event: u64, good: bool, end_of_run: bool, payload: &[u8]) -> Result<(), FeedError> {
-        let (source, counter) = (self.options.unit, event & self.mask);
-        encode(&Frame { source, counter, end_of_run, resynchronised: false, good, payload }, &mut self.out);
+    fn queue(
+        &mut self,
+        event: EventId,
+        good: bool,
+        end_of_run: bool,
+        mark: Option<u32>,
+        payload: &[u8],
+    ) -> Result<(), FeedError> {
+        let counter = self.options.first_counter.wrapping_add(event.0).wrapping_sub(1) & self.mask;
+        let (source, resynchronised) = (self.options.unit, false);
+        encode(&Frame { source, counter, end_of_run, resynchronised, good, mark, payload }, &mut self.out);
         if self.link.is_udp() || self.out.len() >= BATCH { self.flush() } else { Ok(()) }
     }
 

@@ -6,12 +6,12 @@
 //! |---|---|
 //! | 0-3 | magic, `evbF` |
 //! | 4 | version, 1 |
-//! | 5 | flags: 1 end of run, 2 resynchronised, 4 damaged |
+//! | 5 | flags: 1 end of run, 2 resynchronised, 4 damaged, 8 marked |
 //! | 6-7 | source id |
 //! | 8-15 | event counter |
 //! | 16-19 | payload length in bytes |
 //! | 20-23 | CRC-32C of the payload |
-//! | 24-27 | reserved, 0 |
+//! | 24-27 | mark, or at the end of run the number of fragments; 0 without the flag |
 //! | 28-31 | CRC-32C of bytes 0 to 27 |
 
 use crate::checksum;
@@ -27,6 +27,7 @@ const CHECKED: usize = HEADER_SIZE - 4;
 const END_OF_RUN: u8 = 1;
 const RESYNCHRONISED: u8 = 2;
 const DAMAGED: u8 = 4;
+const MARKED: u8 = 8;
 
 /// One frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,9 @@ pub struct Frame<B = Bytes> {
     pub resynchronised: bool,
     /// Whether the payload's checksum is right and the front end did not say that the payload is damaged.
     pub good: bool,
+    /// The value that the fragments of this event carry in all sources, beside the counter: a bunch crossing, an orbit, the
+    /// low bits of a timestamp. At the end of run the number of fragments that were sent, its low 32 bits.
+    pub mark: Option<u32>,
     /// The fragment.
     pub payload: B,
 }
@@ -99,8 +103,10 @@ pub fn encode<B: AsRef<[u8]>>(frame: &Frame<B>, out: &mut Vec<u8>) {
     let payload = frame.payload.as_ref();
     let length = u32::try_from(payload.len()).expect("a payload is shorter than 4 GiB");
     let flag = |set: bool, bit: u8| if set { bit } else { 0 };
-    let flags =
-        flag(frame.end_of_run, END_OF_RUN) | flag(frame.resynchronised, RESYNCHRONISED) | flag(!frame.good, DAMAGED);
+    let flags = flag(frame.end_of_run, END_OF_RUN)
+        | flag(frame.resynchronised, RESYNCHRONISED)
+        | flag(!frame.good, DAMAGED)
+        | flag(frame.mark.is_some(), MARKED);
     let mut header = [0; HEADER_SIZE];
     header[..4].copy_from_slice(&MAGIC);
     header[4..6].copy_from_slice(&[VERSION, flags]);
@@ -108,6 +114,7 @@ pub fn encode<B: AsRef<[u8]>>(frame: &Frame<B>, out: &mut Vec<u8>) {
     header[8..16].copy_from_slice(&frame.counter.to_le_bytes());
     header[16..20].copy_from_slice(&length.to_le_bytes());
     header[20..24].copy_from_slice(&checksum(payload).to_le_bytes());
+    header[24..28].copy_from_slice(&frame.mark.unwrap_or(0).to_le_bytes());
     let check = checksum(&header[..CHECKED]);
     header[CHECKED..].copy_from_slice(&check.to_le_bytes());
     out.extend_from_slice(&header);
@@ -182,6 +189,11 @@ impl FrameParser {
         Ok(Some(header.frame(self.buffer.split_to(length).freeze())))
     }
 
+    /// What has come of a frame that is not whole.
+    pub fn unfinished(&self) -> &[u8] {
+        &self.buffer
+    }
+
     /// Whether the stream stands between two frames.
     pub fn is_at_boundary(&self) -> bool {
         self.buffer.is_empty() && self.skip == 0
@@ -210,6 +222,7 @@ struct Header {
     counter: u64,
     length: u32,
     payload_checksum: u32,
+    mark: u32,
 }
 
 impl Header {
@@ -221,8 +234,9 @@ impl Header {
             counter: fields.get_u64_le(),
             length: fields.get_u32_le(),
             payload_checksum: fields.get_u32_le(),
+            mark: fields.get_u32_le(),
         };
-        let (reserved, check) = (fields.get_u32_le(), fields.get_u32_le());
+        let check = fields.get_u32_le();
         check_magic([bytes[0], bytes[1], bytes[2], bytes[3]])?;
         if bytes[4] != VERSION {
             return Err(FrameError::Version { found: bytes[4] });
@@ -230,8 +244,9 @@ impl Header {
         if check != checksum(&bytes[..CHECKED]) {
             return Err(FrameError::HeaderChecksum);
         }
-        let known = header.flags & !(END_OF_RUN | RESYNCHRONISED | DAMAGED) == 0;
-        if !known || reserved != 0 || header.flags & END_OF_RUN != 0 && header.length != 0 {
+        let known = header.flags & !(END_OF_RUN | RESYNCHRONISED | DAMAGED | MARKED) == 0;
+        let unmarked = header.flags & MARKED == 0;
+        if !known || unmarked && header.mark != 0 || header.flags & END_OF_RUN != 0 && header.length != 0 {
             return Err(FrameError::Field);
         }
         if header.length > limit {
@@ -246,6 +261,7 @@ impl Header {
             counter: self.counter,
             end_of_run: self.flags & END_OF_RUN != 0,
             resynchronised: self.flags & RESYNCHRONISED != 0,
+            mark: (self.flags & MARKED != 0).then_some(self.mark),
             good: self.flags & DAMAGED == 0 && checksum(&payload) == self.payload_checksum,
             payload,
         }

@@ -8,11 +8,12 @@ mod readers;
 
 use crate::{FrameError, OpenOptions, SourceError, SourceSpec};
 use bytes::Bytes;
+use evb_core::Mark;
 use std::{
     fmt, io,
     net::{SocketAddr, TcpListener, UdpSocket},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
@@ -33,6 +34,8 @@ pub enum LiveItem {
         counter: u64,
         /// Whether the front end has started counting again with this fragment.
         resynchronised: bool,
+        /// What the fragment says of itself beside its counter.
+        mark: Option<Mark>,
         /// Whether the payload's checksum is right and the front end did not call it damaged.
         good: bool,
         /// The payload.
@@ -42,6 +45,8 @@ pub enum LiveItem {
     EndOfRun {
         /// The event counter of its last fragment, cut to its width.
         counter: u64,
+        /// How many fragments it has sent, modulo 2^32, if it says so.
+        sent: Option<u32>,
     },
     /// Something came that is no frame for this source.
     Rejected {
@@ -49,7 +54,42 @@ pub enum LiveItem {
         kind: RejectKind,
         /// How often since it was last told.
         count: u64,
+        /// The first of this kind that ever came.
+        first: Refused,
     },
+}
+
+/// The first refused bytes of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Who sent them.
+    pub peer: SocketAddr,
+    /// The bytes, at most [`Refused::BYTES`].
+    bytes: [u8; Self::BYTES],
+    length: u8,
+}
+
+impl Refused {
+    /// Bytes that are kept: enough to know a foreign protocol.
+    pub const BYTES: usize = 16;
+
+    fn new(peer: SocketAddr, sent: &[u8]) -> Self {
+        let mut bytes = [0; Self::BYTES];
+        let length = sent.len().min(Self::BYTES);
+        bytes[..length].copy_from_slice(&sent[..length]);
+        Self { peer, bytes, length: length as u8 }
+    }
+
+    /// The first bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "from {}, which began with \"{}\"", self.peer, self.bytes().escape_ascii())
+    }
 }
 
 /// What came instead of a frame for this source.
@@ -152,6 +192,7 @@ impl LiveSource {
             stop: AtomicBool::new(false),
             any_rejected: AtomicBool::new(false),
             rejected: [const { AtomicU64::new(0) }; RejectKind::ALL.len()],
+            refused: [const { OnceLock::new() }; RejectKind::ALL.len()],
         });
         let started = match spec {
             SourceSpec::Tcp { .. } => start_tcp(listen, &shared),
@@ -210,6 +251,8 @@ struct Shared {
     stop: AtomicBool,
     any_rejected: AtomicBool,
     rejected: [AtomicU64; RejectKind::ALL.len()],
+    /// The first of each kind.
+    refused: [OnceLock<Refused>; RejectKind::ALL.len()],
 }
 
 impl Shared {
@@ -234,7 +277,8 @@ impl Shared {
         }
     }
 
-    fn reject(&self, kind: RejectKind) {
+    fn reject(&self, kind: RejectKind, peer: SocketAddr, bytes: &[u8]) {
+        self.refused[kind as usize].get_or_init(|| Refused::new(peer, bytes));
         self.rejected[kind as usize].fetch_add(1, Ordering::Relaxed);
         self.any_rejected.store(true, Ordering::Release);
         self.wake();
@@ -246,9 +290,10 @@ impl Shared {
         }
         let take = |kind: RejectKind| (kind, self.rejected[kind as usize].swap(0, Ordering::Relaxed));
         let (kind, count) = RejectKind::ALL.into_iter().map(take).find(|&(_, count)| count > 0)?;
+        let first = *self.refused[kind as usize].get()?;
         // There may be more kinds: they are looked for at the next call.
         self.any_rejected.store(true, Ordering::Release);
-        Some(LiveItem::Rejected { kind, count })
+        Some(LiveItem::Rejected { kind, count, first })
     }
 }
 

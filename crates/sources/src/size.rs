@@ -13,7 +13,7 @@ use crate::{
     path::resolve,
     spec::Feed,
 };
-use evb_core::{ByteCount, EventId};
+use evb_core::{ByteCount, EventId, Recording};
 use relative::Relative;
 use std::{
     fs::File,
@@ -41,6 +41,7 @@ enum Kind {
     LogNormal { draw: LogNormal, max: u32 },
     Relative { model: Relative, max: u32 },
     Trace(Trace),
+    Recorded { trace: Trace, recording: Recording },
 }
 
 impl SizeModel {
@@ -61,10 +62,10 @@ impl SizeModel {
             }
             SourceSpec::Trace { file, source } => {
                 let (path, reader) = open(file, options)?;
-                Kind::Trace(read_trace(path, reader, source.unwrap_or(options.unit), max)?)
+                Kind::Trace(read_trace(path, reader, source.unwrap_or(options.unit.into()), max)?)
             }
             SourceSpec::SizeModel { .. } => relative(spec, options, own)?,
-            SourceSpec::CmsFed { file } => Kind::Trace(recorded(file, options)?),
+            SourceSpec::CmsFed { file, source_id } => recorded(file, *source_id, options)?,
             SourceSpec::Tcp { .. } | SourceSpec::Udp { .. } => return Err(SourceError::Live),
         };
         Ok(Self(kind))
@@ -77,14 +78,22 @@ impl SizeModel {
             Kind::Uniform { key, min, max } => Some(between(bits(*key, event.0), *min, *max)),
             Kind::LogNormal { draw, max } => Some(drawn(draw.draw(event.0), *max)),
             Kind::Relative { model, max } => Some(drawn(model.size(event.0), *max)),
-            Kind::Trace(trace) => trace.size(event.0),
+            Kind::Trace(trace) | Kind::Recorded { trace, .. } => trace.size(event.0),
+        }
+    }
+
+    /// What a recording says of its events.
+    pub const fn recording(&self) -> Option<&Recording> {
+        match &self.0 {
+            Kind::Recorded { recording, .. } => Some(recording),
+            _ => None,
         }
     }
 
     /// How far the sizes go.
     pub const fn feed(&self) -> Feed {
         match &self.0 {
-            Kind::Trace(trace) => Feed::Finite { events: trace.last_event() },
+            Kind::Trace(trace) | Kind::Recorded { trace, .. } => Feed::Finite { events: trace.last_event() },
             _ => Feed::Endless,
         }
     }
@@ -127,10 +136,12 @@ fn relative(spec: &SourceSpec, options: &OpenOptions, own: u64) -> Result<Kind, 
     Ok(Kind::Relative { model: Relative::new(row, event_size, own), max: options.max_fragment })
 }
 
-fn recorded(file: &Path, options: &OpenOptions) -> Result<Trace, SourceError> {
-    let fed = FedFile::open(resolve(file, &options.data_directory)?)?;
-    let sizes = fed.entries().iter().map(|entry| (entry.event, entry.length.min(options.max_fragment)));
-    Ok(Trace::new(sizes.collect(), fed.events()))
+fn recorded(file: &Path, source_id: Option<u16>, options: &OpenOptions) -> Result<Kind, SourceError> {
+    let fed = FedFile::open(resolve(file, &options.data_directory)?, source_id)?;
+    let sizes = fed.entries().iter().filter_map(|entry| Some((entry.event?, entry.length.min(options.max_fragment))));
+    let mut sizes: Vec<_> = sizes.collect();
+    sizes.sort_unstable();
+    Ok(Kind::Recorded { trace: Trace::new(sizes.into(), fed.events()), recording: fed.recording() })
 }
 
 fn open(file: &Path, options: &OpenOptions) -> Result<(PathBuf, BufReader<File>), SourceError> {

@@ -9,7 +9,7 @@ use crate::{
     spec::Feed,
 };
 use bytes::BytesMut;
-use evb_core::EventId;
+use evb_core::{EventId, Mark};
 use std::path::PathBuf;
 
 /// What opening a source needs beside its description.
@@ -74,8 +74,8 @@ impl Source {
     /// When a parameter is impossible, or a file is not there, cannot be read or is bad.
     pub fn open(spec: &SourceSpec, options: &OpenOptions) -> Result<Self, SourceError> {
         Ok(Self(match spec {
-            SourceSpec::CmsFed { file } => Kind::Recorded {
-                file: FedFile::open(resolve(file, &options.data_directory)?)?,
+            SourceSpec::CmsFed { file, source_id } => Kind::Recorded {
+                file: FedFile::open(resolve(file, &options.data_directory)?, *source_id)?,
                 max_fragment: options.max_fragment,
             },
             SourceSpec::Tcp { .. } | SourceSpec::Udp { .. } => Kind::Live,
@@ -105,6 +105,11 @@ impl Source {
             Kind::Recorded { file, max_fragment } => read_recorded(file, *max_fragment, event, buffer),
             Kind::Live => Err(SourceError::Live),
         }
+    }
+
+    /// What the fragment of `event` says of itself beside its number; generated ones say nothing.
+    pub fn mark(&self, event: EventId) -> Option<Mark> {
+        self.recorded()?.mark(event.0)
     }
 
     /// The recorded file behind the source, if it is one.

@@ -32,14 +32,14 @@ pub enum SourceSpec {
         /// The file, with `${NAME}` for environment variables.
         file: PathBuf,
         /// The value of the `source` column that is meant; the readout unit's own index by default.
-        source: Option<u16>,
+        source: Option<u64>,
     },
     /// Generated, sizes from a per-source model `FED,offset,slope,square,rms` with one relative event size for all.
     SizeModel {
         /// The file, with `${NAME}` for environment variables.
         file: PathBuf,
         /// The value of the `FED` column that is meant; the row at the readout unit's own index by default.
-        fed: Option<u16>,
+        fed: Option<u64>,
         /// Mean of the relative event size; 1 is the nominal event.
         event_size_mean: f64,
         /// Root mean square of the relative event size, log-normal.
@@ -49,6 +49,8 @@ pub enum SourceSpec {
     CmsFed {
         /// The file, with `${NAME}` for environment variables.
         file: PathBuf,
+        /// The source id that its fragments must have; that of the first good one by default.
+        source_id: Option<u16>,
     },
     /// Live front ends that connect by TCP.
     Tcp {
@@ -81,6 +83,11 @@ pub enum Feed {
 }
 
 impl SourceSpec {
+    /// Whether the source numbers its fragments by itself.
+    pub const fn is_numbered(&self) -> bool {
+        matches!(self, Self::CmsFed { .. } | Self::Tcp { .. } | Self::Udp { .. })
+    }
+
     /// Whether the source ends or is live: such a source decides how many events there are.
     pub const fn is_data(&self) -> bool {
         matches!(self, Self::CmsFed { .. } | Self::Trace { .. } | Self::Tcp { .. } | Self::Udp { .. })

@@ -1,7 +1,10 @@
 //! What an endpoint is told.
 
 use evb_transport::{DEFAULT_MAX_BODY, tcp::Token};
-use std::time::Duration;
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 /// Providers that take an IP interface, for which this machine only is the default.
 const OVER_IP: [&str; 4] = ["tcp", "net", "sockets", "udp"];
@@ -24,6 +27,8 @@ pub struct OfiOptions {
     pub peer_timeout: Duration,
     /// Longest time that joining the peers takes.
     pub connect_timeout: Duration,
+    /// Ends joining early, when it is set.
+    pub stop: Arc<AtomicBool>,
     /// Longest body of a transport's message in bytes, sent and received.
     pub max_body: usize,
     /// Longest message of a layer in bytes.
@@ -47,6 +52,7 @@ impl OfiOptions {
             nodes,
             peer_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(30),
+            stop: Arc::default(),
             max_body: DEFAULT_MAX_BODY,
             max_bytes: 1 << 20,
             send_queue_bytes: 4 << 20,

@@ -17,6 +17,9 @@ pub enum ConnectError {
         /// What happened last to one of them.
         last_error: Option<String>,
     },
+    /// Somebody has set `stop`.
+    #[error("stopped before all peers were there")]
+    Stopped,
     /// A peer does not want this node.
     #[error("{peer} at {address} refuses this node: {refusal}")]
     Refused {

@@ -5,6 +5,7 @@
 //! [`shm`] between the processes of one machine through shared memory, and [`tcp`] between processes and machines.
 
 mod bits;
+mod bodies;
 mod buffer;
 mod chunks;
 pub mod conformance;
@@ -22,6 +23,7 @@ pub mod tcp;
 mod token;
 mod virtual_time;
 
+pub use bodies::reusable_buffer;
 pub use buffer::{Buffer, Buffers, Memory};
 pub use connect_error::ConnectError;
 pub use layer::{Connect, MessageLayer, Refused, Take};

@@ -1,6 +1,8 @@
 //! The thin message layer over any transport, for those that have none of their own.
 
-use crate::{Connect, HEAD_BYTES, Message, MessageLayer, Received, Refused, SendError, Take, Transport};
+use crate::{
+    Connect, HEAD_BYTES, Message, MessageLayer, Received, Refused, SendError, Take, Transport, bodies::Bodies,
+};
 use bytes::Bytes;
 use evb_core::NodeId;
 use std::{collections::VecDeque, time::Duration};
@@ -10,11 +12,13 @@ const LONGEST_IN_HEAD: usize = HEAD_BYTES - 1;
 /// What stands for the length when all bytes are in the body.
 const IN_BODY: u8 = u8::MAX;
 
-/// A [`MessageLayer`] that makes a [`Message`] of the bytes: a short one goes in the head, a longer one is copied once.
+/// A [`MessageLayer`] that makes a [`Message`] of the bytes: a short one goes in the head, a longer one is copied once, into
+/// memory that is used again when the receiver is done with it.
 #[derive(Debug)]
 pub struct OverTransport<T> {
     transport: T,
     max_bytes: usize,
+    bodies: Bodies,
     inbox: Vec<Received>,
     gone: VecDeque<NodeId>,
 }
@@ -22,7 +26,7 @@ pub struct OverTransport<T> {
 impl<T: Transport> OverTransport<T> {
     /// The layer over a connected endpoint that takes bodies of `max_bytes`.
     pub fn new(transport: T, max_bytes: usize) -> Self {
-        Self { transport, max_bytes, inbox: Vec::new(), gone: VecDeque::new() }
+        Self { transport, max_bytes, bodies: Bodies::default(), inbox: Vec::new(), gone: VecDeque::new() }
     }
 }
 
@@ -43,10 +47,13 @@ impl<T: Transport> MessageLayer for OverTransport<T> {
             Bytes::new()
         } else {
             head[LONGEST_IN_HEAD] = IN_BODY;
-            Bytes::copy_from_slice(bytes)
+            self.bodies.copy(bytes)
         };
         self.transport.send(to, Message { head, body }).map_err(|error| match error {
-            SendError::Full(_) => Refused::Full,
+            SendError::Full(message) => {
+                self.bodies.take_back(message.body);
+                Refused::Full
+            }
             SendError::Lost => Refused::Lost,
             SendError::TooLarge { limit, .. } => Refused::TooLarge { limit },
         })

@@ -9,9 +9,13 @@ use clap::Args;
 use evb_record::{Benchmark, Kind};
 use serde_json::Value;
 use std::{
-    fs,
+    fs::File,
+    io::{BufRead, BufReader, Read as _},
     path::{Path, PathBuf},
 };
+
+/// Longest line that is read, in bytes: a benchmark takes some kilobytes.
+const LONGEST_RECORD: u64 = 16 << 20;
 
 #[derive(Args)]
 pub(crate) struct CompareArgs {
@@ -51,10 +55,14 @@ fn read(path: &Path) -> Result<Vec<Benchmark>, Failure> {
     const HINT: &str =
         "benchmarks are compared: give records.jsonl of `evb bench --out DIR`, or what `evb bench --json` printed";
     let wrong = |what: String| Failure::with_hint(format!("{}: {what}", path.display()), HINT);
-    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let mut reader = BufReader::new(File::open(path).map_err(|error| wrong(error.to_string()))?);
     let mut found: Vec<(usize, Benchmark)> = Vec::new();
-    for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
-        let Some(row) = benchmark(text).map_err(|why| wrong(format!("line {line}: {why}")))? else { continue };
+    for line in 1.. {
+        let Some(text) = next_line(&mut reader).map_err(|why| wrong(format!("line {line}: {why}")))? else { break };
+        if text.trim().is_empty() {
+            continue;
+        }
+        let Some(row) = benchmark(&text).map_err(|why| wrong(format!("line {line}: {why}")))? else { continue };
         if let Some((first, _)) = found.iter().find(|(_, other)| evb_report::is_same_measurement(&row, other)) {
             return Err(wrong(format!("line {line}: the same measurement as in line {first}")));
         }
@@ -64,6 +72,17 @@ fn read(path: &Path) -> Result<Vec<Benchmark>, Failure> {
         true => Err(wrong("there is no benchmark in it".into())),
         false => Ok(found.into_iter().map(|(_, row)| row).collect()),
     }
+}
+
+/// The next line; nothing at the end of the file.
+fn next_line(reader: &mut impl BufRead) -> Result<Option<String>, String> {
+    let mut line = Vec::new();
+    let read = reader.take(LONGEST_RECORD + 1).read_until(b'\n', &mut line).map_err(|error| error.to_string())?;
+    if read as u64 > LONGEST_RECORD {
+        return Err(format!("longer than a record can be, {} MiB", LONGEST_RECORD >> 20));
+    }
+    let text = String::from_utf8(line).map_err(|_| "not a text in UTF-8")?;
+    Ok((read > 0).then_some(text))
 }
 
 /// The benchmark in a line, or nothing when it holds parameters.

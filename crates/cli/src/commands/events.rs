@@ -1,12 +1,16 @@
 //! `evb events`: verify, show or export event files.
 
-use crate::{failure::Failure, terminal::show as show_text};
+use crate::{
+    failure::Failure,
+    output::{self, Output},
+    terminal::show as show_text,
+};
 use clap::{Args, Subcommand, ValueEnum};
-use evb_events::{FileSummary, Status, Verification};
+use evb_events::{ExportError, FileSummary, Status, Verification};
 use serde_json::json;
 use std::{
     fs::File,
-    io::{self, BufWriter, Write},
+    io::{BufWriter, Write},
     path::PathBuf,
 };
 
@@ -179,7 +183,11 @@ fn export(args: &ExportArgs) -> Result<bool, Failure> {
             let file = File::create_new(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
             write_table(args, BufWriter::new(file))
         }
-        (Format::Csv, None) => write_table(args, BufWriter::new(io::stdout().lock())),
+        (Format::Csv, None) => match write_table(args, BufWriter::new(Output)) {
+            // The end of the command tells why, unless the reader has what it wanted.
+            Err(ExportError::Table(_)) => return output::check().map(|()| true),
+            written => written,
+        },
     };
     let summary = summary.map_err(Failure::new)?;
     eprintln!(

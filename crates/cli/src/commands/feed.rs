@@ -34,6 +34,13 @@ pub(crate) struct FeedArgs {
     /// Width of the event counter in the frames, in bits
     #[arg(long, value_name = "BITS", default_value_t = 64, value_parser = clap::value_parser!(u8).range(1..=64))]
     counter_bits: u8,
+    /// Counter of the first event in the frames
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    first_counter: u64,
+    /// Mark every fragment beside its counter: with the bunch crossing of its recording, or with a number that is drawn from
+    /// seed and event and is the same in all sources
+    #[arg(long)]
+    marks: bool,
     /// Longest wait for the readout unit to listen, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     patience: u64,
@@ -71,6 +78,8 @@ pub(crate) fn run(args: &FeedArgs) -> Result<bool, Failure> {
         rate: args.rate,
         events: args.events.or(plan.building.events),
         counter_bits: args.counter_bits,
+        first_counter: args.first_counter,
+        marked: args.marks.then_some(plan.run.seed),
         connect_timeout: Duration::from_secs(args.patience),
         stop: &stop,
     };

@@ -1,7 +1,7 @@
 //! `evb node`: one node of a run.
 
 use super::run::refuse_traffic;
-use crate::{ExperimentArgs, failure::Failure, signals::leave_signals_to_run_control, token};
+use crate::{ExperimentArgs, failure::Failure, signals::stop_waiting_on_signals, token};
 use clap::Args;
 use evb_node::JoinOptions;
 use std::{
@@ -28,13 +28,16 @@ pub(crate) struct NodeArgs {
     /// Longest wait for run control and for the other nodes, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     patience: u64,
+    /// Run control has started this node: it is there already
+    #[arg(long, hide = true)]
+    spawned: bool,
     /// Do not tell errors that run control has heard: it tells them
     #[arg(long, short)]
     quiet: bool,
 }
 
 pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
-    leave_signals_to_run_control()?;
+    let stop = stop_waiting_on_signals()?;
     let experiment = args.experiment.load()?;
     refuse_traffic(&experiment)?;
     let points = experiment.plans().len();
@@ -54,6 +57,8 @@ pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
         listen: args.listen,
         token: token::shared()?,
         patience: Duration::from_secs(args.patience),
+        control_may_come: !args.spawned,
+        stop,
         quiet: args.quiet,
         mpi: None,
     };

@@ -3,6 +3,7 @@
 use crate::{
     ExperimentArgs,
     failure::Failure,
+    output,
     progress::{ProgressArgs, RunProgress},
     signals::{leave_signals_to_run_control, stop_on_signals},
     terminal::{show as show_text, width},
@@ -73,7 +74,8 @@ fn show(args: &RunArgs, record: &Record) -> Result<(), Failure> {
         true => println!("{}", serde_json::to_string(record).map_err(Failure::new)?),
         false => show_text(&evb_report::run_summary(record, width())),
     }
-    Ok(())
+    // Before the next point of a sweep: nobody would get its record.
+    output::check()
 }
 
 /// Is one rank of a job that a launcher has started. Rank 0 speaks to people; it must do so before it leaves, since that ends
@@ -220,7 +222,7 @@ fn node_arguments(
 ) {
     command.arg("node").arg(&args.experiment.file);
     command.args(["--role", &plan.building.node_name(node), "--join", &control.to_string()]);
-    command.args(["--point", &index.to_string(), "--quiet"]);
+    command.args(["--point", &index.to_string(), "--spawned", "--quiet"]);
     for set in args.experiment.overrides() {
         command.args(["--set", &set]);
     }

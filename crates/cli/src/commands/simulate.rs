@@ -4,6 +4,7 @@ use crate::{
     ExperimentArgs,
     failure::Failure,
     folder::{prepare, unwritable},
+    output,
     progress::suspend,
     signals::stop_on_signals,
     simulations::{HowArgs, Simulations},
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<bool, Failure> {
     let mut print = |record: &Record| {
         let line = if args.how.json { to_json(record)? } else { return Ok(()) };
         suspend(|| println!("{line}"));
-        Ok(())
+        output::check()
     };
     let work = Simulations { plans: plans.iter().collect(), how: &args.how, stop: &stop };
     let records = work.run(&trace, &mut print)?;

@@ -184,3 +184,68 @@ fn nodes_that_do_not_come_are_named() {
     assert_eq!(run.code(), Some(2), "{run}");
     assert!(run.stderr.contains("evm, ru0, ru1, bu0, bu1 missing") && run.stderr.contains("hint: "), "{run}");
 }
+
+/// A node that waits, for run control or for others, ends when it is told to.
+#[test]
+fn a_node_that_waits_hears_signals() {
+    let lab = Lab::with(EXPERIMENT);
+    let nobody = format!("127.0.0.1:{}", free_tcp_port());
+    let (_run, address) = control(&lab);
+    for (address, signal) in
+        [(&nobody, Signal::INT), (&nobody, Signal::TERM), (&address, Signal::INT), (&address, Signal::TERM)]
+    {
+        let node = node(&lab, "ru0", address).start();
+        wait_until("the node listens to signals", || hears(node.pid(), signal).then_some(()));
+        node.signal(signal);
+        let outcome = node.wait();
+        assert_eq!(outcome.code(), Some(2), "{outcome}");
+        assert!(outcome.stderr.contains("stopped before the run began") && outcome.seconds < 10.0, "{outcome}");
+    }
+}
+
+/// A node that was ended while it waited can be started again, and the run begins.
+#[test]
+fn the_place_of_a_node_that_left_is_free() {
+    let lab = Lab::with(EXPERIMENT);
+    let (mut run, address) = control(&lab);
+    let first = node(&lab, "ru0", &address).start();
+    // Who is connected says hello before it listens to anybody.
+    wait_until("the node has reached run control", || has_connection_to(&address).then_some(()));
+    first.signal(Signal::INT);
+    assert_eq!(first.wait().code(), Some(2));
+    let nodes = NODES.map(|role| node(&lab, role, &address).start()).into();
+    run.wait_for("ru0 has left before the run began");
+    check_good(run, nodes);
+}
+
+/// Whether somebody on this machine has a connection to this address.
+fn has_connection_to(address: &str) -> bool {
+    let port: u16 = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).expect("an address");
+    let (table, wanted) = (std::fs::read_to_string("/proc/net/tcp").expect("/proc"), format!(":{port:04X}"));
+    table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).any(|words| {
+        // Number, local address, remote address, state; 01 is established.
+        words.get(2).is_some_and(|remote| remote.ends_with(&wanted)) && words.get(3) == Some(&"01")
+    })
+}
+
+/// Whether a process has a handler of its own for a signal.
+fn hears(pid: u32, signal: Signal) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
+}
+
+/// However early run control dies, its nodes go with it.
+#[test]
+fn no_node_outlives_a_run_control_that_dies_while_it_starts() {
+    for milliseconds in [0, 2, 5, 10, 20, 40, 80] {
+        let lab = Lab::with(EXPERIMENT);
+        let run = lab.run(&["--processes"]).set("trigger.events=1000000000").start();
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        run.signal(Signal::KILL);
+        // The pipe of standard error closes when the last node has ended.
+        let outcome = run.wait();
+        assert!(outcome.seconds < 20.0, "{outcome}");
+    }
+}

@@ -180,11 +180,11 @@ fn udp_frames_between_garbage(listening: &Listening) -> u64 {
 }
 
 fn frame(source: u16, counter: u64, payload: &[u8]) -> Vec<u8> {
-    encoded(Frame { source, counter, end_of_run: false, resynchronised: false, good: true, payload })
+    encoded(Frame { source, counter, end_of_run: false, resynchronised: false, good: true, mark: None, payload })
 }
 
 pub(crate) fn end_of_run(source: u16, counter: u64) -> Vec<u8> {
-    encoded(Frame { source, counter, end_of_run: true, resynchronised: false, good: true, payload: b"" })
+    encoded(Frame { source, counter, end_of_run: true, resynchronised: false, good: true, mark: None, payload: b"" })
 }
 
 pub(crate) fn encoded(frame: Frame<&[u8]>) -> Vec<u8> {

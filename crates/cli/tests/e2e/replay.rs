@@ -160,5 +160,5 @@ fn places(data: &Path) -> Vec<(usize, usize)> {
 }
 
 fn entries(path: &Path) -> Vec<FedEntry> {
-    FedFile::open(PathBuf::from(path)).unwrap_or_else(|error| panic!("{error}")).entries().to_vec()
+    FedFile::open(PathBuf::from(path), None).unwrap_or_else(|error| panic!("{error}")).entries().to_vec()
 }

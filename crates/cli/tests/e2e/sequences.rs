@@ -25,7 +25,7 @@ fn by_hand(frames: impl Iterator<Item = (u64, bool, bool)>, last: u64) -> (Lab, 
     for (counter, resynchronised, good) in frames {
         let payload = format!("fragment {counter}{}", if resynchronised { " after a restart" } else { "" });
         let payload = payload.as_bytes();
-        let frame = Frame { source: 0, counter, end_of_run: false, resynchronised, good, payload };
+        let frame = Frame { source: 0, counter, end_of_run: false, resynchronised, good, mark: None, payload };
         stream.write_all(&encoded(frame)).unwrap();
     }
     stream.write_all(&end_of_run(0, last)).unwrap();

@@ -280,8 +280,11 @@ const ROUTING: Choice = Choice {
 const SPREAD: Key = key(
     "spread",
     Kind::Word(&[
-        Word { name: "source", doc: "way n for the n-th port of the source's switch" },
-        Word { name: "destination", doc: "way n for the n-th port of the destination's switch" },
+        Word { name: "source", doc: "way n for source n, layer by layer: S-mod-k" },
+        Word {
+            name: "destination",
+            doc: "way n for destination n, layer by layer: D-mod-k, as the forwarding tables of a fat tree",
+        },
         Word { name: "switch", doc: "one way for each pair of switches, as a table of intervals of destinations does" },
         Word { name: "pair", doc: "drawn at random for each pair, once for the whole run" },
     ]),

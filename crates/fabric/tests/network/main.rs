@@ -5,4 +5,5 @@ mod presets;
 mod routes;
 mod support;
 mod topologies;
+mod trees;
 mod waiting;

@@ -146,7 +146,7 @@ fn demonstrator_route_passes_crossbar_five() {
     let mut way = Vec::new();
     loop {
         let group = routes.candidates(switch, to);
-        let index = Spread::Source.index(&network, 1, from, to, 0, switch) as usize % group.len();
+        let index = Spread::Source.index(&network, 1, from, to, 0, group[0]) as usize % group.len();
         way.push(network.link(group[index]).name.clone());
         match network.link(group[index]).to {
             End::Switch(next) => switch = next,
@@ -160,10 +160,11 @@ fn demonstrator_route_passes_crossbar_five() {
 #[test]
 fn spreads_count_ports_or_mix() {
     let network = build(clos(2, 4, 4, 1));
-    let index = |spread: Spread, seed, from, to, variant, switch| {
-        spread.index(&network, seed, EndpointId(from), EndpointId(to), variant, SwitchId(switch))
+    let index = |spread: Spread, seed, from, to, variant, leaf| {
+        let way = link_id(&network, &format!("leaf{leaf}>spine0"));
+        spread.index(&network, seed, EndpointId(from), EndpointId(to), variant, way)
     };
-    assert_eq!(index(Spread::Source, 1, 6, 1, 0, 1), 2);
+    assert_eq!(index(Spread::Source, 1, 6, 1, 0, 1), 6);
     assert_eq!(index(Spread::Destination, 1, 6, 1, 0, 1), 1);
     let base = index(Spread::Pair, 1, 6, 1, 0, 1);
     assert_eq!(base, index(Spread::Pair, 1, 6, 1, 0, 1));
@@ -260,7 +261,7 @@ fn a_spread_by_switch_gives_each_pair_of_switches_a_way_of_its_own() {
         let (from, to) = (EndpointId(from), EndpointId(to));
         let pick = |switch| {
             let group = routes.candidates(switch, to);
-            group[Spread::Switch.index(&network, 1, from, to, 0, switch) as usize % group.len()]
+            group[Spread::Switch.index(&network, 1, from, to, 0, group[0]) as usize % group.len()]
         };
         let up = pick(network.switch_into(from));
         let down = pick(network.link(up).to.switch().expect("up to a spine"));

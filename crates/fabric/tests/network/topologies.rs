@@ -37,7 +37,7 @@ fn crossbar_has_all_ports_of_a_host_side_by_side() {
     let network = with_ports(Topology::Crossbar { ports: 8 }, 2);
     assert_eq!(counts(&network), [4, 1, 16]);
     assert_eq!(outputs(&network, "switch0")[..3], ["switch0>h0.0", "switch0>h0.1", "switch0>h1.0"]);
-    assert_eq!(network.endpoint(network.endpoint_id(3, 1)).up_index, 7);
+    assert_eq!(network.endpoint(network.endpoint_id(3, 1)).up_place, 7);
 }
 
 #[test]
@@ -60,8 +60,8 @@ fn ports_of_a_host_are_on_neighbouring_switches() {
             let leaf = host / 8 * 2 + u16::from(port);
             assert_eq!(network.switch_into(endpoint), SwitchId(leaf), "h{host}.{port}");
             assert_eq!(network.switch_out_of(endpoint), SwitchId(leaf), "h{host}.{port}");
-            let Endpoint { up_index, down_index, .. } = *network.endpoint(endpoint);
-            assert_eq!((up_index, down_index), (host % 8, host % 8), "h{host}.{port}");
+            let Endpoint { up_place, down_place, .. } = *network.endpoint(endpoint);
+            assert_eq!([up_place, down_place], [8 * leaf + host % 8; 2], "h{host}.{port}");
         }
     }
     assert_eq!(outputs(&network, "leaf3")[0], "leaf3>h8.1");

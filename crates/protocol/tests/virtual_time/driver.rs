@@ -274,13 +274,14 @@ impl Driver {
 
     fn note_readout(&mut self, id: NodeId, event: ReadoutEvent<Tag>) {
         match event {
-            ReadoutEvent::Read(event) => {
+            ReadoutEvent::Read { event, .. } => {
                 let source = SourceId(id.0 - 1);
                 let fragment = Fragment {
                     event,
                     source,
                     length: FRAGMENT,
                     checksum: 0,
+                    mark: None,
                     status: FragmentStatus::Good,
                     payload: Some((event.0, source.0)),
                 };

@@ -13,6 +13,8 @@ fn base_config() -> Config {
     Config {
         readout_units: 4,
         builder_units: 3,
+        numbered: Vec::new(),
+        tolerant: Vec::new(),
         protocol: Protocol::Push,
         assignment: Assignment::RoundRobin,
         shaping: Shaping::None,

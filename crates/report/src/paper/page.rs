@@ -6,15 +6,25 @@ use super::{
 use evb_record::{PaperItem, PaperReport, PaperTable, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// Style of the page: the house style of the plots.
+/// Style of the page: the house style of the plots, light or dark as the reader likes. What is wider than the screen scrolls in
+/// a box of its own, so that the page itself never does.
 const STYLE: &str = "
-body { font: 15px/1.45 sans-serif; color: #202020; max-width: 1060px; margin: 2em auto; padding: 0 1em; }
-h1 { font-size: 1.5em; } h2 { font-size: 1.25em; margin-top: 2.2em; border-top: 2px solid #606060; padding-top: .6em; }
-h3 { font-size: 1em; margin: 1.6em 0 .4em; } .place { color: #606060; font-weight: normal; }
-table { border-collapse: collapse; margin: .4em 0; } th, td { padding: .2em .7em; border-bottom: 1px solid #e0e0e0; }
-th { text-align: left; font-weight: 600; } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.within { color: #007a56; } .outside { color: #b00020; font-weight: 600; } .calibrated { color: #8a6d00; }
-.shown { color: #606060; } img { max-width: 100%; } figure { margin: 1em 0; } .why { color: #606060; font-size: .9em; }
+:root { color-scheme: light dark; --page: #ffffff; --ink: #202020; --grey: #606060; --grid: #e0e0e0;
+  --within: #007a56; --outside: #b00020; --calibrated: #806000; --link: #0050a0; }
+@media (prefers-color-scheme: dark) { :root { --page: #16181c; --ink: #e6e6e6; --grey: #a6a9ae; --grid: #3a3d42;
+  --within: #4cc99a; --outside: #ff7a85; --calibrated: #d9b13b; --link: #7ab8f5; } }
+body { font: 15px/1.45 sans-serif; color: var(--ink); background: var(--page); max-width: 1060px; margin: 2em auto; padding: 0 1em;
+  overflow-wrap: break-word; } a { color: var(--link); }
+h1 { font-size: 1.5em; } h2 { font-size: 1.25em; margin-top: 2.2em; border-top: 2px solid var(--grey); padding-top: .6em; }
+h3 { font-size: 1em; margin: 1.6em 0 .4em; } .place { color: var(--grey); font-weight: normal; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; margin: .4em 0; }
+th, td { padding: .2em .7em; border-bottom: 1px solid var(--grid); vertical-align: top; } td:first-child { min-width: 11em; }
+td.n:first-child { min-width: 0; } th { text-align: left; font-weight: 600; vertical-align: bottom; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; } td.n { white-space: nowrap; }
+.within { color: var(--within); } .outside { color: var(--outside); font-weight: 600; } .calibrated { color: var(--calibrated); }
+.shown { color: var(--grey); } img { max-width: 100%; min-width: 640px; height: auto; } figure { margin: 1em 0; }
+.why { color: var(--grey); font-size: .9em; }
+@media (max-width: 600px) { body { margin: 1em auto; padding: 0 .7em; } ul { padding-left: 1.2em; } th, td { padding: .2em .45em; } }
 ";
 
 /// The page of all reports. The figures are beside it, as `<slug>-<figure>.svg`; those without are left out by `has_figure`.
@@ -26,7 +36,7 @@ pub fn paper_page(reports: &[PaperReport], has_figure: impl Fn(&str) -> bool) ->
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta name="viewport" content="width=device-width";
+                meta name="viewport" content="width=device-width, initial-scale=1";
                 title { "Published papers and evb" }
                 style { (PreEscaped(STYLE)) }
             }
@@ -56,7 +66,7 @@ fn paper(report: &PaperReport, has_figure: &impl Fn(&str) -> bool) -> Markup {
             @if has_figure(&file) {
                 figure {
                     h3 { (figure.what) " " span.place { (figure.place) } }
-                    img src=(file) alt=(figure.what);
+                    div.wide tabindex="0" { img src=(file) alt=(figure.what); }
                 }
             }
         }
@@ -65,7 +75,7 @@ fn paper(report: &PaperReport, has_figure: &impl Fn(&str) -> bool) -> Markup {
 
 fn singles(report: &PaperReport) -> Markup {
     html! {
-        table {
+        div.wide tabindex="0" { table {
             tr { th { "value" } th.n { "published" } th.n { "ours" } th.n { "difference" } th.n { "tolerance" } th { "verdict" } }
             @for item in single_items(report) {
                 tr title=(item.item) {
@@ -77,7 +87,7 @@ fn singles(report: &PaperReport) -> Markup {
                     td class=(class(item)) { (verdict(item.verdict)) }
                 }
             }
-        }
+        } }
     }
 }
 
@@ -85,7 +95,7 @@ fn table(report: &PaperReport, table: &PaperTable) -> Markup {
     let (header, rows) = cells_of(report, table);
     html! {
         h3 { (heading(&table.what, "")) " " span.place { (table.place) } (in_unit(&table.unit)) }
-        table {
+        div.wide tabindex="0" { table {
             tr { @for name in &header { th.n { (name) } } }
             @for row in &rows {
                 tr {
@@ -94,7 +104,7 @@ fn table(report: &PaperReport, table: &PaperTable) -> Markup {
                     }
                 }
             }
-        }
+        } }
         p.why { "Tolerances: " (tolerances(report, table)) }
     }
 }

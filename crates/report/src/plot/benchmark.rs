@@ -11,6 +11,8 @@ use crate::benchmark::{Case, distinct};
 use evb_core::ByteCount;
 use evb_record::{Benchmark, BenchmarkSamples, Parameters};
 
+/// What most plots have across.
+const SIZE: &str = "message size (bytes)";
 /// Points of a curve that is computed.
 const POINTS: usize = 400;
 
@@ -60,19 +62,24 @@ impl<'a> Sweep<'a> {
     }
 
     fn throughput(&self) -> Option<String> {
-        let lines = self.lines(Stroke::Solid, |row| Some(row.bytes_per_s * 1e-6));
+        let mut lines = self.lines(Stroke::Solid, |row| Some(row.bytes_per_s * 1e-6));
+        let is_rate = |row: &&Benchmark| row.launches.quantity == "messages_per_s";
+        let bars = self.add_bars(&mut lines, |row| is_rate(&row).then_some(row.size_bytes as f64 * 1e-6));
         let y = Axis::logarithmic(heights(&lines));
-        self.against_size("throughput", lines, y, "received by all nodes (MB/s)", Vec::new())
+        self.against_size("throughput", lines, y, "received by all nodes (MB/s)", bars)
     }
 
     fn latency(&self) -> Option<String> {
         let times = |row: &Benchmark| row.half_round_trip_ns.or(row.cycle_ns);
         let mut lines = self.lines(Stroke::Solid, |row| Some(times(row)?.p50 * 1e-3));
+        let mut legend = styles("median", "99th percentile");
+        // Of other cycles the launches tell means, and the line is of medians.
+        legend.extend(self.add_bars(&mut lines, |row| row.half_round_trip_ns.map(|_| 0.5e-3)));
         lines.extend(self.lines(Stroke::Dashed, |row| Some(times(row)?.p99 * 1e-3)));
         let y = Axis::logarithmic(heights(&lines));
         let half = self.rows.iter().any(|row| row.half_round_trip_ns.is_some());
         let title = if half { "half of the round trip (us)" } else { "time of a cycle (us)" };
-        self.against_size("latency", lines, y, title, styles("median", "99th percentile"))
+        self.against_size("latency", lines, y, title, legend)
     }
 
     fn cpu(&self) -> Option<String> {
@@ -86,15 +93,34 @@ impl<'a> Sweep<'a> {
         let line = |(colour, transport): (usize, &&str)| {
             let rows = self.rows.iter().filter(|row| row.transport == *transport);
             let points = rows.filter_map(|row| Some((row.size_bytes as f64, value(row)?)));
-            Line { colour, stroke, points: points.filter(can_be_drawn).collect() }
+            Line::new(colour, stroke, points.filter(can_be_drawn).collect())
         };
         self.transports.iter().enumerate().map(line).collect()
+    }
+
+    /// Gives the points of the lines the interval of the median of all launches, in what a factor makes of it; rows without a
+    /// factor get none. The entry of the legend, if there is any.
+    fn add_bars(&self, lines: &mut [Line], factor: impl Fn(&Benchmark) -> Option<f64>) -> Vec<Entry> {
+        let mut confidence: f64 = 1.0;
+        for row in &self.rows {
+            let Some(factor) = factor(row) else { continue };
+            let [low, high] = [row.launches.low, row.launches.high].map(|end| end * factor);
+            let place = self.transports.iter().position(|name| *name == row.transport);
+            let line = place.and_then(|place| lines.get_mut(place));
+            let is_bar = low < high && [low, high].iter().all(|end| can_be_drawn(&(0.0, *end)));
+            if let Some(line) = line.filter(|_| is_bar) {
+                line.bars.push((row.size_bytes as f64, low, high));
+                confidence = confidence.min(row.launches.confidence);
+            }
+        }
+        let is_any = lines.iter().any(|line| !line.bars.is_empty());
+        is_any.then(|| Entry::Bars(format!("launches: {:.0} % interval", confidence * 100.0))).into_iter().collect()
     }
 
     fn against_size(&self, what: &str, lines: Vec<Line>, y: Axis, y_title: &str, styles: Vec<Entry>) -> Option<String> {
         let legend = styles.into_iter().chain(transports(&self.transports, &lines, Stroke::Solid)).collect();
         let title = self.title(what);
-        Chart { title: &title, x: sizes(&self.rows), x_title: "size", y, y_title, lines, legend }.draw()
+        Chart { title: &title, x: sizes(&self.rows), x_title: SIZE, y, y_title, lines, legend }.draw()
     }
 
     fn title(&self, what: &str) -> String {
@@ -109,7 +135,7 @@ impl<'a> Sweep<'a> {
         };
         let line = |(colour, transport): (usize, &&str)| {
             let rows = samples.iter().filter(belongs).filter(|of| of.transport == **transport);
-            Line { colour, stroke: Stroke::Plain, points: cumulative(rows) }
+            Line::new(colour, Stroke::Plain, cumulative(rows))
         };
         let lines: Vec<_> = self.transports.iter().enumerate().map(line).collect();
         let across = lines.iter().flat_map(|line| line.points.iter().map(|point| point.0));
@@ -162,7 +188,7 @@ fn cumulative<'a>(rows: impl Iterator<Item = &'a BenchmarkSamples>) -> Vec<(f64,
     (0..=POINTS).map(point).collect()
 }
 
-/// Half of the round trip against the size: measured as crosses, and as the line through it.
+/// Half of the round trip against the size: measured as marks, and as the line through it.
 fn elapsed(records: &[Benchmark], parameters: &[Parameters]) -> Option<String> {
     let names = distinct(records.iter().map(|row| row.transport.as_str()));
     let is_measured = |row: &&Benchmark| row.pattern == "ping-pong" && row.rate_hz.is_none();
@@ -174,19 +200,19 @@ fn elapsed(records: &[Benchmark], parameters: &[Parameters]) -> Option<String> {
         let points: Vec<_> = of_transport.filter_map(time).filter(can_be_drawn).collect();
         let fit = parameters.iter().find(|parameters| parameters.transport == *name);
         let fit = fit.and_then(|fit| Some((fit.fixed_overhead_us?, fit.rate_mb_per_s?)));
-        fits.extend(fit.map(|fit| Line { colour, stroke: Stroke::Plain, points: along(fit, &points) }));
-        lines.push(Line { colour, stroke: Stroke::Crosses, points });
+        fits.extend(fit.map(|fit| Line::new(colour, Stroke::Plain, along(fit, &points))));
+        lines.push(Line::new(colour, Stroke::Points, points));
     }
     if fits.is_empty() {
         return None;
     }
     let entry = |label: &str, stroke| Entry::Line { label: label.into(), colour: None, stroke };
-    let mut legend = vec![entry("measured", Stroke::Crosses), entry("overhead + size / rate", Stroke::Plain)];
+    let mut legend = vec![entry("measured", Stroke::Points), entry("overhead + size / rate", Stroke::Plain)];
     legend.extend(transports(&names, &lines, Stroke::Plain));
     lines.extend(fits);
     let title = "ping-pong: elapsed time of a message";
     let y = Axis::logarithmic(heights(&lines));
-    Chart { title, x: sizes(&rows), x_title: "size", y, y_title: "half of the round trip (us)", lines, legend }.draw()
+    Chart { title, x: sizes(&rows), x_title: SIZE, y, y_title: "half of the round trip (us)", lines, legend }.draw()
 }
 
 /// Whether a point has a place on a logarithmic axis.

@@ -2,10 +2,11 @@
 
 use super::{
     axis::Axis,
-    style::{GREY, GRID, INK, PALETTE, TEXT, TITLE, printable, text, width},
+    mark::{colour, dashes, outline, pen},
+    style::{GREY, GRID, INK, TEXT, TITLE, printable, text, themed, width},
 };
 use plotters::{
-    element::DashedPathElement,
+    element::{ComposedElement, DashedPathElement},
     prelude::*,
     style::text_anchor::{HPos, VPos},
 };
@@ -17,6 +18,15 @@ pub(super) struct Line {
     pub(super) stroke: Stroke,
     /// The points in the order in which they are joined.
     pub(super) points: Vec<(f64, f64)>,
+    /// Where a point may as well lie: its place across, and both ends upwards.
+    pub(super) bars: Vec<(f64, f64, f64)>,
+}
+
+impl Line {
+    /// A line without bars.
+    pub(super) const fn new(colour: usize, stroke: Stroke, points: Vec<(f64, f64)>) -> Self {
+        Self { colour, stroke, points, bars: Vec::new() }
+    }
 }
 
 /// How the points of a line are joined and marked.
@@ -26,10 +36,10 @@ pub(super) enum Stroke {
     Solid,
     /// A dashed line with hollow marks.
     Dashed,
-    /// A line without marks.
+    /// A line without marks, with dashes of its own.
     Plain,
-    /// Crosses that nothing joins.
-    Crosses,
+    /// Hollow marks that nothing joins.
+    Points,
 }
 
 /// One row of a legend.
@@ -38,11 +48,13 @@ pub(super) enum Entry {
     Heading(String),
     /// A kind of line; without a place in the palette it stands for lines of all colours.
     Line { label: String, colour: Option<usize>, stroke: Stroke },
+    /// What the bars at the points are.
+    Bars(String),
 }
 
 impl Entry {
     fn label(&self) -> String {
-        let (Self::Heading(label) | Self::Line { label, .. }) = self;
+        let (Self::Heading(label) | Self::Line { label, .. } | Self::Bars(label)) = self;
         printable(label, LONGEST)
     }
 }
@@ -73,6 +85,9 @@ const LONGEST: usize = 40;
 
 type Failure<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+/// The inside of a mark and its outline, at a point.
+type Mark<'a, At> = ComposedElement<At, SVGBackend<'a>, Polygon<Pixel>, PathElement<Pixel>>;
+type Pixel = (i32, i32);
 
 impl Chart<'_> {
     /// The chart as SVG, or nothing when no line has two points.
@@ -87,7 +102,7 @@ impl Chart<'_> {
             let root = SVGBackend::with_string(&mut svg, (WIDTH + legend_width, height)).into_drawing_area();
             self.draw_on(&root).expect("a text takes all that is drawn on it");
         }
-        Some(svg)
+        Some(themed(svg))
     }
 
     fn legend_width(&self) -> u32 {
@@ -120,21 +135,24 @@ impl Chart<'_> {
             .y_desc(self.y_title)
             .draw()?;
         for line in &self.lines {
-            let style = pen(Some(line.colour));
-            let points = line.points.iter().copied();
-            match line.stroke {
-                Stroke::Solid => drop(chart.draw_series(LineSeries::new(points.clone(), style))?),
-                Stroke::Dashed => drop(chart.draw_series(DashedLineSeries::new(points.clone(), 6, 4, style))?),
-                Stroke::Plain => {
-                    chart.draw_series(LineSeries::new(points, style))?;
-                    continue;
+            let place = Some(line.colour);
+            let points = || line.points.iter().copied();
+            match (line.stroke, dashes(place)) {
+                (Stroke::Dashed, _) => drop(chart.draw_series(DashedLineSeries::new(points(), 6, 4, pen(place)))?),
+                (Stroke::Plain, Some((on, off))) => {
+                    chart.draw_series(DashedLineSeries::new(points(), on, off, pen(place)))?;
                 }
-                Stroke::Crosses => {
-                    chart.draw_series(points.map(|point| cross(point, Some(line.colour))))?;
-                    continue;
-                }
+                (Stroke::Solid | Stroke::Plain, _) => drop(chart.draw_series(LineSeries::new(points(), pen(place)))?),
+                (Stroke::Points, _) => {}
             }
-            chart.draw_series(points.flat_map(|point| mark(point, Some(line.colour), line.stroke)))?;
+            let thin = colour(place).stroke_width(1);
+            let upright = line.bars.iter().map(|&(x, low, high)| PathElement::new([(x, low), (x, high)], thin));
+            chart.draw_series(upright)?;
+            let ends = line.bars.iter().flat_map(|&(x, low, high)| [(x, low), (x, high)]);
+            chart.draw_series(ends.map(|end| EmptyElement::at(end) + PathElement::new([(-4, 0), (4, 0)], thin)))?;
+            if line.stroke != Stroke::Plain {
+                chart.draw_series(points().map(|point| mark(point, place, line.stroke)))?;
+            }
         }
         self.draw_legend(&right)
     }
@@ -143,20 +161,27 @@ impl Chart<'_> {
         let style = text(TEXT, HPos::Left, VPos::Center);
         let mut y = TOP + ROW / 2;
         for entry in self.legend.iter().take(MOST_ENTRIES) {
-            let Entry::Line { colour, stroke, .. } = *entry else {
-                area.draw_text(&entry.label(), &style, (0, y))?;
-                y += ROW;
-                continue;
-            };
-            let ends = [(0, y), (SAMPLE, y)];
-            let middle = (SAMPLE / 2, y);
-            match stroke {
-                Stroke::Solid | Stroke::Plain => area.draw(&PathElement::new(ends, pen(colour)))?,
-                Stroke::Dashed => area.draw(&DashedPathElement::new(ends, 6, 4, pen(colour)))?,
-                Stroke::Crosses => area.draw(&cross(middle, colour))?,
-            }
-            if matches!(stroke, Stroke::Solid | Stroke::Dashed) {
-                mark(middle, colour, stroke).iter().try_for_each(|circle| area.draw(circle))?;
+            let (ends, middle) = ([(0, y), (SAMPLE, y)], (SAMPLE / 2, y));
+            match *entry {
+                Entry::Heading(_) => {
+                    area.draw_text(&entry.label(), &style, (0, y))?;
+                    y += ROW;
+                    continue;
+                }
+                Entry::Bars(_) => draw_sample_bar(area, middle)?,
+                Entry::Line { colour, stroke, .. } => {
+                    match (stroke, dashes(colour)) {
+                        (Stroke::Dashed, _) => area.draw(&DashedPathElement::new(ends, 6, 4, pen(colour)))?,
+                        (Stroke::Plain, Some((on, off))) => {
+                            area.draw(&DashedPathElement::new(ends, on, off, pen(colour)))?;
+                        }
+                        (Stroke::Solid | Stroke::Plain, _) => area.draw(&PathElement::new(ends, pen(colour)))?,
+                        (Stroke::Points, _) => {}
+                    }
+                    if stroke != Stroke::Plain {
+                        area.draw(&mark(middle, colour, stroke))?;
+                    }
+                }
             }
             area.draw_text(&entry.label(), &style, (LABEL, y))?;
             y += ROW;
@@ -168,22 +193,21 @@ impl Chart<'_> {
     }
 }
 
-fn colour(place: Option<usize>) -> RGBColor {
-    place.map_or(GREY, |place| PALETTE[place % PALETTE.len()])
+/// A bar as at the points of a chart.
+fn draw_sample_bar<'a>(area: &Area<'a>, (x, y): (i32, i32)) -> Result<(), Failure<'a>> {
+    for ends in [[(x, y - 7), (x, y + 7)], [(x - 4, y - 7), (x + 4, y - 7)], [(x - 4, y + 7), (x + 4, y + 7)]] {
+        area.draw(&PathElement::new(ends, GREY.stroke_width(1)))?;
+    }
+    Ok(())
 }
 
-fn pen(place: Option<usize>) -> ShapeStyle {
-    colour(place).stroke_width(2)
-}
-
-/// A point of a line; smaller when the palette begins again.
-fn mark<At: Clone>(at: At, place: Option<usize>, stroke: Stroke) -> [Circle<At, i32>; 2] {
-    let inside = if stroke == Stroke::Dashed { WHITE } else { colour(place) };
-    let radius = if place.is_some_and(|place| place / PALETTE.len() % 2 == 1) { 2 } else { 4 };
-    [Circle::new(at.clone(), radius, inside.filled()), Circle::new(at, radius, pen(place))]
-}
-
-/// A point that no line joins.
-fn cross<At>(at: At, place: Option<usize>) -> Cross<At, i32> {
-    Cross::new(at, 5, pen(place))
+/// A point of a line, full or hollow; what is under a hollow one that nothing joins can be seen.
+fn mark<'a, At: Clone + 'a>(at: At, place: Option<usize>, stroke: Stroke) -> Mark<'a, At> {
+    let corners = outline(place, stroke != Stroke::Points);
+    let inside = match stroke {
+        Stroke::Dashed => WHITE.filled(),
+        Stroke::Points => TRANSPARENT.filled(),
+        Stroke::Solid | Stroke::Plain => colour(place).filled(),
+    };
+    EmptyElement::at(at) + Polygon::new(corners.clone(), inside) + PathElement::new(corners, pen(place))
 }

@@ -86,11 +86,22 @@ impl<'a> Curves<'a> {
 
     /// One line for each curve; what cannot be drawn is left out.
     pub(super) fn lines(&self, height: impl Fn(&Record) -> Option<f64>) -> Vec<Line> {
+        self.lines_with_bars(height, |_| None)
+    }
+
+    /// The same, with the ends of a bar for each record that has them.
+    pub(super) fn lines_with_bars(
+        &self,
+        height: impl Fn(&Record) -> Option<f64>,
+        ends: impl Fn(&Record) -> Option<(f64, f64)>,
+    ) -> Vec<Line> {
         let point = |&(x, record): &(f64, &Record)| Some((x, height(record)?));
         let drawable = |point: &(f64, f64)| is_drawable(point.0) && is_drawable(point.1);
         let line = |(colour, curve): (usize, &Curve<'a>)| {
             let points = curve.points.iter().filter_map(point).filter(drawable).collect();
-            Line { colour, stroke: Stroke::Solid, points }
+            let bars = curve.points.iter().filter_map(|&(x, record)| ends(record).map(|(low, high)| (x, low, high)));
+            let is_bar = |&(x, low, high): &(f64, f64, f64)| low < high && drawable(&(x, low)) && drawable(&(x, high));
+            Line { bars: bars.filter(is_bar).collect(), ..Line::new(colour, Stroke::Solid, points) }
         };
         self.curves.iter().enumerate().map(line).collect()
     }

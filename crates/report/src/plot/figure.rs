@@ -1,4 +1,4 @@
-//! A figure of a paper: our curves as lines, published points as crosses.
+//! A figure of a paper: our curves as lines, published points as hollow marks of the same shape.
 
 use super::{
     axis::Axis,
@@ -13,15 +13,13 @@ pub fn figure(figure: &Figure) -> Option<String> {
     let published = figure.published.iter().enumerate().map(|(place, curve)| {
         // What was published of one of our curves has its colour.
         let same = figure.curves.iter().position(|ours| ours.label == curve.label);
-        (same.unwrap_or(figure.curves.len() + place), curve, Stroke::Crosses)
+        (same.unwrap_or(figure.curves.len() + place), curve, Stroke::Points)
     });
     let all: Vec<_> = ours.chain(published).collect();
-    let lines: Vec<_> = all
-        .iter()
-        .map(|(colour, curve, stroke)| Line { colour: *colour, stroke: *stroke, points: drawable(curve) })
-        .collect();
+    let lines: Vec<_> =
+        all.iter().map(|(colour, curve, stroke)| Line::new(*colour, *stroke, drawable(curve))).collect();
     let legend = all.iter().map(|(colour, curve, stroke)| Entry::Line {
-        label: if *stroke == Stroke::Crosses { format!("{} (published)", curve.label) } else { curve.label.clone() },
+        label: if *stroke == Stroke::Points { format!("{} (published)", curve.label) } else { curve.label.clone() },
         colour: Some(*colour),
         stroke: *stroke,
     });

@@ -1,6 +1,6 @@
 //! A map of the links: how much of the time each was used, and how much it was blocked.
 
-use super::style::{BLUE, GRID, INK, TEXT, TITLE, VERMILLION, printable, text, width};
+use super::style::{BLUE, GRID, INK, TEXT, TITLE, VERMILLION, printable, text, themed, width};
 use evb_record::{Link, Record};
 use plotters::{
     prelude::*,
@@ -38,7 +38,7 @@ pub(super) fn draw(record: &Record) -> Option<String> {
         let root = SVGBackend::with_string(&mut svg, map.size()).into_drawing_area();
         map.draw_on(&root).expect("a text takes all that is drawn on it");
     }
-    Some(svg)
+    Some(themed(svg))
 }
 
 struct Map<'a> {

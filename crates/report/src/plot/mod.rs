@@ -6,6 +6,7 @@ mod chart;
 mod curves;
 mod figure;
 mod links;
+mod mark;
 mod quantity;
 mod style;
 
@@ -16,6 +17,7 @@ use chart::{Chart, Entry, Line, Stroke};
 use curves::{Curves, main_key};
 use evb_record::Record;
 pub use figure::figure;
+use quantity::{Unit, in_words};
 
 /// A plot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,27 +47,39 @@ pub fn plots(records: &[Record]) -> Vec<Plot> {
 
 fn throughput(records: &[Record]) -> Option<String> {
     let curves = Curves::of(records, main_key(records)?)?;
-    let lines = curves.lines(megabytes);
+    let ends = |record: &Record| per_destination(record).map(|(_, least, most)| (least / 1e6, most / 1e6));
+    let lines = curves.lines_with_bars(megabytes, ends);
     let y = Axis::from_zero(heights(&lines), 0.0);
-    against_key(records, &curves, lines, y, "throughput per destination (MB/s)")
+    let mut legend = curves.legend();
+    if lines.iter().any(|line| !line.bars.is_empty()) {
+        legend.push(Entry::Bars("slowest to fastest destination".into()));
+    }
+    against_key(records, &curves, lines, legend, y, "throughput per destination (MB/s)")
 }
 
 fn efficiency(records: &[Record]) -> Option<String> {
     let curves = Curves::of(records, main_key(records)?)?;
     let lines = curves.lines(|record| record.simulation.as_ref().map(|simulation| simulation.efficiency * 100.0));
     let y = Axis::from_zero(heights(&lines), 100.0);
-    against_key(records, &curves, lines, y, "efficiency (%)")
+    against_key(records, &curves, lines, curves.legend(), y, "efficiency (% of the full performance)")
 }
 
-fn against_key(records: &[Record], curves: &Curves<'_>, lines: Vec<Line>, y: Axis, y_title: &str) -> Option<String> {
+fn against_key(
+    records: &[Record],
+    curves: &Curves<'_>,
+    lines: Vec<Line>,
+    legend: Vec<Entry>,
+    y: Axis,
+    y_title: &str,
+) -> Option<String> {
     Chart {
         title: &records.first()?.experiment,
         x: Axis::of_key(&curves.ticks, curves.unit),
-        x_title: curves.key,
+        x_title: &in_words(curves.key, curves.unit),
         y,
         y_title,
         lines,
-        legend: curves.legend(),
+        legend,
     }
     .draw()
 }
@@ -91,7 +105,7 @@ fn latency(records: &[Record]) -> Option<String> {
     Chart {
         title: &records.first()?.experiment,
         x: if against_load { Axis::of_key(&curves.ticks, curves.unit) } else { Axis::from_zero(across, 0.0) },
-        x_title: if against_load { LOAD } else { "throughput per destination (MB/s)" },
+        x_title: &if against_load { in_words(LOAD, Unit::None) } else { "throughput per destination (MB/s)".into() },
         y: Axis::logarithmic(heights(&lines)),
         y_title: "latency (us)",
         lines,
@@ -105,5 +119,6 @@ fn megabytes(record: &Record) -> Option<f64> {
 }
 
 fn heights(lines: &[Line]) -> impl Iterator<Item = f64> {
-    lines.iter().flat_map(|line| line.points.iter().map(|point| point.1))
+    let of_bars = |line: &Line| line.bars.iter().flat_map(|bar| [bar.1, bar.2]).collect::<Vec<_>>();
+    lines.iter().flat_map(move |line| line.points.iter().map(|point| point.1).chain(of_bars(line)))
 }

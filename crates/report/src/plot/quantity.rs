@@ -48,6 +48,29 @@ pub(super) fn short(value: f64, unit: Unit) -> String {
     format!("{} {prefix}{symbol}", rounded(value / scale))
 }
 
+/// The key of an experiment file as the title of an axis: `readout.source.size` is `fragment size (bytes)`. Keys that have no
+/// words of their own here are taken apart.
+pub(super) fn in_words(key: &str, unit: Unit) -> String {
+    const WORDS: [(&str, &str); 6] = [
+        ("readout.source.size", "fragment size"),
+        ("readout.source.mean", "mean fragment size"),
+        ("workload.load", "load (part of the rate of a link)"),
+        ("network.nic.packet", "packet size"),
+        ("trigger.rate", "trigger rate"),
+        ("run.seed", "seed"),
+    ];
+    let known = WORDS.iter().find(|(known, _)| *known == key).map(|(_, words)| (*words).to_owned());
+    let words = known.unwrap_or_else(|| key.replace(['.', '_'], " "));
+    let counted = match unit {
+        Unit::None => "",
+        Unit::Bytes => " (bytes)",
+        Unit::Seconds => " (seconds)",
+        Unit::Hertz => " (hertz)",
+        Unit::BytesPerSecond => " (bytes per second)",
+    };
+    words + counted
+}
+
 /// Three significant digits, without zeros at the end.
 fn rounded(value: f64) -> String {
     let rounded: f64 = format!("{value:.2e}").parse().expect("a number that was just written");

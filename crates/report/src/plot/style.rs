@@ -31,6 +31,26 @@ pub(super) const PALETTE: [RGBColor; 7] = [
     RGBColor(0x00, 0x00, 0x00),
 ];
 
+/// Colours where the reader prefers dark pages: what is light becomes dark, and blue and black light enough to be seen.
+const DARK: [(&str, &str); 7] = [
+    ("#FFFFFF", "#16181C"),
+    ("#E0E0E0", "#3A3D42"),
+    ("#606060", "#A6A9AE"),
+    ("#202020", "#E6E6E6"),
+    ("#0072B2", "#3D9BE0"),
+    ("#D55E00", "#F07A22"),
+    ("#000000", "#E6E6E6"),
+];
+
+/// The picture with a style that follows the reader's choice of light or dark: rules go before attributes.
+pub(super) fn themed(svg: String) -> String {
+    let Some((head, rest)) = svg.split_once("<rect") else { return svg };
+    let rule =
+        |(light, dark): &(&str, &str)| format!("[fill='{light}']{{fill:{dark}}}[stroke='{light}']{{stroke:{dark}}}");
+    let rules: String = DARK.iter().map(rule).collect();
+    format!("{head}<style>@media (prefers-color-scheme:dark){{{rules}}}</style>\n<rect{rest}")
+}
+
 /// A text style of this size in pixels. The SVG backend divides sizes by 1.24.
 pub(super) fn text<'a>(size: f64, across: HPos, down: VPos) -> TextStyle<'a> {
     ("sans-serif", size * 1.24).into_font().color(&INK).pos(Pos::new(across, down))

@@ -246,6 +246,9 @@ fn plots_have_a_curve_for_each_transport() {
         assert_eq!(legend(plot(name)), 4, "{name}");
     }
     assert_eq!(legend(plot("cycle-times-ping-pong")), 2);
+    for (name, has_bars) in [("latency-ping-pong", true), ("throughput-pairs", true), ("cpu-pairs", false)] {
+        assert_eq!(plot(name).contains("% interval"), has_bars, "{name}");
+    }
     for plot in &plots {
         assert!(!plot.svg.contains("NaN") && !plot.svg.contains("inf\""), "{}", plot.name);
     }

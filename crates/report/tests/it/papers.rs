@@ -82,8 +82,25 @@ fn the_page_of_a_paper_has_everything_and_escapes_it() {
     assert!(!paper_page(&[report()], |_| false).contains("<img"));
 }
 
+/// On a phone tables and figures scroll, each in a box of its own; the page has colours for light and for dark.
 #[test]
-fn published_points_are_crosses_in_the_colour_of_our_curve() {
+fn the_page_of_a_paper_fits_narrow_and_dark_screens() {
+    let page = paper_page(&[report()], |_| true);
+    assert!(page.contains("content=\"width=device-width, initial-scale=1\""), "{page}");
+    assert!(page.contains("@media (prefers-color-scheme: dark)"), "{page}");
+    for what in ["<table", "<img"] {
+        let boxed = page.matches(&format!("<div class=\"wide\" tabindex=\"0\">{what}")).count();
+        assert!(boxed > 0 && boxed == page.matches(what).count(), "{what}");
+    }
+    let (style, body) = page.split_once("</style>").expect("a style");
+    assert!(!body.contains("style="), "all colours are in one place");
+    for name in ["within", "outside", "calibrated"] {
+        assert_eq!(style.matches(&format!("--{name}: #")).count(), 2, "{name}: one for light, one for dark");
+    }
+}
+
+#[test]
+fn published_points_are_hollow_marks_in_the_colour_of_our_curve() {
     let svg = figure(&report().figures[0]).expect("two points can be drawn");
     assert!(svg.contains("ours (published)"), "{svg}");
     assert!(!svg.contains("NaN"), "{svg}");

@@ -10,9 +10,9 @@ fn plot(records: &[Record], name: &str) -> Plot {
     plots(records).into_iter().find(|plot| plot.name == name).unwrap_or_else(|| panic!("no {name}"))
 }
 
-/// Points that are filled, or all of this colour.
-fn circles(svg: &str, fill: &str) -> usize {
-    svg.lines().filter(|line| line.starts_with("<circle") && line.contains(&format!("fill=\"{fill}\""))).count()
+/// Marks that are filled with this colour.
+fn marks(svg: &str, fill: &str) -> usize {
+    svg.lines().filter(|line| line.starts_with("<polygon") && line.contains(&format!("fill=\"{fill}\""))).count()
 }
 
 fn bars(svg: &str, fill: &str) -> usize {
@@ -56,15 +56,15 @@ fn a_sweep_of_sizes_gives_all_plots() {
     assert_eq!(names(&records), ["throughput", "latency", "efficiency", "links"]);
     let svg = plot(&records, "throughput").svg;
     // Eight points and the one in the legend, for each of two protocols.
-    assert_eq!((circles(&svg, "#0072B2"), circles(&svg, "#D55E00"), circles(&svg, "#009E73")), (9, 9, 0));
+    assert_eq!((marks(&svg, "#0072B2"), marks(&svg, "#D55E00"), marks(&svg, "#009E73")), (9, 9, 0));
     let found = texts(&svg);
-    for text in ["demonstrator", "readout.source.mean", "builder.protocol", "push", "pull", "256 B", "32 kB"] {
+    for text in ["demonstrator", "mean fragment size (bytes)", "builder.protocol", "push", "pull", "256 B", "32 kB"] {
         assert!(found.contains(&text), "{text}: {found:?}");
     }
     let svg = plot(&records, "latency").svg;
-    assert_eq!((circles(&svg, "#0072B2"), circles(&svg, "#D55E00")), (9, 9));
+    assert_eq!((marks(&svg, "#0072B2"), marks(&svg, "#D55E00")), (9, 9));
     // The hollow points of the 99th percentile, and the one in the legend.
-    assert_eq!(circles(&svg, "#FFFFFF"), 17);
+    assert_eq!(marks(&svg, "#FFFFFF"), 17);
     assert!(texts(&svg).contains(&"throughput per destination (MB/s)"));
 }
 
@@ -72,10 +72,10 @@ fn a_sweep_of_sizes_gives_all_plots() {
 fn a_sweep_of_loads_shows_latency_against_load() {
     let records = samples::loads();
     let svg = plot(&records, "latency").svg;
-    assert!(texts(&svg).contains(&"workload.load"));
-    assert_eq!((circles(&svg, "#0072B2"), circles(&svg, "#FFFFFF")), (10, 10));
+    assert!(texts(&svg).contains(&"load (part of the rate of a link)"));
+    assert_eq!((marks(&svg, "#0072B2"), marks(&svg, "#FFFFFF")), (10, 10));
     let svg = plot(&records, "efficiency").svg;
-    assert_eq!(circles(&svg, "#0072B2"), 9, "one curve needs no legend");
+    assert_eq!(marks(&svg, "#0072B2"), 9, "one curve needs no legend");
     // The latency keeps its load even when a size is swept too.
     let two_sizes = ["1 kB", "2 kB"].into_iter().flat_map(|size| {
         samples::loads().into_iter().map(move |mut record| {
@@ -84,8 +84,8 @@ fn a_sweep_of_loads_shows_latency_against_load() {
         })
     });
     let two_sizes: Vec<_> = two_sizes.collect();
-    assert!(texts(&plot(&two_sizes, "latency").svg).contains(&"workload.load"));
-    assert!(texts(&plot(&two_sizes, "throughput").svg).contains(&"workload.size"));
+    assert!(texts(&plot(&two_sizes, "latency").svg).contains(&"load (part of the rate of a link)"));
+    assert!(texts(&plot(&two_sizes, "throughput").svg).contains(&"workload size (bytes)"));
 }
 
 #[test]
@@ -152,9 +152,9 @@ fn all_plots_are_well_formed() {
 #[test]
 fn many_curves_are_all_drawn() {
     let svg = plot(&many_curves(), "throughput").svg;
-    let points = svg.lines().filter(|line| line.starts_with("<circle")).count();
-    // Two circles for each of 60 x 3 points, and for each of 39 in the legend below its heading.
-    assert_eq!(points, 2 * (180 + 39));
+    let points = svg.lines().filter(|line| line.starts_with("<polygon")).count();
+    // A mark for each of 60 x 3 points, and for each of 39 in the legend below its heading.
+    assert_eq!(points, 180 + 39);
     assert!(texts(&svg).contains(&"and 21 more"), "{:?}", texts(&svg));
 }
 
@@ -206,5 +206,38 @@ fn wild_values_of_keys_do_no_harm() {
             Record { sweep, ..samples::simulation() }
         });
         plots(&records.collect::<Vec<_>>()).iter().for_each(|plot| assert_well_formed(&plot.svg));
+    }
+}
+
+/// A bar from the slowest to the fastest destination at each point where they differ: upright, with two ends, and one in the
+/// legend.
+#[test]
+fn bars_show_how_far_destinations_differ() {
+    let thin = |svg: &str, colour: &str| {
+        let is_thin =
+            |line: &&str| line.contains(&format!("stroke=\"{colour}\"")) && line.contains("stroke-width=\"1\"");
+        svg.lines().filter(|line| line.starts_with("<polyline")).filter(is_thin).count()
+    };
+    let mut records = samples::loads();
+    assert_eq!(thin(&plot(&records, "throughput").svg, "#0072B2"), 0, "they are all the same");
+    records[2].per_destination_bytes_per_s = vec![10e6, 20e6, 30e6];
+    let svg = plot(&records, "throughput").svg;
+    assert_eq!(thin(&svg, "#0072B2"), 3);
+    assert!(texts(&svg).contains(&"slowest to fastest destination"));
+    records[2].per_destination_bytes_per_s = vec![10e6, 200e6, 30e6];
+    assert!(texts(&plot(&records, "throughput").svg).contains(&"200"), "the axis has room for the bar");
+}
+
+/// Each colour of a plot has another one on dark pages, or is fit for both.
+#[test]
+fn plots_follow_the_choice_of_light_or_dark() {
+    const FOR_BOTH: [&str; 4] = ["#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
+    for plot in plots(&samples::sweep()) {
+        let (style, rest) = plot.svg.split_once("</style>").expect("a style");
+        assert!(style.contains("@media (prefers-color-scheme:dark)"), "{style}");
+        let colours = rest.split("=\"#").skip(1).map(|rest| format!("#{}", &rest[..6]));
+        for colour in colours.filter(|colour| !FOR_BOTH.contains(&colour.as_str())) {
+            assert!(style.contains(&format!("[fill='{colour}']{{fill:#")), "{}: {colour}", plot.name);
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! Records that are made up, but look like those of real work.
 
-use evb_record::{Builder, Events, Finding, FindingKind, Kind, Latency, Link, Network, Readout, Record, Simulation, Trigger};
+use evb_record::{
+    Builder, Events, Finding, FindingKind, Kind, Latency, Link, Network, Readout, Record, Simulation, Trigger,
+};
 use serde_json::Value;
 
 /// A simulation of event building, all well, on a crossbar of 4 hosts.
@@ -49,7 +51,8 @@ pub(crate) fn bad_simulation() -> Record {
     record.events = Events { triggered: 10_000, built: 9_988, lost: 12, ..Events::default() };
     record.faults = [("duplicate_fragment".to_owned(), 2)].into();
     record.lost_nodes = vec!["ru1".into()];
-    record.findings = vec![Finding::new(FindingKind::Deadlock, "network", "since 4000.000 us: a waits for b waits for a")];
+    record.findings =
+        vec![Finding::new(FindingKind::Deadlock, "network", "since 4000.000 us: a waits for b waits for a")];
     record.good = false;
     let network = &mut record.simulation.as_mut().unwrap().network;
     network.lost_packets = 17;

@@ -40,15 +40,17 @@ impl Net {
             Discipline::Store { .. } if adaptive => self.shortest_queue(id, switch, ways),
             _ if adaptive => return self.route_adaptively(queue, now, id, switch, ways),
             _ if ways == 1 => 0,
-            _ => self.pick(id, switch, ways),
+            _ => self.pick(id, switch),
         };
         let LinkId(link) = self.routes.candidates(switch, self.packets[id].to)[index as usize];
         self.wait_for(queue, now, link, id);
     }
 
     /// The way that a packet takes among equal ones.
-    fn pick(&mut self, id: PacketId, switch: SwitchId, ways: u32) -> u32 {
+    fn pick(&mut self, id: PacketId, switch: SwitchId) -> u32 {
         let packet = &self.packets[id];
+        let candidates = self.routes.candidates(switch, packet.to);
+        let ways = candidates.len() as u32;
         let spread = match self.network.config.routing {
             Routing::Random => return self.random.random_range(0..ways),
             Routing::Fixed { spread } | Routing::DimensionOrder { spread } => spread,
@@ -58,7 +60,7 @@ impl Net {
             | Routing::Adaptive
             | Routing::AdaptiveDimensionOrder => Spread::Pair,
         };
-        spread.index(&self.network, self.seed, packet.from, packet.to, packet.variant, switch) % ways
+        spread.index(&self.network, self.seed, packet.from, packet.to, packet.variant, candidates[0]) % ways
     }
 
     /// The way with the fewest bytes before it, the search beginning at another one each time.

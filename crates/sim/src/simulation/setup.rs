@@ -125,11 +125,14 @@ impl Simulation<'_> {
             match (&mut node.machine, &self.plan.workload) {
                 (Kind::Manager(machine), _) => machine.handle_command(now, ManagerCommand::Start),
                 (Kind::Readout(machine, sizes, _), _) => {
-                    let (through, last) = match sizes.feed() {
-                        Feed::Finite { events } => (EventId(events), true),
-                        _ => (EventId(u64::MAX), true),
+                    let command = match (sizes.recording(), sizes.feed()) {
+                        (Some(recording), _) => ReadoutCommand::StartRecorded(recording.clone()),
+                        (None, Feed::Finite { events }) => {
+                            ReadoutCommand::Start { through: EventId(events), last: true }
+                        }
+                        (None, _) => ReadoutCommand::Start { through: EventId(u64::MAX), last: true },
                     };
-                    machine.handle_command(now, ReadoutCommand::Start { through, last });
+                    machine.handle_command(now, command);
                 }
                 (Kind::Builder(machine), _) => machine.handle_command(now, BuilderCommand::Start),
                 (Kind::Traffic(machine, _), Workload::Traffic(traffic)) => {

@@ -129,6 +129,9 @@ impl Accounts {
                 let counts = machine.counts();
                 self.faults.merge(&counts.faults);
                 self.readouts.push(Readout {
+                    came: 0,
+                    apart: 0,
+                    source_id: None,
                     fragments: counts.fragments,
                     bytes: counts.bytes,
                     sent: counts.sent,

@@ -8,5 +8,7 @@ mod faults;
 mod gather;
 mod hosts;
 mod links;
+mod pages;
 mod published;
 mod support;
+mod theory;

@@ -14,6 +14,12 @@ pub(crate) fn run_with(text: &str, set: &[&str]) -> Record {
     record
 }
 
+/// The network of a preset.
+pub(crate) fn network_config(preset: &str) -> evb_fabric::NetworkConfig {
+    let preset = evb_fabric::preset(preset).expect("there is such a preset");
+    toml::from_str(preset.toml).unwrap_or_else(|error| panic!("{}: {error}", preset.name))
+}
+
 /// What is true of every record. The packets that are on a link when the measurement ends may count whole: `packet` is
 /// how many seconds one takes.
 fn check(record: &Record, packet: f64) {

@@ -1,12 +1,16 @@
 //! A file of recorded fragments, opened for reading.
 
-use super::{FedEntry, FedFault, walk::walk_window, window::Window};
+use super::{FedEntry, FedFault, number::ID_BITS, walk::walk_window, window::Window};
 use crate::SourceError;
+use evb_core::{MAX_GAP, Mark, Recording, Sighting};
 use std::{
     fs::File,
     io,
     path::{Path, PathBuf},
 };
+
+/// Most fragments that a file tells of before it is known which of them is the first of all sources.
+const MOST_SIGHTED: usize = 1024;
 
 /// A file of recorded fragments: its index, and the bytes on demand through a window of 1 MiB.
 #[derive(Debug)]
@@ -14,34 +18,42 @@ pub struct FedFile {
     path: PathBuf,
     window: Window<File>,
     entries: Vec<FedEntry>,
+    /// Events that have a fragment, ascending, and the numbers of their fragments.
+    events: Vec<(u64, usize)>,
 }
 
 impl FedFile {
-    /// Opens a file and walks through it once. Damaged fragments are noted, not refused.
+    /// Opens a file and walks through it once. Damaged fragments are noted, not refused. With `source_id` the fragments
+    /// must be of that front-end driver; without it the first good one decides.
     ///
     /// # Errors
-    /// When the file cannot be opened or read, is empty or cut off, or holds no good fragment at all.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self, SourceError> {
+    /// When the file cannot be opened or read, is empty or cut off, holds no good fragment at all, or those of another
+    /// front-end driver only.
+    pub fn open(path: impl Into<PathBuf>, source_id: Option<u16>) -> Result<Self, SourceError> {
         let path = path.into();
         let opened = File::open(&path).and_then(Window::new);
         let mut window = match opened {
             Ok(window) => window,
             Err(error) => return Err(SourceError::Open { path, error }),
         };
-        match walk_window(&mut window) {
-            Ok(entries) => Ok(Self { path, window, entries }),
-            Err(error) => Err(SourceError::Fed { path, error }),
-        }
+        let entries = match walk_window(&mut window, source_id) {
+            Ok(entries) => entries,
+            Err(error) => return Err(SourceError::Fed { path, error }),
+        };
+        let events = entries.iter().enumerate().filter_map(|(index, entry)| Some((entry.event?, index)));
+        let mut events: Vec<_> = events.collect();
+        events.sort_unstable();
+        Ok(Self { path, window, entries, events })
     }
 
-    /// The fragments in the order of the file, which is also the order of their events.
+    /// The fragments in the order of the file.
     pub fn entries(&self) -> &[FedEntry] {
         &self.entries
     }
 
     /// The last event that the file has a fragment of.
     pub fn events(&self) -> u64 {
-        self.entries.last().map_or(0, |entry| entry.event)
+        self.events.last().map_or(0, |(event, _)| *event)
     }
 
     /// How many fragments have this fault.
@@ -52,10 +64,47 @@ impl FedFile {
     /// The number (from 0) of the fragment of `event`, if there is one.
     pub fn find(&self, event: u64) -> Option<usize> {
         let guess = usize::try_from(event.checked_sub(1)?).ok()?;
-        if self.entries.get(guess).is_some_and(|entry| entry.event == event) {
-            return Some(guess); // no event before this one is skipped: the usual case
+        // No event before this one is skipped: the usual case.
+        let near = self.events.get(guess).filter(|(found, _)| *found == event);
+        let found = near.or_else(|| {
+            let place = self.events.binary_search_by_key(&event, |(event, _)| *event).ok()?;
+            self.events.get(place)
+        });
+        found.map(|(_, index)| *index)
+    }
+
+    /// The source id of the front-end driver.
+    pub fn source_id(&self) -> Option<u16> {
+        self.good().next().map(|(_, entry)| entry.source_id)
+    }
+
+    /// The mark of the fragment of `event`: its bunch crossing, if it is good.
+    pub fn mark(&self, event: u64) -> Option<Mark> {
+        let entry = self.entries[self.find(event)?];
+        entry.fault.is_none().then(|| Mark::new(entry.bunch_crossing.into()))
+    }
+
+    /// What the file says of its events.
+    pub fn recording(&self) -> Recording {
+        let sighting = |(event, entry): (u64, &FedEntry)| Sighting {
+            position: event - 1,
+            mark: Some(Mark::new(entry.bunch_crossing.into())),
+        };
+        let number = self.good().next().map_or(0, |(event, entry)| u64::from(entry.level1_id).wrapping_sub(event - 1));
+        let leap = self.events.windows(2).find(|pair| pair[1].0 - pair[0].0 > MAX_GAP + 1);
+        Recording {
+            positions: self.events(),
+            solid: leap.map_or(self.events(), |pair| pair[0].0),
+            bits: ID_BITS,
+            number: number & ((1 << ID_BITS) - 1),
+            fragments: self.good().take(MOST_SIGHTED).map(sighting).collect(),
         }
-        self.entries.binary_search_by_key(&event, |entry| entry.event).ok()
+    }
+
+    /// Good fragments with their events, in the order of these.
+    fn good(&self) -> impl Iterator<Item = (u64, &FedEntry)> {
+        let known = self.events.iter().map(|(event, index)| (*event, &self.entries[*index]));
+        known.filter(|(_, entry)| entry.fault.is_none())
     }
 
     /// Fills `bytes`, which is not longer than fragment `n`, with its beginning.

@@ -5,12 +5,12 @@
 //! whose length points back to a header, of the right source, with a right CRC between them. If that good fragment is
 //! not the very next by its level-1 id, what lies before it is divided at the header that is.
 
-use super::{Crc16, FedHeader, HEADER_TAG, TRAILER_TAG, Trailer, WORD, tag, window::Window};
+use super::{Crc16, FedHeader, HEADER_TAG, TRAILER_TAG, Trailer, WORD, number::number, tag, window::Window};
 use std::io::{self, Read, Seek};
 
 /// Level-1 ids count modulo this.
 const ID_MODULUS: u32 = 1 << 24;
-/// Most level-1 ids that may be skipped; a larger step is taken as a wrong id.
+/// Most level-1 ids between a damaged fragment at the beginning and the first good one.
 const MAX_GAP: u32 = 1024;
 /// Longest fragment in bytes that the 24-bit length can say.
 const LONGEST: u64 = (ID_MODULUS as u64 - 1) * WORD as u64;
@@ -19,8 +19,9 @@ const STEP: u64 = WORD as u64;
 /// One fragment of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FedEntry {
-    /// The event it belongs to, counted from 1 for the first fragment; skipped level-1 ids skip events.
-    pub event: u64,
+    /// The event it belongs to, counted from 1 for the first of the file; skipped level-1 ids skip events. `None` when its
+    /// level-1 id does not tell.
+    pub event: Option<u64>,
     /// Where it begins, in bytes from the start of the file.
     pub offset: u64,
     /// Its length in bytes, header and trailer included.
@@ -44,13 +45,20 @@ pub enum FedFault {
     Trailer,
     /// Header and trailer fit, but the CRC-16 is wrong.
     Crc,
-    /// The CRC-16 is right, but the level-1 id is not ahead of the one before.
+    /// The CRC-16 is right, but the source id is that of another front-end driver.
+    Source,
+    /// The CRC-16 is right, but the level-1 id fits neither those before nor those after it.
     Order,
+    /// The CRC-16 is right, but the level-1 id was there before.
+    Repeated,
+    /// The CRC-16 is right, but the level-1 ids have begun again: nothing says to which events they belong.
+    OutOfStep,
 }
 
 impl FedFault {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Self; 4] = [Self::Header, Self::Trailer, Self::Crc, Self::Order];
+    pub const ALL: [Self; 7] =
+        [Self::Header, Self::Trailer, Self::Crc, Self::Source, Self::Order, Self::Repeated, Self::OutOfStep];
 
     /// The name in messages.
     pub const fn name(self) -> &'static str {
@@ -58,8 +66,16 @@ impl FedFault {
             Self::Header => "bad header",
             Self::Trailer => "bad trailer or length",
             Self::Crc => "bad CRC-16",
-            Self::Order => "wrong level-1 id order",
+            Self::Source => "source id of another front-end driver",
+            Self::Order => "level-1 id out of order",
+            Self::Repeated => "repeated level-1 id",
+            Self::OutOfStep => "level-1 ids that began again",
         }
+    }
+
+    /// Whether the bytes are damaged, so that what the header says cannot be trusted.
+    pub(crate) const fn is_damage(self) -> bool {
+        matches!(self, Self::Header | Self::Trailer | Self::Crc | Self::Source)
     }
 }
 
@@ -84,6 +100,14 @@ pub enum FedFileError {
     /// No fragment has a right CRC.
     #[error("no fragment with a right CRC-16 is found: the file holds no CMS FED fragments")]
     NoFragments,
+    /// The fragments are those of another front-end driver.
+    #[error("the fragments are those of FED {found}, not of FED {expected}")]
+    Source {
+        /// The source id that was asked for.
+        expected: u16,
+        /// The source id of the first good fragment.
+        found: u16,
+    },
     /// The last fragment has no end.
     #[error("the file is cut off: the fragment at byte {offset} (number {number} in the file) has no trailer")]
     Truncated {
@@ -99,15 +123,19 @@ pub enum FedFileError {
 
 /// Finds all fragments of a file, good and bad: together they are the file, byte for byte.
 ///
-/// Memory: a window of 1 MiB and 32 bytes per fragment.
+/// Memory: a window of 1 MiB and 40 bytes per fragment.
 ///
 /// # Errors
 /// When the file cannot be read, is empty or cut off, or holds no good fragment at all.
 pub fn walk(reader: impl Read + Seek) -> Result<Vec<FedEntry>, FedFileError> {
-    walk_window(&mut Window::new(reader)?)
+    walk_window(&mut Window::new(reader)?, None)
 }
 
-pub(crate) fn walk_window<R: Read + Seek>(window: &mut Window<R>) -> Result<Vec<FedEntry>, FedFileError> {
+/// As [`walk`]; the fragments must be of `source` if that is known.
+pub(crate) fn walk_window<R: Read + Seek>(
+    window: &mut Window<R>,
+    source: Option<u16>,
+) -> Result<Vec<FedEntry>, FedFileError> {
     let size = window.size();
     if size == 0 {
         return Err(FedFileError::Empty);
@@ -115,14 +143,21 @@ pub(crate) fn walk_window<R: Read + Seek>(window: &mut Window<R>) -> Result<Vec<
     if !size.is_multiple_of(STEP) {
         return Err(FedFileError::Size { bytes: size });
     }
-    let mut walker = Walker { window, size, source: None, next_id: None, no_good_before: 0, entries: Vec::new() };
+    let mut walker = Walker { window, size, source, next_id: None, no_good_before: 0, entries: Vec::new() };
     let mut at = 0;
     while at < size {
         let (end, good) = walker.find_end(at)?;
+        if let Some(expected) = source.filter(|_| at == 0 && good)
+            && walker.header(at)?.source_id != expected
+        {
+            return Err(FedFileError::Source { expected, found: walker.header(at)?.source_id });
+        }
         walker.record(at, end, good)?;
         at = end;
     }
-    Ok(walker.entries)
+    let mut entries = walker.entries;
+    number(&mut entries);
+    Ok(entries)
 }
 
 struct Walker<'a, R> {
@@ -240,12 +275,16 @@ impl<R: Read + Seek> Walker<'_, R> {
 
     fn record(&mut self, at: u64, end: u64, good: bool) -> Result<(), FedFileError> {
         let header = self.header(at)?;
-        let (skipped, fault) = if good { self.sequence(header) } else { (0, Some(self.what_is_bad(at, end, header)?)) };
+        let foreign = *self.source.get_or_insert(header.source_id) != header.source_id;
+        let fault = match good {
+            true => foreign.then_some(FedFault::Source),
+            false => Some(self.what_is_bad(at, end, header)?),
+        };
         // The id of a damaged or foreign fragment means nothing: it counts as the one that was due.
-        let told = matches!(fault, None | Some(FedFault::Order)).then_some(header.level1_id);
+        let told = fault.is_none().then_some(header.level1_id);
         self.next_id = told.or(self.next_id).map(successor);
         self.entries.push(FedEntry {
-            event: self.entries.last().map_or(0, |entry| entry.event) + 1 + u64::from(skipped),
+            event: None,
             offset: at,
             length: (end - at) as u32,
             level1_id: header.level1_id,
@@ -254,15 +293,6 @@ impl<R: Read + Seek> Walker<'_, R> {
             fault,
         });
         Ok(())
-    }
-
-    /// How many level-1 ids a good fragment skips, and whether it stands where it should.
-    fn sequence(&mut self, header: FedHeader) -> (u32, Option<FedFault>) {
-        if *self.source.get_or_insert(header.source_id) != header.source_id {
-            return (0, Some(FedFault::Header));
-        }
-        let ahead = self.next_id.map_or(0, |next| header.level1_id.wrapping_sub(next) % ID_MODULUS);
-        if ahead <= MAX_GAP { (ahead, None) } else { (0, Some(FedFault::Order)) }
     }
 
     fn what_is_bad(&mut self, at: u64, end: u64, header: FedHeader) -> Result<FedFault, FedFileError> {

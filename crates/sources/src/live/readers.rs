@@ -2,9 +2,10 @@
 
 use super::{LiveItem, RejectKind, Shared, spawn};
 use crate::framing::{Frame, FrameParser, decode_datagram};
+use evb_core::Mark;
 use std::{
     io::{self, ErrorKind, Read as _},
-    net::{TcpListener, TcpStream, UdpSocket},
+    net::{SocketAddr, TcpListener, TcpStream, UdpSocket},
     sync::Arc,
     thread,
     time::Duration,
@@ -24,16 +25,16 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     let mut readers = Vec::new();
     while !shared.stopped() {
         // Out of file handles or a peer that has gone already: both pass.
-        let Ok((stream, _)) = listener.accept() else {
+        let Ok((stream, peer)) = listener.accept() else {
             thread::park_timeout(ACCEPT_POLL);
             continue;
         };
         readers.retain(|reader: &thread::JoinHandle<()>| !reader.is_finished());
         let own = Arc::clone(shared);
         let room = readers.len() < MAX_CONNECTIONS;
-        match room.then(|| spawn("front-end", move || read_stream(stream, &own))) {
+        match room.then(|| spawn("front-end", move || read_stream(stream, peer, &own))) {
             Some(Ok(reader)) => readers.push(reader),
-            _ => shared.reject(RejectKind::TooManyConnections),
+            _ => shared.reject(RejectKind::TooManyConnections, peer, &[]),
         }
     }
     for reader in readers {
@@ -42,7 +43,7 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn read_stream(mut stream: TcpStream, shared: &Shared) {
+fn read_stream(mut stream: TcpStream, peer: SocketAddr, shared: &Shared) {
     if stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(POLL))).is_err() {
         return;
     }
@@ -52,7 +53,7 @@ fn read_stream(mut stream: TcpStream, shared: &Shared) {
         match stream.read(&mut bytes) {
             Ok(read) if read > 0 => {
                 parser.push(&bytes[..read]);
-                let alive = drain(&mut parser, shared);
+                let alive = drain(&mut parser, peer, &bytes[..read], shared);
                 shared.wake();
                 if !alive {
                     return;
@@ -61,7 +62,7 @@ fn read_stream(mut stream: TcpStream, shared: &Shared) {
             Err(error) if passes(&error) => {}
             _ => {
                 if !parser.is_at_boundary() {
-                    shared.reject(RejectKind::CutOff);
+                    shared.reject(RejectKind::CutOff, peer, parser.unfinished());
                 }
                 return;
             }
@@ -69,18 +70,18 @@ fn read_stream(mut stream: TcpStream, shared: &Shared) {
     }
 }
 
-/// Delivers all whole frames; `false` when the stream is of no more use.
-fn drain(parser: &mut FrameParser, shared: &Shared) -> bool {
+/// Delivers all whole frames; `false` when the stream is of no more use. `read` is what came last.
+fn drain(parser: &mut FrameParser, peer: SocketAddr, read: &[u8], shared: &Shared) -> bool {
     loop {
         match parser.pop() {
             Ok(None) => return true,
             Ok(Some(frame)) => {
-                if !take(frame, shared) {
+                if !take(frame, peer, shared) {
                     return false;
                 }
             }
             Err(error) => {
-                shared.reject(error.into());
+                shared.reject(error.into(), peer, read);
                 if error.ends_stream() {
                     return false;
                 }
@@ -94,14 +95,14 @@ pub(super) fn read_datagrams(socket: &UdpSocket, shared: &Shared) {
     let mut bytes = vec![0; READ_SIZE];
     while !shared.stopped() {
         match socket.recv_from(&mut bytes) {
-            Ok((read, _)) => match decode_datagram(&bytes[..read], shared.max_fragment) {
+            Ok((read, peer)) => match decode_datagram(&bytes[..read], shared.max_fragment) {
                 Ok(frame) => {
-                    if !take(frame, shared) {
+                    if !take(frame, peer, shared) {
                         return;
                     }
                     shared.wake();
                 }
-                Err(error) => shared.reject(error.into()),
+                Err(error) => shared.reject(error.into(), peer, &bytes[..read]),
             },
             Err(error) if passes(&error) => {}
             // An error of a datagram socket belongs to one datagram; do not spin if it does not.
@@ -111,17 +112,17 @@ pub(super) fn read_datagrams(socket: &UdpSocket, shared: &Shared) {
 }
 
 /// Delivers one frame; `false` when nobody takes items any more.
-fn take(frame: Frame, shared: &Shared) -> bool {
+fn take(frame: Frame, peer: SocketAddr, shared: &Shared) -> bool {
     if frame.source != shared.unit {
-        shared.reject(RejectKind::WrongSource);
+        shared.reject(RejectKind::WrongSource, peer, &frame.payload);
         return true;
     }
     let counter = frame.counter & shared.counter_mask;
     shared.deliver(if frame.end_of_run {
-        LiveItem::EndOfRun { counter }
+        LiveItem::EndOfRun { counter, sent: frame.mark }
     } else {
-        let Frame { resynchronised, good, payload, .. } = frame;
-        LiveItem::Fragment { counter, resynchronised, good, bytes: payload }
+        let Frame { resynchronised, good, mark, payload, .. } = frame;
+        LiveItem::Fragment { counter, resynchronised, mark: mark.map(Mark::new), good, bytes: payload }
     })
 }
 

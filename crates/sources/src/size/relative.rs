@@ -5,7 +5,7 @@ use crate::{SourceError, csv::Lines, draw::LogNormal};
 use std::{io::BufRead, path::PathBuf};
 
 const HEADER: &str = "FED,offset,slope,square,rms";
-const ROW: &str = "FED,offset,slope,square,rms: a FED id from 0 to 65535 and four numbers, rms not below 0";
+const ROW: &str = "FED,offset,slope,square,rms: a FED id from 0 and four numbers, rms not below 0";
 
 /// One row of the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,7 +44,7 @@ impl Relative {
 ///
 /// # Errors
 /// When the file cannot be read, a line is bad, or the row is not there.
-pub(crate) fn read_model(path: PathBuf, reader: impl BufRead, fed: Option<u16>, unit: u16) -> Result<Row, SourceError> {
+pub(crate) fn read_model(path: PathBuf, reader: impl BufRead, fed: Option<u64>, unit: u16) -> Result<Row, SourceError> {
     let mut lines = Lines::open(path.clone(), reader, HEADER)?;
     let (mut chosen, mut rows) = (None, 0_u64);
     while lines.advance()? {
@@ -61,7 +61,7 @@ pub(crate) fn read_model(path: PathBuf, reader: impl BufRead, fed: Option<u16>, 
     })
 }
 
-fn parse_row<R: BufRead>(lines: &Lines<R>) -> Result<(u16, Row), SourceError> {
+fn parse_row<R: BufRead>(lines: &Lines<R>) -> Result<(u64, Row), SourceError> {
     let [fed, offset, slope, square, rms] = lines.fields().ok_or_else(|| lines.expected(ROW))?;
     let number = |field: &str| {
         let value = lines.number_in::<f64>(field, ROW)?;

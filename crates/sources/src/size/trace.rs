@@ -4,7 +4,7 @@ use crate::{SourceError, csv::Lines};
 use std::{io::BufRead, path::PathBuf};
 
 const HEADER: &str = "event,source,bytes";
-const ROW: &str = "event,source,bytes: an event from 1, a source from 0 to 65535 and a size in bytes";
+const ROW: &str = "event,source,bytes: an event from 1, a source from 0 and a size in bytes";
 
 /// Most rows of one source that are held in memory, at 16 bytes each.
 const MAX_ROWS: usize = 1 << 24;
@@ -52,7 +52,7 @@ struct Row {
 /// # Errors
 /// When the file cannot be read, a line is bad, a size is above `limit`, an event is given twice, or the source has no
 /// row or too many.
-pub(crate) fn read_trace(path: PathBuf, reader: impl BufRead, source: u16, limit: u32) -> Result<Trace, SourceError> {
+pub(crate) fn read_trace(path: PathBuf, reader: impl BufRead, source: u64, limit: u32) -> Result<Trace, SourceError> {
     let mut lines = Lines::open(path.clone(), reader, HEADER)?;
     let (mut rows, mut last_event) = (Vec::new(), 0);
     while lines.advance()? {
@@ -75,7 +75,7 @@ pub(crate) fn read_trace(path: PathBuf, reader: impl BufRead, source: u16, limit
     Ok(Trace::new(rows.into_iter().map(|row| (row.event, row.bytes)).collect(), last_event))
 }
 
-fn parse_row<R: BufRead>(lines: &Lines<R>, limit: u32) -> Result<(u64, u16, u32), SourceError> {
+fn parse_row<R: BufRead>(lines: &Lines<R>, limit: u32) -> Result<(u64, u64, u32), SourceError> {
     let [event, source, bytes] = lines.fields().ok_or_else(|| lines.expected(ROW))?;
     let event = lines.number_in(event, ROW)?;
     let (source, bytes) = (lines.number_in(source, ROW)?, lines.number_in::<u64>(bytes, ROW)?);
@@ -88,7 +88,7 @@ fn parse_row<R: BufRead>(lines: &Lines<R>, limit: u32) -> Result<(u64, u16, u32)
     }
 }
 
-fn refuse_duplicates(path: &std::path::Path, rows: &[Row], source_id: u16) -> Result<(), SourceError> {
+fn refuse_duplicates(path: &std::path::Path, rows: &[Row], source_id: u64) -> Result<(), SourceError> {
     let Some(pair) = rows.windows(2).find(|pair| pair[0].event == pair[1].event) else {
         return Ok(());
     };

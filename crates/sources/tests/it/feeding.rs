@@ -27,6 +27,8 @@ fn feeding(to: String, protocol: FeedProtocol) -> FeedOptions<'static> {
         rate: None,
         events: None,
         counter_bits: 12,
+        first_counter: 1,
+        marked: None,
         connect_timeout: Duration::from_secs(30),
         stop: &GO_ON,
     }
@@ -45,7 +47,7 @@ fn tcp_delivers_every_fragment_with_its_counter_wrapping() {
     assert!(rejected.is_empty());
     assert_eq!(fragments.len(), 10_000);
     for (item, event) in fragments.iter().zip(1..) {
-        let LiveItem::Fragment { counter, good: true, resynchronised: false, bytes } = item else {
+        let LiveItem::Fragment { counter, good: true, resynchronised: false, mark: None, bytes } = item else {
             panic!("{item:?}");
         };
         assert_eq!(*counter, event % 4096);
@@ -79,7 +81,7 @@ fn recorded_fragments_are_delivered_as_they_are() {
     let last = file.len() - 6;
     file[last] ^= 1;
     std::fs::write(folder.path().join("fed.raw"), &file).unwrap();
-    let spec = SourceSpec::CmsFed { file: "fed.raw".into() };
+    let spec = SourceSpec::CmsFed { file: "fed.raw".into(), source_id: None };
     let source = Source::open(&spec, &options(folder.path(), 3)).unwrap();
     let live = Listening::start(&tcp(12), 4096);
     let sent = feed(source, &feeding(live.address(), FeedProtocol::Tcp), |_| ()).unwrap();
@@ -141,7 +143,7 @@ fn a_stop_ends_the_run_properly() {
                     last = counter;
                     stop.store(last >= 100, Ordering::Relaxed);
                 }
-                LiveItem::EndOfRun { counter } => break assert_eq!(counter, last),
+                LiveItem::EndOfRun { counter, .. } => break assert_eq!(counter, last),
                 rejected => panic!("{rejected:?}"),
             }
         }

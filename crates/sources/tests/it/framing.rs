@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 pub(crate) fn frame(counter: u64, payload: &[u8]) -> Frame {
     let payload = Bytes::copy_from_slice(payload);
-    Frame { source: 3, counter, end_of_run: false, resynchronised: false, good: true, payload }
+    Frame { source: 3, counter, end_of_run: false, resynchronised: false, good: true, mark: None, payload }
 }
 
 pub(crate) fn encoded(frame: &Frame) -> Vec<u8> {
@@ -38,12 +38,13 @@ fn the_layout_is_as_documented() {
 
 #[test]
 fn every_flag_survives() {
-    for bits in 0..8_u8 {
+    for bits in 0..16_u8 {
         let payload: &[u8] = if bits & 1 != 0 { b"" } else { b"payload" };
         let frame = Frame {
             end_of_run: bits & 1 != 0,
             resynchronised: bits & 2 != 0,
             good: bits & 4 != 0,
+            mark: (bits & 8 != 0).then_some(0x0a0b_0c0d),
             ..frame(1, payload)
         };
         assert_eq!(decode_datagram(&encoded(&frame), 100), Ok(frame));
@@ -56,9 +57,9 @@ fn what_is_no_frame_is_told_by_kind() {
     let error = |bytes: &[u8]| decode_datagram(bytes, 7).unwrap_err();
     assert!(matches!(error(b"GET / HTTP/1.1\r\nHost: an.example.org\r\n"), FrameError::Magic { .. }));
     assert_eq!(error(&with_header_byte(good.clone(), 4, 9)), FrameError::Version { found: 9 });
-    assert_eq!(error(&with_header_byte(good.clone(), 5, 8)), FrameError::Field, "an unknown flag");
+    assert_eq!(error(&with_header_byte(good.clone(), 5, 16)), FrameError::Field, "an unknown flag");
     assert_eq!(error(&with_header_byte(good.clone(), 5, 1)), FrameError::Field, "an end of run with a payload");
-    assert_eq!(error(&with_header_byte(good.clone(), 27, 1)), FrameError::Field, "reserved");
+    assert_eq!(error(&with_header_byte(good.clone(), 27, 1)), FrameError::Field, "a mark without its flag");
     assert_eq!(error(&with_header_byte(good.clone(), 16, 8)), FrameError::Oversized { bytes: 8, limit: 7 });
     assert_eq!(error(&good[..38]), FrameError::DatagramSize { found: 38, wanted: 39 });
     assert_eq!(error(&[&good[..], b"x"].concat()), FrameError::DatagramSize { found: 40, wanted: 39 });
@@ -124,11 +125,12 @@ prop_compose! {
         source: u16,
         counter: u64,
         flags in 0_u8..8,
+        mark: Option<u32>,
         payload in prop::collection::vec(any::<u8>(), 0..200),
     ) -> Frame {
         let end_of_run = flags & 1 != 0;
         let payload = if end_of_run { Bytes::new() } else { payload.into() };
-        Frame { source, counter, end_of_run, resynchronised: flags & 2 != 0, good: flags & 4 != 0, payload }
+        Frame { source, counter, end_of_run, resynchronised: flags & 2 != 0, good: flags & 4 != 0, mark, payload }
     }
 }
 

@@ -15,11 +15,11 @@ const FILES: [(&str, u16); 2] = [("cms-csc-run307511-fed841.raw", 841), ("cms-cs
 fn every_recorded_fragment_is_good() {
     let Some(folder) = data_folder() else { return };
     for (name, source_id) in FILES {
-        let fed = FedFile::open(folder.join(name)).unwrap();
+        let fed = FedFile::open(folder.join(name), None).unwrap();
         assert_eq!((fed.entries().len(), fed.events()), (4685, 4685));
         for (entry, n) in fed.entries().iter().zip(1..) {
             assert_eq!((entry.fault, entry.source_id), (None, source_id));
-            assert_eq!((entry.event, u64::from(entry.level1_id)), (n, n));
+            assert_eq!((entry.event, u64::from(entry.level1_id)), (Some(n), n));
         }
     }
 }
@@ -28,7 +28,7 @@ fn every_recorded_fragment_is_good() {
 fn reading_all_events_gives_back_the_file() {
     let Some(folder) = data_folder() else { return };
     for (name, _) in FILES {
-        let spec = SourceSpec::CmsFed { file: name.into() };
+        let spec = SourceSpec::CmsFed { file: name.into(), source_id: None };
         let mut source = Source::open(&spec, &options(&folder, 0)).unwrap();
         let mut sizes = SizeModel::open(&spec, &options(&folder, 0)).unwrap();
         assert_eq!(source.feed(), Feed::Finite { events: 4685 });

@@ -26,7 +26,7 @@ fn trace(text: &str, unit: u16) -> Result<SizeModel, String> {
     result.unwrap()
 }
 
-fn model(text: &str, fed: Option<u16>, unit: u16) -> Result<SizeModel, String> {
+fn model(text: &str, fed: Option<u64>, unit: u16) -> Result<SizeModel, String> {
     let mut result = None;
     with_file(text, |path| {
         let spec = SourceSpec::SizeModel { file: path.into(), fed, event_size_mean: 1.0, event_size_rms: 0.5 };
@@ -104,16 +104,46 @@ fn a_trace_is_read_in_any_order() {
     assert_eq!(found, [Some(10), Some(0), Some(30), Some(30), Some(0), None, None, None, None, Some(10)]);
 }
 
+/// As spreadsheets and people write it.
+#[test]
+fn a_trace_may_have_what_means_nothing() {
+    let texts = [
+        "\u{feff}event,source,bytes\r\n1,1,10\r\n2,1,20\r\n",
+        "event,source,bytes,,\n1,1,10,,\n2,1,20,\n",
+        "\"event\",\"source\",\"bytes\"\n\"1\",\"1\",\"10\"\n 2 , \" 1 \" ,20\n",
+        "# sizes of a test beam\n\nEvent, Source, Bytes\n# first spill\n1,1,10\n\n  # second\n2,1,20",
+    ];
+    for text in texts {
+        let mut sizes = trace(text, 1).unwrap_or_else(|error| panic!("{error}: {text:?}"));
+        assert_eq!([1, 2, 3].map(|event| sizes.size(EventId(event))), [Some(10), Some(20), None], "{text:?}");
+    }
+    let mut sizes = model("FED , offset,slope,square,rms\n# one\n\"10\",400,0,0,0,\n", Some(10), 0).unwrap();
+    assert_eq!(sizes.size(EventId(1)), Some(400));
+}
+
+/// Detectors number their boards as they like.
+#[test]
+fn ids_have_64_bits() {
+    with_file(&format!("event,source,bytes\n1,{},10\n1,65536,20\n", u64::MAX), |path| {
+        for (source, size) in [(u64::MAX, 10), (65_536, 20)] {
+            let spec = SourceSpec::Trace { file: path.into(), source: Some(source) };
+            assert_eq!(open(&spec, 0).unwrap().size(EventId(1)), Some(size));
+        }
+    });
+    let text = format!("FED,offset,slope,square,rms\n{},400,0,0,0\n", u64::MAX);
+    assert_eq!(model(&text, Some(u64::MAX), 0).unwrap().size(EventId(1)), Some(400));
+}
+
 #[test]
 fn errors_in_a_trace_name_the_line() {
     let error = |text: &str| trace(text, 1).unwrap_err();
-    let row = "expected event,source,bytes: an event from 1, a source from 0 to 65535 and a size in bytes";
+    let row = "expected event,source,bytes: an event from 1, a source from 0 and a size in bytes";
     let header = r#"expected the header line "event,source,bytes""#;
     assert_eq!(error(""), format!(r#"file.csv:1: found "", {header}"#));
     assert_eq!(error("a,b\n1,1,1\n"), format!(r#"file.csv:1: found "a,b", {header}"#));
-    for bad in ["1,1", "1,1,1,1", "x,1,1", "0,1,1", "1,70000,1", "1,1,-1", "1,1,1.5", "1;1;1"] {
+    for bad in ["1,1", "1,1,1,1", "x,1,1", "0,1,1", "1,-1,1", "\"1,1,1", "1,1,1,,2", "1,1,-1", "1,1,1.5", "1;1;1"] {
         let text = format!("event,source,bytes\n5,1,1\n\n{bad}\n");
-        assert_eq!(error(&text), format!(r#"file.csv:4: found "{bad}", {row}"#));
+        assert_eq!(error(&text), format!("file.csv:4: found {bad:?}, {row}"));
     }
     let large = error("event,source,bytes\n1,7,1048577\n");
     assert_eq!(large, r#"file.csv:2: found "1,7,1048577", expected at most 1048576 bytes, the largest fragment"#);

@@ -4,6 +4,7 @@ use super::Links;
 use crate::{control::Refusal, ffi::Posted, peer::Peer};
 use evb_core::NodeId;
 use std::{
+    sync::atomic::Ordering,
     thread,
     time::{Duration, Instant},
 };
@@ -22,6 +23,9 @@ pub enum ConnectError {
         /// The limit.
         timeout: Duration,
     },
+    /// Somebody has set `stop`.
+    #[error("stopped before all peers were there")]
+    Stopped,
     /// A peer does not want this node.
     #[error("{peer} refuses this node: {refusal}")]
     Refused {
@@ -125,6 +129,9 @@ impl Links {
             if missing.is_empty() && self.owing.is_empty() && ungreeted.is_empty() {
                 self.last_tick = Instant::now();
                 return Ok(());
+            }
+            if self.options.stop.load(Ordering::Relaxed) {
+                return Err(ConnectError::Stopped);
             }
             if start.elapsed() >= timeout {
                 missing.sort_unstable();

@@ -26,6 +26,7 @@ use std::{
         linux::net::SocketAddrExt,
         unix::net::{SocketAddr, UnixStream},
     },
+    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
@@ -96,6 +97,9 @@ impl Joining<'_> {
             if self.missing.is_empty() {
                 self.shm.rejected += self.newcomers.len() as u64;
                 return Ok(());
+            }
+            if self.shm.options.stop.load(Ordering::Relaxed) {
+                return Err(ConnectError::Stopped);
             }
             if start.elapsed() >= timeout {
                 let missing = self.missing.into_keys().collect();

@@ -1,7 +1,10 @@
 //! What an endpoint of shared memory is told.
 
 use crate::{DEFAULT_MAX_BODY, Token};
-use std::time::Duration;
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 /// What an endpoint of shared memory is told: the run's token and the limits. Endpoints of a run may differ in all but
 /// token and number of nodes; a receiver's `ring_bytes` and `max_body` hold for what is sent to it.
@@ -16,6 +19,8 @@ pub struct ShmOptions {
     pub peer_timeout: Duration,
     /// Longest time that [`Shm::connect`](super::Shm::connect) takes.
     pub connect_timeout: Duration,
+    /// Ends joining early, when it is set.
+    pub stop: Arc<AtomicBool>,
     /// Longest time that a process that has come may take to show the token, and for each further step.
     pub handshake_timeout: Duration,
     /// Longest body in bytes, sent and received.
@@ -39,6 +44,7 @@ impl ShmOptions {
             nodes,
             peer_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(30),
+            stop: Arc::default(),
             handshake_timeout: Duration::from_secs(2),
             max_body: DEFAULT_MAX_BODY,
             ring_bytes: 256 << 10,

@@ -14,6 +14,7 @@ use std::{
     collections::{BTreeMap, VecDeque},
     io::{self, Read, Write},
     net::SocketAddr,
+    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
@@ -136,6 +137,9 @@ impl Joining<'_> {
                 self.tcp.rejected += self.newcomers.len() as u64;
                 self.tcp.last_tick = Instant::now();
                 return Ok(());
+            }
+            if self.tcp.options.stop.load(Ordering::Relaxed) {
+                return Err(ConnectError::Stopped);
             }
             if start.elapsed() >= timeout {
                 let missing = self.missing.into_keys().collect();

@@ -3,6 +3,7 @@
 use crate::{DEFAULT_MAX_BODY, Token};
 use std::{
     net::{Ipv4Addr, SocketAddr},
+    sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -19,6 +20,8 @@ pub struct TcpOptions {
     pub peer_timeout: Duration,
     /// Longest time that [`Tcp::connect`](super::Tcp::connect) takes.
     pub connect_timeout: Duration,
+    /// Ends joining early, when it is set.
+    pub stop: Arc<AtomicBool>,
     /// Longest time that a connection may take to show the token.
     pub handshake_timeout: Duration,
     /// Longest body in bytes, sent and received.
@@ -40,6 +43,7 @@ impl TcpOptions {
             nodes,
             peer_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(30),
+            stop: Arc::default(),
             handshake_timeout: Duration::from_secs(2),
             max_body: DEFAULT_MAX_BODY,
             send_queue_bytes: 4 << 20,

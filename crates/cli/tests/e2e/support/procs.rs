@@ -49,9 +49,19 @@ pub(crate) fn group_memory(parent: u32) -> u64 {
     children(parent).into_iter().chain([parent]).filter_map(resident).sum()
 }
 
+/// The most memory that a process has had at once, in KiB.
+pub(crate) fn peak_memory(pid: u32) -> Option<u64> {
+    field(pid, "VmHWM:")
+}
+
 fn resident(pid: u32) -> Option<u64> {
+    field(pid, "VmRSS:")
+}
+
+/// A number in what the kernel says of a process.
+fn field(pid: u32, name: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    let line = status.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 

@@ -179,7 +179,7 @@ impl World<'_> {
         let (Routing::Fixed { spread } | Routing::DimensionOrder { spread }) = self.network.config.routing else {
             panic!("only fixed ways can be compared")
         };
-        let LinkId(next) = ways[spread.index(self.network, self.seed, from, to, 0, switch) as usize % ways.len()];
+        let LinkId(next) = ways[spread.index(self.network, self.seed, from, to, 0, ways[0]) as usize % ways.len()];
         let after = &self.network.links[next as usize];
         let kept = if before.dimension == after.dimension { hop.channel } else { 0 };
         let last = usize::from(self.network.config.flow.virtual_channels()) - 1;

@@ -1,0 +1,73 @@
+//! Standard output: what a command has to say goes through here, and is not lost without a word.
+
+use crate::failure::Failure;
+use std::{
+    fmt,
+    io::{self, ErrorKind, Write},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// The first error in writing to standard output.
+static ERROR: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// Standard output for tables and records. After its first error it takes nothing any more.
+pub(crate) struct Output;
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        note(|| io::stdout().write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        note(|| io::stdout().flush())
+    }
+}
+
+/// Prints a text. An error is kept for [`check`].
+pub(crate) fn print(text: fmt::Arguments<'_>) {
+    let _kept_for_the_check = Output.write_fmt(text);
+}
+
+/// Lets somebody else print. An error is kept for [`check`].
+pub(crate) fn print_by(print: impl FnOnce() -> io::Result<()>) {
+    let _kept_for_the_check = note(print);
+}
+
+/// Whether all that was printed has arrived. A reader that has gone, as in `evb check FILE | head`, has what it wanted.
+///
+/// # Errors
+/// What the system said first.
+pub(crate) fn check() -> Result<(), Failure> {
+    let _kept = Output.flush();
+    match &*error() {
+        Some(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::with_hint(
+            format!("cannot write to standard output: {error}"),
+            "the output is not complete: free some space, or send it elsewhere",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Writes, unless that has failed before, and keeps the error.
+fn note<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let mut kept = error();
+    if let Some(error) = &*kept {
+        return Err(error.kind().into());
+    }
+    let result = write();
+    if let Err(error) = &result
+        && error.kind() != ErrorKind::Interrupted
+    {
+        *kept = Some(same(error));
+    }
+    result
+}
+
+/// An error cannot be cloned.
+fn same(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+}
+
+fn error() -> MutexGuard<'static, Option<io::Error>> {
+    ERROR.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,71 @@
+//! What the forwarding of trees needs to know of a network: the places of the ports of hosts, and the strides of the links.
+
+use crate::{EndpointId, LinkId, Network, SwitchId};
+use std::collections::VecDeque;
+
+/// Gives the ports of hosts their places, and the links between two layers their strides. A switch is in the layer of so
+/// many hops as it is away from the nearest switch with hosts.
+pub(crate) fn number(network: &mut Network) {
+    for (place, endpoint) in by_switch(network, Network::switch_into).into_iter().enumerate() {
+        network.endpoints[usize::from(endpoint.0)].up_place = place as u16;
+    }
+    for (place, endpoint) in by_switch(network, Network::switch_out_of).into_iter().enumerate() {
+        network.endpoints[usize::from(endpoint.0)].down_place = place as u16;
+    }
+    stride(network);
+}
+
+/// The ports of hosts in the order of their switches.
+fn by_switch(network: &Network, switch_of: fn(&Network, EndpointId) -> SwitchId) -> Vec<EndpointId> {
+    let mut endpoints = endpoints(network);
+    endpoints.sort_by_key(|&endpoint| switch_of(network, endpoint));
+    endpoints
+}
+
+fn endpoints(network: &Network) -> Vec<EndpointId> {
+    (0..network.endpoints.len()).map(|place| EndpointId(place as u16)).collect()
+}
+
+/// Both directions of a cable get the number of ways that lead up to its lower end: the way down is chosen as the way up.
+fn stride(network: &mut Network) {
+    let layers = layers(network);
+    let layer = |switch: SwitchId| layers[usize::from(switch.0)];
+    let mut order: Vec<_> = (0..network.switches.len()).map(|place| SwitchId(place as u16)).collect();
+    order.sort_by_key(|&switch| layer(switch));
+    let mut ways = vec![1_u32; network.switches.len()];
+    for switch in order {
+        let is_up = |&(_, to): &(LinkId, SwitchId)| layer(to) > layer(switch);
+        let up: Vec<_> = neighbours(network, switch).filter(is_up).collect();
+        let here = ways[usize::from(switch.0)];
+        for &(link, to) in &up {
+            let there = &mut ways[usize::from(to.0)];
+            *there = here.saturating_mul(up.len() as u32).max(*there);
+            let reverse = network.link(link).reverse;
+            std::iter::once(link).chain(reverse).for_each(|link| network.links[link.0 as usize].stride = here);
+        }
+    }
+}
+
+/// The layer of each switch, breadth first from the switches with hosts.
+fn layers(network: &Network) -> Vec<u16> {
+    let mut layers = vec![None; network.switches.len()];
+    let mut open: VecDeque<_> = endpoints(network)
+        .into_iter()
+        .flat_map(|endpoint| [network.switch_into(endpoint), network.switch_out_of(endpoint)])
+        .map(|switch| (switch, 0))
+        .collect();
+    while let Some((switch, layer)) = open.pop_front() {
+        let known = &mut layers[usize::from(switch.0)];
+        if known.is_none() {
+            *known = Some(layer);
+            open.extend(neighbours(network, switch).map(|(_, to)| (to, layer + 1)));
+        }
+    }
+    layers.into_iter().map(|layer| layer.unwrap_or(u16::MAX)).collect()
+}
+
+/// The links from a switch to others, in the order of the ports.
+fn neighbours(network: &Network, switch: SwitchId) -> impl Iterator<Item = (LinkId, SwitchId)> {
+    let to = |&link: &LinkId| network.link(link).to.switch().map(|to| (link, to));
+    network.switch(switch).outputs.iter().filter_map(to)
+}

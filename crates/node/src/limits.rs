@@ -1,0 +1,83 @@
+//! Limits that the system sets to a process, in the words of people who have met them.
+
+use crate::control::NodeError;
+use evb_experiment::{Keep, Plan};
+use rustix::{
+    io::Errno,
+    process::{Resource, getrlimit},
+};
+use std::{
+    io,
+    thread::{self, ScopedJoinHandle},
+};
+
+/// Files that any process of a run has open beside those that are counted: its standard streams, and what it listens,
+/// waits and is woken with.
+const OWN_FILES: u64 = 5;
+/// Files that a node has open beside those of its peers: also its connection to run control, for both directions.
+const NODE_FILES: u64 = OWN_FILES + 5;
+
+/// What to do when the system gives no more threads or processes.
+pub const MORE_THREADS: &str = "the system gives no more threads or processes: raise the limit (`ulimit -u`, or the limit \
+                                of the container or service), or use fewer (`--set run.workers=N`)";
+/// What to do when a process may not open more files.
+pub const MORE_FILES: &str = "raise the limit of open files (`ulimit -n N`), as administrator above `ulimit -Hn`";
+
+/// Sees that a process may open the files of all nodes of a plan, which it carries in threads.
+pub(crate) fn check_for_threads(plan: &Plan) -> Result<(), NodeError> {
+    let stored = if plan.storage.keep == Keep::None { 0 } else { u64::from(plan.building.builder_units) };
+    check("this run", OWN_FILES + stored)
+}
+
+/// Sees that run control may have a connection to each node, for both directions.
+pub(crate) fn check_for_run_control(plan: &Plan) -> Result<(), NodeError> {
+    check("run control", OWN_FILES + 2 * u64::from(plan.building.nodes()))
+}
+
+/// Sees that a node may have a connection to each of its peers.
+pub(crate) fn check_for_node(plan: &Plan, name: &str) -> Result<(), NodeError> {
+    check(name, NODE_FILES + u64::from(plan.building.nodes()) - 1)
+}
+
+fn check(who: &str, needed: u64) -> Result<(), NodeError> {
+    match getrlimit(Resource::Nofile).current {
+        Some(limit) if limit < needed => {
+            Err(NodeError::new(format!("{who} needs {needed} open files or more, and may have {limit}"))
+                .hint(MORE_FILES))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the system says about `what`, with what to do when a limit is reached.
+pub(crate) fn error(what: &str, error: &io::Error) -> NodeError {
+    let base = NodeError::new(format!("{what}: {error}"));
+    match hint(error) {
+        Some(hint) => base.hint(hint),
+        None => base,
+    }
+}
+
+/// What to do when an error means that a limit is reached.
+pub(crate) fn hint(error: &io::Error) -> Option<&'static str> {
+    match Errno::from_io_error(error)? {
+        Errno::MFILE | Errno::NFILE => Some(MORE_FILES),
+        Errno::AGAIN => Some(MORE_THREADS),
+        _ => None,
+    }
+}
+
+/// Starts a thread.
+pub(crate) fn spawn<T: Send + 'static>(
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<thread::JoinHandle<T>, NodeError> {
+    thread::Builder::new().spawn(run).map_err(|why| error("cannot start a thread", &why))
+}
+
+/// Starts a thread in a scope.
+pub(crate) fn spawn_in<'scope, T: Send + 'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    run: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, NodeError> {
+    thread::Builder::new().spawn_scoped(scope, run).map_err(|why| error("cannot start a thread", &why))
+}

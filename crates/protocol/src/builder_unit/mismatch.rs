@@ -1,0 +1,118 @@
+//! Fragments of one event that were not recorded for the same trigger.
+
+use crate::{Fragment, FragmentStatus};
+use evb_core::{EventId, Mark, SourceId};
+
+/// How many mismatches are kept to be told.
+pub(super) const MOST_TOLD: usize = 8;
+
+/// Two fragments of one event that disagree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The event.
+    pub event: EventId,
+    /// A source that most others agree with, or the first one, and its mark.
+    pub expected: (SourceId, Mark),
+    /// A source that disagrees, and its mark.
+    pub found: (SourceId, Mark),
+}
+
+/// What a comparison has found.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Fragments that disagree.
+    pub(super) count: u64,
+    /// The event cannot be complete.
+    pub(super) spoils: bool,
+    pub(super) first: Option<Mismatch>,
+}
+
+/// Compares the marks of good fragments, and gives those that disagree with the majority the status
+/// [`FragmentStatus::Mismatched`]. Without a majority nobody knows which are right, and all of them get it. Those of
+/// `tolerant` sources stay as they are, and are counted.
+pub(super) fn compare<B>(event: EventId, fragments: &mut [Option<Fragment<B>>], tolerant: &[SourceId]) -> Found {
+    let Some(Reference { expected, is_majority }) = reference(fragments, tolerant) else { return Found::default() };
+    let other = marks(fragments).find(|(_, mark)| *mark != expected.1);
+    let first = other.map(|found| Mismatch { event, expected, found });
+    let disagrees = |mark: Mark| !is_majority || mark != expected.1;
+    let mut found = Found { first, ..Found::default() };
+    for fragment in fragments.iter_mut().flatten().filter(|fragment| fragment.status == FragmentStatus::Good) {
+        if fragment.mark.is_some_and(disagrees) {
+            found.count += 1;
+            if !tolerant.contains(&fragment.source) {
+                fragment.status = FragmentStatus::Mismatched;
+                found.spoils = true;
+            }
+        }
+    }
+    found
+}
+
+struct Reference {
+    /// The first source with the mark that most fragments carry, and that mark.
+    expected: (SourceId, Mark),
+    is_majority: bool,
+}
+
+/// The mark that most fragments carry; `None` when all that carry one agree. Tolerant sources have no vote, unless no
+/// other carries a mark.
+fn reference<B>(fragments: &[Option<Fragment<B>>], tolerant: &[SourceId]) -> Option<Reference> {
+    let (_, first) = marks(fragments).next()?;
+    if marks(fragments).all(|(_, mark)| mark == first) {
+        return None;
+    }
+    let only_tolerant = marks(fragments).all(|(source, _)| tolerant.contains(&source));
+    let voters = || marks(fragments).filter(|(source, _)| only_tolerant || !tolerant.contains(source));
+    let count = |wanted: Mark| voters().filter(|(_, mark)| *mark == wanted).count();
+    let expected = voters().max_by_key(|(source, mark)| (count(*mark), core::cmp::Reverse(*source)))?;
+    Some(Reference { expected, is_majority: 2 * count(expected.1) > voters().count() })
+}
+
+fn marks<B>(fragments: &[Option<Fragment<B>>]) -> impl Iterator<Item = (SourceId, Mark)> + '_ {
+    let good = fragments.iter().flatten().filter(|fragment| fragment.status == FragmentStatus::Good);
+    good.filter_map(|fragment| Some((fragment.source, fragment.mark?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use FragmentStatus::{Good, Mismatched};
+    use alloc::{vec, vec::Vec};
+
+    /// The status of fragments with these marks after a comparison, and what it found.
+    fn compared(values: &[Option<u32>], tolerant: &[u16]) -> (Vec<FragmentStatus>, Found) {
+        let event = EventId(7);
+        let fragment = |(source, value): (u16, &Option<u32>)| Fragment {
+            event,
+            source: SourceId(source),
+            length: 0,
+            checksum: 0,
+            mark: value.map(Mark::new),
+            status: Good,
+            payload: (),
+        };
+        let mut fragments: Vec<_> = (0..).zip(values).map(fragment).map(Some).collect();
+        let tolerant: Vec<_> = tolerant.iter().copied().map(SourceId).collect();
+        let found = compare(event, &mut fragments, &tolerant);
+        (fragments.into_iter().flatten().map(|fragment| fragment.status).collect(), found)
+    }
+
+    #[test]
+    fn the_majority_is_right_and_without_one_nobody_is() {
+        assert_eq!(compared(&[Some(3), None, Some(3)], &[]).0, vec![Good; 3]);
+        let (status, found) = compared(&[Some(3), Some(4), Some(3)], &[]);
+        assert_eq!((status, found.count, found.spoils), (vec![Good, Mismatched, Good], 1, true));
+        let told = found.first.map(|mismatch| (mismatch.expected.1.value(), mismatch.found.1.value()));
+        assert_eq!(told, Some((3, 4)));
+        let (status, found) = compared(&[Some(3), None, Some(4)], &[]);
+        assert_eq!((status, found.count), (vec![Mismatched, Good, Mismatched], 2));
+    }
+
+    #[test]
+    fn a_tolerant_source_is_counted_and_spoils_nothing() {
+        let (status, found) = compared(&[Some(3), Some(4), Some(3)], &[1]);
+        assert_eq!((status, found.count, found.spoils), (vec![Good; 3], 1, false));
+        let (status, found) = compared(&[Some(4), Some(3)], &[0]);
+        assert_eq!((status, found.count, found.spoils), (vec![Good; 2], 1, false), "it has no vote");
+    }
+}

@@ -1,0 +1,338 @@
+//! Which numbers of different sources belong to one event.
+//!
+//! Sources count from anywhere, begin at different times, and may start to count again. The event manager hears what
+//! each has seen and cannot place, and answers with the event that it begins with:
+//!
+//! - *At the beginning* numbers are compared by value, and by their marks where there are any. The run begins with the
+//!   first event that all sources have.
+//! - *Later* a source that has started to count again comes back when its marks agree with those of events that others
+//!   have, several in a row and at one place only; or when all sources have started again after the same event. A source
+//!   with which nobody can disagree is believed.
+//!
+//! What is not proven stays apart: a missing fragment is better than a wrong one.
+
+use crate::{Config, Sighted};
+use alloc::{
+    collections::{BTreeMap, VecDeque},
+    vec::Vec,
+};
+use evb_core::{EventId, Mark};
+
+/// Marks in a row that must agree, before two sources are taken to belong together by them.
+const WITNESSES: usize = 4;
+/// Most marks of events that are remembered for comparison.
+const MOST_MARKS: usize = 1 << 14;
+/// Most fragments of a source that propose a place; all of them must agree with it.
+const MOST_TRIED: usize = 64;
+
+/// The answer to one source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Aligned {
+    /// Its readout unit.
+    pub(super) unit: usize,
+    /// The segment that it has told of.
+    pub(super) segment: u32,
+    /// The event of position 0.
+    pub(super) first: Option<i64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It has told nothing yet.
+    Silent,
+    /// It waits for an answer.
+    Waiting,
+    /// Its events are known, or it has none.
+    Placed,
+    /// It is dead.
+    Gone,
+}
+
+/// One source that numbers its fragments by itself.
+struct Source {
+    unit: usize,
+    state: State,
+    segment: u32,
+    declared: bool,
+    last: bool,
+    bits: u8,
+    after: EventId,
+    number: u64,
+    /// Marks by position.
+    seen: BTreeMap<u64, Option<Mark>>,
+    /// How many fragments it can show before it is full.
+    capacity: usize,
+}
+
+/// What is known of all sources that number their fragments by themselves.
+pub(super) struct Alignment {
+    sources: Vec<Source>,
+    begun: bool,
+    /// Marks of events, told by sources that are in step.
+    marks: BTreeMap<EventId, Vec<Mark>>,
+    /// The last event of each unit that is in step.
+    through: BTreeMap<usize, EventId>,
+    answers: VecDeque<Aligned>,
+    dirty: bool,
+}
+
+impl Alignment {
+    pub(super) fn new(config: &Config) -> Self {
+        let source = |unit: usize| Source {
+            unit,
+            state: State::Silent,
+            segment: 0,
+            declared: false,
+            last: false,
+            bits: 64,
+            after: EventId(0),
+            number: 0,
+            seen: BTreeMap::new(),
+            capacity: config.buffer_events as usize,
+        };
+        Self {
+            sources: config.numbered.iter().map(|id| source(id.index())).collect(),
+            begun: config.numbered.is_empty(),
+            marks: BTreeMap::new(),
+            through: BTreeMap::new(),
+            answers: VecDeque::new(),
+            dirty: false,
+        }
+    }
+
+    /// Whether the first event of all sources is known.
+    pub(super) const fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// Whether the marks of sources in step are wanted.
+    pub(super) fn wants_marks(&self) -> bool {
+        self.begun && self.sources.iter().any(|source| source.state == State::Waiting && source.has_marks())
+    }
+
+    /// Whether no other source that lives will have more events than this one.
+    pub(super) fn is_last_of_all(&self, unit: usize) -> bool {
+        let mut others = self.sources.iter().filter(|source| source.unit != unit);
+        others.all(|source| source.state == State::Gone || (source.state == State::Placed && source.last))
+    }
+
+    /// How many sources take part.
+    pub(super) fn alive(&self) -> usize {
+        self.sources.iter().filter(|source| source.state != State::Gone).count()
+    }
+
+    /// A source has told of fragments that it cannot place.
+    pub(super) fn sighted(&mut self, unit: usize, sighted: &Sighted) {
+        let Some(source) = self.sources.iter_mut().find(|source| source.unit == unit) else { return };
+        if source.segment != sighted.segment {
+            source.seen.clear();
+        }
+        let Sighted { segment, declared, last, bits, after, number, .. } = *sighted;
+        (source.segment, source.declared, source.last, source.bits) = (segment, declared, last, bits.clamp(1, 64));
+        (source.after, source.number, source.state) = (after, number, State::Waiting);
+        source.seen.extend(sighted.fragments.iter().map(|sighting| (sighting.position, sighting.mark)));
+        while source.seen.len() > MOST_MARKS {
+            source.seen.pop_first();
+        }
+        self.dirty = true;
+    }
+
+    /// A source in step has told of its events: through this one, and whether no more will come.
+    pub(super) fn available(&mut self, unit: usize, through: EventId, last: bool) {
+        let Some(source) = self.sources.iter_mut().find(|source| source.unit == unit) else { return };
+        if last && source.state != State::Gone {
+            (source.state, source.last) = (State::Placed, true);
+        }
+        self.through.insert(unit, through);
+        self.dirty |= self.sources.iter().any(|source| source.state == State::Waiting);
+    }
+
+    /// A source in step has told the marks of its events.
+    pub(super) fn marks(&mut self, marks: &[(EventId, Mark)]) {
+        for &(event, mark) in marks {
+            self.marks.entry(event).or_default().push(mark);
+        }
+        while self.marks.len() > MOST_MARKS {
+            self.marks.pop_first();
+        }
+        self.dirty = true;
+    }
+
+    /// A readout unit is gone.
+    pub(super) fn lose(&mut self, unit: usize) {
+        if let Some(source) = self.sources.iter_mut().find(|source| source.unit == unit) {
+            source.state = State::Gone;
+            self.dirty = true;
+        }
+    }
+
+    /// The next answer. `triggered` is the last event that was triggered.
+    pub(super) fn poll(&mut self, triggered: u64) -> Option<Aligned> {
+        if core::mem::take(&mut self.dirty) {
+            match self.begun {
+                false => self.begin(),
+                true => self.bring_back(triggered),
+            }
+            if !self.wants_marks() {
+                self.marks.clear();
+            }
+        }
+        self.answers.pop_front()
+    }
+
+    fn answer(&mut self, index: usize, first: Option<i64>) {
+        let source = &mut self.sources[index];
+        source.state = State::Placed;
+        source.seen.clear();
+        self.answers.push_back(Aligned { unit: source.unit, segment: source.segment, first });
+    }
+
+    fn waiting(&self) -> Vec<usize> {
+        (0..self.sources.len()).filter(|&index| self.sources[index].state == State::Waiting).collect()
+    }
+
+    // ---- the beginning
+
+    /// Finds the first event that all sources have, once every source that lives has told of its first fragments.
+    fn begin(&mut self) {
+        if self.sources.iter().any(|source| source.state == State::Silent) {
+            return;
+        }
+        let waiting = self.waiting();
+        let Some(offsets) = self.offsets(&waiting) else { return };
+        let base = offsets.iter().copied().max().unwrap_or(0);
+        self.begun = true;
+        for (&index, offset) in waiting.iter().zip(offsets) {
+            self.answer(index, Some(offset - base + 1));
+        }
+    }
+
+    /// How far ahead of the reference each source begins, in events; `None` when more must be seen to tell.
+    fn offsets(&self, waiting: &[usize]) -> Option<Vec<i64>> {
+        let has_marks = |index: &&usize| self.sources[**index].has_marks();
+        let Some(&reference) = waiting.iter().find(has_marks).or_else(|| waiting.first()) else {
+            return Some(Vec::new());
+        };
+        waiting.iter().map(|&index| self.sources[index].offset_from(&self.sources[reference])).collect()
+    }
+
+    // ---- later
+
+    /// Answers the sources that have started to count again, as far as there is evidence.
+    fn bring_back(&mut self, triggered: u64) {
+        let waiting = self.waiting();
+        if let Some(first) = self.common_restart(&waiting, triggered) {
+            waiting.into_iter().for_each(|index| self.answer(index, Some(first)));
+            return;
+        }
+        for index in waiting {
+            let source = &self.sources[index];
+            if let Some(first) = source.place_among(&self.marks) {
+                self.answer(index, Some(first));
+            } else if self.is_hopeless(source) {
+                self.answer(index, None);
+            }
+        }
+    }
+
+    /// The event after which all sources have started to count again, from the same number: a marker that all carry.
+    fn common_restart(&self, waiting: &[usize], triggered: u64) -> Option<i64> {
+        let first = &self.sources[*waiting.first()?];
+        let agrees = |source: &Source| match source.state {
+            State::Gone => true,
+            // It had ended before.
+            State::Placed => source.last && self.through.get(&source.unit).is_none_or(|last| *last <= first.after),
+            State::Silent => false,
+            State::Waiting => {
+                let alike = |other: &Source| (other.after, other.number, other.declared);
+                alike(source) == alike(first) && source.offset_from(first) == Some(0)
+            }
+        };
+        self.sources.iter().all(agrees).then(|| first.after.0.max(triggered) as i64 + 1)
+    }
+
+    /// Whether nothing will ever tell where this source belongs.
+    fn is_hopeless(&self, source: &Source) -> bool {
+        let others = || self.sources.iter().filter(|other| other.unit != source.unit && other.state == State::Placed);
+        let passed = |other: &Source| self.through.get(&other.unit).is_some_and(|through| *through > source.after);
+        match source.has_marks() {
+            // Others have gone on where this one has started again.
+            false => others().any(passed),
+            true => source.last && others().all(|other| other.last),
+        }
+    }
+}
+
+impl Source {
+    fn has_marks(&self) -> bool {
+        self.seen.values().any(Option::is_some)
+    }
+
+    /// How far ahead of another source this one begins, in events; `None` when more must be seen to tell.
+    fn offset_from(&self, other: &Self) -> Option<i64> {
+        let by_value = self.ahead_of(other);
+        let theirs = |position: i64| *other.seen.get(&u64::try_from(position).ok()?)?;
+        let both =
+            self.seen.iter().filter_map(|(&position, mark)| Some(((*mark)?, theirs(position as i64 + by_value)?)));
+        let (same, all) = both.fold((0, 0), |(same, all), (a, b)| (same + usize::from(a == b), all + 1));
+        if all > 0 && same == all || by_value == 0 && all == 0 {
+            return Some(by_value);
+        }
+        // Marks may come together further on, as long as there is room for more. Without them all that is to be feared is
+        // that one fragment with a wild number is the beginning.
+        let wanted = if self.has_marks() && other.has_marks() { self.capacity } else { 2 };
+        if [self, other].iter().any(|source| !source.last && source.seen.len() < wanted) {
+            let marks = other.seen.iter().map(|(&position, mark)| (position as i64, *mark));
+            return self.place(&marks.collect());
+        }
+        let marks = other.seen.iter().map(|(&position, mark)| (position as i64, *mark));
+        self.place(&marks.collect()).or(Some(by_value))
+    }
+
+    /// How far this source begins ahead of another, by the values of their numbers.
+    fn ahead_of(&self, other: &Self) -> i64 {
+        let shift = 64 - u32::from(self.bits.min(other.bits));
+        (self.number.wrapping_sub(other.number) << shift) as i64 >> shift
+    }
+
+    fn place_among(&self, marks: &BTreeMap<EventId, Vec<Mark>>) -> Option<i64> {
+        if marks.is_empty() || !self.has_marks() {
+            return None;
+        }
+        self.place(&marks.range(self.after.next()..).map(|(event, marks)| (event.0 as i64, common(marks))).collect())
+    }
+
+    /// The place of position 0 among marked events: where enough marks agree and none disagrees, if that is so at one
+    /// place only.
+    fn place(&self, marks: &BTreeMap<i64, Option<Mark>>) -> Option<i64> {
+        let own = || self.seen.iter().filter_map(|(&position, mark)| Some((position as i64, (*mark)?)));
+        let agrees = |first: i64| {
+            let mut agreeing = 0;
+            for (position, mark) in own() {
+                match marks.get(&(first + position)) {
+                    Some(Some(other)) if *other == mark => agreeing += 1,
+                    Some(Some(_)) => return false,
+                    _ => {}
+                }
+            }
+            agreeing >= WITNESSES
+        };
+        let mut carriers = BTreeMap::<Mark, Vec<i64>>::new();
+        for (&event, mark) in marks {
+            mark.iter().for_each(|mark| carriers.entry(*mark).or_default().push(event));
+        }
+        let mut hits = BTreeMap::<i64, usize>::new();
+        for (position, mark) in own().take(MOST_TRIED) {
+            carriers.get(&mark).into_iter().flatten().for_each(|event| *hits.entry(event - position).or_default() += 1);
+        }
+        let mut places = hits.into_iter().filter(|&(first, hits)| hits >= WITNESSES && agrees(first));
+        let (place, _) = places.next()?;
+        places.next().is_none().then_some(place)
+    }
+}
+
+/// The mark that more than half of the sources have told.
+fn common(marks: &[Mark]) -> Option<Mark> {
+    let count = |wanted: &Mark| marks.iter().filter(|mark| *mark == wanted).count();
+    marks.iter().find(|mark| 2 * count(mark) > marks.len()).copied()
+}

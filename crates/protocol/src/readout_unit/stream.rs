@@ -1,0 +1,300 @@
+//! What a readout unit knows of the numbers that a live source gives to its fragments, and of the events that they are.
+//!
+//! The numbers of a source come in segments: within one they follow each other by value, and between two the source has
+//! started to count again, or has leapt. Which event a segment begins with is told by the event manager, which hears of
+//! all sources; until then its fragments wait.
+
+use super::{Arrival, ReadoutEvent, ReadoutUnit};
+use crate::{Config, Fault, Fragment, Message, Sighted};
+use alloc::{collections::VecDeque, sync::Arc};
+use evb_core::{Apart, EventId, Numbering, Recording, Sighting, Step, Transmit};
+
+/// Most fragments in one message to the event manager.
+const MOST_TOLD: usize = 256;
+
+/// A live source, as its readout unit follows it.
+pub(super) struct Stream<B> {
+    bits: u8,
+    numbering: Numbering<Arrival<B>>,
+    segment: u32,
+    /// The number at position 0 of the segment.
+    number: u64,
+    declared: bool,
+    /// The event of position 0; `None` as long as nobody knows it.
+    first: Option<i64>,
+    /// Nobody will ever know it.
+    hopeless: bool,
+    /// Fragments whose event is not known, by position in the segment.
+    waiting: VecDeque<(u64, Arrival<B>)>,
+    /// How many of them the event manager knows, and whether it knows that no more will come.
+    told: (usize, bool),
+    ended: bool,
+    /// The number of the last fragment that has an event.
+    last_number: Option<u64>,
+    /// The last event with a fragment.
+    last: EventId,
+    /// A leap of the counter that no other source has confirmed: the last event before it, and the first after it.
+    leap: Option<(EventId, EventId)>,
+}
+
+impl<B> Stream<B> {
+    /// A stream of numbers of `bits` bits.
+    pub(super) const fn new(bits: u8) -> Self {
+        Self {
+            bits,
+            numbering: Numbering::new(bits),
+            segment: 0,
+            number: 0,
+            declared: false,
+            first: None,
+            hopeless: false,
+            waiting: VecDeque::new(),
+            told: (0, false),
+            ended: false,
+            last_number: None,
+            last: EventId(0),
+            leap: None,
+        }
+    }
+
+    /// Fragments that wait to be placed.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether the source has passed this event, or cannot tell it any more.
+    pub(super) fn never_has(&self, event: EventId) -> bool {
+        event <= self.last || (self.first.is_none() && self.hopeless)
+    }
+
+    /// The last event that counts, the last that is claimed, and whether no more will come. `triggered` is the last event
+    /// that others have: a leap up to there is no mere claim.
+    pub(super) fn available(&mut self, triggered: EventId) -> (u64, u64, bool) {
+        self.leap = self.leap.filter(|(_, to)| triggered < *to);
+        let through = self.leap.map_or(self.last, |(from, _)| from);
+        (through.0, self.last.0, self.ended && self.waiting.is_empty())
+    }
+
+    /// What the event manager should know of a segment that waits for its answer.
+    fn sighted(&mut self) -> Option<Arc<Sighted>> {
+        if self.first.is_some() || self.hopeless || self.waiting.is_empty() {
+            return None;
+        }
+        let new = self.waiting.iter().skip(self.told.0).take(MOST_TOLD);
+        let fragments: Arc<[_]> =
+            new.map(|(position, arrival)| Sighting { position: *position, mark: arrival.mark }).collect();
+        let told = self.told.0 + fragments.len();
+        let last = self.ended && told == self.waiting.len();
+        if self.told == (told, last) {
+            return None;
+        }
+        self.told = (told, last);
+        let Self { segment, declared, bits, number, last: after, .. } = *self;
+        Some(Arc::new(Sighted { segment, declared, last, bits, after, number, fragments }))
+    }
+}
+
+impl<B: Clone + Default> ReadoutUnit<B> {
+    /// Takes a fragment of a live source.
+    pub(super) fn arrive(&mut self, arrival: Arrival<B>) {
+        let Some(stream) = &mut self.stream else { return };
+        self.counts.came += 1;
+        self.counts.marked += u64::from(arrival.mark.is_some());
+        stream.numbering.push(arrival.number, arrival.restarted, arrival);
+        self.follow();
+    }
+
+    /// The live source has ended; `last` is the number of its last fragment, if it has said that.
+    pub(super) fn end_stream(&mut self, last: Option<u64>) {
+        let Some(stream) = &mut self.stream else { return };
+        stream.numbering.end(last);
+        stream.ended = true;
+        self.follow();
+        let Some(stream) = &self.stream else { return };
+        let lost = stream.last_number.zip(last).and_then(|(own, last)| stream.numbering.ahead(own, last));
+        self.counts.skipped += lost.unwrap_or(0);
+        self.settle_end();
+    }
+
+    /// Goes on with what the numbering has made of the fragments.
+    fn follow(&mut self) {
+        while let Some(step) = self.stream.as_mut().and_then(|stream| stream.numbering.pop()) {
+            match step {
+                Step::Placed { position, item } => self.place(position, item),
+                Step::Apart { item, reason: Apart::Repeated } => self.set_apart(item, Fault::Duplicate),
+                Step::Apart { item, reason: Apart::Misnumbered } => self.set_apart(item, Fault::OutOfSequence),
+                Step::Turn { declared, number } => self.turn(declared, number),
+                Step::Skipped(count) => {
+                    self.counts.skipped += count;
+                    self.skipped = true;
+                }
+                Step::Wrapped => self.counts.faults.count(Fault::Wrapped),
+            }
+        }
+        if core::mem::take(&mut self.skipped) {
+            self.counts.faults.count(Fault::OutOfSequence);
+            self.answer_what_never_comes();
+        }
+    }
+
+    fn place(&mut self, position: u64, arrival: Arrival<B>) {
+        let Some(stream) = &mut self.stream else { return };
+        if position == 0 {
+            stream.number = arrival.number;
+        }
+        match stream.first {
+            Some(first) => self.keep(first + position as i64, arrival),
+            None if stream.hopeless => self.set_apart(arrival, Fault::OutOfStep),
+            None => {
+                stream.waiting.push_back((position, arrival));
+                // At the beginning the source waits for the others; later nobody must wait for it.
+                if stream.segment > 0 && stream.waiting.len() >= self.config.buffer_events as usize {
+                    self.give_up();
+                }
+            }
+        }
+    }
+
+    /// Takes in the fragment of an event. Events below 1 were before the beginning.
+    fn keep(&mut self, event: i64, arrival: Arrival<B>) {
+        let event = EventId(u64::try_from(event).unwrap_or(0));
+        let Some(stream) = self.stream.as_mut().filter(|_| event.0 > 0) else {
+            return self.set_apart(arrival, Fault::Early);
+        };
+        (stream.last, stream.last_number) = (stream.last.max(event), Some(arrival.number));
+        let Arrival { length, checksum, mark, status, payload, .. } = arrival;
+        let taken = self.take(Fragment { event, source: self.source, length, checksum, mark, status, payload });
+        self.counts.apart += u64::from(!taken);
+    }
+
+    fn set_apart(&mut self, arrival: Arrival<B>, fault: Fault) {
+        self.counts.apart += 1;
+        self.counts.faults.count(fault);
+        self.events.push_back(ReadoutEvent::Released(arrival.payload));
+    }
+
+    /// The source counts from another number now.
+    fn turn(&mut self, declared: bool, number: u64) {
+        self.counts.faults.count(Fault::Resynchronised);
+        self.set_waiting_apart();
+        let reach = self.counts.through.0 + u64::from(self.config.buffer_events);
+        let Some(stream) = &mut self.stream else { return };
+        let ahead = stream.last_number.filter(|_| !declared).and_then(|last| stream.numbering.ahead(last, number));
+        // So many fragments were lost, if the others are there already, or nearly. A leap beyond that proves nothing.
+        let to = ahead.map(|ahead| EventId(stream.last.0 + ahead)).filter(|to| to.0 <= reach);
+        let before = stream.leap.map_or(stream.last, |(from, _)| from);
+        stream.segment += 1;
+        (stream.number, stream.declared, stream.hopeless, stream.told) = (number, declared, false, (0, false));
+        stream.first = to.map(|to| to.0 as i64);
+        stream.leap = to.map(|to| (before, to));
+        self.skipped = true;
+    }
+
+    /// The event manager knows which event a segment begins with, or that nobody will ever know.
+    pub(super) fn align(&mut self, segment: u32, first: Option<i64>) {
+        let Some(stream) = &mut self.stream else { return self.align_recorded(first) };
+        if first.is_none() && stream.leap.is_some() {
+            return self.retract();
+        }
+        if stream.segment != segment || stream.first.is_some() {
+            return;
+        }
+        stream.first = first;
+        match first {
+            None => self.give_up(),
+            Some(first) => {
+                for (position, arrival) in core::mem::take(&mut stream.waiting) {
+                    self.keep(first + position as i64, arrival);
+                }
+            }
+        }
+        self.answer_what_never_comes();
+        self.settle_end();
+    }
+
+    /// Nobody will know the events of this segment: better none than wrong ones.
+    fn give_up(&mut self) {
+        if let Some(stream) = &mut self.stream {
+            stream.hopeless = true;
+        }
+        self.set_waiting_apart();
+        self.answer_what_never_comes();
+    }
+
+    /// Nobody confirms where the counter has leapt to: the fragments behind the leap belong to no event.
+    fn retract(&mut self) {
+        let Some((from, _)) = self.stream.as_mut().and_then(|stream| stream.leap.take()) else { return };
+        for event in from.0 + 1..self.first + self.held.len() as u64 {
+            let Some(held) = self.entry(EventId(event)) else { continue };
+            if let Some(fragment) = held.fragment.take() {
+                let asked = core::mem::replace(&mut held.asked, false);
+                self.reserved -= u64::from(asked);
+                self.bytes_held -= u64::from(fragment.length);
+                self.counts.fragments -= 1;
+                self.counts.bytes -= u64::from(fragment.length);
+                self.counts.apart += 1;
+                self.counts.faults.count(Fault::OutOfStep);
+                self.events.push_back(ReadoutEvent::Released(fragment.payload));
+            }
+        }
+        if let Some(stream) = &mut self.stream {
+            (stream.last, stream.first) = (from, None);
+        }
+        self.give_up();
+        self.settle_end();
+    }
+
+    fn set_waiting_apart(&mut self) {
+        let waiting = self.stream.as_mut().map(|stream| core::mem::take(&mut stream.waiting));
+        for (_, arrival) in waiting.into_iter().flatten() {
+            self.set_apart(arrival, Fault::OutOfStep);
+        }
+    }
+
+    /// When the source has ended and all its fragments have their events, no event after the last of them has one.
+    fn settle_end(&mut self) {
+        let Some(stream) = &self.stream else { return };
+        if stream.ended && stream.waiting.is_empty() {
+            self.end = Some(stream.last.0);
+            self.answer_what_never_comes();
+        }
+    }
+
+    /// Begins with a recording, once the event manager knows which event is its first.
+    pub(super) fn start_recorded(&mut self, recording: &Recording) {
+        let Recording { positions, solid, bits, number, ref fragments } = *recording;
+        let (segment, declared, last, after, fragments) = (0, false, true, EventId(0), Arc::clone(fragments));
+        self.unaligned = Some((solid, positions));
+        let message = Message::Sighted(Arc::new(Sighted { segment, declared, last, bits, after, number, fragments }));
+        self.transmits.push_back(Transmit { to: Config::EVENT_MANAGER.into(), message });
+    }
+
+    /// The event manager has said which event a recording begins with.
+    fn align_recorded(&mut self, first: Option<i64>) {
+        let Some((solid, positions)) = self.unaligned.take() else { return };
+        self.before = first.unwrap_or(1) - 1;
+        let event = |position: u64| u64::try_from(position as i64 + self.before).unwrap_or(0);
+        let (solid, last) = (event(solid), event(positions));
+        self.end = Some(last);
+        self.announce((solid, last, true));
+    }
+
+    /// Tells the event manager what waits for its answer, and the marks that it wants for other sources.
+    pub(super) fn report_sightings(&mut self) {
+        let to = Config::EVENT_MANAGER.into();
+        if let Some(sighted) = self.stream.as_mut().and_then(Stream::sighted) {
+            self.transmits.push_back(Transmit { to, message: Message::Sighted(sighted) });
+        }
+        if !self.comparing {
+            return;
+        }
+        let from = (self.compared.0 + 1).max(self.first);
+        let held = (from..).zip(self.held.iter().skip((from - self.first) as usize));
+        let marks = held.filter_map(|(event, held)| Some((EventId(event), held.fragment.as_ref()?.mark?)));
+        let marks: Arc<[_]> = marks.take(MOST_TOLD).collect();
+        if let Some((last, _)) = marks.last() {
+            self.compared = *last;
+            self.transmits.push_back(Transmit { to, message: Message::Marks(marks) });
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! Boards that count in their own ways, lose, repeat, swap and renumber fragments, join late and are power-cycled: no
+//! complete event ever holds fragments of two triggers, and every fragment is accounted for.
+//!
+//! The whole event builder in one loop without time: whoever has something to say is heard at once.
+
+use evb_core::{ByteCount, EventId, Machine, Mark, NodeId, SourceId, Span, Stream, Time, stream};
+use evb_protocol::*;
+use rand_xoshiro::rand_core::Rng;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    env,
+};
+
+/// What a fragment was recorded for: its trigger. 0 is none.
+type Trigger = u64;
+
+/// One fragment on its way from a board.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    trigger: Trigger,
+    number: u64,
+    restarted: bool,
+    mark: Option<u32>,
+}
+
+/// What a run has come to.
+#[derive(Default)]
+struct Result {
+    /// The triggers of the good fragments of each event, and whether it was complete.
+    events: BTreeMap<EventId, (Vec<Option<Trigger>>, bool)>,
+    readouts: Vec<ReadoutCounts>,
+    builders: Vec<BuilderCounts>,
+    manager: ManagerCounts,
+    drained: bool,
+}
+
+/// Turns without any progress after which a run hangs; after half of them builders run out of patience.
+const PATIENCE: u32 = 1000;
+
+struct Bench {
+    manager: EventManager<Trigger>,
+    readouts: Vec<ReadoutUnit<Trigger>>,
+    builder: BuilderUnit<Trigger>,
+    result: Result,
+}
+
+fn config(sources: u16) -> Config {
+    Config {
+        readout_units: sources,
+        builder_units: 1,
+        numbered: (0..sources).map(SourceId).collect(),
+        tolerant: Vec::new(),
+        protocol: Protocol::Push,
+        assignment: Assignment::RoundRobin,
+        shaping: Shaping::None,
+        trigger: evb_protocol::Trigger::Data,
+        events: None,
+        group: 352,
+        group_timeout: Span::from_millis(1),
+        builder_slots: 16,
+        fragment_timeout: Span::from_secs(1000),
+        max_fragment: ByteCount(1 << 20),
+        buffer_events: 128,
+        buffer_bytes: ByteCount(1 << 30),
+        busy_percent: 90,
+        free_percent: 70,
+    }
+}
+
+impl Bench {
+    fn new(bits: &[u8]) -> Self {
+        let config = config(bits.len() as u16);
+        let unit = |(source, bits): (u16, &u8)| ReadoutUnit::new(config.clone(), SourceId(source), Some(*bits));
+        let mut bench = Self {
+            manager: EventManager::new(config.clone()),
+            readouts: (0..).zip(bits).map(unit).collect(),
+            builder: BuilderUnit::new(config.clone()),
+            result: Result::default(),
+        };
+        bench.manager.handle_command(Time::ZERO, ManagerCommand::Start);
+        bench.builder.handle_command(Time::ZERO, BuilderCommand::Start);
+        for unit in &mut bench.readouts {
+            unit.handle_command(Time::ZERO, ReadoutCommand::Start { through: EventId(0), last: false });
+        }
+        bench
+    }
+
+    /// Delivers everything that boards send, from one board after the other as chance has it.
+    fn run(mut self, boards: &[Vec<Sent>], random: &mut Stream, about: &dyn std::fmt::Debug) -> Result {
+        let mut left: Vec<VecDeque<Sent>> = boards.iter().map(|sent| sent.iter().copied().collect()).collect();
+        let mut ended = vec![false; boards.len()];
+        let mut idle = 0;
+        while !ended.iter().all(|ended| *ended) && idle < PATIENCE {
+            let unit = random.next_u64() as usize % boards.len();
+            idle += 1;
+            if idle == PATIENCE / 2 {
+                // Nobody can go on: builders give up what does not come.
+                self.give_up();
+            }
+            if ended[unit] || !self.readouts[unit].has_room() {
+                continue;
+            }
+            idle = 0;
+            let command = match left[unit].pop_front() {
+                Some(sent) => arrival(sent),
+                None => {
+                    ended[unit] = true;
+                    ReadoutCommand::EndOfData { last: boards[unit].last().map(|sent| sent.number) }
+                }
+            };
+            self.readouts[unit].handle_command(Time::ZERO, command);
+            self.settle();
+        }
+        let counts = || self.readouts.iter().map(|unit| *unit.counts()).collect::<Vec<_>>();
+        let manager = self.manager.counts();
+        assert!(idle < PATIENCE, "all wait for each other: {manager:?} {:#?} {about:#?}", counts());
+        self.result.readouts = self.readouts.iter().map(|unit| *unit.counts()).collect();
+        self.result.builders = vec![*self.builder.counts()];
+        self.result.manager = *self.manager.counts();
+        self.result
+    }
+
+    /// Delivers one fragment. Builders give up what does not come when there is no room for it.
+    fn push(&mut self, unit: usize, sent: Sent) {
+        if !self.readouts[unit].has_room() {
+            self.give_up();
+        }
+        self.readouts[unit].handle_command(Time::ZERO, arrival(sent));
+        self.settle();
+    }
+
+    fn give_up(&mut self) {
+        self.builder.handle_timeout(Time(u64::MAX / 2));
+        self.settle();
+    }
+
+    /// Hands on what the machines have to say until nobody has anything to say.
+    fn settle(&mut self) {
+        loop {
+            let mut moved = false;
+            while let Some(transmit) = self.manager.poll_transmit() {
+                moved = true;
+                for to in transmit.to.iter() {
+                    self.deliver(Config::EVENT_MANAGER, to, transmit.message.clone());
+                }
+            }
+            for unit in 0..self.readouts.len() {
+                while let Some(transmit) = self.readouts[unit].poll_transmit() {
+                    moved = true;
+                    for to in transmit.to.iter() {
+                        self.deliver(NodeId(1 + unit as u16), to, transmit.message.clone());
+                    }
+                }
+                while self.readouts[unit].poll_event().is_some() {}
+            }
+            while let Some(transmit) = self.builder.poll_transmit() {
+                moved = true;
+                for to in transmit.to.iter() {
+                    self.deliver(NodeId(1 + self.readouts.len() as u16), to, transmit.message.clone());
+                }
+            }
+            while let Some(event) = self.builder.poll_event() {
+                moved = true;
+                if let BuilderEvent::Built(built) = event {
+                    self.keep(&built);
+                    self.builder.handle_command(Time::ZERO, BuilderCommand::Stored(built));
+                }
+            }
+            while let Some(event) = self.manager.poll_event() {
+                self.result.drained |= event == ManagerEvent::Drained;
+            }
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    fn deliver(&mut self, from: NodeId, to: NodeId, message: Message<Trigger>) {
+        let units = self.readouts.len() as u16;
+        match to.0 {
+            0 => self.manager.handle_message(Time::ZERO, from, message),
+            unit if unit <= units => self.readouts[usize::from(unit - 1)].handle_message(Time::ZERO, from, message),
+            _ => self.builder.handle_message(Time::ZERO, from, message),
+        }
+    }
+
+    fn keep(&mut self, built: &Built<Trigger>) {
+        let good = |fragment: &Fragment<Trigger>| (fragment.status == FragmentStatus::Good).then_some(fragment.payload);
+        let triggers = built.fragments.iter().map(|fragment| fragment.as_ref().and_then(good)).collect();
+        self.result.events.insert(built.event, (triggers, built.complete));
+    }
+}
+
+fn arrival(sent: Sent) -> ReadoutCommand<Trigger> {
+    ReadoutCommand::Arrived(Arrival {
+        number: sent.number,
+        restarted: sent.restarted,
+        length: 8,
+        checksum: 0,
+        mark: sent.mark.map(Mark::new),
+        status: FragmentStatus::Good,
+        payload: sent.trigger,
+    })
+}
+
+impl Result {
+    fn check(&self, boards: &[Vec<Sent>], about: &dyn std::fmt::Debug) {
+        for (event, (triggers, complete)) in &self.events {
+            let whole = triggers.iter().all(|trigger| *trigger == triggers[0] && trigger.is_some());
+            assert!(!complete || whole, "event {event} mixes triggers {triggers:?}: {about:#?}");
+        }
+        for (counts, sent) in self.readouts.iter().zip(boards) {
+            let accounted = counts.fragments + counts.apart;
+            assert_eq!((counts.came, accounted), (sent.len() as u64, sent.len() as u64), "{counts:?}: {about:#?}");
+        }
+        assert!(self.drained, "the run does not end: {about:#?}");
+    }
+
+    fn complete(&self) -> Vec<Trigger> {
+        let whole = self.events.values().filter(|(_, complete)| *complete);
+        whole.filter_map(|(triggers, _)| triggers[0]).collect()
+    }
+}
+
+/// A board without faults: its counter starts at `first`, and it sends the triggers of `range`.
+fn board(
+    first: u64,
+    bits: u8,
+    range: std::ops::RangeInclusive<Trigger>,
+    mark: fn(Trigger) -> Option<u32>,
+) -> Vec<Sent> {
+    let mask = u64::MAX >> (64 - bits);
+    let numbered = (first..).zip(range);
+    numbered
+        .map(|(number, trigger)| Sent { trigger, number: number & mask, restarted: false, mark: mark(trigger) })
+        .collect()
+}
+
+/// A bunch crossing, as in the recordings of CMS.
+fn bunch_crossing(trigger: Trigger) -> Option<u32> {
+    Some((trigger.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32 % 3564)
+}
+
+const FIRST: [u64; 5] = [0, 1, 500, 4097, (1 << 32) - 5];
+
+fn seeds(fast: u64) -> u64 {
+    env::var("EVB_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(fast)
+}
+
+/// Counters that start anywhere, alike in all boards: there is no event before the first, and all are complete.
+#[test]
+fn counters_start_anywhere() {
+    for first in FIRST {
+        let boards = [0; 3].map(|_| board(first, 32, 1..=300, |_| None));
+        let result = Bench::new(&[32; 3]).run(&boards, &mut stream(first, NodeId(0), 1), &first);
+        result.check(&boards, &first);
+        let events = (result.manager.triggered, result.manager.built);
+        assert_eq!(events, (300, 300), "counters from {first}");
+    }
+}
+
+/// Three boards with three different counters, of which one joins late and one is power-cycled twice: all that all boards
+/// have is complete, as long as something beside the counter tells the triggers apart.
+#[test]
+fn boards_with_different_counters_come_together_by_their_marks() {
+    for (case, first) in FIRST.into_iter().enumerate() {
+        let others = [FIRST[(case + 1) % 5], FIRST[(case + 2) % 5]];
+        let steady = board(first, 32, 1..=900, bunch_crossing);
+        let late = board(others[0], 32, 40..=900, bunch_crossing);
+        let cycled = [(others[1], 1..=300), (0, 306..=600), (1, 603..=900)];
+        let cycled: Vec<_> =
+            cycled.into_iter().flat_map(|(first, range)| board(first, 32, range, bunch_crossing)).collect();
+        let boards = [steady, late, cycled];
+        let result = Bench::new(&[32; 3]).run(&boards, &mut stream(case as u64, NodeId(0), 1), &case);
+        result.check(&boards, &case);
+        let of_all: Vec<_> = (40..=900).filter(|trigger| !matches!(trigger, 301..=305 | 601..=602)).collect();
+        assert_eq!(result.complete(), of_all, "counters from {first} and {others:?}");
+        assert_eq!(result.readouts[2].faults.get(Fault::Resynchronised), 2);
+    }
+}
+
+/// Without marks a board that is power-cycled is out of step for good: its fragments are set apart, and never mixed in.
+#[test]
+fn without_marks_a_power_cycled_board_stays_out() {
+    let cycled: Vec<_> =
+        [board(1, 32, 1..=100, |_| None), board(0, 32, 101..=400, |_| None)].into_iter().flatten().collect();
+    let boards = [board(1, 32, 1..=400, |_| None), cycled];
+    let result = Bench::new(&[32; 2]).run(&boards, &mut stream(7, NodeId(0), 1), &"two boards");
+    result.check(&boards, &"two boards");
+    assert_eq!(result.complete(), (1..=100).collect::<Vec<_>>());
+    assert_eq!(result.readouts[1].faults.get(Fault::OutOfStep), 300);
+}
+
+/// All boards say that they start to count again after the same event: a marker that all carry.
+#[test]
+fn a_restart_of_all_boards_goes_on() {
+    let boards = [0; 2].map(|_| {
+        let mut sent = [board(1, 16, 1..=100, |_| None), board(1, 16, 101..=250, |_| None)].concat();
+        sent[100].restarted = true;
+        sent
+    });
+    let result = Bench::new(&[16; 2]).run(&boards, &mut stream(9, NodeId(0), 1), &"two boards");
+    result.check(&boards, &"two boards");
+    assert_eq!(result.complete(), (1..=250).collect::<Vec<_>>());
+}
+
+/// One fragment whose counter is 4000 too far makes no event but its own incomplete.
+#[test]
+fn one_leap_makes_no_phantom_events() {
+    for many in [1, 5] {
+        let mut boards = [0; 2].map(|_| board(1, 32, 1..=200, |_| None));
+        boards[0][100..100 + many].iter_mut().for_each(|sent| sent.number += 4000);
+        let result = Bench::new(&[32; 2]).run(&boards, &mut stream(3, NodeId(0), 1), &many);
+        result.check(&boards, &many);
+        assert_eq!(result.manager.triggered, 200, "{many} wild numbers");
+    }
+}
+
+/// A source of which thousands of fragments were lost goes on where its counter says, since the others are there already.
+#[test]
+fn a_long_gap_is_closed_by_value() {
+    let boards = [board(1, 32, 1..=6200, |_| None), board(6041, 32, 6041..=6200, |_| None)];
+    let early = board(1, 32, 1..=100, |_| None);
+    let mut bench = Bench::new(&[32; 2]);
+    early.iter().for_each(|sent| bench.push(1, *sent));
+    boards[0][..6040].iter().for_each(|sent| bench.push(0, *sent));
+    boards[1].iter().zip(&boards[0][6040..]).for_each(|(second, first)| {
+        bench.push(0, *first);
+        bench.push(1, *second);
+    });
+    let complete = bench.result.complete();
+    assert_eq!(complete[..100], (1..=100).collect::<Vec<_>>());
+    assert_eq!(complete.last(), Some(&6200));
+    assert!(complete.len() > 100 + 150, "{}", complete.len());
+}
+
+/// What is done to the fragments of one board.
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    Cut(usize),
+    Repeat(usize),
+    Swap(usize, usize),
+    Renumber(usize, u64),
+    /// The counter starts again here, declared or not.
+    Restart(usize, u64, bool),
+}
+
+impl Damage {
+    fn draw(random: &mut Stream, length: usize, bits: u8) -> Self {
+        let mut below = |most: usize| random.next_u64() as usize % most.max(1);
+        let at = below(length);
+        match below(9) {
+            0 | 1 => Self::Cut(at),
+            2 => Self::Repeat(at),
+            3 => Self::Swap(at, below(length)),
+            4 => Self::Swap(at, (at + 1 + below(3)).min(length - 1)),
+            5 => Self::Renumber(at, below(1 << bits.min(30)) as u64),
+            6 => Self::Renumber(at, (at + below(5)) as u64),
+            7 => Self::Renumber(at, (at + 4000) as u64),
+            _ => Self::Restart(at, below(3) as u64, below(2) == 0),
+        }
+    }
+
+    fn apply(self, sent: &mut Vec<Sent>) {
+        match self {
+            Self::Cut(at) if at < sent.len() => _ = sent.remove(at),
+            Self::Repeat(at) if at < sent.len() => sent.insert(at, sent[at]),
+            Self::Swap(a, b) if a.max(b) < sent.len() => sent.swap(a, b),
+            Self::Renumber(at, number) if at < sent.len() => sent[at].number = number,
+            Self::Restart(at, first, declared) if at < sent.len() => {
+                (first..).zip(&mut sent[at..]).for_each(|(number, sent)| sent.number = number);
+                sent[at].restarted = declared;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Thousands of cases of damage of all kinds, in all boards at once. `EVB_CASES` runs more.
+#[test]
+fn no_complete_event_ever_mixes_triggers() {
+    let mut complete = 0;
+    for seed in 0..seeds(3000) {
+        let random = &mut stream(seed, NodeId(1), 2);
+        let bits = [8, 12, 24, 32][random.next_u64() as usize % 4];
+        let sources = 2 + random.next_u64() as usize % 3;
+        let length = 60 + random.next_u64() as usize % 200;
+        let first = FIRST[random.next_u64() as usize % 5];
+        let mut boards = vec![board(first, bits, 1..=length as u64, bunch_crossing); sources];
+        let mut done = Vec::new();
+        for (index, sent) in boards.iter_mut().enumerate() {
+            for _ in 0..random.next_u64() % 6 {
+                let damage = Damage::draw(random, length, bits);
+                damage.apply(sent);
+                done.push((index, damage));
+            }
+            sent.iter_mut().for_each(|sent| sent.number &= u64::MAX >> (64 - bits));
+        }
+        let about = (seed, bits, first, done);
+        let result = Bench::new(&vec![bits; sources]).run(&boards, random, &about);
+        result.check(&boards, &about);
+        complete += result.complete().len();
+    }
+    assert!(complete > 0, "nothing was built at all");
+}
+
+/// One fault in one board that has nothing but its counter: the others' events stay right.
+#[test]
+fn one_fault_without_marks_mixes_nothing() {
+    for seed in 0..seeds(2000) {
+        let random = &mut stream(seed, NodeId(2), 3);
+        let bits = [12, 24, 32][random.next_u64() as usize % 3];
+        let first = FIRST[random.next_u64() as usize % 4];
+        let mut boards = vec![board(first, bits, 1..=200, |_| None); 2];
+        // The very first fragments have no predecessor that could speak for them.
+        let damage = match Damage::draw(random, 190, bits) {
+            Damage::Restart(at, first, declared) => Damage::Restart(at.max(10), first, declared),
+            Damage::Renumber(at, number) => Damage::Renumber(at.max(10), number),
+            other => other,
+        };
+        damage.apply(&mut boards[1]);
+        boards[1].iter_mut().for_each(|sent| sent.number &= u64::MAX >> (64 - bits));
+        let result = Bench::new(&[bits; 2]).run(&boards, random, &(seed, bits, first, damage));
+        result.check(&boards, &(seed, bits, first, damage));
+    }
+}

@@ -1,0 +1,108 @@
+//! The events of recorded fragments, found by what their headers say.
+//!
+//! A good fragment has the event of its level-1 id, wherever in the file it stands. A damaged one says nothing that can be
+//! trusted: it fills the place that good ones leave between them, if there is exactly one for each damaged fragment, and
+//! can never make an event complete. Whatever else has no place is kept out of all events.
+
+use super::{FedEntry, FedFault};
+use evb_core::{Apart, Numbering, Step};
+
+/// Bits of a level-1 id.
+pub(crate) const ID_BITS: u8 = 24;
+
+/// Gives every fragment that has one its event, counted from 1 for the first of the file.
+pub(super) fn number(entries: &mut [FedEntry]) {
+    number_good(entries);
+    number_damaged(entries);
+    let below = entries.iter().filter_map(|entry| entry.event).min().map_or(0, |first| first - 1);
+    entries.iter_mut().for_each(|entry| entry.event = entry.event.map(|event| event - below));
+}
+
+/// Events of good fragments begin here, so that damaged ones may stand before them.
+const ORIGIN: u64 = 1 << 32;
+
+fn number_good(entries: &mut [FedEntry]) {
+    let mut numbering = Numbering::new(ID_BITS);
+    for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.fault.is_none()) {
+        numbering.push(entry.level1_id.into(), false, index);
+    }
+    numbering.end(None);
+    let mut segments = Segments { first: Some(ORIGIN), last: None, before: None, leapt: Vec::new() };
+    while let Some(step) = numbering.pop() {
+        match step {
+            Step::Placed { position, item } => segments.place(entries, position, item),
+            Step::Apart { item, reason: Apart::Repeated } => entries[item].fault = Some(FedFault::Repeated),
+            Step::Apart { item, reason: Apart::Misnumbered } => entries[item].fault = Some(FedFault::Order),
+            Step::Turn { number, .. } => segments.turn(entries, |id| numbering.ahead(id.into(), number)),
+            Step::Skipped(_) | Step::Wrapped => {}
+        }
+    }
+}
+
+/// An event and its level-1 id.
+type Known = (u64, u32);
+
+/// Where the ids have turned, and whether their values say how it goes on.
+struct Segments {
+    /// The event of position 0; `None` when the ids have begun again, and nothing says to which events they belong.
+    first: Option<u64>,
+    /// The last good fragment with an event.
+    last: Option<Known>,
+    /// The last one before the ids leapt, and the fragments since then.
+    before: Option<Known>,
+    leapt: Vec<usize>,
+}
+
+impl Segments {
+    fn place(&mut self, entries: &mut [FedEntry], position: u64, index: usize) {
+        let Some(first) = self.first else { return entries[index].fault = Some(FedFault::OutOfStep) };
+        entries[index].event = Some(first + position);
+        self.last = Some((first + position, entries[index].level1_id));
+        if self.before.is_some() {
+            self.leapt.push(index);
+        }
+    }
+
+    /// Goes on behind a long gap, or where the ids were before they leapt. `ahead` says how far the new id is ahead of
+    /// another one.
+    fn turn(&mut self, entries: &mut [FedEntry], ahead: impl Fn(u32) -> Option<u64>) {
+        let behind = |(event, id): Known| Some(event + ahead(id)?);
+        self.first = self.last.map_or(Some(ORIGIN), behind);
+        if self.first.is_some() {
+            (self.before, self.leapt) = (self.last, Vec::new());
+            return;
+        }
+        self.first = self.before.and_then(behind);
+        if self.first.is_some() {
+            for index in self.leapt.drain(..) {
+                (entries[index].event, entries[index].fault) = (None, Some(FedFault::OutOfStep));
+            }
+            self.last = self.before.take();
+        }
+    }
+}
+
+/// Damaged fragments between good ones, before the first and behind the last.
+fn number_damaged(entries: &mut [FedEntry]) {
+    let mut at = 0;
+    while at < entries.len() {
+        let run = entries[at..].iter().take_while(|entry| entry.event.is_none()).count();
+        let before = at.checked_sub(1).and_then(|before| entries[before].event);
+        let after = entries.get(at + run).and_then(|entry| entry.event);
+        fill(&mut entries[at..at + run], before, after);
+        at += run + 1;
+    }
+}
+
+/// Gives a run of fragments without events those between `before` and `after`, if the damaged ones fit exactly.
+fn fill(run: &mut [FedEntry], before: Option<u64>, after: Option<u64>) {
+    let damaged = run.iter().filter(|entry| entry.fault.is_some_and(FedFault::is_damage)).count() as u64;
+    let first = match (before, after) {
+        (Some(before), Some(after)) if after > before && after - before - 1 == damaged => before + 1,
+        (None, Some(after)) => after - damaged,
+        (Some(before), None) => before + 1,
+        _ => return,
+    };
+    let damaged = run.iter_mut().filter(|entry| entry.fault.is_some_and(FedFault::is_damage));
+    damaged.zip(first..).for_each(|(entry, event)| entry.event = Some(event));
+}
