@@ -99,8 +99,10 @@ fn the_limit_of_file_sizes_stops_a_run_as_a_full_disk_does() {
         let limited = lab.run(mode).set("trigger.events=100000").under(&["bash", "-c", "ulimit -f 500; \"$0\" \"$@\""]);
         let outcome = limited.run();
         let record = not_good(&outcome);
-        assert!(record.notes.iter().any(|note| note.contains("File too large") && note.contains(" bytes in ")));
-        assert!(record.notes.iter().any(|note| note.contains("ulimit -f")), "{outcome}");
+        let findings = format!("{:?}", record.findings);
+        for part in ["File too large", " bytes in ", "ulimit -f"] {
+            assert!(findings.contains(part), "{part}: {outcome}");
+        }
         let files = lab.stored_files();
         read_all(&files).check_generated(record.seed, 2);
         let found = lab.verify(&files).json();
