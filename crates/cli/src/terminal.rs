@@ -1,8 +1,7 @@
 //! What the terminal of standard output can show: how wide it is, and colours.
 
-use crate::output;
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use std::io::Write;
 
 /// Most columns that a table has, however wide the terminal is.
 const WIDEST: usize = 1000;
@@ -26,8 +25,10 @@ pub(crate) fn width() -> usize {
 
 /// Writes a text to standard output. Verdicts are in colour when that is a terminal that knows colours, unless `NO_COLOR` is set.
 pub(crate) fn show(text: &str) {
-    let coloured: String = text.split_inclusive('\n').map(coloured).collect();
-    output::print_by(|| anstream::stdout().write_all(coloured.as_bytes()));
+    match AutoStream::choice(&std::io::stdout()) {
+        ColorChoice::Never => print!("{text}"),
+        _ => print!("{}", text.split_inclusive('\n').map(coloured).collect::<String>()),
+    }
 }
 
 fn coloured(line: &str) -> String {

@@ -26,6 +26,7 @@ fn last_line(records: &[Benchmark]) -> String {
         _ => format!("; {untrusted} cannot be trusted"),
     };
     match records.iter().filter(|record| !record.good).count() {
+        0 if all == 0 => "not good: nothing was measured".to_owned(),
         0 => format!("good: all {all} measurements, every message accounted for{trust}"),
         bad => format!("not good: {bad} of {all} measurements lost or corrupted messages{trust}"),
     }

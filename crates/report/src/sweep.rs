@@ -86,6 +86,7 @@ fn reason(record: &Record) -> String {
 
 fn last_line(records: &[Record]) -> String {
     match records.iter().filter(|record| !record.good).count() {
+        0 if records.is_empty() => "not good: there are no points".to_owned(),
         0 => format!("good: all {} points", records.len()),
         bad => format!("not good: {bad} of {} points", records.len()),
     }

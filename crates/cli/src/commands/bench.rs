@@ -172,6 +172,10 @@ fn suite(args: &BenchArgs) -> Result<Suite, Failure> {
         None if args.sizes.is_empty() => NOTE_SIZES.to_vec(),
         None => args.sizes.iter().map(bytes).collect(),
     };
+    if sizes.is_empty() {
+        let message = "a sweep that ends below the smallest message measures nothing";
+        return Err(Failure::with_hint(message, format!("end it at {SMALLEST_BYTES} B or more, such as --sweep 1MB")));
+    }
     if let Some(wrong) = sizes.iter().find(|&&size| !(SMALLEST_BYTES..=LONGEST_BYTES).contains(&size)) {
         let hint = format!(
             "use {SMALLEST_BYTES} B to {LONGEST_BYTES} B: each message begins with a word that says what it is"

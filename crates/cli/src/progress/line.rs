@@ -88,13 +88,6 @@ pub(crate) fn clear() {
     let _no_terminal = LINES.clear();
 }
 
-/// Lets a bar move by itself, where it is seen and the system gives a thread for it.
-fn tick(bar: &ProgressBar) {
-    if !bar.is_hidden() && thread::Builder::new().spawn(|| ()).is_ok_and(|thread| thread.join().is_ok()) {
-        bar.enable_steady_tick(TICK);
-    }
-}
-
 /// A line of progress. It goes when it is dropped.
 pub(crate) struct Line {
     bar: ProgressBar,
@@ -144,13 +137,21 @@ impl Line {
     pub(crate) fn show(&self, position: u64, message: &str) {
         self.bar.set_position(position);
         self.bar.set_message(self.fitting(message));
-        self.drawn.call_once(|| tick(&self.bar));
+        self.drawn.call_once(|| self.tick());
         let Some(written) = &self.written else { return };
         let mut written = written.lock().expect("nobody panics with it");
         written.pending = format!("{}{message}", self.part(written.start));
         if written.last.elapsed() >= written.every {
             written.write();
             written.ends = true;
+        }
+    }
+
+    /// Lets a bar move by itself, where it is seen and the system gives a thread for it.
+    fn tick(&self) {
+        let has_thread = || thread::Builder::new().spawn(|| ()).is_ok_and(|thread| thread.join().is_ok());
+        if !self.bar.is_hidden() && has_thread() {
+            self.bar.enable_steady_tick(TICK);
         }
     }
 

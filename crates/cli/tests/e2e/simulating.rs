@@ -161,11 +161,9 @@ fn what_only_a_simulation_can_do() {
 
     for shaping in ["barrel-shifter", "rate-division"] {
         let lab = Lab::with(SMALL);
-        let shaped = |arguments: &[&str]| lab.run(arguments).set(&format!("shaping.type={shaping}")).run();
-        let outcome = shaped(&[]);
-        good(&outcome);
-        assert!(outcome.stderr.contains("only on a simulated network"), "{outcome}");
-        assert_eq!(shaped(&["--quiet"]).stderr, "");
+        let words = ["barrel shifter and rate division are only simulated", "hint: use `evb simulate`"];
+        refuses(lab.run(&[]).set(&format!("shaping.type={shaping}")), &words);
+        good(&lab.simulate(&[]).set(&format!("shaping.type={shaping}")).run());
     }
 }
 

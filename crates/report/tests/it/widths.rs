@@ -25,7 +25,7 @@ fn run() -> Record {
         stored: many,
         stored_bytes: many,
         files: vec!["evb-data/a-run-with-a-name/bu0-000.evb".into()],
-        file_count: 1,
+        ..Builder::default()
     };
     let kinds = ["missing", "late", "duplicate", "corrupted", "oversized", "out_of_sequence", "resynchronised"];
     Record {
