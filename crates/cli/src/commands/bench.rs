@@ -242,7 +242,7 @@ fn measure(args: &BenchArgs) -> Result<bool, Failure> {
     if let Some(file) = &args.fit {
         network_fit::write(file, &args.transport[0].to_string(), &suite, &results.records, &stop)?;
     }
-    Ok(good && results.records.iter().all(|record| record.good))
+    Ok(good && !results.records.is_empty() && results.records.iter().all(|record| record.good))
 }
 
 fn without_samples(records: Vec<evb_record::Benchmark>) -> Vec<Measured> {
