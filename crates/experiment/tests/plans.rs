@@ -77,7 +77,7 @@ fn a_short_file_gets_every_default() {
             peer_timeout: Span::from_secs(5),
             drain_timeout: Span::from_secs(10),
             workers: None,
-            warmup: Span::ZERO,
+            warmup: None,
         },
         faults: vec![],
         // The rest of it is the preset's.
@@ -134,7 +134,7 @@ fn a_full_file_says_everything() {
     assert_eq!(plan.storage.keep, Keep::OneIn(10));
     assert_eq!(plan.run.workers, Some(2));
     assert_eq!(plan.trigger.duration, Some(Span::from_secs(60)));
-    assert_eq!(plan.run.warmup, Span::from_millis(10));
+    assert_eq!(plan.run.warmup, Some(Span::from_millis(10)));
     assert_eq!(plan.network.config, full_network());
     assert_eq!(plan.network.placement, Placement { manager: Some(19), readout: 10, builder: 20 });
     assert_eq!(plan.network.faults, full_network_faults());

@@ -1,6 +1,7 @@
 //! The builder unit as a node: its machine, the check of every payload byte, and its storage.
 
 use crate::control::{BuilderReport, NodeError, Order, Report, faults};
+use crate::meter::Meter;
 use crate::storage::Storage;
 use crate::worker::Role;
 use bytes::Bytes;
@@ -17,6 +18,7 @@ pub(crate) struct Builder {
     max_fragment: usize,
     deadline: Option<Time>,
     moved: bool,
+    meter: Meter,
 }
 
 impl Builder {
@@ -30,6 +32,7 @@ impl Builder {
             max_fragment: plan.building.max_fragment.0 as usize,
             deadline: None,
             moved: false,
+            meter: Meter::default(),
         })
     }
 
@@ -82,6 +85,8 @@ impl Builder {
 
 impl Role for Builder {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
+        let counts = self.machine.counts();
+        self.meter.pass(now, || [counts.bytes, counts.fragments]);
         let message = match message {
             Message::Fragment(fragment) => Message::Fragment(self.check(fragment)),
             other => other,
@@ -95,6 +100,7 @@ impl Role for Builder {
 
     fn order(&mut self, now: Time, order: Order) {
         if order == Order::Start {
+            self.meter.start(now, &[0, 0]);
             self.machine.handle_command(now, BuilderCommand::Start);
         }
     }
@@ -119,7 +125,7 @@ impl Role for Builder {
         self.deadline
     }
 
-    fn report(&self) -> Report {
+    fn report(&self, now: Time) -> Report {
         let counts = self.machine.counts();
         let (stored, stored_bytes, files) = self.storage.stored();
         Report::Builder(BuilderReport {
@@ -134,6 +140,7 @@ impl Role for Builder {
                 files,
             },
             faults: faults(&counts.faults),
+            series: self.meter.series(now, &[counts.bytes, counts.fragments]),
         })
     }
 

@@ -2,6 +2,7 @@
 
 use evb_core::NodeId;
 use evb_protocol::{Ending, FaultCounts};
+use evb_steady::Series;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, ops::Add};
 
@@ -140,6 +141,8 @@ pub(crate) struct ManagerReport {
     pub(crate) of_builders: Vec<Ended>,
     pub(crate) latency_us: evb_record::Latency,
     pub(crate) faults: Faults,
+    /// What a window is found by.
+    pub(crate) series: Series,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -148,12 +151,16 @@ pub(crate) struct ReadoutReport {
     pub(crate) through: u64,
     pub(crate) counts: evb_record::Readout,
     pub(crate) faults: Faults,
+    /// The bytes sent.
+    pub(crate) series: Series,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BuilderReport {
     pub(crate) counts: evb_record::Builder,
     pub(crate) faults: Faults,
+    /// The bytes and the fragments received.
+    pub(crate) series: Series,
 }
 
 /// How a run stands, for whoever draws the progress.

@@ -13,6 +13,7 @@ mod join;
 pub mod lines;
 mod link;
 mod manager;
+mod meter;
 mod pool;
 mod processes;
 mod ranks;

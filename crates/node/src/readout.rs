@@ -2,6 +2,7 @@
 
 use crate::control::{NodeError, Order, ReadoutReport, Report, faults};
 use crate::harm::Harm;
+use crate::meter::Meter;
 use crate::pool::Pool;
 use crate::worker::Role;
 use bytes::Bytes;
@@ -25,6 +26,7 @@ pub(crate) struct Readout {
     harm: Option<Harm>,
     rejected: u64,
     deadline: Option<Time>,
+    meter: Meter,
 }
 
 enum Input {
@@ -62,6 +64,7 @@ impl Readout {
             harm: Harm::new(plan, node),
             rejected: 0,
             deadline: None,
+            meter: Meter::default(),
         })
     }
 
@@ -162,11 +165,13 @@ impl Role for Readout {
 
     fn order(&mut self, now: Time, order: Order) {
         if order == Order::Start {
+            self.meter.start(now, &[0]);
             self.start(now);
         }
     }
 
     fn work(&mut self, now: Time) -> Result<bool, NodeError> {
+        self.meter.pass(now, || [self.machine.counts().sent_bytes]);
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.machine.handle_timeout(now);
         }
@@ -195,7 +200,7 @@ impl Role for Readout {
         self.deadline
     }
 
-    fn report(&self) -> Report {
+    fn report(&self, now: Time) -> Report {
         let counts = self.machine.counts();
         Report::Readout(ReadoutReport {
             through: counts.through.0,
@@ -210,6 +215,7 @@ impl Role for Readout {
                 rejected: self.rejected,
             },
             faults: faults(&counts.faults),
+            series: self.meter.series(now, &[counts.sent_bytes]),
         })
     }
 }

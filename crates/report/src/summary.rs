@@ -1,6 +1,9 @@
 //! The end of a real run for people.
 
-use crate::text::{align_right, aligned, metric, table};
+use crate::{
+    rates,
+    text::{align_right, aligned, metric, table},
+};
 use comfy_table::Table;
 use evb_record::{FindingKind, Record};
 use std::fmt::Write as _;
@@ -28,12 +31,11 @@ const REJECTED: usize = 3;
 
 fn builder_table(record: &Record) -> Table {
     let rejects = record.events.rejected > 0;
-    let mut names = vec!["builder", "events", "incomplete", "fragments", "rate", "throughput", "stored", "file bytes"];
+    let mut names = vec!["builder", "events", "incomplete", "fragments", "throughput", "stored", "file bytes"];
     if rejects {
         names.insert(REJECTED, "rejected");
     }
     let mut table = table(names);
-    let per_second = |count: u64| if record.seconds > 0.0 { count as f64 / record.seconds } else { 0.0 };
     for (index, builder) in record.builders.iter().enumerate() {
         let events = builder.built + builder.incomplete + builder.rejected;
         let mut row = vec![
@@ -41,8 +43,10 @@ fn builder_table(record: &Record) -> Table {
             events.to_string(),
             builder.incomplete.to_string(),
             builder.fragments.to_string(),
-            format!("{}Hz", metric(per_second(events))),
-            format!("{}B/s", metric(per_second(builder.bytes))),
+            record
+                .per_destination_bytes_per_s
+                .get(index)
+                .map_or_else(String::new, |rate| format!("{}B/s", metric(*rate))),
             builder.stored.to_string(),
             format!("{}B", metric(builder.stored_bytes as f64)),
         ];
@@ -64,11 +68,12 @@ fn totals(record: &Record) -> String {
         ("incomplete", events.incomplete.to_string()),
         ("lost", events.lost.to_string()),
         ("time", format!("{:.3} s", record.seconds)),
-        ("event rate", format!("{}Hz", metric(record.event_rate_hz))),
         ("fragment rate", format!("{}Hz", metric(record.fragment_rate_hz))),
         ("throughput", format!("{}B/s", metric(record.throughput_bytes_per_s))),
         ("latency", format!("{:.0} us median, {:.0} us p99, {:.0} us max", latency.p50, latency.p99, latency.max)),
     ];
+    let time = rows.iter().position(|(name, _)| *name == "time").map_or(rows.len(), |time| time + 1);
+    rows.splice(time..time, rates::rows(record));
     if events.rejected > 0 {
         rows.insert(REJECTED, ("rejected", events.rejected.to_string()));
     }
@@ -114,12 +119,8 @@ pub(crate) fn verdict(record: &Record) -> String {
 }
 
 /// Findings that the last line tells.
-const LAST_LINE: [FindingKind; 4] = [
-    FindingKind::NothingTriggered,
-    FindingKind::IncompleteEvents,
-    FindingKind::LostEvents,
-    FindingKind::LostMessages,
-];
+const LAST_LINE: [FindingKind; 4] =
+    [FindingKind::NothingTriggered, FindingKind::IncompleteEvents, FindingKind::LostEvents, FindingKind::LostMessages];
 
 fn last_line(record: &Record) -> String {
     let (events, unit) = (&record.events, record.unit());

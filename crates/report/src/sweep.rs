@@ -1,5 +1,6 @@
 //! A sweep as a table: one row for each record.
 
+use crate::rates;
 use crate::text::{align_right, dense_table, metric, micros, per_destination, percent, shortened};
 use evb_record::Record;
 use std::collections::BTreeSet;
@@ -9,7 +10,7 @@ use std::collections::BTreeSet;
 pub fn sweep_table(records: &[Record]) -> String {
     let keys = swept_keys(records);
     let shown = columns(records);
-    let rate = if records.first().is_none_or(|record| record.unit() == "event") { "event rate" } else { "message rate" };
+    let rate = records.first().map_or("event rate", rates::rate_name);
     let names = shown.iter().map(|(name, _)| if name.is_empty() { rate } else { *name });
     let mut table = dense_table(keys.iter().copied().chain(names));
     for record in records {
@@ -36,13 +37,18 @@ type Column = (&'static str, fn(&Record) -> String);
 
 /// The columns that have something to show. The nameless one is the rate of events or messages.
 fn columns(records: &[Record]) -> Vec<Column> {
-    let mut columns: Vec<Column> = vec![
-        ("", |record| format!("{}Hz", metric(record.event_rate_hz))),
+    let mut columns: Vec<Column> = Vec::new();
+    if records.iter().any(|record| record.trigger.offered_rate_hz.is_some()) {
+        columns.push(("offered rate", |record| record.trigger.offered_rate_hz.map_or_else(String::new, rates::hertz)));
+    }
+    columns.extend::<[Column; 4]>([
+        ("", |record| rates::hertz(record.event_rate_hz)),
+        ("\u{b1} %", rates::half_interval),
         ("throughput", |record| format!("{}B/s", metric(record.throughput_bytes_per_s))),
         ("per destination", |record| {
             per_destination(record).map_or_else(String::new, |(mean, ..)| format!("{}B/s", metric(mean)))
         }),
-    ];
+    ]);
     if records.iter().any(|record| record.simulation.is_some()) {
         columns.push(("efficiency %", |record| {
             record.simulation.as_ref().map_or_else(String::new, |simulation| percent(simulation.efficiency))

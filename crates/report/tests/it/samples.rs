@@ -1,6 +1,9 @@
 //! Records that are made up, but look like those of real work.
 
-use evb_record::{Builder, Events, Finding, FindingKind, Kind, Latency, Link, Network, Readout, Record, Simulation, Trigger};
+use evb_record::{
+    Bounds, Builder, Events, Finding, FindingKind, Kind, Latency, Link, Network, Readout, Record, Simulation, Trigger,
+    Window,
+};
 use serde_json::Value;
 
 /// A simulation of event building, all well, on a crossbar of 4 hosts.
@@ -19,7 +22,9 @@ pub(crate) fn simulation() -> Record {
         events: Events { triggered: 10_000, built: 10_000, ..Events::default() },
         trigger: Trigger::default(),
         seconds: 0.326_53,
+        window: Window { from_s: 0.01, to_s: 0.320_5, steady: true },
         event_rate_hz: 30_625.0,
+        event_rate_interval_hz: Some(Bounds { low: 30_510.0, high: 30_740.0 }),
         fragment_rate_hz: 122_500.0,
         throughput_bytes_per_s: 4.0 * rate,
         per_destination_bytes_per_s: vec![rate * 0.98, rate, rate * 1.01, rate * 1.01],
@@ -49,7 +54,8 @@ pub(crate) fn bad_simulation() -> Record {
     record.events = Events { triggered: 10_000, built: 9_988, lost: 12, ..Events::default() };
     record.faults = [("duplicate_fragment".to_owned(), 2)].into();
     record.lost_nodes = vec!["ru1".into()];
-    record.findings = vec![Finding::new(FindingKind::Deadlock, "network", "since 4000.000 us: a waits for b waits for a")];
+    record.findings =
+        vec![Finding::new(FindingKind::Deadlock, "network", "since 4000.000 us: a waits for b waits for a")];
     record.good = false;
     let network = &mut record.simulation.as_mut().unwrap().network;
     network.lost_packets = 17;
