@@ -3,9 +3,12 @@
 use evb_core::{NodeId, Stream, Time, stream};
 use evb_record::{Effect, FindingKind};
 use evb_steady::{Offer, RATES, Series, Steady};
+use rand::RngExt;
 use rand_distr::{Distribution, Exp1};
 
 const SECOND: u64 = 1_000_000_000_000;
+/// No made-up rate is higher.
+const HIGHEST_HZ: f64 = 40_000.0;
 
 /// Events over one second at a rate that changes with time, Poisson or regular, each of which ends when it comes or is left
 /// behind.
@@ -27,8 +30,7 @@ impl Made {
         let mut series = Series::new(Time::ZERO, &[0; RATES]);
         let (mut now, mut came, mut ended) = (0.0, 0_u64, 0.0);
         loop {
-            let interval: f64 = self.random.as_mut().map_or(1.0, |random| Exp1.sample(random));
-            now += interval / (self.rate_hz)(now).max(1.0);
+            now += self.interval(now);
             if now >= 1.0 {
                 let counts = [came, came, ended as u64, ended as u64];
                 series.stop(end, &counts);
@@ -38,6 +40,19 @@ impl Made {
             series.mark(Time((now * SECOND as f64) as u64), &[came, came, ended as u64, ended as u64]);
             came += 1;
             ended += self.carried;
+        }
+    }
+
+    /// Time to the next event. Of a Poisson process of the highest rate, each event counts with the probability of its time.
+    fn interval(&mut self, now: f64) -> f64 {
+        let Some(random) = &mut self.random else { return 1.0 / (self.rate_hz)(now) };
+        let mut passed = 0.0;
+        loop {
+            let interval: f64 = Exp1.sample(random);
+            passed += interval / HIGHEST_HZ;
+            if random.random::<f64>() * HIGHEST_HZ < (self.rate_hz)(now + passed) || now + passed > 1.0 {
+                return passed;
+            }
         }
     }
 

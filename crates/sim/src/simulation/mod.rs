@@ -149,7 +149,11 @@ impl<'a> Simulation<'a> {
         let part = by_time.max(by_events).min(1.0);
         let (ended, packet_hops) = (self.tally.ended(), self.net.packet_hops);
         if !observe(&Progress { seconds, ended, packet_hops, part }) {
-            self.tally.find(FindingKind::Interrupted, "simulation", "what follows covers only what was simulated until then");
+            self.tally.find(
+                FindingKind::Interrupted,
+                "simulation",
+                "what follows covers only what was simulated until then",
+            );
             self.ended = true;
         }
         true
@@ -212,7 +216,7 @@ impl<'a> Simulation<'a> {
             Event::GiveUp => {
                 let limit = self.plan.run.drain_timeout;
                 let message = format!("the run did not drain within {limit} after its trigger stopped");
-            self.tally.find(FindingKind::NotDrained, "evm", message);
+                self.tally.find(FindingKind::NotDrained, "evm", message);
                 self.ended = true;
             }
         }

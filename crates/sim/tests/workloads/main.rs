@@ -9,4 +9,5 @@ mod gather;
 mod hosts;
 mod links;
 mod published;
+mod rates;
 mod support;
