@@ -43,7 +43,7 @@ duration = "20 ms"
 "#;
 
 const SEEDS: [u32; 3] = [1, 2, 3];
-const LENGTHS: [&str; 3] = ["6 ms", "12 ms", "24 ms"];
+const LENGTHS: [&str; 3] = ["12 ms", "24 ms", "48 ms"];
 
 /// A record for each length and seed.
 fn records(text: &str, offered: &str) -> Vec<Record> {
