@@ -67,7 +67,7 @@ fn a_short_file_gets_every_default() {
         sweep: vec![],
         building,
         filter: Filter { seed: 1, accept: 1.0 },
-        trigger: TriggerPlan { rate: None, poisson: false, duration: None },
+        trigger: TriggerPlan { rate: None, poisson: false, duration: None, accept_loss: 0 },
         sources: vec![SourceSpec::Fixed { size: ByteCount(2000) }; 2],
         data_directory: "folder".into(),
         transport: TransportKind::InProcess,
@@ -205,7 +205,7 @@ fn a_rate_is_driven_from_outside() {
     let overrides = ["trigger.type=rate", "trigger.rate=50 kHz", "trigger.spacing=poisson"];
     let plan = plan(SHORT, &overrides);
     assert_eq!(plan.building.trigger, Trigger::Driven);
-    let expected = TriggerPlan { rate: Some(Frequency(50_000_000)), poisson: true, duration: None };
+    let expected = TriggerPlan { rate: Some(Frequency(50_000_000)), poisson: true, duration: None, accept_loss: 0 };
     assert_eq!(plan.trigger, expected);
 }
 
