@@ -72,7 +72,12 @@ fn apart(records: &[Record]) -> usize {
 fn carries_what_is_offered(text: &str, most: f64, key: impl Fn(f64) -> String) {
     let mut held = 0;
     for load in [0.1, 0.5, 0.9, 1.1] {
-        let records = records(text, &key(load * most));
+        let mut records = records(text, &key(load * most));
+        // Steps of a steady rate look as if they drifted once in a hundred times.
+        let all = records.len();
+        records.retain(|record| record.window.steady);
+        println!("{load}: {} of {all} are steady", records.len());
+        assert!(records.len() + 1 >= all, "{load}: {} of {all} are steady", records.len());
         for record in &records {
             let (offered, (low, high)) =
                 (record.trigger.offered_rate_hz.expect("a rate is asked for"), interval(record));
