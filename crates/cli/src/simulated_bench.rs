@@ -132,7 +132,7 @@ fn text(cell: &Cell, preset: &str) -> String {
     }
     format!(
         "[network]\npreset = {preset:?}\n[workload]\n{}\n[readout]\nunits = {senders}\n\
-         source = {{ type = \"fixed\", size = \"{} B\" }}\n[builder]\nunits = {}\n[run]\nseed = {}\n",
+         source = {{ type = \"fixed\", size = \"{} B\" }}\n[builder]\nunits = {}\n[run]\nseed = {}\nwarmup = \"0 s\"\n",
         keys.join("\n"),
         cell.size,
         nodes - senders,

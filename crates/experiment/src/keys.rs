@@ -68,6 +68,12 @@ const TRIGGER: Choice = Choice {
     common: &[
         key("events", integer(1, i64::MAX), Default::Absent, "events after which the trigger stops"),
         key("duration", Kind::Time { min: MIN_WAIT, max: MAX_DURATION }, Default::Absent, "time after which it stops"),
+        key(
+            "accept_loss",
+            integer(0, 100),
+            Default::Integer(0),
+            "percent of what comes at a rate, triggers or messages, that may be lost before the result is not good",
+        ),
     ],
 };
 
@@ -347,8 +353,8 @@ const RUN: &[Key] = &[
     key(
         "warmup",
         Kind::Time { min: Span::ZERO, max: MAX_DURATION },
-        Default::Text("0 s"),
-        "what happens before this time after the start is not measured",
+        Default::Absent,
+        "what happens before this time after the start is not measured; by default the steady window is found, and rates are of it",
     ),
     key("peer_timeout", wait(), Default::Text("5 s"), "longest silence of a node, and longest wait for nodes to start"),
     key("drain_timeout", wait(), Default::Text("10 s"), "longest time that a stopped run may take to drain"),

@@ -50,6 +50,8 @@ pub struct TriggerPlan {
     pub poisson: bool,
     /// Time after which the trigger stops.
     pub duration: Option<Span>,
+    /// Percent of what comes at a rate that may be lost before the result is not good.
+    pub accept_loss: u8,
 }
 
 /// How nodes talk.
@@ -129,8 +131,9 @@ pub struct RunPlan {
     pub drain_timeout: Span,
     /// Threads that carry the nodes in one process; the number of cores, at most the number of nodes, by default.
     pub workers: Option<u16>,
-    /// What happens before this time after the start is not measured.
-    pub warmup: Span,
+    /// What happens before this time after the start is not measured; when there is none, rates are of the steady window
+    /// that is found.
+    pub warmup: Option<Span>,
 }
 
 /// The network of a simulation, and which node is where in it.

@@ -188,7 +188,8 @@ fn end_of_run(view: View<'_>) -> Option<Problem> {
 }
 
 fn warmup(view: View<'_>) -> Option<Problem> {
-    let (warmup, duration): (Span, Span) = (view.quantity("run.warmup"), view.maybe_quantity("trigger.duration")?);
+    let (warmup, duration): (Span, Span) =
+        (view.maybe_quantity("run.warmup")?, view.maybe_quantity("trigger.duration")?);
     (warmup >= duration).then(|| {
         let message = format!("`run.warmup` of {warmup} leaves nothing of `trigger.duration` of {duration} to measure");
         Problem::new(message, "shorten `warmup`, or lengthen `duration`")

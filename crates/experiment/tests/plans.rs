@@ -69,7 +69,7 @@ fn a_short_file_gets_every_default() {
         sweep: vec![],
         building,
         filter: Filter { seed: 1, accept: 1.0 },
-        trigger: TriggerPlan { rate: None, poisson: false, duration: None },
+        trigger: TriggerPlan { rate: None, poisson: false, duration: None, accept_loss: 0 },
         sources: vec![SourceSpec::Fixed { size: ByteCount(2000) }; 2],
         data_directory: "folder".into(),
         transport: TransportKind::InProcess,
@@ -79,7 +79,7 @@ fn a_short_file_gets_every_default() {
             peer_timeout: Span::from_secs(5),
             drain_timeout: Span::from_secs(10),
             workers: None,
-            warmup: Span::ZERO,
+            warmup: None,
         },
         faults: vec![],
         // The rest of it is the preset's.
@@ -138,7 +138,7 @@ fn a_full_file_says_everything() {
     assert_eq!(plan.storage.keep, Keep::OneIn(10));
     assert_eq!(plan.run.workers, Some(2));
     assert_eq!(plan.trigger.duration, Some(Span::from_secs(60)));
-    assert_eq!(plan.run.warmup, Span::from_millis(10));
+    assert_eq!(plan.run.warmup, Some(Span::from_millis(10)));
     assert_eq!(plan.network.config, full_network());
     assert_eq!(plan.network.placement, Placement { manager: Some(19), readout: 10, builder: 20 });
     assert_eq!(plan.network.faults, full_network_faults());
@@ -209,7 +209,7 @@ fn a_rate_is_driven_from_outside() {
     let overrides = ["trigger.type=rate", "trigger.rate=50 kHz", "trigger.spacing=poisson"];
     let plan = plan(SHORT, &overrides);
     assert_eq!(plan.building.trigger, Trigger::Driven);
-    let expected = TriggerPlan { rate: Some(Frequency(50_000_000)), poisson: true, duration: None };
+    let expected = TriggerPlan { rate: Some(Frequency(50_000_000)), poisson: true, duration: None, accept_loss: 0 };
     assert_eq!(plan.trigger, expected);
 }
 

@@ -1,6 +1,7 @@
 //! The builder unit as a node: its machine, the check of every payload byte, and its storage.
 
 use crate::control::{BuilderReport, NodeError, Order, Report, faults};
+use crate::meter::Meter;
 use crate::storage::Storage;
 use crate::worker::Role;
 use bytes::Bytes;
@@ -18,6 +19,7 @@ pub(crate) struct Builder {
     max_fragment: usize,
     deadline: Option<Time>,
     moved: bool,
+    meter: Meter,
 }
 
 impl Builder {
@@ -31,6 +33,7 @@ impl Builder {
             max_fragment: plan.building.max_fragment.0 as usize,
             deadline: None,
             moved: false,
+            meter: Meter::default(),
         })
     }
 
@@ -90,6 +93,8 @@ fn tell(mismatch: &Mismatch) -> Finding {
 
 impl Role for Builder {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
+        let counts = self.machine.counts();
+        self.meter.pass(now, || [counts.bytes, counts.fragments]);
         let message = match message {
             Message::Fragment(fragment) => Message::Fragment(self.check(fragment)),
             other => other,
@@ -103,6 +108,7 @@ impl Role for Builder {
 
     fn order(&mut self, now: Time, order: Order) {
         if order == Order::Start {
+            self.meter.start(now, &[0, 0]);
             self.machine.handle_command(now, BuilderCommand::Start);
         }
     }
@@ -127,7 +133,7 @@ impl Role for Builder {
         self.deadline
     }
 
-    fn report(&self) -> Report {
+    fn report(&self, now: Time) -> Report {
         let counts = self.machine.counts();
         let stored = self.storage.stored();
         Report::Builder(BuilderReport {
@@ -144,6 +150,7 @@ impl Role for Builder {
             },
             faults: faults(&counts.faults),
             findings: self.machine.mismatches().iter().map(tell).collect(),
+            series: self.meter.series(now, &[counts.bytes, counts.fragments]),
         })
     }
 

@@ -3,6 +3,7 @@
 use evb_core::NodeId;
 use evb_protocol::{Ending, FaultCounts};
 use evb_record::Finding;
+use evb_steady::Series;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, ops::Add};
 
@@ -141,6 +142,8 @@ pub(crate) struct ManagerReport {
     pub(crate) of_builders: Vec<Ended>,
     pub(crate) latency_us: evb_record::Latency,
     pub(crate) faults: Faults,
+    /// What a window is found by.
+    pub(crate) series: Series,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -150,6 +153,8 @@ pub(crate) struct ReadoutReport {
     pub(crate) counts: evb_record::Readout,
     pub(crate) faults: Faults,
     pub(crate) findings: Vec<Finding>,
+    /// The bytes sent.
+    pub(crate) series: Series,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -157,6 +162,8 @@ pub(crate) struct BuilderReport {
     pub(crate) counts: evb_record::Builder,
     pub(crate) faults: Faults,
     pub(crate) findings: Vec<Finding>,
+    /// The bytes and the fragments received.
+    pub(crate) series: Series,
 }
 
 /// How a run stands, for whoever draws the progress.

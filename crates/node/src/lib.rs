@@ -14,6 +14,7 @@ pub mod limits;
 pub mod lines;
 mod link;
 mod manager;
+mod meter;
 mod pool;
 mod processes;
 mod ranks;

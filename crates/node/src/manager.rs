@@ -1,12 +1,14 @@
 //! The event manager as a node: its machine, the trigger, and the latency of events.
 
 use crate::control::{Ended, ManagerReport, NodeError, Notice, Order, Report, faults};
+use crate::meter::Meter;
 use crate::worker::Role;
 use bytes::Bytes;
 use evb_core::{Machine, NodeId, Stream, Time, Transmit, stream};
 use evb_experiment::Plan;
 use evb_protocol::{Config, Ending, EventManager, ManagerCommand, ManagerEvent, Message};
 use evb_record::Latency;
+use evb_steady::RATES;
 use hdrhistogram::Histogram;
 use rand_distr::{Distribution, Exp1, Poisson};
 use std::collections::VecDeque;
@@ -24,10 +26,13 @@ pub(crate) struct Manager {
     first_builder: NodeId,
     trigger: Option<RateTrigger>,
     running: bool,
+    /// Events after which the trigger ends by itself.
+    events: Option<u64>,
     /// What each builder has ended.
     of_builders: Vec<Ended>,
     /// Nanoseconds from trigger to stored.
     latency: Histogram<u64>,
+    meter: Meter,
     notices: VecDeque<Notice>,
     deadline: Option<Time>,
 }
@@ -76,11 +81,18 @@ impl Manager {
             first_builder: plan.building.builder_nodes().first,
             trigger,
             running: false,
+            events: plan.building.events,
             of_builders: vec![Ended::default(); plan.building.builder_units.into()],
             latency: Histogram::new_with_bounds(1, LONGEST_LATENCY_NS, 3).expect("the bounds are valid"),
+            meter: Meter::default(),
             notices: VecDeque::new(),
             deadline: None,
         }
+    }
+
+    fn pass(&mut self, now: Time) {
+        let Self { meter, machine, .. } = self;
+        meter.pass(now, || counts(machine));
     }
 
     fn drain_events(&mut self) {
@@ -105,6 +117,7 @@ impl Manager {
 
 impl Role for Manager {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
+        self.pass(now);
         self.machine.handle_message(now, from, message);
     }
 
@@ -116,12 +129,17 @@ impl Role for Manager {
         match order {
             Order::Start => {
                 self.running = true;
+                self.meter.start(now, &counts(&self.machine));
                 if let Some(trigger) = &mut self.trigger {
                     trigger.next = now;
                 }
                 self.machine.handle_command(now, ManagerCommand::Start);
             }
             Order::Stop => {
+                // A trigger that had ended by number was not stopped now.
+                if self.running && self.events.is_none_or(|events| self.machine.counts().triggered < events) {
+                    self.meter.stop(now, &counts(&self.machine));
+                }
                 self.running = false;
                 self.machine.handle_command(now, ManagerCommand::Stop);
             }
@@ -130,6 +148,7 @@ impl Role for Manager {
     }
 
     fn work(&mut self, now: Time) -> Result<bool, NodeError> {
+        self.pass(now);
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.machine.handle_timeout(now);
         }
@@ -161,7 +180,7 @@ impl Role for Manager {
         self.notices.pop_front()
     }
 
-    fn report(&self) -> Report {
+    fn report(&self, now: Time) -> Report {
         let counts = self.machine.counts();
         let quantile = |q| self.latency.value_at_quantile(q) as f64 / 1000.0;
         Report::Manager(ManagerReport {
@@ -173,8 +192,16 @@ impl Role for Manager {
             of_builders: self.of_builders.clone(),
             latency_us: Latency { p50: quantile(0.5), p99: quantile(0.99), max: self.latency.max() as f64 / 1000.0 },
             faults: faults(&counts.faults),
+            series: self.meter.series(now, &self::counts(&self.machine)),
         })
     }
+}
+
+/// What came, was triggered and has ended, in the order of the series by which a window is found.
+fn counts(machine: &EventManager<Bytes>) -> [u64; RATES] {
+    let counts = machine.counts();
+    let ended = counts.triggered - counts.open();
+    [counts.triggered + counts.inhibited, counts.triggered, ended, ended]
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::control::{NodeError, Order, ReadoutReport, Report, faults};
 use crate::harm::Harm;
+use crate::meter::Meter;
 use crate::pool::Pool;
 use crate::worker::Role;
 use bytes::Bytes;
@@ -36,6 +37,7 @@ pub(crate) struct Readout {
     /// Fragments that a live front end says it has sent.
     announced: Option<u32>,
     deadline: Option<Time>,
+    meter: Meter,
 }
 
 enum Input {
@@ -75,6 +77,7 @@ impl Readout {
             refusals: Refusals::default(),
             announced: None,
             deadline: None,
+            meter: Meter::default(),
         })
     }
 
@@ -229,11 +232,13 @@ impl Role for Readout {
 
     fn order(&mut self, now: Time, order: Order) {
         if order == Order::Start {
+            self.meter.start(now, &[0]);
             self.start(now);
         }
     }
 
     fn work(&mut self, now: Time) -> Result<bool, NodeError> {
+        self.meter.pass(now, || [self.machine.counts().sent_bytes]);
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.machine.handle_timeout(now);
         }
@@ -262,7 +267,7 @@ impl Role for Readout {
         self.deadline
     }
 
-    fn report(&self) -> Report {
+    fn report(&self, now: Time) -> Report {
         let counts = self.machine.counts();
         let (came, apart, source_id) = self.origin();
         Report::Readout(ReadoutReport {
@@ -282,6 +287,7 @@ impl Role for Readout {
             },
             faults: faults(&counts.faults),
             findings: self.findings(),
+            series: self.meter.series(now, &[counts.sent_bytes]),
         })
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::VERSION;
 use crate::control::{BuilderReport, Ended, Faults, ManagerReport, Progress, ReadoutReport};
-use evb_core::NodeId;
+use evb_core::{Frequency, NodeId, Span, Time};
 use evb_experiment::Plan;
 use evb_protocol::Config;
 use evb_record::{Events, Finding, FindingKind, Kind, Record, Trigger};
+use evb_steady::{ENDED, Offer, Series, Steady};
 use std::{collections::BTreeMap, ops::Add as _};
 
 pub(crate) struct Tally {
@@ -107,14 +108,26 @@ impl Tally {
 
     pub(crate) fn record(mut self, plan: &Plan, transport: &str, seconds: f64) -> Record {
         let (events, faults) = (self.events(), self.faults());
-        let mut findings = self.findings;
-        findings.extend(same_source(&self.readouts));
-        findings.extend(self.readouts.iter_mut().flat_map(|readout| readout.findings.drain(..)));
-        findings.extend(self.builders.iter_mut().flat_map(|builder| builder.findings.drain(..)));
-        let manager = self.manager.unwrap_or_default();
-        let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
-        let builders: Vec<_> = self.builders.into_iter().map(|builder| builder.counts).collect();
-        let readouts: Vec<_> = self.readouts.into_iter().map(|readout| readout.counts).collect();
+        self.findings.extend(same_source(&self.readouts));
+        self.findings.extend(self.readouts.iter_mut().flat_map(|readout| readout.findings.drain(..)));
+        self.findings.extend(self.builders.iter_mut().flat_map(|builder| builder.findings.drain(..)));
+        let manager = self.manager.take().unwrap_or_default();
+        let steady = steady(&manager, plan, seconds);
+        let trigger = trigger(&manager, plan);
+        self.findings.extend(steady.finding());
+        self.findings.extend(offer(&trigger, plan).and_then(|offer| offer.judge(&steady)));
+        // Without a window, what the accounts say is exact.
+        let is_windowed = steady.window().steady || plan.run.warmup.is_some();
+        let rate = |series: &Series, count: usize, all: u64| match is_windowed {
+            true => series.rate(steady.window, count),
+            false if seconds > 0.0 => all as f64 / seconds,
+            false => 0.0,
+        };
+        let of_builders = |count, all: fn(&evb_record::Builder) -> u64| -> Vec<f64> {
+            self.builders.iter().map(|builder| rate(&builder.series, count, all(&builder.counts))).collect()
+        };
+        let received = of_builders(0, |builder| builder.bytes);
+        let sent = |readout: &ReadoutReport| rate(&readout.series, 0, readout.counts.sent_bytes);
         Record {
             kind: Kind::Run,
             experiment: plan.name.clone(),
@@ -126,24 +139,53 @@ impl Tally {
             readout_units: plan.building.readout_units,
             builder_units: plan.building.builder_units,
             events,
-            trigger: Trigger { inhibited: manager.inhibited, inhibitions: manager.inhibitions },
+            trigger,
             seconds,
-            event_rate_hz: per_second(events.triggered - events.lost),
-            fragment_rate_hz: per_second(builders.iter().map(|builder| builder.fragments).sum()),
-            throughput_bytes_per_s: per_second(builders.iter().map(|builder| builder.bytes).sum()),
-            per_destination_bytes_per_s: builders.iter().map(|builder| per_second(builder.bytes)).collect(),
-            per_source_bytes_per_s: readouts.iter().map(|readout| per_second(readout.sent_bytes)).collect(),
+            window: steady.window(),
+            event_rate_hz: rate(&manager.series, ENDED, events.triggered - events.lost),
+            event_rate_interval_hz: steady.rate_hz(),
+            fragment_rate_hz: of_builders(1, |builder| builder.fragments).iter().sum(),
+            throughput_bytes_per_s: received.iter().sum(),
+            per_destination_bytes_per_s: received,
+            per_source_bytes_per_s: self.readouts.iter().map(sent).collect(),
             latency_us: manager.latency_us,
             faults,
-            builders,
-            readouts,
+            builders: self.builders.into_iter().map(|builder| builder.counts).collect(),
+            readouts: self.readouts.into_iter().map(|readout| readout.counts).collect(),
             good: false,
             lost_nodes: self.lost_nodes,
-            findings,
+            findings: self.findings,
             simulation: None,
         }
         .judged()
     }
+}
+
+/// The window that the rates of a run are of.
+fn steady(manager: &ManagerReport, plan: &Plan, seconds: f64) -> Steady {
+    let warmup = plan.run.warmup.map(|warmup| Time::ZERO + warmup);
+    Steady::find(&manager.series, warmup, Time::ZERO + Span((seconds * 1e12) as u64))
+}
+
+fn trigger(manager: &ManagerReport, plan: &Plan) -> Trigger {
+    Trigger {
+        offered: manager.triggered + manager.inhibited,
+        offered_rate_hz: plan.trigger.rate.map(Frequency::as_hertz),
+        inhibited: manager.inhibited,
+        inhibitions: manager.inhibitions,
+    }
+}
+
+/// What was offered; none when events came as fast as it went.
+fn offer(trigger: &Trigger, plan: &Plan) -> Option<Offer> {
+    Some(Offer {
+        key: "trigger.rate",
+        what: "triggers",
+        came: trigger.offered,
+        turned_away: trigger.inhibited,
+        rate_hz: trigger.offered_rate_hz?,
+        accepted_loss: f64::from(plan.trigger.accept_loss) / 100.0,
+    })
 }
 
 /// Readout units whose recorded fragments carry one source id.

@@ -51,7 +51,7 @@ pub(crate) trait Role: Send {
     fn notice(&mut self) -> Option<Notice> {
         None
     }
-    fn report(&self) -> Report;
+    fn report(&self, now: Time) -> Report;
     /// Closes what is open; the last report follows.
     fn finish(&mut self) -> Result<(), NodeError> {
         Ok(())
@@ -93,18 +93,18 @@ impl<T: Transport> Node<T> {
         Ok(received > 0 || worked || sent > 0)
     }
 
-    fn finish(&mut self, desk: &Desk) {
+    fn finish(&mut self, now: Time, desk: &Desk) {
         self.finished = true;
         match self.role.finish() {
-            Ok(()) => desk.tell(self.id, Notice::Finished(self.role.report())),
-            Err(error) => self.fail(error, desk),
+            Ok(()) => desk.tell(self.id, Notice::Finished(self.role.report(now))),
+            Err(error) => self.fail(now, error, desk),
         }
     }
 
     /// A node that cannot go on closes what it has and says so; what it stored stays valid.
-    fn fail(&mut self, error: NodeError, desk: &Desk) {
+    fn fail(&mut self, now: Time, error: NodeError, desk: &Desk) {
         let _already_failing = self.role.finish();
-        desk.tell(self.id, Notice::Progress(self.role.report()));
+        desk.tell(self.id, Notice::Progress(self.role.report(now)));
         desk.tell(self.id, Notice::Failed(error));
     }
 }
@@ -185,7 +185,7 @@ impl<T: Transport> Worker<T> {
             }
             match polled {
                 Ok(active) => moved |= active,
-                Err(ref error) => node.fail(error.clone(), desk),
+                Err(ref error) => node.fail(now, error.clone(), desk),
             }
             polled.is_ok()
         });
@@ -201,7 +201,7 @@ impl<T: Transport> Worker<T> {
         if now >= self.next_report {
             self.next_report = now + REPORT_INTERVAL;
             for node in self.nodes.iter().filter(|node| !node.finished) {
-                self.desk.tell(node.id, Notice::Progress(node.role.report()));
+                self.desk.tell(node.id, Notice::Progress(node.role.report(now)));
             }
         }
     }
@@ -228,7 +228,7 @@ impl<T: Transport> Worker<T> {
         match order {
             Order::Start | Order::Stop => node.role.order(now, order),
             Order::Lost(peer) => node.role.lost(now, peer),
-            Order::Finish => node.finish(&self.desk),
+            Order::Finish => node.finish(now, &self.desk),
             Order::Exit => drop(self.nodes.remove(index)),
             Order::Die => {
                 // Not even files are closed: that is what a crash does.

@@ -89,7 +89,7 @@ kinds! {
     WrongSource "wrong_source" Fails "A source delivered fragments of another source id than the file expects, or two sources delivered the same"
     LostMessages "lost_messages" Fails "Messages of the traffic were sent and did not arrive"
     LostRequests "lost_requests" Fails "Requests for data were lost: those who sent them wait for good"
-    RateNotKept "rate_not_kept" Fails "Less was carried than the file offers: the rate in the steady window is below the offered one, or triggers were turned away"
+    RateNotKept "rate_not_kept" Fails "Less was carried than the file offers: the rate in the steady window is below the offered one, or triggers were turned away, by more than `trigger.accept_loss`"
     NoSteadyState "no_steady_state" Remark "Rates did not settle: no steady window was found, and the figures are those of the whole time"
     NotModelled "not_modelled" Remark "Something that costs time in a real run is not in this simulation"
     Early "early" Remark "Live fragments came from before the first event that all sources had, and were set apart"

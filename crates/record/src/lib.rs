@@ -65,12 +65,18 @@ pub struct Record {
     pub builder_units: u16,
     /// What became of the events.
     pub events: Events,
-    /// Triggers that were turned away.
+    /// Triggers that came, and those that were turned away.
     pub trigger: Trigger,
     /// Time from the start to the end of the last event, in seconds.
     pub seconds: f64,
-    /// Events built, incomplete or rejected, per second.
+    /// The time that all rates are of.
+    #[serde(default)]
+    pub window: Window,
+    /// Events built, incomplete or rejected, per second of the window.
     pub event_rate_hz: f64,
+    /// The interval that holds the true event rate with 95 %; none without a steady window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_rate_interval_hz: Option<Bounds>,
     /// Fragments received by all builders, per second.
     pub fragment_rate_hz: f64,
     /// Payload delivered to all builders, in bytes per second.
@@ -107,10 +113,11 @@ pub struct Simulation {
     pub packets: u64,
     /// Links taken by all packets, from the start.
     pub packet_hops: u64,
-    /// Part of the full performance of all destinations that was reached: the time that their packets would need one
-    /// after the other, over the time that was measured.
+    /// Part of the full performance of all destinations that was reached: the time that packets with payload need on the
+    /// wire and their overheads, as far as these do not run beside each other, over the time of the window. What fills
+    /// packets up does not count; at most 1.
     pub efficiency: f64,
-    /// Simulated time before the measurement began, in seconds.
+    /// The warm-up that the experiment file sets, in seconds, else 0.
     pub warmup_seconds: f64,
     /// The network and what happened in it.
     pub network: Network,
@@ -186,9 +193,35 @@ pub struct Events {
     pub reassigned: u64,
 }
 
-/// Triggers that were turned away.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The time that rates are of: without warm-up and draining, where they were steady.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// Its begin, in seconds after the start.
+    pub from_s: f64,
+    /// Its end, in seconds after the start.
+    pub to_s: f64,
+    /// Whether a steady state was found; else it is the whole time, with what drained at its end.
+    pub steady: bool,
+}
+
+/// The two ends of an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+/// Triggers that came, and those that were turned away. For other traffic: messages that were offered and refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trigger {
+    /// Triggers that came, taken or turned away.
+    #[serde(default)]
+    pub offered: u64,
+    /// The rate of triggers that the experiment file asks for, per second; none where they come as fast as it goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_rate_hz: Option<f64>,
     /// Triggers that came while the trigger was inhibited.
     pub inhibited: u64,
     /// How often the trigger became inhibited.

@@ -1,9 +1,9 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Benchmark, Builder, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Finding, FindingKind,
+    Benchmark, Bounds, Builder, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Finding, FindingKind,
     HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network, Origin, PaperItem, Parameters, Readout,
-    Record, Relation, Simulation, Times, Trigger, Verdict,
+    Record, Relation, Simulation, Times, Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -26,9 +26,11 @@ fn full() -> Record {
         readout_units: 1,
         builder_units: 1,
         events: Events { triggered: 1, built: 1, incomplete: 0, rejected: 0, lost: 0, reassigned: 0 },
-        trigger: Trigger { inhibited: 0, inhibitions: 0 },
+        trigger: Trigger { offered: 0, offered_rate_hz: Some(1.0), inhibited: 0, inhibitions: 0 },
         seconds: 1.0,
+        window: Window { from_s: 0.0, to_s: 1.0, steady: true },
         event_rate_hz: 1.0,
+        event_rate_interval_hz: Some(Bounds { low: 0.5, high: 1.5 }),
         fragment_rate_hz: 1.0,
         throughput_bytes_per_s: 1.0,
         per_destination_bytes_per_s: vec![1.0],
@@ -271,8 +273,8 @@ fn every_row_of_the_reference_page_is_whole_and_units_are_as_in_the_name() {
     for row in rows(&page) {
         let &[name, value, unit, meaning] = &row[..] else { panic!("{row:?} has not four columns") };
         let expected = match name.trim_matches(['`', ']', '[']) {
-            name if name.ends_with("seconds") => "s",
-            name if name.ends_with("_hz") => "Hz",
+            name if name.ends_with("seconds") || name.starts_with("window.") && name.ends_with("_s") => "s",
+            name if name.ends_with("_hz") || name.contains("_hz.") => "Hz",
             name if name.ends_with("bytes_per_s") => "B/s",
             name if name.ends_with("mb_per_s") => "MB/s",
             name if name.ends_with("rate_m_per_s") => "million/s",

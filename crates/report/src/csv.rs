@@ -66,10 +66,21 @@ const FIELDS: &[Field<Record>] = &[
     ("events.rejected", |r| r.events.rejected.to_string()),
     ("events.lost", |r| r.events.lost.to_string()),
     ("events.reassigned", |r| r.events.reassigned.to_string()),
+    ("trigger.offered", |r| r.trigger.offered.to_string()),
+    ("trigger.offered_rate_hz", |r| r.trigger.offered_rate_hz.map_or_else(String::new, number)),
     ("trigger.inhibited", |r| r.trigger.inhibited.to_string()),
     ("trigger.inhibitions", |r| r.trigger.inhibitions.to_string()),
     ("seconds", |r| number(r.seconds)),
+    ("window.from_s", |r| number(r.window.from_s)),
+    ("window.to_s", |r| number(r.window.to_s)),
+    ("window.steady", |r| r.window.steady.to_string()),
     ("event_rate_hz", |r| number(r.event_rate_hz)),
+    ("event_rate_interval_hz.low", |r| {
+        r.event_rate_interval_hz.map_or_else(String::new, |interval| number(interval.low))
+    }),
+    ("event_rate_interval_hz.high", |r| {
+        r.event_rate_interval_hz.map_or_else(String::new, |interval| number(interval.high))
+    }),
     ("fragment_rate_hz", |r| number(r.fragment_rate_hz)),
     ("throughput_bytes_per_s", |r| number(r.throughput_bytes_per_s)),
     ("per_destination_bytes_per_s.mean", |r| {

@@ -6,6 +6,7 @@ mod compare;
 mod csv;
 mod paper;
 mod plot;
+mod rates;
 mod simulation;
 mod summary;
 mod sweep;

@@ -1,6 +1,7 @@
 //! The end of a simulation for people: what was reached, and where it blocks.
 
 use crate::{
+    rates,
     summary::verdict,
     table::{Column as Shown, Table},
     text::{aligned, hanging, metric, micros, per_destination, percent},
@@ -41,9 +42,8 @@ fn names(network: &Network) -> String {
 fn totals(record: &Record) -> Vec<(&'static str, String)> {
     let mut rows = accounts(record);
     let latency = &record.latency_us;
-    let rate = format!("{}Hz", metric(record.event_rate_hz));
     rows.extend(record.simulation.as_ref().map(|simulation| ("time", time(record.seconds, simulation))));
-    rows.push((if record.unit() == "event" { "event rate" } else { "message rate" }, rate));
+    rows.extend(rates::rows(record));
     rows.push(("throughput", format!("{}B/s", metric(record.throughput_bytes_per_s))));
     rows.extend(per_destination(record).map(|(mean, least, most)| {
         ("destinations", format!("{}B/s on average, {}B/s to {}B/s", metric(mean), metric(least), metric(most)))

@@ -1,6 +1,7 @@
 //! The end of a real run for people.
 
 use crate::{
+    rates,
     table::{ALWAYS, Column, Table},
     text::{aligned, hanging, metric},
 };
@@ -31,7 +32,6 @@ fn builder_table(record: &Record, width: usize) -> String {
         Column::number("events", ALWAYS),
         Column::number("incomplete", ALWAYS),
         Column::number("fragments", 1),
-        Column::number("rate", 4),
         Column::number("throughput", 5),
         Column::number("stored", 3),
         Column::number("file bytes", 2),
@@ -40,7 +40,6 @@ fn builder_table(record: &Record, width: usize) -> String {
         columns.insert(REJECTED, Column::number("rejected", ALWAYS));
     }
     let mut table = Table::new(columns).ruled();
-    let per_second = |count: u64| if record.seconds > 0.0 { count as f64 / record.seconds } else { 0.0 };
     for (index, builder) in record.builders.iter().enumerate() {
         let events = builder.built + builder.incomplete + builder.rejected;
         let mut row = vec![
@@ -48,8 +47,10 @@ fn builder_table(record: &Record, width: usize) -> String {
             events.to_string(),
             builder.incomplete.to_string(),
             builder.fragments.to_string(),
-            format!("{}Hz", metric(per_second(events))),
-            format!("{}B/s", metric(per_second(builder.bytes))),
+            record
+                .per_destination_bytes_per_s
+                .get(index)
+                .map_or_else(String::new, |rate| format!("{}B/s", metric(*rate))),
             builder.stored.to_string(),
             format!("{}B", metric(builder.stored_bytes as f64)),
         ];
@@ -69,11 +70,12 @@ fn totals(record: &Record, width: usize) -> String {
         ("incomplete", events.incomplete.to_string()),
         ("lost", events.lost.to_string()),
         ("time", format!("{:.3} s", record.seconds)),
-        ("event rate", format!("{}Hz", metric(record.event_rate_hz))),
         ("fragment rate", format!("{}Hz", metric(record.fragment_rate_hz))),
         ("throughput", format!("{}B/s", metric(record.throughput_bytes_per_s))),
         ("latency", format!("{:.0} us median, {:.0} us p99, {:.0} us max", latency.p50, latency.p99, latency.max)),
     ];
+    let time = rows.iter().position(|(name, _)| *name == "time").map_or(rows.len(), |time| time + 1);
+    rows.splice(time..time, rates::rows(record));
     if events.rejected > 0 {
         rows.insert(REJECTED, ("rejected", events.rejected.to_string()));
     }

@@ -1,6 +1,7 @@
 //! A sweep as a table: one row for each record.
 
 use crate::{
+    rates,
     table::{ALWAYS, Column as Shown, Table},
     text::{metric, micros, per_destination, percent, shortened},
 };
@@ -12,8 +13,7 @@ use std::collections::BTreeSet;
 pub fn sweep_table(records: &[Record], width: usize) -> String {
     let keys = swept_keys(records);
     let shown = columns(records);
-    let rate =
-        if records.first().is_none_or(|record| record.unit() == "event") { "event rate" } else { "message rate" };
+    let rate = records.first().map_or("event rate", rates::rate_name);
     let column = |&(name, importance, _): &Column| match name {
         "" => Shown::number(rate, importance),
         REASON => Shown::sentence(REASON),
@@ -42,13 +42,19 @@ type Column = (&'static str, u8, fn(&Record) -> String);
 
 /// The columns that have something to show. The nameless one is the rate of events or messages.
 fn columns(records: &[Record]) -> Vec<Column> {
-    let mut columns: Vec<Column> = vec![
-        ("", 8, |record| format!("{}Hz", metric(record.event_rate_hz))),
+    let mut columns: Vec<Column> = Vec::new();
+    if records.iter().any(|record| record.trigger.offered_rate_hz.is_some()) {
+        let offered = |record: &Record| record.trigger.offered_rate_hz.map_or_else(String::new, rates::hertz);
+        columns.push(("offered rate", 7, offered));
+    }
+    columns.extend::<[Column; 4]>([
+        ("", 8, |record| rates::hertz(record.event_rate_hz)),
+        ("\u{b1} %", 4, rates::half_interval),
         ("throughput", 6, |record| format!("{}B/s", metric(record.throughput_bytes_per_s))),
         ("per destination", 2, |record| {
             per_destination(record).map_or_else(String::new, |(mean, ..)| format!("{}B/s", metric(mean)))
         }),
-    ];
+    ]);
     if records.iter().any(|record| record.simulation.is_some()) {
         columns.push(("efficiency %", 7, |record| {
             record.simulation.as_ref().map_or_else(String::new, |simulation| percent(simulation.efficiency))

@@ -77,6 +77,11 @@ impl Arrivals {
         }
     }
 
+    /// What comes per second at all nodes; none when senders send as much as goes.
+    pub(crate) fn rate_hz(&self) -> Option<f64> {
+        (!self.saturating).then(|| self.streams.iter().map(|stream| SECOND / stream.interval).sum())
+    }
+
     /// Whether senders send as much as goes.
     pub(crate) fn are_saturating(&self) -> bool {
         self.saturating

@@ -71,6 +71,14 @@ impl Node {
         }
     }
 
+    /// Events that it has triggered; none when it is no event manager.
+    pub(crate) fn triggered(&self) -> u64 {
+        match &self.machine {
+            Kind::Manager(machine) => machine.counts().triggered,
+            _ => 0,
+        }
+    }
+
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         match &mut self.machine {
             Kind::Manager(machine) => machine.handle_timeout(now),

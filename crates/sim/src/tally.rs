@@ -4,19 +4,28 @@ mod places;
 mod result;
 
 use crate::{message::Body, net::LinkCounts, node::Told, packet::Packet};
-use evb_core::NodeId;
+use evb_core::{NodeId, Time};
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Flow, Network};
 use evb_patterns::{Pattern, TrafficConfig, TrafficEvent, TrafficMessage};
 use evb_protocol::{Ending, ManagerEvent};
 use evb_record::{Finding, FindingKind, Latency};
+use evb_steady::{RATES, Series};
 use hdrhistogram::Histogram;
 use places::Places;
 pub(crate) use result::record;
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 /// Longest latency that is told apart, in nanoseconds: ten minutes.
 const LONGEST_LATENCY_NS: u64 = 600_000_000_000;
+
+/// Where counts stand in the series, after those by which the window is found. What destinations have received follows,
+/// then what sources have sent.
+pub(crate) const FRAGMENTS: usize = RATES;
+pub(crate) const BYTES: usize = RATES + 1;
+pub(crate) const DATA_PACKETS: usize = RATES + 2;
+pub(crate) const WIRE: usize = RATES + 3;
+const PLACES: usize = RATES + 4;
 
 pub(crate) struct Tally {
     /// The measurement goes from here ...
@@ -25,22 +34,26 @@ pub(crate) struct Tally {
     to: Option<u64>,
     /// When the last event ended, or the last message arrived.
     last: u64,
-    /// Events or messages that ended while it was measured.
-    measured: u64,
-    /// The same from the start.
+    /// Events or messages that have ended.
     all_ended: u64,
     latency: Histogram<u64>,
     received: Vec<u64>,
-    fragments: Vec<u64>,
+    fragments: u64,
     sent: Vec<u64>,
-    /// Time that the packets of all destinations would need one after the other.
-    service: u64,
+    /// Packets with payload that came to their destinations.
+    data_packets: u64,
+    /// Time that these took on the wire, in picoseconds; what fills them up does not count.
+    wire: u64,
+    /// All of these counts over time, from the start of the measurement.
+    series: Series,
     places: Places,
     pub(crate) unit: Unit,
     /// What was counted at each link when the measurement ended before the simulation; else empty.
     pub(crate) links: Vec<LinkCounts>,
     counts_packets: bool,
-    pub(crate) offered: u64,
+    offered: u64,
+    /// Events triggered, as the event manager told last.
+    triggered: u64,
     refused: u64,
     data_sent: u64,
     data_arrived: u64,
@@ -81,22 +94,24 @@ impl Tally {
             Workload::EventBuilding => None,
         };
         let places = Places::new(config, traffic.is_some_and(|traffic| traffic.pattern.is_mutual()));
-        Self {
+        let mut tally = Self {
             from: 0,
             to: None,
             last: 0,
-            measured: 0,
             all_ended: 0,
             latency: Histogram::new_with_bounds(1, LONGEST_LATENCY_NS, 3).expect("the bounds are valid"),
             received: vec![0; places.destinations()],
-            fragments: vec![0; places.destinations()],
+            fragments: 0,
             sent: vec![0; places.sources()],
-            service: 0,
+            data_packets: 0,
+            wire: 0,
+            series: Series::default(),
             places,
             unit: traffic.map_or(Unit::Message, Unit::of),
             links: Vec::new(),
             counts_packets: matches!(plan.workload, Workload::Traffic(_)),
             offered: 0,
+            triggered: 0,
             refused: 0,
             data_sent: 0,
             data_arrived: 0,
@@ -109,6 +124,40 @@ impl Tally {
             lost_nodes: Vec::new(),
             findings: Vec::new(),
             names: config.clone(),
+        };
+        tally.series = Series::new(Time::ZERO, &tally.counts());
+        tally
+    }
+
+    /// All that is counted over time.
+    fn counts(&self) -> Vec<u64> {
+        let (started, done) = match self.unit {
+            _ if !self.counts_packets => (self.triggered, self.all_ended),
+            Unit::Gathered(_) => (self.offered, self.all_ended),
+            Unit::Message | Unit::Cycle => (self.data_sent, self.data_arrived),
+        };
+        let bytes = self.received.iter().sum();
+        let single = [self.offered, started, self.all_ended, done, self.fragments, bytes, self.data_packets, self.wire];
+        single.into_iter().chain(self.received.iter().copied()).chain(self.sent.iter().copied()).collect()
+    }
+
+    /// Where the bytes of the destinations stand in the series.
+    fn places_received(&self) -> Range<usize> {
+        PLACES..PLACES + self.received.len()
+    }
+
+    /// Where the bytes of the sources stand in the series.
+    fn places_sent(&self) -> Range<usize> {
+        let received = self.places_received();
+        received.end..received.end + self.sent.len()
+    }
+
+    /// To be called before anything is counted that happens now.
+    #[inline]
+    fn pass(&mut self, now: u64) {
+        if self.series.is_due(Time(now)) {
+            let counts = self.counts();
+            self.series.mark(Time(now), &counts);
         }
     }
 
@@ -137,16 +186,23 @@ impl Tally {
 
     pub(crate) fn begin_to_measure(&mut self, now: u64) {
         self.from = now;
-        (self.measured, self.service) = (0, 0);
         self.latency.reset();
-        for counts in [&mut self.received, &mut self.fragments, &mut self.sent] {
-            counts.fill(0);
-        }
+        self.series = Series::new(Time(now), &self.counts());
+    }
+
+    /// The trigger or the senders stop.
+    pub(crate) fn stop(&mut self, now: u64) {
+        let counts = self.counts();
+        self.series.stop(Time(now), &counts);
     }
 
     /// The measurement ends; what comes later is only accounted for.
     pub(crate) fn close(&mut self, now: u64) {
-        self.to.get_or_insert(now);
+        if self.to.is_none() {
+            self.to = Some(now);
+            let counts = self.counts();
+            self.series.end(Time(now), &counts);
+        }
     }
 
     pub(crate) fn end(&mut self, now: u64, packets_left: u64) {
@@ -155,14 +211,22 @@ impl Tally {
         self.packets_left = packets_left;
     }
 
-    /// A packet has come to its destination.
-    pub(crate) fn packet(&mut self, packet: &Packet, network: &Network, is_data: bool, from: NodeId, to: NodeId) {
-        if !is_data || self.to.is_some() {
+    /// A packet with so many bytes of fragments or data has come to its destination.
+    pub(crate) fn packet(
+        &mut self,
+        now: u64,
+        packet: &Packet,
+        network: &Network,
+        filled: u32,
+        from: NodeId,
+        to: NodeId,
+    ) {
+        if filled == 0 || self.to.is_some() {
             return;
         }
-        let is_worm = matches!(network.config.flow, Flow::Wormhole { .. });
-        let bytes = if is_worm { u64::from(packet.wire) } else { 1 };
-        self.service += network.config.nic.overhead.0 + packet.pace * bytes;
+        self.pass(now);
+        self.data_packets += 1;
+        self.wire += time_on_wire(packet, network, filled);
         if self.counts_packets {
             self.add(from, to, packet.payload.into());
         }
@@ -182,10 +246,9 @@ impl Tally {
         if payload == 0 {
             return;
         }
+        self.pass(now);
         if self.to.is_none() {
-            if let Some(place) = self.places.destination(to) {
-                self.fragments[place] += 1;
-            }
+            self.fragments += u64::from(self.places.destination(to).is_some());
             if !self.counts_packets {
                 self.add(from, to, payload);
             }
@@ -198,8 +261,22 @@ impl Tally {
         }
     }
 
+    /// A trigger, a message or an event is offered; which one this is.
+    pub(crate) fn offer(&mut self, now: u64) -> u64 {
+        self.pass(now);
+        self.offered += 1;
+        self.offered
+    }
+
+    /// The event manager has triggered so many events.
+    pub(crate) fn trigger(&mut self, now: u64, triggered: u64) {
+        self.pass(now);
+        self.triggered = triggered;
+    }
+
     /// A data message has been handed to the network, for so many nodes.
-    pub(crate) fn data(&mut self, nodes: u16) {
+    pub(crate) fn data(&mut self, now: u64, nodes: u16) {
+        self.pass(now);
         self.data_sent += u64::from(nodes);
     }
 
@@ -209,9 +286,9 @@ impl Tally {
         self.lost_requests += u64::from(is_request);
     }
 
-    /// How many nodes data are for.
-    pub(crate) fn destinations(&self) -> u32 {
-        self.received.len() as u32
+    /// How many nodes send data, and how many receive them.
+    fn sides(&self) -> (f64, f64) {
+        (self.sent.len() as f64, self.received.len() as f64)
     }
 
     /// Takes in what a machine tells; gives whether the last processor of a second-level event is done with it.
@@ -239,13 +316,11 @@ impl Tally {
     }
 
     fn count_end(&mut self, now: u64, latency: Option<u64>) {
+        self.pass(now);
         self.all_ended += 1;
         self.last = now;
-        if self.to.is_none() {
-            self.measured += 1;
-            if let Some(latency) = latency {
-                self.latency.saturating_record((latency / 1000).max(1));
-            }
+        if let (None, Some(latency)) = (self.to, latency) {
+            self.latency.saturating_record((latency / 1000).max(1));
         }
     }
 
@@ -256,6 +331,15 @@ impl Tally {
         };
         let max = if self.latency.is_empty() { 0.0 } else { self.latency.max() as f64 / 1000.0 };
         Latency { p50: at(0.5), p99: at(0.99), max }
+    }
+}
+
+/// Time in picoseconds that the filled part of a packet takes on the slowest link of its way, with the packet's header.
+fn time_on_wire(packet: &Packet, network: &Network, filled: u32) -> u64 {
+    let bytes = (u64::from(filled) + network.config.nic.header.0).min(packet.wire.into());
+    match network.config.flow {
+        Flow::Wormhole { .. } => packet.pace * bytes,
+        _ => packet.pace * bytes / u64::from(packet.wire.max(1)),
     }
 }
 

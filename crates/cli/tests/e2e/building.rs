@@ -1,6 +1,7 @@
 //! Runs that go well: every way of building gives every event, complete, and one record.
 
-use crate::support::{Lab, PROCESSES, THREADS, good, read_all};
+use crate::support::{Lab, PROCESSES, THREADS, good, not_good, read_all};
+use evb_record::FindingKind;
 
 const SMALL: &str = r#"
 [trigger]
@@ -89,6 +90,21 @@ fn a_trigger_with_a_rate_gives_all_its_events() {
         let record = good(&run.set(&format!("trigger.spacing={spacing}")).run());
         assert_eq!(record.events.built, EVENTS);
     }
+}
+
+/// Nothing builds twenty million events in a second: triggers are turned away, and that is not good unless the file says so.
+#[test]
+fn a_rate_that_is_not_kept_is_told() {
+    let lab = Lab::with(SMALL);
+    let trigger =
+        |accept: &str| format!("trigger={{type=\"rate\",rate=\"20 MHz\",duration=\"200 ms\",accept_loss={accept}}}");
+    let run = |accept| lab.run(&[]).set(&trigger(accept)).set("storage.keep=none").run();
+    let record = not_good(&run("0"));
+    let finding = record.findings.iter().find(|one| one.kind == FindingKind::RateNotKept).expect("a finding");
+    assert!(finding.message.contains("triggers were turned away"), "{finding:?}");
+    assert_eq!(record.trigger.offered, record.events.triggered + record.trigger.inhibited);
+    assert_eq!(record.trigger.offered_rate_hz, Some(20e6));
+    good(&run("100"));
 }
 
 /// One in n is kept, or nothing, and a small file size makes many files, which are good together.

@@ -9,7 +9,7 @@ use evb_core::{Frequency, Span};
 
 pub(super) const DOC: &str = "What the nodes do. All but event building is traffic without an event manager, for `evb simulate`: the readout units \
 are its senders and the builder units its receivers, and the sources give the sizes of the messages. Traffic ends after \
-`messages`, or with `trigger.duration`; one of them must be given. `[trigger]` has no other effect on it, and `[protocol]` \
+`messages`, or with `trigger.duration`; one of them must be given. Of `[trigger]`, only that and `accept_loss` have an effect on it; `[protocol]` \
 and `[shaping]` have none.";
 
 pub(super) const WORKLOAD: Choice = Choice {

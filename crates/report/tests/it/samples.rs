@@ -1,7 +1,8 @@
 //! Records that are made up, but look like those of real work.
 
 use evb_record::{
-    Builder, Events, Finding, FindingKind, Kind, Latency, Link, Network, Readout, Record, Simulation, Trigger,
+    Bounds, Builder, Events, Finding, FindingKind, Kind, Latency, Link, Network, Readout, Record, Simulation, Trigger,
+    Window,
 };
 use serde_json::Value;
 
@@ -21,7 +22,9 @@ pub(crate) fn simulation() -> Record {
         events: Events { triggered: 10_000, built: 10_000, ..Events::default() },
         trigger: Trigger::default(),
         seconds: 0.326_53,
+        window: Window { from_s: 0.01, to_s: 0.320_5, steady: true },
         event_rate_hz: 30_625.0,
+        event_rate_interval_hz: Some(Bounds { low: 30_510.0, high: 30_740.0 }),
         fragment_rate_hz: 122_500.0,
         throughput_bytes_per_s: 4.0 * rate,
         per_destination_bytes_per_s: vec![rate * 0.98, rate, rate * 1.01, rate * 1.01],

@@ -64,6 +64,9 @@ impl Simulation<'_> {
     }
 
     pub(super) fn hear(&mut self, now: u64, id: NodeId, told: Told) {
+        if let Told::Manager(_) = told {
+            self.tally.trigger(now, self.nodes[Config::EVENT_MANAGER.index()].triggered());
+        }
         let is_gathered = self.tally.hear(now, told);
         match told {
             Told::Manager(ManagerEvent::Drained | ManagerEvent::NoBuilders) => self.ended = true,
@@ -98,12 +101,12 @@ impl Simulation<'_> {
             self.offer_event();
         } else {
             let id = NodeId(node);
+            self.tally.offer(now);
             match self.plan.workload {
                 Workload::EventBuilding => {
                     self.nodes[id.index()].command_manager(Time(now), ManagerCommand::Trigger(1));
                 }
                 Workload::Traffic(_) => {
-                    self.tally.offered += 1;
                     self.nodes[id.index()].command_traffic(Time(now), TrafficCommand::Offer { number: 0 });
                 }
             }
@@ -123,8 +126,8 @@ impl Simulation<'_> {
         if !self.arrivals.take_event() {
             return;
         }
-        self.tally.offered += 1;
-        let (now, number) = (Time(self.queue.now()), self.tally.offered);
+        let now = Time(self.queue.now());
+        let number = self.tally.offer(now.0);
         // All hear of it before any of their messages arrives, which within a host may be at once.
         self.nodes.iter_mut().for_each(|node| node.command_traffic(now, TrafficCommand::Offer { number }));
         (0..self.nodes.len()).for_each(|index| self.drain(NodeId(index as u16)));
@@ -150,9 +153,18 @@ impl Simulation<'_> {
     pub(super) fn stop(&mut self, now: u64) {
         self.stopped = true;
         match self.plan.workload {
-            Workload::EventBuilding => self.queue.push(now + self.plan.run.drain_timeout.0, Event::GiveUp),
+            Workload::EventBuilding => {
+                let triggered = self.nodes[Config::EVENT_MANAGER.index()].triggered();
+                self.tally.trigger(now, triggered);
+                // A trigger that had ended by number was not stopped now.
+                if self.plan.building.events.is_none_or(|events| triggered < events) {
+                    self.tally.stop(now);
+                }
+                self.queue.push(now + self.plan.run.drain_timeout.0, Event::GiveUp);
+            }
             // Senders that had ended before have set the end of the measurement themselves.
             Workload::Traffic(_) if self.messages.len() > 0 || !self.arrivals.are_bounded() => {
+                self.tally.stop(now);
                 self.tally.close(now);
                 self.tally.links = self.net.counts().map(|(_, counts)| *counts).collect();
             }

@@ -238,6 +238,11 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// What comes that nobody asks for.
+    pub(crate) fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+
     /// Counts that the machines keep themselves.
     pub(crate) fn nodes(&self) -> &[Node] {
         &self.nodes

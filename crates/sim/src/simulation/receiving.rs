@@ -8,6 +8,7 @@ use crate::{
     packet::PacketId,
 };
 use evb_core::{NodeId, NodeRange, Time};
+use evb_protocol::Shaping;
 
 /// The missing bytes of a message of which a packet was lost.
 const LOST: u32 = u32::MAX;
@@ -22,8 +23,8 @@ impl Simulation<'_> {
             return self.lose(now, packet.message);
         }
         let message = self.messages.get(packet.message);
-        let is_data = message.payload > 0 || matches!(&message.body, Body::Bucket(parts) if !parts.is_empty());
-        self.tally.packet(&packet, &self.net.network, is_data, message.from, message.to.first);
+        let filled = filled(message, packet.payload, self.plan.building.shaping);
+        self.tally.packet(now, &packet, &self.net.network, filled, message.from, message.to.first);
         let host = usize::from(packet.to.0) / self.nics[0].ports.len();
         let chunk = Chunk { message: packet.message, bytes: packet.payload, last: false };
         match &mut self.nics[host].memory {
@@ -131,5 +132,17 @@ impl Simulation<'_> {
             let at = self.processor_time(now, node);
             self.queue.push(at, Event::Receive { message });
         }
+    }
+}
+
+/// How many bytes of a packet of a message belong to fragments or data: all or none, but in a bucket its filled part.
+fn filled(message: &Message, packet: u32, shaping: Shaping) -> u32 {
+    match (&message.body, shaping) {
+        (Body::Bucket(parts), Shaping::BarrelShifter { bucket }) => {
+            let filled: u64 = parts.iter().map(|&(_, bytes)| u64::from(bytes)).sum();
+            (u64::from(packet) * filled / bucket.0.max(1)) as u32
+        }
+        _ if message.payload > 0 => packet,
+        _ => 0,
     }
 }

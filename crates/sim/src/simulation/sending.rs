@@ -30,7 +30,7 @@ impl Simulation<'_> {
         let (bytes, payload) = (size(bytes), size(payload));
         let is_building = matches!(self.plan.workload, Workload::EventBuilding);
         if !is_building && payload > 0 {
-            self.tally.data(to.count);
+            self.tally.data(self.queue.now(), to.count);
         }
         let host = self.host(from);
         let mut posted_at = self.queue.now() + delay.0;

@@ -110,8 +110,8 @@ impl Simulation<'_> {
                 self.queue.push(at.0, Event::Kill { node: fault.node.0 });
             }
         }
-        if self.plan.run.warmup.0 > 0 {
-            self.queue.push(self.plan.run.warmup.0, Event::Measure);
+        if let Some(warmup) = self.plan.run.warmup.filter(|warmup| warmup.0 > 0) {
+            self.queue.push(warmup.0, Event::Measure);
         }
         if let Some(duration) = self.plan.trigger.duration {
             self.queue.push(duration.0, Event::Stop);

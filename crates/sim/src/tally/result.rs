@@ -3,22 +3,31 @@
 use crate::{
     node::Kind,
     simulation::Simulation,
-    tally::{Tally, Unit},
+    tally::{self, Tally, Unit},
 };
-use evb_experiment::{Plan, Workload};
+use evb_core::Time;
+use evb_experiment::{Load, Plan, Workload};
 use evb_fabric::{Flow, Routing};
 use evb_protocol::FaultCounts;
 use evb_record::{Builder, Events, Finding, FindingKind, Link, Readout, Record, Trigger};
+use evb_steady::{ENDED, Offer, Steady};
+use std::ops::Range;
 
 /// The record of a simulation that has ended.
 pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
     let (plan, tally) = (simulation.plan, &simulation.tally);
-    let seconds = (tally.to.unwrap_or(tally.from) - tally.from) as f64 * 1e-12;
-    let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let to = tally.to.unwrap_or(tally.from);
+    let seconds = (to - tally.from) as f64 * 1e-12;
+    let steady = Steady::find(&tally.series, plan.run.warmup.map(|_| Time(tally.from)), Time(to));
+    let rate = |count: usize| tally.series.rate(steady.window, count);
+    let rates = |counts: Range<usize>| counts.map(rate).collect::<Vec<_>>();
     let accounts = Accounts::of(simulation);
     let mut findings = tally.findings.clone();
-    findings.extend(accounts.shortfall(tally));
+    findings.extend(accounts.lost_requests(tally));
     findings.extend(plan.network.fitted_to.as_deref().map(not_modelled));
+    findings.extend(steady.finding());
+    findings.extend(accounts.offer(simulation).and_then(|offer| offer.judge(&steady)));
+    let per_destination_bytes_per_s = rates(tally.places_received());
     Record {
         kind: evb_record::Kind::Simulation,
         experiment: plan.name.clone(),
@@ -32,11 +41,13 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
         events: accounts.events,
         trigger: accounts.trigger,
         seconds,
-        event_rate_hz: per_second(tally.measured),
-        fragment_rate_hz: per_second(tally.fragments.iter().sum()),
-        throughput_bytes_per_s: per_second(tally.received.iter().sum()),
-        per_destination_bytes_per_s: tally.received.iter().map(|&bytes| per_second(bytes)).collect(),
-        per_source_bytes_per_s: tally.sent.iter().map(|&bytes| per_second(bytes)).collect(),
+        window: steady.window(),
+        event_rate_hz: rate(ENDED),
+        event_rate_interval_hz: steady.rate_hz(),
+        fragment_rate_hz: rate(tally::FRAGMENTS),
+        throughput_bytes_per_s: rate(tally::BYTES),
+        per_destination_bytes_per_s,
+        per_source_bytes_per_s: rates(tally.places_sent()),
         latency_us: tally.latency(),
         faults: accounts.faults.seen().map(|(fault, count)| (fault.name().to_owned(), count)).collect(),
         builders: accounts.builders,
@@ -48,7 +59,7 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
             wall_seconds,
             packets: tally.packets,
             packet_hops: simulation.net.packet_hops,
-            efficiency: efficiency(simulation, seconds),
+            efficiency: efficiency(simulation, rate(tally::WIRE) * 1e-12, rate(tally::DATA_PACKETS)),
             warmup_seconds: tally.from as f64 * 1e-12,
             network: network(simulation, seconds),
         }),
@@ -72,10 +83,16 @@ fn not_modelled(layer: &str) -> Finding {
         .hint("`evb run` measures a real event rate; compare simulated rates with each other")
 }
 
-fn efficiency(simulation: &Simulation<'_>, seconds: f64) -> f64 {
-    let ports = f64::from(simulation.net.network.config.nic.ports);
-    let capacity = seconds * 1e12 * f64::from(simulation.tally.destinations()) * ports;
-    if capacity > 0.0 { simulation.tally.service as f64 / capacity } else { 0.0 }
+/// Part of the full performance of all destinations, of what their data packets take on the wire and of how many there are
+/// per second. At full performance packets come one after the other, each after the overhead of its sender; where more
+/// nodes send than receive, overheads run beside each other, and what limits is the wire. What lies across an end of the
+/// window can take this beyond 1 by a packet.
+fn efficiency(simulation: &Simulation<'_>, wire: f64, packets_hz: f64) -> f64 {
+    let nic = &simulation.net.network.config.nic;
+    let (sources, destinations) = simulation.tally.sides();
+    let shared = (destinations / sources).min(1.0);
+    let busy = wire.max((wire + packets_hz * nic.overhead.as_secs_f64()) * shared);
+    (busy / (destinations * f64::from(nic.ports))).min(1.0)
 }
 
 /// The accounts that the machines keep.
@@ -106,7 +123,9 @@ impl Accounts {
                 Unit::Message | Unit::Cycle => (tally.data_sent, tally.data_arrived),
             };
             accounts.events = Events { triggered, built, lost: triggered.saturating_sub(built), ..Events::default() };
+            accounts.trigger = Trigger { offered: tally.offered, inhibited: tally.refused, ..Trigger::default() };
         }
+        accounts.trigger.offered_rate_hz = simulation.arrivals().rate_hz();
         accounts
     }
 
@@ -122,7 +141,12 @@ impl Accounts {
                     lost: counts.open(),
                     reassigned: counts.reassigned,
                 };
-                self.trigger = Trigger { inhibited: counts.inhibited, inhibitions: counts.inhibitions };
+                self.trigger = Trigger {
+                    offered: counts.triggered + counts.inhibited,
+                    offered_rate_hz: None,
+                    inhibited: counts.inhibited,
+                    inhibitions: counts.inhibitions,
+                };
                 self.faults.merge(&counts.faults);
             }
             Kind::Readout(machine, ..) => {
@@ -158,17 +182,29 @@ impl Accounts {
         }
     }
 
-    /// What people should know of what did not arrive.
-    fn shortfall(&self, tally: &Tally) -> impl Iterator<Item = Finding> {
-        let refused = (tally.refused > 0).then(|| {
-            let message = format!("{} offered messages were refused: the senders did not keep up", tally.refused);
-            Finding::new(FindingKind::RateNotKept, "workload.load", message)
-        });
-        let lost = (tally.lost_requests > 0).then(|| {
+    /// Requests that did not arrive.
+    fn lost_requests(&self, tally: &Tally) -> Option<Finding> {
+        (tally.lost_requests > 0).then(|| {
             let message = format!("{} requests were lost: who sent them waits for good", tally.lost_requests);
             Finding::new(FindingKind::LostRequests, "requests", message)
-        });
-        refused.into_iter().chain(lost)
+        })
+    }
+
+    /// What was offered; none when all came as fast as it went.
+    fn offer(&self, simulation: &Simulation<'_>) -> Option<Offer> {
+        let (key, what) = match &simulation.plan.workload {
+            Workload::EventBuilding => ("trigger.rate", "triggers"),
+            Workload::Traffic(traffic) if matches!(traffic.load, Load::Rate { .. }) => ("workload.rate", "messages"),
+            Workload::Traffic(_) => ("workload.load", "messages"),
+        };
+        Some(Offer {
+            key,
+            what,
+            came: self.trigger.offered,
+            turned_away: self.trigger.inhibited,
+            rate_hz: self.trigger.offered_rate_hz?,
+            accepted_loss: f64::from(simulation.plan.trigger.accept_loss) / 100.0,
+        })
     }
 }
 

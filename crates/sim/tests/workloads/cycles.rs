@@ -12,6 +12,8 @@ host = { send = "3 us", receive = "5 us" }
 [workload]
 type = "pairs"
 messages = 1
+[run]
+warmup = "0 s"
 [readout]
 units = 1
 source = { type = "fixed", size = "1000 B" }

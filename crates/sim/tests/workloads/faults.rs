@@ -112,7 +112,7 @@ fn a_corrupting_link_corrupts_one_in_so_many() {
 #[test]
 fn a_slow_link_is_as_much_slower() {
     for flow in FLOWS {
-        let set = ["workload={type=\"assigned\",destinations=[1,0,3,2,5,4,7,6],messages=100}"];
+        let set = ["workload={type=\"assigned\",destinations=[1,0,3,2,5,4,7,6],messages=100}", "run.warmup=0 s"];
         let healthy = run(flow, "", &set);
         let fault = r#"{ target = "leaf0>h1", at = "0 s", action = "slow", factor = 4.0 }"#;
         let slow = run(flow, fault, &set);

@@ -12,6 +12,8 @@ nic = { packet = "4000 B" }
 type = "pairs"
 window = 8
 messages = 2000
+[run]
+warmup = "0 s"
 [readout]
 units = 1
 source = { type = "fixed", size = "16 kB" }

@@ -10,5 +10,6 @@ mod hosts;
 mod links;
 mod pages;
 mod published;
+mod rates;
 mod support;
 mod theory;

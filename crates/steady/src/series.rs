@@ -1,0 +1,189 @@
+//! Counts over time in bounded memory.
+
+use evb_core::Time;
+use serde::{Deserialize, Serialize};
+
+/// Most moments of which counts are kept. When there are more, every second one is dropped and the spacing doubles, so
+/// that from half as many to all of them tell of any time that is not very short.
+pub const MARKS: usize = 256;
+
+/// The first spacing: a microsecond in picoseconds.
+const FIRST_SPACING: u64 = 1_000_000;
+
+/// Of the counts that a window is found by, the triggers or messages that came, taken or turned away.
+pub const OFFERED: usize = 0;
+/// The events triggered, or the messages sent: when no more come, the window ends.
+pub const STARTED: usize = 1;
+/// The events or cycles that ended, or the messages that arrived: what the rate is of.
+pub const ENDED: usize = 2;
+/// What is done of that which was offered, in the same unit as [`OFFERED`].
+pub const DONE: usize = 3;
+/// How many counts a window is found by; others may follow them.
+pub const RATES: usize = 4;
+
+/// What was counted by equally spaced moments: some counts that only grow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Moments and spans are in picoseconds.
+    start: u64,
+    spacing: u64,
+    /// How many counts there are at a moment.
+    counts: usize,
+    /// The counts at the start, one spacing later, and so on, one after the other.
+    marks: Vec<u64>,
+    /// When the next mark is due.
+    next: u64,
+    /// When the trigger or the senders were stopped, and what was counted by then.
+    stopped: Option<(u64, Vec<u64>)>,
+    /// The end of all, and what was counted by then.
+    ended: Option<(u64, Vec<u64>)>,
+}
+
+impl Series {
+    /// A series that begins with what was counted before.
+    pub fn new(start: Time, counts: &[u64]) -> Self {
+        Self {
+            start: start.0,
+            spacing: FIRST_SPACING,
+            counts: counts.len(),
+            marks: counts.to_vec(),
+            next: start.0 + FIRST_SPACING,
+            stopped: None,
+            ended: None,
+        }
+    }
+
+    /// Whether [`mark`](Self::mark) has to be called before anything that happens at `now` is counted.
+    #[inline]
+    pub fn is_due(&self, now: Time) -> bool {
+        now.0 >= self.next
+    }
+
+    /// Takes what was counted before `now` for all moments up to it.
+    pub fn mark(&mut self, now: Time, counts: &[u64]) {
+        while self.is_due(now) {
+            if self.len() == MARKS {
+                self.drop_every_second();
+            } else {
+                self.marks.extend_from_slice(counts);
+            }
+            self.next = self.time(self.len()).0;
+        }
+    }
+
+    /// The trigger, or the senders, are stopped.
+    pub fn stop(&mut self, now: Time, counts: &[u64]) {
+        self.mark(now, counts);
+        self.stopped.get_or_insert_with(|| (now.0, counts.to_vec()));
+    }
+
+    /// The last event has ended; what comes later does not count. May be said again: then the last time counts.
+    pub fn end(&mut self, now: Time, counts: &[u64]) {
+        self.mark(now, counts);
+        self.ended = Some((now.0, counts.to_vec()));
+    }
+
+    /// When it begins.
+    pub fn start(&self) -> Time {
+        Time(self.start)
+    }
+
+    /// How many moments are marked.
+    pub(crate) fn len(&self) -> usize {
+        self.marks.len().checked_div(self.counts).unwrap_or(0)
+    }
+
+    /// When a mark is.
+    pub(crate) fn time(&self, mark: usize) -> Time {
+        Time(self.start + self.spacing * mark as u64)
+    }
+
+    /// One of the counts at a mark.
+    pub(crate) fn counted(&self, mark: usize, count: usize) -> u64 {
+        self.marks[mark * self.counts + count]
+    }
+
+    /// When the trigger or the senders were stopped; none when they ended by number.
+    pub(crate) fn stopped(&self) -> Option<Time> {
+        self.stopped.as_ref().map(|(at, _)| Time(*at))
+    }
+
+    /// The last mark before the last start.
+    pub(crate) fn last_start(&self) -> Time {
+        let all = self.ended.as_ref().map_or(0, |(_, counts)| counts[STARTED]);
+        let before = (0..self.len()).rev().find(|&mark| self.counted(mark, STARTED) < all);
+        before.map_or(self.start(), |mark| self.time(mark))
+    }
+
+    /// One of the counts at a moment, by a straight line between the moments around it of which counts are kept.
+    pub fn at(&self, moment: Time, count: usize) -> f64 {
+        let marks = (0..self.len()).map(|mark| (self.time(mark), self.counted(mark, count)));
+        let singles = self.stopped.iter().chain(&self.ended).map(|(at, counts)| (Time(*at), counts[count]));
+        let points = || marks.clone().chain(singles.clone());
+        // At one moment the end comes after a mark, and has counted what happened just then.
+        let before = points().filter(|(at, _)| *at <= moment).max().or(points().min()).unwrap_or_default();
+        let after = points().filter(|(at, _)| *at > moment).min().unwrap_or(before);
+        let span = after.0.since(before.0).0 as f64;
+        let part = if span > 0.0 { moment.since(before.0).0 as f64 / span } else { 0.0 };
+        before.1 as f64 + part * (after.1 - before.1) as f64
+    }
+
+    /// The mean rate of one of the counts between two moments, per second; 0 when there is no time between them.
+    pub fn rate(&self, (from, to): (Time, Time), count: usize) -> f64 {
+        let seconds = to.since(from).as_secs_f64();
+        if seconds > 0.0 { (self.at(to, count) - self.at(from, count)) / seconds } else { 0.0 }
+    }
+
+    fn drop_every_second(&mut self) {
+        let kept: Vec<u64> = self.marks.chunks(self.counts).step_by(2).flatten().copied().collect();
+        self.marks = kept;
+        self.spacing *= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(us: u64) -> Time {
+        Time(us * 1_000_000)
+    }
+
+    /// A series of something that happens once in so many microseconds.
+    fn regular(every_us: u64, until_us: u64) -> Series {
+        let mut series = Series::new(Time::ZERO, &[0]);
+        for n in 1..=until_us / every_us {
+            series.mark(moment(n * every_us), &[n - 1]);
+        }
+        series.end(moment(until_us), &[until_us / every_us]);
+        series
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_spacing_doubles() {
+        for until in [10, 255, 256, 257, 1000, 1_000_000] {
+            let series = regular(1, until);
+            assert!(series.len() <= MARKS, "{until}: {}", series.len());
+            assert!(until < 256 || series.len() >= MARKS / 2, "{until}: {}", series.len());
+            assert!((series.rate((Time::ZERO, moment(until)), 0) - 1e6).abs() < 1e-6, "{until}");
+        }
+    }
+
+    #[test]
+    fn long_silence_is_marked_too() {
+        let mut series = Series::new(Time::ZERO, &[0]);
+        series.mark(moment(10), &[7]);
+        series.mark(moment(100_000), &[7]);
+        series.end(moment(100_000), &[8]);
+        assert_eq!(series.at(moment(50_000), 0), 7.0);
+        assert_eq!(series.at(moment(100_000), 0), 8.0);
+        assert!(series.len() <= MARKS);
+    }
+
+    #[test]
+    fn counts_between_marks_lie_on_a_straight_line() {
+        let series = regular(1000, 100_000);
+        let at = series.at(moment(50_300), 0);
+        assert!((49.0..=51.0).contains(&at), "{at}");
+    }
+}
