@@ -2,7 +2,7 @@
 
 use crate::shaper::Shaper;
 use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Timer};
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::VecDeque;
 use evb_core::{EventId, MAX_GAP, Machine, Mark, NodeId, Recording, SourceId, Time, Transmit};
 use stream::Stream;
 
@@ -105,6 +105,8 @@ struct Held<B> {
     fragment: Option<Fragment<B>>,
     /// The driver was asked to read it.
     asked: bool,
+    /// It will be asked when the buffer has room.
+    postponed: bool,
     /// Who waits for the fragment.
     wanted_by: Option<NodeId>,
     sent: bool,
@@ -113,7 +115,7 @@ struct Held<B> {
 
 impl<B> Held<B> {
     const fn new() -> Self {
-        Self { fragment: None, asked: false, wanted_by: None, sent: false, cleared: false }
+        Self { fragment: None, asked: false, postponed: false, wanted_by: None, sent: false, cleared: false }
     }
 }
 
@@ -141,8 +143,8 @@ pub struct ReadoutUnit<B> {
     first: u64,
     /// Events asked for or held.
     reserved: u64,
-    /// Events to be asked for when the buffer has room.
-    postponed: BTreeSet<EventId>,
+    /// Events to be asked for when the buffer has room, in the order in which they were wanted. Some may be over.
+    postponed: VecDeque<EventId>,
     bytes_held: u64,
     /// Fragments asked for that have not come; their sizes are not known yet.
     under_way: u64,
@@ -174,7 +176,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
             held: VecDeque::new(),
             first: 1,
             reserved: 0,
-            postponed: BTreeSet::new(),
+            postponed: VecDeque::new(),
             bytes_held: 0,
             under_way: 0,
             busy: false,
@@ -239,24 +241,43 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         listed && (fits || is_next || event.0 == self.first)
     }
 
-    /// Asks for the events that had to wait, the oldest first, as far as there is room.
+    /// Asks for the oldest event if it had to wait, and for others as far as there is room.
     fn ask_for_postponed(&mut self) {
-        while let Some(&next) = self.postponed.first().filter(|&&next| self.may_read(next)) {
-            self.postponed.remove(&next);
-            self.ask(next);
+        if self.postponed.is_empty() {
+            return;
         }
+        self.ask_again(EventId(self.first));
+        while let Some(&next) = self.postponed.front() {
+            if !self.ask_again(next) {
+                return;
+            }
+            self.postponed.pop_front();
+        }
+    }
+
+    /// Asks for an event that had to wait; false when it still has to.
+    fn ask_again(&mut self, event: EventId) -> bool {
+        let may_read = self.may_read(event);
+        let Some(held) = self.entry(event).filter(|held| held.postponed && !held.cleared) else { return true };
+        held.postponed = !may_read;
+        if may_read {
+            self.ask(event);
+        }
+        may_read
     }
 
     /// Asks the driver for an event's fragment, once, as soon as the buffer has room.
     fn ask(&mut self, event: EventId) {
         let (live, may_read, position) = (self.stream.is_some(), self.may_read(event), self.position(event));
-        let Some(held) = self.entry(event).filter(|held| !held.asked && !held.cleared) else { return };
+        let Some(held) = self.entry(event).filter(|held| !held.asked && !held.postponed && !held.cleared) else {
+            return;
+        };
         if live {
             return;
         }
         if !may_read {
-            self.postponed.insert(event);
-            return;
+            held.postponed = true;
+            return self.postponed.push_back(event);
         }
         held.asked = true;
         self.reserved += 1;
@@ -373,7 +394,6 @@ impl<B: Clone + Default> ReadoutUnit<B> {
             self.first += 1;
         }
         self.reserved -= u64::from(reserved);
-        self.postponed.remove(&event);
         self.ask_for_postponed();
     }
 

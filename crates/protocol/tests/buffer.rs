@@ -1,0 +1,76 @@
+//! A readout unit reads no more than its bytes have room for, and in the order in which it is asked.
+
+use evb_core::{ByteCount, EventId, Machine, NodeId, SourceId, Span, Time};
+use evb_protocol::*;
+
+const FRAGMENT: u32 = 10;
+const BUILDER: NodeId = NodeId(3);
+
+/// The second of two readout units.
+fn unit(buffer_bytes: u64) -> ReadoutUnit<()> {
+    let config = Config {
+        readout_units: 2,
+        builder_units: 1,
+        numbered: Vec::new(),
+        tolerant: Vec::new(),
+        protocol: Protocol::Push,
+        assignment: Assignment::RoundRobin,
+        shaping: Shaping::None,
+        trigger: Trigger::FreeRunning,
+        events: None,
+        group: 352,
+        group_timeout: Span::from_millis(1),
+        builder_slots: 64,
+        fragment_timeout: Span::from_secs(1),
+        max_fragment: ByteCount(u64::from(FRAGMENT)),
+        buffer_events: 64,
+        buffer_bytes: ByteCount(buffer_bytes),
+        busy_percent: 90,
+        free_percent: 70,
+    };
+    let mut unit = ReadoutUnit::new(config, SourceId(1), None);
+    unit.handle_command(Time::ZERO, ReadoutCommand::Start { through: EventId(u64::MAX), last: true });
+    let list: Vec<_> = (1..=6).map(|event| Assigned { event: EventId(event), builder: BUILDER }).collect();
+    unit.handle_message(Time::ZERO, Config::EVENT_MANAGER, Message::Assign(list.into()));
+    unit
+}
+
+/// What is to be read now.
+fn asked(unit: &mut ReadoutUnit<()>) -> Vec<u64> {
+    let events = std::iter::from_fn(|| unit.poll_event());
+    events.filter_map(|event| if let ReadoutEvent::Read { event, .. } = event { Some(event.0) } else { None }).collect()
+}
+
+fn deliver(unit: &mut ReadoutUnit<()>, event: u64) {
+    let (event, source) = (EventId(event), SourceId(1));
+    let status = FragmentStatus::Good;
+    let fragment = Fragment { event, source, length: FRAGMENT, checksum: 0, mark: None, status, payload: () };
+    unit.handle_command(Time::ZERO, ReadoutCommand::Fragment(fragment));
+}
+
+fn clear(unit: &mut ReadoutUnit<()>, event: u64) {
+    unit.handle_message(Time::ZERO, Config::EVENT_MANAGER, Message::Clear([EventId(event)].into()));
+}
+
+#[test]
+fn what_has_room_is_read_from_the_own_place_in_the_list_on() {
+    assert_eq!(asked(&mut unit(60)), [2, 3, 4, 5, 6, 1]);
+}
+
+#[test]
+fn the_oldest_event_is_read_in_any_case_and_others_when_there_is_room() {
+    let mut unit = unit(20);
+    assert_eq!(asked(&mut unit), [2, 3, 1], "two have room, and 1 is the oldest");
+    [2, 3, 1].iter().for_each(|&event| deliver(&mut unit, event));
+    assert_eq!(asked(&mut unit), []);
+    clear(&mut unit, 1);
+    assert_eq!(asked(&mut unit), [], "the buffer is full still");
+    clear(&mut unit, 2);
+    assert_eq!(asked(&mut unit), [4]);
+    // Cleared before it was read, and no room is kept for it.
+    clear(&mut unit, 5);
+    deliver(&mut unit, 4);
+    clear(&mut unit, 3);
+    assert_eq!(asked(&mut unit), [6]);
+    assert_eq!(unit.counts().most_bytes, 30);
+}
