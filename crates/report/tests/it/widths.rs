@@ -108,7 +108,7 @@ fn the_least_important_columns_make_room_and_are_named() {
     assert!(text.contains("no room for: pauses\n"), "{text}");
     assert!(text.contains("dropped"), "{text}");
     let text = run_summary(&run(), NARROW);
-    assert!(text.contains("no room for: fragments, file bytes\n"), "{text}");
+    assert!(text.contains("no room for: fragments\n"), "{text}");
     let text = sweep_table(&sweep(), NARROW);
     assert!(text.contains("because") && text.contains("event"), "{text}");
 }
