@@ -143,6 +143,11 @@ impl<T> Numbering<T> {
         self.steps.pop_front()
     }
 
+    /// The same, which stays there.
+    pub fn peek(&self) -> Option<&Step<T>> {
+        self.steps.front()
+    }
+
     /// Fragments whose place is not known yet.
     pub fn held(&self) -> usize {
         self.held.len()

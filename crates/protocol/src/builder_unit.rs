@@ -293,7 +293,8 @@ impl<B> BuilderUnit<B> {
         let found = mismatch::compare(event, &mut building.fragments, &self.config.tolerant);
         building.good &= !found.spoils;
         self.counts.faults.add(Fault::Mismatch, found.count);
-        self.mismatches.extend(found.first.filter(|_| self.mismatches.len() < mismatch::MOST_TOLD));
+        let told = found.first.filter(|_| found.spoils && self.mismatches.len() < mismatch::MOST_TOLD);
+        self.mismatches.extend(told);
     }
 
     fn decided(&mut self, event: EventId, accepted: bool) {

@@ -45,7 +45,7 @@ pub struct Sighted {
     pub segment: u32,
     /// The source said itself that it started to count again.
     pub declared: bool,
-    /// No more fragments will come.
+    /// No more fragments of this segment will come.
     pub last: bool,
     /// Bits of a number.
     pub bits: u8,

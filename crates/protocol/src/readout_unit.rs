@@ -201,8 +201,8 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     pub fn has_room(&self) -> bool {
         let most = u64::from(self.config.buffer_events);
         let listed = (self.held.len() as u64) < most * Config::SPAN_FACTOR as u64;
-        let waiting = self.stream.as_ref().map_or(0, |stream| stream.waiting() as u64);
-        listed && self.reserved + waiting < most && self.bytes_held < self.config.buffer_bytes.0
+        let room = self.stream.as_ref().map_or(most, |stream| stream.room(most));
+        listed && self.reserved < room && self.bytes_held < self.config.buffer_bytes.0
     }
 
     /// The entry of `event`, made when it is new. `None` for an event that is over or absurdly far ahead.

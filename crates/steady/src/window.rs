@@ -40,7 +40,7 @@ pub(crate) struct Settled {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Unsettled {
-    TooFew { ended: u64 },
+    TooFew,
     WarmingUp,
     Drifting,
 }
@@ -70,17 +70,17 @@ impl Steady {
 
     /// Says that there is no steady state, why, and how long a run would be needed.
     pub fn finding(&self) -> Option<Finding> {
-        let seconds = self.window.1.since(self.window.0).as_secs_f64();
-        let (why, longer) = match self.unsettled? {
-            Unsettled::TooFew { ended } => {
+        let longer = time(self.window.1.since(self.window.0).as_secs_f64() * LONGER);
+        let longer = format!("a run of about {longer} may have one");
+        let (why, hint) = match self.unsettled? {
+            Unsettled::TooFew => {
                 let needed = 2 * FEWEST_STEPS as u64 * EVENTS_PER_STEP;
-                (format!("only {ended} ended before the trigger did"), needed as f64 / ended.max(1) as f64)
+                ("too few ended while the trigger was on".to_owned(), format!("a window needs about {needed} of them"))
             }
-            Unsettled::WarmingUp => ("more than half of the time is warm-up".to_owned(), LONGER),
-            Unsettled::Drifting => ("the rate still drifts".to_owned(), LONGER),
+            Unsettled::WarmingUp => ("more than half of the time is warm-up".to_owned(), longer),
+            Unsettled::Drifting => ("the rate still drifts".to_owned(), longer),
         };
-        let message = format!("no steady window: {why}; all rates are of the whole time");
-        let hint = format!("a run of about {} may have one", time(seconds * longer.max(2.0)));
+        let message = format!("{why}; all rates are of the whole time");
         Some(Finding::new(FindingKind::NoSteadyState, "window", message).hint(hint))
     }
 }
@@ -92,7 +92,7 @@ fn settle(series: &Series, from: Option<Time>, whole: Time) -> Result<((Time, Ti
     let last = (first..series.len()).rev().find(|&mark| series.time(mark) <= end).unwrap_or(first);
     let ended = if last > first { series.counted(last, ENDED) - series.counted(first, ENDED) } else { 0 };
     let marks = steps(last - first, ended).map(|step| (first..=last).rev().step_by(step).collect::<Vec<_>>());
-    let mut marks = marks.ok_or(Unsettled::TooFew { ended })?;
+    let mut marks = marks.ok_or(Unsettled::TooFew)?;
     marks.reverse();
     let of = |count: usize| rates(series, &marks, count);
     let rates = of(ENDED);

@@ -1,6 +1,7 @@
 //! Limits of the system, and of evb itself: what reaches one is told so, and what to do.
 
-use crate::support::{Evb, Lab, Outcome, PROCESSES, THREADS, good, peak_memory, wait_until};
+use crate::support::{Evb, Lab, Outcome, PROCESSES, THREADS, good, not_good, peak_memory, wait_until};
+use evb_record::FindingKind;
 use rustix::process::{Signal, geteuid};
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -139,7 +140,9 @@ fn a_trigger_of_1_ghz_is_stopped_at_once() {
         let signalled = std::time::Instant::now();
         let outcome = run.wait();
         assert!(signalled.elapsed().as_secs_f64() < 2.0, "{:?}: {outcome}", signalled.elapsed());
-        assert!(good(&outcome).trigger.inhibited > 1_000_000, "{outcome}");
+        let record = not_good(&outcome);
+        assert!(record.trigger.inhibited > 1_000_000, "{outcome}");
+        assert!(record.findings.iter().any(|finding| finding.kind == FindingKind::RateNotKept), "{outcome}");
     }
 }
 

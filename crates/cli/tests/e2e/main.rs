@@ -4,6 +4,7 @@ mod benching;
 mod building;
 mod deaths;
 mod faults;
+mod identity;
 mod inputs;
 mod joining;
 mod layers;

@@ -182,7 +182,7 @@ impl Alignment {
 
     fn answer(&mut self, index: usize, first: Option<i64>) {
         let source = &mut self.sources[index];
-        source.state = State::Placed;
+        (source.state, source.last) = (State::Placed, false);
         source.seen.clear();
         self.answers.push_back(Aligned { unit: source.unit, segment: source.segment, first });
     }
@@ -258,7 +258,7 @@ impl Alignment {
         match source.has_marks() {
             // Others have gone on where this one has started again.
             false => others().any(passed),
-            true => source.last && others().all(|other| other.last),
+            true => source.last && (source.seen.len() < WITNESSES || others().all(|other| other.last)),
         }
     }
 }

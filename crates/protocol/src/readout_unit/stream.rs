@@ -28,6 +28,8 @@ pub(super) struct Stream<B> {
     waiting: VecDeque<(u64, Arrival<B>)>,
     /// How many of them the event manager knows, and whether it knows that no more will come.
     told: (usize, bool),
+    /// What follows belongs to another segment, and this one still waits for its answer.
+    blocked: bool,
     ended: bool,
     /// The number of the last fragment that has an event.
     last_number: Option<u64>,
@@ -50,6 +52,7 @@ impl<B> Stream<B> {
             hopeless: false,
             waiting: VecDeque::new(),
             told: (0, false),
+            blocked: false,
             ended: false,
             last_number: None,
             last: EventId(0),
@@ -57,9 +60,14 @@ impl<B> Stream<B> {
         }
     }
 
-    /// Fragments that wait to be placed.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.len()
+    /// Fragments that may wait to be placed beside those that do, of `most`.
+    pub(super) fn room(&self, most: u64) -> u64 {
+        if self.blocked { 0 } else { most.saturating_sub(self.waiting.len() as u64) }
+    }
+
+    /// Whether the segment waits for the answer of the event manager.
+    fn asks(&self) -> bool {
+        self.first.is_none() && !self.hopeless && !self.waiting.is_empty()
     }
 
     /// Whether the source has passed this event, or cannot tell it any more.
@@ -72,19 +80,30 @@ impl<B> Stream<B> {
     pub(super) fn available(&mut self, triggered: EventId) -> (u64, u64, bool) {
         self.leap = self.leap.filter(|(_, to)| triggered < *to);
         let through = self.leap.map_or(self.last, |(from, _)| from);
-        (through.0, self.last.0, self.ended && self.waiting.is_empty())
+        (through.0, self.last.0, self.has_ended())
+    }
+
+    /// Whether no more will come, and all that came has been placed or set apart.
+    fn has_ended(&self) -> bool {
+        self.ended && self.waiting.is_empty() && !self.blocked
+    }
+
+    /// What the numbering says next. A turn has to wait for the answer on what came before it.
+    fn next(&mut self) -> Option<Step<Arrival<B>>> {
+        self.blocked = self.asks() && matches!(self.numbering.peek(), Some(Step::Turn { .. }));
+        if self.blocked { None } else { self.numbering.pop() }
     }
 
     /// What the event manager should know of a segment that waits for its answer.
     fn sighted(&mut self) -> Option<Arc<Sighted>> {
-        if self.first.is_some() || self.hopeless || self.waiting.is_empty() {
+        if !self.asks() {
             return None;
         }
         let new = self.waiting.iter().skip(self.told.0).take(MOST_TOLD);
         let fragments: Arc<[_]> =
             new.map(|(position, arrival)| Sighting { position: *position, mark: arrival.mark }).collect();
         let told = self.told.0 + fragments.len();
-        let last = self.ended && told == self.waiting.len();
+        let last = (self.ended || self.blocked) && told == self.waiting.len();
         if self.told == (told, last) {
             return None;
         }
@@ -118,7 +137,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
 
     /// Goes on with what the numbering has made of the fragments.
     fn follow(&mut self) {
-        while let Some(step) = self.stream.as_mut().and_then(|stream| stream.numbering.pop()) {
+        while let Some(step) = self.stream.as_mut().and_then(Stream::next) {
             match step {
                 Step::Placed { position, item } => self.place(position, item),
                 Step::Apart { item, reason: Apart::Repeated } => self.set_apart(item, Fault::Duplicate),
@@ -209,6 +228,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
             }
         }
         self.answer_what_never_comes();
+        self.follow();
         self.settle_end();
     }
 
@@ -254,7 +274,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     /// When the source has ended and all its fragments have their events, no event after the last of them has one.
     fn settle_end(&mut self) {
         let Some(stream) = &self.stream else { return };
-        if stream.ended && stream.waiting.is_empty() {
+        if stream.has_ended() {
             self.end = Some(stream.last.0);
             self.answer_what_never_comes();
         }
