@@ -127,11 +127,14 @@ fn a_warmup_that_is_set_is_where_the_window_begins() {
     assert!(steady.rate_hz().is_some());
 }
 
+/// What it is called, and the rate at a time in seconds.
+type Kind = (&'static str, fn(f64) -> f64);
+
 /// How often the interval holds the true rate, for Poisson events and for such that come in bunches, with a warm-up before.
 /// Of 1000 series 950 should; truncation and the choice of batches may cost a little, and chance twenty either way.
 #[test]
 fn the_interval_holds_the_true_rate_as_often_as_it_says() {
-    let kinds: [(&str, fn(f64) -> f64); 3] = [
+    let kinds: [Kind; 3] = [
         ("constant", |_| 5000.0),
         ("with warm-up", |now| 5000.0 * (now / 0.1).min(1.0)),
         ("in bunches", |now| if (now * 1000.0).fract() < 0.5 { 9000.0 } else { 1000.0 }),
