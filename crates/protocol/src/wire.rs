@@ -9,7 +9,7 @@
 //! | 8..16 | event |
 //! | 16..20 | CRC-32C of the payload |
 //! | 20..24 | mark of a fragment, 0 for none |
-//! | 24..32 | a second event, see [`Head`] |
+//! | 24..32 | a second event: a claim, or the last one before a segment |
 //!
 //! All numbers are little-endian. The body of a fragment is its payload. The body of a list is its entries: events
 //! as 8 bytes each, assignments as 8 bytes of event and 2 of builder, completions as 8 bytes of event and 1 of
