@@ -9,6 +9,8 @@ use evb_record::{Benchmark as BenchmarkRecord, Calibration, CoreToCore, CpuLoad,
 
 /// Calibrations of one row that differ by more than this factor make it untrusted.
 const MOST_DRIFT: f64 = 1.25;
+/// A rate that differs from the offered one by more than this part is told.
+const RATE_MARGIN: f64 = 0.02;
 /// Fewer samples than this make no distribution.
 const FEWEST_SAMPLES: u64 = 1000;
 
@@ -125,7 +127,22 @@ impl Row<'_> {
         if lost > 0 {
             notes.push(format!("{lost} messages were lost"));
         }
+        notes.extend(self.rate_note());
         notes
+    }
+
+    /// What to think of a rate that is not the offered one.
+    fn rate_note(&self) -> Option<String> {
+        let offered = self.cell.rate? * f64::from(self.cell.benchmark.senders(self.cell.nodes));
+        let came = median(&mut self.launches.iter().map(|nodes| rate(nodes)).collect::<Vec<_>>());
+        let why = match came / offered {
+            part if part > 1.0 + RATE_MARGIN => {
+                "what was late from the warm-up was counted: measure for longer with --time"
+            }
+            part if part < 1.0 - RATE_MARGIN => "the offered rate was not kept: lower --rate",
+            _ => return None,
+        };
+        Some(format!("{came:.0} messages came per second of {offered:.0} that were offered; {why}"))
     }
 
     /// What the machine may have done to the times.

@@ -5,7 +5,7 @@
 //! all sources; until then its fragments wait.
 
 use super::{Arrival, ReadoutEvent, ReadoutUnit};
-use crate::{Config, Fault, Fragment, Message, Sighted};
+use crate::{Config, Fault, Fragment, FragmentStatus, Message, Sighted};
 use alloc::{collections::VecDeque, sync::Arc};
 use evb_core::{Apart, EventId, Numbering, Recording, Sighting, Step, Transmit};
 
@@ -145,13 +145,13 @@ impl<B: Clone + Default> ReadoutUnit<B> {
                 Step::Turn { declared, number } => self.turn(declared, number),
                 Step::Skipped(count) => {
                     self.counts.skipped += count;
+                    self.counts.faults.count(Fault::OutOfSequence);
                     self.skipped = true;
                 }
                 Step::Wrapped => self.counts.faults.count(Fault::Wrapped),
             }
         }
         if core::mem::take(&mut self.skipped) {
-            self.counts.faults.count(Fault::OutOfSequence);
             self.answer_what_never_comes();
         }
     }
@@ -246,7 +246,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         let Some((from, _)) = self.stream.as_mut().and_then(|stream| stream.leap.take()) else { return };
         for event in from.0 + 1..self.first + self.held.len() as u64 {
             let Some(held) = self.entry(EventId(event)) else { continue };
-            if let Some(fragment) = held.fragment.take() {
+            if let Some(fragment) = held.fragment.take_if(|fragment| fragment.status != FragmentStatus::Missing) {
                 let asked = core::mem::replace(&mut held.asked, false);
                 self.reserved -= u64::from(asked);
                 self.bytes_held -= u64::from(fragment.length);
