@@ -230,25 +230,23 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     }
 
     /// Whether the fragment of an event may be read now. What is under way counts with the largest size, but one fragment
-    /// may always be under way while the buffer is not full. The oldest event of all is read in any case: every readout
-    /// unit can deliver it, so it ends and makes room. So the buffer exceeds its bytes by less than two fragments.
+    /// may always be under way while the buffer is not full. When it is, the oldest event of all is read in any case: every
+    /// readout unit can deliver it, so it ends and makes room. So the buffer exceeds its bytes by less than two fragments.
     fn may_read(&self, event: EventId) -> bool {
         let (largest, most) = (self.config.max_fragment.0, self.config.buffer_bytes.0);
         let fits = self.bytes_held + (self.under_way + 1) * largest <= most;
-        let is_next = self.under_way == 0 && self.bytes_held < most;
+        let is_next = self.under_way == 0 && (self.bytes_held < most || event.0 == self.first);
         // A builder's request may overtake the clearing before it.
         let listed = self.reserved < u64::from(self.config.buffer_events);
-        listed && (fits || is_next || event.0 == self.first)
+        listed && (fits || is_next)
     }
 
-    /// Asks for the oldest event if it had to wait, and for others as far as there is room.
+    /// Asks for the events that had to wait, in the order in which they were wanted, as far as there is room; without any
+    /// for the oldest.
     fn ask_for_postponed(&mut self) {
-        if self.postponed.is_empty() {
-            return;
-        }
-        self.ask_again(EventId(self.first));
         while let Some(&next) = self.postponed.front() {
             if !self.ask_again(next) {
+                self.ask_again(EventId(self.first));
                 return;
             }
             self.postponed.pop_front();
@@ -404,9 +402,9 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.counts.through = self.counts.through.max(through);
     }
 
-    /// Part of the buffer in use, in percent. A buffer is full when something has to wait for room.
+    /// Part of the buffer in use, in percent. A buffer is full when something has to wait for room, and not for what is read.
     fn fill_percent(&self) -> u64 {
-        if !self.postponed.is_empty() {
+        if self.under_way == 0 && !self.postponed.is_empty() {
             return 100;
         }
         let events = self.reserved * 100 / u64::from(self.config.buffer_events).max(1);
