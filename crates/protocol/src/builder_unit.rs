@@ -275,7 +275,10 @@ impl<B> BuilderUnit<B> {
     /// Ends a phase of an event with what is there: the last one ends the event, and one before that asks what to do.
     fn conclude(&mut self, event: EventId) {
         let sources = self.alive.len();
-        self.compare(event);
+        // Generated fragments carry no marks.
+        if !self.config.numbered.is_empty() {
+            self.compare(event);
+        }
         match self.building.get_mut(&event) {
             Some(building) if building.granted && building.awaited.end < sources => {
                 let asked = building.awaited.end;

@@ -115,7 +115,7 @@ fn a_slow_swing_is_not_steady_and_a_fast_one_is() {
 fn too_few_events_are_no_steady_state() {
     let (_, steady) = Made::steady(|_| 50.0, Some(1)).find();
     let finding = steady.finding().expect("a finding");
-    assert!(finding.message.contains("only") && finding.hint.is_some(), "{finding:?}");
+    assert!(finding.message.contains("too few ended") && finding.hint.is_some(), "{finding:?}");
 }
 
 #[test]
