@@ -343,6 +343,9 @@ impl<B> EventManager<B> {
 
     /// Answers sources that ask which events their fragments are.
     fn send_alignment(&mut self) {
+        if self.config.numbered.is_empty() {
+            return;
+        }
         let first = self.config.readout_nodes().first.0;
         while let Some(Aligned { unit, segment, first: event }) = self.alignment.poll(self.counts.triggered) {
             let to = NodeId(first + unit as u16).into();

@@ -88,7 +88,7 @@ impl Alignment {
             after: EventId(0),
             number: 0,
             seen: BTreeMap::new(),
-            capacity: config.buffer_events as usize,
+            capacity: MOST_MARKS.min(config.buffer_events as usize),
         };
         Self {
             sources: config.numbered.iter().map(|id| source(id.index())).collect(),
@@ -281,12 +281,9 @@ impl Source {
         // Marks may come together further on, as long as there is room for more. Without them all that is to be feared is
         // that one fragment with a wild number is the beginning.
         let wanted = if self.has_marks() && other.has_marks() { self.capacity } else { 2 };
-        if [self, other].iter().any(|source| !source.last && source.seen.len() < wanted) {
-            let marks = other.seen.iter().map(|(&position, mark)| (position as i64, *mark));
-            return self.place(&marks.collect());
-        }
+        let more_may_come = [self, other].iter().any(|source| !source.last && source.seen.len() < wanted);
         let marks = other.seen.iter().map(|(&position, mark)| (position as i64, *mark));
-        self.place(&marks.collect()).or(Some(by_value))
+        self.place(&marks.collect()).or((!more_may_come).then_some(by_value))
     }
 
     /// How far this source begins ahead of another, by the values of their numbers.
