@@ -2,29 +2,15 @@
 //! clock. One element is one fragment. This is the floor for every driver, the simulator's too.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use evb_core::{ByteCount, EventId, Machine, NodeId, SourceId, Span, Time};
+use evb_core::{ByteCount, EventId, Machine, NodeId, SourceId, Time};
 use evb_protocol::*;
 
 fn config(units: u16, protocol: Protocol) -> Config {
     Config {
-        readout_units: units,
-        builder_units: units,
-        numbered: Vec::new(),
-        tolerant: Vec::new(),
         protocol,
-        assignment: Assignment::RoundRobin,
-        shaping: Shaping::None,
-        trigger: Trigger::FreeRunning,
-        events: None,
-        group: 352.max(u32::from(units)),
-        group_timeout: Span::from_millis(1),
-        builder_slots: 64,
-        fragment_timeout: Span::from_secs(1),
-        max_fragment: ByteCount(1 << 20),
         buffer_events: 128 * u32::from(units),
         buffer_bytes: ByteCount(1 << 30),
-        busy_percent: 90,
-        free_percent: 70,
+        ..Config::new(units, units)
     }
 }
 

@@ -6,13 +6,17 @@ use core::ops::Range;
 use evb_core::{EventId, Machine, NodeId, NodeRange, SourceId, Time, Transmit};
 use hashbrown::HashMap;
 use history::History;
+use inquiry::{Asked, Inquiry};
+use liveness::Standing;
 pub use mismatch::Mismatch;
 
 mod history;
+mod inquiry;
+mod liveness;
 mod mismatch;
 
-/// How many events may be opened by stray fragments, beside the events that were asked for.
-const STRAYS: u32 = 1024;
+/// Fragments of which is remembered that they came damaged.
+const MOST_DAMAGED: usize = 1024;
 
 /// What the driver tells a builder unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +32,21 @@ pub enum BuilderCommand<B> {
         /// Whether the rest of it is wanted; if not, it ends here.
         accepted: bool,
     },
-    /// A node is gone.
+    /// A fragment has come whose payload is not what its checksum says: it is asked for again. If another copy has the
+    /// same bytes, the readout unit has no better one, and the fragment is corrupted.
+    Damaged {
+        /// Who sent it.
+        from: NodeId,
+        /// The fragment as it came, with the checksum of the bytes that came.
+        fragment: Fragment<B>,
+    },
+    /// The node was away for so long that its peers may have given it up. Nothing is built until the event manager says
+    /// that it stands.
+    Away,
+    /// A node is gone. Of readout units the event manager is believed, and nobody else.
     Lost(NodeId),
+    /// A readout unit that was gone is back.
+    Joined(NodeId),
 }
 
 /// An event put together: one entry per source, `None` where no fragment came.
@@ -58,6 +75,10 @@ pub enum BuilderEvent<B> {
     },
     /// The event manager is gone.
     Orphaned,
+    /// The node was away, and was not given up: it goes on.
+    Stands,
+    /// The node was given up: what it has is built elsewhere, and it must store nothing more.
+    Fenced,
 }
 
 /// What a builder unit has counted.
@@ -73,10 +94,24 @@ pub struct BuilderCounts {
     pub fragments: u64,
     /// Payload bytes received.
     pub bytes: u64,
+    /// Fragments asked for because they had not come, each as often as it was asked for.
+    pub asked: u64,
+    /// Second copies of fragments that were asked for. They are dropped.
+    pub repeated: u64,
     /// Most events under construction or being stored at once.
     pub most_open: u64,
     /// Faults by kind.
     pub faults: FaultCounts,
+}
+
+impl BuilderCounts {
+    /// Counts a second copy of a fragment, which is no fault when the fragment was asked for.
+    fn count_copy(&mut self, asked: bool) {
+        match asked {
+            true => self.repeated += 1,
+            false => self.faults.count(Fault::Duplicate),
+        }
+    }
 }
 
 /// An event under construction.
@@ -91,8 +126,10 @@ struct Building<B> {
     good: bool,
     /// A fragment with a mark has come.
     marked: bool,
-    /// When the phase is over, whatever is missing.
-    deadline: Time,
+    /// The time limit ended it, or a phase of it.
+    cut: bool,
+    /// When its phase began.
+    since: Time,
     fragments: Vec<Option<Fragment<B>>>,
 }
 
@@ -100,6 +137,11 @@ impl<B> Building<B> {
     /// Whether the phase has all that it can get.
     const fn is_ready(&self) -> bool {
         self.granted && self.waiting == 0 && self.awaited.start < self.awaited.end
+    }
+
+    /// Whether the phase waits for the fragment of this source.
+    fn lacks(&self, source: usize) -> bool {
+        self.granted && self.awaited.contains(&source) && self.fragments[source].is_none()
     }
 }
 
@@ -109,8 +151,13 @@ pub struct BuilderUnit<B> {
     now: Time,
     counts: BuilderCounts,
     building: HashMap<EventId, Building<B>>,
-    /// No phase of an event is over for lack of time before this.
-    next_deadline: Time,
+    /// Nothing is to be asked for or ended for lack of time before this.
+    next_look: Time,
+    inquiries: Vec<Inquiry>,
+    asked: Asked,
+    /// Fragments that came damaged, with the checksum of what came last.
+    damaged: Vec<(EventId, SourceId, u32)>,
+    standing: Standing,
     /// Events under construction that nobody granted yet.
     ungranted: u32,
     /// Events handed on and not yet stored.
@@ -132,11 +179,15 @@ impl<B> BuilderUnit<B> {
     pub fn new(config: Config) -> Self {
         Self {
             alive: (0..config.readout_units).map(|_| true).collect(),
+            inquiries: (0..config.readout_units).map(|_| Inquiry::default()).collect(),
+            asked: Asked::default(),
+            damaged: Vec::new(),
+            standing: Standing::default(),
             config,
             now: Time::ZERO,
             counts: BuilderCounts::default(),
             building: HashMap::new(),
-            next_deadline: Time::MAX,
+            next_look: Time::MAX,
             ungranted: 0,
             storing: 0,
             history: History::default(),
@@ -178,12 +229,10 @@ impl<B> BuilderUnit<B> {
         }
     }
 
-    /// How many of these sources live, and until when a phase that begins now waits for them.
-    fn begin_phase(&mut self, awaited: &Range<usize>) -> (u32, Time) {
-        let waiting = self.alive[awaited.clone()].iter().filter(|&&alive| alive).count() as u32;
-        let deadline = self.now + self.config.fragment_timeout;
-        self.next_deadline = self.next_deadline.min(deadline);
-        (waiting, deadline)
+    /// How many of these sources live, for a phase that begins now and waits for them.
+    fn begin_phase(&mut self, awaited: &Range<usize>) -> u32 {
+        self.look_after(self.first_limit());
+        self.alive[awaited.clone()].iter().filter(|&&alive| alive).count() as u32
     }
 
     fn open(&mut self, event: EventId, granted: bool) {
@@ -191,10 +240,10 @@ impl<B> BuilderUnit<B> {
         fragments.clear();
         fragments.resize_with(self.alive.len(), || None);
         let awaited = self.first_phase();
-        let (waiting, deadline) = self.begin_phase(&awaited);
+        let (waiting, since) = (self.begin_phase(&awaited), self.now);
         self.counts.most_open = self.counts.most_open.max(self.building.len() as u64 + 1 + self.storing);
-        self.building
-            .insert(event, Building { granted, awaited, waiting, good: true, marked: false, deadline, fragments });
+        let (good, marked, cut) = (true, false, false);
+        self.building.insert(event, Building { granted, awaited, waiting, good, marked, cut, since, fragments });
     }
 
     fn grant(&mut self, event: EventId) {
@@ -217,6 +266,10 @@ impl<B> BuilderUnit<B> {
         }
         let (event, source) = (fragment.event, fragment.source);
         let Err(fragment) = self.place(fragment) else { return };
+        // The answer to a question that was asked before the event ended.
+        if fragment.status == FragmentStatus::Missing && self.history.has(event) {
+            return;
+        }
         if self.open_ungranted(event, source) {
             let _opened_just_now = self.place(fragment);
         }
@@ -233,10 +286,12 @@ impl<B> BuilderUnit<B> {
         }
         let place = &mut building.fragments[source];
         if place.is_some() {
-            self.counts.faults.count(Fault::Duplicate);
+            let asked = self.asked.contains(event, fragment.source);
+            self.counts.count_copy(asked);
             return Ok(());
         }
-        if building.awaited.contains(&source) {
+        // Nobody waits for one that is dead, but what it has sent is good.
+        if building.awaited.contains(&source) && self.alive[source] {
             building.waiting = building.waiting.saturating_sub(1);
         }
         building.good &= fragment.status == FragmentStatus::Good;
@@ -251,9 +306,10 @@ impl<B> BuilderUnit<B> {
         let fault = if self.history.lacks(event, source) {
             Fault::Late
         } else if self.history.has(event) {
-            Fault::Duplicate
-        } else if !self.first_phase().contains(&source.index()) || self.ungranted >= self.config.builder_slots + STRAYS
-        {
+            let asked = self.asked.contains(event, source);
+            self.counts.count_copy(asked);
+            return false;
+        } else if !self.first_phase().contains(&source.index()) || self.ungranted >= self.config.builder_slots {
             // No event begins with another source, and no more events can be on their way to us than we have asked for:
             // what is beyond must be stray.
             Fault::Unexpected
@@ -282,7 +338,7 @@ impl<B> BuilderUnit<B> {
         match self.building.get_mut(&event) {
             Some(building) if building.granted && building.awaited.end < sources => {
                 let asked = building.awaited.end;
-                (building.awaited, building.deadline) = (asked..asked, Time::MAX);
+                building.awaited = asked..asked;
                 let complete = building.good && building.fragments[..asked].iter().all(Option::is_some);
                 self.events.push_back(BuilderEvent::Decide { event, complete });
             }
@@ -306,9 +362,9 @@ impl<B> BuilderUnit<B> {
             return self.reject(event);
         }
         let awaited = building.awaited.end..self.alive.len();
-        let (waiting, deadline) = self.begin_phase(&awaited);
+        let (waiting, since) = (self.begin_phase(&awaited), self.now);
         if let Some(building) = self.building.get_mut(&event) {
-            (building.awaited, building.waiting, building.deadline) = (awaited, waiting, deadline);
+            (building.awaited, building.waiting, building.since) = (awaited, waiting, since);
         }
         self.accepted.push(event);
         self.conclude_if_ready(event);
@@ -316,9 +372,9 @@ impl<B> BuilderUnit<B> {
 
     /// Ends an event after its first phase: what came of it is let go.
     fn reject(&mut self, event: EventId) {
-        let Some(Building { awaited, mut fragments, .. }) = self.building.remove(&event) else { return };
+        let Some(Building { awaited, mut fragments, cut, .. }) = self.building.remove(&event) else { return };
         fragments.truncate(awaited.end);
-        self.count_faults(&fragments);
+        self.count_faults(&fragments, cut);
         self.history.push(event, &fragments);
         fragments.clear();
         self.spare.push(fragments);
@@ -327,7 +383,7 @@ impl<B> BuilderUnit<B> {
 
     /// Ends an event with what is there.
     fn close(&mut self, event: EventId) {
-        let Some(Building { granted, fragments, good, .. }) = self.building.remove(&event) else { return };
+        let Some(Building { granted, fragments, good, cut, .. }) = self.building.remove(&event) else { return };
         if !granted {
             // Nobody ever asked us to build this: what came of it belongs nowhere.
             self.ungranted -= 1;
@@ -337,16 +393,18 @@ impl<B> BuilderUnit<B> {
         }
         let complete = good && fragments.iter().all(Option::is_some);
         if !complete {
-            self.count_faults(&fragments);
+            self.count_faults(&fragments, cut);
         }
         self.history.push(event, &fragments);
         self.storing += 1;
         self.events.push_back(BuilderEvent::Built(Built { event, complete, fragments }));
     }
 
-    fn count_faults(&mut self, fragments: &[Option<Fragment<B>>]) {
-        for fragment in fragments {
+    /// Counts what is wrong with the fragments of an event, which the time limit may have `cut`.
+    fn count_faults(&mut self, fragments: &[Option<Fragment<B>>], cut: bool) {
+        for (fragment, &alive) in fragments.iter().zip(&self.alive) {
             match fragment.as_ref().map_or(FragmentStatus::Missing, |fragment| fragment.status) {
+                FragmentStatus::Missing if cut && alive && fragment.is_none() => self.counts.faults.count(Fault::Cut),
                 // A mismatch was counted when it was found.
                 FragmentStatus::Good | FragmentStatus::Mismatched => {}
                 FragmentStatus::Corrupted => self.counts.faults.count(Fault::Corrupted),
@@ -373,25 +431,6 @@ impl<B> BuilderUnit<B> {
         }
         self.done.push(Completion { event, ending });
         self.slots += 1;
-    }
-
-    fn lose(&mut self, node: NodeId) {
-        if node == Config::EVENT_MANAGER {
-            return self.events.push_back(BuilderEvent::Orphaned);
-        }
-        let Some(source) = self.source_of(node).filter(|source| self.alive[source.index()]) else { return };
-        self.alive[source.index()] = false;
-        let mut ready = Vec::new();
-        for (&event, building) in &mut self.building {
-            if building.awaited.contains(&source.index()) && building.fragments[source.index()].is_none() {
-                building.waiting -= 1;
-            }
-            if building.is_ready() {
-                ready.push(event);
-            }
-        }
-        ready.sort_unstable();
-        ready.into_iter().for_each(|event| self.conclude(event));
     }
 
     fn tell_manager(&mut self, message: Message<B>) {
@@ -438,20 +477,18 @@ impl<B> Machine for BuilderUnit<B> {
                     self.pull(self.first_phase(), events);
                 }
             }
+            Message::Answer { number, pending } => self.hear_answer(from, number, &pending),
+            Message::Unit { node, alive } if from == Config::EVENT_MANAGER => self.set_alive(node, alive),
+            Message::Standing { number, stands } if from == Config::EVENT_MANAGER => self.hear_standing(number, stands),
             _ => self.counts.faults.count(Fault::Unexpected),
         }
     }
 
     fn handle_timeout(&mut self, now: Time) {
         self.now = now;
-        if now < self.next_deadline {
-            return;
+        if now >= self.next_look {
+            self.look();
         }
-        let overdue = self.building.iter().filter(|(_, building)| building.deadline <= now);
-        let mut overdue: Vec<_> = overdue.map(|(&event, _)| event).collect();
-        overdue.sort_unstable();
-        overdue.into_iter().for_each(|event| self.conclude(event));
-        self.next_deadline = self.building.values().map(|building| building.deadline).min().unwrap_or(Time::MAX);
     }
 
     fn handle_command(&mut self, now: Time, command: BuilderCommand<B>) {
@@ -460,22 +497,26 @@ impl<B> Machine for BuilderUnit<B> {
             BuilderCommand::Start => self.slots = self.config.builder_slots,
             BuilderCommand::Stored(built) => self.stored(built),
             BuilderCommand::Decided { event, accepted } => self.decided(event, accepted),
-            BuilderCommand::Lost(node) => self.lose(node),
+            BuilderCommand::Damaged { from, fragment } => self.receive_damaged(from, fragment),
+            BuilderCommand::Away => self.go_away(),
+            BuilderCommand::Lost(Config::EVENT_MANAGER) => self.lose_manager(),
+            BuilderCommand::Lost(_) => {}
+            BuilderCommand::Joined(node) => self.ask_anew(node),
         }
     }
 
     fn poll_transmit(&mut self) -> Option<Transmit<Message<B>>> {
-        if self.transmits.is_empty() {
+        if self.transmits.is_empty() && self.standing.is_firm() {
             self.report();
         }
         self.transmits.pop_front()
     }
 
     fn poll_event(&mut self) -> Option<BuilderEvent<B>> {
-        self.events.pop_front()
+        if self.standing.is_firm() { self.events.pop_front() } else { self.standing.take_event() }
     }
 
     fn poll_timeout(&self) -> Option<(Time, Timer)> {
-        (self.next_deadline < Time::MAX).then_some((self.next_deadline, Timer::Fragments))
+        (self.next_look < Time::MAX).then_some((self.next_look, Timer::Fragments))
     }
 }

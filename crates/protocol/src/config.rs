@@ -32,8 +32,11 @@ pub struct Config {
     pub group_timeout: Span,
     /// Events that one builder may have under construction.
     pub builder_slots: u32,
-    /// How long a builder waits for the fragments of an event.
-    pub fragment_timeout: Span,
+    /// How long a builder waits for the fragments of an event before it asks for those that it lacks.
+    pub patience: Span,
+    /// Time after which a builder ends an event, or its first phase, with what is there. Without it an event waits for as
+    /// long as its fragments can still come.
+    pub deadline: Option<Span>,
     /// Largest fragment that is accepted.
     pub max_fragment: ByteCount,
     /// Events that a readout unit can hold: the hard bound of its buffer.
@@ -47,6 +50,36 @@ pub struct Config {
 }
 
 impl Config {
+    /// An event builder of so many units with the defaults of an experiment file: push, round robin, free running.
+    ///
+    /// # Panics
+    /// If there is no readout unit or no builder unit.
+    pub fn new(readout_units: u16, builder_units: u16) -> Self {
+        assert!(readout_units > 0 && builder_units > 0, "an event builder has units of both kinds");
+        let builder_slots = 64;
+        Self {
+            readout_units,
+            builder_units,
+            numbered: Vec::new(),
+            tolerant: Vec::new(),
+            protocol: Protocol::Push,
+            assignment: Assignment::RoundRobin,
+            shaping: Shaping::None,
+            trigger: Trigger::FreeRunning,
+            events: None,
+            group: 352.max(u32::from(builder_units)),
+            group_timeout: Span::from_millis(1),
+            builder_slots,
+            patience: Span::from_millis(250),
+            deadline: None,
+            max_fragment: ByteCount(1 << 20),
+            buffer_events: 4096.max(2 * builder_slots * u32::from(builder_units)),
+            buffer_bytes: ByteCount(64 << 20),
+            busy_percent: 90,
+            free_percent: 70,
+        }
+    }
+
     /// The oldest open event and the newest lie less than this times `buffer_events` apart.
     pub(crate) const SPAN_FACTOR: usize = 16;
 

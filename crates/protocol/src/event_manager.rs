@@ -26,6 +26,9 @@ pub enum ManagerCommand {
     Stop,
     /// A node is gone.
     Lost(NodeId),
+    /// A node that was gone is back, with nothing of what it had. A readout unit whose source numbers its fragments by
+    /// itself cannot come back: nobody could tell which events they are.
+    Joined(NodeId),
 }
 
 /// What the event manager tells the driver.
@@ -83,6 +86,12 @@ struct Readout {
     last: bool,
 }
 
+impl Readout {
+    const fn new() -> Self {
+        Self { alive: true, busy: false, through: 0, claim: 0, last: false }
+    }
+}
+
 /// The event manager as a machine. `B` is the payload handle of the messages; it never carries one.
 pub struct EventManager<B> {
     config: Config,
@@ -112,10 +121,9 @@ pub struct EventManager<B> {
 impl<B> EventManager<B> {
     /// An event manager that waits for [`ManagerCommand::Start`].
     pub fn new(config: Config) -> Self {
-        let readout = || Readout { alive: true, busy: false, through: 0, claim: 0, last: false };
         Self {
             builders: Roster::new(&config),
-            readouts: (0..config.readout_units).map(|_| readout()).collect(),
+            readouts: (0..config.readout_units).map(|_| Readout::new()).collect(),
             alignment: Alignment::new(&config),
             comparing: false,
             config,
@@ -152,6 +160,11 @@ impl<B> EventManager<B> {
     fn readout_index(&self, node: NodeId) -> Option<usize> {
         let range = self.config.readout_nodes();
         range.contains(node).then(|| (node.0 - range.first.0) as usize)
+    }
+
+    /// A readout unit that says something; one that was given up says nothing that counts.
+    fn living_readout(&self, node: NodeId) -> Option<usize> {
+        self.readout_index(node).filter(|&index| self.readouts[index].alive)
     }
 
     // ---- triggers
@@ -402,10 +415,37 @@ impl<B> EventManager<B> {
             None => self.lose_builder(node),
             Some(index) => {
                 let readout = &mut self.readouts[index];
-                (readout.alive, readout.busy, readout.last) = (false, false, true);
+                if !core::mem::replace(&mut readout.alive, false) {
+                    return;
+                }
+                (readout.busy, readout.last) = (false, true);
+                self.transmit(self.config.builder_nodes(), Message::Unit { node, alive: false });
                 self.alignment.lose(index);
                 // Without any source there is nothing left to trigger for.
                 self.stopping |= self.readouts.iter().all(|readout| !readout.alive);
+            }
+        }
+    }
+}
+
+impl<B> EventManager<B> {
+    /// Takes back a node that was gone.
+    fn join(&mut self, node: NodeId) {
+        let Some(index) = self.readout_index(node) else { return self.join_builder(node) };
+        if !self.readouts[index].alive && self.config.numbered.is_empty() {
+            self.readouts[index] = Readout::new();
+            self.transmit(node.into(), Message::Resume { first: self.open.first() });
+            self.transmit(node.into(), Message::Clear(self.open.ended().into()));
+            self.transmit(self.config.builder_nodes(), Message::Unit { node, alive: true });
+        }
+    }
+
+    /// Takes back a builder, which knows of no death.
+    fn join_builder(&mut self, builder: NodeId) {
+        self.builders.join(builder);
+        for (node, index) in self.config.readout_nodes().iter().zip(0..) {
+            if !self.readouts[index].alive {
+                self.transmit(builder.into(), Message::Unit { node, alive: false });
             }
         }
     }
@@ -427,7 +467,7 @@ impl<B> Machine for EventManager<B> {
             }
             Message::Done(completions) => completions.iter().for_each(|&completion| self.end_event(from, completion)),
             Message::Available { through, claim, last } => {
-                if let Some(index) = self.readout_index(from) {
+                if let Some(index) = self.living_readout(from) {
                     let readout = &mut self.readouts[index];
                     (readout.through, readout.last) = (through.0.max(readout.through), last || readout.last);
                     readout.claim = claim.0;
@@ -435,14 +475,18 @@ impl<B> Machine for EventManager<B> {
                 }
             }
             Message::Sighted(sighted) => {
-                if let Some(index) = self.readout_index(from) {
+                if let Some(index) = self.living_readout(from) {
                     self.alignment.sighted(index, &sighted);
                 }
             }
             Message::Marks(marks) => self.alignment.marks(&marks),
+            Message::Away { number } => {
+                let stands = self.builders.stands(from);
+                self.transmit(from.into(), Message::Standing { number, stands });
+            }
             Message::Busy(busy) => {
-                if let Some(readout) = self.readout_index(from).map(|index| &mut self.readouts[index]) {
-                    readout.busy = busy && readout.alive;
+                if let Some(index) = self.living_readout(from) {
+                    self.readouts[index].busy = busy;
                 }
             }
             _ => self.counts.faults.count(Fault::Unexpected),
@@ -460,6 +504,7 @@ impl<B> Machine for EventManager<B> {
             ManagerCommand::Trigger(count) => self.handle_triggers(count),
             ManagerCommand::Stop => self.stopping = true,
             ManagerCommand::Lost(node) => self.lose(node),
+            ManagerCommand::Joined(node) => self.join(node),
         }
     }
 

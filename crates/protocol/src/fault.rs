@@ -7,14 +7,18 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
-    /// A fragment had not come when its event was closed.
+    /// A fragment that does not come: its readout unit has said so, or is dead.
     Missing,
-    /// A fragment came after its event was closed.
+    /// A fragment that had not come when the time limit of its event was over.
+    Cut,
+    /// A fragment that came when its event had ended without it.
     Late,
     /// A second fragment of the same event and source.
     Duplicate,
     /// A fragment whose checksum or inner structure is wrong.
     Corrupted,
+    /// A fragment whose payload changed on the way. It was asked for again.
+    Damaged,
     /// A fragment above the largest size that is accepted.
     Oversized,
     /// A source skipped event numbers, or gave a fragment a number that fits neither those before nor those after it.
@@ -35,11 +39,13 @@ pub enum Fault {
 
 impl Fault {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Missing,
+        Self::Cut,
         Self::Late,
         Self::Duplicate,
         Self::Corrupted,
+        Self::Damaged,
         Self::Oversized,
         Self::OutOfSequence,
         Self::Resynchronised,
@@ -54,9 +60,11 @@ impl Fault {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Missing => "missing",
+            Self::Cut => "cut",
             Self::Late => "late",
             Self::Duplicate => "duplicate",
             Self::Corrupted => "corrupted",
+            Self::Damaged => "damaged",
             Self::Oversized => "oversized",
             Self::OutOfSequence => "out_of_sequence",
             Self::Resynchronised => "resynchronised",

@@ -32,6 +32,6 @@ pub enum Timer {
     Group,
     /// Readout unit: an unfilled packet has waited long enough.
     Packet,
-    /// Builder unit: fragments of an event have not come in time.
+    /// Builder unit: fragments have not come, and are to be asked for.
     Fragments,
 }

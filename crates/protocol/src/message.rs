@@ -30,7 +30,7 @@ pub enum FragmentStatus {
     Good = 0,
     /// There, but its checksum or inner structure is wrong.
     Corrupted = 1,
-    /// Not there: the source says that it has none, or it did not come in time.
+    /// Not there: the readout unit says that it has none.
     Missing = 2,
     /// Cut off: the original was above the largest size.
     Oversized = 3,
@@ -133,10 +133,58 @@ pub enum Message<B> {
     Grant(Arc<[EventId]>),
     /// Builder to readout unit (pull and phased): send me these events.
     Pull(Arc<[EventId]>),
+    /// Builder to readout unit: your fragments of these events have not come.
+    Ask {
+        /// The number of the question, counted from 1.
+        number: u32,
+        /// The last question whose answer has come, 0 for none. What was sent before that answer has come, or is lost.
+        heard: u32,
+        /// The events, at least one.
+        events: Arc<[EventId]>,
+    },
+    /// Readout unit to builder: the answer to a question. It travels behind the fragments that were sent before it.
+    Answer {
+        /// The number of the question.
+        number: u32,
+        /// Events of the question whose fragments are not there yet. They are sent when they come.
+        pending: Arc<[EventId]>,
+    },
+    /// Builder to event manager: this node was away for long. Is it still a builder of the run?
+    Away {
+        /// The number of the question.
+        number: u32,
+    },
+    /// Event manager to builder: the answer to [`Message::Away`].
+    Standing {
+        /// The number of the question.
+        number: u32,
+        /// Whether the builder was not given up.
+        stands: bool,
+    },
+    /// Event manager to all builders: a readout unit is dead, or has come back. A builder believes nobody else, since it
+    /// may itself be the one that was cut off.
+    Unit {
+        /// The readout unit.
+        node: NodeId,
+        /// Whether it lives.
+        alive: bool,
+    },
+    /// Event manager to a readout unit that has come back: the events before this one are over.
+    Resume {
+        /// The first event that is not over.
+        first: EventId,
+    },
     /// Event manager to all readout units: these events are done, forget them.
     Clear(Arc<[EventId]>),
     /// Readout unit to builder: one fragment.
     Fragment(Fragment<B>),
     /// Readout unit to builder: several fragments in one packet.
     Packet(Vec<Fragment<B>>),
+}
+
+impl<B> Message<B> {
+    /// Whether the message travels as fragments do, and not as control: an answer must not overtake them.
+    pub const fn is_data(&self) -> bool {
+        matches!(self, Self::Fragment(_) | Self::Packet(_) | Self::Answer { .. })
+    }
 }

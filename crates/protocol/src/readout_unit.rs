@@ -2,10 +2,12 @@
 
 use crate::shaper::Shaper;
 use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Timer};
-use alloc::collections::VecDeque;
+use alloc::{collections::VecDeque, vec::Vec};
+use asked::{Asker, Sent};
 use evb_core::{EventId, MAX_GAP, Machine, Mark, NodeId, Recording, SourceId, Time, Transmit};
 use stream::Stream;
 
+mod asked;
 mod stream;
 
 /// What the driver tells a readout unit.
@@ -32,6 +34,8 @@ pub enum ReadoutCommand<B> {
     },
     /// A node is gone.
     Lost(NodeId),
+    /// A builder that was gone is back, with nothing.
+    Joined(NodeId),
 }
 
 /// A fragment from a live front end, which numbers events in its own way.
@@ -84,8 +88,10 @@ pub struct ReadoutCounts {
     pub fragments: u64,
     /// Bytes taken from the source.
     pub bytes: u64,
-    /// Fragments sent, repetitions after a builder's death included.
+    /// Fragments sent, repetitions included.
     pub sent: u64,
+    /// Fragments sent again because a builder asked for them: they were lost on the way.
+    pub repeated: u64,
     /// Bytes sent.
     pub sent_bytes: u64,
     /// How often the buffer rose above the busy threshold.
@@ -109,13 +115,14 @@ struct Held<B> {
     postponed: bool,
     /// Who waits for the fragment.
     wanted_by: Option<NodeId>,
-    sent: bool,
+    /// To whom it was sent last.
+    sent: Option<Sent>,
     cleared: bool,
 }
 
 impl<B> Held<B> {
     const fn new() -> Self {
-        Self { fragment: None, asked: false, postponed: false, wanted_by: None, sent: false, cleared: false }
+        Self { fragment: None, asked: false, postponed: false, wanted_by: None, sent: None, cleared: false }
     }
 }
 
@@ -149,6 +156,7 @@ pub struct ReadoutUnit<B> {
     /// Fragments asked for that have not come; their sizes are not known yet.
     under_way: u64,
     busy: bool,
+    askers: Vec<Asker>,
     shaper: Shaper<B>,
     /// What the event manager was last told to be available.
     announced: (u64, u64, bool),
@@ -161,6 +169,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     /// event numbers.
     pub fn new(config: Config, source: SourceId, live_bits: Option<u8>) -> Self {
         Self {
+            askers: (0..config.builder_units).map(|_| Asker::default()).collect(),
             shaper: Shaper::new(config.shaping, config.builder_nodes().iter()),
             config,
             source,
@@ -189,6 +198,11 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     /// What was counted so far.
     pub const fn counts(&self) -> &ReadoutCounts {
         &self.counts
+    }
+
+    /// Whether no fragment is held.
+    pub fn is_idle(&self) -> bool {
+        self.held.iter().all(|held| held.fragment.is_none()) && self.under_way == 0
     }
 
     /// How many events were before the one that a recording begins with; negative when it has fragments from before the
@@ -289,6 +303,10 @@ impl<B: Clone + Default> ReadoutUnit<B> {
             self.counts.faults.count(Fault::Unexpected);
             return;
         };
+        // A builder that lacks what it was sent asks for it.
+        if held.sent.is_some_and(|sent| sent.is_to(builder)) {
+            return;
+        }
         held.wanted_by = Some(builder);
         let present = held.fragment.is_some();
         self.counts.through = self.counts.through.max(event);
@@ -303,15 +321,17 @@ impl<B: Clone + Default> ReadoutUnit<B> {
 
     /// Sends an event's fragment to whoever wants it; the original stays until the event is cleared.
     fn send(&mut self, event: EventId) {
-        let (now, builders) = (self.now, self.config.builder_nodes());
+        let now = self.now;
         let Some(held) = self.entry(event) else { return };
-        let (Some(fragment), Some(builder)) = (held.fragment.clone(), held.wanted_by.take()) else { return };
-        held.sent = true;
-        if builders.contains(builder) {
-            self.counts.sent += 1;
-            self.counts.sent_bytes += u64::from(fragment.length);
-            self.shaper.push(now, (builder.0 - builders.first.0) as usize, fragment);
+        let (Some(fragment), Some(to)) = (held.fragment.clone(), held.wanted_by.take()) else { return };
+        let Some(builder) = self.builder(to) else { return };
+        let sent = self.sent_now(to, builder);
+        if let Some(held) = self.entry(event) {
+            held.sent = Some(sent);
         }
+        self.counts.sent += 1;
+        self.counts.sent_bytes += u64::from(fragment.length);
+        self.shaper.push(now, builder, fragment);
     }
 
     /// Takes the answer to [`ReadoutEvent::Read`].
@@ -360,16 +380,8 @@ impl<B: Clone + Default> ReadoutUnit<B> {
 
     /// Says at once that a fragment does not come, instead of letting the builder wait.
     fn answer_missing(&mut self, event: EventId) {
-        let (source, payload) = (self.source, B::default());
-        self.take(Fragment {
-            event,
-            source,
-            length: 0,
-            checksum: 0,
-            mark: None,
-            status: FragmentStatus::Missing,
-            payload,
-        });
+        let missing = self.missing(event);
+        self.take(missing);
     }
 
     fn assign(&mut self, list: &[Assigned]) {
@@ -465,9 +477,11 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         if node == Config::EVENT_MANAGER {
             self.events.push_back(ReadoutEvent::Orphaned);
         }
+        self.note_builder(node, true);
         self.shaper.forget(node);
-        for held in self.held.iter_mut().filter(|held| held.wanted_by == Some(node)) {
-            held.wanted_by = None;
+        for held in &mut self.held {
+            held.wanted_by = held.wanted_by.filter(|&builder| builder != node);
+            held.sent = held.sent.filter(|sent| !sent.is_to(node));
         }
     }
 }
@@ -482,7 +496,11 @@ impl<B: Clone + Default> Machine for ReadoutUnit<B> {
         self.now = now;
         match message {
             Message::Assign(list) => self.assign(&list),
-            Message::Pull(events) => events.iter().for_each(|&event| self.serve(event, from)),
+            Message::Pull(events) if self.builder(from).is_some() => {
+                events.iter().for_each(|&event| self.serve(event, from));
+            }
+            Message::Ask { number, heard, events } => self.answer(from, number, heard, &events),
+            Message::Resume { first } => self.resume(first),
             Message::Clear(events) => events.iter().for_each(|&event| self.clear(event)),
             Message::Readout { through } => self.read_out(through),
             Message::Align { segment, first } => self.align(segment, first),
@@ -505,6 +523,7 @@ impl<B: Clone + Default> Machine for ReadoutUnit<B> {
             ReadoutCommand::Arrived(arrival) => self.arrive(arrival),
             ReadoutCommand::EndOfData { last } => self.end_stream(last),
             ReadoutCommand::Lost(node) => self.lose(node),
+            ReadoutCommand::Joined(node) => self.note_builder(node, false),
         }
     }
 

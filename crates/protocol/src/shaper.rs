@@ -60,6 +60,12 @@ impl<B> Shaper<B> {
         }
     }
 
+    /// Sends a message behind all fragments for the builder with this index.
+    pub(crate) fn push_behind(&mut self, builder: usize, message: Message<B>) {
+        self.close(builder);
+        self.out.push_back(Transmit { to: self.filling[builder].builder.into(), message });
+    }
+
     /// Sends what is there for one builder.
     fn close(&mut self, builder: usize) {
         let filling = &mut self.filling[builder];
@@ -85,6 +91,7 @@ impl<B> Shaper<B> {
             filling.fragments.clear();
             (filling.bytes, filling.deadline) = (0, Time::MAX);
         }
+        self.out.retain(|transmit| transmit.to != builder.into());
     }
 
     pub(crate) fn poll(&mut self) -> Option<Transmit<Message<B>>> {

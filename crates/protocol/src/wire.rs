@@ -56,6 +56,18 @@ pub enum Kind {
     Compare = 13,
     /// [`Message::Marks`]
     Marks = 14,
+    /// [`Message::Ask`]: the number is where the checksum is, the last heard answer where the mark is.
+    Ask = 15,
+    /// [`Message::Answer`]: the number is where the checksum is.
+    Answer = 16,
+    /// [`Message::Away`]: the number is where the checksum is.
+    Away = 17,
+    /// [`Message::Standing`]: the number is where the checksum is.
+    Standing = 18,
+    /// [`Message::Resume`]
+    Resume = 19,
+    /// [`Message::Unit`]: the node is where the source is.
+    Unit = 20,
 }
 
 /// Why bytes are not a message.
@@ -174,6 +186,22 @@ pub fn encode<B>(message: Message<B>, mut send: impl FnMut([u8; HEAD_BYTES], Bod
         Message::Grant(list) => encode_events(Kind::Grant, &list),
         Message::Pull(list) => encode_events(Kind::Pull, &list),
         Message::Clear(list) => encode_events(Kind::Clear, &list),
+        Message::Ask { number, heard, events } => {
+            let (head, body) = encode_events(Kind::Ask, &events);
+            (Head { checksum: number.into(), mark: heard.into(), ..head }, body)
+        }
+        Message::Answer { number, pending } => {
+            let (head, body) = encode_events(Kind::Answer, &pending);
+            (Head { checksum: number.into(), ..head }, body)
+        }
+        Message::Away { number } => empty(Head { checksum: number.into(), ..Head::new(Kind::Away) }),
+        Message::Standing { number, stands } => {
+            empty(Head { checksum: number.into(), flag: stands.into(), ..Head::new(Kind::Standing) })
+        }
+        Message::Unit { node, alive } => {
+            empty(Head { source: node.0.into(), flag: alive.into(), ..Head::new(Kind::Unit) })
+        }
+        Message::Resume { first } => empty(Head { event: first.0.into(), ..Head::new(Kind::Resume) }),
         Message::Fragment(fragment) => encode_fragment(fragment),
         Message::Packet(fragments) => {
             return fragments.into_iter().for_each(|fragment| {
@@ -193,12 +221,15 @@ pub fn length<B>(message: &Message<B>) -> u64 {
         Message::Done(done) => list(done.len(), size_of::<CompletionEntry>()),
         Message::Assign(assigned) => list(assigned.len(), size_of::<AssignedEntry>()),
         Message::Grant(events) | Message::Pull(events) | Message::Clear(events) => list(events.len(), size_of::<u64>()),
+        Message::Ask { events, .. } => list(events.len(), size_of::<u64>()),
+        Message::Answer { pending, .. } => list(pending.len(), size_of::<u64>()),
         Message::Fragment(one) => fragment(one),
         Message::Packet(fragments) => fragments.iter().map(fragment).sum(),
         Message::Sighted(sighted) => list(sighted.fragments.len(), size_of::<MarkEntry>()),
         Message::Marks(marks) => list(marks.len(), size_of::<MarkEntry>()),
         Message::Request { .. } | Message::Available { .. } | Message::Busy(_) | Message::Readout { .. } => list(0, 0),
-        Message::Align { .. } | Message::Compare(_) => list(0, 0),
+        Message::Align { .. } | Message::Compare(_) | Message::Away { .. } => list(0, 0),
+        Message::Standing { .. } | Message::Unit { .. } | Message::Resume { .. } => list(0, 0),
     }
 }
 
@@ -272,6 +303,16 @@ pub fn decode<B: AsRef<[u8]>>(head: &[u8; HEAD_BYTES], body: B) -> Result<Messag
         kind if kind == Kind::Grant as u8 => Message::Grant(decode_events(&head, bytes)?),
         kind if kind == Kind::Pull as u8 => Message::Pull(decode_events(&head, bytes)?),
         kind if kind == Kind::Clear as u8 => Message::Clear(decode_events(&head, bytes)?),
+        kind if kind == Kind::Ask as u8 => {
+            Message::Ask { number: head.checksum.get(), heard: head.mark.get(), events: decode_events(&head, bytes)? }
+        }
+        kind if kind == Kind::Answer as u8 => {
+            Message::Answer { number: head.checksum.get(), pending: decode_events(&head, bytes)? }
+        }
+        kind if kind == Kind::Away as u8 => Message::Away { number: head.checksum.get() },
+        kind if kind == Kind::Standing as u8 => Message::Standing { number: head.checksum.get(), stands: flag(&head)? },
+        kind if kind == Kind::Unit as u8 => Message::Unit { node: NodeId(head.source.get()), alive: flag(&head)? },
+        kind if kind == Kind::Resume as u8 => Message::Resume { first: EventId(head.event.get()) },
         kind => return Err(WireError::UnknownKind(kind)),
     })
 }
@@ -418,6 +459,16 @@ mod tests {
             events().prop_map(Message::Grant),
             events().prop_map(Message::Pull),
             events().prop_map(Message::Clear),
+            (any::<u32>(), any::<u32>(), events()).prop_map(|(number, heard, events)| Message::Ask {
+                number,
+                heard,
+                events
+            }),
+            (any::<u32>(), events()).prop_map(|(number, pending)| Message::Answer { number, pending }),
+            any::<u32>().prop_map(|number| Message::Away { number }),
+            (any::<u32>(), any::<bool>()).prop_map(|(number, stands)| Message::Standing { number, stands }),
+            event().prop_map(|first| Message::Resume { first }),
+            (any::<u16>(), any::<bool>()).prop_map(|(node, alive)| Message::Unit { node: NodeId(node), alive }),
             (event(), any::<u16>(), any::<u32>(), mark(), vec(any::<u8>(), 0..100)).prop_map(
                 |(event, source, checksum, mark, payload)| {
                     let (source, length, status) = (SourceId(source), payload.len() as u32, FragmentStatus::Good);

@@ -1,6 +1,6 @@
 //! A readout unit reads no more than its bytes have room for, and in the order in which it is asked.
 
-use evb_core::{ByteCount, EventId, Machine, NodeId, SourceId, Span, Time};
+use evb_core::{ByteCount, EventId, Machine, NodeId, SourceId, Time};
 use evb_protocol::*;
 
 const FRAGMENT: u32 = 10;
@@ -9,24 +9,10 @@ const BUILDER: NodeId = NodeId(3);
 /// The second of two readout units.
 fn unit(buffer_bytes: u64) -> ReadoutUnit<()> {
     let config = Config {
-        readout_units: 2,
-        builder_units: 1,
-        numbered: Vec::new(),
-        tolerant: Vec::new(),
-        protocol: Protocol::Push,
-        assignment: Assignment::RoundRobin,
-        shaping: Shaping::None,
-        trigger: Trigger::FreeRunning,
-        events: None,
-        group: 352,
-        group_timeout: Span::from_millis(1),
-        builder_slots: 64,
-        fragment_timeout: Span::from_secs(1),
         max_fragment: ByteCount(u64::from(FRAGMENT)),
         buffer_events: 64,
         buffer_bytes: ByteCount(buffer_bytes),
-        busy_percent: 90,
-        free_percent: 70,
+        ..Config::new(2, 1)
     };
     let mut unit = ReadoutUnit::new(config, SourceId(1), None);
     unit.handle_command(Time::ZERO, ReadoutCommand::Start { through: EventId(u64::MAX), last: true });

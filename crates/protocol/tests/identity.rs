@@ -3,7 +3,7 @@
 //!
 //! The whole event builder in one loop without time: whoever has something to say is heard at once.
 
-use evb_core::{ByteCount, EventId, Machine, Mark, NodeId, SourceId, Span, Stream, Time, stream};
+use evb_core::{EventId, Machine, Mark, NodeId, SourceId, Span, Stream, Time, stream};
 use evb_protocol::*;
 use rand_xoshiro::rand_core::Rng;
 use std::{
@@ -46,24 +46,12 @@ struct Bench {
 
 fn config(sources: u16) -> Config {
     Config {
-        readout_units: sources,
-        builder_units: 1,
         numbered: (0..sources).map(SourceId).collect(),
-        tolerant: Vec::new(),
-        protocol: Protocol::Push,
-        assignment: Assignment::RoundRobin,
-        shaping: Shaping::None,
         trigger: evb_protocol::Trigger::Data,
-        events: None,
-        group: 352,
-        group_timeout: Span::from_millis(1),
         builder_slots: 16,
-        fragment_timeout: Span::from_secs(1000),
-        max_fragment: ByteCount(1 << 20),
+        deadline: Some(Span::from_secs(1000)),
         buffer_events: 128,
-        buffer_bytes: ByteCount(1 << 30),
-        busy_percent: 90,
-        free_percent: 70,
+        ..Config::new(sources, 1)
     }
 }
 

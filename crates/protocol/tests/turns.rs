@@ -1,32 +1,14 @@
 //! In push, builders follow each other in turn in the lists of assignments, and whose turn it is is waited for.
 
-use evb_core::{ByteCount, EventId, Machine, NodeId, Span, Time, Transmit};
+use evb_core::{EventId, Machine, NodeId, Span, Time, Transmit};
 use evb_protocol::*;
 
 const BUILDERS: [NodeId; 2] = [NodeId(2), NodeId(3)];
 const TIMEOUT: Span = Span::from_micros(50);
 
 fn manager() -> EventManager<()> {
-    let mut manager = EventManager::new(Config {
-        readout_units: 1,
-        builder_units: 2,
-        numbered: Vec::new(),
-        tolerant: Vec::new(),
-        protocol: Protocol::Push,
-        assignment: Assignment::RoundRobin,
-        shaping: Shaping::None,
-        trigger: Trigger::FreeRunning,
-        events: None,
-        group: 352,
-        group_timeout: TIMEOUT,
-        builder_slots: 4,
-        fragment_timeout: Span::from_millis(10),
-        max_fragment: ByteCount(1 << 20),
-        buffer_events: 64,
-        buffer_bytes: ByteCount(1 << 20),
-        busy_percent: 90,
-        free_percent: 70,
-    });
+    let mut manager =
+        EventManager::new(Config { group_timeout: TIMEOUT, builder_slots: 4, buffer_events: 64, ..Config::new(1, 2) });
     manager.handle_command(Time::ZERO, ManagerCommand::Start);
     manager
 }

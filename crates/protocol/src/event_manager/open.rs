@@ -38,6 +38,17 @@ impl OpenEvents {
         self.events.len()
     }
 
+    /// The oldest event that has not ended; the next one to be triggered when all have.
+    pub(super) const fn first(&self) -> EventId {
+        EventId(self.first)
+    }
+
+    /// The events that have ended while an older one has not.
+    pub(super) fn ended(&self) -> Vec<EventId> {
+        let numbered = (self.first..).map(EventId).zip(&self.events);
+        numbered.filter(|(_, (_, state))| *state == State::Ended).map(|(event, _)| event).collect()
+    }
+
     pub(super) const fn is_empty(&self) -> bool {
         self.open == 0
     }

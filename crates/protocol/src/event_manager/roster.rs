@@ -115,6 +115,18 @@ impl Roster {
         }
     }
 
+    /// Whether a node is a builder that lives.
+    pub(super) fn stands(&mut self, node: NodeId) -> bool {
+        self.get_mut(node).is_some_and(|builder| builder.alive)
+    }
+
+    /// A builder that was gone is back: it has nothing, and asks for events.
+    pub(super) fn join(&mut self, node: NodeId) {
+        if let Some(builder) = self.get_mut(node).filter(|builder| !builder.alive) {
+            builder.alive = true;
+        }
+    }
+
     /// Takes a builder off the list; false when it was off already.
     pub(super) fn lose(&mut self, node: NodeId) -> bool {
         let Some(builder) = self.get_mut(node).filter(|builder| builder.alive) else { return false };

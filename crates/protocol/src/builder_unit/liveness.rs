@@ -1,0 +1,234 @@
+//! How a builder tells slow from gone: it asks for what has not come, and ends an event without a fragment only when the
+//! readout unit has said that there is none, or is dead. And how it finds out whether it was given up itself.
+
+use super::{BuilderEvent, BuilderUnit, inquiry};
+use crate::{Fault, Fragment, FragmentStatus, Message};
+use alloc::vec::Vec;
+use core::mem::{replace, take};
+use evb_core::{EventId, NodeId, SourceId, Span, Time};
+
+/// Whether the builder is still one of the run, as far as it knows.
+#[derive(Default)]
+pub(super) struct Standing {
+    /// The last question to the event manager.
+    number: u32,
+    /// That question has no answer yet.
+    asking: bool,
+    fenced: bool,
+    /// The driver has not heard of the fence.
+    news: bool,
+    /// The event manager is gone.
+    orphaned: bool,
+}
+
+impl Standing {
+    /// Whether the builder may build and report.
+    #[inline]
+    pub(super) const fn is_firm(&self) -> bool {
+        !self.asking && !self.fenced
+    }
+
+    /// What the driver hears while the builder does not stand.
+    pub(super) fn take_event<B>(&mut self) -> Option<BuilderEvent<B>> {
+        take(&mut self.news).then_some(BuilderEvent::Fenced)
+    }
+}
+
+impl<B> BuilderUnit<B> {
+    /// When the first look at an event is due whose phase begins now.
+    pub(super) fn first_limit(&self) -> Time {
+        let first = self.config.deadline.map_or(self.config.patience, |deadline| deadline.min(self.config.patience));
+        self.now + first
+    }
+
+    pub(super) fn look_after(&mut self, at: Time) {
+        self.next_look = self.next_look.min(at);
+    }
+
+    /// Ends what is over its time limit, and asks for what has not come for long.
+    pub(super) fn look(&mut self) {
+        self.next_look = Time::MAX;
+        self.drop_strays();
+        self.cut_overdue();
+        (0..self.alive.len()).for_each(|source| self.inquire(source));
+        self.plan_next_look();
+    }
+
+    /// Events that nobody has granted for so long belong to somebody else. Should they be granted later, their fragments
+    /// are asked for again.
+    fn drop_strays(&mut self) {
+        let limit = Span(self.config.patience.0 * inquiry::LONGEST_WAIT);
+        if self.ungranted > 0 {
+            let strays = self.select(|building, now| !building.granted && building.since + limit <= now);
+            strays.into_iter().for_each(|event| self.conclude(event));
+        }
+    }
+
+    /// Ends the events, or their first phases, that are over the time limit of the file.
+    fn cut_overdue(&mut self) {
+        let Some(limit) = self.config.deadline else { return };
+        let waits = |building: &super::Building<B>| building.granted && !building.awaited.is_empty();
+        for event in self.select(|building, now| waits(building) && building.since + limit <= now) {
+            if let Some(building) = self.building.get_mut(&event) {
+                building.cut = true;
+            }
+            self.conclude(event);
+        }
+    }
+
+    /// The events under construction of a kind, the oldest first.
+    fn select(&self, is_such: impl Fn(&super::Building<B>, Time) -> bool) -> Vec<EventId> {
+        let such = self.building.iter().filter(|(_, building)| is_such(building, self.now));
+        let mut events: Vec<_> = such.map(|(&event, _)| event).collect();
+        events.sort_unstable();
+        events
+    }
+
+    /// Asks a source for the fragments that have not come for long, if no question to it is under way.
+    fn inquire(&mut self, source: usize) {
+        // Without an event manager nothing is cleared, and what is not there yet may never have room.
+        if !self.alive[source] || self.standing.fenced || self.standing.orphaned {
+            return;
+        }
+        let patience = self.config.patience;
+        let mut lacking = self.select(|building, now| building.since + patience <= now && building.lacks(source));
+        if lacking.is_empty() {
+            return;
+        }
+        if self.inquiries[source].due() <= self.now {
+            lacking.truncate(inquiry::MOST_ASKED);
+            self.counts.asked += lacking.len() as u64;
+            lacking.iter().for_each(|&event| self.asked.insert((event, SourceId(source as u16))));
+            let message = self.inquiries[source].ask(self.now, patience, lacking);
+            let to = NodeId(self.config.readout_nodes().first.0 + source as u16).into();
+            self.transmits.push_back(evb_core::Transmit { to, message });
+        }
+        self.look_after(self.inquiries[source].due());
+    }
+
+    /// Events that are overdue are looked at when their questions are due; here it is said when others become overdue.
+    fn plan_next_look(&mut self) {
+        let (patience, deadline) = (self.config.patience, self.config.deadline);
+        let stray = Span(patience.0 * inquiry::LONGEST_WAIT);
+        let limits =
+            self.building.values().filter(|building| !building.granted || !building.awaited.is_empty()).flat_map(
+                |building| {
+                    let first = if building.granted { patience } else { stray };
+                    [Some(first), deadline.filter(|_| building.granted)]
+                        .into_iter()
+                        .flatten()
+                        .map(|span| building.since + span)
+                },
+            );
+        let next = limits.filter(|&at| at > self.now).min();
+        next.into_iter().for_each(|at| self.look_after(at));
+    }
+
+    /// What was asked for and is neither here nor still to come was lost on the way.
+    pub(super) fn hear_answer(&mut self, from: NodeId, number: u32, pending: &[EventId]) {
+        let Some(source) = self.source_of(from).map(SourceId::index) else {
+            return self.counts.faults.count(Fault::Unexpected);
+        };
+        let Some(asked) = self.inquiries[source].hear(number) else { return };
+        let is_lost = |event: &&EventId| {
+            !pending.contains(event) && self.building.get(*event).is_some_and(|building| building.lacks(source))
+        };
+        let now = self.now;
+        if asked.iter().any(|event| is_lost(&event)) {
+            self.inquiries[source].hurry(now);
+        } else if pending.is_empty() {
+            self.inquiries[source].settle(now);
+        }
+        self.inquire(source);
+    }
+
+    /// A copy whose payload changed on the way is dropped, and the fragment asked for again.
+    pub(super) fn receive_damaged(&mut self, from: NodeId, fragment: Fragment<B>) {
+        let (event, source, found) = (fragment.event, fragment.source, fragment.checksum);
+        if self.source_of(from) != Some(source) {
+            return self.receive(from, fragment);
+        }
+        let before = self.damaged.iter().position(|&(of, by, _)| (of, by) == (event, source));
+        let before = before.map(|index| self.damaged.swap_remove(index).2);
+        if before == Some(found) {
+            return self.receive(from, Fragment { status: FragmentStatus::Corrupted, ..fragment });
+        }
+        self.counts.faults.count(Fault::Damaged);
+        if self.damaged.len() >= super::MOST_DAMAGED {
+            self.damaged.remove(0);
+        }
+        self.damaged.push((event, source, found));
+    }
+
+    /// The event manager has said that a readout unit is dead, or back. What a dead one has not sent does not come; what
+    /// one that is back has not sent is waited for again.
+    pub(super) fn set_alive(&mut self, node: NodeId, alive: bool) {
+        let Some(source) = self.source_of(node).map(SourceId::index) else { return };
+        if replace(&mut self.alive[source], alive) == alive {
+            return;
+        }
+        self.count_in(source, |waiting| if alive { waiting + 1 } else { waiting - 1 });
+        self.look_after(self.first_limit());
+        self.select(|building, _| building.is_ready()).into_iter().for_each(|event| self.conclude(event));
+    }
+
+    /// A readout unit has begun anew, and knows of no question.
+    pub(super) fn ask_anew(&mut self, node: NodeId) {
+        if let Some(source) = self.source_of(node) {
+            self.inquiries[source.index()].forget();
+        }
+    }
+
+    /// Changes for how many sources those events wait that lack the fragment of this source.
+    fn count_in(&mut self, source: usize, change: impl Fn(u32) -> u32) {
+        for building in self.building.values_mut() {
+            if building.awaited.contains(&source) && building.fragments[source].is_none() {
+                building.waiting = change(building.waiting);
+            }
+        }
+    }
+
+    /// Nobody will say any more whether the builder stands. What is complete by itself is still built.
+    pub(super) fn lose_manager(&mut self) {
+        self.standing.orphaned = true;
+        self.events.push_back(BuilderEvent::Orphaned);
+        if self.standing.asking {
+            self.fence();
+        }
+    }
+
+    // ---- being away
+
+    /// The node was away for long: it asks whether it was given up meanwhile.
+    pub(super) fn go_away(&mut self) {
+        if self.standing.fenced {
+            return;
+        }
+        self.standing.asking = true;
+        self.standing.number += 1;
+        let number = self.standing.number;
+        self.tell_manager(Message::Away { number });
+    }
+
+    pub(super) fn hear_standing(&mut self, number: u32, stands: bool) {
+        if !self.standing.asking || number != self.standing.number {
+            return;
+        }
+        match stands {
+            true => {
+                self.standing.asking = false;
+                self.events.push_front(BuilderEvent::Stands);
+            }
+            false => self.fence(),
+        }
+    }
+
+    /// The builder was given up: it builds nothing more.
+    fn fence(&mut self) {
+        let fenced = replace(&mut self.standing.fenced, true);
+        self.standing.news |= !fenced;
+        (self.ungranted, self.next_look) = (0, Time::MAX);
+        self.building.clear();
+        self.events.clear();
+    }
+}

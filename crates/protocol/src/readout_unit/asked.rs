@@ -1,0 +1,121 @@
+//! What a readout unit says to a builder that asks for fragments which have not come.
+//!
+//! A fragment that was sent before an answer which the builder has heard is lost, since messages of a pair keep their
+//! order: it is sent again. One that was sent later is under way, and the answer travels behind it. So a question costs a
+//! slow network nothing but itself, and asking twice gives no second copy.
+
+use super::{Held, ReadoutUnit};
+use crate::{Fault, Fragment, FragmentStatus, Message};
+use alloc::vec::Vec;
+use evb_core::{EventId, NodeId};
+
+/// What a readout unit knows of one builder.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Asker {
+    /// The builder is gone: nothing that it says counts.
+    gone: bool,
+    /// The last question that was answered.
+    answered: u32,
+}
+
+/// A fragment that was sent.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct Sent {
+    to: NodeId,
+    /// It travels before the answer with this number.
+    before: u32,
+}
+
+impl Sent {
+    pub(super) fn is_to(self, node: NodeId) -> bool {
+        self.to == node
+    }
+}
+
+impl<B: Clone + Default> ReadoutUnit<B> {
+    /// The index of a builder that lives.
+    pub(super) fn builder(&self, node: NodeId) -> Option<usize> {
+        let builders = self.config.builder_nodes();
+        let index = builders.contains(node).then(|| usize::from(node.0 - builders.first.0))?;
+        (!self.askers[index].gone).then_some(index)
+    }
+
+    pub(super) fn note_builder(&mut self, node: NodeId, gone: bool) {
+        let builders = self.config.builder_nodes();
+        if builders.contains(node) {
+            self.askers[usize::from(node.0 - builders.first.0)] = Asker { gone, answered: 0 };
+        }
+    }
+
+    /// What is noted of a fragment that goes to this builder now.
+    pub(super) fn sent_now(&self, to: NodeId, builder: usize) -> Sent {
+        Sent { to, before: self.askers[builder].answered + 1 }
+    }
+
+    /// Answers a question; the builder has heard the answer with number `heard`.
+    pub(super) fn answer(&mut self, from: NodeId, number: u32, heard: u32, events: &[EventId]) {
+        let Some(builder) = self.builder(from) else { return self.counts.faults.count(Fault::Unexpected) };
+        // An older question than one that was answered came late.
+        if number < self.askers[builder].answered {
+            return;
+        }
+        let is_pending = |event: &EventId| self.answer_for(*event, from, heard);
+        let pending: Vec<_> = events.iter().copied().filter(is_pending).collect();
+        self.askers[builder].answered = number;
+        self.shaper.push_behind(builder, Message::Answer { number, pending: pending.into() });
+    }
+
+    /// Sends the fragment of an event to a builder that lacks it, unless it is under way. True when it is not there yet.
+    fn answer_for(&mut self, event: EventId, builder: NodeId, heard: u32) -> bool {
+        if event.0 < self.first {
+            self.refuse(event, builder);
+            return false;
+        }
+        // What is absurdly far ahead is nobody's fragment yet.
+        let Some(held) = self.entry(event) else { return true };
+        match *held {
+            Held { cleared: true, .. } => self.refuse(event, builder),
+            Held { fragment: Some(_), sent, .. } => {
+                let is_under_way = sent.is_some_and(|sent| sent.to == builder && sent.before > heard);
+                if !is_under_way {
+                    self.counts.repeated += u64::from(sent.is_some_and(|sent| sent.is_to(builder)));
+                    if let Some(held) = self.entry(event) {
+                        held.sent = None;
+                    }
+                    self.serve(event, builder);
+                }
+            }
+            _ => {
+                self.serve(event, builder);
+                return self.entry(event).is_some_and(|held| held.fragment.is_none());
+            }
+        }
+        false
+    }
+
+    /// Says that there is no fragment of an event that is over. The builder has most likely ended it meanwhile.
+    fn refuse(&mut self, event: EventId, to: NodeId) {
+        let (now, fragment) = (self.now, self.missing(event));
+        if let Some(builder) = self.builder(to) {
+            self.shaper.push(now, builder, fragment);
+        }
+    }
+
+    /// The statement that the source has no fragment of an event.
+    pub(super) fn missing(&self, event: EventId) -> Fragment<B> {
+        let (source, payload) = (self.source, B::default());
+        Fragment { event, source, length: 0, checksum: 0, mark: None, status: FragmentStatus::Missing, payload }
+    }
+
+    /// This unit has begun anew in a run that goes on: earlier events are over.
+    pub(super) fn resume(&mut self, first: EventId) {
+        while self.first < first.0 {
+            let event = EventId(self.first);
+            match self.held.is_empty() {
+                true => self.first = first.0,
+                false => self.clear(event),
+            }
+        }
+        self.counts.through = self.counts.through.max(EventId(first.0.saturating_sub(1)));
+    }
+}

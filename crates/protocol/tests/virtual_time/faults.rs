@@ -1,0 +1,111 @@
+//! Schedules of faults drawn from seeds: whatever goes wrong, what an event builder promises must hold.
+//!
+//! `EVB_SEEDS` says how many schedules are tried (500), `EVB_FIRST_SEED` with which seed they begin, and `EVB_BUG` plants
+//! a mistake.
+
+use crate::{
+    base_config,
+    driver::{Driver, Scenario, TRIGGERS},
+    planted::Bug,
+    promises,
+    schedule::{Draw, random},
+};
+use evb_core::{ByteCount, Span, Time};
+use evb_protocol::{Config, Filter, Trigger};
+use std::{
+    env,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+};
+
+/// Seeds within which a planted mistake must be found.
+const WITHIN: u64 = 100;
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+/// The scenario of a seed.
+fn scenario(seed: u64, bug: Option<Bug>) -> Scenario {
+    let mut random = random(seed, 9);
+    let mut draw = Draw(&mut random);
+    let config = draw.config(base_config());
+    let buffer_bytes = ByteCount(draw.pick(&[1000, 10_000, 1 << 20]));
+    let max_fragment = ByteCount(draw.pick(&[100, buffer_bytes.0]));
+    let patience = draw.pick(&[Span::from_micros(60), Span::from_micros(400), Span::from_millis(2)]);
+    let events = Some(draw.pick(&[20, 100, 300]));
+    let config = Config { buffer_bytes, max_fragment, patience, events, ..config };
+    let trigger_period = draw.pick(&[Span::from_micros(5), Span::from_micros(20)]);
+    // Driven triggers may all be turned away, so that the wanted number is never reached: then a stop ends the run.
+    let stop_at = (config.trigger == Trigger::Driven).then_some(Time(TRIGGERS * trigger_period.0));
+    let accept = draw.pick(&[0.2, 0.5, 0.0, 1.0]);
+    Scenario {
+        seed,
+        filter: Filter { seed, accept },
+        harm_one_in: draw.pick(&[0, 0, 20, 100]),
+        faults: draw.schedule(&config),
+        delay: Span::from_micros(20),
+        trigger_period,
+        stop_at,
+        bug,
+        config,
+    }
+}
+
+/// Why a promise is broken by the history of a seed, if one is.
+fn failure(seed: u64, bug: Option<Bug>) -> Option<String> {
+    let scenario = scenario(seed, bug);
+    match catch_unwind(AssertUnwindSafe(|| Driver::new(scenario.clone()).run())) {
+        Ok(outcome) => promises::broken(&scenario, &outcome),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            Some(text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default())
+        }
+    }
+}
+
+/// Tries seeds on all cores; the lowest one that fails.
+fn first_failure(first: u64, count: u64, bug: Option<Bug>) -> Option<(u64, String)> {
+    let (next, failed) = (AtomicU64::new(first), AtomicU64::new(u64::MAX));
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + count || seed > failed.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    if failure(seed, bug).is_some() {
+                        failed.fetch_min(seed, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    let seed = failed.into_inner();
+    (seed < u64::MAX).then(|| (seed, failure(seed, bug).unwrap_or_default()))
+}
+
+#[test]
+fn promises_hold_whatever_goes_wrong() {
+    let (first, count) = (number("EVB_FIRST_SEED", 0), number("EVB_SEEDS", 500));
+    let bug = env::var("EVB_BUG").ok().map(|name| {
+        let planted = Bug::ALL.into_iter().find(|(known, _)| *known == name);
+        planted.unwrap_or_else(|| panic!("no mistake is called {name}")).1
+    });
+    println!("schedules of seeds {first} to {}", first + count - 1);
+    if let Some((seed, why)) = first_failure(first, count, bug) {
+        panic!("seed {seed}: {why}\nagain: EVB_FIRST_SEED={seed} EVB_SEEDS=1\n{:#?}", scenario(seed, bug));
+    }
+}
+
+#[test]
+fn planted_mistakes_are_found() {
+    for (name, bug) in Bug::ALL {
+        let found = first_failure(0, WITHIN, Some(bug));
+        println!("{name}: {found:?}");
+        assert!(found.is_some(), "the mistake in the {name} is not found within {WITHIN} schedules");
+    }
+}

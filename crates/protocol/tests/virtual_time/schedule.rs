@@ -1,0 +1,142 @@
+//! What goes wrong in a run, and when: drawn from a seed.
+
+use evb_core::{NodeId, NodeRange, Span, Stream, Time, stream};
+use evb_protocol::{Config, Protocol, Trigger};
+use rand_xoshiro::rand_core::Rng;
+
+/// One thing that goes wrong.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fault {
+    /// The node dies; it comes back as a new process after this time, if at all.
+    Crash { node: NodeId, back_after: Option<Span> },
+    /// The node does nothing for so long. Its peers give it up after [`PEER_TIMEOUT`].
+    Stop { node: NodeId, span: Span },
+    /// Nothing passes between two nodes for so long; it is kept for them. They give each other up after [`PEER_TIMEOUT`].
+    Partition { pair: [NodeId; 2], span: Span },
+    /// Messages between two nodes take so much longer, for so long.
+    Delay { pair: [NodeId; 2], span: Span, by: Span },
+    /// One data message in so many, or one question, is lost for so long.
+    Lose { span: Span, one_in: u64 },
+    /// One fragment in so many comes twice.
+    Duplicate { span: Span, one_in: u64 },
+    /// One fragment in so many is damaged on its way.
+    Damage { span: Span, one_in: u64 },
+    /// The disk of a builder takes nothing for so long.
+    Disk { builder: NodeId, span: Span },
+    /// The source of a readout unit, or its front end, gives nothing for so long.
+    Source { unit: NodeId, span: Span },
+}
+
+/// Silence after which a node is given up.
+pub(crate) const PEER_TIMEOUT: Span = Span::from_millis(5);
+/// Faults begin within this time.
+const BEGIN: Span = Span::from_millis(3);
+
+/// Draws faults from a stream of random numbers.
+pub(crate) struct Draw<'a>(pub(crate) &'a mut Stream);
+
+impl Draw<'_> {
+    pub(crate) fn below(&mut self, most: u64) -> u64 {
+        self.0.next_u64() % most.max(1)
+    }
+
+    pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+
+    pub(crate) fn span(&mut self, most: Span) -> Span {
+        Span(self.below(most.0 + 1))
+    }
+
+    pub(crate) fn time(&mut self, most: Span) -> Time {
+        Time(self.below(most.0 + 1))
+    }
+
+    pub(crate) fn node(&mut self, nodes: NodeRange) -> NodeId {
+        NodeId(nodes.first.0 + self.below(nodes.count.into()) as u16)
+    }
+
+    /// Shorter than what a peer is given up for, or longer.
+    fn silence(&mut self, longer: bool) -> Span {
+        let (timeout, span) = (PEER_TIMEOUT.0, self.span(Span(PEER_TIMEOUT.0 / 2)).0);
+        Span(if longer { timeout * 3 / 2 + span } else { span + timeout / 4 })
+    }
+
+    fn pair(&mut self, config: &Config) -> [NodeId; 2] {
+        let (readout, builder) = (self.node(config.readout_nodes()), self.node(config.builder_nodes()));
+        self.pick(&[[readout, builder], [Config::EVENT_MANAGER, readout], [Config::EVENT_MANAGER, builder]])
+    }
+
+    /// A fault that costs nobody its life.
+    fn mild(&mut self, config: &Config) -> Fault {
+        let any = NodeRange { first: NodeId(0), count: config.nodes() };
+        let span = Span(self.span(PEER_TIMEOUT).0 + PEER_TIMEOUT.0 / 8);
+        match self.below(8) {
+            0 => Fault::Stop { node: self.node(any), span: self.silence(false) },
+            1 => Fault::Partition { pair: self.pair(config), span: self.silence(false) },
+            2 => Fault::Delay { pair: self.pair(config), span, by: self.span(Span::from_millis(2)) },
+            3 => Fault::Lose { span, one_in: self.pick(&[2, 5, 30]) },
+            4 => Fault::Duplicate { span, one_in: self.pick(&[2, 10]) },
+            5 => Fault::Damage { span, one_in: self.pick(&[2, 10]) },
+            6 => Fault::Disk { builder: self.node(config.builder_nodes()), span },
+            _ => Fault::Source { unit: self.node(config.readout_nodes()), span },
+        }
+    }
+
+    /// A fault after which a node is given up.
+    fn grave(&mut self, config: &Config, victim: NodeId) -> Fault {
+        let back_after = self.pick(&[None, Some(Span::from_micros(200)), Some(Span::from_millis(3))]);
+        let other = self.node(if config.builder_nodes().contains(victim) {
+            config.readout_nodes()
+        } else {
+            config.builder_nodes()
+        });
+        let span = self.silence(true);
+        match self.below(4) {
+            0 => Fault::Stop { node: victim, span },
+            1 => Fault::Partition { pair: [victim, other], span },
+            _ => Fault::Crash { node: victim, back_after },
+        }
+    }
+
+    /// A schedule: several mild faults, and at most one grave one for each kind of unit that has another.
+    pub(crate) fn schedule(&mut self, config: &Config) -> Vec<(Time, Fault)> {
+        let mut faults: Vec<_> = (0..self.below(6)).map(|_| (self.time(BEGIN), self.mild(config))).collect();
+        for units in [config.readout_nodes(), config.builder_nodes()] {
+            if units.count > 1 && self.below(3) == 0 {
+                let victim = self.node(units);
+                faults.push((self.time(BEGIN), self.grave(config, victim)));
+            }
+        }
+        faults.sort_by_key(|(at, _)| *at);
+        faults
+    }
+
+    /// A random event builder.
+    pub(crate) fn config(&mut self, base: Config) -> Config {
+        use evb_protocol::{Assignment, Shaping};
+        let builder_units = self.pick(&[1, 2, 3, 5, 8]);
+        let readout_units = self.pick(&[1, 2, 4, 7]);
+        let phased = Protocol::Phased { first: 1 + self.below(u64::from(readout_units - 1)) as u16 };
+        let phased = if readout_units > 1 { phased } else { Protocol::Pull };
+        let grouping = Shaping::Grouping { packet: evb_core::ByteCount(450), timeout: Span::from_micros(30) };
+        Config {
+            readout_units,
+            builder_units,
+            protocol: self.pick(&[Protocol::Push, Protocol::Pull, phased]),
+            assignment: self.pick(&[Assignment::RoundRobin, Assignment::LeastLoaded]),
+            shaping: self.pick(&[Shaping::None, grouping]),
+            trigger: self.pick(&[Trigger::FreeRunning, Trigger::Driven]),
+            events: Some(self.pick(&[1, 7, 100, 151])),
+            group: u32::from(builder_units) * self.pick(&[1, 2, 40]),
+            builder_slots: self.pick(&[1, 2, 8, 32]),
+            buffer_events: self.pick(&[4, 64, 512]),
+            ..base
+        }
+    }
+}
+
+/// The stream of a seed for one purpose.
+pub(crate) fn random(seed: u64, purpose: u64) -> Stream {
+    stream(seed, NodeId(0), purpose)
+}
