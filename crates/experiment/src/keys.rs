@@ -202,7 +202,18 @@ const IDENTITY: Key = key(
 const BUILDER: &[Key] = &[
     key("units", integer(1, MAX_UNITS), Default::Required, "number of builder units"),
     key("slots", integer(1, MAX_SLOTS), Default::Integer(64), "events that one builder may have under construction"),
-    key("timeout", wait(), Default::Text("1 s"), "how long a builder waits for the fragments of an event"),
+    key(
+        "patience",
+        wait(),
+        Default::Text("250 ms"),
+        "how long a builder waits for the fragments of an event before it asks for those that it lacks",
+    ),
+    key(
+        "deadline",
+        wait(),
+        Default::Absent,
+        "time after which an event, or a phase of it, ends with what is there, though the rest may still come",
+    ),
 ];
 
 const PROTOCOL: Choice = Choice {

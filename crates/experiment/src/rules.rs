@@ -97,28 +97,22 @@ fn group(view: View<'_>) -> Option<Problem> {
 }
 
 fn group_timeout(view: View<'_>) -> Option<Problem> {
-    let (group, builder): (Span, Span) =
-        (view.maybe_quantity("protocol.group_timeout")?, view.quantity("builder.timeout"));
-    (group > builder).then(|| {
-        let message = format!("`protocol.group_timeout` of {group} is above `builder.timeout` of {builder}");
-        let help = "an event waits longer for its group than for all its fragments: lower `group_timeout` (1 ms if the \
-                    file does not say), or raise `builder.timeout`";
-        Problem::new(message, help)
-            .at(view.origin("protocol.group_timeout"), "too long")
-            .at(view.origin("builder.timeout"), "builder")
-    })
+    let group: Span = view.maybe_quantity("protocol.group_timeout")?;
+    (group > view.quantity("builder.patience")).then(|| longer_than_patience(view, "protocol.group_timeout", group))
 }
 
 fn packet_timeout(view: View<'_>) -> Option<Problem> {
-    let (packet, builder): (Span, Span) = (view.maybe_quantity("shaping.timeout")?, view.quantity("builder.timeout"));
-    (packet >= builder).then(|| {
-        let message = format!("`shaping.timeout` of {packet} is not below `builder.timeout` of {builder}");
-        let help = "fragments may wait so long for their packet to fill, and come when the builder has given up: lower \
-                    `shaping.timeout`, or raise `builder.timeout`";
-        Problem::new(message, help)
-            .at(view.origin("shaping.timeout"), "too long")
-            .at(view.origin("builder.timeout"), "builder")
-    })
+    let packet: Span = view.maybe_quantity("shaping.timeout")?;
+    (packet >= view.quantity("builder.patience")).then(|| longer_than_patience(view, "shaping.timeout", packet))
+}
+
+/// Builders would ask for what is held back on purpose.
+fn longer_than_patience(view: View<'_>, key: &'static str, value: Span) -> Problem {
+    let patience: Span = view.quantity("builder.patience");
+    let message = format!("`{key}` of {value} is too long for `builder.patience` of {patience}");
+    let help =
+        format!("builders would ask for what only waits for its group: lower `{key}`, or raise `builder.patience`");
+    Problem::new(message, help).at(view.origin(key), "too long").at(view.origin("builder.patience"), "builder")
 }
 
 fn first_phase(view: View<'_>) -> Option<Problem> {

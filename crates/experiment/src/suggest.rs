@@ -6,6 +6,14 @@ use crate::{
 };
 use std::collections::HashSet;
 
+/// Keys of earlier versions: their table, their name, and what is written instead.
+const RENAMED: [(&str, &str, &str); 1] = [(
+    "builder",
+    "timeout",
+    "an event is not given up any more because its fragments are slow: `patience` says when a builder asks for them, and \
+     `deadline` ends an event in time",
+)];
+
 /// The name that is closest to `text`, if one is close.
 pub(crate) fn closest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if text.len() > 64 {
@@ -25,6 +33,9 @@ pub(crate) fn for_key(name: &str, mut names: Vec<&str>, path: &str) -> String {
         [] => format!("{} has no keys", table_name(path)),
         _ => format!("the keys of {} are {}", table_name(path), coded(names.iter().copied())),
     };
+    if let Some((.., instead)) = RENAMED.iter().find(|(table, old, _)| (*table, *old) == (path, name)) {
+        return format!("{instead}; {known}");
+    }
     if let Some(near) = closest(name, names.into_iter()) {
         return format!("did you mean `{near}`? {known}");
     }

@@ -61,10 +61,11 @@ cases! {
     packet_timeout_too_long: with("[shaping]\ntype = \"grouping\"\npacket = \"8 kB\"\ntimeout = \"1 s\"\n");
     tag_missing: with("[readout]\nunits = 2\nsource = { typ = \"fixed\", size = \"2 kB\" }\n");
     tag_not_a_text: with("[protocol]\ntype = 1\n");
-    unit_missing: with("[builder]\nunits = 2\ntimeout = \"5\"\n");
+    renamed_key: with("[builder]\nunits = 2\ntimeout = \"5 s\"\n");
+    unit_missing: with("[builder]\nunits = 2\npatience = \"5\"\n");
     unit_missing_bare: with("[trigger]\nevents = 1000\ntype = \"rate\"\nrate = 50_000\n");
-    unit_wrong: with("[builder]\nunits = 2\ntimeout = \"5 kHz\"\n");
-    quantity_without_number: with("[builder]\nunits = 2\ntimeout = \"soon\"\n");
+    unit_wrong: with("[builder]\nunits = 2\npatience = \"5 kHz\"\n");
+    quantity_without_number: with("[builder]\nunits = 2\npatience = \"soon\"\n");
     zero_units: with("[builder]\nunits = 0\n");
     negative_rate: with("[trigger]\nevents = 1000\ntype = \"rate\"\nrate = \"-50 kHz\"\n");
     zero_rate: with("[trigger]\nevents = 1000\ntype = \"rate\"\nrate = \"0 Hz\"\n");
@@ -104,7 +105,7 @@ cases! {
     keep_one_in_zero: with("[storage]\nkeep = { one_in = 0 }\n");
     keep_unknown: with("[storage]\nkeep = \"some\"\n");
     duplicate_key: with("[builder]\nunits = 2\nunits = 3\n");
-    syntax: with("[builder]\nunits = 2\ntimeout = 1 s\n");
+    syntax: with("[builder]\nunits = 2\npatience = 1 s\n");
     syntax_bracket: with("[builder\nunits = 2\n");
     wrong_type_text: with("[builder]\nunits = \"2\"\n");
     wrong_type_number: with("[storage]\ndirectory = 5\n");
@@ -196,7 +197,7 @@ cases! {
     gather_more_than_senders: with("[workload]\ntype = \"gather\"\nmessages = 1\nleast = 1\nmost = 3\n");
     gather_more_than_receivers: with("[workload]\ntype = \"gather\"\nmessages = 1\nleast = 1\nmost = 2\nprocessors = 3\n");
     gather_ask_not_a_flag: with("[workload]\ntype = \"gather\"\nmessages = 1\nleast = 1\nmost = 2\nask = \"yes\"\n");
-    several: with("[builder]\nunits = 0\nslotts = 4\ntimeout = 7\n"), set ["run.seed=-1"];
+    several: with("[builder]\nunits = 0\nslotts = 4\npatience = 7\n"), set ["run.seed=-1"];
 }
 
 /// Loads a file of these bytes and renders the error, without the folder's name.

@@ -89,7 +89,7 @@ fn front() -> BoxedStrategy<String> {
 fn back() -> BoxedStrategy<String> {
     // No group and no packet may wait longer than a builder does.
     let builder = (lines(vec![("slots", integer(1..=100))]), 1000..3600_u32)
-        .prop_map(|(slots, seconds)| format!("{slots}timeout = \"{seconds} s\"\n"));
+        .prop_map(|(slots, seconds)| format!("{slots}patience = \"{seconds} s\"\n"));
     let protocol = prop_oneof![
         lines(vec![("group", integer(352..=1000)), ("group_timeout", wait()), ("type", words(&["push"]))]),
         Just("type = \"pull\"\nassignment = \"least-loaded\"\n".to_owned()),

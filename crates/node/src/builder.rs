@@ -37,19 +37,21 @@ impl Builder {
         })
     }
 
-    /// Reads every byte of a fragment and marks it when it is not what its source sent.
-    fn check(&self, mut fragment: Fragment<Bytes>) -> Fragment<Bytes> {
+    /// Takes in a fragment after reading every byte of it.
+    fn receive(&mut self, now: Time, from: NodeId, mut fragment: Fragment<Bytes>) {
         if fragment.payload.len() > self.max_fragment {
             fragment.payload.truncate(self.max_fragment);
             fragment.length = self.max_fragment as u32;
             fragment.checksum = evb_core::checksum(&fragment.payload);
             fragment.status = FragmentStatus::Oversized;
-        } else if evb_core::checksum(&fragment.payload) != fragment.checksum {
-            // The file keeps the bytes as they are, and a checksum that fits them.
-            fragment.checksum = evb_core::checksum(&fragment.payload);
-            fragment.status = FragmentStatus::Corrupted;
         }
-        fragment
+        let found = evb_core::checksum(&fragment.payload);
+        if found == fragment.checksum {
+            return self.machine.handle_message(now, from, Message::Fragment(fragment));
+        }
+        // Should no better copy come, the file keeps the bytes as they are, and a checksum that fits them.
+        fragment.checksum = found;
+        self.machine.handle_command(now, BuilderCommand::Damaged { from, fragment });
     }
 
     fn handle_events(&mut self, now: Time) -> Result<(), NodeError> {
@@ -60,7 +62,7 @@ impl Builder {
                     let accepted = self.filter.accepts(event, complete);
                     Some(BuilderCommand::Decided { event, accepted })
                 }
-                BuilderEvent::Orphaned => continue,
+                BuilderEvent::Orphaned | BuilderEvent::Stands | BuilderEvent::Fenced => continue,
             };
             self.moved = true;
             if let Some(answer) = answer {
@@ -95,11 +97,10 @@ impl Role for Builder {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
         let counts = self.machine.counts();
         self.meter.pass(now, || [counts.bytes, counts.fragments]);
-        let message = match message {
-            Message::Fragment(fragment) => Message::Fragment(self.check(fragment)),
-            other => other,
-        };
-        self.machine.handle_message(now, from, message);
+        match message {
+            Message::Fragment(fragment) => self.receive(now, from, fragment),
+            other => self.machine.handle_message(now, from, other),
+        }
     }
 
     fn lost(&mut self, now: Time, peer: NodeId) {
@@ -143,6 +144,8 @@ impl Role for Builder {
                 rejected: counts.rejected,
                 fragments: counts.fragments,
                 bytes: counts.bytes,
+                asked: counts.asked,
+                repeated: counts.repeated,
                 stored: stored.events,
                 stored_bytes: stored.bytes,
                 file_count: stored.files.into(),

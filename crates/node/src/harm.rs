@@ -1,14 +1,19 @@
 //! Faults on purpose: what the `[[fault]]` tables of an experiment do to the fragments of a readout unit.
 
 use bytes::{Bytes, BytesMut};
-use evb_core::{NodeId, Span, Time, Transmit};
+use evb_core::{EventId, NodeId, Span, Time, Transmit};
 use evb_experiment::{FaultAction, Plan};
-use evb_protocol::{Fragment, Message};
+use evb_protocol::{Fragment, Message, Recent};
 use std::collections::VecDeque;
+
+/// Events of which is remembered that their fragment was lost.
+const MOST_LOST: usize = 1 << 14;
 
 pub(crate) struct Harm {
     actions: Vec<FaultAction>,
     max_fragment: usize,
+    /// Events whose fragment was lost once: what is sent again comes through.
+    lost: Recent<EventId>,
     /// Fragments that are held back, each with the time at which it goes.
     delayed: VecDeque<(Time, Transmit<Message<Bytes>>)>,
 }
@@ -20,7 +25,12 @@ impl Harm {
         let actions: Vec<_> =
             faults.map(|fault| fault.action).filter(|action| !matches!(action, FaultAction::Kill { .. })).collect();
         let max_fragment = plan.building.max_fragment.0 as usize;
-        (!actions.is_empty()).then(|| Self { actions, max_fragment, delayed: VecDeque::new() })
+        (!actions.is_empty()).then(|| Self {
+            actions,
+            max_fragment,
+            lost: Recent::new(MOST_LOST),
+            delayed: VecDeque::new(),
+        })
     }
 
     /// Sends on, harmed or not, what a readout unit wants to send.
@@ -65,7 +75,7 @@ impl Harm {
     }
 
     /// What becomes of one fragment: none, one or two, now or held back.
-    fn harm(&self, mut fragment: Fragment<Bytes>) -> (Vec<Fragment<Bytes>>, Option<Span>) {
+    fn harm(&mut self, mut fragment: Fragment<Bytes>) -> (Vec<Fragment<Bytes>>, Option<Span>) {
         let (mut copies, mut held_back) = (1, None);
         for action in &self.actions {
             let hits = |one_in: u64| fragment.event.0.is_multiple_of(one_in);
@@ -77,7 +87,7 @@ impl Harm {
                     (fragment.length, fragment.payload) = (larger.len() as u32, larger.freeze());
                 }
                 FaultAction::Duplicate { one_in } if hits(one_in) => copies = 2,
-                FaultAction::Lose { one_in } if hits(one_in) => copies = 0,
+                FaultAction::Lose { one_in } if hits(one_in) && self.lost.insert(fragment.event) => copies = 0,
                 FaultAction::Delay { one_in, by } if hits(one_in) => held_back = Some(by),
                 _ => {}
             }

@@ -280,6 +280,7 @@ impl Role for Readout {
                 bytes: counts.bytes,
                 sent: counts.sent,
                 sent_bytes: counts.sent_bytes,
+                repeated: counts.repeated,
                 busy: counts.busy,
                 most_events: counts.most_events,
                 most_bytes: counts.most_bytes,

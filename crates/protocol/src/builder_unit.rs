@@ -1,12 +1,14 @@
 //! The builder unit: puts the fragments of an event together, checks them, and hands the event on.
 
-use crate::{Completion, Config, Ending, Fault, FaultCounts, Fragment, FragmentStatus, Message, Protocol, Timer};
+use crate::{
+    Completion, Config, Ending, Fault, FaultCounts, Fragment, FragmentStatus, Message, Protocol, Recent, Timer,
+};
 use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
 use core::ops::Range;
 use evb_core::{EventId, Machine, NodeId, NodeRange, SourceId, Time, Transmit};
 use hashbrown::HashMap;
 use history::History;
-use inquiry::{Asked, Inquiry};
+use inquiry::Inquiry;
 use liveness::Standing;
 pub use mismatch::Mismatch;
 
@@ -154,7 +156,7 @@ pub struct BuilderUnit<B> {
     /// Nothing is to be asked for or ended for lack of time before this.
     next_look: Time,
     inquiries: Vec<Inquiry>,
-    asked: Asked,
+    asked: Recent<(EventId, SourceId)>,
     /// Fragments that came damaged, with the checksum of what came last.
     damaged: Vec<(EventId, SourceId, u32)>,
     standing: Standing,
@@ -180,7 +182,7 @@ impl<B> BuilderUnit<B> {
         Self {
             alive: (0..config.readout_units).map(|_| true).collect(),
             inquiries: (0..config.readout_units).map(|_| Inquiry::default()).collect(),
-            asked: Asked::default(),
+            asked: Recent::new(inquiry::MOST_REMEMBERED),
             damaged: Vec::new(),
             standing: Standing::default(),
             config,
@@ -286,7 +288,7 @@ impl<B> BuilderUnit<B> {
         }
         let place = &mut building.fragments[source];
         if place.is_some() {
-            let asked = self.asked.contains(event, fragment.source);
+            let asked = self.asked.contains(&(event, fragment.source));
             self.counts.count_copy(asked);
             return Ok(());
         }
@@ -306,7 +308,7 @@ impl<B> BuilderUnit<B> {
         let fault = if self.history.lacks(event, source) {
             Fault::Late
         } else if self.history.has(event) {
-            let asked = self.asked.contains(event, source);
+            let asked = self.asked.contains(&(event, source));
             self.counts.count_copy(asked);
             return false;
         } else if !self.first_phase().contains(&source.index()) || self.ungranted >= self.config.builder_slots {

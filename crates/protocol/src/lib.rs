@@ -14,6 +14,7 @@ mod fault;
 mod filter;
 mod message;
 mod readout_unit;
+mod recent;
 mod shaper;
 pub mod wire;
 
@@ -24,6 +25,7 @@ pub use fault::{Fault, FaultCounts};
 pub use filter::Filter;
 pub use message::{Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Sighted};
 pub use readout_unit::{Arrival, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutUnit};
+pub use recent::Recent;
 
 /// Why a machine's timer is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -253,6 +253,12 @@ pub struct Builder {
     pub fragments: u64,
     /// Payload bytes received.
     pub bytes: u64,
+    /// Fragments that it asked for because they had not come, each as often as it was asked for.
+    #[serde(default)]
+    pub asked: u64,
+    /// Second copies of fragments that it had asked for. They were dropped.
+    #[serde(default)]
+    pub repeated: u64,
     /// Events written to files.
     pub stored: u64,
     /// Bytes written to files.
@@ -285,6 +291,9 @@ pub struct Readout {
     pub sent: u64,
     /// Payload bytes sent.
     pub sent_bytes: u64,
+    /// Fragments that were sent again because they were lost on the way.
+    #[serde(default)]
+    pub repeated: u64,
     /// How often the buffer became busy.
     pub busy: u64,
     /// Most events held at once.

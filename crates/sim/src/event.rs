@@ -25,6 +25,8 @@ pub(crate) enum Event {
     Post { message: u32 },
     /// A message has been copied to a node on the same host.
     Copied { message: u32 },
+    /// A message that was lost is sent again.
+    SendAgain { message: u32 },
     /// A message has come to its node.
     Receive { message: u32 },
     /// A control message on a network of its own has come to all its nodes.

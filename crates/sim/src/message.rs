@@ -15,6 +15,23 @@ pub(crate) enum Body {
     Bucket(Vec<(u32, u32)>),
 }
 
+impl Body {
+    /// Whether it travels as fragments and data do; all else is control.
+    pub(crate) const fn is_data(&self) -> bool {
+        match self {
+            Self::Protocol(message) => message.is_data(),
+            Self::Traffic(message) => matches!(message, TrafficMessage::Data { .. }),
+            Self::Bucket(_) => true,
+        }
+    }
+
+    /// Whether the sender sends it again when it is lost, as every transport does with control messages. Lost fragments
+    /// are asked for, and so are lost answers.
+    pub(crate) const fn is_reliable(&self) -> bool {
+        matches!(self, Self::Protocol(message) if !message.is_data() && !matches!(message, ProtocolMessage::Ask { .. }))
+    }
+}
+
 /// A message on its way: one cache line, since millions may be on their way.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {

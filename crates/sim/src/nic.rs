@@ -129,7 +129,7 @@ impl Nic {
             (
                 Slots::Barrel { queues, first_builder, .. } | Slots::RateDivision { queues, first_builder, .. },
                 Body::Protocol(_),
-            ) if message.payload > 0 => &mut queues[message.to.first.index() - first_builder.index()],
+            ) if message.body.is_data() => &mut queues[message.to.first.index() - first_builder.index()],
             _ => &mut self.waiting,
         };
         queue.push_back(id);

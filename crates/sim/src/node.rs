@@ -6,9 +6,12 @@ use evb_experiment::{FaultAction, Plan};
 use evb_patterns::{Traffic, TrafficCommand, TrafficEvent};
 use evb_protocol::{
     BuilderCommand, BuilderEvent, BuilderUnit, EventManager, Filter, Fragment, FragmentStatus, ManagerCommand,
-    ManagerEvent, Message as ProtocolMessage, ReadoutCommand, ReadoutEvent, ReadoutUnit, Timer,
+    ManagerEvent, Message as ProtocolMessage, ReadoutCommand, ReadoutEvent, ReadoutUnit, Recent, Timer,
 };
 use evb_sources::SizeModel;
+
+/// Events of which is remembered that their fragment was lost.
+const MOST_LOST: usize = 1 << 14;
 
 /// A message that a machine wants to send.
 pub(crate) struct Outgoing {
@@ -35,6 +38,8 @@ pub(crate) struct Node {
     pub(crate) dead: bool,
     /// Faults brought about on purpose.
     harm: Vec<FaultAction>,
+    /// Events whose fragment was lost once: what is sent again comes through.
+    lost: Recent<EventId>,
     /// What decides after the first phase of an event.
     filter: Filter,
     max_fragment: u32,
@@ -56,6 +61,7 @@ impl Node {
             timeout_at: Time::MAX,
             dead: false,
             harm: faults.filter(|action| !matches!(action, FaultAction::Kill { .. })).collect(),
+            lost: Recent::new(MOST_LOST),
             filter: plan.filter,
             max_fragment: u32::try_from(plan.building.max_fragment.0).unwrap_or(u32::MAX),
         }
@@ -125,7 +131,7 @@ impl Node {
                 let holds_back = drain_readout(machine, sizes, *source, now, room, out);
                 if !self.harm.is_empty() {
                     let fragments = out.split_off(first);
-                    fragments.into_iter().for_each(|one| harm(&self.harm, self.max_fragment, one, out));
+                    fragments.into_iter().for_each(|one| harm(&self.harm, &mut self.lost, self.max_fragment, one, out));
                 }
                 return holds_back;
             }
@@ -210,7 +216,7 @@ fn drain_builder(machine: &mut BuilderUnit<()>, filter: &Filter, now: Time, out:
                 BuilderEvent::Decide { event, complete } => {
                     BuilderCommand::Decided { event, accepted: filter.accepts(event, complete) }
                 }
-                BuilderEvent::Orphaned => continue,
+                BuilderEvent::Orphaned | BuilderEvent::Stands | BuilderEvent::Fenced => continue,
             };
             any = true;
             machine.handle_command(now, answer);
@@ -226,7 +232,13 @@ fn drain_builder(machine: &mut BuilderUnit<()>, filter: &Filter, now: Time, out:
 }
 
 /// What the faults of a readout unit do to what it sends.
-fn harm(actions: &[FaultAction], max_fragment: u32, one: Outgoing, out: &mut Vec<Outgoing>) {
+fn harm(
+    actions: &[FaultAction],
+    lost: &mut Recent<EventId>,
+    max_fragment: u32,
+    one: Outgoing,
+    out: &mut Vec<Outgoing>,
+) {
     let fragments = match one.body {
         Body::Protocol(ProtocolMessage::Fragment(fragment)) => vec![fragment],
         Body::Protocol(ProtocolMessage::Packet(fragments)) => fragments,
@@ -242,7 +254,7 @@ fn harm(actions: &[FaultAction], max_fragment: u32, one: Outgoing, out: &mut Vec
                     (fragment.length, fragment.status) = (max_fragment.saturating_add(1), FragmentStatus::Oversized);
                 }
                 FaultAction::Duplicate { one_in } if hits(one_in) => copies = 2,
-                FaultAction::Lose { one_in } if hits(one_in) => copies = 0,
+                FaultAction::Lose { one_in } if hits(one_in) && lost.insert(fragment.event) => copies = 0,
                 FaultAction::Delay { one_in, by } if hits(one_in) => delay = by,
                 _ => {}
             }

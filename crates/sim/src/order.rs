@@ -2,7 +2,8 @@
 //! promises. Where packets can overtake each other, the receiver's interface holds back what came too early.
 
 use evb_core::NodeId;
-use evb_fabric::{NetworkConfig, Routing, Service};
+use evb_experiment::{Plan, Workload};
+use evb_fabric::{Flow, Routing, Service, WhenFull};
 use std::collections::{BTreeMap, HashMap};
 
 /// What has been sent and what has come, for each pair of nodes.
@@ -20,12 +21,16 @@ struct Pair {
 }
 
 impl Order {
-    /// Keeps the order in a network where messages may overtake each other; `None` in one where they cannot.
-    pub(crate) fn of(config: &NetworkConfig) -> Option<Self> {
+    /// Keeps the order in a network where messages may overtake each other, be it because one was lost and is sent again;
+    /// `None` in one where they cannot.
+    pub(crate) fn of(plan: &Plan) -> Option<Self> {
+        let config = &plan.network.config;
         let spreads =
             config.routing.is_adaptive() || matches!(config.routing, Routing::Random | Routing::Dispersive { .. });
         let mixes = config.nic.ports > 1 || config.nic.messages > 1 || config.nic.service == Service::RandomPeer;
-        (spreads || mixes).then(Self::default)
+        let drops = matches!(config.flow, Flow::StoreAndForward { full: WhenFull::Drop, .. });
+        let loses = plan.workload == Workload::EventBuilding && (drops || !plan.network.faults.is_empty());
+        (spreads || mixes || loses).then(Self::default)
     }
 
     /// The place of the next message from one node to another.

@@ -5,16 +5,15 @@
 //! question that is not answered is asked again, each time later.
 
 use crate::Message;
-use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
-use evb_core::{EventId, SourceId, Span, Time};
-use hashbrown::HashSet;
+use alloc::{sync::Arc, vec::Vec};
+use evb_core::{EventId, Span, Time};
 
 /// Most events in one question.
 pub(super) const MOST_ASKED: usize = 256;
 /// Questions about the same events are at most so many times the patience apart.
 pub(super) const LONGEST_WAIT: u64 = 32;
-/// Most fragments of which is remembered that they were asked for.
-const MOST_REMEMBERED: usize = 1 << 14;
+/// Most fragments of which is remembered that they were asked for: a second copy of one is no fault.
+pub(super) const MOST_REMEMBERED: usize = 1 << 14;
 
 /// What a builder has asked one readout unit.
 #[derive(Default)]
@@ -77,29 +76,5 @@ impl Inquiry {
         if !self.hurried {
             (self.hurried, self.due) = (true, now);
         }
-    }
-}
-
-/// The fragments that were asked for last: a second copy of one is no fault.
-#[derive(Default)]
-pub(super) struct Asked {
-    fragments: HashSet<(EventId, SourceId)>,
-    order: VecDeque<(EventId, SourceId)>,
-}
-
-impl Asked {
-    pub(super) fn insert(&mut self, fragment: (EventId, SourceId)) {
-        if self.fragments.insert(fragment) {
-            self.order.push_back(fragment);
-        }
-        if self.order.len() > MOST_REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.fragments.remove(&oldest);
-        }
-    }
-
-    pub(super) fn contains(&self, event: EventId, source: SourceId) -> bool {
-        self.fragments.contains(&(event, source))
     }
 }

@@ -98,7 +98,7 @@ impl<B> BuilderUnit<B> {
         if self.inquiries[source].due() <= self.now {
             lacking.truncate(inquiry::MOST_ASKED);
             self.counts.asked += lacking.len() as u64;
-            lacking.iter().for_each(|&event| self.asked.insert((event, SourceId(source as u16))));
+            lacking.iter().for_each(|&event| _ = self.asked.insert((event, SourceId(source as u16))));
             let message = self.inquiries[source].ask(self.now, patience, lacking);
             let to = NodeId(self.config.readout_nodes().first.0 + source as u16).into();
             self.transmits.push_back(evb_core::Transmit { to, message });

@@ -87,7 +87,7 @@ impl<'a> Simulation<'a> {
             targets,
             out: Vec::new(),
             told: Vec::new(),
-            order: Order::of(&plan.network.config),
+            order: Order::of(plan),
             ready: Vec::new(),
             stopped: false,
             ended: false,
@@ -197,6 +197,7 @@ impl<'a> Simulation<'a> {
                 self.note_sent(now, message);
                 self.take_in(now, message);
             }
+            Event::SendAgain { message } => self.send_again(now, message),
             Event::Receive { message } => self.receive(message),
             Event::Broadcast { message } => self.broadcast(now, message),
             Event::Timeout { node } => self.timeout(now, NodeId(node)),

@@ -1,17 +1,20 @@
 //! Messages on their way in: from the network to the machine that they are for.
 
-use super::Simulation;
+use super::{Simulation, size};
 use crate::{
     event::Event,
     message::{Body, Message},
     nic::Chunk,
     packet::PacketId,
 };
-use evb_core::{NodeId, NodeRange, Time};
-use evb_protocol::Shaping;
+use evb_core::{NodeId, NodeRange, Span, Time};
+use evb_protocol::{Shaping, wire};
 
 /// The missing bytes of a message of which a packet was lost.
 const LOST: u32 = u32::MAX;
+
+/// Time after which a lost control message is sent again: the shortest after which Linux sends a TCP segment again.
+const SENT_AGAIN: Span = Span::from_millis(200);
 
 impl Simulation<'_> {
     pub(super) fn deliver(&mut self, now: u64, id: PacketId) {
@@ -48,7 +51,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// A part of a message is lost, and with it the message: nobody sends it again.
+    /// A part of a message is lost, and with it the message. Control messages are sent again; other messages of the pair
+    /// that come meanwhile wait for them. What was lost of an event its builder asks for.
     pub(super) fn lose(&mut self, now: u64, id: u32) {
         let message = self.messages.get_mut(id);
         if std::mem::replace(&mut message.missing, LOST) == LOST {
@@ -57,6 +61,9 @@ impl Simulation<'_> {
         if let Body::Bucket(parts) = &mut message.body {
             let parts = std::mem::take(parts);
             return parts.into_iter().for_each(|(part, _)| self.lose(now, part));
+        }
+        if message.body.is_reliable() {
+            return self.queue.push(now + SENT_AGAIN.0, Event::SendAgain { message: id });
         }
         self.tally.lose_message(&message.body);
         let (pair, place) = ((message.from, message.to.first), message.order);
@@ -70,6 +77,23 @@ impl Simulation<'_> {
         order.arrive(pair, place, message, &mut ready);
         ready.drain(..).for_each(|id| self.take_in(now, id));
         self.ready = ready;
+    }
+
+    /// The sender of a lost message has waited long enough: it sends the message again, in its old place.
+    pub(super) fn send_again(&mut self, now: u64, id: u32) {
+        let lost = self.messages.get(id);
+        let bytes = size(match &lost.body {
+            Body::Protocol(message) => wire::length(message),
+            Body::Traffic(_) | Body::Bucket(_) => 0,
+        });
+        let (from, to) = (lost.from, lost.to.first);
+        // Packets of the lost message may still be on their way: they belong to none.
+        let again = self.messages.insert(Message { unsent: bytes, missing: bytes, ..lost.clone() });
+        let (Some(from), Some(to)) = (self.host(from), self.host(to)) else { return self.take_in(now, again) };
+        debug_assert_ne!(from, to, "nothing is lost within a host");
+        self.nics[from].backlog += 1;
+        self.nics[from].post(again, self.messages.get(again));
+        self.feed_nic(from);
     }
 
     /// A message is whole: the processor of its receiver looks at it.

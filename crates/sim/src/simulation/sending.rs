@@ -27,7 +27,7 @@ impl Simulation<'_> {
             Body::Traffic(_) => CONTROL_BYTES,
             Body::Bucket(_) => 0,
         };
-        let (bytes, payload) = (size(bytes), size(payload));
+        let (bytes, payload, is_data) = (size(bytes), size(payload), body.is_data());
         let is_building = matches!(self.plan.workload, Workload::EventBuilding);
         if !is_building && payload > 0 {
             self.tally.data(self.queue.now(), to.count);
@@ -38,7 +38,9 @@ impl Simulation<'_> {
             posted_at = self.processors[host].max(posted_at) + self.net.network.config.host.send.0;
             self.processors[host] = posted_at;
         }
-        if let (Control::Separate { delay, rate }, true, 0) = (self.net.network.config.control, is_building, payload) {
+        if let (Control::Separate { delay, rate }, true, false) =
+            (self.net.network.config.control, is_building, is_data)
+        {
             let message = Message { from, to, body, unsent: 0, missing: 0, payload, priority: 0, order: 0 };
             let message = self.messages.insert(message);
             // Messages of one sender arrive in the order in which they were sent: a short one does not overtake.
@@ -47,7 +49,7 @@ impl Simulation<'_> {
             self.queue.push(*arrived_at, Event::Broadcast { message });
             return;
         }
-        let priority = if payload == 0 { self.control_priority(is_building) } else { 0 };
+        let priority = if is_data { 0 } else { self.control_priority(is_building) };
         for node in to.iter() {
             let to = NodeRange::from(node);
             let body = body.clone();

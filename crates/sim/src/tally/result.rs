@@ -160,6 +160,7 @@ impl Accounts {
                     bytes: counts.bytes,
                     sent: counts.sent,
                     sent_bytes: counts.sent_bytes,
+                    repeated: counts.repeated,
                     busy: counts.busy,
                     most_events: counts.most_events,
                     most_bytes: counts.most_bytes,
@@ -175,6 +176,8 @@ impl Accounts {
                     rejected: counts.rejected,
                     fragments: counts.fragments,
                     bytes: counts.bytes,
+                    asked: counts.asked,
+                    repeated: counts.repeated,
                     ..Builder::default()
                 });
             }
