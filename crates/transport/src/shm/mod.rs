@@ -14,6 +14,11 @@
 //! run meets nothing old. [`connect`](Shm::connect) has who may join. Its [`Bytes`](bytes::Bytes) keep the connection of
 //! an endpoint that is dropped, until they are dropped too, so that the peer does not use their memory again.
 //!
+//! A thread of each endpoint gives signs of life, so a node is alive as long as its process runs, whatever it does. A peer
+//! whose process stands still for [`peer_timeout`](ShmOptions::peer_timeout) is given up, after all that it has sent was
+//! read, and is told so on its socket: if it goes on, it hears [`Received::Lost`]. What it holds of this node's pool is not
+//! used again before it has given it back or its socket has closed; so it never reads what was written for another.
+//!
 //! An endpoint is used as a [`Transport`] or as a [`MessageLayer`](crate::MessageLayer), and so are its peers.
 
 mod arrivals;
