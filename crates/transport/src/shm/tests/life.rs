@@ -6,7 +6,10 @@ use super::{PATIENCE, body_of, nodes};
 use crate::{HEAD_BYTES, Message, Received, Transport, shm::Shm};
 use bytes::Bytes;
 use evb_core::NodeId;
-use std::time::{Duration, Instant};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 /// Longest silence in these tests.
 const SILENCE: Duration = Duration::from_millis(200);
@@ -107,6 +110,22 @@ fn the_end_of_a_silent_peer_frees_what_it_was_lent() {
     assert!(whole_pool(&mut nodes[0]) && nodes[0].leaving.is_empty());
 }
 
+#[test]
+fn a_new_process_takes_the_place_of_one_that_still_reads() {
+    let mut nodes = three();
+    let held = lend_and_lose(&mut nodes);
+    let mut new = Shm::bind(NodeId(1), nodes[1].options.clone()).unwrap();
+    let name = nodes[0].name.clone();
+    let joining = thread::spawn(move || new.connect(&[(NodeId(0), name)]).map(|()| new).unwrap());
+    nodes[0].connect(&[(NodeId(1), "-".into())]).unwrap();
+    let mut new = joining.join().unwrap();
+    send(&mut nodes[0], 1, large(50));
+    assert!(body_of(one(&mut new)).iter().all(|&byte| byte == 50));
+    assert!((1..).zip(&held).all(|(value, body)| body.iter().all(|&byte| byte == value)));
+    assert_eq!(nodes[0].leaving.len(), 1);
+    assert_eq!(loss(&mut nodes[1], 0), "it gave this node up");
+}
+
 /// The lender may be alive: what it lent is kept by both sides.
 #[test]
 fn what_came_from_a_silent_peer_stays_as_it_is() {
@@ -180,14 +199,14 @@ fn a_busy_node_sees_silence() {
         send(&mut nodes[2], 0, Message { head: [0; HEAD_BYTES], body: Bytes::new() });
         Transport::receive(&mut nodes[0], 1, &mut sink);
         // So few calls say nothing of the time.
-        std::thread::sleep(Duration::from_millis(1));
+        thread::sleep(Duration::from_millis(1));
         assert!(start.elapsed() < PATIENCE, "the silence is not noticed");
     }
     drop(held);
     while !nodes[0].leaving.is_empty() {
         send(&mut nodes[2], 0, Message { head: [0; HEAD_BYTES], body: Bytes::new() });
         Transport::receive(&mut nodes[0], 1, &mut sink);
-        std::thread::sleep(Duration::from_millis(1));
+        thread::sleep(Duration::from_millis(1));
         assert!(start.elapsed() < PATIENCE, "what came back is not taken");
     }
 }
