@@ -23,7 +23,7 @@ pub struct OfiOptions {
     pub token: Token,
     /// Number of nodes of the run; ids are below it.
     pub nodes: u16,
-    /// Longest silence of a peer, and of this node towards its peers.
+    /// Longest silence of a peer, and of this node towards its peers, which is called more often than every half of it.
     pub peer_timeout: Duration,
     /// Longest time that joining the peers takes.
     pub connect_timeout: Duration,

@@ -54,6 +54,8 @@ pub(crate) struct Peer {
 
     heard: bool,
     last_heard: Instant,
+    /// Looks since then, in vain.
+    silent: u32,
     pub(crate) spoke: bool,
 }
 
@@ -80,6 +82,7 @@ impl Peer {
             active: false,
             heard: true,
             last_heard: now,
+            silent: 0,
             spoke: true,
         }
     }
@@ -167,18 +170,14 @@ impl Peer {
         self.failure.clone().unwrap_or_else(|| "it left".into())
     }
 
-    /// Looks at the clock: whether it was silent for longer than `timeout`, and how long.
-    pub(crate) fn silence(&mut self, now: Instant, timeout: Duration) -> Option<Duration> {
+    /// Looks whether it was heard since the last look. If it was silent at more than `most` looks, how long that was.
+    pub(crate) fn silence(&mut self, now: Instant, most: u32) -> Option<Duration> {
         if std::mem::take(&mut self.heard) {
-            self.last_heard = now;
+            (self.last_heard, self.silent) = (now, 0);
+            return None;
         }
-        let silence = now.saturating_duration_since(self.last_heard);
-        (silence > timeout).then_some(silence)
-    }
-
-    /// After this node itself was away, silence counts from `earliest` on.
-    pub(crate) fn excuse(&mut self, earliest: Instant) {
-        self.last_heard = self.last_heard.max(earliest);
+        self.silent += 1;
+        (self.silent > most).then(|| now.saturating_duration_since(self.last_heard))
     }
 }
 
@@ -216,14 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn silence_counts_from_the_last_sign_of_life() {
+    fn silence_counts_looks_since_the_last_sign_of_life() {
         let (start, second) = (Instant::now(), Duration::from_secs(1));
         let mut peer = Peer::new(0, 0, 4, start);
-        assert_eq!(peer.silence(start, second), None);
-        assert_eq!(peer.silence(start + 2 * second, second), Some(2 * second));
-        peer.excuse(start + second);
-        assert_eq!(peer.silence(start + 2 * second, second), None);
+        assert_eq!(peer.silence(start, 1), None);
+        assert_eq!(peer.silence(start + 9 * second, 1), None, "the observer was away");
+        assert_eq!(peer.silence(start + 10 * second, 1), Some(10 * second));
         peer.hear();
-        assert_eq!(peer.silence(start + 9 * second, second), None);
+        assert_eq!(peer.silence(start + 99 * second, 1), None);
+        assert_eq!(peer.silence(start + 100 * second, 1), None);
     }
 }

@@ -2,8 +2,9 @@
 
 mod support;
 
-use evb_transport::conformance::{Subject, run_all};
+use evb_transport::conformance::{Subject, run_all, run_life};
 use evb_transport_ofi::OfiOptions;
+use std::time::Duration;
 use support::{boxed, joined, options, there_is};
 
 fn conforms(options: &OfiOptions) {
@@ -26,4 +27,18 @@ fn shm_conforms() {
 #[test]
 fn tcp_conforms_with_few_credits() {
     conforms(&OfiOptions { max_body: 300_000, credits: 30, send_queue_bytes: 250_000, ..options("tcp") });
+}
+
+#[test]
+fn slow_is_not_dead() {
+    const SILENCE: Duration = Duration::from_millis(400);
+    for provider in ["tcp", "shm"] {
+        let options = OfiOptions { peer_timeout: SILENCE, ..options(provider) };
+        if there_is(provider) {
+            run_life(
+                &Subject { connect: &|nodes| boxed(joined(nodes, &options)), max_body: options.max_body },
+                SILENCE,
+            );
+        }
+    }
 }

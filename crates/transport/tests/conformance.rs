@@ -4,13 +4,16 @@ mod support;
 
 use evb_transport::{
     DEFAULT_MAX_BODY, HEAD_BYTES, OverLayer, OverTransport,
-    conformance::{Subject, run_all},
+    conformance::{Subject, run_all, run_life},
     doorbell::Doorbell,
     in_process,
     tcp::{TcpOptions, Token},
 };
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use support::{boxed, tcp_nodes};
+
+/// Longest silence where slow nodes are to be told from dead ones.
+const SILENCE: Duration = Duration::from_millis(200);
 
 #[test]
 fn in_process_conforms() {
@@ -31,6 +34,13 @@ fn a_transport_over_a_layer_conforms() {
 fn tcp_conforms() {
     let options = TcpOptions { max_body: 1 << 20, ..TcpOptions::new(2, Token::new([5; Token::BYTES])) };
     run_all(&Subject { connect: &|nodes| boxed(tcp_nodes(nodes, &options)), max_body: options.max_body });
+}
+
+#[test]
+fn tcp_tells_slow_from_dead() {
+    let options = TcpOptions { peer_timeout: SILENCE, ..TcpOptions::new(2, Token::new([5; Token::BYTES])) };
+    let subject = Subject { connect: &|nodes| boxed(tcp_nodes(nodes, &options)), max_body: options.max_body };
+    run_life(&subject, SILENCE);
 }
 
 /// Writes and reads are cut in many places.
@@ -63,6 +73,13 @@ mod shm {
     fn shared_memory_conforms() {
         let options = ShmOptions { max_body: 1 << 20, ..ShmOptions::new(2, Token::new([7; Token::BYTES])) };
         run_all(&Subject { connect: &|nodes| boxed(shm_nodes(nodes, &options)), max_body: options.max_body });
+    }
+
+    #[test]
+    fn shared_memory_tells_slow_from_dead() {
+        let options = ShmOptions { peer_timeout: SILENCE, ..ShmOptions::new(2, Token::new([7; Token::BYTES])) };
+        let subject = Subject { connect: &|nodes| boxed(shm_nodes(nodes, &options)), max_body: options.max_body };
+        run_life(&subject, SILENCE);
     }
 
     /// Small rings are often full, and with a pool that is too small for them large bodies go in pieces.

@@ -220,6 +220,18 @@ fn a_stopped_peer_is_given_up_while_the_queue_is_full() {
     assert!(node.flush(), "nothing waits for a lost peer");
 }
 
+/// It was away for too long, and learns that it has no part any more.
+#[test]
+fn a_node_that_was_given_up_sees_its_connection_close() {
+    let mut nodes = tcp_nodes(2, &TcpOptions { peer_timeout: Duration::from_millis(100), ..options(2) });
+    nodes[0].send(NodeId(1), message(1, 3000)).unwrap();
+    nodes[0].flush();
+    assert!(loss_reason(&mut nodes[0], NodeId(1)).starts_with("it was silent for"));
+    let news = poll_until(&mut nodes[1], |_, sink| (sink.len() == 2).then(|| std::mem::take(sink)));
+    assert_eq!(news[0], Received::Message { from: NodeId(0), message: message(1, 3000) });
+    assert!(matches!(news[1], Received::Lost { peer: NodeId(0), .. }), "{news:?}");
+}
+
 /// Both are polled from one thread, so that a pause of the machine is a pause of both.
 #[test]
 fn idle_peers_keep_each_other_alive() {

@@ -9,6 +9,11 @@ use crate::{
 use evb_core::NodeId;
 use std::time::{Duration, Instant};
 
+/// Parts of the longest silence: that often a node looks, and a peer must have been silent at one look more.
+const LOOKS: u32 = 8;
+/// As many for a peer that has said goodbye.
+const LOOKS_AFTER_GOODBYE: u32 = 2;
+
 impl Links {
     pub(super) fn hear_status(&mut self, operation: Operation, bytes: usize, from: NodeId, low: u64) {
         let status = Status::decode(&self.endpoint.memory(operation)[..bytes]);
@@ -160,31 +165,26 @@ impl Links {
     }
 
     pub(super) fn tick_interval(&self) -> Duration {
-        self.options.peer_timeout / 4
+        self.options.peer_timeout / LOOKS
     }
 
     /// Looks at the clock: sends signs of life, and gives up peers that were silent for too long. What the provider has
-    /// and this node has not read yet counts as heard: it is read before.
-    pub(super) fn tick(&mut self, now: Instant) {
+    /// and this node has not read yet counts as heard: it is read before. Looks count and not time, so a node that was away
+    /// itself blames nobody for that.
+    pub(crate) fn tick(&mut self, now: Instant) {
         self.polls = 0;
-        let (interval, timeout) = (self.tick_interval(), self.options.peer_timeout);
+        let interval = self.tick_interval();
         let since = now.saturating_duration_since(self.last_tick);
         if since < interval {
             return;
         }
         self.last_tick = now;
         for index in 0..self.peers.len() {
-            let Some(peer) = self.peer(index) else { continue };
-            if !peer.known {
-                continue;
-            }
-            if since > 2 * interval {
-                peer.excuse(now.checked_sub(timeout / 2).unwrap_or(now));
-            }
-            let quiet = !std::mem::take(&mut peer.spoke);
+            let Some(peer) = self.peer(index).filter(|peer| peer.known) else { continue };
+            let quiet = !std::mem::take(&mut peer.spoke) || since >= 2 * interval;
             // What a peer sent before its goodbye is there by now, or never comes.
-            let longest = if peer.left_after.is_some() { interval } else { timeout };
-            if let Some(silence) = peer.silence(now, longest) {
+            let most = if peer.left_after.is_some() { LOOKS_AFTER_GOODBYE } else { LOOKS };
+            if let Some(silence) = peer.silence(now, most) {
                 self.give_up(index, format!("it was silent for {:.1} s", silence.as_secs_f64()));
             } else if quiet {
                 self.owe(index);

@@ -4,7 +4,7 @@ use super::{Links, Role};
 use crate::ffi::{BATCH, Completion};
 use std::time::{Duration, Instant};
 
-/// Polls between two looks at the clock.
+/// Most polls between two looks at the clock.
 const POLLS_PER_TICK: u32 = 64;
 /// Most batches of completions that one poll reads.
 const BATCHES: usize = 4;

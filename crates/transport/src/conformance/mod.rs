@@ -7,6 +7,7 @@
 mod delivery;
 mod flow;
 mod harness;
+mod life;
 mod lifetime;
 pub mod remote;
 
@@ -45,6 +46,28 @@ pub const CASES: &[Case] = &[
     ("an arrival ends a wait", lifetime::arrival_ends_wait),
     ("a wait ends by itself", lifetime::wait_ends),
 ];
+
+/// A case for nodes that give up peers after a silence, and how long that is.
+pub type LifeCase = (&'static str, fn(&Subject<'_>, Duration));
+
+/// All cases of slow nodes, which are not to be taken for dead ones.
+pub const LIFE_CASES: &[LifeCase] = &[
+    ("a node that is never idle is not given up", life::busy_node),
+    ("a node that was away for less than the timeout is not given up", life::absent_node),
+    ("a node that was away itself gives nobody up", life::absent_observer),
+];
+
+/// Runs all cases of slow nodes and prints their names. The nodes of the subject give up peers after a silence of
+/// `peer_timeout`.
+///
+/// # Panics
+/// If the transport fails a case.
+pub fn run_life(subject: &Subject<'_>, peer_timeout: Duration) {
+    for (name, case) in LIFE_CASES {
+        println!("{name}");
+        case(subject, peer_timeout);
+    }
+}
 
 /// Runs all cases and prints their names.
 ///

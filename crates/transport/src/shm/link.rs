@@ -2,7 +2,8 @@
 //!
 //! # Safety
 //! [`Lent`] gives out bytes of the sender's pool. The sender keeps them as they are until this side has turned over the
-//! bit of their slot, which happens when the last handle is dropped. A sender that does not keep to that can change what
+//! bit of their slot, which happens when the last handle is dropped, or the socket has closed, which no handle outlives.
+//! That holds also when one side has given the other up. A sender that does not keep to that can change what
 //! is in a body, as it could before it sent it, and nothing else: bodies are only ever read as bytes, and their place was
 //! checked when they came.
 
@@ -13,12 +14,19 @@ use super::{
     map::{Region, Words},
 };
 use crate::sync::{AtomicU64, Ordering, fence};
-use std::{io::Write, ops::Range, os::unix::net::UnixStream, sync::Arc};
+use std::{
+    io::{self, Read, Write},
+    ops::Range,
+    os::unix::net::UnixStream,
+    sync::Arc,
+};
 
 /// The byte that ends a sleep.
 pub(super) const RING: u8 = 1;
 /// The byte that says that no message follows those in the lane.
 pub(super) const GOODBYE: u8 = 2;
+/// The byte that says that this side takes the other for lost, and reads and sends nothing any more.
+pub(super) const GIVEN_UP: u8 = 3;
 
 /// Words of a credit page: how far the receiver has read, and on other lines which slots it has given back.
 pub(super) const CREDIT_WORDS: usize = 512;
@@ -34,6 +42,21 @@ pub(super) fn read_until(credit: &Words) -> &AtomicU64 {
 #[inline]
 pub(super) fn returned(credit: &Words) -> &[AtomicU64] {
     &credit.as_ref()[RETURNED_WORD..RETURNED_WORD + SLOT_WORDS]
+}
+
+/// What a look at the socket shows.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// Nothing that matters here.
+    Nothing,
+    /// The peer sends no more, and may still use what it has.
+    Left,
+    /// The peer takes this side for lost, and may still use what it has.
+    GaveUp,
+    /// The process has ended, or has left and dropped all that it had.
+    Closed,
+    /// The system says why it cannot tell.
+    Failed(io::Error),
 }
 
 /// This side's part in what a peer sends. Bodies keep it: the peer sees the socket close when the last of them is gone.
@@ -58,6 +81,35 @@ impl Link {
     /// Sends one byte. A socket that takes none is full of them, or its end is seen elsewhere.
     pub(super) fn tell(&self, byte: u8) {
         let _ = (&self.socket).write(&[byte]);
+    }
+
+    /// Reads what the peer has said, up to what ends its part.
+    pub(super) fn hear(&self) -> Heard {
+        let mut bytes = [0; 64];
+        loop {
+            match (&self.socket).read(&mut bytes) {
+                Ok(0) => return Heard::Closed,
+                Ok(count) if bytes[..count].contains(&GOODBYE) => return Heard::Left,
+                Ok(count) if bytes[..count].contains(&GIVEN_UP) => return Heard::GaveUp,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::Nothing,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // It has not read what this node sent to its socket.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Heard::Closed,
+                Err(error) => return Heard::Failed(error),
+            }
+        }
+    }
+
+    /// Whether the peer's socket has closed, whatever it said before.
+    pub(super) fn is_closed(&self) -> bool {
+        loop {
+            match self.hear() {
+                Heard::Closed => return true,
+                Heard::Nothing | Heard::Failed(_) => return false,
+                Heard::Left | Heard::GaveUp => {}
+            }
+        }
     }
 
     /// Wakes the peer if it sleeps for room, after it was given some.

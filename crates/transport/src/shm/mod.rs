@@ -14,6 +14,11 @@
 //! run meets nothing old. [`connect`](Shm::connect) has who may join. Its [`Bytes`](bytes::Bytes) keep the connection of
 //! an endpoint that is dropped, until they are dropped too, so that the peer does not use their memory again.
 //!
+//! A thread of each endpoint gives signs of life, so a node is alive as long as its process runs, whatever it does. A peer
+//! whose process stands still for [`peer_timeout`](ShmOptions::peer_timeout) is given up, after all that it has sent was
+//! read, and is told so on its socket: if it goes on, it hears [`Received::Lost`]. What it holds of this node's pool is not
+//! used again before it has given it back or its socket has closed; so it never reads what was written for another.
+//!
 //! An endpoint is used as a [`Transport`] or as a [`MessageLayer`](crate::MessageLayer), and so are its peers.
 
 mod arrivals;
@@ -22,6 +27,7 @@ mod connect;
 mod greeting;
 mod lane;
 mod layer;
+mod leaving;
 mod lending;
 mod link;
 mod map;
@@ -39,12 +45,13 @@ pub use options::ShmOptions;
 
 use crate::{Buffer, Buffers, Message, Received, SendError, Transport, Waker, bits::BitSet, chunks::ChunkPool};
 use evb_core::NodeId;
-use lending::Lending;
+use leaving::Borrower;
 use map::{Region, Words, close_to_writers, create};
 use mio::{Events, Interest, Poll, unix::SourceFd};
 use offer::{BELL_WORDS, RING_BYTES};
 use peer::Peer;
 use pool::Pool;
+use pulse::Heart;
 use std::{
     io,
     os::{
@@ -97,15 +104,17 @@ pub struct Shm {
     blocked: BitSet,
     /// Peers that may have bodies of this node.
     lending: BitSet,
-    /// Peers that have left and still have bodies.
-    leaving: Vec<(Arc<link::Link>, Words, Lending)>,
+    /// Peers that are gone and may still read bodies of this node.
+    leaving: Vec<Borrower>,
     /// Peers whose loss the message layer has not told yet.
     gone: Vec<NodeId>,
     chunks: ChunkPool,
     scratch: Box<[u8]>,
     rejected: u64,
     woken: bool,
-    last_tick: Instant,
+    heart: Heart,
+    /// Beats at the last look at the pulses of the peers.
+    seen_beats: u64,
 }
 
 impl Shm {
@@ -146,7 +155,6 @@ impl Shm {
             events: Events::with_capacity(nodes.max(128)),
             listener,
             name,
-            bell,
             bell_file,
             pool,
             pool_file,
@@ -164,7 +172,9 @@ impl Shm {
             scratch: vec![0; options.ring_bytes].into(),
             rejected: 0,
             woken: false,
-            last_tick: Instant::now(),
+            heart: Heart::start(bell.clone(), options.peer_timeout)?,
+            bell,
+            seen_beats: 0,
             options,
         })
     }
@@ -262,5 +272,7 @@ impl Drop for Shm {
         for peer in self.peers.iter().flatten() {
             peer.link.tell(link::GOODBYE);
         }
+        // Nobody hears any more what comes back, and handles of the pool may outlive this.
+        self.pool.close();
     }
 }

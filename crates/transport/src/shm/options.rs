@@ -14,8 +14,9 @@ pub struct ShmOptions {
     pub token: Token,
     /// Number of nodes of the run; ids are below it.
     pub nodes: u16,
-    /// Longest silence of a peer, and of this node towards its peers: a node must call [`receive`](crate::Transport::receive) or
-    /// [`wait`](crate::Transport::wait) more often than every half of it.
+    /// Longest time that the process of a peer may stand still; then it is given up. It does not matter how long a node
+    /// takes between two calls. The loss of a peer is found within [`receive`](crate::Transport::receive) and
+    /// [`wait`](crate::Transport::wait). Signs of life come eight times in it, and every millisecond at most.
     pub peer_timeout: Duration,
     /// Longest time that [`Shm::connect`](super::Shm::connect) takes.
     pub connect_timeout: Duration,

@@ -1,10 +1,11 @@
 //! One peer: the lane to it, the lane from it, and what is known of its end.
 
 use super::{
-    bell::{self, Ringer},
+    bell::{self, PULSE, Ringer},
     lane::{Consumer, Producer},
+    leaving::Borrower,
     lending::Lending,
-    link::{GOODBYE, Link, RING, read_until, returned},
+    link::{GIVEN_UP, Heard, Link, RING, read_until, returned},
     map::Words,
     pool::Pool,
     pulse::Pulse,
@@ -13,10 +14,7 @@ use super::{
 use crate::{HEAD_BYTES, Message, chunks::CHUNK_BYTES};
 use bytes::{Bytes, BytesMut};
 use evb_core::NodeId;
-use std::{
-    io::{self, Read},
-    sync::Arc,
-};
+use std::sync::{Arc, atomic::Ordering};
 
 /// Bytes behind the head of a lent message: offset, length and slot of its body.
 pub(super) const PLACE_BYTES: usize = 24;
@@ -69,8 +67,9 @@ pub(super) struct Peer {
     pub(super) inbox: Option<([u8; HEAD_BYTES], BytesMut, usize)>,
     /// Why nothing more comes, but for what is in the lane, and up to where that may reach.
     pub(super) ended: Option<(String, u64)>,
-    /// It said goodbye, and may still use what it has.
-    left: bool,
+    /// Whether it knows that it is gone, and whether its socket has closed, so that nobody reads what it has.
+    knows: bool,
+    closed: bool,
 }
 
 /// Whether a lane may give more.
@@ -93,13 +92,14 @@ impl Peer {
             incoming,
             room,
             bell,
-            pulse: Pulse::new(),
+            pulse: Pulse::default(),
             sleep: Ringer::default(),
             lending: Lending::new(),
             outbox: None,
             inbox: None,
             ended: None,
-            left: false,
+            knows: false,
+            closed: false,
         }
     }
 
@@ -123,10 +123,20 @@ impl Peer {
         self.outbox.is_some()
     }
 
-    /// What must be kept of a peer that has left: the bodies that it has, if there are any.
-    pub(super) fn keep_lending(mut self) -> Option<(Arc<Link>, Words, Lending)> {
+    /// Ends this node's part with it. Gives what must be kept: the bodies that it may still read, if there are any.
+    pub(super) fn part(mut self) -> Option<Borrower> {
         self.collect();
-        (self.left && !self.lending.is_empty()).then_some((self.link, self.room, self.lending))
+        if !self.knows {
+            self.link.tell(GIVEN_UP);
+        }
+        let reads = !self.closed && !self.lending.is_empty();
+        reads.then_some(Borrower { link: self.link, room: self.room, lending: self.lending })
+    }
+
+    /// What changes while it lives: its pulse, and how far it has read. Both only grow.
+    pub(super) fn signs(&self) -> u64 {
+        let pulse = self.bell.as_ref()[PULSE].load(Ordering::Relaxed);
+        pulse.wrapping_add(read_until(&self.room).load(Ordering::Relaxed))
     }
 
     /// Whether messages to it may still be read.
@@ -210,23 +220,16 @@ impl Peer {
 
     /// Reads the socket after an event.
     pub(super) fn hear(&mut self) {
-        let mut bytes = [0; 64];
-        let reason = loop {
-            match (&self.link.socket).read(&mut bytes) {
-                Ok(0) => break "its process ended".into(),
-                Ok(count) if bytes[..count].contains(&GOODBYE) => {
-                    self.left = true;
-                    break "it left".into();
-                }
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // It has not read what this node sent to its socket.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break "its process ended".into(),
-                Err(error) => break format!("its socket failed: {error}"),
-            }
-        };
-        self.give_up(reason);
+        let heard = self.link.hear();
+        self.closed |= matches!(heard, Heard::Closed);
+        self.knows |= matches!(heard, Heard::Closed | Heard::Left | Heard::GaveUp);
+        match heard {
+            Heard::Nothing => {}
+            Heard::Left => self.give_up("it left".into()),
+            Heard::GaveUp => self.give_up("it gave this node up".into()),
+            Heard::Closed => self.give_up("its process ended".into()),
+            Heard::Failed(error) => self.give_up(format!("its socket failed: {error}")),
+        }
     }
 
     /// Nothing more comes from it, but for what is in its lane.

@@ -2,7 +2,8 @@
 //!
 //! # Safety
 //! Blocks do not overlap: the free list gives a range to one [`Block`] at a time, and takes it back when that is dropped.
-//! A block is one's alone until it is a body, and only read from then on. It is kept while a peer reads it.
+//! A block is one's alone until it is a body, and only read from then on. It is kept while a peer may read it; when the
+//! endpoint is gone, nobody knows that any more, and no block is taken.
 
 use super::map::Region;
 use bytes::Bytes;
@@ -45,6 +46,11 @@ impl Pool {
         Some((Bytes::from_owner(block), offset))
     }
 
+    /// Gives out nothing from now on.
+    pub(super) fn close(&self) {
+        self.free().closed = true;
+    }
+
     fn free(&self) -> MutexGuard<'_, FreeList> {
         self.free.lock().expect("no code panics under this lock")
     }
@@ -82,16 +88,20 @@ impl Drop for Block {
 #[derive(Debug)]
 struct FreeList {
     ranges: BTreeMap<usize, usize>,
+    closed: bool,
 }
 
 impl FreeList {
     fn new(length: usize) -> Self {
-        Self { ranges: BTreeMap::from([(0, length)]) }
+        Self { ranges: BTreeMap::from([(0, length)]), closed: false }
     }
 
     /// The first range that is large enough.
     fn take(&mut self, bytes: usize) -> Option<Range<usize>> {
         let wanted = bytes.max(1).checked_next_multiple_of(ALIGN)?;
+        if self.closed {
+            return None;
+        }
         let (&start, &end) = self.ranges.iter().find(|&(start, end)| end - start >= wanted)?;
         self.ranges.remove(&start);
         if end - start > wanted {

@@ -1,61 +1,142 @@
-//! Signs of life: a process that is stopped keeps its sockets, so its end does not show there. Each endpoint counts up a word
-//! that its peers can read, and takes for gone whose count has stood still for too long.
+//! Signs of life: a process that is stopped keeps its sockets, so its end does not show there. A thread of each endpoint
+//! counts up a word that its peers can read, for as long as the endpoint lives. So what a node does with its time, a slow
+//! disk or a long turn, does not matter: a pulse says that the process runs.
+//!
+//! The own pulse is the clock as well. A peer is silent when nothing of it has moved during [`BEATS`] beats of this node. A
+//! node that was stopped itself has not beaten meanwhile, and blames nobody for that time.
 
-use super::{Shm, bell::PULSE, map::Words};
+use super::{Shm, bell::PULSE, map::Words, peer::Peer};
 use std::{
-    sync::atomic::Ordering,
-    time::{Duration, Instant},
+    io,
+    sync::{
+        atomic::Ordering,
+        mpsc::{RecvTimeoutError, Sender, channel},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
 };
 
-/// What is known of the pulse of a peer.
+/// Beats within the longest silence.
+const BEATS: u64 = 8;
+/// Shortest time between two beats: less says nothing about a process that shares its processor.
+const LEAST_INTERVAL: Duration = Duration::from_millis(1);
+/// Stack of the thread that beats, in bytes. It calls next to nothing.
+const STACK_BYTES: usize = 64 << 10;
+
+/// The pulse of this endpoint. The thread behind it ends when this is dropped.
 #[derive(Debug)]
+pub(super) struct Heart {
+    page: Words,
+    interval: Duration,
+    /// The thread, and what ends it.
+    running: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Heart {
+    /// Begins to count on a page that peers can read.
+    pub(super) fn start(page: Words, peer_timeout: Duration) -> io::Result<Self> {
+        let interval = (peer_timeout / BEATS as u32).max(LEAST_INTERVAL);
+        let ((end, ended), word) = (channel(), page.clone());
+        let beat = move || {
+            while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+                word.as_ref()[PULSE].fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let thread = thread::Builder::new().name("evb pulse".into()).stack_size(STACK_BYTES).spawn(beat)?;
+        Ok(Self { page, interval, running: Some((end, thread)) })
+    }
+
+    /// Beats so far.
+    #[inline]
+    pub(super) fn beats(&self) -> u64 {
+        self.page.as_ref()[PULSE].load(Ordering::Relaxed)
+    }
+
+    /// Time between two beats.
+    pub(super) fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// Ends the thread, as the end of the process would.
+    pub(super) fn stop(&mut self) {
+        if let Some((end, thread)) = self.running.take() {
+            drop(end);
+            // It cannot panic, and if it did, its end is all that is wanted.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Heart {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What is known of the pulse of a peer: its signs when they were last seen to change, and at which beat of this node.
+#[derive(Debug, Default)]
 pub(super) struct Pulse {
-    count: u64,
-    /// When it was seen to change.
-    heard: Instant,
+    last: Option<(u64, u64)>,
 }
 
 impl Pulse {
-    pub(super) fn new() -> Self {
-        Self { count: 0, heard: Instant::now() }
-    }
-
-    /// Looks at a peer's page; whether it has been silent for `timeout`.
-    fn is_silent(&mut self, page: &Words, now: Instant, timeout: Duration) -> bool {
-        let count = page.as_ref()[PULSE].load(Ordering::Relaxed);
-        if count != self.count {
-            (self.count, self.heard) = (count, now);
+    /// Notes what the signs of a peer are at a beat of this node; whether they have stood still for too long. Between the
+    /// first and the last of one beat more than [`BEATS`] there is the whole of the longest silence.
+    pub(super) fn is_silent(&mut self, signs: u64, beats: u64) -> bool {
+        match self.last {
+            Some((last, since)) if last == signs => beats - since > BEATS,
+            _ => {
+                self.last = Some((signs, beats));
+                false
+            }
         }
-        now.saturating_duration_since(self.heard) > timeout
     }
+}
 
-    /// This node was away and could hear nobody: the peer is not to blame for what was before.
-    fn excuse(&mut self, since: Instant) {
-        self.heard = self.heard.max(since);
+impl Peer {
+    /// Whether it has given no sign of life for too long. What it has sent and this node has not read yet is one: then this
+    /// node is behind.
+    fn is_silent(&mut self, beats: u64) -> bool {
+        if self.incoming.has_next() {
+            self.pulse = Pulse::default();
+        }
+        let signs = self.signs();
+        self.pulse.is_silent(signs, beats)
     }
 }
 
 impl Shm {
-    pub(super) fn tick_interval(&self) -> Duration {
-        self.options.peer_timeout / 4
+    /// Whether this node's pulse has gone on since the last look at those of the peers.
+    #[inline]
+    pub(super) fn has_beaten(&self) -> bool {
+        self.heart.beats() != self.seen_beats
     }
 
-    /// Gives a sign of life and looks for those of the peers, once in a while.
-    pub(super) fn tick(&mut self) {
-        let (now, interval, timeout) = (Instant::now(), self.tick_interval(), self.options.peer_timeout);
-        let since = now.saturating_duration_since(self.last_tick);
-        if since < interval {
+    /// Looks for peers that are silent, once for each beat.
+    pub(super) fn look_for_silent(&mut self) {
+        let beats = self.heart.beats();
+        if beats == self.seen_beats {
             return;
         }
-        self.last_tick = now;
-        self.bell.as_ref()[PULSE].fetch_add(1, Ordering::Relaxed);
+        self.seen_beats = beats;
         for peer in self.peers.iter_mut().flatten() {
-            if since > 2 * interval {
-                peer.pulse.excuse(now.checked_sub(timeout / 2).unwrap_or(now));
-            }
-            if peer.pulse.is_silent(&peer.bell, now, timeout) {
-                peer.give_up(format!("nothing was heard of it for {timeout:?}"));
+            if peer.is_silent(beats) {
+                peer.give_up(format!("nothing was heard of it for {:?}", self.options.peer_timeout));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_is_silent_after_the_beats_of_the_observer() {
+        let mut pulse = Pulse::default();
+        assert!(!pulse.is_silent(7, 100), "the first look");
+        assert!(!pulse.is_silent(7, 100 + BEATS) && pulse.is_silent(7, 101 + BEATS));
+        assert!(!pulse.is_silent(8, 200), "it was slow, and lives");
+        assert!(!pulse.is_silent(8, 200 + BEATS) && pulse.is_silent(8, 1000));
     }
 }

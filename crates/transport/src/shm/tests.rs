@@ -20,6 +20,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+mod life;
+
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One node with one thread.
@@ -124,7 +126,13 @@ fn a_full_ring_has_room_for_the_largest_record_once_it_is_read() {
 }
 
 fn three() -> Vec<Shm> {
+    nodes(Duration::from_secs(10))
+}
+
+/// Three nodes that are joined.
+fn nodes(peer_timeout: Duration) -> Vec<Shm> {
     let options = ShmOptions {
+        peer_timeout,
         ring_bytes: 64 << 10,
         pool_bytes: 64 << 10,
         max_body: 100_000,
@@ -255,6 +263,11 @@ fn the_socket_of_a_link_lives_as_long_as_bodies() {
     drop(message);
     nodes[0].collect_from_leaving();
     assert!(nodes[0].leaving.is_empty() && nodes[0].buffers().unwrap().take(64 << 10).is_some());
+}
+
+fn body_of(received: Received) -> Bytes {
+    let Received::Message { message, .. } = received else { panic!("a message, not {received:?}") };
+    message.body
 }
 
 /// A link can be dropped and used by any thread, because bodies can.

@@ -1,13 +1,12 @@
 //! What an endpoint does in turn: looks at its lanes, hears its sockets, rings, and sleeps.
 
 use super::{
-    LISTENER, Shm, WAKER, bell, link,
+    LISTENER, Shm, WAKER, bell,
     peer::{Peer, Turn},
 };
 use crate::chunks::ChunkPool;
 use mio::{Interest, unix::SourceFd};
 use std::{
-    io::Read,
     os::fd::AsRawFd,
     sync::atomic::{Ordering, fence},
     time::{Duration, Instant},
@@ -15,7 +14,8 @@ use std::{
 
 /// Most messages that one lane gives before the next has its turn.
 const TURN: usize = 64;
-/// Calls of `receive` between two looks at the sockets: they tell of the death of a peer, and messages do not need them.
+/// Calls of `receive` between two looks at the sockets: they tell of the death of a peer, and messages do not need them. A
+/// beat of this node's pulse brings a look as well, however long the calls take.
 const CALLS_PER_POLL: u32 = 1 << 12;
 /// Looks at a lane in vain until it is cold.
 const COLD_AFTER: u8 = 32;
@@ -25,43 +25,6 @@ const COLD_TURNS: u8 = 16;
 const STRANGERS_AT_ONCE: usize = 16;
 
 impl Shm {
-    #[cold]
-    pub(super) fn drop_peer(&mut self, index: usize) {
-        self.lanes.retain(|lane| usize::from(lane.node) != index);
-        for set in [&mut self.unflushed, &mut self.blocked, &mut self.lending] {
-            set.remove(index);
-        }
-        if let Some(peer) = self.peers[index].take() {
-            let _ = self.poll.registry().deregister(&mut SourceFd(&peer.link.socket.as_raw_fd()));
-            self.leaving.extend(peer.keep_lending());
-        }
-    }
-
-    /// Takes back what peers have given back, also those that left; whether there was something.
-    fn collect(&mut self) -> bool {
-        let mut found = false;
-        for index in 0..self.peers.len() {
-            if !self.lending.contains(index) {
-                continue;
-            }
-            let Some(peer) = &mut self.peers[index] else { continue };
-            found |= peer.collect();
-            if peer.lending.is_empty() {
-                self.lending.remove(index);
-            }
-        }
-        found
-    }
-
-    #[cold]
-    pub(super) fn collect_from_leaving(&mut self) {
-        self.leaving.retain_mut(|(link, room, lending)| {
-            lending.collect(link::returned(room));
-            let closed = matches!((&link.socket).read(&mut [0; 64]), Ok(0));
-            !closed && !lending.is_empty()
-        });
-    }
-
     /// Visits lanes in turn: the hot ones and some of the cold; when none of them had anything, all.
     #[inline]
     pub(super) fn sweep(
@@ -70,7 +33,7 @@ impl Shm {
         mut visit: impl FnMut(&mut Visit<'_>, usize) -> (usize, Turn),
     ) -> usize {
         self.calls += 1;
-        if self.calls >= CALLS_PER_POLL {
+        if self.calls >= CALLS_PER_POLL || self.has_beaten() {
             self.poll_events(Some(Duration::ZERO));
         }
         let (mut count, mut lost) = (0, Vec::new());
@@ -112,15 +75,17 @@ impl Shm {
     #[cold]
     pub(super) fn poll_events(&mut self, timeout: Option<Duration>) {
         self.calls = 0;
-        // Nothing but a signal can end this early, and then there is nothing to see.
-        if self.poll.poll(&mut self.events, timeout).is_err() {
+        // A signal ends this early, and so does a stop of the process. Who has died meanwhile is seen before silence is judged.
+        if self.poll.poll(&mut self.events, timeout).is_err()
+            && self.poll.poll(&mut self.events, Some(Duration::ZERO)).is_err()
+        {
             return;
         }
         if self.take_events() {
             self.turn_away();
         }
         self.collect_from_leaving();
-        self.tick();
+        self.look_for_silent();
     }
 
     /// Notes what the system's events say. True when somebody knocks.
@@ -222,7 +187,7 @@ impl Shm {
         if !self.is_ready() {
             self.starving().for_each(|peer| peer.starve());
             bell::fall_asleep(&self.bell.as_ref()[0]);
-            let (start, interval) = (Instant::now(), self.tick_interval());
+            let (start, interval) = (Instant::now(), self.heart.interval());
             while !self.is_ready() {
                 let left = timeout.saturating_sub(start.elapsed());
                 self.poll_events(Some(left.min(interval)));

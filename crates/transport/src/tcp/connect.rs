@@ -135,7 +135,6 @@ impl Joining<'_> {
             self.dial()?;
             if self.missing.is_empty() {
                 self.tcp.rejected += self.newcomers.len() as u64;
-                self.tcp.last_tick = Instant::now();
                 return Ok(());
             }
             if self.tcp.options.stop.load(Ordering::Relaxed) {
@@ -154,6 +153,8 @@ impl Joining<'_> {
         // Nothing but a signal ends this with an error.
         let _ = self.tcp.poll.poll(&mut self.tcp.events, Some(DIAL_AGAIN));
         self.tcp.take_events();
+        // Peers that are there already may have others to wait for, or none.
+        self.tcp.tick(Instant::now());
     }
 
     fn accept(&mut self) {

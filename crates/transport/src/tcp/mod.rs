@@ -5,9 +5,11 @@
 //! `docs/reference/tcp-wire.md` has the bytes on the wire.
 //!
 //! There is no thread behind an endpoint. Signs of life go out, and silent peers are found, within
-//! [`receive`](Transport::receive), [`flush`](Transport::flush) and [`wait`](Transport::wait): a node must call one of
-//! them at least every half [`peer_timeout`](TcpOptions::peer_timeout), or its peers take it for dead. A node that was
-//! away for longer does not blame others for it: what came meanwhile counts, and the peers get half the time again.
+//! [`receive`](Transport::receive), [`flush`](Transport::flush) and [`wait`](Transport::wait), when it is time for them,
+//! however busy the node is. A node must call one of them at least every half
+//! [`peer_timeout`](TcpOptions::peer_timeout), or its peers take it for dead. A node that was away itself, for however
+//! long, does not blame others for it: what came meanwhile counts, and its absence is one look of many. A peer that is
+//! given up sees its connection close.
 
 mod connect;
 mod frame;
@@ -37,7 +39,10 @@ use std::{
 
 /// Most messages that one peer gives before the next has its turn.
 const TURN: usize = 64;
-/// Calls of `receive` between two looks at the system's events while there is something to read without.
+/// Parts of the longest silence: that often a node looks, and a peer must have been silent at one look more.
+const LOOKS: u32 = 8;
+/// Calls of `receive` between two looks at the system's events while there is something to read without, if it is not time
+/// for one before.
 const CALLS_PER_POLL: u32 = 16;
 /// Bytes that wait for a peer before they are written without a flush.
 const WRITE_AHEAD_BYTES: usize = 256 << 10;
@@ -185,8 +190,10 @@ impl Tcp {
     /// Takes the system's events, waiting for at most `timeout`, and looks at the clock.
     fn poll_events(&mut self, timeout: Option<Duration>) {
         self.calls = 0;
-        // Nothing but a signal can end this early, and then there is nothing to see.
-        if self.poll.poll(&mut self.events, timeout).is_err() {
+        // A signal ends this early, and so does a stop of the process. What came meanwhile is seen before silence is judged.
+        if self.poll.poll(&mut self.events, timeout).is_err()
+            && self.poll.poll(&mut self.events, Some(Duration::ZERO)).is_err()
+        {
             return;
         }
         if self.take_events() {
@@ -227,11 +234,17 @@ impl Tcp {
     }
 
     fn tick_interval(&self) -> Duration {
-        self.options.peer_timeout / 4
+        self.options.peer_timeout / LOOKS
     }
 
+    /// Whether it is time for signs of life, however few the calls since the last ones.
+    fn is_due(&self) -> bool {
+        self.last_tick.elapsed() >= self.tick_interval()
+    }
+
+    /// Sends signs of life and looks for those of the peers, if it is time. The events were taken just before.
     fn tick(&mut self, now: Instant) {
-        let (interval, timeout) = (self.tick_interval(), self.options.peer_timeout);
+        let interval = self.tick_interval();
         let since = now.saturating_duration_since(self.last_tick);
         if since < interval {
             return;
@@ -239,10 +252,7 @@ impl Tcp {
         self.last_tick = now;
         for index in 0..self.peers.len() {
             let Some(peer) = &mut self.peers[index] else { continue };
-            if since > 2 * interval {
-                peer.excuse(now.checked_sub(timeout / 2).unwrap_or(now));
-            }
-            if peer.tick(now, timeout) {
+            if peer.tick(now, since >= 2 * interval) {
                 self.active.insert(index);
             }
             if peer.outbox.bytes() > 0 {
@@ -301,7 +311,7 @@ impl Transport for Tcp {
             self.write(index);
             next = self.unsent.next_from(index + 1).filter(|&after| after > index);
         }
-        if !self.unsent.is_empty() {
+        if !self.unsent.is_empty() || self.is_due() {
             self.poll_events(Some(Duration::ZERO));
         }
         self.unsent.is_empty()
@@ -309,7 +319,7 @@ impl Transport for Tcp {
 
     fn receive(&mut self, limit: usize, sink: &mut Vec<Received>) -> usize {
         self.calls += 1;
-        if self.active.is_empty() || self.calls >= CALLS_PER_POLL {
+        if self.active.is_empty() || self.calls >= CALLS_PER_POLL || self.is_due() {
             self.poll_events(Some(Duration::ZERO));
         }
         let before = sink.len();
@@ -334,6 +344,9 @@ impl Transport for Tcp {
 
     fn wait(&mut self, timeout: Duration) {
         let (start, interval) = (Instant::now(), self.tick_interval());
+        if self.is_due() {
+            self.poll_events(Some(Duration::ZERO));
+        }
         while !self.is_ready() && !self.woken {
             let left = timeout.saturating_sub(start.elapsed());
             if left.is_zero() {

@@ -16,7 +16,9 @@ pub struct TcpOptions {
     pub token: Token,
     /// Number of nodes of the run; ids are below it.
     pub nodes: u16,
-    /// Longest silence of a peer, and of this node towards its peers.
+    /// Longest silence of a peer, and of this node towards its peers: a node must call
+    /// [`receive`](crate::Transport::receive), [`flush`](crate::Transport::flush) or [`wait`](crate::Transport::wait) more
+    /// often than every half of it.
     pub peer_timeout: Duration,
     /// Longest time that [`Tcp::connect`](super::Tcp::connect) takes.
     pub connect_timeout: Duration,

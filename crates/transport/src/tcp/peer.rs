@@ -1,6 +1,7 @@
 //! One peer: its connection, what waits to go out, and what is known of its health.
 
 use super::{
+    LOOKS,
     frame::FrameHeader,
     outbox::{Outbox, Written},
     reader::FrameReader,
@@ -11,7 +12,7 @@ use mio::{Registry, net::TcpStream};
 use std::{
     io::{self, Read},
     net::Shutdown,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 /// Most reads of one peer before the next has its turn.
@@ -40,6 +41,8 @@ pub(super) struct Peer {
     /// Bytes came since the last look at the clock.
     heard: bool,
     last_heard: Instant,
+    /// Looks at the clock since then, in vain.
+    silent: u32,
     /// Frames went out since the last look at the clock.
     spoke: bool,
 }
@@ -70,6 +73,7 @@ impl Peer {
             failure: None,
             heard: true,
             last_heard: now,
+            silent: 0,
             spoke: true,
         }
     }
@@ -92,7 +96,7 @@ impl Peer {
         if !self.writable {
             return self.outbox.bytes() == 0;
         }
-        self.spoke = true;
+        self.spoke |= self.outbox.bytes() > 0;
         match self.outbox.write_to(&mut self.stream) {
             Ok(Written::All) => return true,
             Ok(Written::Blocked) => self.writable = false,
@@ -132,28 +136,33 @@ impl Peer {
         Turn::Over
     }
 
-    /// Looks at the clock: sends a sign of life after a silence of this node, and gives up a peer that was silent for
-    /// longer than `timeout`. Bytes that this node has not read yet count as heard. True when there is news to receive.
-    pub(super) fn tick(&mut self, now: Instant, timeout: Duration) -> bool {
-        if std::mem::take(&mut self.heard) || self.readable {
-            self.last_heard = now;
-        }
-        let silence = now.saturating_duration_since(self.last_heard);
-        if silence > timeout && self.failure.is_none() {
-            self.failure = Some(format!("it was silent for {:.1} s", silence.as_secs_f64()));
-            self.outbox.clear();
-        }
-        if !self.spoke && self.outbox.bytes() == 0 && self.takes_messages() {
-            self.outbox.push_control(FrameHeader::Heartbeat);
+    /// Looks at the clock, once for each of the [`LOOKS`] in the longest silence: sends a sign of life if nothing went out
+    /// since the last look or that was `late`, and gives up a peer that was silent for more looks. Bytes that this node has
+    /// not read yet count as heard. True when there is news to receive.
+    pub(super) fn tick(&mut self, now: Instant, late: bool) -> bool {
+        self.listen(now);
+        if (late || !self.spoke) && self.takes_messages() {
+            if self.outbox.bytes() == 0 {
+                self.outbox.push_control(FrameHeader::Heartbeat);
+            }
             self.write();
         }
         self.spoke = false;
         self.failure.is_some() || self.readable
     }
 
-    /// After this node itself was away, silence counts from `earliest` on.
-    pub(super) fn excuse(&mut self, earliest: Instant) {
-        self.last_heard = self.last_heard.max(earliest);
+    /// Counts looks and not time: a node that was away itself has not looked meanwhile.
+    fn listen(&mut self, now: Instant) {
+        if std::mem::take(&mut self.heard) || self.readable {
+            (self.last_heard, self.silent) = (now, 0);
+            return;
+        }
+        self.silent += 1;
+        if self.silent > LOOKS && self.failure.is_none() {
+            let silence = now.saturating_duration_since(self.last_heard);
+            self.failure = Some(format!("it was silent for {:.1} s", silence.as_secs_f64()));
+            self.outbox.clear();
+        }
     }
 
     /// Queues the goodbye; nothing can be queued after it.
