@@ -22,7 +22,7 @@ type Rule = fn(View<'_>) -> Option<Problem>;
 const EVERY: &[Rule] = &[too_many_units, missing_source, thresholds, buffer_bytes, warmup];
 /// What the machines of event building want beyond that.
 const EVENT_BUILDING: &[Rule] =
-    &[group, group_timeout, packet_timeout, first_phase, buffer_events, fragments, end_of_run];
+    &[group, packet_timeout, first_phase, buffer_events, fragments, end_of_run];
 
 /// Checks all rules. `network` is that of the last point of the sweep, and then of this one.
 pub(crate) fn check(root: &Node, network: &mut Option<Network>) -> Result<(), Vec<Problem>> {
@@ -94,11 +94,6 @@ fn group(view: View<'_>) -> Option<Problem> {
             .at(view.origin("protocol.group"), "too small")
             .at(view.origin("builder.units"), "builders")
     })
-}
-
-fn group_timeout(view: View<'_>) -> Option<Problem> {
-    let group: Span = view.maybe_quantity("protocol.group_timeout")?;
-    (group > view.quantity("builder.patience")).then(|| longer_than_patience(view, "protocol.group_timeout", group))
 }
 
 fn packet_timeout(view: View<'_>) -> Option<Problem> {

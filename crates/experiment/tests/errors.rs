@@ -57,7 +57,6 @@ cases! {
     unknown_type: with("[shaping]\ntype = \"barrel-roll\"\n");
     unknown_type_of_a_source: with("[readout]\nunits = 2\nsource = { type = \"lognormal\", mean = \"2 kB\" }\n");
     unknown_word: with("[protocol]\nassignment = \"round robin\"\n");
-    group_timeout_too_long: with("[protocol]\ntype = \"push\"\ngroup_timeout = \"2 s\"\n");
     packet_timeout_too_long: with("[shaping]\ntype = \"grouping\"\npacket = \"8 kB\"\ntimeout = \"1 s\"\n");
     tag_missing: with("[readout]\nunits = 2\nsource = { typ = \"fixed\", size = \"2 kB\" }\n");
     tag_not_a_text: with("[protocol]\ntype = 1\n");

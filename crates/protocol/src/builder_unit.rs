@@ -8,7 +8,7 @@ use core::ops::Range;
 use evb_core::{EventId, Machine, NodeId, NodeRange, SourceId, Time, Transmit};
 use hashbrown::HashMap;
 use history::History;
-use inquiry::Inquiry;
+use inquiry::{Inquiry, Window};
 use liveness::Standing;
 pub use mismatch::Mismatch;
 
@@ -156,6 +156,7 @@ pub struct BuilderUnit<B> {
     /// Nothing is to be asked for or ended for lack of time before this.
     next_look: Time,
     inquiries: Vec<Inquiry>,
+    window: Window,
     asked: Recent<(EventId, SourceId)>,
     /// Fragments that came damaged, with the checksum of what came last.
     damaged: Vec<(EventId, SourceId, u32)>,
@@ -182,6 +183,7 @@ impl<B> BuilderUnit<B> {
         Self {
             alive: (0..config.readout_units).map(|_| true).collect(),
             inquiries: (0..config.readout_units).map(|_| Inquiry::default()).collect(),
+            window: Window::new(config.readout_units),
             asked: Recent::new(inquiry::MOST_REMEMBERED),
             damaged: Vec::new(),
             standing: Standing::default(),

@@ -51,6 +51,7 @@ impl<B> BuilderUnit<B> {
         self.drop_strays();
         self.cut_overdue();
         (0..self.alive.len()).for_each(|source| self.inquire(source));
+        self.ask_who_waits();
         self.plan_next_look();
     }
 
@@ -93,17 +94,29 @@ impl<B> BuilderUnit<B> {
         let patience = self.config.patience;
         let mut lacking = self.select(|building, now| building.since + patience <= now && building.lacks(source));
         if lacking.is_empty() {
-            return;
+            self.inquiries[source].lapse(self.now, &mut self.window);
+            return self.look_at_question(source);
         }
-        if self.inquiries[source].due() <= self.now {
+        let inquiry = &self.inquiries[source];
+        if inquiry.due() <= self.now && (inquiry.is_under_way() || self.window.admit(source)) {
             lacking.truncate(inquiry::MOST_ASKED);
             self.counts.asked += lacking.len() as u64;
             lacking.iter().for_each(|&event| _ = self.asked.insert((event, SourceId(source as u16))));
-            let message = self.inquiries[source].ask(self.now, patience, lacking);
+            let message = self.inquiries[source].ask(self.now, patience, lacking, &mut self.window);
             let to = NodeId(self.config.readout_nodes().first.0 + source as u16).into();
             self.transmits.push_back(evb_core::Transmit { to, message });
         }
-        self.look_after(self.inquiries[source].due());
+        self.look_at_question(source);
+    }
+
+    /// Plans a look when the question to a source is due. One that has to wait for its turn is asked when another source
+    /// has answered.
+    fn look_at_question(&mut self, source: usize) {
+        let inquiry = &self.inquiries[source];
+        let due = inquiry.due();
+        if due > self.now {
+            self.look_after(due);
+        }
     }
 
     /// Events that are overdue are looked at when their questions are due; here it is said when others become overdue.
@@ -129,17 +142,26 @@ impl<B> BuilderUnit<B> {
         let Some(source) = self.source_of(from).map(SourceId::index) else {
             return self.counts.faults.count(Fault::Unexpected);
         };
-        let Some(asked) = self.inquiries[source].hear(number) else { return };
+        let Some(asked) = self.inquiries[source].hear(number, &mut self.window) else { return };
         let is_lost = |event: &&EventId| {
             !pending.contains(event) && self.building.get(*event).is_some_and(|building| building.lacks(source))
         };
-        let now = self.now;
-        if asked.iter().any(|event| is_lost(&event)) {
+        let (now, lost) = (self.now, asked.iter().any(|event| is_lost(&event)));
+        self.window.note(lost, self.alive.len());
+        if lost {
             self.inquiries[source].hurry(now);
         } else if pending.is_empty() {
             self.inquiries[source].settle(now);
         }
         self.inquire(source);
+        self.ask_who_waits();
+    }
+
+    /// Asks those whose questions had to wait for the answers of others.
+    fn ask_who_waits(&mut self) {
+        while let Some(source) = self.window.next() {
+            self.inquire(source);
+        }
     }
 
     /// A copy whose payload changed on the way is dropped, and the fragment asked for again.
@@ -167,6 +189,7 @@ impl<B> BuilderUnit<B> {
         if replace(&mut self.alive[source], alive) == alive {
             return;
         }
+        self.ask_anew(node);
         self.count_in(source, |waiting| if alive { waiting + 1 } else { waiting - 1 });
         self.look_after(self.first_limit());
         self.select(|building, _| building.is_ready()).into_iter().for_each(|event| self.conclude(event));
@@ -175,7 +198,8 @@ impl<B> BuilderUnit<B> {
     /// A readout unit has begun anew, and knows of no question.
     pub(super) fn ask_anew(&mut self, node: NodeId) {
         if let Some(source) = self.source_of(node) {
-            self.inquiries[source.index()].forget();
+            self.inquiries[source.index()].forget(&mut self.window);
+            self.ask_who_waits();
         }
     }
 
