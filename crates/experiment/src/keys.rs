@@ -390,12 +390,17 @@ const FAULT: Choice = Choice {
             doc: "a fragment is sent late",
             keys: &[NTH, key("by", wait(), Default::Required, "how late")],
         },
+        Variant {
+            name: "slow-disk",
+            doc: "a builder unit stores its events one after another at this rate",
+            keys: &[key("rate", bandwidth(), Default::Required, "rate of its disk")],
+        },
     ],
     common: &[key(
         "node",
         Kind::Unit,
         Default::Required,
-        "`evm`, `ru0`, `ru1`, ..., `bu0`, `bu1`, ...; all but `kill` need a readout unit",
+        "`evm`, `ru0`, `ru1`, ..., `bu0`, `bu1`, ...; `kill` takes any, `slow-disk` a builder unit, the others a readout unit",
     )],
 };
 

@@ -16,6 +16,8 @@ use std::{
 const LONGEST_REST: Duration = Duration::from_millis(20);
 /// Times that a worker without work lets others run before it sleeps.
 const YIELDS: u32 = 64;
+/// Time between two looks at whether a node has closed what it had open, when nothing else is left to do.
+const CLOSE_AGAIN: Duration = Duration::from_millis(1);
 /// How often nodes report.
 const REPORT_INTERVAL: Span = Span::from_millis(100);
 
@@ -52,9 +54,9 @@ pub(crate) trait Role: Send {
         None
     }
     fn report(&self, now: Time) -> Report;
-    /// Closes what is open; the last report follows.
-    fn finish(&mut self) -> Result<(), NodeError> {
-        Ok(())
+    /// Closes what is open; the last report follows when it says true. Until then it goes on working, and is asked again.
+    fn finish(&mut self) -> Result<bool, NodeError> {
+        Ok(true)
     }
 }
 
@@ -65,11 +67,13 @@ pub(crate) struct Node<T> {
     pub(crate) link: Link<T>,
     /// Peers whose loss is expected are no news: everybody leaves at the end.
     finished: bool,
+    /// It has been told to finish, and has something open.
+    closing: bool,
 }
 
 impl<T: Transport> Node<T> {
     pub(crate) fn new(id: NodeId, role: Box<dyn Role>, link: Link<T>) -> Self {
-        Self { id, role, link, finished: false }
+        Self { id, role, link, finished: false, closing: false }
     }
 
     /// One round: receive, work, send. True when anything moved.
@@ -94,18 +98,26 @@ impl<T: Transport> Node<T> {
     }
 
     fn finish(&mut self, now: Time, desk: &Desk) {
-        self.finished = true;
+        (self.finished, self.closing) = (true, false);
         match self.role.finish() {
-            Ok(()) => desk.tell(self.id, Notice::Finished(self.role.report(now))),
+            Ok(true) => desk.tell(self.id, Notice::Finished(self.role.report(now))),
+            Ok(false) => self.closing = true,
             Err(error) => self.fail(now, error, desk),
         }
     }
 
     /// A node that cannot go on closes what it has and says so; what it stored stays valid.
     fn fail(&mut self, now: Time, error: NodeError, desk: &Desk) {
-        let _already_failing = self.role.finish();
+        close(self.role.as_mut());
         desk.tell(self.id, Notice::Progress(self.role.report(now)));
         desk.tell(self.id, Notice::Failed(error));
+    }
+}
+
+/// Closes what a node has open, however long that takes: there is nobody to tell of errors.
+fn close(role: &mut dyn Role) {
+    while let Ok(false) = role.finish() {
+        std::thread::sleep(CLOSE_AGAIN);
     }
 }
 
@@ -184,7 +196,12 @@ impl<T: Transport> Worker<T> {
                 desk.tell(node.id, notice);
             }
             match polled {
-                Ok(active) => moved |= active,
+                Ok(active) => {
+                    moved |= active;
+                    if node.closing {
+                        node.finish(now, desk);
+                    }
+                }
                 Err(ref error) => node.fail(now, error.clone(), desk),
             }
             polled.is_ok()
@@ -200,7 +217,7 @@ impl<T: Transport> Worker<T> {
     fn report(&mut self, now: Time) {
         if now >= self.next_report {
             self.next_report = now + REPORT_INTERVAL;
-            for node in self.nodes.iter().filter(|node| !node.finished) {
+            for node in self.nodes.iter().filter(|node| !node.finished || node.closing) {
                 self.desk.tell(node.id, Notice::Progress(node.role.report(now)));
             }
         }
@@ -214,7 +231,7 @@ impl<T: Transport> Worker<T> {
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => {
                     for node in &mut self.nodes {
-                        let _nobody_to_tell = node.role.finish();
+                        close(node.role.as_mut());
                     }
                     return false;
                 }
