@@ -357,7 +357,12 @@ const RUN: &[Key] = &[
         "what happens before this time after the start is not measured; by default the steady window is found, and rates are of it",
     ),
     key("peer_timeout", wait(), Default::Text("5 s"), "longest silence of a node, and longest wait for nodes to start"),
-    key("drain_timeout", wait(), Default::Text("10 s"), "longest time that a stopped run may take to drain"),
+    key(
+        "drain_timeout",
+        wait(),
+        Default::Text("10 s"),
+        "longest time for which nothing moves in a stopped run (no event ends, no byte is received or stored) before it is given up",
+    ),
     key(
         "workers",
         integer(1, MAX_WORKERS),

@@ -149,7 +149,7 @@ pub struct RunPlan {
     pub seed: u64,
     /// Longest silence of a peer, and longest wait for nodes to start.
     pub peer_timeout: Span,
-    /// Longest time that a stopped run may take to drain.
+    /// Longest time for which nothing moves in a stopped run before it is given up.
     pub drain_timeout: Span,
     /// Threads that carry the nodes in one process; the number of cores, at most the number of nodes, by default.
     pub workers: Option<u16>,

@@ -7,7 +7,9 @@ use crate::worker::Role;
 use bytes::Bytes;
 use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{Built, BuilderCommand, BuilderEvent, BuilderUnit, Filter, Fragment, FragmentStatus, Message, Mismatch};
+use evb_protocol::{
+    BuilderCommand, BuilderEvent, BuilderUnit, Built, Filter, Fragment, FragmentStatus, Message, Mismatch,
+};
 use evb_record::{Finding, FindingKind};
 use evb_transport::Waker;
 
@@ -15,6 +17,8 @@ pub(crate) struct Builder {
     machine: BuilderUnit<Bytes>,
     filter: Filter,
     storage: Storage,
+    /// Events that are handed to the writer together.
+    hand_over_at: usize,
     /// Events that the machine is to be told of as stored.
     stored: Vec<Built<Bytes>>,
     max_fragment: usize,
@@ -31,6 +35,7 @@ impl Builder {
             machine: BuilderUnit::new(plan.building.clone()),
             filter: plan.filter,
             storage: Storage::open(plan, text, run, index, waker)?,
+            hand_over_at: (plan.building.builder_slots / 2).max(1) as usize,
             stored: Vec::new(),
             max_fragment: plan.building.max_fragment.0 as usize,
             deadline: None,
@@ -69,7 +74,10 @@ impl Builder {
                 self.machine.handle_command(now, answer);
             }
         }
-        self.storage.hand_over();
+        // Without new events nothing will fill the batch, and somebody waits for the ones in it.
+        if self.storage.fresh() >= self.hand_over_at || !self.moved {
+            self.storage.hand_over();
+        }
     }
 
     /// Tells the machine what is stored.

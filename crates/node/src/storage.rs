@@ -36,7 +36,7 @@ struct Line {
     exchange: Arc<Exchange>,
     /// The writer, until it has ended.
     thread: Option<JoinHandle<()>>,
-    /// Events of this round.
+    /// Events that were not handed over yet.
     fresh: Vec<Built<Bytes>>,
     /// The node has said that no more events come.
     finishing: bool,
@@ -68,7 +68,12 @@ impl Storage {
         None
     }
 
-    /// Hands the events of this round to the writer.
+    /// Events that wait for [`hand_over`](Self::hand_over).
+    pub(crate) fn fresh(&self) -> usize {
+        self.line.as_ref().map_or(0, |line| line.fresh.len())
+    }
+
+    /// Hands the latest events to the writer.
     pub(crate) fn hand_over(&mut self) {
         if let Some(line) = self.line.as_mut().filter(|line| !line.fresh.is_empty()) {
             match line.finishing {
@@ -96,6 +101,7 @@ impl Storage {
     /// # Errors
     /// What stopped the writer.
     pub(crate) fn finish(&mut self) -> Result<bool, NodeError> {
+        self.hand_over();
         let Some(line) = &mut self.line else { return Ok(true) };
         if !line.finishing {
             line.finishing = true;
@@ -175,7 +181,9 @@ impl Drop for Line {
 fn lease(plan: &Plan) -> Option<Duration> {
     match plan.transport {
         TransportKind::InProcess | TransportKind::VeloRtl { .. } | TransportKind::Mpi => None,
-        TransportKind::Shm | TransportKind::Tcp | TransportKind::Ofi { .. } => Some(plan.run.peer_timeout.as_duration()),
+        TransportKind::Shm | TransportKind::Tcp | TransportKind::Ofi { .. } => {
+            Some(plan.run.peer_timeout.as_duration())
+        }
     }
 }
 

@@ -110,6 +110,9 @@ pub struct EventManager<B> {
 }
 
 impl<B> EventManager<B> {
+    /// Bytes that it keeps for each event.
+    pub const EVENT_BYTES: usize = open::EVENT_BYTES;
+
     /// An event manager that waits for [`ManagerCommand::Start`].
     pub fn new(config: Config) -> Self {
         let readout = || Readout { alive: true, busy: false, through: 0, claim: 0, last: false };
