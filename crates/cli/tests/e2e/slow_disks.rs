@@ -74,8 +74,13 @@ fn a_node_with_a_slow_disk_lives() {
 fn a_long_drain_is_not_given_up() {
     both_modes(|mode| {
         let lab = Lab::with(SLOW);
-        let changes =
-            ["trigger.events=100000", "trigger.duration=\"300 ms\"", "builder.slots=800", "run.drain_timeout=\"1 s\""];
+        let changes = [
+            "trigger.events=100000",
+            "trigger.duration=\"300 ms\"",
+            "builder.slots=800",
+            "readout.buffer_bytes=\"64 MiB\"",
+            "run.drain_timeout=\"1 s\"",
+        ];
         let outcome = changes.iter().fold(lab.run(mode), |run, change| run.set(change)).run();
         let record = good(&outcome);
         assert!(record.seconds > 3.0, "{outcome}");
