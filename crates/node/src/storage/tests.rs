@@ -183,7 +183,8 @@ fn a_disk_that_stands_still_holds_up_nobody_and_finishing_waits_for_all() {
 fn an_error_of_the_writer_is_the_nodes_and_is_told_once() {
     let (mut storage, hand) = storage(true, None, None);
     store(&mut storage, 1..=2);
-    (hand.step(Step::Go), hand.step(Step::Fail));
+    hand.step(Step::Go);
+    hand.step(Step::Fail);
     let mut sink = Vec::new();
     let mut told = Ok(());
     wait_until("the error is told", || {
@@ -214,7 +215,8 @@ fn a_crash_closes_nothing_and_ends_the_writer() {
     store(&mut storage, 1..=2);
     let exchange = Arc::downgrade(&storage.line.as_ref().unwrap().exchange);
     drop(storage);
-    (hand.step(Step::Go), hand.step(Step::Go));
+    hand.step(Step::Go);
+    hand.step(Step::Go);
     wait_until("the thread ends", || exchange.strong_count() == 0);
     assert_eq!(hand.closed.load(Ordering::SeqCst), 0);
 }
@@ -260,7 +262,8 @@ fn the_fence_takes_out_what_nobody_was_told_of() {
 fn the_fence_leaves_what_the_node_was_told_of() {
     let (mut storage, hand) = storage(true, None, None);
     store(&mut storage, 1..=2);
-    (hand.step(Step::Go), hand.step(Step::Go));
+    hand.step(Step::Go);
+    hand.step(Step::Go);
     assert_eq!(take(&mut storage, 2), [1, 2]);
     store(&mut storage, 3..=3);
     storage.fence();
@@ -277,7 +280,8 @@ fn a_node_that_is_away_has_nothing_stored_until_it_is_released() {
     assert!(taken(&mut storage).is_empty());
     store(&mut storage, 1..=2);
     std::thread::sleep(2 * lease);
-    (hand.step(Step::Go), hand.step(Step::Go));
+    hand.step(Step::Go);
+    hand.step(Step::Go);
     wait_until("the writer finds its node away", || storage.is_held());
     a_while();
     assert!(taken(&mut storage).is_empty(), "it was away, and does not know for how long");
@@ -292,7 +296,8 @@ fn a_node_that_is_away_and_fenced_leaves_nothing_in_the_file() {
     assert!(taken(&mut storage).is_empty());
     store(&mut storage, 1..=2);
     std::thread::sleep(2 * lease);
-    (hand.step(Step::Go), hand.step(Step::Go));
+    hand.step(Step::Go);
+    hand.step(Step::Go);
     wait_until("the writer finds its node away", || storage.is_held());
     assert!(taken(&mut storage).is_empty());
     storage.fence();
