@@ -141,6 +141,10 @@ impl Role for Builder {
         self.deadline
     }
 
+    fn is_helped(&self) -> bool {
+        self.storage.is_writing()
+    }
+
     fn report(&self, now: Time) -> Report {
         let counts = self.machine.counts();
         let stored = self.storage.stored();

@@ -36,6 +36,8 @@ struct Line {
     exchange: Arc<Exchange>,
     /// The writer, until it has ended.
     thread: Option<JoinHandle<()>>,
+    /// Events that were handed over and have not come back.
+    away: usize,
     /// Events that were not handed over yet.
     fresh: Vec<Built<Bytes>>,
     /// The node has said that no more events come.
@@ -79,7 +81,10 @@ impl Storage {
             match line.finishing {
                 // Nobody hears of them: they are not stored.
                 true => line.fresh.clear(),
-                false => line.exchange.hand_over(&mut line.fresh),
+                false => {
+                    line.away += line.fresh.len();
+                    line.exchange.hand_over(&mut line.fresh);
+                }
             }
         }
     }
@@ -90,9 +95,17 @@ impl Storage {
     /// # Errors
     /// What stopped the writer.
     pub(crate) fn take_stored(&mut self, sink: &mut Vec<Built<Bytes>>) -> Result<(), NodeError> {
-        let Some(line) = &self.line else { return Ok(()) };
+        let Some(line) = &mut self.line else { return Ok(()) };
         line.exchange.gate.ran(gate::now);
-        line.exchange.take_stored(sink)
+        let before = sink.len();
+        line.exchange.take_stored(sink)?;
+        line.away -= sink.len() - before;
+        Ok(())
+    }
+
+    /// Whether the writer has events that it will give back.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.away > 0)
     }
 
     /// Ends the writer when it has written everything, and closes the files; true when that is done. To be called again
@@ -166,7 +179,7 @@ impl Line {
         let exchange = Arc::new(Exchange::new(lease, file.stored()));
         let scribe = Scribe { builder, file, exchange: exchange.clone(), waker, pace };
         let thread = Some(limits::spawn(move || scribe.run())?);
-        Ok(Self { exchange, thread, fresh: Vec::new(), finishing: false })
+        Ok(Self { exchange, thread, away: 0, fresh: Vec::new(), finishing: false })
     }
 }
 

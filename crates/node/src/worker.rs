@@ -18,6 +18,8 @@ const LONGEST_REST: Duration = Duration::from_millis(20);
 const YIELDS: u32 = 64;
 /// Time between two looks at whether a node has closed what it had open, when nothing else is left to do.
 const CLOSE_AGAIN: Duration = Duration::from_millis(1);
+/// Of these, yields when a node waits for a thread of its own, which wants a core.
+const FEW_YIELDS: u32 = 4;
 /// How often nodes report.
 const REPORT_INTERVAL: Span = Span::from_millis(100);
 
@@ -49,6 +51,10 @@ pub(crate) trait Role: Send {
     fn transmit(&mut self, now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>));
     /// When `work` must be called again at the latest.
     fn deadline(&self) -> Option<Time>;
+    /// Whether a thread of its own works for it and will wake it: then nobody is to spin on a core which that may need.
+    fn is_helped(&self) -> bool {
+        false
+    }
     /// The next thing that run control should know.
     fn notice(&mut self) -> Option<Notice> {
         None
@@ -167,7 +173,11 @@ fn carry_on<T: Transport>(nodes: Vec<Node<T>>, desk: Desk, spins: u32, mut rest:
             return;
         }
         worker.report(now);
-        idle = if moved { 0 } else { idle.saturating_add(1) };
+        idle = match moved {
+            true => 0,
+            false if worker.is_helped() => idle.saturating_add(1).max(spins + YIELDS - FEW_YIELDS),
+            false => idle.saturating_add(1),
+        };
         match idle {
             0 => {}
             _ if idle <= spins => std::hint::spin_loop(),
@@ -207,6 +217,10 @@ impl<T: Transport> Worker<T> {
             polled.is_ok()
         });
         moved
+    }
+
+    fn is_helped(&self) -> bool {
+        self.nodes.iter().any(|node| node.role.is_helped())
     }
 
     fn longest_rest(&self, now: Time) -> Duration {
