@@ -16,7 +16,7 @@ use std::{
 };
 
 /// Bytes that wait to be handed to the kernel: about 1 MiB, and at least the longest head of an event.
-const BUFFER_BYTES: usize = (1 << 20) + (1 << 12);
+pub const BUFFER_BYTES: usize = (1 << 20) + (1 << 12);
 const _: () = assert!(BUFFER_BYTES >= EVENT_HEADER_BYTES + MAX_FRAGMENTS * FRAGMENT_HEADER_BYTES);
 
 /// Pieces from this length on go to the kernel without a copy when the buffer is full anyway.
@@ -148,6 +148,29 @@ impl OpenFile {
     pub(crate) fn is_full_for(&self, length: u64, limit: u64) -> bool {
         let next = self.closed_length() + length + (closing_bytes(1) - closing_bytes(0));
         self.events() > 0 && (next > limit || self.events() == MAX_EVENTS_PER_FILE)
+    }
+
+    /// Where the next event begins, and how many there are before it.
+    pub(crate) fn place(&self) -> (u64, usize) {
+        (self.end, self.events())
+    }
+
+    /// Takes out the events after the first `events`, which end at `end`: from the buffer, and from the file.
+    pub(crate) fn go_back(&mut self, (end, events): (u64, usize)) -> Result<(), WriteError> {
+        while self.events() > events {
+            self.index.pop();
+            self.buffered = self.buffered.saturating_sub(1);
+        }
+        self.end = end;
+        self.buffer.truncate(end.saturating_sub(self.written) as usize);
+        if self.written > end {
+            (self.written, self.buffered) = (end, 0);
+            self.sink.truncate(end).map_err(|source| {
+                self.state = State::Torn;
+                WriteError::Write { path: self.path.clone(), needed: 0, lost: 0, source }
+            })?;
+        }
+        Ok(())
     }
 
     fn closed_length(&self) -> u64 {

@@ -35,6 +35,15 @@ pub struct WriteSummary {
     pub bytes: u64,
 }
 
+/// A place between two events, to which a writer can [go back](Writer::go_back).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Number of the file.
+    file: u32,
+    /// Where the next event begins in it, and how many there are before it.
+    within: (u64, usize),
+}
+
 /// Writes the events of one builder.
 ///
 /// Events wait in a buffer of about 1 MiB. [`flush`](Writer::flush) hands them to the kernel, from where they survive
@@ -100,6 +109,23 @@ impl Writer {
     /// As [`append`](Writer::append).
     pub fn flush(&mut self) -> Result<(), WriteError> {
         self.file.flush()
+    }
+
+    /// Where the next event will be, unless it begins a new file.
+    pub fn place(&self) -> Place {
+        Place { file: self.closed.files, within: self.file.place() }
+    }
+
+    /// Takes out again what was appended after `place`. False when a file was ended since then: nothing is taken out of it,
+    /// or of the next one.
+    ///
+    /// # Errors
+    /// [`WriteError::Write`] when the file cannot be cut; nothing more is written to it then.
+    pub fn go_back(&mut self, place: Place) -> Result<bool, WriteError> {
+        if self.file.is_closed() || place.file != self.closed.files {
+            return Ok(false);
+        }
+        self.file.go_back(place.within).map(|()| true)
     }
 
     /// What is stored up to now: the events that the kernel has.

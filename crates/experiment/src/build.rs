@@ -157,6 +157,7 @@ fn fault_spec(view: View<'_>, config: &Config) -> Option<FaultSpec> {
         "corrupt" => FaultAction::Corrupt { one_in: one_in() },
         "duplicate" => FaultAction::Duplicate { one_in: one_in() },
         "lose" => FaultAction::Lose { one_in: one_in() },
+        "slow-disk" => FaultAction::SlowDisk { rate: view.quantity("rate") },
         "oversize" => FaultAction::Oversize { one_in: one_in() },
         _ => FaultAction::Delay { one_in: one_in(), by: view.quantity("by") },
     };

@@ -368,7 +368,12 @@ const RUN: &[Key] = &[
         "what happens before this time after the start is not measured; by default the steady window is found, and rates are of it",
     ),
     key("peer_timeout", wait(), Default::Text("5 s"), "longest silence of a node, and longest wait for nodes to start"),
-    key("drain_timeout", wait(), Default::Text("10 s"), "longest time that a stopped run may take to drain"),
+    key(
+        "drain_timeout",
+        wait(),
+        Default::Text("10 s"),
+        "longest time for which nothing moves in a stopped run (no event ends, no byte is received or stored) before it is given up",
+    ),
     key(
         "workers",
         integer(1, MAX_WORKERS),
@@ -401,12 +406,17 @@ const FAULT: Choice = Choice {
             doc: "a fragment is sent late",
             keys: &[NTH, key("by", wait(), Default::Required, "how late")],
         },
+        Variant {
+            name: "slow-disk",
+            doc: "a builder unit stores its events one after another at this rate",
+            keys: &[key("rate", bandwidth(), Default::Required, "rate of its disk")],
+        },
     ],
     common: &[key(
         "node",
         Kind::Unit,
         Default::Required,
-        "`evm`, `ru0`, `ru1`, ..., `bu0`, `bu1`, ...; all but `kill` need a readout unit",
+        "`evm`, `ru0`, `ru1`, ..., `bu0`, `bu1`, ...; `kill` takes any, `slow-disk` a builder unit, the others a readout unit",
     )],
 };
 

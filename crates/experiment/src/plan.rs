@@ -1,6 +1,6 @@
 //! The resolved experiment: every default filled in, every value checked, ready for a driver.
 
-use evb_core::{ByteCount, Frequency, NodeId, Span};
+use evb_core::{Bandwidth, ByteCount, EventId, Frequency, NodeId, Span};
 use evb_fabric::{NetworkConfig, NetworkFault};
 use evb_patterns::TrafficConfig;
 use evb_protocol::{Config, Filter};
@@ -39,6 +39,17 @@ pub struct Plan {
     pub network: NetworkPlan,
     /// What the nodes do.
     pub workload: Workload,
+}
+
+impl Plan {
+    /// The rate of a builder's disk that is slow on purpose; the slowest, if the file has several.
+    pub fn slow_disk(&self, builder: NodeId) -> Option<Bandwidth> {
+        let rates = self.faults.iter().filter(|fault| fault.node == builder).filter_map(|fault| match fault.action {
+            FaultAction::SlowDisk { rate } => Some(rate),
+            _ => None,
+        });
+        rates.min()
+    }
 }
 
 /// Rate and end of the trigger.
@@ -120,6 +131,17 @@ pub enum Keep {
     OneIn(u64),
 }
 
+impl Keep {
+    /// Whether an event is written.
+    pub const fn keeps(self, event: EventId, complete: bool) -> bool {
+        match self {
+            Self::All => true,
+            Self::None => false,
+            Self::OneIn(n) => !complete || event.0.is_multiple_of(n),
+        }
+    }
+}
+
 /// Seed, limits and the like.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunPlan {
@@ -127,7 +149,7 @@ pub struct RunPlan {
     pub seed: u64,
     /// Longest silence of a peer, and longest wait for nodes to start.
     pub peer_timeout: Span,
-    /// Longest time that a stopped run may take to drain.
+    /// Longest time for which nothing moves in a stopped run before it is given up.
     pub drain_timeout: Span,
     /// Threads that carry the nodes in one process; the number of cores, at most the number of nodes, by default.
     pub workers: Option<u16>,
@@ -249,5 +271,10 @@ pub enum FaultAction {
     Oversize {
         /// One in this many.
         one_in: u64,
+    },
+    /// What this builder unit stores goes through a disk of this rate, one event after another.
+    SlowDisk {
+        /// The rate.
+        rate: Bandwidth,
     },
 }

@@ -292,10 +292,35 @@ fn fault(view: View<'_>, fault: View<'_>) -> Option<Problem> {
         let help = format!("it has evm, ru0 to ru{} and bu0 to bu{}", readouts - 1, builders - 1);
         return Some(Problem::new(message, help).at(fault.origin("node"), "no such node"));
     }
-    (action != "kill" && !name.starts_with("ru")).then(|| {
-        let message = format!("the fault {action:?} cannot happen to {name:?}");
-        let help =
-            "it is done to the fragments that a readout unit sends: write node = \"ru0\" or another readout unit";
-        Problem::new(message, help).at(fault.origin("node"), "sends no fragments")
+    let wanted = match action {
+        "kill" => return None,
+        "slow-disk" => "bu",
+        _ => "ru",
+    };
+    if name.starts_with(wanted) {
+        return (action == "slow-disk").then(|| nothing_stored(view, fault)).flatten();
+    }
+    let message = format!("the fault {action:?} cannot happen to {name:?}");
+    let (help, label) = match wanted {
+        "bu" => (
+            "it is done to what a builder unit stores: write node = \"bu0\" or another builder unit",
+            "stores no events",
+        ),
+        _ => (
+            "it is done to the fragments that a readout unit sends: write node = \"ru0\" or another readout unit",
+            "sends no fragments",
+        ),
+    };
+    Some(Problem::new(message, help).at(fault.origin("node"), label))
+}
+
+/// Where nothing is kept, no disk is slow.
+fn nothing_stored(view: View<'_>, fault: View<'_>) -> Option<Problem> {
+    let keeps_none = view.maybe_integer::<u64>("storage.keep.one_in").is_none() && view.text("storage.keep") == "none";
+    keeps_none.then(|| {
+        let help = "write keep = \"all\" or keep = { one_in = N } in [storage], or leave the fault out";
+        Problem::new("a disk cannot be slow when nothing is stored", help)
+            .at(fault.origin("action"), "slow disk")
+            .at(view.origin("storage.keep"), "nothing is kept")
     })
 }

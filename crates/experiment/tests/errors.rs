@@ -98,6 +98,10 @@ cases! {
     fault_on_no_node: with("[[fault]]\nnode = \"ru2\"\naction = \"kill\"\nat = \"1 s\"\n");
     fault_on_no_name: with("[[fault]]\nnode = \"readout 1\"\naction = \"kill\"\nat = \"1 s\"\n");
     fault_on_a_builder: with("[[fault]]\nnode = \"bu0\"\naction = \"corrupt\"\none_in = 100\n");
+    slow_disk_of_a_readout_unit: with("[[fault]]\nnode = \"ru0\"\naction = \"slow-disk\"\nrate = \"5 MB/s\"\n");
+    slow_disk_without_storage: with(
+        "[[fault]]\nnode = \"bu0\"\naction = \"slow-disk\"\nrate = \"5 MB/s\"\n[storage]\nkeep = \"none\"\n"
+    );
     fault_one_in_zero: with("[[fault]]\nnode = \"ru0\"\naction = \"corrupt\"\none_in = 0\n");
     fault_key_of_another_action: with("[[fault]]\nnode = \"ru0\"\naction = \"kill\"\none_in = 100\n");
     fault_with_single_brackets: with("[fault]\nnode = \"ru0\"\naction = \"kill\"\nat = \"1 s\"\n");

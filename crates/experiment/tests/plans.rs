@@ -154,10 +154,13 @@ fn a_full_file_says_everything() {
         fault(9, FaultAction::Lose { one_in }),
         fault(2, FaultAction::Oversize { one_in }),
         fault(2, FaultAction::Delay { one_in, by: Span::from_millis(2) }),
+        fault(408, FaultAction::SlowDisk { rate: Bandwidth(400_000_000) }),
     ];
     assert_eq!(plan.faults, faults);
     let names = faults.map(|fault| plan.building.node_name(fault.node));
-    assert_eq!(names, ["evm", "bu399", "ru0", "ru0", "ru8", "ru1", "ru1"]);
+    assert_eq!(names, ["evm", "bu399", "ru0", "ru0", "ru8", "ru1", "ru1", "bu398"]);
+    assert_eq!(plan.slow_disk(NodeId(408)), Some(Bandwidth(400_000_000)));
+    assert_eq!(plan.slow_disk(NodeId(407)), None);
     assert_resolves(&parse(text, &[]));
     insta::assert_snapshot!("resolved_full", parse(text, &[]).resolved());
 }

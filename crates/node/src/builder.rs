@@ -7,15 +7,20 @@ use crate::worker::Role;
 use bytes::Bytes;
 use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{BuilderCommand, BuilderEvent, BuilderUnit, Filter, Fragment, FragmentStatus, Message, Mismatch};
+use evb_protocol::{
+    BuilderCommand, BuilderEvent, BuilderUnit, Built, Filter, Fragment, FragmentStatus, Message, Mismatch,
+};
 use evb_record::{Finding, FindingKind};
+use evb_transport::Waker;
 
 pub(crate) struct Builder {
     machine: BuilderUnit<Bytes>,
     filter: Filter,
     storage: Storage,
-    /// Events written before they are handed to the kernel together.
-    flush_at: usize,
+    /// Events that are handed to the writer together.
+    hand_over_at: usize,
+    /// Events that the machine is to be told of as stored.
+    stored: Vec<Built<Bytes>>,
     max_fragment: usize,
     deadline: Option<Time>,
     moved: bool,
@@ -23,13 +28,15 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// Opens the storage of builder `index`. `text` is the resolved experiment, `run` the number of this run.
-    pub(crate) fn open(plan: &Plan, text: &str, run: u64, index: u16) -> Result<Self, NodeError> {
+    /// Opens the storage of builder `index`. `text` is the resolved experiment, `run` the number of this run; `waker` wakes
+    /// the node.
+    pub(crate) fn open(plan: &Plan, text: &str, run: u64, index: u16, waker: Waker) -> Result<Self, NodeError> {
         Ok(Self {
             machine: BuilderUnit::new(plan.building.clone()),
             filter: plan.filter,
-            storage: Storage::open(plan, text, run, index)?,
-            flush_at: (plan.building.builder_slots / 2).max(1) as usize,
+            storage: Storage::open(plan, text, run, index, waker)?,
+            hand_over_at: (plan.building.builder_slots / 2).max(1) as usize,
+            stored: Vec::new(),
             max_fragment: plan.building.max_fragment.0 as usize,
             deadline: None,
             moved: false,
@@ -54,10 +61,10 @@ impl Builder {
         self.machine.handle_command(now, BuilderCommand::Damaged { from, fragment });
     }
 
-    fn handle_events(&mut self, now: Time) -> Result<(), NodeError> {
+    fn handle_events(&mut self, now: Time) {
         while let Some(event) = self.machine.poll_event() {
             let answer = match event {
-                BuilderEvent::Built(built) => self.storage.store(built)?.map(BuilderCommand::Stored),
+                BuilderEvent::Built(built) => self.storage.store(built).map(BuilderCommand::Stored),
                 BuilderEvent::Decide { event, complete } => {
                     let accepted = self.filter.accepts(event, complete);
                     Some(BuilderCommand::Decided { event, accepted })
@@ -70,17 +77,17 @@ impl Builder {
             }
         }
         // Without new events nothing will fill the batch, and somebody waits for the ones in it.
-        if self.storage.pending() >= self.flush_at || !self.moved {
-            self.flush(now)?;
+        if self.storage.fresh() >= self.hand_over_at || !self.moved {
+            self.storage.hand_over();
         }
-        Ok(())
     }
 
-    fn flush(&mut self, now: Time) -> Result<(), NodeError> {
-        if self.storage.pending() > 0 {
-            for built in self.storage.flush()? {
-                self.machine.handle_command(now, BuilderCommand::Stored(built));
-            }
+    /// Tells the machine what is stored.
+    fn take_stored(&mut self, now: Time) -> Result<(), NodeError> {
+        self.storage.take_stored(&mut self.stored)?;
+        self.moved |= !self.stored.is_empty();
+        for built in self.stored.drain(..) {
+            self.machine.handle_command(now, BuilderCommand::Stored(built));
         }
         Ok(())
     }
@@ -119,7 +126,8 @@ impl Role for Builder {
             self.machine.handle_timeout(now);
         }
         self.moved = false;
-        self.handle_events(now)?;
+        self.take_stored(now)?;
+        self.handle_events(now);
         Ok(self.moved)
     }
 
@@ -132,6 +140,10 @@ impl Role for Builder {
 
     fn deadline(&self) -> Option<Time> {
         self.deadline
+    }
+
+    fn is_helped(&self) -> bool {
+        self.storage.is_writing()
     }
 
     fn report(&self, now: Time) -> Report {
@@ -157,9 +169,9 @@ impl Role for Builder {
         })
     }
 
-    fn finish(&mut self) -> Result<(), NodeError> {
-        let now = Time::ZERO;
-        self.flush(now)?;
-        self.storage.finish()
+    fn finish(&mut self) -> Result<bool, NodeError> {
+        let closed = self.storage.finish();
+        self.take_stored(Time::ZERO)?;
+        closed
     }
 }

@@ -22,8 +22,9 @@ impl Harm {
     /// The faults of one node; `None` when nothing happens to its fragments.
     pub(crate) fn new(plan: &Plan, node: NodeId) -> Option<Self> {
         let faults = plan.faults.iter().filter(|fault| fault.node == node);
-        let actions: Vec<_> =
-            faults.map(|fault| fault.action).filter(|action| !matches!(action, FaultAction::Kill { .. })).collect();
+        let of_others =
+            |action: &FaultAction| matches!(action, FaultAction::Kill { .. } | FaultAction::SlowDisk { .. });
+        let actions: Vec<_> = faults.map(|fault| fault.action).filter(|action| !of_others(action)).collect();
         let max_fragment = plan.building.max_fragment.0 as usize;
         (!actions.is_empty()).then(|| Self {
             actions,

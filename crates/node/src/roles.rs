@@ -23,7 +23,7 @@ pub(crate) fn open_role(
     Ok(if node == Config::EVENT_MANAGER {
         Box::new(Manager::new(plan))
     } else if builders.contains(node) {
-        Box::new(Builder::open(plan, text, run, node.0 - builders.first.0)?)
+        Box::new(Builder::open(plan, text, run, node.0 - builders.first.0, endpoint.waker())?)
     } else {
         Box::new(Readout::open(
             plan,

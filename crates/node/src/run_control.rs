@@ -55,7 +55,7 @@ pub(crate) trait Nodes {
 #[derive(Clone, Copy, PartialEq)]
 enum Phase {
     Running,
-    Stopping { since: Instant },
+    Stopping,
     Finishing { since: Instant },
 }
 
@@ -68,6 +68,8 @@ pub(crate) struct RunControl<'a, N> {
     started: Instant,
     drained_at: Option<Instant>,
     phase: Phase,
+    /// What the reports of a stopped run say has been done, and since when they say no more.
+    done: (u64, Instant),
     /// Nodes that have neither finished nor gone.
     expected: BTreeSet<NodeId>,
     gone: BTreeSet<NodeId>,
@@ -100,6 +102,7 @@ impl<'a, N: Nodes> RunControl<'a, N> {
             started: Instant::now(),
             drained_at: None,
             phase: Phase::Running,
+            done: (0, Instant::now()),
             expected: all.collect(),
             gone: BTreeSet::new(),
             deaths,
@@ -257,7 +260,8 @@ impl<'a, N: Nodes> RunControl<'a, N> {
 
     fn stop(&mut self) {
         if self.phase == Phase::Running {
-            self.phase = Phase::Stopping { since: Instant::now() };
+            self.phase = Phase::Stopping;
+            self.done.1 = Instant::now();
             self.nodes.order(Config::EVENT_MANAGER, Order::Stop);
         }
     }
@@ -265,6 +269,7 @@ impl<'a, N: Nodes> RunControl<'a, N> {
     fn finish(&mut self) {
         if !self.phase_is_finishing() {
             self.phase = Phase::Finishing { since: Instant::now() };
+            self.done.1 = Instant::now();
             self.order_all(Order::Finish);
         }
     }
@@ -279,19 +284,28 @@ impl<'a, N: Nodes> RunControl<'a, N> {
         if over || self.observer.stop().load(Ordering::Relaxed) {
             self.stop();
         }
-        let limit = self.plan.run.drain_timeout.as_duration();
+        let stands_still = self.stands_still();
         match self.phase {
-            Phase::Running => {}
-            Phase::Stopping { since } if since.elapsed() > limit => {
-                let message = format!("the run did not drain within {}", self.plan.run.drain_timeout);
-                self.find(FindingKind::NotDrained, "evm", message);
+            Phase::Stopping if stands_still => {
+                let message = format!("the run did not drain: nothing moved for {}", self.plan.run.drain_timeout);
+                let finding = Finding::new(FindingKind::NotDrained, "evm", message);
+                self.tell(finding.hint("what is open waits for something that takes longer: `--set run.drain_timeout=TIME` waits longer, too"));
                 self.finish();
             }
-            Phase::Finishing { since } if since.elapsed() > limit || self.only_lost_remain(since) => self.give_up(),
-            Phase::Stopping { .. } | Phase::Finishing { .. } => {}
+            Phase::Finishing { since } if stands_still || self.only_lost_remain(since) => self.give_up(),
+            Phase::Running | Phase::Stopping | Phase::Finishing { .. } => {}
         }
         let progress = self.tally.progress(elapsed.as_secs_f64(), self.phase != Phase::Running);
         self.observer.progress(&progress);
+    }
+
+    /// Whether a stopped run has done nothing for so long that nothing will come. However long it takes, a slow one goes on.
+    fn stands_still(&mut self) -> bool {
+        let done = self.tally.done() + (self.plan.building.nodes() as usize - self.expected.len()) as u64;
+        if done != self.done.0 {
+            self.done = (done, Instant::now());
+        }
+        self.done.1.elapsed() > self.plan.run.drain_timeout.as_duration()
     }
 
     /// Whether all that could still finish are nodes whose peers have given them up, and have had a moment to do so.
@@ -305,7 +319,7 @@ impl<'a, N: Nodes> RunControl<'a, N> {
         for node in std::mem::take(&mut self.expected) {
             let name = self.plan.building.node_name(node);
             if self.tally.lose(&name) {
-                let message = format!("{name} did not finish within {}", self.plan.run.drain_timeout);
+                let message = format!("{name} did not finish: nothing moved for {}", self.plan.run.drain_timeout);
                 self.find(FindingKind::LostNode, &name, message);
             }
             self.nodes.order(node, Order::Die);

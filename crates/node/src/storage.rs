@@ -1,96 +1,208 @@
-//! What a builder does with a finished event: write it, or let it go.
+//! What a builder does with a finished event: let it go, or hand it to the thread that writes.
 
 use crate::VERSION;
 use crate::control::NodeError;
 use crate::limits;
 use bytes::Bytes;
-use evb_core::SourceId;
-use evb_events::{FragmentRef, Metadata, Status, WriteError, WriteSummary, Writer, WriterOptions};
-use evb_experiment::{Keep, Plan};
-use evb_protocol::{Built, Fragment, FragmentStatus};
-use std::{io::ErrorKind, path::PathBuf};
+use evb_core::{Bandwidth, NodeId};
+use evb_events::{Metadata, WriteError, WriteSummary, Writer, WriterOptions};
+use evb_experiment::{Keep, Plan, TransportKind};
+use evb_protocol::Built;
+use evb_transport::Waker;
+use exchange::Exchange;
+use pace::Pace;
+use std::{io::ErrorKind, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration};
+use writer::{EventFile, Scribe};
+
+mod exchange;
+mod gate;
+mod pace;
+#[cfg(test)]
+mod tests;
+mod writer;
 
 /// Files that a report names; the others are counted. A report must stay below the longest line of a control connection.
 const NAMED_FILES: u32 = 1000;
 
 /// The storage of one builder.
 pub(crate) struct Storage {
-    builder: u16,
     keep: Keep,
-    writer: Option<Writer>,
-    /// Written, but not yet in the hands of the kernel, where it would survive the death of this process.
-    pending: Vec<Built<Bytes>>,
-    written: WriteSummary,
+    line: Option<Line>,
     file_name: PathBuf,
 }
 
+/// A node's side of its writer.
+struct Line {
+    exchange: Arc<Exchange>,
+    /// The writer, until it has ended.
+    thread: Option<JoinHandle<()>>,
+    /// Events that were handed over and have not come back.
+    away: usize,
+    /// Events that were not handed over yet.
+    fresh: Vec<Built<Bytes>>,
+    /// The node has said that no more events come.
+    finishing: bool,
+}
+
 impl Storage {
-    /// Opens the event file of a builder, unless nothing is kept. `run` makes the names of a run's files unique.
-    pub(crate) fn open(plan: &Plan, text: &str, run: u64, builder: u16) -> Result<Self, NodeError> {
-        let name = format!("{}-{run}", plan.name);
+    /// Opens the event file of a builder and starts its writer, unless nothing is kept. `run` makes the names of a run's
+    /// files unique; `waker` wakes the node when something is stored.
+    pub(crate) fn open(plan: &Plan, text: &str, run: u64, builder: u16, waker: Waker) -> Result<Self, NodeError> {
+        let (keep, name) = (plan.storage.keep, format!("{}-{run}", plan.name));
         let file_name = plan.storage.directory.join(format!("{name}-b{builder}"));
-        let mut storage = Self {
-            builder,
-            keep: plan.storage.keep,
-            writer: None,
-            pending: vec![],
-            written: WriteSummary::default(),
-            file_name,
+        if keep == Keep::None {
+            return Ok(Self { keep, line: None, file_name });
+        }
+        let options = writer_options(plan, text, run, name, builder);
+        let file = Writer::create(options).map_err(|error| storage_error(builder, &error))?;
+        let pace = slow_disk(plan, builder).map(Pace::new);
+        let line = Line::start(builder, file, waker, pace, lease(plan))?;
+        Ok(Self { keep, line: Some(line), file_name })
+    }
+
+    /// Takes an event to be stored. It comes back at once when it is not kept, and from [`take_stored`](Self::take_stored)
+    /// otherwise.
+    pub(crate) fn store(&mut self, built: Built<Bytes>) -> Option<Built<Bytes>> {
+        let Some(line) = self.line.as_mut().filter(|_| self.keep.keeps(built.event, built.complete)) else {
+            return Some(built);
         };
-        if plan.storage.keep != Keep::None {
-            let options = writer_options(plan, text, run, name, builder);
-            storage.writer = Some(Writer::create(options).map_err(|error| storage_error(builder, &error))?);
+        line.fresh.push(built);
+        None
+    }
+
+    /// Events that wait for [`hand_over`](Self::hand_over).
+    pub(crate) fn fresh(&self) -> usize {
+        self.line.as_ref().map_or(0, |line| line.fresh.len())
+    }
+
+    /// Hands the latest events to the writer.
+    pub(crate) fn hand_over(&mut self) {
+        if let Some(line) = self.line.as_mut().filter(|line| !line.fresh.is_empty()) {
+            match line.finishing {
+                // Nobody hears of them: they are not stored.
+                true => line.fresh.clear(),
+                false => {
+                    line.away += line.fresh.len();
+                    line.exchange.hand_over(&mut line.fresh);
+                }
+            }
         }
-        Ok(storage)
     }
 
-    /// Stores an event. It comes back at once when it is not kept, and from [`flush`](Self::flush) otherwise.
-    pub(crate) fn store(&mut self, mut built: Built<Bytes>) -> Result<Option<Built<Bytes>>, NodeError> {
-        let keep = match self.keep {
-            Keep::All => true,
-            Keep::None => false,
-            Keep::OneIn(n) => !built.complete || built.event.0.is_multiple_of(n),
-        };
-        let Some(writer) = self.writer.as_mut().filter(|_| keep) else { return Ok(Some(built)) };
-        let fragments: Vec<_> = (0..).map(SourceId).zip(&built.fragments).map(fragment_ref).collect();
-        writer.append(built.event, &fragments).map_err(|error| storage_error(self.builder, &error))?;
-        // The writer has its own copy: the readout units can have their buffers back.
-        built.fragments.clear();
-        self.pending.push(built);
-        Ok(None)
-    }
-
-    /// Events that wait for [`flush`](Self::flush).
-    pub(crate) fn pending(&self) -> usize {
-        self.pending.len()
-    }
-
-    /// Hands everything to the kernel and gives back the events, which may now be called stored.
-    pub(crate) fn flush(&mut self) -> Result<impl Iterator<Item = Built<Bytes>>, NodeError> {
-        if let Some(writer) = &mut self.writer {
-            writer.flush().map_err(|error| storage_error(self.builder, &error))?;
-        }
-        Ok(self.pending.drain(..))
-    }
-
-    /// Closes the files.
-    pub(crate) fn finish(&mut self) -> Result<(), NodeError> {
-        if let Some(writer) = self.writer.take() {
-            self.written = writer.stored();
-            self.written = writer.finish().map_err(|error| storage_error(self.builder, &error))?;
-        }
+    /// Moves events that may be called stored into `sink`: the kernel has their bytes. To be called in each round of the
+    /// node, as a sign that it lives.
+    ///
+    /// # Errors
+    /// What stopped the writer.
+    pub(crate) fn take_stored(&mut self, sink: &mut Vec<Built<Bytes>>) -> Result<(), NodeError> {
+        let Some(line) = &mut self.line else { return Ok(()) };
+        line.exchange.gate.ran(gate::now);
+        let before = sink.len();
+        line.exchange.take_stored(sink)?;
+        line.away -= sink.len() - before;
         Ok(())
+    }
+
+    /// Whether the writer has events that it will give back.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.away > 0)
+    }
+
+    /// Ends the writer when it has written everything, and closes the files; true when that is done. To be called again
+    /// until then.
+    ///
+    /// # Errors
+    /// What stopped the writer.
+    pub(crate) fn finish(&mut self) -> Result<bool, NodeError> {
+        self.hand_over();
+        let Some(line) = &mut self.line else { return Ok(true) };
+        if !line.finishing {
+            line.finishing = true;
+            line.exchange.finish();
+        }
+        match line.thread.take_if(|thread| thread.is_finished()) {
+            Some(thread) => thread.join().map_err(|_| NodeError::new("the writer panicked"))?,
+            None if line.thread.is_some() => return Ok(false),
+            None => {}
+        }
+        line.exchange.outcome().map(|()| true)
     }
 
     /// What is stored.
     pub(crate) fn stored(&self) -> WriteSummary {
-        self.writer.as_ref().map_or(self.written, Writer::stored)
+        self.line.as_ref().map_or(WriteSummary::default(), |line| line.exchange.summary())
     }
 
     /// The names of the first files.
     pub(crate) fn file_names(&self) -> impl Iterator<Item = String> {
         (0..self.stored().files.min(NAMED_FILES)).map(|number| format!("{}-{number:04}.evb", self.file_name.display()))
     }
+}
+
+/// The fence: for a node that its peers may have given up, and whose events others then build.
+#[cfg_attr(not(test), expect(dead_code))]
+impl Storage {
+    /// Whether nothing is written and called stored until [`release`](Self::release) or [`fence`](Self::fence): somebody
+    /// holds, or the node was away for longer than its lease.
+    pub(crate) fn is_held(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.exchange.gate.is_held())
+    }
+
+    /// Begins no write and calls nothing stored from now on. A write that has begun ends.
+    pub(crate) fn hold(&self) {
+        self.line.iter().for_each(|line| line.exchange.hold());
+    }
+
+    /// Goes on with all that was held.
+    pub(crate) fn release(&self) {
+        self.line.iter().for_each(|line| line.exchange.release());
+    }
+
+    /// Throws away what is queued, and takes out of the file what was written and not yet called stored. Nothing is written
+    /// any more.
+    pub(crate) fn fence(&mut self) {
+        if let Some(line) = &mut self.line {
+            line.fresh.clear();
+            line.exchange.fence();
+        }
+    }
+}
+
+impl Line {
+    fn start<F: EventFile>(
+        builder: u16,
+        file: F,
+        waker: Waker,
+        pace: Option<Pace>,
+        lease: Option<Duration>,
+    ) -> Result<Self, NodeError> {
+        let exchange = Arc::new(Exchange::new(lease, file.stored()));
+        let scribe = Scribe { builder, file, exchange: exchange.clone(), waker, pace };
+        let thread = Some(limits::spawn(move || scribe.run())?);
+        Ok(Self { exchange, thread, away: 0, fresh: Vec::new(), finishing: false })
+    }
+}
+
+impl Drop for Line {
+    /// Without [`Storage::finish`] it is a crash: nobody waits for the writer, which ends as it stands.
+    fn drop(&mut self) {
+        self.exchange.drop_all();
+    }
+}
+
+/// How long a node may be away before its peers give it up; none where nobody does.
+fn lease(plan: &Plan) -> Option<Duration> {
+    match plan.transport {
+        TransportKind::InProcess | TransportKind::VeloRtl { .. } | TransportKind::Mpi => None,
+        TransportKind::Shm | TransportKind::Tcp | TransportKind::Ofi { .. } => {
+            Some(plan.run.peer_timeout.as_duration())
+        }
+    }
+}
+
+/// The rate of a disk that is slow on purpose.
+fn slow_disk(plan: &Plan, builder: u16) -> Option<Bandwidth> {
+    plan.slow_disk(NodeId(plan.building.builder_nodes().first.0 + builder))
 }
 
 fn writer_options(plan: &Plan, text: &str, run: u64, name: String, builder: u16) -> WriterOptions {
@@ -109,24 +221,6 @@ fn writer_options(plan: &Plan, text: &str, run: u64, name: String, builder: u16)
             sources: (0..plan.building.readout_units).map(|unit| format!("ru{unit}")).collect(),
             text: text.into(),
         },
-    }
-}
-
-fn fragment_ref((source, fragment): (SourceId, &Option<Fragment<Bytes>>)) -> FragmentRef<'_> {
-    match fragment {
-        Some(fragment) => FragmentRef {
-            source,
-            status: match fragment.status {
-                FragmentStatus::Good => Status::Good,
-                FragmentStatus::Corrupted => Status::Corrupted,
-                FragmentStatus::Missing => Status::Missing,
-                FragmentStatus::Oversized => Status::Oversized,
-                FragmentStatus::Mismatched => Status::Mismatched,
-            },
-            checksum: fragment.checksum,
-            bytes: &fragment.payload,
-        },
-        None => FragmentRef { source, status: Status::Missing, checksum: 0, bytes: &[] },
     }
 }
 

@@ -68,6 +68,13 @@ impl Tally {
         Progress { triggered: events.triggered, ended, incomplete: events.incomplete, bytes, seconds, stopping }
     }
 
+    /// A number that changes when an event ends, or a builder receives or stores something.
+    pub(crate) fn done(&self) -> u64 {
+        let ended = self.manager.as_ref().map_or(0, |manager| manager.ended.total());
+        let moved = self.builders.iter().map(|builder| builder.counts.bytes + builder.counts.stored_bytes);
+        ended + moved.sum::<u64>()
+    }
+
     /// What became of the events. The event manager knows; when it died, the others' accounts stand in for its own.
     fn events(&self) -> Events {
         let manager = self.manager.clone().unwrap_or_default();

@@ -42,13 +42,17 @@ pub fn run_threads(plan: &Plan, text: &str, observer: &mut dyn Observer) -> Resu
             }
         });
     }
-    let capacity = plan.building.builder_slots as usize + CONTROL_MESSAGES;
     let bell_of = |node| doorbells[worker_of(plan, NodeId(node), doorbells.len())].clone();
     let bells: Vec<_> = (0..plan.building.nodes()).map(bell_of).collect();
-    let hosted = host_nodes(plan, text, doorbells.len(), in_process::connect_workers(capacity, &bells))?;
+    let hosted = host_nodes(plan, text, doorbells.len(), in_process::connect_workers(queue_length(plan), &bells))?;
     run_hosted(plan, &doorbells, hosted, observer, |nodes, doorbell, timeout| {
         doorbell.wait(timeout, || nodes.iter().any(|node| node.link.transport.is_ready()));
     })
+}
+
+/// Messages that a queue between two nodes holds.
+pub(crate) const fn queue_length(plan: &Plan) -> usize {
+    plan.building.builder_slots as usize + CONTROL_MESSAGES
 }
 
 /// Endpoints of the VELO hardware, whose clock goes on with each look of any node.

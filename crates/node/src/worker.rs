@@ -16,6 +16,10 @@ use std::{
 const LONGEST_REST: Duration = Duration::from_millis(20);
 /// Times that a worker without work lets others run before it sleeps.
 const YIELDS: u32 = 64;
+/// Time between two looks at whether a node has closed what it had open, when nothing else is left to do.
+const CLOSE_AGAIN: Duration = Duration::from_millis(1);
+/// Of these, yields when a node waits for a thread of its own, which wants a core.
+const FEW_YIELDS: u32 = 4;
 /// How often nodes report.
 const REPORT_INTERVAL: Span = Span::from_millis(100);
 
@@ -47,14 +51,18 @@ pub(crate) trait Role: Send {
     fn transmit(&mut self, now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>));
     /// When `work` must be called again at the latest.
     fn deadline(&self) -> Option<Time>;
+    /// Whether a thread of its own works for it and will wake it: then nobody is to spin on a core which that may need.
+    fn is_helped(&self) -> bool {
+        false
+    }
     /// The next thing that run control should know.
     fn notice(&mut self) -> Option<Notice> {
         None
     }
     fn report(&self, now: Time) -> Report;
-    /// Closes what is open; the last report follows.
-    fn finish(&mut self) -> Result<(), NodeError> {
-        Ok(())
+    /// Closes what is open; the last report follows when it says true. Until then it goes on working, and is asked again.
+    fn finish(&mut self) -> Result<bool, NodeError> {
+        Ok(true)
     }
 }
 
@@ -65,11 +73,13 @@ pub(crate) struct Node<T> {
     pub(crate) link: Link<T>,
     /// Peers whose loss is expected are no news: everybody leaves at the end.
     finished: bool,
+    /// It has been told to finish, and has something open.
+    closing: bool,
 }
 
 impl<T: Transport> Node<T> {
     pub(crate) fn new(id: NodeId, role: Box<dyn Role>, link: Link<T>) -> Self {
-        Self { id, role, link, finished: false }
+        Self { id, role, link, finished: false, closing: false }
     }
 
     /// One round: receive, work, send. True when anything moved.
@@ -94,18 +104,26 @@ impl<T: Transport> Node<T> {
     }
 
     fn finish(&mut self, now: Time, desk: &Desk) {
-        self.finished = true;
+        (self.finished, self.closing) = (true, false);
         match self.role.finish() {
-            Ok(()) => desk.tell(self.id, Notice::Finished(self.role.report(now))),
+            Ok(true) => desk.tell(self.id, Notice::Finished(self.role.report(now))),
+            Ok(false) => self.closing = true,
             Err(error) => self.fail(now, error, desk),
         }
     }
 
     /// A node that cannot go on closes what it has and says so; what it stored stays valid.
     fn fail(&mut self, now: Time, error: NodeError, desk: &Desk) {
-        let _already_failing = self.role.finish();
+        close(self.role.as_mut());
         desk.tell(self.id, Notice::Progress(self.role.report(now)));
         desk.tell(self.id, Notice::Failed(error));
+    }
+}
+
+/// Closes what a node has open, however long that takes: there is nobody to tell of errors.
+fn close(role: &mut dyn Role) {
+    while let Ok(false) = role.finish() {
+        std::thread::sleep(CLOSE_AGAIN);
     }
 }
 
@@ -155,7 +173,11 @@ fn carry_on<T: Transport>(nodes: Vec<Node<T>>, desk: Desk, spins: u32, mut rest:
             return;
         }
         worker.report(now);
-        idle = if moved { 0 } else { idle.saturating_add(1) };
+        idle = match moved {
+            true => 0,
+            false if worker.is_helped() => idle.saturating_add(1).max(spins + YIELDS - FEW_YIELDS),
+            false => idle.saturating_add(1),
+        };
         match idle {
             0 => {}
             _ if idle <= spins => std::hint::spin_loop(),
@@ -184,12 +206,21 @@ impl<T: Transport> Worker<T> {
                 desk.tell(node.id, notice);
             }
             match polled {
-                Ok(active) => moved |= active,
+                Ok(active) => {
+                    moved |= active;
+                    if node.closing {
+                        node.finish(now, desk);
+                    }
+                }
                 Err(ref error) => node.fail(now, error.clone(), desk),
             }
             polled.is_ok()
         });
         moved
+    }
+
+    fn is_helped(&self) -> bool {
+        self.nodes.iter().any(|node| node.role.is_helped())
     }
 
     fn longest_rest(&self, now: Time) -> Duration {
@@ -200,7 +231,7 @@ impl<T: Transport> Worker<T> {
     fn report(&mut self, now: Time) {
         if now >= self.next_report {
             self.next_report = now + REPORT_INTERVAL;
-            for node in self.nodes.iter().filter(|node| !node.finished) {
+            for node in self.nodes.iter().filter(|node| !node.finished || node.closing) {
                 self.desk.tell(node.id, Notice::Progress(node.role.report(now)));
             }
         }
@@ -214,7 +245,7 @@ impl<T: Transport> Worker<T> {
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => {
                     for node in &mut self.nodes {
-                        let _nobody_to_tell = node.role.finish();
+                        close(node.role.as_mut());
                     }
                     return false;
                 }

@@ -81,10 +81,15 @@ impl Config {
     }
 
     /// The oldest open event and the newest lie less than this times `buffer_events` apart.
-    pub(crate) const SPAN_FACTOR: usize = 16;
+    pub const SPAN_FACTOR: usize = 16;
 
     /// The event manager.
     pub const EVENT_MANAGER: NodeId = NodeId(0);
+
+    /// Most bytes of fragments in the buffer of a readout unit: it exceeds its bytes by less than two fragments.
+    pub const fn most_buffered(&self) -> ByteCount {
+        ByteCount(self.buffer_bytes.0.saturating_add(2 * self.max_fragment.0))
+    }
 
     /// All readout units.
     pub const fn readout_nodes(&self) -> NodeRange {

@@ -119,6 +119,9 @@ pub struct EventManager<B> {
 }
 
 impl<B> EventManager<B> {
+    /// Bytes that it keeps for each event.
+    pub const EVENT_BYTES: usize = open::EVENT_BYTES;
+
     /// An event manager that waits for [`ManagerCommand::Start`].
     pub fn new(config: Config) -> Self {
         Self {

@@ -164,6 +164,11 @@ pub struct ReadoutUnit<B> {
     events: VecDeque<ReadoutEvent<B>>,
 }
 
+impl<B> ReadoutUnit<B> {
+    /// Bytes that it keeps for each event beside the payload.
+    pub const EVENT_BYTES: usize = size_of::<Held<B>>();
+}
+
 impl<B: Clone + Default> ReadoutUnit<B> {
     /// The readout unit of `source`. `live_bits` is given when fragments come by themselves: the width of the front end's
     /// event numbers.

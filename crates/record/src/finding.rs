@@ -75,7 +75,7 @@ kinds! {
     Failed "failed" Fails "A node could not go on: a full disk, an unreadable file, a broken connection"
     LostNode "lost_node" Fails "A node died, or could not be reached any more"
     NoBuilders "no_builders" Fails "No builder unit was left, and events stayed unbuilt"
-    NotDrained "not_drained" Fails "The open events did not end within `run.drain_timeout` after the trigger had stopped"
+    NotDrained "not_drained" Fails "After the trigger had stopped nothing moved for `run.drain_timeout`, though events were open"
     Interrupted "interrupted" Fails "A simulation was stopped before its end"
     Deadlock "deadlock" Fails "Packets wait for each other in a circle, for good"
     NothingTriggered "nothing_triggered" Fails "There was no event at all, or no message"

@@ -37,6 +37,8 @@ pub(crate) enum Event {
     Arrival { node: u16 },
     /// The processor of a node's host has computed for it.
     Computed { node: u16 },
+    /// The slow disk of a builder has stored an event.
+    Stored { node: u16 },
     /// A fault of the network, or the finding of new routes after it.
     Fault { index: u16 },
     /// New routes are found.
@@ -47,7 +49,7 @@ pub(crate) enum Event {
     Measure,
     /// The trigger stops, or the traffic ends.
     Stop,
-    /// What has not ended by now does not end.
+    /// When nothing has moved for long, what has not ended by now does not end.
     GiveUp,
 }
 

@@ -5,6 +5,7 @@
 //! from a seeded stream. So the same plan gives the same bytes.
 
 mod arrivals;
+mod disk;
 mod error;
 mod event;
 mod message;

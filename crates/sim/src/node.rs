@@ -1,11 +1,11 @@
 //! The nodes: machines, and what the driver adds to them.
 
-use crate::message::Body;
+use crate::{disk::Disk, message::Body};
 use evb_core::{EventId, Machine, NodeId, NodeRange, SourceId, Span, Time, Transmit};
 use evb_experiment::{FaultAction, Plan};
 use evb_patterns::{Traffic, TrafficCommand, TrafficEvent};
 use evb_protocol::{
-    BuilderCommand, BuilderEvent, BuilderUnit, EventManager, Filter, Fragment, FragmentStatus, ManagerCommand,
+    BuilderCommand, BuilderEvent, BuilderUnit, Built, EventManager, Filter, Fragment, FragmentStatus, ManagerCommand,
     ManagerEvent, Message as ProtocolMessage, ReadoutCommand, ReadoutEvent, ReadoutUnit, Recent, Timer,
 };
 use evb_sources::SizeModel;
@@ -28,6 +28,8 @@ pub(crate) struct Outgoing {
 pub(crate) enum Told {
     Manager(ManagerEvent),
     Traffic(TrafficEvent),
+    /// A builder's disk has so much to do until then, the latest event included.
+    Storing(Time),
 }
 
 /// One node.
@@ -42,6 +44,8 @@ pub(crate) struct Node {
     lost: Recent<EventId>,
     /// What decides after the first phase of an event.
     filter: Filter,
+    /// The disk of a builder, when it is slow on purpose.
+    disk: Option<Disk>,
     max_fragment: u32,
 }
 
@@ -63,6 +67,7 @@ impl Node {
             harm: faults.filter(|action| !matches!(action, FaultAction::Kill { .. })).collect(),
             lost: Recent::new(MOST_LOST),
             filter: plan.filter,
+            disk: Disk::of(plan, id),
             max_fragment: u32::try_from(plan.building.max_fragment.0).unwrap_or(u32::MAX),
         }
     }
@@ -106,6 +111,13 @@ impl Node {
         }
     }
 
+    /// The disk has stored an event.
+    pub(crate) fn stored(&mut self, now: Time) {
+        if let (Kind::Builder(machine), Some(built)) = (&mut self.machine, self.disk.as_mut().and_then(Disk::stored)) {
+            machine.handle_command(now, BuilderCommand::Stored(built));
+        }
+    }
+
     /// Tells the machine that another node is gone.
     pub(crate) fn lose(&mut self, now: Time, node: NodeId) {
         match &mut self.machine {
@@ -135,7 +147,16 @@ impl Node {
                 }
                 return holds_back;
             }
-            Kind::Builder(machine) => drain_builder(machine, &self.filter, now, out),
+            Kind::Builder(machine) => {
+                let mut store = |built: Built<()>| match self.disk.as_mut().filter(|disk| disk.keeps(&built)) {
+                    Some(disk) => {
+                        told.push(Told::Storing(disk.write(now, built)));
+                        None
+                    }
+                    None => Some(built),
+                };
+                drain_builder(machine, &self.filter, &mut store, now, out);
+            }
             Kind::Traffic(machine, sizes) => {
                 while let Some(Transmit { to, message }) = machine.poll_transmit() {
                     let payload = match (message, sizes.as_mut()) {
@@ -206,13 +227,23 @@ fn fragment(source: SourceId, event: EventId, size: Option<u32>) -> Fragment<()>
     Fragment { event, source, length: size.unwrap_or(0), checksum: 0, mark: None, status, payload: () }
 }
 
-/// A built event is stored at once, and a decision takes no time: a simulated builder has no disk and no filter farm.
-fn drain_builder(machine: &mut BuilderUnit<()>, filter: &Filter, now: Time, out: &mut Vec<Outgoing>) {
+/// A decision takes no time, and an event that `store` gives back is stored: a simulated builder has no filter farm, and no
+/// disk unless it is slow on purpose.
+fn drain_builder(
+    machine: &mut BuilderUnit<()>,
+    filter: &Filter,
+    store: &mut dyn FnMut(Built<()>) -> Option<Built<()>>,
+    now: Time,
+    out: &mut Vec<Outgoing>,
+) {
     loop {
         let mut any = false;
         while let Some(event) = machine.poll_event() {
             let answer = match event {
-                BuilderEvent::Built(built) => BuilderCommand::Stored(built),
+                BuilderEvent::Built(built) => match store(built) {
+                    Some(built) => BuilderCommand::Stored(built),
+                    None => continue,
+                },
                 BuilderEvent::Decide { event, complete } => {
                     BuilderCommand::Decided { event, accepted: filter.accepts(event, complete) }
                 }

@@ -310,7 +310,7 @@ impl Tally {
             }
             Told::Traffic(TrafficEvent::Compute { .. }) => {}
             Told::Traffic(TrafficEvent::Refused) => self.refused += 1,
-            Told::Manager(ManagerEvent::Drained) => {}
+            Told::Manager(ManagerEvent::Drained) | Told::Storing(_) => {}
         }
         false
     }

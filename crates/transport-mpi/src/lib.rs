@@ -32,6 +32,7 @@ mod waiting;
 
 pub use layer::Layer;
 pub use library::MpiError;
+pub use link::BYTES_PER_PEER;
 pub use session::{Mpi, launched};
 pub use transport::Endpoint;
 

@@ -22,6 +22,6 @@ pub use control::Refusal;
 pub use error::OfiError;
 pub use ffi::providers;
 pub use layer::OfiLayer;
-pub use links::ConnectError;
+pub use links::{ConnectError, FRAME_BYTES};
 pub use options::OfiOptions;
 pub use transport::Ofi;

@@ -18,6 +18,7 @@ mod replay;
 mod sequences;
 mod simulating;
 mod simulation_results;
+mod slow_disks;
 mod soak;
 mod stopping;
 mod storage;

@@ -227,6 +227,51 @@ fn events_are_buffered_until_they_are_flushed() {
     assert_eq!(writer.stored().events + writer.buffered() as u64, 3);
 }
 
+/// Events before the place are flushed or not, and so are those after it.
+#[test]
+fn a_writer_goes_back_to_any_place_of_its_file() {
+    for (flush_before, flush_after) in [(false, false), (false, true), (true, false), (true, true)] {
+        let disk = SmallDisk::new(usize::MAX);
+        let mut writer = Writer::create_on(Box::new(disk.clone()), options(u64::MAX)).unwrap();
+        let append_some = |writer: &mut Writer, ids: std::ops::RangeInclusive<u64>, flush: bool| {
+            ids.for_each(|id| append(writer, id).unwrap());
+            flush.then(|| writer.flush().unwrap());
+        };
+        append_some(&mut writer, 1..=3, flush_before);
+        let place = writer.place();
+        append_some(&mut writer, 4..=8, flush_after);
+        assert!(writer.go_back(place).unwrap());
+        assert_eq!(writer.stored().events + writer.buffered() as u64, 3, "{flush_before} {flush_after}");
+        append_some(&mut writer, 9..=9, false);
+        let summary = writer.finish().unwrap();
+        let file = disk.files().remove(0);
+        assert_eq!((summary.events, summary.bytes), (4, file.len() as u64));
+        assert_eq!(whole_events(&file), (vec![1, 2, 3, 9], true));
+    }
+}
+
+#[test]
+fn a_writer_does_not_go_back_beyond_its_file() {
+    let disk = SmallDisk::new(usize::MAX);
+    let mut writer = Writer::create_on(Box::new(disk.clone()), options(700)).unwrap();
+    let place = writer.place();
+    (1..=12).for_each(|id| append(&mut writer, id).unwrap());
+    assert!(!writer.go_back(place).unwrap());
+    assert_eq!(writer.finish().unwrap().events, 12);
+}
+
+#[test]
+fn what_cannot_be_cut_off_on_the_way_back_is_not_written_after() {
+    let disk = SmallDisk::new(usize::MAX);
+    let mut writer = Writer::create_on(Box::new(disk.clone()), options(u64::MAX)).unwrap();
+    let place = writer.place();
+    append(&mut writer, 1).unwrap();
+    writer.flush().unwrap();
+    disk.0.lock().unwrap().truncate_fails = true;
+    assert!(matches!(writer.go_back(place), Err(WriteError::Write { .. })));
+    assert!(matches!(append(&mut writer, 2), Err(WriteError::Torn { .. })));
+}
+
 #[test]
 fn a_file_never_holds_more_events_than_can_be_indexed() {
     let disk = SmallDisk::new(usize::MAX);

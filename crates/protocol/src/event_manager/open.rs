@@ -10,6 +10,9 @@ enum State {
     Ended,
 }
 
+/// Bytes of one event.
+pub(super) const EVENT_BYTES: usize = size_of::<(Time, State)>();
+
 /// The events between their trigger and their end, and the order in which they are to be assigned.
 pub(super) struct OpenEvents {
     /// In the order of their numbers, the first of which is `first`. Ended ones stay until all before them have ended.

@@ -6,6 +6,7 @@ use evb_core::{NodeId, Span, Time};
 use evb_experiment::Workload;
 use evb_patterns::{Pattern, TrafficCommand, TrafficEvent};
 use evb_protocol::{Config, ManagerCommand, ManagerEvent};
+use evb_record::FindingKind;
 
 impl Simulation<'_> {
     pub(super) fn drain(&mut self, id: NodeId) {
@@ -71,6 +72,8 @@ impl Simulation<'_> {
         match told {
             Told::Manager(ManagerEvent::Drained | ManagerEvent::NoBuilders) => self.ended = true,
             Told::Traffic(TrafficEvent::Compute { span }) => self.compute(now, id, span),
+            Told::Manager(ManagerEvent::Completed { .. }) => self.moved_at = now,
+            Told::Storing(until) => self.queue.push(until.0, Event::Stored { node: id.0 }),
             _ => {}
         }
         if is_gathered && self.arrivals.are_saturating() && !self.stopped {
@@ -117,6 +120,27 @@ impl Simulation<'_> {
         }
     }
 
+    /// The disk of a builder has stored an event.
+    pub(super) fn stored(&mut self, now: u64, id: NodeId) {
+        if !self.nodes[id.index()].dead {
+            self.moved_at = now;
+            self.nodes[id.index()].stored(Time(now));
+            self.drain(id);
+        }
+    }
+
+    /// What has not ended does not end when nothing has moved for long: a slow drain goes on.
+    pub(super) fn give_up(&mut self, now: u64) {
+        let limit = self.plan.run.drain_timeout;
+        let at = self.moved_at.saturating_add(limit.0);
+        if at > now {
+            return self.queue.push(at, Event::GiveUp);
+        }
+        let message = format!("the run did not drain: nothing moved for {limit}");
+        self.tally.find(FindingKind::NotDrained, "evm", message);
+        self.ended = true;
+    }
+
     pub(super) fn is_gathering(&self) -> bool {
         matches!(&self.plan.workload, Workload::Traffic(traffic) if matches!(traffic.config.pattern, Pattern::Gather { .. }))
     }
@@ -160,6 +184,7 @@ impl Simulation<'_> {
                 if self.plan.building.events.is_none_or(|events| triggered < events) {
                     self.tally.stop(now);
                 }
+                self.moved_at = now;
                 self.queue.push(now + self.plan.run.drain_timeout.0, Event::GiveUp);
             }
             // Senders that had ended before have set the end of the measurement themselves.

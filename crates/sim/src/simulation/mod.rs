@@ -58,6 +58,8 @@ pub(crate) struct Simulation<'a> {
     /// Keeps messages in order, where they might overtake each other.
     order: Option<Order>,
     ready: Vec<u32>,
+    /// When an event ended, or bytes were received or stored, last.
+    moved_at: u64,
     /// The trigger or the senders have stopped.
     stopped: bool,
     /// Everything is over.
@@ -89,6 +91,7 @@ impl<'a> Simulation<'a> {
             told: Vec::new(),
             order: Order::of(plan),
             ready: Vec::new(),
+            moved_at: 0,
             stopped: false,
             ended: false,
             handled: 0,
@@ -203,6 +206,7 @@ impl<'a> Simulation<'a> {
             Event::Timeout { node } => self.timeout(now, NodeId(node)),
             Event::Arrival { node } => self.arrive(now, node),
             Event::Computed { node } => self.computed(now, NodeId(node)),
+            Event::Stored { node } => self.stored(now, NodeId(node)),
             Event::Fault { index } => {
                 let index = usize::from(index);
                 self.net.fault(&mut self.queue, now, self.targets[index], self.plan.network.faults[index].action);
@@ -214,12 +218,7 @@ impl<'a> Simulation<'a> {
                 self.tally.begin_to_measure(now);
             }
             Event::Stop => self.stop(now),
-            Event::GiveUp => {
-                let limit = self.plan.run.drain_timeout;
-                let message = format!("the run did not drain within {limit} after its trigger stopped");
-                self.tally.find(FindingKind::NotDrained, "evm", message);
-                self.ended = true;
-            }
+            Event::GiveUp => self.give_up(now),
         }
         if !self.net.notices.is_empty() {
             self.take_notices();

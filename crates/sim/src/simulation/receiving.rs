@@ -128,6 +128,9 @@ impl Simulation<'_> {
     pub(super) fn receive(&mut self, id: u32) {
         let Message { from, to, body, payload, .. } = self.messages.remove(id);
         self.tally.message(self.queue.now(), from, to.first, &body, payload.into());
+        if payload > 0 {
+            self.moved_at = self.queue.now();
+        }
         self.hand_over(from, to.first, body);
     }
 

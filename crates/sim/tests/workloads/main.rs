@@ -3,6 +3,7 @@
 mod building;
 mod contention;
 mod cycles;
+mod disks;
 mod ethernet;
 mod faults;
 mod gather;

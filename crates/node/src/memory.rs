@@ -1,0 +1,152 @@
+//! How much memory the nodes of a plan may take for events, by the limits that the code itself keeps.
+
+use crate::threads::queue_length;
+use bytes::Bytes;
+use evb_events::{MAX_EVENTS_PER_FILE, WRITER_BUFFER_BYTES};
+use evb_experiment::{Keep, Plan, TransportKind};
+use evb_protocol::{Config, EventManager, Fragment, ReadoutUnit};
+use evb_transport::{Message, Token, shm::ShmOptions, tcp::TcpOptions};
+use evb_transport_ofi::OfiOptions;
+
+/// Bytes of an event in the index that a writer keeps of its file: number and place.
+const INDEX_BYTES: u64 = 16;
+
+/// The most that one node may hold, in bytes. Its program, its stacks and what an allocator keeps for later come on top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeMemory {
+    /// Fragments, lists of events, and what is on its way into a file.
+    pub events: u64,
+    /// Messages on their way, as far as they are not references to fragments that a readout unit holds.
+    pub transport: u64,
+}
+
+impl NodeMemory {
+    /// All of it.
+    pub const fn total(self) -> u64 {
+        self.events.saturating_add(self.transport)
+    }
+}
+
+/// The most that each kind of node may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryBound {
+    /// The event manager.
+    pub event_manager: NodeMemory,
+    /// One readout unit.
+    pub readout_unit: NodeMemory,
+    /// One builder unit.
+    pub builder_unit: NodeMemory,
+    readout_units: u64,
+    builder_units: u64,
+}
+
+impl MemoryBound {
+    /// The bound of a plan that builds events. It asks nothing of this machine.
+    pub fn of(plan: &Plan) -> Self {
+        let (config, transport) = (&plan.building, transport(plan));
+        let node = |events| NodeMemory { events, transport };
+        Self {
+            event_manager: node(listed(config, EventManager::<Bytes>::EVENT_BYTES)),
+            readout_unit: node(config.most_buffered().0 + listed(config, ReadoutUnit::<Bytes>::EVENT_BYTES)),
+            builder_unit: node(under_construction(plan) + writer(plan)),
+            readout_units: config.readout_units.into(),
+            builder_units: config.builder_units.into(),
+        }
+    }
+
+    /// All nodes together: what one machine needs that carries them all.
+    pub const fn total(&self) -> u64 {
+        let readouts = self.readout_unit.total().saturating_mul(self.readout_units);
+        let builders = self.builder_unit.total().saturating_mul(self.builder_units);
+        self.event_manager.total().saturating_add(readouts).saturating_add(builders)
+    }
+}
+
+/// A list of the events between the oldest open one and the newest.
+fn listed(config: &Config, bytes: usize) -> u64 {
+    // Lists grow to powers of two.
+    ((Config::SPAN_FACTOR + 1) * config.buffer_events as usize).next_power_of_two() as u64 * bytes as u64
+}
+
+/// Events of all slots, whether they are under construction or wait for their storing.
+fn under_construction(plan: &Plan) -> u64 {
+    let config = &plan.building;
+    let fragments = u64::from(config.builder_slots) * u64::from(config.readout_units);
+    // Threads have the fragments by reference, and the readout units count them.
+    let payload = if plan.transport.is_one_process() { 0 } else { config.max_fragment.0 };
+    fragments.saturating_mul(payload + size_of::<Option<Fragment<Bytes>>>() as u64)
+}
+
+/// The buffer of a writer, and its list of the events of a file.
+fn writer(plan: &Plan) -> u64 {
+    match plan.storage.keep {
+        Keep::None => 0,
+        Keep::All | Keep::OneIn(_) => WRITER_BUFFER_BYTES as u64 + MAX_EVENTS_PER_FILE as u64 * INDEX_BYTES,
+    }
+}
+
+/// What the transport of a node may hold for all its peers.
+fn transport(plan: &Plan) -> u64 {
+    let (nodes, token) = (plan.building.nodes(), Token::new([0; Token::BYTES]));
+    let (own, of_peer) = match &plan.transport {
+        TransportKind::InProcess => (0, queue_length(plan) * size_of::<Message>()),
+        // The hardware holds what its mailboxes hold; its simulator is no part of this.
+        TransportKind::VeloRtl { .. } => (0, 0),
+        TransportKind::Shm => {
+            let shm = ShmOptions::new(nodes, token);
+            (shm.pool_bytes, shm.ring_bytes)
+        }
+        TransportKind::Tcp => (0, TcpOptions::new(nodes, token).send_queue_bytes),
+        TransportKind::Mpi => (0, evb_transport_mpi::BYTES_PER_PEER),
+        TransportKind::Ofi { .. } => {
+            let ofi = OfiOptions::new(nodes, token);
+            (0, ofi.send_queue_bytes + usize::from(ofi.credits) * evb_transport_ofi::FRAME_BYTES)
+        }
+    };
+    own as u64 + of_peer as u64 * u64::from(nodes - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evb_experiment::Experiment;
+
+    const FILE: &str = r#"
+[trigger]
+type = "free-running"
+events = 100
+[readout]
+units = 3
+source = { type = "fixed", size = "1 KiB" }
+max_fragment = "64 KiB"
+buffer_bytes = "8 MiB"
+[builder]
+units = 2
+slots = 100
+"#;
+
+    fn bound(set: &[&str]) -> MemoryBound {
+        let set: Vec<_> = set.iter().map(|&set| set.to_owned()).collect();
+        let experiment = Experiment::parse(FILE, "test.toml", &set).unwrap_or_else(|error| panic!("{error:?}"));
+        MemoryBound::of(&experiment.plans()[0])
+    }
+
+    #[test]
+    fn what_a_key_bounds_is_in_the_bound() {
+        let processes = bound(&["transport.type=shm"]);
+        assert!(processes.readout_unit.events > (8 << 20) + 2 * (64 << 10));
+        assert!(processes.builder_unit.events > 100 * 3 * (64 << 10));
+        assert_eq!(processes.event_manager.transport, (32 << 20) + 5 * (256 << 10));
+        let more = bound(&["transport.type=shm", "builder.slots=101"]);
+        assert!(more.builder_unit.events - processes.builder_unit.events > 3 * (64 << 10));
+        let larger = bound(&["transport.type=shm", "readout.buffer_bytes=\"9 MiB\""]);
+        assert_eq!(larger.total() - processes.total(), 3 << 20, "one more for each readout unit");
+    }
+
+    #[test]
+    fn threads_hold_each_fragment_once_and_nothing_kept_needs_no_writer() {
+        let threads = bound(&[]);
+        assert!(threads.builder_unit.total() < 20 << 20, "{threads:?}");
+        assert!(bound(&["storage.keep=none"]).builder_unit.events < 1 << 20);
+    }
+}

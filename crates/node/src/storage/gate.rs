@@ -1,0 +1,145 @@
+//! Whether a writer may write: not while it is held, not while its node is away, and never again behind the fence.
+
+use std::{
+    sync::{
+        LazyLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// What a writer may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Write, and call it stored.
+    Open,
+    /// Wait.
+    Held,
+    /// Write nothing any more.
+    Fenced,
+}
+
+/// The gate between a node and its writer. All but [`ran`](Gate::ran) and [`is_held`](Gate::is_held) is called under one lock,
+/// so that a writer which found its node away cannot shut the gate behind a release.
+pub(super) struct Gate {
+    /// Longest absence of the node in nanoseconds; none where nobody gives a node up.
+    lease: Option<u64>,
+    /// When the node's loop last ran, in nanoseconds of [`now`]; 0 before it ran.
+    alive: AtomicU64,
+    held: AtomicBool,
+    fenced: AtomicBool,
+}
+
+/// Nanoseconds of a clock that only goes forward, more than 0.
+pub(super) fn now() -> u64 {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    START.elapsed().as_nanos() as u64 + 1
+}
+
+impl Gate {
+    pub(super) fn new(lease: Option<Duration>) -> Self {
+        Self {
+            lease: lease.map(|lease| lease.as_nanos() as u64),
+            alive: AtomicU64::new(0),
+            held: AtomicBool::new(false),
+            fenced: AtomicBool::new(false),
+        }
+    }
+
+    /// Notes that the node's loop runs. A node that was away for longer than its lease finds the gate held.
+    pub(super) fn ran(&self, now: impl FnOnce() -> u64) {
+        if self.lease.is_some() {
+            let now = now();
+            self.look(now);
+            self.alive.store(now, Ordering::SeqCst);
+        }
+    }
+
+    /// What the writer may do now.
+    pub(super) fn way(&self, now: u64) -> Way {
+        self.look(now);
+        match (self.fenced.load(Ordering::SeqCst), self.is_held()) {
+            (true, _) => Way::Fenced,
+            (false, true) => Way::Held,
+            (false, false) => Way::Open,
+        }
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.held.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn hold(&self) {
+        self.held.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn release(&self) {
+        self.held.store(false, Ordering::SeqCst);
+    }
+
+    pub(super) fn fence(&self) {
+        self.fenced.store(true, Ordering::SeqCst);
+    }
+
+    /// Shuts the gate when the node is away.
+    fn look(&self, now: u64) {
+        let alive = self.alive.load(Ordering::SeqCst);
+        let is_away = |lease: u64| alive > 0 && now.saturating_sub(alive) > lease;
+        if self.lease.is_some_and(is_away) {
+            self.hold();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate() -> Gate {
+        Gate::new(Some(Duration::from_nanos(100)))
+    }
+
+    #[test]
+    fn a_node_may_be_away_for_its_lease_and_no_longer() {
+        let gate = gate();
+        gate.ran(|| 1000);
+        assert_eq!((gate.way(1050), gate.way(1100)), (Way::Open, Way::Open));
+        assert_eq!(gate.way(1101), Way::Held);
+    }
+
+    #[test]
+    fn a_node_that_comes_back_is_held_until_it_is_released() {
+        let gate = gate();
+        gate.ran(|| 1000);
+        gate.ran(|| 1101);
+        assert_eq!(gate.way(1101), Way::Held, "the writer itself has not looked meanwhile");
+        gate.ran(|| 1150);
+        assert_eq!(gate.way(1160), Way::Held, "to run again is not enough");
+        gate.release();
+        assert_eq!(gate.way(1160), Way::Open);
+    }
+
+    #[test]
+    fn a_node_that_has_not_begun_is_not_away() {
+        let gate = gate();
+        assert_eq!(gate.way(5000), Way::Open);
+        gate.ran(|| 6000);
+        assert_eq!(gate.way(6100), Way::Open);
+    }
+
+    #[test]
+    fn without_a_lease_nobody_is_away() {
+        let gate = Gate::new(None);
+        gate.ran(|| 1);
+        assert_eq!(gate.way(u64::MAX), Way::Open);
+    }
+
+    #[test]
+    fn behind_the_fence_a_release_opens_nothing() {
+        let gate = gate();
+        gate.hold();
+        gate.fence();
+        gate.release();
+        assert_eq!(gate.way(1), Way::Fenced);
+    }
+}

@@ -1,0 +1,332 @@
+//! The writer with a file that stops and breaks when a test wants it.
+
+use super::*;
+use evb_core::EventId;
+use evb_protocol::Fragment;
+use std::{
+    io,
+    path::Path,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{Receiver, Sender, channel},
+    },
+    time::Instant,
+};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a test does to its file, and sees of it.
+struct Hand {
+    /// Each lets one event be written; without a sender all may be.
+    steps: Option<Sender<Step>>,
+    written: Arc<Mutex<Vec<u64>>>,
+    closed: Arc<AtomicUsize>,
+    wakes: Arc<AtomicUsize>,
+}
+
+enum Step {
+    Go,
+    Fail,
+    Panic,
+}
+
+struct Fake {
+    steps: Option<Receiver<Step>>,
+    written: Arc<Mutex<Vec<u64>>>,
+    closed: Arc<AtomicUsize>,
+}
+
+impl EventFile for Fake {
+    type Place = usize;
+
+    fn append(&mut self, event: &Built<Bytes>) -> Result<(), WriteError> {
+        match self.steps.as_ref().map(|steps| steps.recv_timeout(PATIENCE).expect("the test takes the next step")) {
+            Some(Step::Fail) => Err(WriteError::Write {
+                path: Path::new("fake").into(),
+                needed: 1,
+                lost: 0,
+                source: io::ErrorKind::StorageFull.into(),
+            }),
+            Some(Step::Panic) => panic!("on purpose"),
+            Some(Step::Go) | None => {
+                self.written.lock().unwrap().push(event.event.0);
+                Ok(())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), WriteError> {
+        Ok(())
+    }
+
+    fn place(&self) -> usize {
+        self.written.lock().unwrap().len()
+    }
+
+    fn go_back(&mut self, place: usize) -> Result<bool, WriteError> {
+        self.written.lock().unwrap().truncate(place);
+        Ok(true)
+    }
+
+    fn stored(&self) -> WriteSummary {
+        let events = self.place() as u64;
+        WriteSummary { files: 1, events, bytes: 1000 * events }
+    }
+
+    fn finish(self) -> Result<WriteSummary, WriteError> {
+        self.closed.fetch_add(1, Ordering::SeqCst);
+        Ok(self.stored())
+    }
+}
+
+fn storage(stepwise: bool, rate: Option<Bandwidth>, lease: Option<Duration>) -> (Storage, Hand) {
+    let (sender, receiver) = channel();
+    let (written, closed, wakes) = (Arc::default(), Arc::default(), Arc::<AtomicUsize>::default());
+    let steps = stepwise.then_some(receiver);
+    let fake = Fake { steps, written: Arc::clone(&written), closed: Arc::clone(&closed) };
+    let bell = wakes.clone();
+    let waker: Waker = Arc::new(move || _ = bell.fetch_add(1, Ordering::SeqCst));
+    let line = Line::start(0, fake, waker, rate.map(Pace::new), lease).unwrap();
+    let storage = Storage { keep: Keep::All, line: Some(line), file_name: "fake".into() };
+    (storage, Hand { steps: stepwise.then_some(sender), written, closed, wakes })
+}
+
+impl Hand {
+    fn step(&self, step: Step) {
+        self.steps.as_ref().unwrap().send(step).unwrap();
+    }
+
+    fn written(&self) -> Vec<u64> {
+        self.written.lock().unwrap().clone()
+    }
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < end, "waited for: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn store(storage: &mut Storage, events: std::ops::RangeInclusive<u64>) {
+    for event in events {
+        let event = Built { event: EventId(event), complete: true, fragments: Vec::<Option<Fragment<Bytes>>>::new() };
+        assert_eq!(storage.store(event), None);
+    }
+    storage.hand_over();
+}
+
+/// What is stored since the last call.
+fn taken(storage: &mut Storage) -> Vec<u64> {
+    let mut sink = Vec::new();
+    storage.take_stored(&mut sink).unwrap();
+    sink.into_iter().map(|built| built.event.0).collect()
+}
+
+fn take(storage: &mut Storage, count: usize) -> Vec<u64> {
+    let mut all = Vec::new();
+    wait_until("events are stored", || {
+        all.extend(taken(storage));
+        all.len() >= count
+    });
+    all
+}
+
+fn finish(storage: &mut Storage) -> Result<(), NodeError> {
+    let mut result = Ok(false);
+    wait_until("the writer ends", || {
+        result = storage.finish();
+        result != Ok(false)
+    });
+    result.map(drop)
+}
+
+/// Longer than a writer that may write needs to begin.
+fn a_while() {
+    std::thread::sleep(Duration::from_millis(30));
+}
+
+#[test]
+fn events_are_written_in_order_and_come_back_and_the_node_is_woken() {
+    let (mut storage, hand) = storage(false, None, None);
+    store(&mut storage, 1..=3);
+    store(&mut storage, 4..=9);
+    assert_eq!(take(&mut storage, 9), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    assert_eq!(hand.written(), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    wait_until("the node is woken", || hand.wakes.load(Ordering::SeqCst) > 0);
+    finish(&mut storage).unwrap();
+    assert_eq!((hand.closed.load(Ordering::SeqCst), storage.stored().events), (1, 9));
+}
+
+/// The node's turn does not depend on the disk: all calls return while nothing can be written.
+#[test]
+fn a_disk_that_stands_still_holds_up_nobody_and_finishing_waits_for_all() {
+    let (mut storage, hand) = storage(true, None, None);
+    store(&mut storage, 1..=2);
+    a_while();
+    assert!(taken(&mut storage).is_empty() && hand.written().is_empty());
+    assert_eq!(storage.finish(), Ok(false));
+    store(&mut storage, 3..=3);
+    hand.step(Step::Go);
+    a_while();
+    assert_eq!(storage.finish(), Ok(false), "one event is still to be written");
+    hand.step(Step::Go);
+    finish(&mut storage).unwrap();
+    assert_eq!(taken(&mut storage), [1, 2], "what came after the end is not stored");
+    assert_eq!((hand.written(), hand.closed.load(Ordering::SeqCst)), (vec![1, 2], 1));
+}
+
+#[test]
+fn an_error_of_the_writer_is_the_nodes_and_is_told_once() {
+    let (mut storage, hand) = storage(true, None, None);
+    store(&mut storage, 1..=2);
+    hand.step(Step::Go);
+    hand.step(Step::Fail);
+    let mut sink = Vec::new();
+    let mut told = Ok(());
+    wait_until("the error is told", || {
+        told = storage.take_stored(&mut sink);
+        told.is_err()
+    });
+    let error = told.unwrap_err();
+    assert!(error.message.starts_with("builder unit 0: cannot store 1 bytes in fake"), "{error}");
+    assert!(error.hint.unwrap().starts_with("free some space"));
+    assert!(sink.is_empty(), "nobody knows whether the first has reached the kernel");
+    store(&mut storage, 3..=3);
+    finish(&mut storage).unwrap();
+    assert_eq!(hand.closed.load(Ordering::SeqCst), 1, "what was stored before is closed");
+}
+
+#[test]
+fn a_panic_of_the_writer_is_an_error_and_no_hang() {
+    let (mut storage, hand) = storage(true, None, None);
+    store(&mut storage, 1..=1);
+    hand.step(Step::Panic);
+    let error = finish(&mut storage).unwrap_err();
+    assert!(error.message.contains("panicked"), "{error}");
+}
+
+#[test]
+fn a_crash_closes_nothing_and_ends_the_writer() {
+    let (mut storage, hand) = storage(true, None, None);
+    store(&mut storage, 1..=2);
+    let exchange = Arc::downgrade(&storage.line.as_ref().unwrap().exchange);
+    drop(storage);
+    hand.step(Step::Go);
+    hand.step(Step::Go);
+    wait_until("the thread ends", || exchange.strong_count() == 0);
+    assert_eq!(hand.closed.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn while_held_nothing_is_begun_and_nothing_is_called_stored() {
+    let (mut storage, hand) = storage(true, None, None);
+    store(&mut storage, 1..=1);
+    storage.hold();
+    hand.step(Step::Go);
+    store(&mut storage, 2..=2);
+    a_while();
+    assert!(taken(&mut storage).is_empty() && storage.is_held());
+    assert!(hand.written().len() <= 1, "the second is not begun");
+    storage.release();
+    hand.step(Step::Go);
+    assert_eq!(take(&mut storage, 2), [1, 2]);
+}
+
+#[test]
+fn the_fence_takes_out_what_nobody_was_told_of() {
+    // Told of the first; the second is written and not taken back; the third is being written; the fourth is queued.
+    let (mut storage, hand) = storage(true, None, None);
+    store(&mut storage, 1..=1);
+    hand.step(Step::Go);
+    assert_eq!(take(&mut storage, 1), [1]);
+    store(&mut storage, 2..=2);
+    hand.step(Step::Go);
+    wait_until("the second is stored", || storage.stored().events == 2);
+    store(&mut storage, 3..=3);
+    a_while();
+    store(&mut storage, 4..=4);
+    storage.fence();
+    hand.step(Step::Go);
+    store(&mut storage, 5..=5);
+    finish(&mut storage).unwrap();
+    assert_eq!((hand.written(), hand.closed.load(Ordering::SeqCst)), (vec![1], 1));
+    assert!(taken(&mut storage).is_empty());
+    assert_eq!(storage.stored().events, 1);
+}
+
+#[test]
+fn the_fence_leaves_what_the_node_was_told_of() {
+    let (mut storage, hand) = storage(true, None, None);
+    store(&mut storage, 1..=2);
+    hand.step(Step::Go);
+    hand.step(Step::Go);
+    assert_eq!(take(&mut storage, 2), [1, 2]);
+    store(&mut storage, 3..=3);
+    storage.fence();
+    hand.step(Step::Go);
+    finish(&mut storage).unwrap();
+    assert_eq!(hand.written(), [1, 2]);
+}
+
+/// The node stands still while its writer goes on.
+#[test]
+fn a_node_that_is_away_has_nothing_stored_until_it_is_released() {
+    let lease = Duration::from_millis(100);
+    let (mut storage, hand) = storage(true, None, Some(lease));
+    assert!(taken(&mut storage).is_empty());
+    store(&mut storage, 1..=2);
+    std::thread::sleep(2 * lease);
+    hand.step(Step::Go);
+    hand.step(Step::Go);
+    wait_until("the writer finds its node away", || storage.is_held());
+    a_while();
+    assert!(taken(&mut storage).is_empty(), "it was away, and does not know for how long");
+    storage.release();
+    assert_eq!(take(&mut storage, 2), [1, 2]);
+}
+
+#[test]
+fn a_node_that_is_away_and_fenced_leaves_nothing_in_the_file() {
+    let lease = Duration::from_millis(100);
+    let (mut storage, hand) = storage(true, None, Some(lease));
+    assert!(taken(&mut storage).is_empty());
+    store(&mut storage, 1..=2);
+    std::thread::sleep(2 * lease);
+    hand.step(Step::Go);
+    hand.step(Step::Go);
+    wait_until("the writer finds its node away", || storage.is_held());
+    assert!(taken(&mut storage).is_empty());
+    storage.fence();
+    finish(&mut storage).unwrap();
+    assert!(hand.written().is_empty());
+}
+
+/// Nobody is there any more who could say how it goes on.
+#[test]
+fn what_is_held_at_the_end_is_not_stored() {
+    let (mut storage, hand) = storage(false, None, None);
+    storage.hold();
+    store(&mut storage, 1..=2);
+    finish(&mut storage).unwrap();
+    assert!(hand.written().is_empty() && taken(&mut storage).is_empty());
+    assert_eq!(hand.closed.load(Ordering::SeqCst), 1);
+}
+
+/// Each event has 1000 bytes, and the disk does one in 5 ms.
+#[test]
+fn a_slow_disk_takes_its_time_and_can_be_left() {
+    let (mut storage, hand) = storage(false, Some(Bandwidth(1_600_000)), None);
+    let began = Instant::now();
+    store(&mut storage, 1..=20);
+    assert_eq!(take(&mut storage, 20).len(), 20);
+    assert!(began.elapsed() >= Duration::from_millis(100), "{:?}", began.elapsed());
+    let exchange = Arc::downgrade(&storage.line.as_ref().unwrap().exchange);
+    store(&mut storage, 21..=100_000);
+    wait_until("it writes", || hand.written().len() > 20);
+    drop(storage);
+    wait_until("the thread ends", || exchange.strong_count() == 0);
+}

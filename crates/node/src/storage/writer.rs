@@ -1,0 +1,179 @@
+//! The thread that writes the events of one builder.
+//!
+//! It takes what has queued, writes it, hands it to the kernel at once, and gives it back. So a slow disk costs its builder
+//! slots, and never a turn of its node.
+
+use super::exchange::{Exchange, Task};
+use super::pace::Pace;
+use super::storage_error;
+use crate::control::NodeError;
+use bytes::Bytes;
+use evb_core::SourceId;
+use evb_events::{FragmentRef, Place, Status, WriteError, WriteSummary, Writer};
+use evb_protocol::{Built, Fragment, FragmentStatus};
+use evb_transport::Waker;
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Bytes after which a batch is handed to the kernel, though more events wait: their slots are to come back in between.
+const BATCH_BYTES: u64 = 4 << 20;
+/// Time after which a batch is handed to the kernel: a builder whose disk is slow shows that something moves.
+const BATCH_TIME: Duration = Duration::from_millis(100);
+
+/// Where events are written: event files, or in tests something that stops and breaks on purpose.
+pub(super) trait EventFile: Send + Sized + 'static {
+    type Place: Copy + Send;
+    fn append(&mut self, event: &Built<Bytes>) -> Result<(), WriteError>;
+    fn flush(&mut self) -> Result<(), WriteError>;
+    fn place(&self) -> Self::Place;
+    fn go_back(&mut self, place: Self::Place) -> Result<bool, WriteError>;
+    fn stored(&self) -> WriteSummary;
+    fn finish(self) -> Result<WriteSummary, WriteError>;
+}
+
+impl EventFile for Writer {
+    type Place = Place;
+
+    fn append(&mut self, event: &Built<Bytes>) -> Result<(), WriteError> {
+        let fragments: Vec<_> = (0..).map(SourceId).zip(&event.fragments).map(fragment_ref).collect();
+        Self::append(self, event.event, &fragments)
+    }
+
+    fn flush(&mut self) -> Result<(), WriteError> {
+        Self::flush(self)
+    }
+
+    fn place(&self) -> Place {
+        Self::place(self)
+    }
+
+    fn go_back(&mut self, place: Place) -> Result<bool, WriteError> {
+        Self::go_back(self, place)
+    }
+
+    fn stored(&self) -> WriteSummary {
+        Self::stored(self)
+    }
+
+    fn finish(self) -> Result<WriteSummary, WriteError> {
+        Self::finish(self)
+    }
+}
+
+/// The writer of one builder.
+pub(super) struct Scribe<F: EventFile> {
+    pub(super) builder: u16,
+    pub(super) file: F,
+    pub(super) exchange: Arc<Exchange>,
+    /// Wakes the node.
+    pub(super) waker: Waker,
+    pub(super) pace: Option<Pace>,
+}
+
+impl<F: EventFile> Scribe<F> {
+    /// Writes until the node has enough.
+    pub(super) fn run(self) {
+        let (exchange, waker, builder) = (self.exchange.clone(), self.waker.clone(), self.builder);
+        if catch_unwind(AssertUnwindSafe(|| self.write_and_close())).is_err() {
+            let error = NodeError::new(format!("builder unit {builder}: its writer panicked: this is a bug in evb"))
+                .hint("please report it, with the text above");
+            exchange.end(Err(error), None);
+        }
+        waker();
+    }
+
+    fn write_and_close(mut self) {
+        let written = self.write();
+        let before = self.file.stored();
+        let (exchange, builder) = (self.exchange, self.builder);
+        let told = |error: &WriteError| Err(storage_error(builder, error));
+        let (outcome, summary) = match written {
+            // Not even files are closed: that is what a crash does.
+            Ok(Task::Drop) => (Ok(()), before),
+            Ok(_) => match self.file.finish() {
+                Ok(summary) => (Ok(()), summary),
+                Err(error) => (told(&error), before),
+            },
+            // What was stored before is good, and is closed if that can be.
+            Err(error) => (told(&error), self.file.finish().unwrap_or(before)),
+        };
+        exchange.end(outcome, Some(summary));
+    }
+
+    /// Writes batch after batch; says how the files are to be left.
+    fn write(&mut self) -> Result<Task, WriteError> {
+        let (mut waiting, mut batch) = (VecDeque::new(), Vec::new());
+        // Where the events begin that the node has not taken back.
+        let mut untold = self.file.place();
+        loop {
+            let rested = match self.exchange.next(&mut waiting) {
+                Task::Write { rested } => rested,
+                Task::GoBack => return self.file.go_back(untold).map(|_| Task::Close),
+                task => return Ok(task),
+            };
+            let place = self.file.place();
+            self.write_batch(rested, &mut waiting, &mut batch)?;
+            match self.exchange.confirm(&mut batch, self.file.stored()) {
+                Ok(all_taken) => untold = if all_taken { place } else { untold },
+                Err(Task::Drop) => return Ok(Task::Drop),
+                Err(Task::GoBack) => return self.file.go_back(untold).map(|_| Task::Close),
+                Err(_) => return self.file.go_back(place).map(|_| Task::Close),
+            }
+            (self.waker)();
+        }
+    }
+
+    fn write_batch(
+        &mut self,
+        rested: bool,
+        waiting: &mut VecDeque<Built<Bytes>>,
+        batch: &mut Vec<Built<Bytes>>,
+    ) -> Result<(), WriteError> {
+        let (began, before, mut bytes) = (Instant::now(), self.file.stored().bytes, 0);
+        if let Some(pace) = self.pace.as_mut().filter(|_| rested) {
+            pace.rested(began);
+        }
+        while let Some(mut event) = waiting.pop_front() {
+            self.file.append(&event)?;
+            bytes += payload(&event);
+            // The kernel or the buffer of the file has them: the readout units can have their memory back.
+            event.fragments.clear();
+            batch.push(event);
+            let paced = self.pace.as_ref().map_or(Duration::ZERO, |pace| pace.time(bytes));
+            if bytes >= BATCH_BYTES || paced.max(began.elapsed()) >= BATCH_TIME {
+                break;
+            }
+        }
+        self.file.flush()?;
+        if let Some(pace) = &mut self.pace {
+            self.exchange.pause(pace.write(self.file.stored().bytes - before));
+        }
+        Ok(())
+    }
+}
+
+fn payload(event: &Built<Bytes>) -> u64 {
+    event.fragments.iter().flatten().map(|fragment| fragment.payload.len() as u64).sum()
+}
+
+fn fragment_ref((source, fragment): (SourceId, &Option<Fragment<Bytes>>)) -> FragmentRef<'_> {
+    match fragment {
+        Some(fragment) => FragmentRef {
+            source,
+            status: match fragment.status {
+                FragmentStatus::Good => Status::Good,
+                FragmentStatus::Corrupted => Status::Corrupted,
+                FragmentStatus::Missing => Status::Missing,
+                FragmentStatus::Oversized => Status::Oversized,
+                FragmentStatus::Mismatched => Status::Mismatched,
+            },
+            checksum: fragment.checksum,
+            bytes: &fragment.payload,
+        },
+        None => FragmentRef { source, status: Status::Missing, checksum: 0, bytes: &[] },
+    }
+}
