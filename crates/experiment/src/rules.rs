@@ -21,8 +21,7 @@ type Rule = fn(View<'_>) -> Option<Problem>;
 /// What every experiment has to obey.
 const EVERY: &[Rule] = &[too_many_units, missing_source, thresholds, buffer_bytes, warmup];
 /// What the machines of event building want beyond that.
-const EVENT_BUILDING: &[Rule] =
-    &[group, packet_timeout, first_phase, buffer_events, fragments, end_of_run];
+const EVENT_BUILDING: &[Rule] = &[group, packet_timeout, first_phase, buffer_events, fragments, end_of_run];
 
 /// Checks all rules. `network` is that of the last point of the sweep, and then of this one.
 pub(crate) fn check(root: &Node, network: &mut Option<Network>) -> Result<(), Vec<Problem>> {

@@ -23,6 +23,8 @@ pub(crate) struct Builder {
     stored: Vec<Built<Bytes>>,
     max_fragment: usize,
     deadline: Option<Time>,
+    /// The node was away for long, and does not know yet whether its peers have given it up.
+    was_away: bool,
     moved: bool,
     meter: Meter,
 }
@@ -39,6 +41,7 @@ impl Builder {
             stored: Vec::new(),
             max_fragment: plan.building.max_fragment.0 as usize,
             deadline: None,
+            was_away: false,
             moved: false,
             meter: Meter::default(),
         })
@@ -69,7 +72,16 @@ impl Builder {
                     let accepted = self.filter.accepts(event, complete);
                     Some(BuilderCommand::Decided { event, accepted })
                 }
-                BuilderEvent::Orphaned | BuilderEvent::Stands | BuilderEvent::Fenced => continue,
+                BuilderEvent::Stands => {
+                    self.was_away = false;
+                    self.storage.release();
+                    continue;
+                }
+                BuilderEvent::Fenced => {
+                    self.storage.fence();
+                    continue;
+                }
+                BuilderEvent::Orphaned => continue,
             };
             self.moved = true;
             if let Some(answer) = answer {
@@ -79,6 +91,15 @@ impl Builder {
         // Without new events nothing will fill the batch, and somebody waits for the ones in it.
         if self.storage.fresh() >= self.hand_over_at || !self.moved {
             self.storage.hand_over();
+        }
+    }
+
+    /// A node that was away for longer than its peers wait asks whether it is still one of the run. Until it knows, its
+    /// storage is held.
+    fn look_at_standing(&mut self, now: Time) {
+        if !self.was_away && self.storage.is_held() {
+            self.was_away = true;
+            self.machine.handle_command(now, BuilderCommand::Away);
         }
     }
 
@@ -121,12 +142,13 @@ impl Role for Builder {
         }
     }
 
-    fn work(&mut self, now: Time) -> Result<bool, NodeError> {
-        if self.deadline.is_some_and(|deadline| deadline <= now) {
+    fn work(&mut self, now: Time, calm: bool) -> Result<bool, NodeError> {
+        if calm && self.deadline.is_some_and(|deadline| deadline <= now) {
             self.machine.handle_timeout(now);
         }
         self.moved = false;
         self.take_stored(now)?;
+        self.look_at_standing(now);
         self.handle_events(now);
         Ok(self.moved)
     }

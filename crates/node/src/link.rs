@@ -10,7 +10,7 @@ use evb_transport::{Message as Envelope, Received, SendError, Transport};
 use std::collections::VecDeque;
 
 /// Messages taken from the transport in one go.
-const BATCH: usize = 256;
+pub(crate) const BATCH: usize = 256;
 
 /// What a link gives its node.
 pub(crate) enum Arrived {

@@ -147,7 +147,7 @@ impl Role for Manager {
         }
     }
 
-    fn work(&mut self, now: Time) -> Result<bool, NodeError> {
+    fn work(&mut self, now: Time, _calm: bool) -> Result<bool, NodeError> {
         self.pass(now);
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.machine.handle_timeout(now);

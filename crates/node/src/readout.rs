@@ -20,6 +20,8 @@ type Wanted = (EventId, u64);
 
 /// Fragments read from the source in one round: enough to amortise the round, few enough to keep others served.
 const READS: usize = 64;
+/// Bytes read from the source in one round: a node with large fragments gives signs of life in between.
+const READ_BYTES: usize = 8 << 20;
 
 mod findings;
 
@@ -131,9 +133,14 @@ impl Readout {
 
     fn read(&mut self, now: Time) -> Result<bool, NodeError> {
         let Input::OnDemand(source) = &mut self.source else { return self.take_arrivals(now) };
+        let mut bytes = 0;
         for count in 0..READS {
+            if bytes >= READ_BYTES {
+                break;
+            }
             let Some(event) = self.reads.pop_front() else { return Ok(count > 0) };
             let fragment = read_fragment(source, self.source_id, event, &mut self.pool)?;
+            bytes += fragment.payload.len();
             self.machine.handle_command(now, ReadoutCommand::Fragment(fragment));
             // A machine that does not know the sizes asks for one fragment after the other.
             take_events(&mut self.machine, &mut self.reads, &mut self.pool);
@@ -237,7 +244,7 @@ impl Role for Readout {
         }
     }
 
-    fn work(&mut self, now: Time) -> Result<bool, NodeError> {
+    fn work(&mut self, now: Time, _calm: bool) -> Result<bool, NodeError> {
         self.meter.pass(now, || [self.machine.counts().sent_bytes]);
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.machine.handle_timeout(now);

@@ -140,7 +140,6 @@ impl Storage {
 }
 
 /// The fence: for a node that its peers may have given up, and whose events others then build.
-#[cfg_attr(not(test), expect(dead_code))]
 impl Storage {
     /// Whether nothing is written and called stored until [`release`](Self::release) or [`fence`](Self::fence): somebody
     /// holds, or the node was away for longer than its lease.
@@ -149,6 +148,7 @@ impl Storage {
     }
 
     /// Begins no write and calls nothing stored from now on. A write that has begun ends.
+    #[cfg(test)]
     pub(crate) fn hold(&self) {
         self.line.iter().for_each(|line| line.exchange.hold());
     }

@@ -1,7 +1,7 @@
 //! A worker: one thread that carries one or more nodes.
 
 use crate::control::{NodeError, Notice, Order, Report};
-use crate::link::{Arrived, Link};
+use crate::link::{Arrived, BATCH, Link};
 use bytes::Bytes;
 use evb_core::{NodeId, Span, Time, Transmit};
 use evb_protocol::Message;
@@ -45,8 +45,9 @@ pub(crate) trait Role: Send {
     fn lost(&mut self, now: Time, peer: NodeId);
     /// Run control says something.
     fn order(&mut self, now: Time, order: Order);
-    /// Timers, sources, files: everything that is due. True when there was something.
-    fn work(&mut self, now: Time) -> Result<bool, NodeError>;
+    /// Timers, sources, files: everything that is due. True when there was something. `calm` says that no message waits:
+    /// before that, a timer proves nothing about what has not come.
+    fn work(&mut self, now: Time, calm: bool) -> Result<bool, NodeError>;
     /// Hands over all messages that are ready.
     fn transmit(&mut self, now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>));
     /// When `work` must be called again at the latest.
@@ -97,7 +98,7 @@ impl<T: Transport> Node<T> {
             }
             Arrived::Garbage => {}
         });
-        let worked = role.work(now)?;
+        let worked = role.work(now, received < BATCH)?;
         role.transmit(now, &mut |transmit| link.send(transmit));
         let sent = link.flush();
         Ok(received > 0 || worked || sent > 0)

@@ -106,6 +106,7 @@ impl Exchange {
         self.change(|state| state.end = End::Drop);
     }
 
+    #[cfg(test)]
     pub(super) fn hold(&self) {
         self.change(|_| self.gate.hold());
     }
