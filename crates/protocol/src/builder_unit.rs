@@ -269,6 +269,9 @@ impl<B> BuilderUnit<B> {
             return self.counts.faults.count(Fault::Unexpected);
         }
         let (event, source) = (fragment.event, fragment.source);
+        if !self.damaged.is_empty() && fragment.status != FragmentStatus::Corrupted {
+            self.count_damage(event, source);
+        }
         let Err(fragment) = self.place(fragment) else { return };
         // The answer to a question that was asked before the event ended.
         if fragment.status == FragmentStatus::Missing && self.history.has(event) {

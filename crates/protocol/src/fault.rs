@@ -17,7 +17,7 @@ pub enum Fault {
     Duplicate,
     /// A fragment whose checksum or inner structure is wrong.
     Corrupted,
-    /// A fragment whose payload changed on the way. It was asked for again.
+    /// A copy of a fragment whose payload had changed on the way. The fragment was asked for again, and came otherwise.
     Damaged,
     /// A fragment above the largest size that is accepted.
     Oversized,

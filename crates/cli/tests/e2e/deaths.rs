@@ -17,7 +17,6 @@ units = 2
 source = { type = "uniform", min = "100 B", max = "400 B" }
 [builder]
 units = 2
-timeout = "20 s"
 [run]
 seed = 5
 peer_timeout = "30 s"

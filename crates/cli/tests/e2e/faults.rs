@@ -3,7 +3,7 @@
 use crate::support::{Lab, Outcome, both_modes, check_accounts, find_stored, read_all};
 use evb_events::{Event, Status};
 use evb_record::Record;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Mutex};
 
 /// Some more than the last harmed event: a copy of its fragment arrives before the fragments of the events that follow,
 /// and so before the end of the run.
@@ -22,7 +22,6 @@ source = { type = "uniform", min = "16 B", max = "600 B" }
 max_fragment = "1 kB"
 [builder]
 units = 2
-timeout = "15 s"
 "#;
 
 fn run(mode: &[&str], fault: &str, changes: &[&str]) -> (Lab, Outcome, Record) {
@@ -54,14 +53,17 @@ fn costs_events(fault: &str, changes: &[&str], kind: &str, check: impl Fn(&Event
 }
 
 /// The fault is counted, and every event is complete all the same.
-fn costs_nothing(fault: &str, counted: &[(&str, u64)]) {
+fn costs_nothing(fault: &str, counted: &[(&str, u64)]) -> Record {
+    let last = Mutex::new(None);
     both_modes(|mode| {
         let (_lab, outcome, record) = run(mode, fault, &[]);
         assert_eq!(outcome.code(), Some(0), "{outcome}");
         assert_eq!((record.events.built, record.good), (EVENTS, true), "{outcome}");
         let found: Vec<_> = record.faults.iter().map(|(kind, &count)| (kind.as_str(), count)).collect();
         assert_eq!(found, counted, "{outcome}");
+        *last.lock().unwrap() = Some(record);
     });
+    last.into_inner().unwrap().expect("both have run")
 }
 
 #[test]
@@ -80,11 +82,12 @@ fn oversized_fragments_are_cut_and_marked() {
     });
 }
 
+/// What is lost on its way is asked for and sent again: that costs time, and no event.
 #[test]
-fn lost_fragments_are_marked_missing_after_the_timeout() {
-    costs_events("action = \"lose\"", &["builder.timeout=\"3 s\""], "missing", |event| {
-        assert_eq!(event.fragments[1].status, Status::Missing, "{event:?}");
-    });
+fn lost_fragments_are_asked_for_and_sent_again() {
+    let record = costs_nothing("action = \"lose\"", &[]);
+    assert_eq!(record.readouts.iter().map(|unit| unit.repeated).collect::<Vec<_>>(), [0, HARMED, 0], "{record:#?}");
+    assert!(record.builders.iter().map(|builder| builder.asked).sum::<u64>() >= HARMED, "{record:#?}");
 }
 
 #[test]
@@ -97,16 +100,16 @@ fn delayed_fragments_are_waited_for() {
     costs_nothing("action = \"delay\"\nby = \"100 ms\"", &[]);
 }
 
-/// Fragments that come after the timeout are missing in their events, are counted as late when the run still goes on,
-/// and are never put into another event.
+/// Fragments that come after the deadline are missing in their events, which is counted as what it is; they are counted as
+/// late when the run still goes on, and are never put into another event.
 #[test]
-fn fragments_after_the_timeout_are_late() {
+fn fragments_after_the_deadline_are_late() {
     both_modes(|mode| {
         // The trigger takes seven seconds, so the first of the late fragments come before the end.
-        let changes = ["builder.timeout=\"2 s\"", "trigger.type=rate", "trigger.rate=\"150 Hz\""];
+        let changes = ["builder.deadline=\"2 s\"", "trigger.type=rate", "trigger.rate=\"150 Hz\""];
         let (_lab, outcome, record) = run(mode, "action = \"delay\"\nby = \"4 s\"", &changes);
         assert_eq!(outcome.code(), Some(1), "{outcome}");
-        assert_eq!((record.events.incomplete, record.faults["missing"]), (HARMED, HARMED), "{outcome}");
+        assert_eq!((record.events.incomplete, record.faults["cut"]), (HARMED, HARMED), "{outcome}");
         assert!((1..=HARMED).contains(&record.faults["late"]) && record.faults.len() == 2, "{outcome}");
     });
 }

@@ -105,7 +105,6 @@ source = { type = "fixed", size = "32 MiB" }
 max_fragment = "32 MiB"
 [builder]
 units = 1
-timeout = "100 s"
 [storage]
 keep = "none"
 [run]

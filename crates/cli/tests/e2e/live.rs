@@ -47,7 +47,6 @@ impl Listening {
             source = {{ type = "{second}", listen = "127.0.0.1:{udp}", counter_bits = {bits} }}
             [builder]
             units = 2
-            timeout = "40 s"
             [run]
             drain_timeout = "20 s"
             "#
@@ -198,7 +197,7 @@ pub(crate) fn encoded(frame: Frame<&[u8]>) -> Vec<u8> {
 fn a_front_end_that_dies_leaves_incomplete_events() {
     for mode in [THREADS, PROCESSES] {
         let listening = Listening::new("tcp", 32);
-        let mut run = listening.start(mode, &["builder.timeout=\"300 ms\""]);
+        let mut run = listening.start(mode, &["builder.deadline=\"300 ms\""]);
         let slow = listening.feed(0, "tcp", &["--rate", "50 Hz"]);
         ended_well(listening.feed(1, "tcp", &[]));
         slow.signal(Signal::KILL);

@@ -19,7 +19,6 @@ units = 4
 source = { type = "fixed", size = "500 B" }
 [builder]
 units = 2
-timeout = "200 ms"
 [protocol]
 type = "phased"
 first = 1

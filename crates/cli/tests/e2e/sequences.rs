@@ -17,7 +17,6 @@ fn by_hand(frames: impl Iterator<Item = (u64, bool, bool)>, last: u64) -> (Lab, 
         units = 1
         [builder]
         units = 2
-        timeout = "40 s"
         "#
     ));
     let run = lab.run(THREADS).start();

@@ -116,7 +116,7 @@ fn nodes_that_are_killed_are_named() {
         let fault = format!("\n[[fault]]\nnode = {node:?}\naction = \"kill\"\nat = \"2 ms\"\n");
         let rate = SMALL.replace("\"free-running\"", "\"rate\"\nrate = \"100 kHz\"");
         let lab = Lab::with(&format!("{rate}{fault}"));
-        let outcome = lab.simulate(&["--set", "builder.timeout=\"1 ms\""]).run();
+        let outcome = lab.simulate(&[]).run();
         let record = not_good(&outcome);
         assert_eq!(record.lost_nodes, [node], "{outcome}");
         assert!((150..400).contains(&record.events.built) || built_by_others, "{outcome}");

@@ -97,7 +97,7 @@ fn a_drain_that_stands_still_is_given_up() {
             "trigger.events=100000",
             "trigger.duration=\"700 ms\"",
             "run.drain_timeout=\"1 s\"",
-            "builder.timeout=\"100 s\"",
+            "builder.patience=\"100 s\"",
         ];
         let outcome = changes.iter().fold(lab.run(mode), |run, change| run.set(change)).run();
         let record = not_good(&outcome);

@@ -80,7 +80,7 @@ fn a_second_interrupt_leaves_at_once() {
         // A builder waits for a lost fragment, so that the run cannot drain.
         let lose = "\n[[fault]]\nnode = \"ru0\"\naction = \"lose\"\none_in = 1000\n";
         let lab = Lab::with(&format!("{ENDLESS}{lose}"));
-        let mut run = lab.run(mode).set("builder.timeout=\"100 s\"").start();
+        let mut run = lab.run(mode).set("builder.patience=\"100 s\"").start();
         wait_until("events are stored", || {
             let sizes = lab.stored_files().into_iter().map(|path| fs::metadata(path).unwrap().len());
             (sizes.sum::<u64>() > 100_000).then_some(())

@@ -170,16 +170,28 @@ impl<B> BuilderUnit<B> {
         if self.source_of(from) != Some(source) {
             return self.receive(from, fragment);
         }
-        let before = self.damaged.iter().position(|&(of, by, _)| (of, by) == (event, source));
-        let before = before.map(|index| self.damaged.swap_remove(index).2);
+        let before = self.forget_damage(event, source);
         if before == Some(found) {
             return self.receive(from, Fragment { status: FragmentStatus::Corrupted, ..fragment });
         }
-        self.counts.faults.count(Fault::Damaged);
+        self.counts.faults.add(Fault::Damaged, u64::from(before.is_some()));
         if self.damaged.len() >= super::MOST_DAMAGED {
             self.damaged.remove(0);
         }
         self.damaged.push((event, source, found));
+    }
+
+    /// The checksum of the last damaged copy of a fragment, which is forgotten.
+    fn forget_damage(&mut self, event: EventId, source: SourceId) -> Option<u32> {
+        let index = self.damaged.iter().position(|&(of, by, _)| (of, by) == (event, source))?;
+        Some(self.damaged.swap_remove(index).2)
+    }
+
+    /// A fragment has come well: copies before it were damaged on their way.
+    #[cold]
+    pub(super) fn count_damage(&mut self, event: EventId, source: SourceId) {
+        let was_damaged = self.forget_damage(event, source).is_some();
+        self.counts.faults.add(Fault::Damaged, u64::from(was_damaged));
     }
 
     /// The event manager has said that a readout unit is dead, or back. What a dead one has not sent does not come; what

@@ -41,7 +41,7 @@ fn accounts(_: &Scenario, outcome: &Outcome) -> Kept {
 }
 
 /// What was stored of an event by the builder that is believed.
-fn accounted<'a>(outcome: &'a Outcome, event: EventId, builder: NodeId) -> Result<&'a Stored, String> {
+fn accounted(outcome: &Outcome, event: EventId, builder: NodeId) -> Result<&Stored, String> {
     let stored = outcome.stored.get(&event).and_then(|all| all.iter().rfind(|one| one.builder == builder));
     stored.ok_or_else(|| format!("event {event} is accounted for, and {builder} has not stored it"))
 }

@@ -56,7 +56,7 @@ fn a_long_drain_is_not_given_up_and_one_that_stands_still_is() {
     assert!(record.good && record.events.lost == 0, "{:?}", record.findings);
     assert!(record.events.built >= 400, "{:?}", record.events);
     let lose = format!("{SLOW}[[fault]]\nnode = \"ru0\"\naction = \"lose\"\none_in = 100\n");
-    let record = run_with(&lose, &[&changes[..], &["builder.timeout=\"100 s\""]].concat());
+    let record = run_with(&lose, &[&changes[..], &["builder.patience=\"100 s\""]].concat());
     let finding =
         record.findings.iter().find(|finding| finding.kind == FindingKind::NotDrained).expect("it stands still");
     assert_eq!(finding.message, "the run did not drain: nothing moved for 50 ms");

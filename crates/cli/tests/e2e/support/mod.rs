@@ -74,7 +74,7 @@ pub(crate) const THREADS: &[&str] = &[];
 /// See [`THREADS`].
 pub(crate) const PROCESSES: &[&str] = &["--processes"];
 /// See [`THREADS`]; through simulated hardware, which is slow: fragments wait for each other in real time.
-pub(crate) const HARDWARE: &[&str] = &["--set", "transport.type=velo-rtl", "--set", "builder.timeout=60 s"];
+pub(crate) const HARDWARE: &[&str] = &["--set", "transport.type=velo-rtl"];
 
 /// Runs `test` with threads and with processes, both at the same time: for runs that mostly wait.
 pub(crate) fn both_modes(test: impl Fn(&[&str]) + Sync) {
