@@ -162,7 +162,7 @@ fn boards(sent: &[Vec<Sent>], marks: bool) -> (Lab, Outcome) {
     let ports: Vec<_> = sent.iter().map(|_| free_tcp_port()).collect();
     let unit = |port: &u16| format!("[[readout.unit]]\nsource = {{ type = \"tcp\", listen = \"127.0.0.1:{port}\" }}\n");
     let units: String = ports.iter().map(unit).collect();
-    let lab = Lab::with(&format!("{units}[builder]\nunits = 2\ntimeout = \"2 s\"\n"));
+    let lab = Lab::with(&format!("{units}[builder]\nunits = 2\n"));
     let run = lab.run(THREADS).start();
     thread::scope(|scope| {
         for (source, (port, sent)) in ports.iter().zip(sent).enumerate() {
