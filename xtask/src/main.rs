@@ -1,7 +1,9 @@
-//! Project tasks: `cargo xtask test` runs everything that must pass, `cargo xtask peers` compares evb with other tools, and
-//! `cargo xtask hw` checks the hardware and writes what it has from the crates.
+//! Project tasks: `cargo xtask test` runs everything that must pass, `cargo xtask faults` tries schedules of faults, `cargo
+//! xtask peers` compares evb with other tools, and `cargo xtask hw` checks the hardware and writes what it has from the
+//! crates.
 
 mod examples;
+mod faults;
 mod hw;
 mod papers;
 mod peers;
@@ -30,6 +32,8 @@ enum Task {
         #[arg(long)]
         soak: bool,
     },
+    /// Run the protocol through schedules of faults: deaths, silence, partitions, loss, slow disks
+    Faults(faults::Faults),
     /// Compare message layers and event building with other people's tools, in turns on the same cores
     Peers {
         /// Measure fewer times and for a shorter time
@@ -44,6 +48,7 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Test { soak } => steps::test(soak),
+        Task::Faults(faults) => faults::run_all(&faults),
         Task::Peers { quick } => peers::run(quick),
         Task::Hw(task) => hw::run(task),
     };

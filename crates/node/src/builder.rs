@@ -136,9 +136,13 @@ impl Role for Builder {
     }
 
     fn order(&mut self, now: Time, order: Order) {
-        if order == Order::Start {
-            self.meter.start(now, &[0, 0]);
-            self.machine.handle_command(now, BuilderCommand::Start);
+        match order {
+            Order::Start => {
+                self.meter.start(now, &[0, 0]);
+                self.machine.handle_command(now, BuilderCommand::Start);
+            }
+            Order::Cut => self.machine.handle_command(now, BuilderCommand::Cut),
+            _ => {}
         }
     }
 

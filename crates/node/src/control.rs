@@ -15,6 +15,8 @@ pub(crate) enum Order {
     Start,
     /// No more triggers (event manager).
     Stop,
+    /// End events with what is there: nothing will come any more (builder units).
+    Cut,
     /// Others have lost this node: it is lost to all (event manager).
     Lost(NodeId),
     /// Close the files and send the final report.

@@ -56,7 +56,11 @@ pub(crate) trait Nodes {
 enum Phase {
     Running,
     Stopping,
-    Finishing { since: Instant },
+    /// Builders end their events with what is there.
+    Cutting,
+    Finishing {
+        since: Instant,
+    },
 }
 
 pub(crate) struct RunControl<'a, N> {
@@ -266,6 +270,19 @@ impl<'a, N: Nodes> RunControl<'a, N> {
         }
     }
 
+    /// What is open waits for something that does not come: what is there of it is stored.
+    fn cut(&mut self) {
+        let message = format!("the run did not drain: nothing moved for {}", self.plan.run.drain_timeout);
+        let finding = Finding::new(FindingKind::NotDrained, "evm", message);
+        self.tell(
+            finding.hint(
+                "events were stored with what was there; `--set run.drain_timeout=TIME` waits longer for the rest",
+            ),
+        );
+        (self.phase, self.done.1) = (Phase::Cutting, Instant::now());
+        self.order_all(Order::Cut);
+    }
+
     fn finish(&mut self) {
         if !self.phase_is_finishing() {
             self.phase = Phase::Finishing { since: Instant::now() };
@@ -286,14 +303,10 @@ impl<'a, N: Nodes> RunControl<'a, N> {
         }
         let stands_still = self.stands_still();
         match self.phase {
-            Phase::Stopping if stands_still => {
-                let message = format!("the run did not drain: nothing moved for {}", self.plan.run.drain_timeout);
-                let finding = Finding::new(FindingKind::NotDrained, "evm", message);
-                self.tell(finding.hint("what is open waits for something that takes longer: `--set run.drain_timeout=TIME` waits longer, too"));
-                self.finish();
-            }
+            Phase::Stopping if stands_still => self.cut(),
+            Phase::Cutting if stands_still => self.finish(),
             Phase::Finishing { since } if stands_still || self.only_lost_remain(since) => self.give_up(),
-            Phase::Running | Phase::Stopping | Phase::Finishing { .. } => {}
+            Phase::Running | Phase::Stopping | Phase::Cutting | Phase::Finishing { .. } => {}
         }
         let progress = self.tally.progress(elapsed.as_secs_f64(), self.phase != Phase::Running);
         self.observer.progress(&progress);

@@ -258,7 +258,7 @@ impl<T: Transport> Worker<T> {
         let Some(index) = self.nodes.iter().position(|node| node.id == id) else { return };
         let node = &mut self.nodes[index];
         match order {
-            Order::Start | Order::Stop => node.role.order(now, order),
+            Order::Start | Order::Stop | Order::Cut => node.role.order(now, order),
             Order::Lost(peer) => node.role.lost(now, peer),
             Order::Finish => node.finish(now, &self.desk),
             Order::Exit => drop(self.nodes.remove(index)),

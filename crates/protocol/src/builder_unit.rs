@@ -45,6 +45,9 @@ pub enum BuilderCommand<B> {
     /// The node was away for so long that its peers may have given it up. Nothing is built until the event manager says
     /// that it stands.
     Away,
+    /// Nothing has moved for so long that nothing will: events end from now on, once they have waited for the patience,
+    /// with what is there. What is cut off is counted as [`Fault::Cut`].
+    Cut,
     /// A node is gone. Of readout units the event manager is believed, and nobody else.
     Lost(NodeId),
     /// A readout unit that was gone is back.
@@ -506,6 +509,7 @@ impl<B> Machine for BuilderUnit<B> {
             BuilderCommand::Decided { event, accepted } => self.decided(event, accepted),
             BuilderCommand::Damaged { from, fragment } => self.receive_damaged(from, fragment),
             BuilderCommand::Away => self.go_away(),
+            BuilderCommand::Cut => self.cut_from_now_on(),
             BuilderCommand::Lost(Config::EVENT_MANAGER) => self.lose_manager(),
             BuilderCommand::Lost(_) => {}
             BuilderCommand::Joined(node) => self.ask_anew(node),

@@ -90,6 +90,14 @@ impl Node {
         }
     }
 
+    /// Events that it has triggered and that have not ended; none when it is no event manager.
+    pub(crate) fn open(&self) -> u64 {
+        match &self.machine {
+            Kind::Manager(machine) => machine.counts().open(),
+            _ => 0,
+        }
+    }
+
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         match &mut self.machine {
             Kind::Manager(machine) => machine.handle_timeout(now),
@@ -102,6 +110,13 @@ impl Node {
     pub(crate) fn command_manager(&mut self, now: Time, command: ManagerCommand) {
         if let Kind::Manager(machine) = &mut self.machine {
             machine.handle_command(now, command);
+        }
+    }
+
+    /// A builder ends its events with what is there.
+    pub(crate) fn cut(&mut self, now: Time) {
+        if let Kind::Builder(machine) = &mut self.machine {
+            machine.handle_command(now, BuilderCommand::Cut);
         }
     }
 

@@ -106,7 +106,8 @@ fn delayed_fragments_are_waited_for() {
 fn fragments_after_the_deadline_are_late() {
     both_modes(|mode| {
         // The trigger takes seven seconds, so the first of the late fragments come before the end.
-        let changes = ["builder.deadline=\"2 s\"", "builder.patience=\"3 s\"", "trigger.type=rate", "trigger.rate=\"150 Hz\""];
+        let changes =
+            ["builder.deadline=\"2 s\"", "builder.patience=\"3 s\"", "trigger.type=rate", "trigger.rate=\"150 Hz\""];
         let (_lab, outcome, record) = run(mode, "action = \"delay\"\nby = \"4 s\"", &changes);
         assert_eq!(outcome.code(), Some(1), "{outcome}");
         assert_eq!((record.events.incomplete, record.faults["cut"]), (HARMED, HARMED), "{outcome}");

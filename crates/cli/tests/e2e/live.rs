@@ -213,6 +213,26 @@ fn a_front_end_that_dies_leaves_incomplete_events() {
     }
 }
 
+/// Events wait for a front end that gives nothing more. When the run is stopped and nothing moves, what is there of them
+/// is stored.
+#[test]
+fn what_a_silent_front_end_holds_up_is_stored_in_the_end() {
+    for mode in [THREADS, PROCESSES] {
+        let listening = Listening::new("tcp", 32);
+        let run = listening.start(mode, &["run.drain_timeout=\"1 s\""]);
+        let slow = listening.feed(0, "tcp", &["--rate", "50 Hz"]);
+        ended_well(listening.feed(1, "tcp", &[]));
+        slow.signal(Signal::KILL);
+        assert_eq!(slow.wait().code(), None);
+        run.signal(Signal::INT);
+        let outcome = run.wait();
+        let record = not_good(&outcome);
+        assert_eq!(record.events.lost, 0, "{outcome}");
+        assert!(record.events.incomplete > 0 && record.faults["cut"] == record.events.incomplete, "{outcome}");
+        read_all(&listening.lab.stored_files()).check_generated(SEED, 2);
+    }
+}
+
 /// A builder that dies costs no event of a live front end, though nobody can ask the front end again.
 #[test]
 fn a_builder_that_dies_costs_no_live_event() {

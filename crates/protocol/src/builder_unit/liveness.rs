@@ -77,6 +77,13 @@ impl<B> BuilderUnit<B> {
         }
     }
 
+    /// Sets a time limit where the file has none, or a longer one.
+    pub(super) fn cut_from_now_on(&mut self) {
+        let patience = self.config.patience;
+        self.config.deadline = Some(self.config.deadline.map_or(patience, |deadline| deadline.min(patience)));
+        self.look();
+    }
+
     /// The events under construction of a kind, the oldest first.
     fn select(&self, is_such: impl Fn(&super::Building<B>, Time) -> bool) -> Vec<EventId> {
         let such = self.building.iter().filter(|(_, building)| is_such(building, self.now));

@@ -1,6 +1,6 @@
 //! Schedules of faults drawn from seeds: whatever goes wrong, what an event builder promises must hold.
 //!
-//! `EVB_SEEDS` says how many schedules are tried (500), `EVB_FIRST_SEED` with which seed they begin, and `EVB_BUG` plants
+//! `cargo xtask faults` runs as many as one likes. `EVB_SEEDS` says how many schedules are tried (500), `EVB_FIRST_SEED` with which seed they begin, and `EVB_BUG` plants
 //! a mistake.
 
 use crate::{
@@ -97,7 +97,7 @@ fn promises_hold_whatever_goes_wrong() {
     });
     println!("schedules of seeds {first} to {}", first + count - 1);
     if let Some((seed, why)) = first_failure(first, count, bug) {
-        panic!("seed {seed}: {why}\nagain: EVB_FIRST_SEED={seed} EVB_SEEDS=1\n{:#?}", scenario(seed, bug));
+        panic!("seed {seed}: {why}\nagain: cargo xtask faults --first {seed} --seeds 1\n{:#?}", scenario(seed, bug));
     }
 }
 

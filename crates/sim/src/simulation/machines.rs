@@ -62,6 +62,15 @@ impl Simulation<'_> {
         node.timeout_at = Time::MAX;
         node.handle_timeout(Time(now));
         self.drain(id);
+        if self.stands_still(now) {
+            self.stop(now);
+        }
+    }
+
+    /// Whether events are open and nothing has moved for so long that nothing will.
+    fn stands_still(&self, now: u64) -> bool {
+        let limit = self.moved_at.saturating_add(self.plan.run.drain_timeout.0);
+        !self.stopped && now > limit && self.nodes[Config::EVENT_MANAGER.index()].open() > 0
     }
 
     pub(super) fn hear(&mut self, now: u64, id: NodeId, told: Told) {
@@ -129,16 +138,26 @@ impl Simulation<'_> {
         }
     }
 
-    /// What has not ended does not end when nothing has moved for long: a slow drain goes on.
+    /// What has not ended does not end by itself when nothing has moved for long: a slow drain goes on. Builders then end
+    /// their events with what is there, and when that does not help, everything ends.
     pub(super) fn give_up(&mut self, now: u64) {
         let limit = self.plan.run.drain_timeout;
         let at = self.moved_at.saturating_add(limit.0);
         if at > now {
             return self.queue.push(at, Event::GiveUp);
         }
+        if std::mem::replace(&mut self.cut, true) {
+            self.ended = true;
+            return;
+        }
         let message = format!("the run did not drain: nothing moved for {limit}");
         self.tally.find(FindingKind::NotDrained, "evm", message);
-        self.ended = true;
+        self.moved_at = now;
+        self.queue.push(now + limit.0, Event::GiveUp);
+        for index in 0..self.nodes.len() {
+            self.nodes[index].cut(Time(now));
+            self.drain(NodeId(index as u16));
+        }
     }
 
     pub(super) fn is_gathering(&self) -> bool {

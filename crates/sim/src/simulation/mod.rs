@@ -60,6 +60,8 @@ pub(crate) struct Simulation<'a> {
     ready: Vec<u32>,
     /// When an event ended, or bytes were received or stored, last.
     moved_at: u64,
+    /// Builders have been told to end their events with what is there.
+    cut: bool,
     /// The trigger or the senders have stopped.
     stopped: bool,
     /// Everything is over.
@@ -92,6 +94,7 @@ impl<'a> Simulation<'a> {
             order: Order::of(plan),
             ready: Vec::new(),
             moved_at: 0,
+            cut: false,
             stopped: false,
             ended: false,
             handled: 0,
