@@ -69,6 +69,7 @@ const EXAMPLES: &[Example] = &[
     example("phased", &["trigger.events=20000"]),
     example("pull-2x2", &["trigger.events=20000"]),
     example("test-beam", &["trigger.events=500"]),
+    example("time-slices", &["trigger.events=100"]),
     example("two-by-two", &["trigger.events=50000"]),
     example("two-by-two-tcp", &["trigger.events=20000"]),
 ];

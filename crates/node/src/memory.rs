@@ -71,7 +71,8 @@ fn listed(config: &Config, bytes: usize) -> u64 {
 /// Events of all slots, whether they are under construction or wait for their storing.
 fn under_construction(plan: &Plan) -> u64 {
     let config = &plan.building;
-    let fragments = u64::from(config.builder_slots) * u64::from(config.readout_units);
+    // The oldest event of all needs no slot.
+    let fragments = (u64::from(config.builder_slots) + 1) * u64::from(config.readout_units);
     // Threads have the fragments by reference, and the readout units count them.
     let payload = if plan.transport.is_one_process() { 0 } else { config.max_fragment.0 };
     fragments.saturating_mul(payload + size_of::<Option<Fragment<Bytes>>>() as u64)

@@ -242,7 +242,15 @@ impl<B> BuilderUnit<B> {
         self.alive[awaited.clone()].iter().filter(|&&alive| alive).count() as u32
     }
 
+    /// Whether the builder holds as many events as it may: its slots, and the oldest event of all, which needs none.
+    fn is_full(&self) -> bool {
+        self.building.len() as u64 + self.storing > u64::from(self.config.builder_slots)
+    }
+
     fn open(&mut self, event: EventId, granted: bool) {
+        if self.ungranted > 0 && self.is_full() {
+            self.drop_oldest_stray();
+        }
         let mut fragments = self.spare.pop().unwrap_or_default();
         fragments.clear();
         fragments.resize_with(self.alive.len(), || None);
@@ -319,7 +327,7 @@ impl<B> BuilderUnit<B> {
             let asked = self.asked.contains(&(event, source));
             self.counts.count_copy(asked);
             return false;
-        } else if !self.first_phase().contains(&source.index()) || self.ungranted >= self.config.builder_slots {
+        } else if !self.first_phase().contains(&source.index()) || self.is_full() {
             // No event begins with another source, and no more events can be on their way to us than we have asked for:
             // what is beyond must be stray.
             Fault::Unexpected

@@ -1,11 +1,11 @@
 //! Nodes that die or fall silent during a run at full rate: no hang, no wrong event, and the verdict tells.
 
 use crate::support::{
-    Group, Lab, Outcome, PROCESSES, Running, Stored, THREADS, node_pid, not_good, read_all, wait_until,
+    Group, Lab, Outcome, PROCESSES, Running, Stored, THREADS, good, node_pid, not_good, read_all, wait_until,
 };
 use evb_record::Record;
 use rustix::process::Signal;
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, time::Duration};
 
 /// Nothing but the loss itself may end these runs, so the silence that counts as death is long.
 const FREE_RUNNING: &str = r#"
@@ -178,6 +178,33 @@ fn stop_one(name: &str, check: Check) {
     let outcome = run.wait();
     let record = lost_one(&outcome, name);
     check(&lab, &outcome, &record);
+}
+
+/// A node that does nothing for less than its peers wait costs time, and nothing else.
+#[test]
+fn a_node_that_is_stopped_for_a_while_costs_nothing() {
+    std::thread::scope(|scope| {
+        for (name, transport) in [("evm", "shm"), ("ru0", "tcp"), ("ru1", "shm"), ("bu0", "tcp"), ("bu1", "shm")] {
+            scope.spawn(move || stop_for_a_while(name, transport));
+        }
+    });
+}
+
+fn stop_for_a_while(name: &str, transport: &str) {
+    let lab = Lab::with(FREE_RUNNING);
+    let run = start(&lab, &[&format!("transport.type={transport}"), "run.peer_timeout=\"20 s\""]);
+    let node = node_pid(run.pid(), name);
+    Group::signal_one(node, Signal::STOP);
+    // Many times the patience of the builders.
+    std::thread::sleep(Duration::from_secs(2));
+    Group::signal_one(node, Signal::CONT);
+    wait_for_growth(&lab, 10_000);
+    run.signal(Signal::INT);
+    let outcome = run.wait();
+    let record = good(&outcome);
+    assert_eq!((record.events.incomplete, record.events.lost), (0, 0), "{outcome}");
+    assert!(record.faults.is_empty(), "{outcome}");
+    check_survivors(&lab, &["b0", "b1"]);
 }
 
 /// A builder that was given up and then goes on does no harm: its events were given to others.

@@ -65,6 +65,13 @@ impl<B> BuilderUnit<B> {
         }
     }
 
+    /// Makes room for an event that is granted.
+    pub(super) fn drop_oldest_stray(&mut self) {
+        let strays = self.building.iter().filter(|(_, building)| !building.granted);
+        let oldest = strays.min_by_key(|(event, building)| (building.since, **event)).map(|(&event, _)| event);
+        oldest.into_iter().for_each(|event| self.conclude(event));
+    }
+
     /// Ends the events, or their first phases, that are over the time limit of the file.
     fn cut_overdue(&mut self) {
         let Some(limit) = self.config.deadline else { return };
