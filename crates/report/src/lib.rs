@@ -4,6 +4,7 @@
 mod benchmark;
 mod compare;
 mod csv;
+mod faults;
 mod paper;
 mod plot;
 mod rates;

@@ -1,7 +1,7 @@
 //! The end of a simulation for people: what was reached, and where it blocks.
 
 use crate::{
-    rates,
+    faults, rates,
     summary::verdict,
     table::{Column as Shown, Table},
     text::{aligned, hanging, metric, micros, per_destination, percent},
@@ -70,11 +70,7 @@ fn accounts(record: &Record) -> Vec<(&'static str, String)> {
         ("inhibited", record.trigger.inhibited),
     ];
     rows.extend(others.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name, count.to_string())));
-    if !record.faults.is_empty() {
-        let faults: Vec<_> =
-            record.faults.iter().map(|(kind, count)| format!("{count} {}", kind.replace('_', " "))).collect();
-        rows.push(("faults", faults.join(", ")));
-    }
+    rows.extend(faults::rows(record));
     rows
 }
 

@@ -1,7 +1,7 @@
 //! The end of a real run for people.
 
 use crate::{
-    rates,
+    faults, rates,
     table::{ALWAYS, Column, Table},
     text::{aligned, hanging, metric},
 };
@@ -90,11 +90,7 @@ fn totals(record: &Record, width: usize) -> String {
     if refused > 0 {
         rows.push(("refused", format!("{refused} frames of front ends")));
     }
-    if !record.faults.is_empty() {
-        let faults: Vec<_> =
-            record.faults.iter().map(|(kind, count)| format!("{count} {}", kind.replace('_', " "))).collect();
-        rows.push(("faults", faults.join(", ")));
-    }
+    rows.extend(faults::rows(record));
     if let Some(first) = record.builders.iter().flat_map(|builder| &builder.files).next() {
         let files: u64 = record.builders.iter().map(|builder| builder.file_count.max(builder.files.len() as u64)).sum();
         let more = if files > 1 { format!(" and {} more", files - 1) } else { String::new() };

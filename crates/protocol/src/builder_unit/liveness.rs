@@ -1,11 +1,11 @@
 //! How a builder tells slow from gone: it asks for what has not come, and ends an event without a fragment only when the
 //! readout unit has said that there is none, or is dead. And how it finds out whether it was given up itself.
 
-use super::{BuilderEvent, BuilderUnit, inquiry};
+use super::{BuilderEvent, BuilderUnit, Building, MOST_DAMAGED, inquiry};
 use crate::{Fault, Fragment, FragmentStatus, Message};
 use alloc::vec::Vec;
 use core::mem::{replace, take};
-use evb_core::{EventId, NodeId, SourceId, Span, Time};
+use evb_core::{EventId, NodeId, SourceId, Span, Time, Transmit};
 
 /// Whether the builder is still one of the run, as far as it knows.
 #[derive(Default)]
@@ -75,7 +75,7 @@ impl<B> BuilderUnit<B> {
     /// Ends the events, or their first phases, that are over the time limit of the file.
     fn cut_overdue(&mut self) {
         let Some(limit) = self.config.deadline else { return };
-        let waits = |building: &super::Building<B>| building.granted && !building.awaited.is_empty();
+        let waits = |building: &Building<B>| building.granted && !building.awaited.is_empty();
         for event in self.select(|building, now| waits(building) && building.since + limit <= now) {
             if let Some(building) = self.building.get_mut(&event) {
                 building.cut = true;
@@ -92,7 +92,7 @@ impl<B> BuilderUnit<B> {
     }
 
     /// The events under construction of a kind, the oldest first.
-    fn select(&self, is_such: impl Fn(&super::Building<B>, Time) -> bool) -> Vec<EventId> {
+    fn select(&self, is_such: impl Fn(&Building<B>, Time) -> bool) -> Vec<EventId> {
         let such = self.building.iter().filter(|(_, building)| is_such(building, self.now));
         let mut events: Vec<_> = such.map(|(&event, _)| event).collect();
         events.sort_unstable();
@@ -118,7 +118,7 @@ impl<B> BuilderUnit<B> {
             lacking.iter().for_each(|&event| _ = self.asked.insert((event, SourceId(source as u16))));
             let message = self.inquiries[source].ask(self.now, patience, lacking, &mut self.window);
             let to = NodeId(self.config.readout_nodes().first.0 + source as u16).into();
-            self.transmits.push_back(evb_core::Transmit { to, message });
+            self.transmits.push_back(Transmit { to, message });
         }
         self.look_at_question(source);
     }
@@ -126,8 +126,7 @@ impl<B> BuilderUnit<B> {
     /// Plans a look when the question to a source is due. One that has to wait for its turn is asked when another source
     /// has answered.
     fn look_at_question(&mut self, source: usize) {
-        let inquiry = &self.inquiries[source];
-        let due = inquiry.due();
+        let due = self.inquiries[source].due();
         if due > self.now {
             self.look_after(due);
         }
@@ -137,17 +136,13 @@ impl<B> BuilderUnit<B> {
     fn plan_next_look(&mut self) {
         let (patience, deadline) = (self.config.patience, self.config.deadline);
         let stray = Span(patience.0 * inquiry::LONGEST_WAIT);
-        let limits =
-            self.building.values().filter(|building| !building.granted || !building.awaited.is_empty()).flat_map(
-                |building| {
-                    let first = if building.granted { patience } else { stray };
-                    [Some(first), deadline.filter(|_| building.granted)]
-                        .into_iter()
-                        .flatten()
-                        .map(|span| building.since + span)
-                },
-            );
-        let next = limits.filter(|&at| at > self.now).min();
+        let limits = |building: &Building<B>| match building.granted {
+            false => [Some(building.since + stray), None],
+            // It waits for a decision.
+            true if building.awaited.is_empty() => [None, None],
+            true => [Some(building.since + patience), deadline.map(|deadline| building.since + deadline)],
+        };
+        let next = self.building.values().flat_map(limits).flatten().filter(|&at| at > self.now).min();
         next.into_iter().for_each(|at| self.look_after(at));
     }
 
@@ -158,7 +153,9 @@ impl<B> BuilderUnit<B> {
         };
         let Some(asked) = self.inquiries[source].hear(number, &mut self.window) else { return };
         let is_lost = |event: &&EventId| {
-            !pending.contains(event) && self.building.get(*event).is_some_and(|building| building.lacks(source))
+            // Both are in the order of the events.
+            pending.binary_search(event).is_err()
+                && self.building.get(*event).is_some_and(|building| building.lacks(source))
         };
         let (now, lost) = (self.now, asked.iter().any(|event| is_lost(&event)));
         self.window.note(lost, self.alive.len());
@@ -189,7 +186,7 @@ impl<B> BuilderUnit<B> {
             return self.receive(from, Fragment { status: FragmentStatus::Corrupted, ..fragment });
         }
         self.counts.faults.add(Fault::Damaged, u64::from(before.is_some()));
-        if self.damaged.len() >= super::MOST_DAMAGED {
+        if self.damaged.len() >= MOST_DAMAGED {
             self.damaged.remove(0);
         }
         self.damaged.push((event, source, found));

@@ -1,0 +1,26 @@
+//! What went wrong with fragments, for the tables of runs and of simulations.
+
+use evb_record::Record;
+
+/// Rows of a summary: faults by kind, and what was slow or lost on its way; none where nothing was.
+pub(crate) fn rows(record: &Record) -> impl Iterator<Item = (&'static str, String)> {
+    [faults(record), asked(record)].into_iter().flatten()
+}
+
+fn faults(record: &Record) -> Option<(&'static str, String)> {
+    let kinds: Vec<_> =
+        record.faults.iter().map(|(kind, count)| format!("{count} {}", kind.replace('_', " "))).collect();
+    (!kinds.is_empty()).then(|| ("faults", kinds.join(", ")))
+}
+
+/// A question costs little; a fragment that is sent again was lost.
+fn asked(record: &Record) -> Option<(&'static str, String)> {
+    let asked: u64 = record.builders.iter().map(|builder| builder.asked).sum();
+    let lost: u64 = record.readouts.iter().map(|unit| unit.repeated).sum();
+    let questions = if asked == 1 { "1 time" } else { &format!("{asked} times") };
+    let text = match lost {
+        0 => format!("{questions} for a fragment that was slow"),
+        _ => format!("{questions} for a fragment; {lost} were lost on the way and sent again"),
+    };
+    (asked > 0).then_some(("asked", text))
+}
