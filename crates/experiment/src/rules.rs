@@ -96,17 +96,15 @@ fn group(view: View<'_>) -> Option<Problem> {
 }
 
 fn packet_timeout(view: View<'_>) -> Option<Problem> {
-    let packet: Span = view.maybe_quantity("shaping.timeout")?;
-    (packet >= view.quantity("builder.patience")).then(|| longer_than_patience(view, "shaping.timeout", packet))
-}
-
-/// Builders would ask for what is held back on purpose.
-fn longer_than_patience(view: View<'_>, key: &'static str, value: Span) -> Problem {
-    let patience: Span = view.quantity("builder.patience");
-    let message = format!("`{key}` of {value} is too long for `builder.patience` of {patience}");
-    let help =
-        format!("builders would ask for what only waits for its group: lower `{key}`, or raise `builder.patience`");
-    Problem::new(message, help).at(view.origin(key), "too long").at(view.origin("builder.patience"), "builder")
+    let (packet, patience): (Span, Span) = (view.maybe_quantity("shaping.timeout")?, view.quantity("builder.patience"));
+    (packet >= patience).then(|| {
+        let message = format!("`shaping.timeout` of {packet} is not below `builder.patience` of {patience}");
+        let help = "builders would ask for fragments that only wait for their packet to fill: lower `shaping.timeout`, or \
+                    raise `builder.patience`";
+        Problem::new(message, help)
+            .at(view.origin("shaping.timeout"), "too long")
+            .at(view.origin("builder.patience"), "builder")
+    })
 }
 
 fn first_phase(view: View<'_>) -> Option<Problem> {
