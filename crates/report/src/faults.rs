@@ -13,14 +13,13 @@ fn faults(record: &Record) -> Option<(&'static str, String)> {
     (!kinds.is_empty()).then(|| ("faults", kinds.join(", ")))
 }
 
-/// A question costs little; a fragment that is sent again was lost.
+/// A question costs little; a fragment that is sent again was lost or damaged on its way.
 fn asked(record: &Record) -> Option<(&'static str, String)> {
     let asked: u64 = record.builders.iter().map(|builder| builder.asked).sum();
-    let lost: u64 = record.readouts.iter().map(|unit| unit.repeated).sum();
-    let questions = if asked == 1 { "1 time" } else { &format!("{asked} times") };
-    let text = match lost {
-        0 => format!("{questions} for a fragment that was slow"),
-        _ => format!("{questions} for a fragment; {lost} were lost on the way and sent again"),
+    let again: u64 = record.readouts.iter().map(|unit| unit.repeated).sum();
+    let text = match again {
+        0 => format!("{asked} questions about fragments that were slow, none lost"),
+        _ => format!("{asked} questions about fragments, {again} sent again"),
     };
     (asked > 0).then_some(("asked", text))
 }

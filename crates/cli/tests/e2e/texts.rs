@@ -94,7 +94,8 @@ fn steady(text: &str) -> String {
 fn steady_word(word: &str, unit: &str) -> String {
     let is_number = word.parse::<f64>().is_ok();
     // File sizes follow the length of the resolved experiment.
-    let varies = unit.ends_with("Hz") || unit.ends_with("B/s") || ["s", "us", "kB", "bytes"].contains(&unit);
+    let varies =
+        unit.ends_with("Hz") || unit.ends_with("B/s") || ["s", "us", "kB", "bytes", "questions"].contains(&unit);
     match word.trim_end_matches(',') {
         _ if is_number && varies => "#".into(),
         bare if bare.ends_with("Hz") || bare.ends_with("B/s") => word.trim_start_matches(['k', 'M', 'G']).into(),
