@@ -1,8 +1,8 @@
 //! Live front ends over TCP and UDP, played by `evb feed` and by hand, with strangers and faults among them.
 
 use crate::support::{
-    Lab, Outcome, PROCESSES, Running, THREADS, free_tcp_port, free_udp_port, good, holds_incomplete, not_good,
-    read_all, wait_until,
+    Lab, Outcome, PROCESSES, Running, THREADS, free_tcp_port, free_udp_port, good, holds_event, not_good, read_all,
+    wait_until,
 };
 use evb_sources::{Frame, encode};
 use rustix::process::Signal;
@@ -200,9 +200,10 @@ fn a_front_end_that_dies_leaves_incomplete_events() {
         let mut run = listening.start(mode, &["builder.deadline=\"300 ms\""]);
         let slow = listening.feed(0, "tcp", &["--rate", "50 Hz"]);
         ended_well(listening.feed(1, "tcp", &[]));
+        wait_until("both are in step", || holds_event(&listening.lab.stored_files(), true).then_some(()));
         slow.signal(Signal::KILL);
         assert_eq!(slow.wait().code(), None);
-        wait_until("an event is incomplete", || holds_incomplete(&listening.lab.stored_files()).then_some(()));
+        wait_until("an event is incomplete", || holds_event(&listening.lab.stored_files(), false).then_some(()));
         assert!(run.is_running());
         run.signal(Signal::INT);
         let outcome = run.wait();
@@ -222,6 +223,7 @@ fn what_a_silent_front_end_holds_up_is_stored_in_the_end() {
         let run = listening.start(mode, &["run.drain_timeout=\"1 s\""]);
         let slow = listening.feed(0, "tcp", &["--rate", "50 Hz"]);
         ended_well(listening.feed(1, "tcp", &[]));
+        wait_until("both are in step", || holds_event(&listening.lab.stored_files(), true).then_some(()));
         slow.signal(Signal::KILL);
         assert_eq!(slow.wait().code(), None);
         run.signal(Signal::INT);

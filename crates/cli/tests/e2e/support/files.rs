@@ -40,10 +40,12 @@ pub(crate) fn read_all(files: &[PathBuf]) -> Stored {
     stored
 }
 
-/// Whether an event without all its fragments is in these files, which may be in the middle of being written.
-pub(crate) fn holds_incomplete(files: &[PathBuf]) -> bool {
+/// Whether an event that is `complete`, or one that is not, is in these files, which may be in the middle of being written.
+pub(crate) fn holds_event(files: &[PathBuf], complete: bool) -> bool {
     let mut readers = files.iter().filter_map(|file| Reader::open(file).ok());
-    readers.any(|mut reader| reader.events().any(|found| matches!(found, Ok(Found::Event(event)) if !event.complete)))
+    readers.any(|mut reader| {
+        reader.events().any(|found| matches!(found, Ok(Found::Event(event)) if event.complete == complete))
+    })
 }
 
 /// The events of these files that have this id.
