@@ -274,11 +274,9 @@ impl<'a, N: Nodes> RunControl<'a, N> {
     fn cut(&mut self) {
         let message = format!("the run did not drain: nothing moved for {}", self.plan.run.drain_timeout);
         let finding = Finding::new(FindingKind::NotDrained, "evm", message);
-        self.tell(
-            finding.hint(
-                "events were stored with what was there; `--set run.drain_timeout=TIME` waits longer for the rest",
-            ),
-        );
+        self.tell(finding.hint(
+            "what is there of the open events is stored; `--set run.drain_timeout=TIME` waits longer for the rest",
+        ));
         (self.phase, self.done.1) = (Phase::Cutting, Instant::now());
         self.order_all(Order::Cut);
     }

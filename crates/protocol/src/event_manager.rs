@@ -429,9 +429,9 @@ impl<B> EventManager<B> {
             }
         }
     }
-}
 
-impl<B> EventManager<B> {
+    // ---- returns
+
     /// Takes back a node that was gone.
     fn join(&mut self, node: NodeId) {
         let Some(index) = self.readout_index(node) else { return self.join_builder(node) };

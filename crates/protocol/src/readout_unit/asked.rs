@@ -76,7 +76,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         match *held {
             Held { cleared: true, .. } => self.refuse(event, builder),
             Held { fragment: Some(_), sent, .. } => {
-                let is_under_way = sent.is_some_and(|sent| sent.to == builder && sent.before > heard);
+                let is_under_way = sent.is_some_and(|sent| sent.is_to(builder) && sent.before > heard);
                 if !is_under_way {
                     self.counts.repeated += u64::from(sent.is_some_and(|sent| sent.is_to(builder)));
                     if let Some(held) = self.entry(event) {
