@@ -22,7 +22,7 @@ impl fmt::Display for NodeId {
 }
 
 /// A run of consecutive node ids: how a machine names one destination, or all readout units at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeRange {
     /// The first node of the range.
     pub first: NodeId,

@@ -2,13 +2,13 @@
 
 use alloc::vec::Vec;
 use evb_core::{NodeRange, Span};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The traffic of one experiment. Every machine of it holds a copy.
 ///
 /// There is at least one sender and one receiver, and the numbers of the pattern fit: whoever makes a configuration has
 /// checked that (an experiment file is refused otherwise).
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrafficConfig {
     /// The nodes that send data (in [`Pattern::Gather`]: the buffers).
     pub senders: NodeRange,
@@ -26,7 +26,7 @@ pub struct TrafficConfig {
 }
 
 /// Who sends to whom.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Pattern {
     /// Sender n always sends to receiver `destinations[n]`.
@@ -138,7 +138,7 @@ impl Pattern {
 }
 
 /// How the senders of a rotation start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
     /// All with the first event.

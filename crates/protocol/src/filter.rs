@@ -2,14 +2,14 @@
 
 use evb_core::{EventId, NodeId, stream};
 use rand_xoshiro::rand_core::Rng;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The stream that decisions are keyed by.
 const DECISIONS: u64 = 2;
 
 /// Stands in for a filter: it accepts a part of the events, drawn by seed and event, so that every builder and every
 /// driver decides alike, as often as they are asked.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Filter {
     /// Seed of the run.
     pub seed: u64,
