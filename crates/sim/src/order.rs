@@ -6,21 +6,31 @@ use evb_experiment::{Plan, Workload};
 use evb_fabric::{Flow, Routing, Service, WhenFull};
 use std::collections::{BTreeMap, HashMap};
 
-/// What has been sent and what has come, for each pair of nodes.
-#[derive(Default)]
-pub(crate) struct Order {
-    pairs: HashMap<(NodeId, NodeId), Pair>,
+/// Messages that were sent and that have come, for each pair of nodes.
+pub(crate) struct Order<M> {
+    pairs: HashMap<(NodeId, NodeId), Pair<M>>,
 }
 
-#[derive(Default)]
-struct Pair {
+struct Pair<M> {
     sent: u32,
     next: u32,
-    /// What came before its turn; `None` for a message that was lost.
-    early: BTreeMap<u32, Option<u32>>,
+    /// Messages that came before their turn; `None` for a message that was lost.
+    early: BTreeMap<u32, Option<M>>,
 }
 
-impl Order {
+impl<M> Default for Order<M> {
+    fn default() -> Self {
+        Self { pairs: HashMap::new() }
+    }
+}
+
+impl<M> Default for Pair<M> {
+    fn default() -> Self {
+        Self { sent: 0, next: 0, early: BTreeMap::new() }
+    }
+}
+
+impl<M> Order<M> {
     /// Keeps the order in a network where messages may overtake each other, be it because one was lost and is sent again;
     /// `None` in one where they cannot.
     pub(crate) fn of(plan: &Plan) -> Option<Self> {
@@ -41,13 +51,7 @@ impl Order {
     }
 
     /// A message has come, or (`None`) is known to be lost. Puts those whose turn it is now into `ready`.
-    pub(crate) fn arrive(
-        &mut self,
-        (from, to): (NodeId, NodeId),
-        place: u32,
-        message: Option<u32>,
-        ready: &mut Vec<u32>,
-    ) {
+    pub(crate) fn arrive(&mut self, (from, to): (NodeId, NodeId), place: u32, message: Option<M>, ready: &mut Vec<M>) {
         let pair = self.pairs.entry((from, to)).or_default();
         if place != pair.next {
             pair.early.insert(place, message);
