@@ -1,36 +1,27 @@
 //! Messages of one sender to one receiver are handed over in the order in which they were sent, as every transport
 //! promises. Where packets can overtake each other, the receiver's interface holds back what came too early.
 
+use crate::message::MessageId;
 use evb_core::NodeId;
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Flow, Routing, Service, WhenFull};
 use std::collections::{BTreeMap, HashMap};
 
 /// Messages that were sent and that have come, for each pair of nodes.
-pub(crate) struct Order<M> {
-    pairs: HashMap<(NodeId, NodeId), Pair<M>>,
+#[derive(Default)]
+pub(crate) struct Order {
+    pairs: HashMap<(NodeId, NodeId), Pair>,
 }
 
-struct Pair<M> {
+#[derive(Default)]
+struct Pair {
     sent: u32,
     next: u32,
     /// Messages that came before their turn; `None` for a message that was lost.
-    early: BTreeMap<u32, Option<M>>,
+    early: BTreeMap<u32, Option<MessageId>>,
 }
 
-impl<M> Default for Order<M> {
-    fn default() -> Self {
-        Self { pairs: HashMap::new() }
-    }
-}
-
-impl<M> Default for Pair<M> {
-    fn default() -> Self {
-        Self { sent: 0, next: 0, early: BTreeMap::new() }
-    }
-}
-
-impl<M> Order<M> {
+impl Order {
     /// Keeps the order in a network where messages may overtake each other, be it because one was lost and is sent again;
     /// `None` in one where they cannot.
     pub(crate) fn of(plan: &Plan) -> Option<Self> {
@@ -51,7 +42,13 @@ impl<M> Order<M> {
     }
 
     /// A message has come, or (`None`) is known to be lost. Puts those whose turn it is now into `ready`.
-    pub(crate) fn arrive(&mut self, (from, to): (NodeId, NodeId), place: u32, message: Option<M>, ready: &mut Vec<M>) {
+    pub(crate) fn arrive(
+        &mut self,
+        (from, to): (NodeId, NodeId),
+        place: u32,
+        message: Option<MessageId>,
+        ready: &mut Vec<MessageId>,
+    ) {
         let pair = self.pairs.entry((from, to)).or_default();
         if place != pair.next {
             pair.early.insert(place, message);
@@ -75,11 +72,11 @@ mod tests {
         let (mut order, mut ready) = (Order::default(), Vec::new());
         let pair = (NodeId(1), NodeId(2));
         assert_eq!([0, 1, 2, 3].map(|_| order.send(pair.0, pair.1)), [0, 1, 2, 3]);
-        order.arrive(pair, 2, Some(12), &mut ready);
+        order.arrive(pair, 2, Some(MessageId(12)), &mut ready);
         order.arrive(pair, 1, None, &mut ready);
         assert!(ready.is_empty());
-        order.arrive(pair, 0, Some(10), &mut ready);
-        order.arrive(pair, 3, Some(13), &mut ready);
-        assert_eq!(ready, [10, 12, 13]);
+        order.arrive(pair, 0, Some(MessageId(10)), &mut ready);
+        order.arrive(pair, 3, Some(MessageId(13)), &mut ready);
+        assert_eq!(ready, [10, 12, 13].map(MessageId));
     }
 }

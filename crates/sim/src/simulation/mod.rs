@@ -56,7 +56,7 @@ pub(crate) struct Simulation<'a> {
     out: Vec<Outgoing>,
     told: Vec<Told>,
     /// Keeps messages in order, where they might overtake each other.
-    order: Option<Order<MessageId>>,
+    order: Option<Order>,
     ready: Vec<MessageId>,
     /// When an event ended, or bytes were received or stored, last.
     moved_at: u64,
