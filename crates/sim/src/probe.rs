@@ -49,7 +49,7 @@ pub fn send(network: Network, seed: u64, probes: &[Probe]) -> Result<Outcome, Si
     }
     let (queue, delivered) = (Queue::new(net.reach()), vec![None; probes.len()]);
     let mut run = Run { net, queue, probes, waiting, delivered };
-    run.to_the_end();
+    run.finish();
     let Run { mut net, queue, delivered, .. } = run;
     let deadlock = if net.packets.len() > 0 { net.deadlock(queue.now()) } else { None };
     let deadlock = deadlock.map(|(links, _)| links).unwrap_or_default();
@@ -66,7 +66,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn to_the_end(&mut self) {
+    fn finish(&mut self) {
         (0..self.waiting.len()).for_each(|endpoint| self.send_next(endpoint));
         loop {
             while let Some(event) = self.queue.pop_present() {
