@@ -1,5 +1,7 @@
 //! Bytes on their way, with what MPI knows of them. The invariants stand in the [module above](super).
 
+#![allow(unsafe_code, reason = "buffers that MPI reads and writes while a request is active")]
+
 use super::{Calls, Comm, MOST_BYTES, Route, Shim, Status, lock};
 use bytes::Bytes;
 use std::mem::ManuallyDrop;

@@ -6,6 +6,8 @@
 //! allocate are declared whole. Unused functions of a table hold their place as [`Unused`]. `tests.rs` compares sizes and
 //! offsets with the installed headers.
 
+#![allow(unsafe_code, reason = "declares functions of the library")]
+
 use std::ffi::{c_char, c_int, c_void};
 
 /// `FI_VERSION(1, 14)`: the interface that is asked for. Nothing newer is used, and libraries since 2021 have it.

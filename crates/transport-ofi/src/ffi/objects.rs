@@ -1,5 +1,7 @@
 //! The objects of an endpoint, and how they are closed.
 
+#![allow(unsafe_code, reason = "handles that the library gives out")]
+
 use super::{
     abi::*,
     memory::{Context, Entry, Slab},

@@ -5,6 +5,8 @@
 //! A block is one's alone until it is a body, and only read from then on. It is kept while a peer may read it; when the
 //! endpoint is gone, nobody knows that any more, and no block is taken.
 
+#![allow(unsafe_code, reason = "memory that other processes read")]
+
 use super::map::Region;
 use bytes::Bytes;
 use std::{

@@ -1,5 +1,7 @@
 //! What an endpoint does: operations that are given to the provider, and their completions.
 
+#![allow(unsafe_code, reason = "memory that the provider reads and writes during an operation")]
+
 use super::{BATCH, Completion, Endpoint, Posted};
 use crate::ffi::{
     abi::*,
