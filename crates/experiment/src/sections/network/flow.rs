@@ -1,0 +1,77 @@
+//! `network.flow`: what happens to a packet that cannot go on.
+
+use super::{ONE, PRESET};
+use crate::{
+    choice::{Choice, Make, Words, choice, variant, word},
+    limits::{MAX_CHANNELS, MAX_PRIORITIES, MAX_SWITCH_BUFFER},
+    schema::{Key, Kind, bytes, delay, integer, key},
+};
+use evb_fabric::{Flow, WhenFull};
+
+pub(super) static FLOW: Choice<Make<Flow>> = choice(
+    "flow control",
+    PRESET,
+    &[
+        variant(
+            "wormhole",
+            "STOP/GO or byte credits: a stalled packet stands on all the links behind its head",
+            &[key("slack", bytes(1, MAX_SWITCH_BUFFER), PRESET, "bytes that an input buffers of one packet"), REACTION],
+            |view| Flow::Wormhole { slack: view.quantity("slack"), reaction: view.quantity("reaction") },
+        ),
+        variant(
+            "cut-through",
+            "virtual cut-through with credits: a packet goes on only when the next buffer can take all of it",
+            &[
+                key(
+                    "buffer",
+                    bytes(1, MAX_SWITCH_BUFFER),
+                    PRESET,
+                    "bytes of each input buffer, for each virtual channel",
+                ),
+                REACTION,
+                key("virtual_channels", integer(1, MAX_CHANNELS), ONE, "virtual channels of each link"),
+            ],
+            |view| Flow::CutThrough {
+                buffer: view.quantity("buffer"),
+                reaction: view.quantity("reaction"),
+                virtual_channels: view.integer("virtual_channels"),
+            },
+        ),
+        variant(
+            "store-and-forward",
+            "a switch takes a packet whole, then puts it into the queue of its output",
+            &[
+                key(
+                    "queue",
+                    bytes(1, MAX_SWITCH_BUFFER),
+                    PRESET,
+                    "bytes of each output queue (`drop`), or of the packets of one input that a switch holds before it \
+                     asks the sender to pause",
+                ),
+                key("full", Kind::Word(&FULL), PRESET, "what happens when that is full"),
+                REACTION,
+                key(
+                    "priorities",
+                    integer(1, MAX_PRIORITIES),
+                    ONE,
+                    "priorities, each with its own queues; control messages have the highest",
+                ),
+            ],
+            |view| Flow::StoreAndForward {
+                queue: view.quantity("queue"),
+                full: FULL.at(view, "full"),
+                reaction: view.quantity("reaction"),
+                priorities: view.integer("priorities"),
+            },
+        ),
+    ],
+);
+
+static FULL: Words<WhenFull> = Words(&[
+    word("drop", "packets that do not fit are lost, and counted", WhenFull::Drop),
+    word("pause", "the sender of the link pauses, IEEE 802.3x", WhenFull::Pause),
+    word("priority-pause", "the sender pauses what has the same priority, IEEE 802.1Qbb", WhenFull::PriorityPause),
+]);
+
+const REACTION: Key =
+    key("reaction", delay(), PRESET, "time from a buffer filling or emptying to the sender knowing it");
