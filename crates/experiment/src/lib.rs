@@ -9,6 +9,7 @@
 
 mod check;
 mod choice;
+mod defaults;
 mod diagnostics;
 mod experiment;
 mod fuzz;

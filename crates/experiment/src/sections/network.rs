@@ -1,6 +1,7 @@
 //! `[network]`: the network of a simulation, and the hosts of the nodes.
 
 use crate::{
+    defaults::NETWORK as DEFAULT,
     limits::MAX_FAULTS,
     plan::NetworkPlan,
     schema::{Default, Key, Kind, bandwidth, delay, key},
@@ -15,7 +16,7 @@ mod nic;
 pub(super) mod placement;
 pub(crate) mod preset;
 mod routing;
-pub(super) mod rules;
+pub(crate) mod rules;
 mod switch;
 mod topology;
 
@@ -24,7 +25,7 @@ with another `type` than the preset's has nothing of it, so that its keys must b
 default of the table below counts.";
 
 pub(super) const NETWORK: &[Key] = &[
-    key("preset", Kind::Preset, Default::Text("ideal"), "what lies below the other keys"),
+    key("preset", Kind::Preset, Default::Text(DEFAULT), "what lies below the other keys"),
     key(
         "fitted_to",
         Kind::Text,
@@ -69,7 +70,7 @@ const HOST: &[Key] = &[
 ];
 
 /// Makes the network, the places of the nodes in it, and its faults.
-pub(super) fn plan(view: View<'_>) -> NetworkPlan {
+pub(crate) fn plan(view: View<'_>) -> NetworkPlan {
     NetworkPlan {
         config: config(view.below("network")),
         fitted_to: view.maybe_text("network.fitted_to").map(str::to_owned),

@@ -2,13 +2,11 @@
 
 use super::placement;
 use crate::{
+    defaults::NETWORK as DEFAULT,
     diagnostics::Problem,
     tree::{Node, Table, Value, table},
 };
 use toml::de::DeTable;
-
-/// The preset when the file does not say: its crossbar has as many ports as are needed.
-const DEFAULT: &str = "ideal";
 
 /// The names of all presets.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {

@@ -6,7 +6,7 @@ use evb_fabric::Network;
 
 /// Checks that the network can be built, that every node has a host in it, and that faults happen to parts of it. The
 /// points of a sweep often have the same network: `known` keeps the last one.
-pub(in crate::sections) fn check(view: View<'_>, known: &mut Option<Network>) -> Vec<Problem> {
+pub(crate) fn check(view: View<'_>, known: &mut Option<Network>) -> Vec<Problem> {
     if let Some(problem) = needless_manager(view) {
         return vec![problem];
     }
