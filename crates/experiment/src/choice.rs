@@ -105,7 +105,6 @@ pub(crate) trait AnyChoice: Sync {
     fn default(&self) -> &Default;
     fn common(&self) -> &'static [Key];
     fn forms(&self) -> Vec<&'static Form>;
-    fn form(&self, name: &str) -> Option<&'static Form>;
 }
 
 impl<T: Sync> AnyChoice for Choice<T> {
@@ -128,10 +127,6 @@ impl<T: Sync> AnyChoice for Choice<T> {
     fn forms(&self) -> Vec<&'static Form> {
         self.variants.iter().map(|variant| &variant.form).collect()
     }
-
-    fn form(&self, name: &str) -> Option<&'static Form> {
-        self.variants.iter().map(|variant| &variant.form).find(|form| form.name == name)
-    }
 }
 
 impl dyn AnyChoice {
@@ -143,6 +138,10 @@ impl dyn AnyChoice {
     /// The keys of all variants.
     pub(crate) fn keys(&self) -> Vec<&'static Key> {
         self.forms().into_iter().flat_map(|form| form.keys).chain(self.common()).collect()
+    }
+
+    pub(crate) fn form(&self, name: &str) -> Option<&'static Form> {
+        self.forms().into_iter().find(|form| form.name == name)
     }
 }
 

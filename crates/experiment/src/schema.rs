@@ -96,6 +96,16 @@ pub(crate) const fn key(name: &'static str, kind: Kind, default: Default, doc: &
     Key { name, kind, default, doc }
 }
 
+/// A key that the file must give.
+pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    key(name, kind, Default::Required, doc)
+}
+
+/// A key that has no value when the file does not give it.
+pub(crate) const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    key(name, kind, Default::Absent, doc)
+}
+
 pub(crate) const fn integer(min: i64, max: i64) -> Kind {
     Kind::Integer { min, max }
 }

@@ -5,7 +5,7 @@ use crate::{
     diagnostics::Problem,
     limits::{MAX_FAULTS, MAX_FOUND, MAX_NAME},
     plan::Plan,
-    schema::{Default, Key, Kind, key},
+    schema::{Default, Key, Kind, key, optional},
     tree::{Node, Value},
     view::View,
 };
@@ -34,32 +34,28 @@ pub(crate) static FILE: Kind = Kind::Section(ROOT);
 pub(crate) const ROOT: &[Key] = &[
     key("name", Kind::Name, Default::Derived("the file's name without `.toml`"), "name of the experiment"),
     key("description", Kind::Text, Default::Text(""), "what it is for"),
-    table("data", Kind::Section(data::DATA), "Where data files are."),
-    table("trigger", Kind::Choice(&trigger::TRIGGER), "What makes the event manager trigger, and when that ends."),
-    table(
+    optional("data", Kind::Section(data::DATA), "Where data files are."),
+    optional("trigger", Kind::Choice(&trigger::TRIGGER), "What makes the event manager trigger, and when that ends."),
+    optional(
         "readout",
         Kind::Section(readout::READOUT),
         "The readout units: how many, what feeds them, how much they hold.",
     ),
-    table("builder", Kind::Section(builder::BUILDER), "The builder units."),
-    table("protocol", Kind::Choice(&protocol::PROTOCOL), "Who starts the transfer of fragments."),
-    table("shaping", Kind::Choice(&shaping::SHAPING), "How readout units order and pack what they send."),
-    table(
+    optional("builder", Kind::Section(builder::BUILDER), "The builder units."),
+    optional("protocol", Kind::Choice(&protocol::PROTOCOL), "Who starts the transfer of fragments."),
+    optional("shaping", Kind::Choice(&shaping::SHAPING), "How readout units order and pack what they send."),
+    optional(
         "transport",
         Kind::Choice(&transport::TRANSPORT),
         "How nodes talk when the command line does not say otherwise.",
     ),
-    table("storage", Kind::Section(storage::STORAGE), "What is kept, and where."),
-    table("network", Kind::Section(network::NETWORK), network::DOC),
-    table("workload", Kind::Choice(&workload::WORKLOAD), workload::DOC),
-    table("run", Kind::Section(run::RUN), "Seed, limits and the like."),
-    table("fault", Kind::List { item: &fault::TABLE, most: MAX_FAULTS }, "Faults brought about on purpose."),
-    table("sweep", Kind::Sweep, "Keys that take several values."),
+    optional("storage", Kind::Section(storage::STORAGE), "What is kept, and where."),
+    optional("network", Kind::Section(network::NETWORK), network::DOC),
+    optional("workload", Kind::Choice(&workload::WORKLOAD), workload::DOC),
+    optional("run", Kind::Section(run::RUN), "Seed, limits and the like."),
+    optional("fault", Kind::List { item: &fault::TABLE, most: MAX_FAULTS }, "Faults brought about on purpose."),
+    optional("sweep", Kind::Sweep, "Keys that take several values."),
 ];
-
-const fn table(name: &'static str, kind: Kind, doc: &'static str) -> Key {
-    key(name, kind, Default::Absent, doc)
-}
 
 /// A rule on several keys, which finds at most one problem. It looks at a tree whose single values are good.
 type Rule = fn(View<'_>) -> Option<Problem>;

@@ -1,16 +1,10 @@
 //! `[builder]`: the builder units, and how many events they have under construction.
 
 use super::Rule;
-use crate::{
-    diagnostics::Problem,
-    limits::{MAX_FRAGMENTS, MAX_SLOTS, MAX_UNITS},
-    schema::{Default, Key, integer, key, wait},
-    tree::Node,
-    view::View,
-};
+use crate::{diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
 
 pub(super) const BUILDER: &[Key] = &[
-    key("units", integer(1, MAX_UNITS), Default::Required, "number of builder units"),
+    required("units", integer(1, MAX_UNITS), "number of builder units"),
     key("slots", integer(1, MAX_SLOTS), Default::Integer(SLOTS), "events that one builder may have under construction"),
     key(
         "patience",
@@ -18,10 +12,9 @@ pub(super) const BUILDER: &[Key] = &[
         Default::Text("250 ms"),
         "how long a builder waits for the fragments of an event before it asks for those that it lacks",
     ),
-    key(
+    optional(
         "deadline",
         wait(),
-        Default::Absent,
         "time after which an event, or a phase of it, ends with what is there, though the rest may still come",
     ),
 ];

@@ -2,7 +2,7 @@
 //! the user is.
 
 use crate::{
-    schema::{Default, Key, Kind, key},
+    schema::*,
     tree::{Node, Table, Value},
 };
 use std::path::Path;

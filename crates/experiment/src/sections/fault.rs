@@ -2,12 +2,12 @@
 
 use super::storage;
 use crate::{
-    choice::{Choice, Make, Variant, variant},
+    choice::*,
     diagnostics::Problem,
-    limits::MAX_DURATION,
+    limits::*,
     plan::{FaultAction, FaultSpec, Keep},
     scalar::{UnitName, unit},
-    schema::{Default, Key, Kind, bandwidth, integer, key, time, wait},
+    schema::*,
     view::View,
 };
 use evb_core::NodeId;
@@ -20,41 +20,35 @@ static FAULT: Choice<Fault> = Choice {
     tag: "action",
     what: "fault action",
     default: Default::Required,
-    common: &[key(
+    common: &[required(
         "node",
         Kind::Unit,
-        Default::Required,
         "`evm`, `ru0`, `ru1`, ..., `bu0`, `bu1`, ...; `kill` takes any, `slow-disk` a builder unit, the others a readout unit",
     )],
     variants: &[
         variant(
             "kill",
             "the node stops dead",
-            &[key("at", time(MAX_DURATION), Default::Required, "time after the start of the run")],
+            &[required("at", time(MAX_DURATION), "time after the start of the run")],
             Fault { harms: Harms::Node, make: |view| FaultAction::Kill { at: view.quantity("at") } },
         ),
         of_fragments("corrupt", "a fragment has one bit flipped after its checksum was made", &[NTH], |view| {
-            FaultAction::Corrupt { one_in: view.integer("one_in") }
+            FaultAction::Corrupt { one_in: nth(view) }
         }),
         of_fragments("duplicate", "a fragment is sent twice", &[NTH], |view| FaultAction::Duplicate {
-            one_in: view.integer("one_in"),
+            one_in: nth(view),
         }),
-        of_fragments("lose", "a fragment is not sent", &[NTH], |view| FaultAction::Lose {
-            one_in: view.integer("one_in"),
-        }),
+        of_fragments("lose", "a fragment is not sent", &[NTH], |view| FaultAction::Lose { one_in: nth(view) }),
         of_fragments("oversize", "a fragment is made larger than allowed", &[NTH], |view| FaultAction::Oversize {
-            one_in: view.integer("one_in"),
+            one_in: nth(view),
         }),
-        of_fragments(
-            "delay",
-            "a fragment is sent late",
-            &[NTH, key("by", wait(), Default::Required, "how late")],
-            |view| FaultAction::Delay { one_in: view.integer("one_in"), by: view.quantity("by") },
-        ),
+        of_fragments("delay", "a fragment is sent late", &[NTH, required("by", wait(), "how late")], |view| {
+            FaultAction::Delay { one_in: nth(view), by: view.quantity("by") }
+        }),
         variant(
             "slow-disk",
             "a builder unit stores its events one after another at this rate",
-            &[key("rate", bandwidth(), Default::Required, "rate of its disk")],
+            &[required("rate", bandwidth(), "rate of its disk")],
             Fault { harms: Harms::Storage, make: |view| FaultAction::SlowDisk { rate: view.quantity("rate") } },
         ),
     ],
@@ -77,7 +71,7 @@ enum Harms {
     Storage,
 }
 
-const NTH: Key = key("one_in", integer(1, i64::MAX), Default::Required, "one fragment in this many");
+const NTH: Key = required("one_in", integer(1, i64::MAX), "one fragment in this many");
 
 const fn of_fragments(
     name: &'static str,
@@ -86,6 +80,10 @@ const fn of_fragments(
     make: Make<FaultAction>,
 ) -> Variant<Fault> {
     variant(name, doc, keys, Fault { harms: Harms::Fragments, make })
+}
+
+fn nth(fault: View<'_>) -> u64 {
+    fault.integer("one_in")
 }
 
 pub(super) fn plan(fault: View<'_>, config: &Config) -> Option<FaultSpec> {

@@ -3,10 +3,10 @@
 
 use super::{Rule, builder, put};
 use crate::{
-    choice::{Choice, Make, Words, variant, word},
+    choice::*,
     diagnostics::Problem,
-    limits::{DEFAULT_GROUP, MAX_GROUP, MAX_UNITS},
-    schema::{Default, Kind, integer, key, number, wait},
+    limits::*,
+    schema::*,
     tree::{Node, Value},
     view::View,
 };
@@ -47,16 +47,14 @@ pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
             "phased",
             "as pull, but the builder asks the first readout units, decides, and asks the others for accepted events only",
             &[
-                key(
+                required(
                     "first",
                     integer(1, MAX_UNITS - 1),
-                    Default::Required,
                     "readout units that are asked first: `ru0` and those after it; fewer than there are",
                 ),
-                key(
+                required(
                     "accept",
                     number(0.0, 1.0),
-                    Default::Required,
                     "part of the events that is accepted, drawn by seed and event; one with a fragment missing or bad by \
                      then is always accepted",
                 ),

@@ -3,8 +3,8 @@
 use super::{Rule, builder, put, source::SOURCE};
 use crate::{
     diagnostics::Problem,
-    limits::{DEFAULT_BUFFER_EVENTS, MAX_BUFFER, MAX_BUFFER_EVENTS, MAX_FRAGMENT, MAX_UNITS},
-    schema::{Default, Key, Kind, bytes, integer, key},
+    limits::*,
+    schema::*,
     tree::{Node, Value},
     view::View,
 };
@@ -33,16 +33,15 @@ pub(super) const READOUT: &[Key] = &[
     key("busy", integer(1, 100), Default::Integer(90), "percent of the buffer at which the trigger is inhibited"),
     key("free", integer(0, 99), Default::Integer(70), "percent of the buffer at which the trigger resumes"),
     key("max_fragment", bytes(1, MAX_FRAGMENT), Default::Text("1 MiB"), "largest fragment that is accepted"),
-    key("source", Kind::Choice(&SOURCE), Default::Absent, "what feeds every unit without a table of its own"),
-    key(
+    optional("source", Kind::Choice(&SOURCE), "what feeds every unit without a table of its own"),
+    optional(
         "unit",
         Kind::List { item: &Kind::Section(UNIT), most: MAX_UNITS as usize },
-        Default::Absent,
         "one table `[[readout.unit]]` for each of the first units, in order",
     ),
 ];
 
-const UNIT: &[Key] = &[key("source", Kind::Choice(&SOURCE), Default::Required, "what feeds this unit")];
+const UNIT: &[Key] = &[required("source", Kind::Choice(&SOURCE), "what feeds this unit")];
 
 pub(super) const RULES: &[Rule] = &[too_many_units, missing_source, thresholds, buffer_bytes];
 pub(super) const BUILDING_RULES: &[Rule] = &[buffer_events];

@@ -1,21 +1,14 @@
 //! `[run]`: seed, limits and the like.
 
 use super::Rule;
-use crate::{
-    diagnostics::Problem,
-    limits::{MAX_DURATION, MAX_WORKERS},
-    plan::RunPlan,
-    schema::{Default, Key, integer, key, time, wait},
-    view::View,
-};
+use crate::{diagnostics::Problem, limits::*, plan::RunPlan, schema::*, view::View};
 use evb_core::Span;
 
 pub(super) const RUN: &[Key] = &[
     key("seed", integer(0, i64::MAX), Default::Integer(1), "seed of every random stream"),
-    key(
+    optional(
         "warmup",
         time(MAX_DURATION),
-        Default::Absent,
         "what happens before this time after the start is not measured; by default the steady window is found, and rates are of it",
     ),
     key("peer_timeout", wait(), Default::Text("5 s"), "longest silence of a node, and longest wait for nodes to start"),
@@ -25,10 +18,9 @@ pub(super) const RUN: &[Key] = &[
         Default::Text("10 s"),
         "longest time for which nothing moves in a stopped run (no event ends, no byte is received or stored) before it is given up",
     ),
-    key(
+    optional(
         "workers",
         integer(1, MAX_WORKERS),
-        Default::Absent,
         "threads that carry the nodes in one process; by default the number of cores, at most that of nodes",
     ),
 ];

@@ -1,13 +1,7 @@
 //! `[shaping]`: how readout units order and pack what they send.
 
 use super::Rule;
-use crate::{
-    choice::{Choice, Make, choice, variant},
-    diagnostics::Problem,
-    limits::{MAX_PACKET, MIN_PACKET},
-    schema::{Default, Kind, bytes, key, wait},
-    view::View,
-};
+use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, view::View};
 use evb_core::Span;
 use evb_protocol::Shaping;
 

@@ -1,13 +1,6 @@
 //! The source of a readout unit, `readout.source` and `[[readout.unit]]`: where its fragments come from.
 
-use crate::{
-    choice::{Choice, Make, Words, choice, variant, word},
-    diagnostics::Problem,
-    limits::{MAX_FOUND, MAX_FRAGMENT},
-    schema::{Default, Key, Kind, bytes, integer, key, number},
-    tree::Node,
-    view::View,
-};
+use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
 use evb_core::{ByteCount, SourceId};
 use evb_sources::SourceSpec;
 use std::collections::HashMap;
@@ -19,15 +12,15 @@ pub(super) static SOURCE: Choice<Source> = choice(
         variant(
             "fixed",
             "generated, all of one size",
-            &[key("size", bytes(1, MAX_FRAGMENT), Default::Required, "size of every fragment")],
+            &[required("size", bytes(1, MAX_FRAGMENT), "size of every fragment")],
             generated(|view| SourceSpec::Fixed { size: view.quantity("size") }),
         ),
         variant(
             "uniform",
             "generated, sizes uniform between two bounds, both included",
             &[
-                key("min", bytes(1, MAX_FRAGMENT), Default::Required, "smallest size"),
-                key("max", bytes(1, MAX_FRAGMENT), Default::Required, "largest size"),
+                required("min", bytes(1, MAX_FRAGMENT), "smallest size"),
+                required("max", bytes(1, MAX_FRAGMENT), "largest size"),
             ],
             generated(|view| SourceSpec::Uniform { min: view.quantity("min"), max: view.quantity("max") }),
         ),
@@ -35,18 +28,15 @@ pub(super) static SOURCE: Choice<Source> = choice(
             "log-normal",
             "generated, sizes log-normal",
             &[
-                key("mean", bytes(1, MAX_FRAGMENT), Default::Required, "mean size"),
-                key("rms", bytes(0, MAX_FRAGMENT), Default::Required, "rms deviation from the mean"),
+                required("mean", bytes(1, MAX_FRAGMENT), "mean size"),
+                required("rms", bytes(0, MAX_FRAGMENT), "rms deviation from the mean"),
             ],
             generated(|view| SourceSpec::LogNormal { mean: view.quantity("mean"), rms: view.quantity("rms") }),
         ),
         variant(
             "trace",
             "generated, sizes from a CSV file `event,source,bytes`",
-            &[
-                FILE,
-                key("source", integer(0, i64::MAX), Default::Absent, "rows to take; by default the unit's own index"),
-            ],
+            &[FILE, optional("source", integer(0, i64::MAX), "rows to take; by default the unit's own index")],
             Source {
                 feed: Feed::Recorded,
                 make: |view| SourceSpec::Trace { file: view.path("file"), source: view.maybe_integer("source") },
@@ -57,12 +47,7 @@ pub(super) static SOURCE: Choice<Source> = choice(
             "generated, sizes from a CSV file `FED,offset,slope,square,rms` with one relative size for the whole event",
             &[
                 FILE,
-                key(
-                    "fed",
-                    integer(0, i64::MAX),
-                    Default::Absent,
-                    "FED to take; by default the row of the unit's index",
-                ),
+                optional("fed", integer(0, i64::MAX), "FED to take; by default the row of the unit's index"),
                 key("event_size_mean", number(1e-3, 1e3), Default::Number(1.0), "mean relative size of an event"),
                 key("event_size_rms", number(0.0, 1e3), Default::Number(0.0), "rms of it, log-normal"),
             ],
@@ -78,10 +63,9 @@ pub(super) static SOURCE: Choice<Source> = choice(
             "recorded CMS front-end driver fragments, back to back in a file",
             &[
                 FILE,
-                key(
+                optional(
                     "source_id",
                     integer(0, 4095),
-                    Default::Absent,
                     "source id that every fragment must have; by default that of the first good one",
                 ),
                 IDENTITY,
@@ -137,10 +121,10 @@ const fn live(make: Make<SourceSpec>) -> Source {
     Source { feed: Feed::Live, make }
 }
 
-const FILE: Key = key("file", Kind::Path, Default::Required, "the file; a relative path starts from `data.directory`");
+const FILE: Key = required("file", Kind::Path, "the file; a relative path starts from `data.directory`");
 
 const LIVE: &[Key] = &[
-    key("listen", Kind::Address, Default::Required, "address to listen on; port 0 is any free one"),
+    required("listen", Kind::Address, "address to listen on; port 0 is any free one"),
     key("counter_bits", integer(1, 64), Default::Integer(32), "width of the front end's event counter"),
     IDENTITY,
 ];

@@ -1,10 +1,10 @@
 //! `[storage]`: what is kept, and where.
 
 use crate::{
-    choice::{Words, word},
-    limits::{MAX_FILE_SIZE, MIN_FILE_SIZE},
+    choice::*,
+    limits::*,
     plan::{Keep, StoragePlan},
-    schema::{Default, Key, Kind, bytes, integer, key},
+    schema::*,
     view::View,
 };
 
@@ -29,7 +29,7 @@ pub(crate) static KEEP: Words<Keep> =
     Words(&[word("all", "every event", Keep::All), word("none", "no event", Keep::None)]);
 
 /// Its table form.
-pub(crate) static ONE_IN: Key = key("one_in", integer(1, i64::MAX), Default::Required, "one event in this many");
+pub(crate) static ONE_IN: Key = required("one_in", integer(1, i64::MAX), "one event in this many");
 
 pub(super) fn plan(view: View<'_>) -> StoragePlan {
     StoragePlan {

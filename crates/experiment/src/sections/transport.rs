@@ -1,10 +1,6 @@
 //! `[transport]`: how nodes talk.
 
-use crate::{
-    choice::{Choice, Make, choice, variant},
-    plan::TransportKind,
-    schema::{Default, Kind, integer, key},
-};
+use crate::{choice::*, plan::TransportKind, schema::*};
 
 pub(super) static TRANSPORT: Choice<Make<TransportKind>> = choice(
     "transport",

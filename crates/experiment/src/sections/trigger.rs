@@ -5,11 +5,11 @@ use super::{
     source::{self, Feed},
 };
 use crate::{
-    choice::{Choice, Make, Words, variant, word},
+    choice::*,
     diagnostics::Problem,
-    limits::{MAX_DURATION, MAX_RATE, MIN_WAIT},
+    limits::*,
     plan::TriggerPlan,
-    schema::{Default, Kind, integer, key},
+    schema::*,
     tree::{Node, Value},
     view::View,
 };
@@ -21,8 +21,8 @@ pub(super) static TRIGGER: Choice<Make<Trigger>> = Choice {
     what: "trigger",
     default: Default::Derived("`data` if any source is recorded or live, else `free-running`"),
     common: &[
-        key("events", integer(1, i64::MAX), Default::Absent, "events after which the trigger stops"),
-        key("duration", Kind::Time { min: MIN_WAIT, max: MAX_DURATION }, Default::Absent, "time after which it stops"),
+        optional("events", integer(1, i64::MAX), "events after which the trigger stops"),
+        optional("duration", Kind::Time { min: MIN_WAIT, max: MAX_DURATION }, "time after which it stops"),
         key(
             "accept_loss",
             integer(0, 100),
@@ -36,7 +36,7 @@ pub(super) static TRIGGER: Choice<Make<Trigger>> = Choice {
             "rate",
             "at a rate",
             &[
-                key("rate", Kind::Rate { min: Frequency(1), max: MAX_RATE }, Default::Required, "mean trigger rate"),
+                required("rate", Kind::Rate { min: Frequency(1), max: MAX_RATE }, "mean trigger rate"),
                 key("spacing", Kind::Word(&SPACING), Default::Text("regular"), "intervals between triggers"),
             ],
             |_| Trigger::Driven,

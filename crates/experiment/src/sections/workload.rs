@@ -1,10 +1,10 @@
 //! `[workload]`: what the nodes do.
 
 use crate::{
-    choice::{Choice, Make, Words, choice, variant, word},
-    limits::{MAX_COMPUTE, MAX_LOAD, MAX_RATE, MAX_UNITS, MAX_WINDOW, MIN_LOAD},
+    choice::*,
+    limits::*,
     plan::{Load, TrafficPlan, Workload},
-    schema::{Default, Key, Kind, integer, key, number, time},
+    schema::*,
     tree::Node,
     view::View,
 };
@@ -29,10 +29,9 @@ pub(super) static WORKLOAD: Choice<Option<Traffic>> = choice(
             "assigned",
             "each sender always sends to the same receiver",
             &[
-                key(
+                required(
                     "destinations",
                     Kind::Integers { min: 0, max: MAX_UNITS - 1, most: MAX_UNITS as usize },
-                    Default::Required,
                     "for each sender the index of its receiver, such as [0, 0, 2]",
                 ),
                 WINDOW,
@@ -79,13 +78,8 @@ pub(super) static WORKLOAD: Choice<Option<Traffic>> = choice(
             "for each event some receivers (processors) gather data from some senders (buffers), as in a second-level \
              trigger; without `rate` and `load` as fast as it goes",
             &[
-                key(
-                    "least",
-                    integer(1, MAX_UNITS),
-                    Default::Required,
-                    "fewest senders that one processor gathers from",
-                ),
-                key("most", integer(1, MAX_UNITS), Default::Required, "most senders that one processor gathers from"),
+                required("least", integer(1, MAX_UNITS), "fewest senders that one processor gathers from"),
+                required("most", integer(1, MAX_UNITS), "most senders that one processor gathers from"),
                 key("processors", integer(1, MAX_UNITS), Default::Integer(1), "processors that gather for one event"),
                 key(
                     "ask",
@@ -213,17 +207,15 @@ const WINDOW: Key = key(
 const DEPTH: Key =
     key("window", integer(1, MAX_WINDOW), Default::Integer(1), "messages under way at once: the depth of the pipeline");
 
-const LOAD: Key = key(
+const LOAD: Key = optional(
     "load",
     number(MIN_LOAD, MAX_LOAD),
-    Default::Absent,
     "payload of each sender, as a part of the rate of its link; without `load` and `rate` it sends as much as goes",
 );
 
-const RATE: Key = key(
+const RATE: Key = optional(
     "rate",
     Kind::Rate { min: Frequency(1), max: MAX_RATE },
-    Default::Absent,
     "mean rate of the messages of each sender (`gather`: of events in all), instead of `load`",
 );
 
@@ -234,10 +226,9 @@ const ARRIVALS: Key = key(
     "intervals between messages under `load` or `rate`",
 );
 
-const MESSAGES: Key = key(
+const MESSAGES: Key = optional(
     "messages",
     integer(1, i64::MAX),
-    Default::Absent,
     "messages of each sender (`gather`: events in all; `ping-pong` and what follows it: cycles) after which it stops",
 );
 

@@ -1,11 +1,6 @@
 //! `[[network.fault]]`: what goes wrong in the network on purpose.
 
-use crate::{
-    choice::{Choice, Make, variant},
-    limits::{MAX_DURATION, MAX_WAIT},
-    schema::{Default, Kind, integer, key, number, time},
-    view::View,
-};
+use crate::{choice::*, limits::*, schema::*, view::View};
 use evb_fabric::{NetworkFault, NetworkFaultAction};
 
 /// Each table of the list.
@@ -16,13 +11,8 @@ static FAULT: Choice<Make<NetworkFaultAction>> = Choice {
     what: "fault action",
     default: Default::Required,
     common: &[
-        key(
-            "target",
-            Kind::Text,
-            Default::Required,
-            "name of a link (one direction), such as `h3>leaf0`, or of a switch",
-        ),
-        key("at", time(MAX_DURATION), Default::Required, "time after the start"),
+        required("target", Kind::Text, "name of a link (one direction), such as `h3>leaf0`, or of a switch"),
+        required("at", time(MAX_DURATION), "time after the start"),
     ],
     variants: &[
         variant(
@@ -34,13 +24,13 @@ static FAULT: Choice<Make<NetworkFaultAction>> = Choice {
         variant(
             "slow",
             "it is slower; of a switch, all links that begin there",
-            &[key("factor", number(1.0, 1e6), Default::Required, "how many times slower")],
+            &[required("factor", number(1.0, 1e6), "how many times slower")],
             |view| NetworkFaultAction::Slow { factor: view.number("factor") },
         ),
         variant(
             "corrupt",
             "a packet that passes is corrupted, and thrown away where it arrives",
-            &[key("one_in", integer(1, i64::MAX), Default::Required, "one packet in this many")],
+            &[required("one_in", integer(1, i64::MAX), "one packet in this many")],
             |view| NetworkFaultAction::Corrupt { one_in: view.integer("one_in") },
         ),
     ],

@@ -1,11 +1,7 @@
 //! `network.flow`: what happens to a packet that cannot go on.
 
-use super::{ONE, PRESET};
-use crate::{
-    choice::{Choice, Make, Words, choice, variant, word},
-    limits::{MAX_CHANNELS, MAX_PRIORITIES, MAX_SWITCH_BUFFER},
-    schema::{Key, Kind, bytes, delay, integer, key},
-};
+use super::{ONE, PRESET, of_preset};
+use crate::{choice::*, limits::*, schema::*};
 use evb_fabric::{Flow, WhenFull};
 
 pub(super) static FLOW: Choice<Make<Flow>> = choice(
@@ -15,17 +11,16 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
         variant(
             "wormhole",
             "STOP/GO or byte credits: a stalled packet stands on all the links behind its head",
-            &[key("slack", bytes(1, MAX_SWITCH_BUFFER), PRESET, "bytes that an input buffers of one packet"), REACTION],
+            &[of_preset("slack", bytes(1, MAX_SWITCH_BUFFER), "bytes that an input buffers of one packet"), REACTION],
             |view| Flow::Wormhole { slack: view.quantity("slack"), reaction: view.quantity("reaction") },
         ),
         variant(
             "cut-through",
             "virtual cut-through with credits: a packet goes on only when the next buffer can take all of it",
             &[
-                key(
+                of_preset(
                     "buffer",
                     bytes(1, MAX_SWITCH_BUFFER),
-                    PRESET,
                     "bytes of each input buffer, for each virtual channel",
                 ),
                 REACTION,
@@ -41,14 +36,13 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
             "store-and-forward",
             "a switch takes a packet whole, then puts it into the queue of its output",
             &[
-                key(
+                of_preset(
                     "queue",
                     bytes(1, MAX_SWITCH_BUFFER),
-                    PRESET,
                     "bytes of each output queue (`drop`), or of the packets of one input that a switch holds before it \
                      asks the sender to pause",
                 ),
-                key("full", Kind::Word(&FULL), PRESET, "what happens when that is full"),
+                of_preset("full", Kind::Word(&FULL), "what happens when that is full"),
                 REACTION,
                 key(
                     "priorities",
@@ -73,5 +67,4 @@ static FULL: Words<WhenFull> = Words(&[
     word("priority-pause", "the sender pauses what has the same priority, IEEE 802.1Qbb", WhenFull::PriorityPause),
 ]);
 
-const REACTION: Key =
-    key("reaction", delay(), PRESET, "time from a buffer filling or emptying to the sender knowing it");
+const REACTION: Key = of_preset("reaction", delay(), "time from a buffer filling or emptying to the sender knowing it");

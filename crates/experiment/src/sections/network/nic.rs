@@ -1,37 +1,30 @@
 //! `network.nic`: every network interface.
 
-use super::PRESET;
-use crate::{
-    choice::{Words, word},
-    limits::{MAX_PACKET, MAX_PORTS, MAX_SWITCH_BUFFER, MAX_WINDOW},
-    schema::{Default, Key, Kind, bandwidth, bytes, delay, integer, key},
-    view::View,
-};
+use super::of_preset;
+use crate::{choice::*, limits::*, schema::*, view::View};
 use evb_fabric::{Dma, NicConfig, Service};
 
 pub(super) const NIC: &[Key] = &[
-    key("ports", integer(1, MAX_PORTS), PRESET, "ports to the network; packets take whichever is free"),
-    key(
+    of_preset("ports", integer(1, MAX_PORTS), "ports to the network; packets take whichever is free"),
+    optional(
         "rate",
         bandwidth(),
-        Default::Absent,
         "rate of the engine between the memory of the interface and the link, when that is below the rate of the link",
     ),
-    key("overhead", delay(), PRESET, "time that the interface needs for each packet before it sends it"),
-    key("packet", bytes(1, MAX_SWITCH_BUFFER), PRESET, "largest payload of a packet: longer messages are cut"),
-    key("header", bytes(0, MAX_PACKET), PRESET, "bytes that each packet has on the wire beside its payload"),
-    key("minimum", bytes(0, MAX_PACKET), PRESET, "fewest bytes of a packet on the wire"),
-    key("messages", integer(1, MAX_WINDOW - 1), PRESET, "messages that are sent at once, their packets in turn"),
+    of_preset("overhead", delay(), "time that the interface needs for each packet before it sends it"),
+    of_preset("packet", bytes(1, MAX_SWITCH_BUFFER), "largest payload of a packet: longer messages are cut"),
+    of_preset("header", bytes(0, MAX_PACKET), "bytes that each packet has on the wire beside its payload"),
+    of_preset("minimum", bytes(0, MAX_PACKET), "fewest bytes of a packet on the wire"),
+    of_preset("messages", integer(1, MAX_WINDOW - 1), "messages that are sent at once, their packets in turn"),
     key(
         "service",
         Kind::Word(&SERVICE),
         Default::Text("in-turn"),
         "which of the waiting messages the next packet is of",
     ),
-    key(
+    optional(
         "dma",
         Kind::Section(DMA),
-        Default::Absent,
         "what the interface reads and writes in the memory of its host; it \
          is never held up without this table",
     ),
@@ -47,8 +40,8 @@ static SERVICE: Words<Service> = Words(&[
 ]);
 
 const DMA: &[Key] = &[
-    key("read", bandwidth(), Default::Required, "rate of reading what is sent"),
-    key("write", bandwidth(), Default::Required, "rate of writing what is received; both share one bus"),
+    required("read", bandwidth(), "rate of reading what is sent"),
+    required("write", bandwidth(), "rate of writing what is received; both share one bus"),
 ];
 
 pub(super) fn plan(view: View<'_>) -> NicConfig {

@@ -2,19 +2,18 @@
 
 use super::{control, topology::CROSSBAR};
 use crate::{
-    limits::{MAX_COUNT, MAX_PORTS, MAX_UNITS},
+    limits::*,
     plan::Placement,
-    schema::{Default, Key, integer, key},
+    schema::*,
     sections::workload,
     tree::{Node, Table, Value},
     view::View,
 };
 
 pub(super) const PLACEMENT: &[Key] = &[
-    key(
+    optional(
         "manager",
         integer(0, MAX_COUNT),
-        Default::Absent,
         "host of the event manager, 0 if the file does not say; it has none when control is separate, nor has traffic",
     ),
     key(

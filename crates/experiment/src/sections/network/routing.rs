@@ -1,11 +1,7 @@
 //! `network.routing`: how a packet finds its way.
 
-use super::{ONE, PRESET};
-use crate::{
-    choice::{Choice, Make, Words, choice, variant, word},
-    limits::MAX_WINDOW,
-    schema::{Default, Key, Kind, delay, integer, key},
-};
+use super::{ONE, PRESET, of_preset};
+use crate::{choice::*, limits::*, schema::*};
 use evb_fabric::{Routing, Spread};
 
 pub(super) static ROUTING: Choice<Make<Routing>> = choice(
@@ -20,7 +16,7 @@ pub(super) static ROUTING: Choice<Make<Routing>> = choice(
             "dispersive",
             "one way for each pair, which changes, at random, when a packet was found blocked",
             &[
-                key("patience", delay(), PRESET, "a packet that has waited this long at a switch is blocked"),
+                of_preset("patience", delay(), "a packet that has waited this long at a switch is blocked"),
                 key(
                     "after",
                     integer(1, MAX_WINDOW - 1),

@@ -1,7 +1,7 @@
 //! What the keys of `[network]` must agree on, among themselves and with the number of nodes.
 
 use super::placement::{self, has_manager};
-use crate::{diagnostics::Problem, limits::MAX_FOUND, scalar::brief, view::View};
+use crate::{diagnostics::Problem, limits::*, scalar::brief, view::View};
 use evb_fabric::Network;
 
 /// Checks that the network can be built, that every node has a host in it, and that faults happen to parts of it. The

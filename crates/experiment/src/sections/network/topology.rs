@@ -1,13 +1,7 @@
 //! `network.topology`: switches and links.
 
-use super::{ONE, PRESET};
-use crate::{
-    choice::{Choice, Make, choice, variant},
-    limits::{MAX_COUNT, MAX_LISTED},
-    schema::{Default, Key, Kind, bandwidth, delay, integer, key},
-    tree::Node,
-    view::View,
-};
+use super::{ONE, PRESET, of_preset};
+use crate::{choice::*, limits::*, schema::*, tree::Node, view::View};
 use evb_fabric::{ExplicitLink, Topology};
 
 pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
@@ -64,15 +58,15 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
         variant(
             "fat-tree",
             "three layers of switches with `radix` ports each, for `radix`^3 / 4 host ports",
-            &[key("radix", integer(2, MAX_COUNT), PRESET, "ports per switch, even")],
+            &[of_preset("radix", integer(2, MAX_COUNT), "ports per switch, even")],
             |view| Topology::FatTree { radix: view.integer("radix") },
         ),
         variant(
             "butterfly",
             "stages of crossbars, a k-ary n-fly: hosts send into the first stage and receive from the last",
             &[
-                key("radix", integer(2, MAX_COUNT), PRESET, "inputs, and outputs, of one crossbar"),
-                key("stages", integer(1, 16), PRESET, "number of stages"),
+                of_preset("radix", integer(2, MAX_COUNT), "inputs, and outputs, of one crossbar"),
+                of_preset("stages", integer(1, 16), "number of stages"),
             ],
             |view| Topology::Butterfly { radix: view.integer("radix"), stages: view.integer("stages") },
         ),
@@ -103,11 +97,10 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
             "explicit",
             "whatever is listed",
             &[
-                key("switches", Kind::Names { least: 1, most: MAX_LISTED }, PRESET, "names of the switches"),
-                key(
+                of_preset("switches", Kind::Names { least: 1, most: MAX_LISTED }, "names of the switches"),
+                of_preset(
                     "link",
                     Kind::List { item: &Kind::Section(EXPLICIT_LINK), most: MAX_LISTED },
-                    PRESET,
                     "one table `[[network.topology.link]]` for each cable, or several parallel ones",
                 ),
             ],
@@ -124,8 +117,7 @@ pub(super) const CROSSBAR: &str = "crossbar";
 
 const LEAVES: Key = count("leaves", PRESET, "leaf switches");
 const PORTS_PER_LEAF: Key = count("ports_per_leaf", PRESET, "ports for hosts on each leaf");
-const UPLINK: Key =
-    key("uplink", bandwidth(), Default::Absent, "rate of the links between switches; that of all links by default");
+const UPLINK: Key = optional("uplink", bandwidth(), "rate of the links between switches; that of all links by default");
 
 const MESH: &[Key] = &[
     count("width", PRESET, "switches in a row"),
@@ -135,15 +127,14 @@ const MESH: &[Key] = &[
 ];
 
 const EXPLICIT_LINK: &[Key] = &[
-    key(
+    required(
         "ends",
         Kind::Names { least: 2, most: 2 },
-        Default::Required,
         "each the name of a switch, or `h0`, `h1`, ... for the ports of hosts, in order",
     ),
     count("count", ONE, "parallel links"),
-    key("rate", bandwidth(), Default::Absent, "rate of each; that of all links by default"),
-    key("delay", delay(), Default::Absent, "delay of each; that of all links by default"),
+    optional("rate", bandwidth(), "rate of each; that of all links by default"),
+    optional("delay", delay(), "delay of each; that of all links by default"),
 ];
 
 const fn count(name: &'static str, default: Default, doc: &'static str) -> Key {

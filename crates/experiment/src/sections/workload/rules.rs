@@ -4,7 +4,7 @@
 use super::{Between, WORKLOAD};
 use crate::{
     diagnostics::Problem,
-    limits::MAX_FOUND,
+    limits::*,
     sections::{
         network::placement,
         source::{self, Feed},
