@@ -2,14 +2,15 @@
 
 use crate::{
     limits::DEFAULT_GROUP,
-    plan::{FaultAction, FaultSpec, Keep, Plan, RunPlan, StoragePlan, TransportKind, TriggerPlan},
+    plan::{FaultAction, FaultSpec, Keep, Plan, RunPlan, StoragePlan, TriggerPlan},
     scalar::{UnitName, unit},
-    tree::Node,
+    tree::{Node, Value},
     view::View,
 };
 use evb_core::{NodeId, SourceId, Span};
 use evb_protocol::{Assignment, Config, Filter, Protocol, Shaping, Trigger};
 use evb_sources::SourceSpec;
+use evb_transports::{ALL, TransportChoice, find};
 
 pub(crate) mod network;
 mod workload;
@@ -34,14 +35,7 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
         },
         sources: (0..usize::from(building.readout_units)).filter_map(|unit| view.source(unit)).map(source).collect(),
         data_directory: view.path("data.directory"),
-        transport: match view.text("transport.type") {
-            "shm" => TransportKind::Shm,
-            "tcp" => TransportKind::Tcp,
-            "mpi" => TransportKind::Mpi,
-            "velo-rtl" => TransportKind::VeloRtl { wires: view.integer("transport.wires") },
-            "ofi" => TransportKind::Ofi { provider: view.text("transport.provider").to_owned() },
-            _ => TransportKind::InProcess,
-        },
+        transport: transport(view.below("transport")),
         storage: StoragePlan {
             keep: keep(view),
             directory: view.path("storage.directory"),
@@ -59,6 +53,17 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
         workload: workload::plan(view, &building),
         building,
     }
+}
+
+/// The transport with all its settings.
+fn transport(view: View<'_>) -> TransportChoice {
+    let about = find(view.text("type")).unwrap_or(ALL[0]);
+    let value = |name: &'static str| match &view.0.at(name)?.value {
+        Value::Text(text) => Some((name.to_owned(), text.clone())),
+        Value::Integer(number) => Some((name.to_owned(), number.to_string())),
+        _ => None,
+    };
+    TransportChoice::new(about, about.settings.iter().filter_map(|setting| value(setting.name)).collect())
 }
 
 fn config(view: View<'_>) -> Config {

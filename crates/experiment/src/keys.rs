@@ -6,9 +6,11 @@ use crate::{
 };
 use evb_core::{ByteCount, Frequency, Span};
 use network::NETWORK;
+use transport::TRANSPORT;
 use workload::WORKLOAD;
 
 mod network;
+mod transport;
 mod workload;
 
 /// The whole file.
@@ -294,47 +296,6 @@ const SHAPING: Choice = Choice {
             name: "rate-division",
             doc: "fragments are cut into small packets, builders in turn (only simulated: a real run refuses it)",
             keys: &[key("packet", bytes(MIN_PACKET.0, MAX_PACKET), Default::Text("512 B"), "bytes of a packet")],
-        },
-    ],
-    common: &[],
-};
-
-const TRANSPORT: Choice = Choice {
-    tag: "type",
-    what: "transport",
-    default: Default::Text("in-process"),
-    variants: &[
-        Variant { name: "in-process", doc: "threads of one process, messages by reference", keys: &[] },
-        Variant {
-            name: "shm",
-            doc: "shared memory between processes of one machine: a VELO mailbox for each node",
-            keys: &[],
-        },
-        Variant { name: "tcp", doc: "TCP between processes and machines", keys: &[] },
-        Variant {
-            name: "mpi",
-            doc: "MPI, whichever is installed: start with `mpirun -n NODES evb run FILE`, and the rank chooses the role",
-            keys: &[],
-        },
-        Variant {
-            name: "ofi",
-            doc: "a provider of libfabric",
-            keys: &[key(
-                "provider",
-                Kind::Text,
-                Default::Text("tcp"),
-                "the provider, such as tcp, shm, verbs, efa, cxi, psm3 or opx",
-            )],
-        },
-        Variant {
-            name: "velo-rtl",
-            doc: "threads of one process through the VELO hardware, simulated cycle by cycle; needs Verilator, and is slow",
-            keys: &[key(
-                "wires",
-                integer(16, 96),
-                Default::Integer(16),
-                "wires of a link in one direction: 16, 32 or 96",
-            )],
         },
     ],
     common: &[],

@@ -1,7 +1,7 @@
 //! One node in a process of its own: joins the run control of `evb run`, and carries its role.
 
 use crate::control::{NodeError, Notice, Order};
-use crate::endpoint::{self, Endpoint, WithEndpoint};
+use crate::endpoint;
 use crate::limits;
 use crate::lines::{Lines, pump, write};
 use crate::link::Link;
@@ -11,8 +11,7 @@ use crate::worker::{Desk, Node, carry};
 use crate::{VERSION, fingerprint};
 use evb_core::NodeId;
 use evb_experiment::Plan;
-use evb_transport::{Token, Transport, Waker};
-use evb_transport_mpi::Mpi;
+use evb_transport::{Connect, Token, Transport, UseEndpoint, Waker};
 use std::{
     io::ErrorKind,
     net::{Shutdown, SocketAddr, TcpStream},
@@ -48,8 +47,6 @@ pub struct JoinOptions {
     pub stop: Arc<AtomicBool>,
     /// What run control has heard, it tells people: this process need not tell it once more.
     pub quiet: bool,
-    /// The MPI of this process, for a plan whose nodes talk over it.
-    pub mpi: Option<Mpi>,
 }
 
 /// Is one node of a run until it ends. `text` is the resolved experiment.
@@ -68,8 +65,11 @@ struct Joining<'a> {
     options: &'a JoinOptions,
 }
 
-impl WithEndpoint for Joining<'_> {
-    fn with<T: Endpoint>(self, mut transport: T) -> Result<(), NodeError> {
+impl UseEndpoint for Joining<'_> {
+    type Output = ();
+    type Error = NodeError;
+
+    fn with<T: Transport + Connect>(self, mut transport: T) -> Result<(), NodeError> {
         let Joining { plan, text, options } = self;
         let control = dial(options)?;
         let (run, peers, mut lines) = introduce(plan, options, transport.address(), &control)?;

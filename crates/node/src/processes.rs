@@ -9,7 +9,7 @@ use crate::run_number::run_number;
 use crate::wire_control::{Answer, Hello};
 use crate::{VERSION, fingerprint};
 use evb_core::NodeId;
-use evb_experiment::{Plan, TransportKind};
+use evb_experiment::Plan;
 use evb_record::Record;
 use evb_transport::Token;
 use std::{
@@ -79,11 +79,7 @@ pub fn run_processes(
     let connections = welcome(plan, joined, &sender)?;
     drop(sender);
     let nodes = ProcessNodes { connections, children };
-    let transport = match &plan.transport {
-        TransportKind::InProcess => TransportKind::Tcp.name(),
-        other => other.name(),
-    };
-    RunControl::new(plan, nodes, &notices, observer).run(transport)
+    RunControl::new(plan, nodes, &notices, observer).run(plan.transport.about().between_processes())
 }
 
 /// The processes that run control starts itself, if any: each node has the place of its number.

@@ -136,7 +136,6 @@ impl Ranks {
             quiet: true,
             control_may_come: false,
             stop: Arc::default(),
-            mpi: Some(self.mpi.clone()),
         })
     }
 

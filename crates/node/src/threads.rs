@@ -9,11 +9,10 @@ use crate::run_control::{Nodes, Observer, RunControl, RunError};
 use crate::run_number::run_number;
 use crate::worker::{Desk, Node, carry};
 use evb_core::NodeId;
-use evb_experiment::{Plan, TransportKind};
+use evb_experiment::Plan;
 use evb_protocol::Config;
 use evb_record::Record;
-use evb_transport::{HEAD_BYTES, OverLayer, Transport, doorbell::Doorbell, in_process};
-use evb_transport_rtl::{Pace, RtlLayer, RtlOptions, cluster, prepare};
+use evb_transport::{SharesThread, ThreadOptions, Transport, UseEndpoints, doorbell::Doorbell};
 use std::{
     sync::{Arc, mpsc},
     thread,
@@ -32,22 +31,35 @@ const CONTROL_MESSAGES: usize = 64;
 /// told by the record.
 pub fn run_threads(plan: &Plan, text: &str, observer: &mut dyn Observer) -> Result<Record, RunError> {
     limits::check_for_threads(plan)?;
-    let doorbells: Vec<_> = (0..worker_count(plan)).map(|_| Arc::new(Doorbell::new())).collect();
-    if let TransportKind::VeloRtl { wires } = plan.transport {
-        let endpoints = simulated(plan, wires, observer)?;
-        let hosted = host_nodes(plan, text, doorbells.len(), endpoints)?;
-        return run_hosted(plan, &doorbells, hosted, observer, |nodes, _, timeout| {
-            if let Some(node) = nodes.first_mut() {
-                node.link.transport.wait(timeout);
-            }
-        });
+    let (transport, nodes) = (&plan.transport, plan.building.nodes());
+    (transport.about().prepare)(nodes, transport.settings(), &mut |text| observer.note(text))
+        .map_err(NodeError::from)?;
+    let workers: Vec<_> = (0..worker_count(plan)).map(|_| Arc::new(Doorbell::new())).collect();
+    let bell_of = |node| workers[worker_of(plan, NodeId(node), workers.len())].clone();
+    let options = ThreadOptions {
+        doorbells: (0..nodes).map(bell_of).collect(),
+        queue: queue_length(plan),
+        max_body: longest_body(plan),
+    };
+    evb_transports::open_threads(transport, options, Hosting { plan, text, workers: &workers, observer })
+}
+
+/// What workers need to carry the nodes, beside their endpoints.
+struct Hosting<'a> {
+    plan: &'a Plan,
+    text: &'a str,
+    workers: &'a [Arc<Doorbell>],
+    observer: &'a mut dyn Observer,
+}
+
+impl UseEndpoints for Hosting<'_> {
+    type Output = Record;
+    type Error = RunError;
+
+    fn with<T: SharesThread>(self, endpoints: Vec<T>) -> Result<Record, RunError> {
+        let Hosting { plan, text, workers, observer } = self;
+        run_hosted(plan, workers, host_nodes(plan, text, workers.len(), endpoints)?, observer)
     }
-    let bell_of = |node| doorbells[worker_of(plan, NodeId(node), doorbells.len())].clone();
-    let bells: Vec<_> = (0..plan.building.nodes()).map(bell_of).collect();
-    let hosted = host_nodes(plan, text, doorbells.len(), in_process::connect_workers(queue_length(plan), &bells))?;
-    run_hosted(plan, &doorbells, hosted, observer, |nodes, doorbell, timeout| {
-        doorbell.wait(timeout, || nodes.iter().any(|node| node.link.transport.is_ready()));
-    })
 }
 
 /// Messages that a queue between two nodes holds.
@@ -55,27 +67,12 @@ pub(crate) const fn queue_length(plan: &Plan) -> usize {
     plan.building.builder_slots as usize + CONTROL_MESSAGES
 }
 
-/// Endpoints of the VELO hardware, whose clock goes on with each look of any node.
-fn simulated(plan: &Plan, wires: u32, observer: &mut dyn Observer) -> Result<Vec<OverLayer<RtlLayer>>, NodeError> {
-    let options = RtlOptions {
-        link: wires,
-        max_bytes: longest_body(plan) + HEAD_BYTES,
-        pace: Pace::Free,
-        ..RtlOptions::default()
-    };
-    let nodes = plan.building.nodes().into();
-    prepare(nodes, &options, &mut |text| observer.note(text)).map_err(NodeError::new)?;
-    let layers = cluster(nodes, &options).map_err(NodeError::new)?;
-    Ok(layers.into_iter().map(OverLayer::new).collect())
-}
-
-/// Runs nodes that each worker has, until run control has the record. A worker without work rests as `rest` says.
-fn run_hosted<T: Transport>(
+/// Runs nodes that each worker has, until run control has the record.
+fn run_hosted<T: SharesThread>(
     plan: &Plan,
     doorbells: &[Arc<Doorbell>],
     hosted: Vec<Vec<Node<T>>>,
     observer: &mut dyn Observer,
-    rest: impl Fn(&mut [Node<T>], &Doorbell, Duration) + Copy + Send,
 ) -> Result<Record, RunError> {
     let (notice_sender, notices) = mpsc::channel();
     let nodes = (0..plan.building.nodes()).map(NodeId);
@@ -92,8 +89,17 @@ fn run_hosted<T: Transport>(
             })?;
         }
         drop(notice_sender);
-        RunControl::new(plan, ThreadNodes { placement, lines }, &notices, observer).run(plan.transport.name())
+        RunControl::new(plan, ThreadNodes { placement, lines }, &notices, observer).run(plan.transport.about().name)
     })
+}
+
+/// Lets a worker without work sleep.
+fn rest<T: SharesThread>(nodes: &mut [Node<T>], doorbell: &Doorbell, timeout: Duration) {
+    if T::RINGS {
+        doorbell.wait(timeout, || nodes.iter().any(|node| node.link.transport.is_ready()));
+    } else if let Some(node) = nodes.first_mut() {
+        node.link.transport.wait(timeout);
+    }
 }
 
 fn worker_count(plan: &Plan) -> usize {

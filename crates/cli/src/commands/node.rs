@@ -60,7 +60,6 @@ pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
         control_may_come: !args.spawned,
         stop,
         quiet: args.quiet,
-        mpi: None,
     };
     evb_node::join(plan, &text, &options)?;
     Ok(true)

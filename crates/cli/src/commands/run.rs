@@ -11,7 +11,7 @@ use crate::{
 };
 use clap::Args;
 use evb_core::NodeId;
-use evb_experiment::{Experiment, Plan, TransportKind, Workload};
+use evb_experiment::{Experiment, Plan, Workload};
 use evb_node::{ProcessOptions, Ranks, Start, Token};
 use evb_protocol::Shaping;
 use evb_record::Record;
@@ -124,7 +124,8 @@ fn build_as_rank(args: &RunArgs, experiment: &Experiment, ranks: &Ranks, stop: &
 /// With `--processes`, an experiment for threads is one for shared memory, and under `mpirun` it is one for MPI.
 fn in_processes(args: &RunArgs) -> Result<RunArgs, Failure> {
     let mut args = args.clone();
-    let is_for_threads = |plan: &Plan| plan.transport == TransportKind::InProcess;
+    let is_for_threads =
+        |plan: &Plan| plan.transport.about().is_one_process() && plan.transport.about().only_threads().is_none();
     let transport = match evb_node::launched() {
         Some(_) => "mpi",
         None if args.processes => "shm",
@@ -163,17 +164,16 @@ fn run_plan(
     stop: &AtomicBool,
 ) -> Result<Record, Failure> {
     let text = experiment.resolved_at(index).unwrap_or_default();
-    if matches!(plan.transport, TransportKind::VeloRtl { .. }) && (args.processes || args.listen.is_some()) {
-        return Err(Failure::with_hint(
-            "simulated hardware is one process, with threads for its nodes",
-            "leave out `--processes` and `--listen`",
-        ));
+    if let Some(why) = plan.transport.about().only_threads()
+        && (args.processes || args.listen.is_some())
+    {
+        return Err(Failure::with_hint(why, "leave out `--processes` and `--listen`"));
     }
     let mut progress = RunProgress::new(plan, stop, args.progress);
     let record = if let Some(listen) = args.listen {
         let (token, patience) = (token::shared()?, Duration::from_secs(args.patience));
         evb_node::run_processes(plan, &ProcessOptions { listen, token, start: Start::ByHand, patience }, &mut progress)
-    } else if args.processes || !plan.transport.is_one_process() {
+    } else if args.processes || !plan.transport.about().is_one_process() {
         run_children(args, index, plan, &mut progress)?
     } else {
         evb_node::run_threads(plan, &text, &mut progress)
