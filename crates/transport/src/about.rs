@@ -6,6 +6,9 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 /// The settings of a transport by name, as text; those that are not there have their defaults.
 pub type Settings = BTreeMap<String, String>;
 
+/// Makes what so many nodes need. The function is told what takes long.
+pub type Prepare = fn(nodes: u16, &Settings, notice: &mut dyn FnMut(&str)) -> Result<(), OpenError>;
+
 /// Name, settings and properties of a transport.
 #[derive(Debug)]
 pub struct About {
@@ -22,7 +25,7 @@ pub struct About {
     /// Most memory that a node takes for messages, with queues of so many messages between threads.
     pub memory: fn(queue: usize) -> MemoryOfNode,
     /// Makes what so many nodes need and what takes long, such as a compilation. The function is told when that begins.
-    pub prepare: fn(nodes: u16, &Settings, notice: &mut dyn FnMut(&str)) -> Result<(), OpenError>,
+    pub prepare: Prepare,
     /// Its message layers, for the benchmarks.
     pub layers: &'static [Layer],
 }

@@ -27,7 +27,7 @@ pub mod tcp;
 mod token;
 mod virtual_time;
 
-pub use about::{About, Layer, MemoryOfNode, Nodes, OpenError, Parameter, Setting, SettingValue, Settings};
+pub use about::{About, Layer, MemoryOfNode, Nodes, OpenError, Parameter, Prepare, Setting, SettingValue, Settings};
 pub use bodies::reusable_buffer;
 pub use buffer::{Buffer, Buffers, Memory};
 pub use connect_error::ConnectError;
