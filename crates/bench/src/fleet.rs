@@ -13,8 +13,8 @@ use evb_node::{
     limits::MORE_THREADS,
     lines::{Lines, write},
 };
-use evb_transport::{DEFAULT_MAX_BODY, MessageLayer, OverTransport, in_process};
-use evb_transport_rtl::RtlOptions;
+use evb_transport::{LayersOptions, MessageLayer, UseLayers};
+use evb_transports::LayerChoice;
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream},
@@ -45,42 +45,55 @@ pub(crate) trait Fleet {
     fn measure(&mut self, cell: &Cell) -> Result<Vec<NodeResult>, String>;
 }
 
-/// Threads of this process, on these cores.
+/// Threads of this process: new ones, and a new network, for each measurement.
 pub(crate) struct Threads {
-    pub(crate) cores: Vec<u16>,
+    layer: LayerChoice,
+    /// Where they are pinned; what is simulated does not depend on it.
+    cores: Vec<u16>,
+}
+
+impl Threads {
+    /// Makes all that so many nodes need. `notice` is told what takes long.
+    pub(crate) fn prepare(
+        layer: LayerChoice,
+        cores: Vec<u16>,
+        nodes: impl IntoIterator<Item = u16>,
+        notice: &mut dyn FnMut(&str),
+    ) -> Result<Self, String> {
+        let transport = layer.transport();
+        for nodes in nodes {
+            (transport.about().prepare)(nodes, transport.settings(), notice)?;
+        }
+        Ok(Self { cores: if layer.is_simulated() { Vec::new() } else { cores }, layer })
+    }
 }
 
 impl Fleet for Threads {
     fn measure(&mut self, cell: &Cell) -> Result<Vec<NodeResult>, String> {
+        let setting = match self.layer.is_simulated() {
+            // Nothing here may depend on the machine.
+            true => Setting { epoch_ns: 0, shares_process: true, shares_cores: true },
+            false => setting(cell, true),
+        };
         let queue = (QUEUE_BYTES / cell.size.max(1)).clamp(SHORTEST_QUEUE, QUEUE);
-        let endpoints = in_process::connect(cell.nodes.into(), queue).into_iter();
-        let layers = endpoints.map(|endpoint| OverTransport::new(endpoint, DEFAULT_MAX_BODY));
-        in_threads(layers.collect(), &self.cores, cell, setting(cell, true))
+        let options = LayersOptions { nodes: cell.nodes, queue };
+        evb_transports::open_layers(self.layer.transport(), options, Measuring { cores: &self.cores, cell, setting })
     }
 }
 
-/// Threads of this process whose network is simulated: a cluster for each measurement.
-pub(crate) struct Clusters {
-    options: RtlOptions,
+/// What threads are to measure.
+struct Measuring<'a> {
+    cores: &'a [u16],
+    cell: &'a Cell,
+    setting: Setting,
 }
 
-impl Clusters {
-    /// Makes all that clusters of so many nodes need. `notice` is told what takes long.
-    pub(crate) fn prepare(link: u32, nodes: &[u16], notice: &mut dyn FnMut(&str)) -> Result<Self, String> {
-        let options = RtlOptions { link, ..RtlOptions::default() };
-        for &nodes in nodes {
-            evb_transport_rtl::prepare(nodes.into(), &options, notice).map_err(|error| error.to_string())?;
-        }
-        Ok(Self { options })
-    }
-}
+impl UseLayers for Measuring<'_> {
+    type Output = Vec<NodeResult>;
+    type Error = String;
 
-impl Fleet for Clusters {
-    fn measure(&mut self, cell: &Cell) -> Result<Vec<NodeResult>, String> {
-        let layers = evb_transport_rtl::cluster(cell.nodes.into(), &self.options).map_err(|error| error.to_string())?;
-        // Nothing here may depend on the machine.
-        let setting = Setting { epoch_ns: 0, shares_process: true, shares_cores: true };
-        in_threads(layers, &[], cell, setting)
+    fn with<L: MessageLayer>(self, layers: Vec<L>) -> Result<Vec<NodeResult>, String> {
+        in_threads(layers, self.cores, self.cell, self.setting)
     }
 }
 

@@ -1,10 +1,8 @@
 //! A process of a launch: one node, which measures what it is told.
 
 use crate::{
-    cell::CONTROL_BYTES,
     cores,
     driver::measure,
-    kind::LayerKind,
     protocol::{Answer, Hello, Notice, Order},
 };
 use evb_core::NodeId;
@@ -13,15 +11,10 @@ use evb_node::{
     limits::MORE_THREADS,
     lines::{Lines, write},
 };
-use evb_transport::{
-    Connect, MessageLayer, OverTransport, WithMulticast,
-    shm::{Shm, ShmOptions},
-    tcp::{Tcp, TcpOptions},
-};
-use evb_transport_mpi::{Mpi, MpiOptions, Threads};
-use evb_transport_ofi::{OfiLayer, OfiOptions};
+use evb_transport::{Connect, LayerOptions, MessageLayer, UseLayer};
+use evb_transports::LayerChoice;
 use std::{
-    net::{Ipv4Addr, SocketAddr, TcpStream},
+    net::{SocketAddr, TcpStream},
     sync::mpsc::{self, Receiver, RecvTimeoutError},
     thread,
     time::{Duration, Instant},
@@ -40,8 +33,8 @@ const IDLE_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug)]
 pub struct MemberOptions {
     /// Its layer.
-    pub layer: LayerKind,
-    /// Its node; with MPI its rank says that.
+    pub layer: LayerChoice,
+    /// Its node; with a launcher, that says it.
     pub node: Option<u16>,
     /// Number of nodes of the launch.
     pub nodes: u16,
@@ -60,64 +53,30 @@ pub struct MemberOptions {
 /// # Errors
 /// A text for people: the launch cannot be reached, or the layer does not work here.
 pub fn join(options: &MemberOptions) -> Result<(), String> {
-    match &options.layer {
-        LayerKind::Tcp => {
-            let mut end = bind_tcp(options)?;
-            serve(options, &mut end)
-        }
-        LayerKind::Shm => serve(options, &mut bind_shm(options)?),
-        LayerKind::Udp => {
-            let tcp = bind_tcp(options)?;
-            let multicast = WithMulticast::new(tcp, Ipv4Addr::LOCALHOST);
-            serve(options, &mut multicast.map_err(|error| format!("no multicast on this machine: {error}"))?)
-        }
-        LayerKind::Mpi => {
-            let mpi = Mpi::init(Threads::One).map_err(|error| error.to_string())?;
-            let result = serve(options, &mut rank(options, &mpi)?);
-            if result.is_ok() {
-                mpi.finish();
-            }
-            result
-        }
-        LayerKind::Ofi(provider) => serve(options, &mut open_ofi(options, provider)?),
-        LayerKind::Threads | LayerKind::VeloRtl(_) => Err("threads are no processes".into()),
+    if options.layer.is_one_process() {
+        return Err("threads are no processes".into());
     }
-}
-
-fn node(options: &MemberOptions) -> Result<NodeId, String> {
-    options.node.map(NodeId).ok_or_else(|| "the node has no number".into())
-}
-
-fn bind_tcp(options: &MemberOptions) -> Result<OverTransport<Tcp>, String> {
-    let tcp = TcpOptions { max_body: LONGEST_BYTES, ..TcpOptions::new(options.nodes, options.token) };
-    let tcp = Tcp::bind(node(options)?, tcp).map_err(|error| error.to_string())?;
-    Ok(OverTransport::new(tcp, LONGEST_BYTES))
-}
-
-fn bind_shm(options: &MemberOptions) -> Result<Shm, String> {
-    let shm = ShmOptions::new(options.nodes, options.token);
-    // A message takes at most 3/8 of a ring. A ring that is larger than it must be fits the caches less well.
-    let ring_bytes = (options.longest * 8 / 3 + CONTROL_BYTES).next_power_of_two().max(shm.ring_bytes);
-    Shm::bind(node(options)?, ShmOptions { ring_bytes, ..shm }).map_err(|error| error.to_string())
-}
-
-/// The node of this rank.
-fn rank(options: &MemberOptions, mpi: &Mpi) -> Result<evb_transport_mpi::Layer, String> {
-    if mpi.size() != usize::from(options.nodes) {
-        return Err(format!("{} ranks for {} nodes", mpi.size(), options.nodes));
-    }
-    let placement: Vec<_> = (0..mpi.size()).collect();
-    let layers = mpi.layers(&placement, &MpiOptions { max_body: LONGEST_BYTES }).map_err(|error| error.to_string())?;
-    layers.into_iter().next().ok_or_else(|| "this rank has no node".into())
-}
-
-fn open_ofi(options: &MemberOptions, provider: &str) -> Result<OfiLayer, String> {
-    let ofi = OfiOptions {
-        provider: provider.into(),
+    let layer = LayerOptions {
+        layer: options.layer.about().name,
+        node: options.node.map(NodeId),
+        nodes: options.nodes,
+        token: options.token,
+        longest: options.longest,
         max_bytes: LONGEST_BYTES,
-        ..OfiOptions::new(options.nodes, options.token)
     };
-    OfiLayer::open(node(options)?, ofi).map_err(|error| error.to_string())
+    evb_transports::open_layer(options.layer.transport(), layer, Serving(options))
+}
+
+/// A node that serves its launch.
+struct Serving<'a>(&'a MemberOptions);
+
+impl UseLayer for Serving<'_> {
+    type Output = ();
+    type Error = String;
+
+    fn with<L: MessageLayer + Connect>(self, mut layer: L) -> Result<(), String> {
+        serve(self.0, &mut layer)
+    }
 }
 
 /// Joins the others and measures until it is told to end.

@@ -4,17 +4,17 @@ use crate::{
     cell::Cell,
     cores::calibrate,
     driver::NodeResult,
-    fleet::{Clusters, Fleet, Launch, Processes, Threads},
-    kind::LayerKind,
+    fleet::{Fleet, Launch, Processes, Threads},
     summary::Row,
 };
 use evb_record::{Benchmark, CoreToCore};
+use evb_transports::LayerChoice;
 use std::collections::BTreeSet;
 
 /// What is measured on one layer.
 pub struct Series<'a> {
     /// The layer.
-    pub layer: LayerKind,
+    pub layer: LayerChoice,
     /// What is measured.
     pub cells: Vec<Cell>,
     /// How often nodes are started anew to measure all of it; a simulation is the same each time, and done once.
@@ -81,15 +81,12 @@ fn row<'a>(series: &Series<'_>, cell: &'a Cell) -> Row<'a> {
 }
 
 fn start<'a>(series: &Series<'a>, observer: &mut dyn Observer) -> Result<Box<dyn Fleet + 'a>, String> {
-    Ok(match series.layer {
-        LayerKind::Threads => Box::new(Threads { cores: series.cores.clone() }),
-        LayerKind::VeloRtl(link) => {
-            let nodes: BTreeSet<_> = series.cells.iter().map(|cell| cell.nodes).collect();
-            let nodes: Vec<_> = nodes.into_iter().collect();
-            Box::new(Clusters::prepare(link, &nodes, &mut |text| observer.note(text))?)
-        }
-        _ => Box::new(Processes::start(&(series.launch)())?),
-    })
+    if !series.layer.is_one_process() {
+        return Ok(Box::new(Processes::start(&(series.launch)())?));
+    }
+    let nodes: BTreeSet<_> = series.cells.iter().map(|cell| cell.nodes).collect();
+    let (layer, cores) = (series.layer.clone(), series.cores.clone());
+    Ok(Box::new(Threads::prepare(layer, cores, nodes, &mut |text| observer.note(text))?))
 }
 
 fn describe(cell: &Cell) -> String {

@@ -2,10 +2,11 @@
 
 use crate::{
     cell::{Benchmark, Cell, Wait},
-    kind::LayerKind,
+    times::times,
     wire::SMALLEST_BYTES,
 };
 use evb_core::Span;
+use evb_transports::LayerChoice;
 
 /// Sizes of ATLAS DAQ note 77 (section 2) in bytes; the smallest here is the word that says what a message is.
 pub const NOTE_SIZES: [usize; 4] = [SMALLEST_BYTES, 64, 256, 1024];
@@ -50,7 +51,7 @@ pub struct Suite {
 impl Suite {
     /// All measurements on a layer, each once, pattern by pattern.
     #[must_use]
-    pub fn cells(&self, layer: &LayerKind) -> Vec<Cell> {
+    pub fn cells(&self, layer: &LayerChoice) -> Vec<Cell> {
         let mut cells = Vec::new();
         for &benchmark in &self.benchmarks {
             let nodes = self.nodes_of(benchmark, layer);
@@ -64,8 +65,8 @@ impl Suite {
         cells
     }
 
-    fn nodes_of(&self, benchmark: Benchmark, layer: &LayerKind) -> Vec<u16> {
-        let most = layer.most_nodes().map_or(self.most_nodes, |most| most.min(self.most_nodes));
+    fn nodes_of(&self, benchmark: Benchmark, layer: &LayerChoice) -> Vec<u16> {
+        let most = layer.about().most_nodes.map_or(self.most_nodes, |most| most.min(self.most_nodes));
         let wanted = match &self.nodes[..] {
             [] => benchmark.note_nodes().iter().copied().filter(|&nodes| nodes <= most).collect(),
             given => given.to_vec(),
@@ -76,8 +77,8 @@ impl Suite {
         nodes
     }
 
-    fn cell(&self, benchmark: Benchmark, nodes: u16, size: usize, compute: Span, layer: &LayerKind) -> Cell {
-        let (warmup, duration) = layer.times(size, compute);
+    fn cell(&self, benchmark: Benchmark, nodes: u16, size: usize, compute: Span, layer: &LayerChoice) -> Cell {
+        let (warmup, duration) = times(layer, size, compute);
         Cell {
             benchmark,
             nodes,
@@ -121,9 +122,13 @@ mod tests {
         }
     }
 
+    fn layer(name: &str) -> LayerChoice {
+        name.parse().expect("a layer")
+    }
+
     #[test]
     fn each_pattern_has_the_nodes_that_it_can_use() {
-        let cells = suite().cells(&LayerKind::Tcp);
+        let cells = suite().cells(&layer("tcp"));
         let nodes = |benchmark| {
             let mut nodes: Vec<_> = cells.iter().filter(|c| c.benchmark == benchmark).map(|c| c.nodes).collect();
             nodes.dedup();
@@ -140,7 +145,7 @@ mod tests {
     #[test]
     fn without_a_number_the_nodes_are_those_of_the_note() {
         let suite = Suite { nodes: Vec::new(), ..suite() };
-        let nodes = |benchmark| suite.nodes_of(benchmark, &LayerKind::Tcp);
+        let nodes = |benchmark| suite.nodes_of(benchmark, &layer("tcp"));
         assert_eq!(nodes(Benchmark::Broadcast), [2, 3, 5, 9], "1, 2, 4 and 8 receivers");
         assert_eq!(nodes(Benchmark::AllToAll), [2, 4, 8]);
         assert_eq!(nodes(Benchmark::Funnel), [5]);
@@ -150,11 +155,11 @@ mod tests {
     fn a_layer_has_its_own_times_and_limits() {
         let suite = Suite { nodes: Vec::new(), most_nodes: 99, duration: None, ..suite() };
         let nodes = |layer| suite.cells(&layer).iter().map(|cell| cell.nodes).max();
-        assert_eq!(nodes(LayerKind::Tcp), Some(65));
-        assert_eq!(nodes(LayerKind::VeloRtl(16)), Some(16), "its switch has as many ports");
-        let farms = suite.cells(&LayerKind::VeloRtl(16)).into_iter().filter(|cell| cell.compute > Span::ZERO);
+        assert_eq!(nodes(layer("tcp")), Some(65));
+        assert_eq!(nodes(layer("velo-rtl")), Some(16), "its switch has as many ports");
+        let farms = suite.cells(&layer("velo-rtl")).into_iter().filter(|cell| cell.compute > Span::ZERO);
         assert!(farms.map(|cell| (cell.compute, cell.duration)).all(|(compute, duration)| duration > compute));
-        let cells = suite.cells(&LayerKind::Tcp);
+        let cells = suite.cells(&layer("tcp"));
         assert!(cells.iter().all(|cell| cell.duration == Span::from_millis(100)), "real time, whatever is computed");
     }
 

@@ -4,7 +4,7 @@ mod line;
 mod screen;
 
 use crate::signals::Signals;
-use evb_bench::{Cell, LayerKind};
+use evb_bench::{Cell, LayerChoice};
 use evb_experiment::Plan;
 use evb_node::{Command, Observer, Progress};
 use evb_sources::FeedProgress;
@@ -150,7 +150,7 @@ pub(crate) struct BenchProgress<'a> {
 }
 
 impl<'a> BenchProgress<'a> {
-    pub(crate) fn new(layer: &LayerKind, stop: &'a AtomicBool, how: ProgressArgs) -> Self {
+    pub(crate) fn new(layer: &LayerChoice, stop: &'a AtomicBool, how: ProgressArgs) -> Self {
         Self { line: Line::new(Some(0), how), layer: layer.to_string(), stop, quiet: how.quiet }
     }
 }

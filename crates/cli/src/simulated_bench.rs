@@ -1,7 +1,7 @@
 //! The simulator as one more message layer of `evb bench`: the same patterns over a simulated network.
 
 use crate::failure::Failure;
-use evb_bench::{Benchmark, Cell, LayerKind, Suite, VERSION};
+use evb_bench::{Benchmark, Cell, LayerChoice, Suite, VERSION};
 use evb_experiment::{Experiment, Other, Plan, Workload};
 use evb_record::{Benchmark as BenchmarkRecord, CpuLoad, Kind, Launches, Record, SIMULATED, Times};
 use std::{
@@ -46,7 +46,8 @@ fn simulate(
 ) -> Result<Vec<BenchmarkRecord>, Failure> {
     let mut records = Vec::new();
     // It counts messages, so the times of a layer play no part, and joins any number of nodes.
-    for cell in suite.cells(&LayerKind::Threads) {
+    let layer: LayerChoice = "threads".parse().map_err(Failure::new)?;
+    for cell in suite.cells(&layer) {
         if stop.load(Ordering::Relaxed) {
             return Err(Failure::new("stopped"));
         }

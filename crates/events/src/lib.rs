@@ -11,6 +11,7 @@ mod error;
 mod event;
 mod export;
 mod file;
+#[cfg(feature = "fuzz")]
 mod fuzz;
 mod index;
 mod input;
@@ -28,6 +29,7 @@ pub use error::{ExportError, ReadError, WriteError};
 pub use event::{Event, Found, Fragment, FragmentRef, LostRange, Status};
 pub use export::{ExportSummary, export_csv, export_raw};
 pub use file::BUFFER_BYTES as WRITER_BUFFER_BYTES;
+#[cfg(feature = "fuzz")]
 pub use fuzz::fuzz_read;
 pub use layout::{FORMAT_VERSION, MAX_EVENT_BYTES, MAX_EVENTS_PER_FILE, MAX_FRAGMENTS, MAX_METADATA_BYTES};
 pub use metadata::Metadata;

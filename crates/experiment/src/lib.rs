@@ -12,6 +12,7 @@ mod choice;
 mod defaults;
 mod diagnostics;
 mod experiment;
+#[cfg(feature = "fuzz")]
 mod fuzz;
 pub mod limits;
 mod parse;
@@ -28,9 +29,10 @@ mod view;
 
 pub use diagnostics::Diagnostics;
 pub use experiment::{Experiment, Other};
+#[cfg(feature = "fuzz")]
 pub use fuzz::fuzz_parse;
 pub use plan::{
-    FaultAction, FaultSpec, Keep, Load, NetworkPlan, Placement, Plan, RunPlan, StoragePlan, TrafficPlan, TransportKind,
-    TriggerPlan, Workload,
+    FaultAction, FaultSpec, Keep, Load, NetworkPlan, Placement, Plan, RunPlan, StoragePlan, TrafficPlan, TriggerPlan,
+    Workload,
 };
 pub use reference::reference;

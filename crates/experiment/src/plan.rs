@@ -5,6 +5,7 @@ use evb_fabric::{NetworkConfig, NetworkFault};
 use evb_patterns::TrafficConfig;
 use evb_protocol::{Config, Filter};
 use evb_sources::SourceSpec;
+use evb_transports::TransportChoice;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -28,7 +29,7 @@ pub struct Plan {
     /// Folder that relative data files start from; `${NAME}` stands for an environment variable.
     pub data_directory: PathBuf,
     /// How nodes talk when the user does not say otherwise.
-    pub transport: TransportKind,
+    pub transport: TransportChoice,
     /// What is kept, and where.
     pub storage: StoragePlan,
     /// Seed, limits and the like.
@@ -63,49 +64,6 @@ pub struct TriggerPlan {
     pub duration: Option<Span>,
     /// Percent of what comes at a rate that may be lost before the result is not good.
     pub accept_loss: u8,
-}
-
-/// How nodes talk.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "kebab-case")]
-pub enum TransportKind {
-    /// Threads of one process, messages by reference.
-    InProcess,
-    /// Shared memory between processes of one machine.
-    Shm,
-    /// TCP between processes.
-    Tcp,
-    /// MPI; the ranks are the nodes.
-    Mpi,
-    /// libfabric.
-    Ofi {
-        /// The provider, such as `tcp` or `verbs`.
-        provider: String,
-    },
-    /// The VELO hardware, simulated cycle by cycle, between threads of one process.
-    VeloRtl {
-        /// Wires of a link in one direction.
-        wires: u32,
-    },
-}
-
-impl TransportKind {
-    /// Its name, as in an experiment file.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::InProcess => "in-process",
-            Self::Shm => "shm",
-            Self::Tcp => "tcp",
-            Self::Mpi => "mpi",
-            Self::Ofi { .. } => "ofi",
-            Self::VeloRtl { .. } => "velo-rtl",
-        }
-    }
-
-    /// Whether its nodes are threads of one process.
-    pub const fn is_one_process(&self) -> bool {
-        matches!(self, Self::InProcess | Self::VeloRtl { .. })
-    }
 }
 
 /// What is kept, and where.

@@ -119,7 +119,7 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
         trigger: trigger::plan(view),
         sources: source::of_units(view).map(source::make).collect(),
         data_directory: view.path("data.directory"),
-        transport: transport::TRANSPORT.make(view.below("transport")),
+        transport: transport::choice_of(view.below("transport")),
         storage: storage::plan(view),
         run: run::plan(view),
         faults: view.list("fault").iter().filter_map(|node| fault::plan(View(node), &building)).collect(),

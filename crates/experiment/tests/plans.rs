@@ -2,8 +2,7 @@
 
 use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, SourceId, Span};
 use evb_experiment::{
-    Experiment, FaultAction, FaultSpec, Keep, Placement, Plan, RunPlan, StoragePlan, TransportKind, TriggerPlan,
-    Workload,
+    Experiment, FaultAction, FaultSpec, Keep, Placement, Plan, RunPlan, StoragePlan, TriggerPlan, Workload,
 };
 use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault, NetworkFaultAction,
@@ -11,6 +10,7 @@ use evb_fabric::{
 };
 use evb_protocol::{Assignment, Config, Filter, Protocol, Shaping, Trigger};
 use evb_sources::SourceSpec;
+use evb_transports::{Settings, TransportChoice, find};
 use std::path::{Path, PathBuf};
 
 const SHORT: &str = r#"
@@ -54,7 +54,7 @@ fn a_short_file_gets_every_default() {
         trigger: TriggerPlan { rate: None, poisson: false, duration: None, accept_loss: 0 },
         sources: vec![SourceSpec::Fixed { size: ByteCount(2000) }; 2],
         data_directory: "folder".into(),
-        transport: TransportKind::InProcess,
+        transport: TransportChoice::new(find("in-process").unwrap(), Settings::new()),
         storage: StoragePlan { keep: Keep::All, directory: "evb-data".into(), file_size: ByteCount(2_000_000_000) },
         run: RunPlan {
             seed: 1,
@@ -142,7 +142,7 @@ fn a_full_file_says_everything() {
         SourceSpec::Trace { file: "${HOME}/all.csv".into(), source: None },
     ];
     assert_eq!(plan.sources, sources);
-    assert_eq!(plan.transport, TransportKind::Tcp);
+    assert_eq!(plan.transport.about().name, "tcp");
     assert_eq!(plan.storage.keep, Keep::OneIn(10));
     assert_eq!(plan.run.workers, Some(2));
     assert_eq!(plan.trigger.duration, Some(Span::from_secs(60)));

@@ -2,7 +2,7 @@
 
 use crate::VERSION;
 use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup};
-use crate::endpoint::{self, Endpoint, WithEndpoint};
+use crate::endpoint;
 use crate::limits;
 use crate::lines::{Lines, pump, write};
 use crate::link::Link;
@@ -11,8 +11,7 @@ use crate::wire_control::{Answer, Hello};
 use crate::worker::{Desk, Left, Node, carry};
 use evb_core::NodeId;
 use evb_experiment::Plan;
-use evb_transport::{Token, Waker};
-use evb_transport_mpi::Mpi;
+use evb_transport::{Connect, Token, Transport, UseEndpoint, Waker};
 use std::{
     io::ErrorKind,
     net::{Shutdown, SocketAddr, TcpStream},
@@ -52,8 +51,6 @@ pub struct JoinOptions {
     pub stop: Arc<AtomicBool>,
     /// Keeps errors to itself that run control has heard, and tells people.
     pub quiet: bool,
-    /// The MPI of this process, for a plan whose nodes talk over it.
-    pub mpi: Option<Mpi>,
 }
 
 /// Is a node until run control lets it go. The plan comes from run control.
@@ -189,10 +186,8 @@ impl Joined<'_> {
             plan.storage.directory = directory.clone();
         }
         limits::check_for_node(&plan, &plan.building.node_name(node))?;
-        let own = endpoint::Own { node, interrupt: self.interrupt.clone(), options: self.options };
-        let mut left = Left::Reset;
-        endpoint::open(&plan, &own, Opened { plan: &plan, text: &text, node, joined: self, left: &mut left })?;
-        Ok(left)
+        let (options, interrupt) = (self.options, self.interrupt.clone());
+        endpoint::open(&plan, node, options, interrupt, Opened { plan: &plan, text: &text, node, joined: self })
     }
 }
 
@@ -202,33 +197,31 @@ struct Opened<'a, 'b> {
     text: &'a str,
     node: NodeId,
     joined: &'a mut Joined<'b>,
-    left: &'a mut Left,
 }
 
-impl WithEndpoint for Opened<'_, '_> {
-    fn with<T: Endpoint>(self, mut transport: T) -> Result<(), NodeError> {
-        let Self { plan, text, node, joined, left } = self;
+impl UseEndpoint for Opened<'_, '_> {
+    type Output = Left;
+    type Error = NodeError;
+
+    fn with<T: Transport + Connect>(self, mut transport: T) -> Result<Left, NodeError> {
+        let Self { plan, text, node, joined } = self;
         let desk = Desk { orders: joined.orders, notices: joined.notices, stop: Some(&joined.options.stop) };
         *joined.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport.waker());
         desk.tell(node, Notice::Opened { address: transport.address() });
         let mut peers = match joined.next_order() {
             Some(Instruction { order: Order::Connect, detail: Detail::Peers(peers) }) => peers,
-            Some(Instruction { order: Order::Reset, .. }) => return Ok(()),
-            _ => {
-                *left = Left::Exit;
-                return Ok(());
-            }
+            Some(Instruction { order: Order::Reset, .. }) => return Ok(Left::Reset),
+            _ => return Ok(Left::Exit),
         };
         peers.retain(|(peer, _)| *peer != node);
         if let Err(error) = transport.connect(&peers) {
             // An order that ends the waiting for peers is no error.
-            return if joined.interrupt.load(Ordering::Relaxed) { Ok(()) } else { Err(NodeError::new(error)) };
+            return if joined.interrupt.load(Ordering::Relaxed) { Ok(Left::Reset) } else { Err(NodeError::new(error)) };
         }
         desk.tell(node, Notice::Ready);
         let open = |node, run, transport: &T| open_role(plan, text, run, node, transport);
         let nodes = vec![Node::new(node, Link::new(transport, plan.building.nodes()))];
-        *left = carry(nodes, desk, &open, 0, |nodes, timeout| nodes[0].link.transport.wait(timeout));
-        Ok(())
+        Ok(carry(nodes, desk, &open, 0, |nodes, timeout| nodes[0].link.transport.wait(timeout)))
     }
 }
 

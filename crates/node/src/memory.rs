@@ -3,10 +3,9 @@
 use crate::threads::queue_length;
 use bytes::Bytes;
 use evb_events::{MAX_EVENTS_PER_FILE, WRITER_BUFFER_BYTES};
-use evb_experiment::{Keep, Plan, TransportKind};
+use evb_experiment::{Keep, Plan};
 use evb_protocol::{Config, EventManager, Fragment, ReadoutUnit};
-use evb_transport::{Message, Token, shm::ShmOptions, tcp::TcpOptions};
-use evb_transport_ofi::OfiOptions;
+use evb_transport::MemoryOfNode;
 
 /// Bytes of an event in the index that a writer keeps of its file: number and place.
 const INDEX_BYTES: u64 = 16;
@@ -74,7 +73,7 @@ fn under_construction(plan: &Plan) -> u64 {
     // The oldest event of all needs no slot.
     let fragments = (u64::from(config.builder_slots) + 1) * u64::from(config.readout_units);
     // Threads have the fragments by reference, and the readout units count them.
-    let payload = if plan.transport.is_one_process() { 0 } else { config.max_fragment.0 };
+    let payload = if plan.transport.about().is_one_process() { 0 } else { config.max_fragment.0 };
     fragments.saturating_mul(payload + size_of::<Option<Fragment<Bytes>>>() as u64)
 }
 
@@ -88,23 +87,8 @@ fn writer(plan: &Plan) -> u64 {
 
 /// What the transport of a node may hold for all its peers.
 fn transport(plan: &Plan) -> u64 {
-    let (nodes, token) = (plan.building.nodes(), Token::new([0; Token::BYTES]));
-    let (own, of_peer) = match &plan.transport {
-        TransportKind::InProcess => (0, queue_length(plan) * size_of::<Message>()),
-        // The hardware holds what its mailboxes hold; its simulator is no part of this.
-        TransportKind::VeloRtl { .. } => (0, 0),
-        TransportKind::Shm => {
-            let shm = ShmOptions::new(nodes, token);
-            (shm.pool_bytes, shm.ring_bytes)
-        }
-        TransportKind::Tcp => (0, TcpOptions::new(nodes, token).send_queue_bytes),
-        TransportKind::Mpi => (0, evb_transport_mpi::BYTES_PER_PEER),
-        TransportKind::Ofi { .. } => {
-            let ofi = OfiOptions::new(nodes, token);
-            (0, ofi.send_queue_bytes + usize::from(ofi.credits) * evb_transport_ofi::FRAME_BYTES)
-        }
-    };
-    own as u64 + of_peer as u64 * u64::from(nodes - 1)
+    let MemoryOfNode { own, for_each_peer } = (plan.transport.about().memory)(queue_length(plan));
+    own as u64 + for_each_peer as u64 * u64::from(plan.building.nodes() - 1)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::lines::{Lines, pump, write};
 use crate::session::{Blueprint, Nodes, Observer};
 use crate::wire_control::{Answer, Hello};
 use evb_core::NodeId;
-use evb_experiment::{Plan, TransportKind};
+use evb_experiment::Plan;
 use evb_transport::Token;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -336,11 +336,8 @@ impl Nodes for ProcessNodes<'_> {
         self.options.patience
     }
 
-    fn transport(&self, plan: &Plan) -> String {
-        match &plan.transport {
-            TransportKind::InProcess => TransportKind::Tcp.name().into(),
-            other => other.name().into(),
-        }
+    fn transport(&self, plan: &Plan) -> &'static str {
+        plan.transport.about().between_processes()
     }
 }
 

@@ -128,7 +128,6 @@ impl Ranks {
             data_directory: None,
             storage_directory: None,
             stop: Arc::default(),
-            mpi: Some(self.mpi.clone()),
         })
     }
 

@@ -78,7 +78,7 @@ pub(crate) trait Nodes {
     /// The longest wait for all nodes to join.
     fn patience(&self) -> Duration;
     /// The transport's name in records.
-    fn transport(&self, plan: &Plan) -> String;
+    fn transport(&self, plan: &Plan) -> &'static str;
 }
 
 /// Run control and its nodes.
@@ -329,7 +329,7 @@ impl Configured {
         let plan = &self.blueprint.plan;
         self.is_running = false;
         self.number = None;
-        self.outcome.record(plan, &nodes.transport(plan), self.control.elapsed(now).as_secs_f64())
+        self.outcome.record(plan, nodes.transport(plan), self.control.elapsed(now).as_secs_f64())
     }
 }
 

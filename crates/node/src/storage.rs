@@ -6,7 +6,7 @@ use crate::limits;
 use bytes::Bytes;
 use evb_core::{Bandwidth, NodeId};
 use evb_events::{Metadata, WriteError, WriteSummary, Writer, WriterOptions};
-use evb_experiment::{Keep, Plan, TransportKind};
+use evb_experiment::{Keep, Plan};
 use evb_protocol::Built;
 use evb_transport::Waker;
 use exchange::Exchange;
@@ -192,12 +192,7 @@ impl Drop for Line {
 
 /// How long a node may be away before its peers give it up; none where nobody does.
 fn lease(plan: &Plan) -> Option<Duration> {
-    match plan.transport {
-        TransportKind::InProcess | TransportKind::VeloRtl { .. } | TransportKind::Mpi => None,
-        TransportKind::Shm | TransportKind::Tcp | TransportKind::Ofi { .. } => {
-            Some(plan.run.peer_timeout.as_duration())
-        }
-    }
+    plan.transport.about().gives_up_peers.then(|| plan.run.peer_timeout.as_duration())
 }
 
 /// The rate of a disk that is slow on purpose.

@@ -8,10 +8,9 @@ use crate::roles::open_role;
 use crate::session::{Blueprint, Nodes, Observer};
 use crate::worker::{Desk, Node, carry};
 use evb_core::NodeId;
-use evb_experiment::{Plan, TransportKind};
+use evb_experiment::Plan;
 use evb_protocol::Config;
-use evb_transport::{HEAD_BYTES, OverLayer, Transport, doorbell::Doorbell, in_process};
-use evb_transport_rtl::{Pace, RtlLayer, RtlOptions, cluster, prepare};
+use evb_transport::{SharesThread, ThreadOptions, UseEndpoints, doorbell::Doorbell};
 use std::{
     collections::VecDeque,
     sync::{
@@ -44,10 +43,8 @@ impl Nodes for ThreadNodes {
         observer: &mut dyn Observer,
     ) -> Result<(), NodeError> {
         limits::check_for_threads(&blueprint.plan)?;
-        if let TransportKind::VeloRtl { wires } = blueprint.plan.transport {
-            let (nodes, options) = (blueprint.plan.building.nodes().into(), hardware(&blueprint.plan, wires));
-            prepare(nodes, &options, &mut |text| observer.note(text)).map_err(NodeError::new)?;
-        }
+        let (transport, nodes) = (&blueprint.plan.transport, blueprint.plan.building.nodes());
+        (transport.about().prepare)(nodes, transport.settings(), &mut |text| observer.note(text))?;
         self.blueprint = Some(blueprint.clone());
         self.notices.extend(absent.iter().map(|&node| (node, Notice::Joined)));
         Ok(())
@@ -97,19 +94,23 @@ impl Nodes for ThreadNodes {
         Duration::from_secs(1)
     }
 
-    fn transport(&self, plan: &Plan) -> String {
-        plan.transport.name().into()
+    fn transport(&self, plan: &Plan) -> &'static str {
+        plan.transport.about().name
+    }
+}
+
+/// Lets a worker without work sleep.
+fn rest<T: SharesThread>(nodes: &mut [Node<T>], doorbell: &Doorbell, timeout: Duration) {
+    if T::RINGS {
+        doorbell.wait(timeout, || nodes.iter().any(|node| node.link.transport.is_ready()));
+    } else if let Some(node) = nodes.first_mut() {
+        node.link.transport.wait(timeout);
     }
 }
 
 /// Messages that a queue between two nodes holds.
 pub(crate) const fn queue_length(plan: &Plan) -> usize {
     plan.building.builder_slots as usize + CONTROL_MESSAGES
-}
-
-/// Options of the VELO hardware, whose clock goes on with each look of any node.
-fn hardware(plan: &Plan, wires: u32) -> RtlOptions {
-    RtlOptions { link: wires, max_bytes: longest_body(plan) + HEAD_BYTES, pace: Pace::Free, ..RtlOptions::default() }
 }
 
 /// The workers of a configuration. They end when it is dropped.
@@ -126,30 +127,37 @@ impl Crew {
     fn start(blueprint: &Arc<Blueprint>) -> Result<Self, NodeError> {
         let plan = &blueprint.plan;
         let doorbells: Vec<_> = (0..worker_count(plan)).map(|_| Arc::new(Doorbell::new())).collect();
-        if let TransportKind::VeloRtl { wires } = plan.transport {
-            let layers = cluster(plan.building.nodes().into(), &hardware(plan, wires)).map_err(NodeError::new)?;
-            let endpoints: Vec<OverLayer<RtlLayer>> = layers.into_iter().map(OverLayer::new).collect();
-            return Self::carry(blueprint, doorbells, endpoints, |nodes, _, timeout| {
-                if let Some(node) = nodes.first_mut() {
-                    node.link.transport.wait(timeout);
-                }
-            });
-        }
         let bell_of = |node| doorbells[worker_of(plan, NodeId(node), doorbells.len())].clone();
-        let bells: Vec<_> = (0..plan.building.nodes()).map(bell_of).collect();
-        let endpoints = in_process::connect_workers(queue_length(plan), &bells);
-        Self::carry(blueprint, doorbells, endpoints, |nodes, doorbell, timeout| {
-            doorbell.wait(timeout, || nodes.iter().any(|node| node.link.transport.is_ready()));
-        })
+        let options = ThreadOptions {
+            doorbells: (0..plan.building.nodes()).map(bell_of).collect(),
+            queue: queue_length(plan),
+            max_body: longest_body(plan),
+        };
+        evb_transports::open_threads(&plan.transport, options, Hiring { blueprint, doorbells })
     }
 
-    /// Starts a worker for each doorbell. One without work rests as `rest` says.
-    fn carry<T: Transport + Send + 'static>(
-        blueprint: &Arc<Blueprint>,
-        doorbells: Vec<Arc<Doorbell>>,
-        endpoints: Vec<T>,
-        rest: impl Fn(&mut [Node<T>], &Doorbell, Duration) + Copy + Send + 'static,
-    ) -> Result<Self, NodeError> {
+    fn order(&self, node: NodeId, instruction: Instruction) {
+        let Some((sender, doorbell)) = self.placement.get(node.index()).map(|&worker| &self.lines[worker]) else {
+            return;
+        };
+        // A worker that has ended has told why.
+        let _ended = sender.send((node, instruction));
+        doorbell.call();
+    }
+}
+
+/// A crew that is about to start, with a doorbell for each of its workers.
+struct Hiring<'a> {
+    blueprint: &'a Arc<Blueprint>,
+    doorbells: Vec<Arc<Doorbell>>,
+}
+
+impl UseEndpoints for Hiring<'_> {
+    type Output = Crew;
+    type Error = NodeError;
+
+    fn with<T: SharesThread>(self, endpoints: Vec<T>) -> Result<Crew, NodeError> {
+        let Self { blueprint, doorbells } = self;
         let plan = &blueprint.plan;
         let nodes = || (0..plan.building.nodes()).map(NodeId);
         let placement: Vec<_> = nodes().map(|node| worker_of(plan, node, doorbells.len())).collect();
@@ -158,7 +166,7 @@ impl Crew {
             hosted[placement[node.index()]].push(Node::new(node, Link::new(endpoint, plan.building.nodes())));
         }
         let (sender, notices) = mpsc::channel();
-        let mut crew = Self { placement, lines: Vec::new(), notices, threads: Vec::new() };
+        let mut crew = Crew { placement, lines: Vec::new(), notices, threads: Vec::new() };
         for (doorbell, nodes) in doorbells.into_iter().zip(hosted) {
             let (order_sender, orders) = mpsc::channel();
             crew.lines.push((order_sender, doorbell.clone()));
@@ -170,15 +178,6 @@ impl Crew {
             })?);
         }
         Ok(crew)
-    }
-
-    fn order(&self, node: NodeId, instruction: Instruction) {
-        let Some((sender, doorbell)) = self.placement.get(node.index()).map(|&worker| &self.lines[worker]) else {
-            return;
-        };
-        // A worker that has ended has told why.
-        let _ended = sender.send((node, instruction));
-        doorbell.call();
     }
 }
 

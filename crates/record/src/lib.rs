@@ -57,7 +57,7 @@ pub struct Record {
     pub version: String,
     /// Protocol: `push`, `pull` or `phased`; for other traffic the name of its pattern.
     pub protocol: String,
-    /// How the nodes talked: `in-process` or `tcp`; `simulated` in virtual time.
+    /// How the nodes talked: the name of the transport; `simulated` in virtual time.
     pub transport: String,
     /// Number of readout units.
     pub readout_units: u16,

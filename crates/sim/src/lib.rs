@@ -15,6 +15,7 @@ mod node;
 mod order;
 mod packet;
 mod peers;
+#[cfg(feature = "probe")]
 pub mod probe;
 mod queue;
 mod simulation;

@@ -9,6 +9,7 @@ mod error;
 mod fed;
 mod feed;
 mod framing;
+#[cfg(feature = "fuzz")]
 pub mod fuzz;
 mod live;
 mod path;

@@ -25,6 +25,7 @@ mod kind;
 mod layer;
 mod library;
 mod link;
+mod registered;
 mod session;
 mod shares;
 mod transport;
@@ -32,7 +33,6 @@ mod waiting;
 
 pub use layer::Layer;
 pub use library::MpiError;
-pub use link::BYTES_PER_PEER;
 pub use session::{Mpi, launched};
 pub use transport::Endpoint;
 

@@ -33,7 +33,7 @@ pub(crate) const WINDOW: u32 = 64;
 /// Bytes of bodies on the way from one node to another, before the last of them.
 pub(crate) const BODY_WINDOW: u64 = 4 << 20;
 /// Most bytes that wait for one peer, or are on the way from it.
-pub const BYTES_PER_PEER: usize = BODY_WINDOW as usize + (POSTED + MOST_SPARE) * FRAME_BYTES;
+pub(crate) const BYTES_PER_PEER: usize = BODY_WINDOW as usize + (POSTED + MOST_SPARE) * FRAME_BYTES;
 /// Receives that are posted for frames.
 const POSTED: usize = 64;
 /// Frame buffers that are kept for use again.

@@ -10,10 +10,13 @@ use evb_core::NodeId;
 use std::{
     env,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
+
+/// The MPI of this process, while a handle or an endpoint is there.
+static STARTED: Mutex<Weak<Session>> = Mutex::new(Weak::new());
 
 /// What a job ends with when a process leaves without [`Mpi::finish`].
 const FAILED: i32 = 1;
@@ -56,7 +59,16 @@ impl Mpi {
             shim.end();
             return Err(MpiError::OtherLauncher { launched, size: shim.size, version: shim.version.clone() });
         }
-        Ok(Self { session: Arc::new(Session { shim, finished: AtomicBool::new(false) }) })
+        let session = Arc::new(Session { shim, finished: AtomicBool::new(false) });
+        *STARTED.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&session);
+        Ok(Self { session })
+    }
+
+    /// Another handle of the MPI that this process has started and not ended.
+    #[must_use]
+    pub fn started() -> Option<Self> {
+        let session = STARTED.lock().unwrap_or_else(PoisonError::into_inner).upgrade()?;
+        Some(Self { session })
     }
 
     /// The number of this process in the job, from 0.

@@ -21,7 +21,7 @@ use std::{collections::VecDeque, time::Instant};
 pub use join::ConnectError;
 
 /// Longest message that is received into a buffer of any peer's.
-pub const FRAME_BYTES: usize = 8 << 10;
+pub(crate) const FRAME_BYTES: usize = 8 << 10;
 /// A provider that injects that much takes small messages without the receiver's help up to there, and no further.
 const LEAST_INJECT: usize = 1 << 10;
 /// Bodies that are received from one peer at a time, at most.

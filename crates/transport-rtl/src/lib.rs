@@ -23,6 +23,7 @@ mod host;
 mod layer;
 mod library;
 mod peers;
+mod registered;
 #[cfg(test)]
 mod tests;
 
@@ -43,7 +44,9 @@ pub const CYCLE: Span = Span(10_000);
 pub const NODES: RangeInclusive<usize> = 2..=16;
 
 /// Wires of a link in one direction that there can be: a frame of 96 bits takes 6, 3 or 1 cycles.
-pub const LINKS: [u32; 3] = [16, 32, 96];
+pub const LINKS: [u32; 3] = [PROTOTYPE_LINK, 32, 96];
+/// The prototype's.
+const PROTOTYPE_LINK: u32 = 16;
 
 /// Bits of the addresses of the modules (their parameters N and T).
 const ADDRESS_BITS: (u32, u32) = (28, 20);
@@ -79,7 +82,7 @@ impl Default for RtlOptions {
     /// The prototype's link, and four write-combining buffers, each a command and a cache line.
     fn default() -> Self {
         Self {
-            link: 16,
+            link: PROTOTYPE_LINK,
             pages: 4,
             queue_words: 4 * 9,
             max_bytes: 1 << 20,

@@ -4,6 +4,8 @@
 //! A flush tells the receiver which senders have something, by one bit each in the receiver's inbox, so that an idle
 //! poll is one load however many peers there are. Endpoints of the same worker thread share its [`Doorbell`].
 
+mod registered;
+
 use crate::{
     DEFAULT_MAX_BODY, Message, Received, SendError, Transport, Waker,
     bits::{BitSet, members, place, words_for},

@@ -1,13 +1,16 @@
 //! Message transports: how nodes of a run reach each other.
 //!
 //! [`Transport`] is the thin message layer of the benchmark suite and of the event builder alike. Every implementation
-//! passes the same [`conformance`] suite. [`in_process`] moves messages by reference between the threads of one process,
-//! [`shm`] between the processes of one machine through shared memory, and [`tcp`] between processes and machines.
+//! passes the same suite, which the feature `conformance` has. [`in_process`] moves messages by reference between the
+//! threads of one process, [`shm`] between the processes of one machine through shared memory, and [`tcp`] between
+//! processes and machines. [`Registered`] is how a transport is found by its name.
 
+mod about;
 mod bits;
 mod bodies;
 mod buffer;
 mod chunks;
+#[cfg(feature = "conformance")]
 pub mod conformance;
 mod connect_error;
 pub mod doorbell;
@@ -16,6 +19,7 @@ mod layer;
 mod multicast;
 mod over;
 mod over_layer;
+mod registered;
 #[cfg(target_os = "linux")]
 pub mod shm;
 mod sync;
@@ -23,6 +27,7 @@ pub mod tcp;
 mod token;
 mod virtual_time;
 
+pub use about::{About, Layer, MemoryOfNode, Nodes, OpenError, Parameter, Prepare, Setting, SettingValue, Settings};
 pub use bodies::reusable_buffer;
 pub use buffer::{Buffer, Buffers, Memory};
 pub use connect_error::ConnectError;
@@ -30,6 +35,10 @@ pub use layer::{Connect, MessageLayer, Refused, Take};
 pub use multicast::WithMulticast;
 pub use over::OverTransport;
 pub use over_layer::OverLayer;
+pub use registered::{
+    LayerOptions, LayersOptions, NodeOptions, Registered, SharesThread, ThreadOptions, UseEndpoint, UseEndpoints,
+    UseLayer, UseLayers,
+};
 pub use token::{Token, TokenError};
 pub use virtual_time::VirtualTime;
 

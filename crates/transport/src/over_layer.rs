@@ -1,6 +1,6 @@
 //! A transport over any message layer: head and body of a message are its bytes, one after the other.
 
-use crate::{Connect, HEAD_BYTES, Message, MessageLayer, Received, Refused, SendError, Transport, Waker};
+use crate::{Connect, HEAD_BYTES, Message, MessageLayer, Received, Refused, SendError, SharesThread, Transport, Waker};
 use bytes::Bytes;
 use evb_core::NodeId;
 use std::{
@@ -90,6 +90,8 @@ impl<L: MessageLayer> Transport for OverLayer<L> {
         Arc::new(move || called.store(true, Ordering::Release))
     }
 }
+
+impl<L: MessageLayer + 'static> SharesThread for OverLayer<L> {}
 
 impl<L: Connect> Connect for OverLayer<L> {
     fn address(&self) -> String {

@@ -13,7 +13,7 @@ use crate::{
 };
 use clap::Args;
 use evb_bench::{
-    Benchmark, LOCAL, LONGEST_BYTES, Launch, LayerKind, Measured, MemberOptions, SMALLEST_BYTES, Series, Suite, Wait,
+    Benchmark, LOCAL, LONGEST_BYTES, Launch, LayerChoice, Measured, MemberOptions, SMALLEST_BYTES, Series, Suite, Wait,
     allowed_cores, run_series,
     suite::{NOTE_COMPUTE_US, NOTE_SIZES, perturbed_sizes},
 };
@@ -37,9 +37,8 @@ pub(crate) struct BenchArgs {
     /// push-farm, pull-farm), or one-way, roundtrip, stream; all of the note by default
     #[arg(value_name = "PATTERN", value_parser = pattern)]
     patterns: Vec<Benchmark>,
-    /// Message layers: threads, shm (the VELO engine), tcp, udp (tcp with multicast), mpi, ofi:PROVIDER; velo-rtl for the VELO
-    /// hardware, simulated cycle by cycle; and sim:PRESET or sim:FILE.toml for a simulated network
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "threads,shm,tcp", value_parser = medium)]
+    #[arg(help = transport_help())]
     transport: Vec<Medium>,
     /// Numbers of nodes; those of the note by default, up to four for each core and one more
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(2..=1024))]
@@ -105,7 +104,7 @@ pub(crate) struct BenchArgs {
 /// What carries the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Medium {
-    Real(LayerKind),
+    Real(LayerChoice),
     Simulated(Simulated),
 }
 
@@ -116,6 +115,10 @@ impl fmt::Display for Medium {
             Self::Simulated(network) => write!(f, "sim:{}", network.0),
         }
     }
+}
+
+fn transport_help() -> String {
+    format!("Message layers: {}; and sim:PRESET or sim:FILE.toml for a simulated network", LayerChoice::usage(true))
 }
 
 fn medium(text: &str) -> Result<Medium, String> {
@@ -252,14 +255,14 @@ fn without_samples(records: Vec<evb_record::Benchmark>) -> Vec<Measured> {
 fn measure_layer(
     args: &BenchArgs,
     suite: &Suite,
-    layer: &LayerKind,
+    layer: &LayerChoice,
     stop: &AtomicBool,
 ) -> Result<Vec<Measured>, Failure> {
     let (cells, program) = (suite.cells(layer), std::env::current_exe()?);
     let nodes = cells.iter().map(|cell| cell.nodes).max().unwrap_or(0);
     let (token, longest) = (token::fresh()?, cells.iter().map(|cell| cell.size).max().unwrap_or(0));
     let launcher =
-        (*layer == LayerKind::Mpi).then(|| launcher::command(args.launcher.as_deref(), nodes)).transpose()?;
+        layer.about().has_launcher.then(|| launcher::command(args.launcher.as_deref(), nodes)).transpose()?;
     let commands = |control: SocketAddr| -> Vec<Command> {
         let member = |mut command: Command| {
             member_arguments(&mut command, args, layer, (nodes, longest), control, &token);
@@ -288,7 +291,7 @@ fn measure_layer(
 fn member_arguments(
     command: &mut Command,
     args: &BenchArgs,
-    layer: &LayerKind,
+    layer: &LayerChoice,
     (nodes, longest): (u16, usize),
     control: SocketAddr,
     token: &Token,

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<bool, Failure> {
 /// The memory of each kind of node, as a comment: what is printed stays an experiment file.
 fn memory_table(plan: &Plan, bound: &MemoryBound) -> String {
     let config = &plan.building;
-    let mut table = format!("\n# Memory, at most, over transport {:?}:\n#\n", plan.transport.name());
+    let mut table = format!("\n# Memory, at most, over transport {:?}:\n#\n", plan.transport.about().name);
     table += "#                        events    messages    together\n";
     let mut line = |name: &str, count: u16, NodeMemory { events, transport }: NodeMemory| {
         let (all, name) = (events.saturating_add(transport), format!("{count} x {name}"));

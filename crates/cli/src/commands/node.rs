@@ -49,7 +49,6 @@ pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
         storage_directory: args.storage.clone(),
         stop: stop_waiting_on_signals()?,
         quiet: args.quiet,
-        mpi: None,
     })?;
     Ok(true)
 }

@@ -11,7 +11,7 @@ use crate::{
     token::{self, TOKEN_VARIABLE},
 };
 use clap::Args;
-use evb_experiment::{Experiment, Plan, TransportKind, Workload};
+use evb_experiment::{Experiment, Plan, Workload};
 use evb_node::{ProcessOptions, Ranks, Session, Start, Token};
 use evb_protocol::Shaping;
 use evb_record::Record;
@@ -57,9 +57,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
         return run_as_rank(args, &experiment);
     }
     let signals = Signals::listen()?;
-    let all_in_one = |plan: &Plan| plan.transport.is_one_process();
+    let all_in_one = |plan: &Plan| plan.transport.about().is_one_process();
     if args.processes || args.listen.is_some() || !experiment.plans().iter().all(all_in_one) {
-        refuse_hardware_in_processes(&experiment)?;
+        refuse_threads_in_processes(&experiment)?;
         return run_processes(args, &experiment, &signals);
     }
     build(args, &experiment, &mut Session::threads(), &signals)
@@ -144,7 +144,8 @@ fn run_as_rank(args: &RunArgs, experiment: &Experiment) -> Result<bool, Failure>
 /// With `--processes`, an experiment for threads is one for shared memory, and under `mpirun` it is one for MPI.
 fn in_processes(args: &RunArgs) -> Result<RunArgs, Failure> {
     let mut args = args.clone();
-    let is_for_threads = |plan: &Plan| plan.transport == TransportKind::InProcess;
+    let is_for_threads =
+        |plan: &Plan| plan.transport.about().is_one_process() && plan.transport.about().only_threads().is_none();
     let transport = match evb_node::launched() {
         Some(_) => "mpi",
         None if args.processes => "shm",
@@ -175,14 +176,10 @@ pub(crate) fn refuse_what_is_only_simulated(experiment: &Experiment) -> Result<(
     Ok(())
 }
 
-fn refuse_hardware_in_processes(experiment: &Experiment) -> Result<(), Failure> {
-    let is_hardware = |plan: &Plan| matches!(plan.transport, TransportKind::VeloRtl { .. });
-    match experiment.plans().iter().any(is_hardware) {
-        true => Err(Failure::with_hint(
-            "simulated hardware is one process, with threads for its nodes",
-            "leave out `--processes` and `--listen`",
-        )),
-        false => Ok(()),
+fn refuse_threads_in_processes(experiment: &Experiment) -> Result<(), Failure> {
+    match experiment.plans().iter().find_map(|plan| plan.transport.about().only_threads()) {
+        Some(why) => Err(Failure::with_hint(why, "leave out `--processes` and `--listen`")),
+        None => Ok(()),
     }
 }
 

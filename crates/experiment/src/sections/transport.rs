@@ -1,38 +1,67 @@
-//! `[transport]`: how nodes talk.
+//! `[transport]`: how nodes talk. Its keys are made from the registry of transports.
 
-use crate::{choice::*, plan::TransportKind, schema::*};
+use crate::{
+    choice::{Choice, Form, Variant},
+    schema::{Default, Key, Kind, key},
+    tree::Value,
+    view::View,
+};
+use evb_transports::{ALL, About, Setting, SettingValue, TransportChoice};
 
-pub(super) static TRANSPORT: Choice<Make<TransportKind>> = choice(
-    "transport",
-    Default::Text("in-process"),
-    &[
-        variant("in-process", "threads of one process, messages by reference", &[], |_| TransportKind::InProcess),
-        variant("shm", "shared memory between processes of one machine: a VELO mailbox for each node", &[], |_| {
-            TransportKind::Shm
-        }),
-        variant("tcp", "TCP between processes and machines", &[], |_| TransportKind::Tcp),
-        variant(
-            "mpi",
-            "MPI, whichever is installed: start with `mpirun -n NODES evb run FILE`, and the rank chooses the role",
-            &[],
-            |_| TransportKind::Mpi,
-        ),
-        variant(
-            "ofi",
-            "a provider of libfabric",
-            &[key(
-                "provider",
-                Kind::Text,
-                Default::Text("tcp"),
-                "the provider, such as tcp, shm, verbs, efa, cxi, psm3 or opx",
-            )],
-            |view| TransportKind::Ofi { provider: view.text("provider").to_owned() },
-        ),
-        variant(
-            "velo-rtl",
-            "threads of one process through the VELO hardware, simulated cycle by cycle; needs Verilator, and is slow",
-            &[key("wires", integer(16, 96), Default::Integer(16), "wires of a link in one direction: 16, 32 or 96")],
-            |view| TransportKind::VeloRtl { wires: view.integer("wires") },
-        ),
-    ],
-);
+/// The transports, each with its part of [`KEYS`].
+pub(super) static TRANSPORT: Choice<&'static About> =
+    Choice { tag: "type", what: "transport", default: Default::Text(ALL[0].name), variants: &VARIANTS, common: &[] };
+
+/// The transport of a checked table, with all its settings.
+pub(super) fn choice_of(table: View<'_>) -> TransportChoice {
+    let about = TRANSPORT.of(table);
+    let value = |name: &'static str| match &table.0.at(name)?.value {
+        Value::Text(text) => Some((name.to_owned(), text.clone())),
+        Value::Integer(number) => Some((name.to_owned(), number.to_string())),
+        _ => None,
+    };
+    TransportChoice::new(about, about.settings.iter().filter_map(|setting| value(setting.name)).collect())
+}
+
+static VARIANTS: [Variant<&'static About>; ALL.len()] = {
+    let mut variants = [const { Variant { form: Form { name: "", doc: "", keys: &[] }, means: ALL[0] } }; ALL.len()];
+    let (mut index, mut rest): (usize, &[Key]) = (0, &KEYS);
+    while index < ALL.len() {
+        let (keys, behind) = rest.split_at(ALL[index].settings.len());
+        let form = Form { name: ALL[index].name, doc: ALL[index].doc, keys };
+        variants[index] = Variant { form, means: ALL[index] };
+        (index, rest) = (index + 1, behind);
+    }
+    variants
+};
+
+/// The settings of all transports, one after another.
+static KEYS: [Key; count()] = {
+    let mut keys = [const { key("", Kind::Text, Default::Absent, "") }; count()];
+    let (mut index, mut next) = (0, 0);
+    while index < ALL.len() {
+        let (settings, mut own) = (ALL[index].settings, 0);
+        while own < settings.len() {
+            keys[next] = of_setting(&settings[own]);
+            (own, next) = (own + 1, next + 1);
+        }
+        index += 1;
+    }
+    keys
+};
+
+const fn count() -> usize {
+    let (mut index, mut count) = (0, 0);
+    while index < ALL.len() {
+        (count, index) = (count + ALL[index].settings.len(), index + 1);
+    }
+    count
+}
+
+const fn of_setting(setting: &'static Setting) -> Key {
+    let (kind, default) = match setting.value {
+        SettingValue::Text { default } => (Kind::Text, Default::Text(default)),
+        SettingValue::Integer { min, max, default } => (Kind::Integer { min, max }, Default::Integer(default)),
+    };
+    key(setting.name, kind, default, setting.doc)
+}

@@ -37,6 +37,7 @@ mod peer;
 mod pool;
 mod pulse;
 mod record;
+mod registered;
 #[cfg(test)]
 mod tests;
 mod turns;

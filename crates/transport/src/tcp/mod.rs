@@ -13,15 +13,18 @@
 
 mod connect;
 mod frame;
+#[cfg(feature = "fuzz")]
 mod fuzz;
 mod handshake;
 mod options;
 mod outbox;
 mod peer;
 mod reader;
+mod registered;
 
 pub use crate::token::{Token, TokenError};
 pub use frame::{CONTROL_BYTES, FRAME_HEADER_BYTES, FRAME_MAX_BODY, FrameError, FrameHeader, FrameParser};
+#[cfg(feature = "fuzz")]
 pub use fuzz::fuzz_frames;
 pub use handshake::Refusal;
 pub use options::TcpOptions;

@@ -1,0 +1,53 @@
+//! libfabric in a registry.
+
+use crate::{Ofi, OfiLayer, OfiOptions, links::FRAME_BYTES};
+use evb_transport::{
+    About, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Parameter, Registered, Setting,
+    SettingValue, Settings, Token, UseEndpoint, UseLayer,
+};
+
+const PROVIDER: Setting = Setting {
+    name: "provider",
+    value: SettingValue::Text { default: "tcp" },
+    doc: "the provider, such as tcp, shm, verbs, efa, cxi, psm3 or opx",
+};
+
+impl Registered for Ofi {
+    const ABOUT: About = About {
+        settings: &[PROVIDER],
+        gives_up_peers: true,
+        memory: |_| {
+            let ofi = OfiOptions::new(0, Token::new([0; Token::BYTES]));
+            MemoryOfNode { own: 0, for_each_peer: ofi.send_queue_bytes + usize::from(ofi.credits) * FRAME_BYTES }
+        },
+        layers: &[Layer {
+            usage: "ofi:PROVIDER such as ofi:tcp or ofi:shm",
+            parameter: Some(Parameter { setting: &PROVIDER, read: |text| Ok(text.to_owned()), shows_default: true }),
+            ..Layer::new("ofi")
+        }],
+        ..About::new("ofi", "a provider of libfabric", Nodes::Processes)
+    };
+
+    fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {
+        let ip = options.listen.ip();
+        let ofi = OfiOptions {
+            provider: PROVIDER.text(settings),
+            interface: (!ip.is_loopback()).then(|| ip.to_string()),
+            peer_timeout: options.peer_timeout,
+            connect_timeout: options.connect_timeout,
+            stop: options.stop,
+            max_body: options.max_body,
+            ..OfiOptions::new(options.nodes, options.token)
+        };
+        use_it.with(Self::open(options.node, ofi).map_err(OpenError::new)?)
+    }
+
+    fn open_layer<V: UseLayer>(settings: &Settings, options: LayerOptions, use_it: V) -> Result<V::Output, V::Error> {
+        let ofi = OfiOptions {
+            provider: PROVIDER.text(settings),
+            max_bytes: options.max_bytes,
+            ..OfiOptions::new(options.nodes, options.token)
+        };
+        use_it.with(OfiLayer::open(options.node()?, ofi).map_err(OpenError::new)?)
+    }
+}

@@ -1,0 +1,35 @@
+//! The transport between threads in a registry.
+
+use super::{InProcess, connect_workers};
+use crate::{
+    About, Layer, MemoryOfNode, Message, NodeOptions, Nodes, Registered, Settings, SharesThread, ThreadOptions,
+    UseEndpoint, UseEndpoints, tcp::Tcp,
+};
+
+impl Registered for InProcess {
+    const ABOUT: About = About {
+        memory: |queue| MemoryOfNode { own: 0, for_each_peer: queue * size_of::<Message>() },
+        layers: &[Layer::new("threads")],
+        ..About::new(
+            "in-process",
+            "threads of one process, messages by reference",
+            Nodes::ThreadsOr(<Tcp as Registered>::ABOUT.name),
+        )
+    };
+
+    fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {
+        <Tcp as Registered>::open(settings, options, use_it)
+    }
+
+    fn open_threads<V: UseEndpoints>(_: &Settings, options: ThreadOptions, use_them: V) -> Result<V::Output, V::Error> {
+        use_them.with(connect_workers(options.queue, &options.doorbells))
+    }
+}
+
+impl SharesThread for InProcess {
+    const RINGS: bool = true;
+
+    fn is_ready(&self) -> bool {
+        self.is_ready()
+    }
+}

@@ -1,0 +1,253 @@
+//! How the endpoints of a transport are opened by those who do not know which one it is.
+//!
+//! A registry finds the transport by its name and calls one of the functions of [`Registered`], which hands the endpoints to
+//! its visitor. The visitor is generic over their type: what works with an endpoint is compiled for each transport, and no
+//! message goes through a table of functions.
+
+use crate::{
+    About, Connect, DEFAULT_MAX_BODY, MessageLayer, OpenError, OverTransport, Settings, Token, Transport,
+    doorbell::Doorbell,
+};
+use evb_core::NodeId;
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+/// Silence after which the peers of a benchmark are given up, and longest time that joining them takes.
+const LAYER_PEER_TIMEOUT: Duration = Duration::from_secs(10);
+const LAYER_CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A transport that a registry can list. It has one of [`open`](Registered::open) and
+/// [`open_threads`](Registered::open_threads), or both; the layers of the benchmarks follow from these.
+pub trait Registered {
+    /// What it is.
+    const ABOUT: About;
+
+    /// Opens the endpoint of a node that is a process.
+    ///
+    /// # Errors
+    /// [`OpenError`], or that of the visitor.
+    fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {
+        let _ = (settings, options, use_it);
+        let why = Self::ABOUT.only_threads().unwrap_or("this transport does not join processes");
+        Err(OpenError::new(why).hint("start all nodes together: `evb run FILE`").into())
+    }
+
+    /// Opens the endpoints of all nodes, which are threads of this process, from node 0 on.
+    ///
+    /// # Errors
+    /// As [`open`](Registered::open).
+    fn open_threads<V: UseEndpoints>(
+        settings: &Settings,
+        options: ThreadOptions,
+        use_them: V,
+    ) -> Result<V::Output, V::Error> {
+        let _ = (settings, options, use_them);
+        Err(OpenError::new(format!("nodes that talk over {} are processes", Self::ABOUT.name)).into())
+    }
+
+    /// Opens a message layer of a node that is a process; over the transport, unless it has one of its own.
+    ///
+    /// # Errors
+    /// As [`open`](Registered::open).
+    fn open_layer<V: UseLayer>(settings: &Settings, options: LayerOptions, use_it: V) -> Result<V::Output, V::Error> {
+        let max_bytes = options.max_bytes;
+        Self::open(settings, options.of_transport()?, Over { use_it, max_bytes })
+    }
+
+    /// Opens the message layers of all nodes, which are threads of this process; over the transport, unless it has one of
+    /// its own.
+    ///
+    /// # Errors
+    /// As [`open`](Registered::open).
+    fn open_layers<V: UseLayers>(
+        settings: &Settings,
+        options: LayersOptions,
+        use_them: V,
+    ) -> Result<V::Output, V::Error> {
+        let (queue, max_body) = (options.queue, DEFAULT_MAX_BODY);
+        let doorbells = (0..options.nodes).map(|_| Arc::new(Doorbell::new())).collect();
+        let over = Over { use_it: use_them, max_bytes: max_body };
+        Self::open_threads(settings, ThreadOptions { doorbells, queue, max_body }, over)
+    }
+}
+
+/// What the endpoint of a node in a process of its own is told.
+#[derive(Clone, Debug)]
+pub struct NodeOptions {
+    /// The node.
+    pub node: NodeId,
+    /// Number of nodes of the run; ids are below it.
+    pub nodes: u16,
+    /// Where peers connect to; port 0 lets the system choose.
+    pub listen: SocketAddr,
+    /// What all nodes of this run know and nobody else.
+    pub token: Token,
+    /// Longest silence of a peer.
+    pub peer_timeout: Duration,
+    /// Longest time that joining the peers takes.
+    pub connect_timeout: Duration,
+    /// Ends joining early, when it is set.
+    pub stop: Arc<AtomicBool>,
+    /// Longest body in bytes.
+    pub max_body: usize,
+}
+
+/// What the endpoints of threads are told.
+#[derive(Clone, Debug)]
+pub struct ThreadOptions {
+    /// For each node the doorbell of the thread that carries it.
+    pub doorbells: Vec<Arc<Doorbell>>,
+    /// Messages that a queue between two nodes holds.
+    pub queue: usize,
+    /// Longest body in bytes.
+    pub max_body: usize,
+}
+
+/// What the message layer of a process is told.
+#[derive(Clone, Debug)]
+pub struct LayerOptions {
+    /// Name of the layer.
+    pub layer: &'static str,
+    /// The node; with a launcher, that says it.
+    pub node: Option<NodeId>,
+    /// Number of nodes of the launch.
+    pub nodes: u16,
+    /// The secret of the launch.
+    pub token: Token,
+    /// Longest message of this launch in bytes, for layers that make room for it.
+    pub longest: usize,
+    /// Longest message of any launch in bytes.
+    pub max_bytes: usize,
+}
+
+impl LayerOptions {
+    /// The node of a process that no launcher numbers.
+    ///
+    /// # Errors
+    /// When it was not told.
+    pub fn node(&self) -> Result<NodeId, OpenError> {
+        self.node.ok_or_else(|| OpenError::new("the node has no number"))
+    }
+
+    /// What the transport below the layer is told: this machine only, and the default timeouts.
+    ///
+    /// # Errors
+    /// As [`node`](LayerOptions::node).
+    pub fn of_transport(&self) -> Result<NodeOptions, OpenError> {
+        Ok(NodeOptions {
+            node: self.node()?,
+            nodes: self.nodes,
+            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            token: self.token,
+            peer_timeout: LAYER_PEER_TIMEOUT,
+            connect_timeout: LAYER_CONNECT_TIMEOUT,
+            stop: Arc::default(),
+            max_body: self.max_bytes,
+        })
+    }
+}
+
+/// What the message layers of threads are told.
+#[derive(Clone, Copy, Debug)]
+pub struct LayersOptions {
+    /// Number of nodes.
+    pub nodes: u16,
+    /// Messages that a queue between two nodes holds.
+    pub queue: usize,
+}
+
+/// Endpoints of which several may be carried by one thread.
+pub trait SharesThread: Transport + 'static {
+    /// Messages ring the doorbell of the thread that carries their receiver, and the thread sleeps on that. Otherwise it
+    /// waits in its first endpoint.
+    const RINGS: bool = false;
+
+    /// Whether there may be something to do; a thread that sleeps on its doorbell asks.
+    fn is_ready(&self) -> bool {
+        true
+    }
+}
+
+/// What is done with an endpoint of a process.
+pub trait UseEndpoint {
+    /// What comes of it.
+    type Output;
+    /// Why nothing does.
+    type Error: From<OpenError>;
+
+    /// Uses the endpoint, which is not connected yet.
+    ///
+    /// # Errors
+    /// Those of the user.
+    fn with<T: Transport + Connect>(self, endpoint: T) -> Result<Self::Output, Self::Error>;
+}
+
+/// What is done with the endpoints of threads.
+pub trait UseEndpoints {
+    /// What comes of it.
+    type Output;
+    /// Why nothing does.
+    type Error: From<OpenError>;
+
+    /// Uses the endpoints, which are connected.
+    ///
+    /// # Errors
+    /// Those of the user.
+    fn with<T: SharesThread>(self, endpoints: Vec<T>) -> Result<Self::Output, Self::Error>;
+}
+
+/// What is done with a message layer of a process.
+pub trait UseLayer {
+    /// What comes of it.
+    type Output;
+    /// Why nothing does.
+    type Error: From<OpenError>;
+
+    /// Uses the layer, which is not connected yet.
+    ///
+    /// # Errors
+    /// Those of the user.
+    fn with<L: MessageLayer + Connect>(self, layer: L) -> Result<Self::Output, Self::Error>;
+}
+
+/// What is done with the message layers of threads.
+pub trait UseLayers {
+    /// What comes of it.
+    type Output;
+    /// Why nothing does.
+    type Error: From<OpenError>;
+
+    /// Uses the layers, which are connected.
+    ///
+    /// # Errors
+    /// Those of the user.
+    fn with<L: MessageLayer>(self, layers: Vec<L>) -> Result<Self::Output, Self::Error>;
+}
+
+/// Makes message layers of endpoints.
+struct Over<V> {
+    use_it: V,
+    max_bytes: usize,
+}
+
+impl<V: UseLayer> UseEndpoint for Over<V> {
+    type Output = V::Output;
+    type Error = V::Error;
+
+    fn with<T: Transport + Connect>(self, endpoint: T) -> Result<V::Output, V::Error> {
+        self.use_it.with(OverTransport::new(endpoint, self.max_bytes))
+    }
+}
+
+impl<V: UseLayers> UseEndpoints for Over<V> {
+    type Output = V::Output;
+    type Error = V::Error;
+
+    fn with<T: SharesThread>(self, endpoints: Vec<T>) -> Result<V::Output, V::Error> {
+        let layer = |endpoint| OverTransport::new(endpoint, self.max_bytes);
+        self.use_it.with(endpoints.into_iter().map(layer).collect())
+    }
+}

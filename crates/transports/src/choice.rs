@@ -1,0 +1,78 @@
+//! A transport and its settings, as a plan has them.
+
+use crate::find;
+use evb_transport::{About, Settings};
+use serde::{Deserialize, Serialize};
+
+/// One of the transports, with settings.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
+pub struct TransportChoice {
+    about: &'static About,
+    settings: Settings,
+}
+
+/// The form that is written.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    name: String,
+    settings: Settings,
+}
+
+impl TransportChoice {
+    /// The transport with these settings; those that are not there have their defaults.
+    #[must_use]
+    pub const fn new(about: &'static About, settings: Settings) -> Self {
+        Self { about, settings }
+    }
+
+    /// What the transport is.
+    #[must_use]
+    pub const fn about(&self) -> &'static About {
+        self.about
+    }
+
+    /// Its settings.
+    #[must_use]
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+}
+
+impl PartialEq for TransportChoice {
+    fn eq(&self, other: &Self) -> bool {
+        self.about.name == other.about.name && self.settings == other.settings
+    }
+}
+
+impl Eq for TransportChoice {}
+
+impl From<TransportChoice> for Written {
+    fn from(TransportChoice { about, settings }: TransportChoice) -> Self {
+        Self { name: about.name.to_owned(), settings }
+    }
+}
+
+impl TryFrom<Written> for TransportChoice {
+    type Error = String;
+
+    fn try_from(Written { name, settings }: Written) -> Result<Self, String> {
+        let about = find(&name).ok_or_else(|| format!("there is no transport {name:?}"))?;
+        Ok(Self { about, settings })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_come_back_from_text() {
+        let settings = Settings::from([("provider".to_owned(), "shm".to_owned())]);
+        let choice = TransportChoice::new(find("ofi").expect("a transport"), settings);
+        let text = serde_json::to_string(&choice).expect("JSON");
+        assert_eq!(text, r#"{"name":"ofi","settings":{"provider":"shm"}}"#);
+        assert_eq!(serde_json::from_str::<TransportChoice>(&text).expect("the same"), choice);
+        assert!(serde_json::from_str::<TransportChoice>(&text.replace("ofi", "pigeon")).is_err());
+    }
+}

@@ -1,0 +1,111 @@
+//! The message layers of the transports by name.
+
+use crate::{ALL, TransportChoice};
+use evb_transport::Layer;
+use std::{fmt, str::FromStr};
+
+/// A message layer that can be measured, with the settings of its transport.
+#[derive(Clone, Debug)]
+pub struct LayerChoice {
+    layer: &'static Layer,
+    transport: TransportChoice,
+}
+
+impl LayerChoice {
+    /// What a name may be, for people; with notes, also what the names do not say.
+    #[must_use]
+    pub fn usage(notes: bool) -> String {
+        let one = |layer: &Layer| match layer.note {
+            note if notes && !note.is_empty() => format!("{} ({note})", layer.usage),
+            _ => layer.usage.to_owned(),
+        };
+        ALL.iter().flat_map(|about| about.layers).map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What the layer is.
+    #[must_use]
+    pub const fn about(&self) -> &'static Layer {
+        self.layer
+    }
+
+    /// The transport that it belongs to.
+    #[must_use]
+    pub const fn transport(&self) -> &TransportChoice {
+        &self.transport
+    }
+
+    /// Whether its nodes are threads of one process.
+    #[must_use]
+    pub const fn is_one_process(&self) -> bool {
+        self.transport.about().is_one_process()
+    }
+
+    /// Whether its time is that of a simulation: it is the same in each launch, whatever the machine does.
+    #[must_use]
+    pub const fn is_simulated(&self) -> bool {
+        self.layer.simulated_byte.is_some()
+    }
+}
+
+impl PartialEq for LayerChoice {
+    fn eq(&self, other: &Self) -> bool {
+        self.layer.name == other.layer.name && self.transport == other.transport
+    }
+}
+
+impl Eq for LayerChoice {}
+
+impl fmt::Display for LayerChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.layer.name)?;
+        let Some(parameter) = &self.layer.parameter else { return Ok(()) };
+        let value = parameter.setting.text(self.transport.settings());
+        let is_shown = parameter.shows_default || value != parameter.setting.value.to_string();
+        if is_shown { write!(f, ":{value}") } else { Ok(()) }
+    }
+}
+
+impl FromStr for LayerChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once(':').map_or((text, None), |(name, value)| (name, Some(value)));
+        let unknown = || format!("{text:?} is no message layer: use {}", Self::usage(false));
+        let is_it = |layer: &&Layer| layer.name == name || layer.aliases.contains(&name);
+        let of_transport = ALL.iter().find_map(|about| Some((*about, about.layers.iter().find(is_it)?)));
+        let (about, layer) = of_transport.ok_or_else(unknown)?;
+        let setting = match (&layer.parameter, value) {
+            (None, None) => None,
+            (Some(of), None) => Some((of.setting.name.to_owned(), of.setting.value.to_string())),
+            (Some(of), Some(value)) if !value.is_empty() => Some((of.setting.name.to_owned(), (of.read)(value)?)),
+            (_, Some(_)) => return Err(unknown()),
+        };
+        Ok(Self { layer, transport: TransportChoice::new(about, setting.into_iter().collect()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back() {
+        for name in ["threads", "shm", "tcp", "udp", "mpi", "ofi:shm", "velo-rtl", "velo-rtl:96"] {
+            assert_eq!(name.parse::<LayerChoice>().unwrap().to_string(), name);
+        }
+        for (other, name) in [("velo", "shm"), ("velo-rtl:16", "velo-rtl"), ("ofi", "ofi:tcp")] {
+            assert_eq!(other.parse::<LayerChoice>(), name.parse());
+        }
+        assert_eq!("ofi".parse::<LayerChoice>().unwrap().to_string(), "ofi:tcp");
+        for wrong in ["", "velo-rtl:", "velo-rtl:17", "ofi:", "tcp:1", "rtl"] {
+            assert!(wrong.parse::<LayerChoice>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn people_are_told_all_names() {
+        let names = "threads, shm, tcp, udp, mpi, ofi:PROVIDER such as ofi:tcp or ofi:shm, velo-rtl or velo-rtl:WIRES";
+        assert_eq!("rtl".parse::<LayerChoice>(), Err(format!("\"rtl\" is no message layer: use {names}")));
+        assert!(LayerChoice::usage(true).contains("shm (the VELO engine), tcp"));
+    }
+}
