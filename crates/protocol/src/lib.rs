@@ -27,13 +27,13 @@ pub use message::{Assigned, Completion, Ending, Fragment, FragmentStatus, Messag
 pub use readout_unit::{Arrival, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutUnit};
 pub use recent::Recent;
 
-/// Why a machine's timer is running.
+/// The purpose of a machine's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// Event manager: an incomplete group of assignments has waited long enough.
     Group,
     /// Readout unit: an unfilled packet has waited long enough.
     Packet,
-    /// Builder unit: fragments have not come, and are to be asked for.
+    /// Builder unit: fragments are overdue and are to be asked for.
     Fragments,
 }
