@@ -31,7 +31,7 @@ fn shifted(network: &Network, routes: &Routes, spread: Spread, order: &[Endpoint
     loads
 }
 
-/// Whether a network is a fat tree with as many ways up as down in all layers.
+/// Returns true if a network is a fat tree with as many ways up as down in all layers.
 fn is_full_tree(topology: &Topology) -> bool {
     match *topology {
         Topology::Clos { ports_per_leaf, spines, links, uplink: None, .. } => spines * links == ports_per_leaf,
