@@ -1,4 +1,4 @@
-//! The message with which endpoints introduce themselves, and the descriptors that travel with it.
+//! The greeting with which endpoints introduce themselves, and the descriptors that travel with it.
 
 use crate::{Token, tcp::Refusal};
 use evb_core::NodeId;
@@ -25,19 +25,19 @@ const BYTES: usize = 64;
 /// Descriptors of an offer: lane, credit page, bell and pool.
 pub(super) const OFFERED: usize = 4;
 
-/// Who speaks to whom, and how large the memory is that is offered with it.
+/// Sender and receiver of a greeting, and the sizes of the offered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Greeting {
     pub(super) from: NodeId,
     pub(super) to: NodeId,
     pub(super) nodes: u16,
-    /// Bytes of the ring in which the other side is to send.
+    /// Bytes of the ring in which the peer is to send.
     pub(super) ring_bytes: u64,
     /// Bytes of this side's pool.
     pub(super) pool_bytes: u64,
 }
 
-/// An introduction, or why there is none.
+/// A greeting, or the reason for its refusal.
 pub(super) type Judged = Result<Greeting, Refusal>;
 
 impl Greeting {
@@ -83,7 +83,7 @@ impl Greeting {
     }
 }
 
-/// Sends a greeting with descriptors in one go. Only one who has shown the token gets more than a refusal.
+/// Sends a greeting and its descriptors in one message. A peer that has not shown the token gets a refusal only.
 pub(super) fn send(
     socket: &UnixStream,
     judged: &Judged,
@@ -100,7 +100,7 @@ pub(super) fn send(
     if sent == BYTES { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
-/// Takes a greeting, which a Unix socket gives as whole as it was sent, and the descriptors with it.
+/// Takes a greeting, which a Unix socket delivers as a whole, and its descriptors.
 pub(super) fn receive(socket: &UnixStream, token: &Token) -> io::Result<(Judged, Vec<OwnedFd>)> {
     let (mut bytes, mut descriptors) = ([0; BYTES], Vec::new());
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(OFFERED))];
