@@ -1,7 +1,7 @@
-//! The communication benchmark suite of ATLAS DAQ note 77 ("Benchmarking Communication Systems", 1997) and its relatives,
-//! over real message layers.
+//! The communication benchmark suite of ATLAS DAQ note 77 ("Benchmarking Communication Systems", 1997) and related
+//! benchmarks, over real message layers.
 //!
-//! A benchmark is a machine of `evb_patterns`, which a simulation drives too. Here each node drives one over a
+//! A benchmark is a machine of `evb_patterns`, which a simulation drives, too. Here each node drives one over a
 //! [`MessageLayer`](evb_transport::MessageLayer) in real time, writes and verifies every byte, and accounts for every
 //! message. The nodes are threads of this process, or processes that were started for one launch.
 
@@ -38,5 +38,5 @@ pub use series::{Measured, Observer, Series, run_series};
 pub use suite::Suite;
 pub use wire::SMALLEST_BYTES;
 
-/// The version that records carry.
+/// The version in records.
 pub use evb_node::VERSION;

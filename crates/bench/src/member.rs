@@ -1,4 +1,4 @@
-//! A process of a launch: one node, which measures what it is told.
+//! A process of a launch: one node, which executes measurements on command.
 
 use crate::{
     cell::CONTROL_BYTES,
@@ -30,35 +30,35 @@ use std::{
 /// Longest message that a benchmark sends in bytes.
 pub const LONGEST_BYTES: usize = 16 << 20;
 
-/// Time after a measurement in which what was flushed may still be on its way, and how often the layer is seen to in it.
+/// Time after a measurement in which flushed messages may still be under way, so that the layer is polled often.
 const BUSY_TIME: Duration = Duration::from_millis(200);
 const BUSY_PAUSE: Duration = Duration::from_micros(500);
-/// How often the layer is seen to later.
+/// Interval of polls of the layer after that time.
 const IDLE_PAUSE: Duration = Duration::from_millis(100);
 
-/// What a process of a launch is told when it starts.
+/// Options of a process of a launch.
 #[derive(Clone, Debug)]
 pub struct MemberOptions {
-    /// Its layer.
+    /// The message layer.
     pub layer: LayerKind,
-    /// Its node; with MPI its rank says that.
+    /// The node; with MPI the rank decides.
     pub node: Option<u16>,
     /// Number of nodes of the launch.
     pub nodes: u16,
-    /// Longest message of the launch in bytes: some layers make room for it.
+    /// Longest message of the launch in bytes, for layers that allocate buffers for it.
     pub longest: usize,
-    /// Where the launch listens.
+    /// Address on which the launch listens.
     pub control: SocketAddr,
     /// The secret of the launch.
     pub token: Token,
-    /// The cores that nodes are pinned to in turn; none are pinned when it is empty.
+    /// The cores that nodes are pinned to in turn; nodes are not pinned if the list is empty.
     pub cores: Vec<u16>,
 }
 
-/// Is one node of a launch until it ends.
+/// Runs one node of a launch until the launch ends.
 ///
 /// # Errors
-/// A text for people: the launch cannot be reached, or the layer does not work here.
+/// A message if the launch cannot be reached, or the layer does not work here.
 pub fn join(options: &MemberOptions) -> Result<(), String> {
     match &options.layer {
         LayerKind::Tcp => {
@@ -150,7 +150,7 @@ fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> R
     }
 }
 
-/// Hears the orders in a thread of its own, so that this one can see to the layer meanwhile.
+/// Receives the orders in a thread of its own, so that this one can poll the layer meanwhile.
 fn hear(mut lines: Lines) -> Result<Receiver<Order>, String> {
     let (sender, orders) = mpsc::channel();
     let hear = move || {
@@ -165,8 +165,8 @@ fn hear(mut lines: Lines) -> Result<Receiver<Order>, String> {
     Ok(orders)
 }
 
-/// The next order; none when the launch is over or gone. A layer may need its node to send what it has flushed, and to give
-/// signs of life; what has come stays there.
+/// The next order; `None` if the launch is over or gone. The layer is polled meanwhile, since it may have to send
+/// flushed messages and signs of life; received messages stay there.
 fn next_order<L: MessageLayer>(orders: &Receiver<Order>, layer: &mut L) -> Option<Order> {
     let start = Instant::now();
     loop {

@@ -1,10 +1,10 @@
-//! A network preset from measurements: what a simulation needs to behave like the layer that was measured.
+//! A network preset from measurements: the parameters with which a simulation behaves like the measured layer.
 //!
-//! The model is the simulator's: a message of n bytes is in its sender's processor for a time, then on two links of one
-//! delay and one rate, cut through, then in its receiver's processor for a time. Half a ping-pong is the sum of all; a stream
-//! goes at the pace of the slowest part. So a straight line through the times between the messages of a stream gives the
-//! time of a processor (at no bytes) and the rate (its slope), and a line through the halves of ping-pongs the sum, of which the
-//! delay is what remains.
+//! The model is that of the simulator. A message of n bytes takes some time in its sender's processor, then uses two
+//! links of one delay and one rate, cut through, then takes some time in its receiver's processor. Half a ping-pong is
+//! the sum of all; a stream goes at the pace of the slowest part. So a straight line through the times between the
+//! messages of a stream gives the time of a processor (at no bytes) and the rate (its slope). A line through the halves
+//! of ping-pongs gives the sum; the delay is the rest.
 
 use crate::{cell::Benchmark as Pattern, line, statistics::median};
 use evb_record::Benchmark;
@@ -24,7 +24,7 @@ pub struct NetworkFit {
 /// Fits a network to the ping-pongs and one-way streams of a layer.
 ///
 /// # Errors
-/// What is missing: each of the two is needed with three sizes.
+/// The missing measurements: each of the two patterns is needed with three sizes.
 pub fn fit_network(transport: &str, rows: &[Benchmark]) -> Result<NetworkFit, String> {
     let of = |pattern: Pattern| {
         let rows = rows.iter().filter(move |row| row.transport == transport && row.pattern == pattern.name());
@@ -66,7 +66,7 @@ impl NetworkFit {
         )
     }
 
-    /// The table as a file that says where it comes from and how far it is off.
+    /// The table as a file with its origin and its errors.
     #[must_use]
     pub fn file(&self, transport: &str, misses: &Misses) -> String {
         let version = evb_node::VERSION;
@@ -77,25 +77,25 @@ impl NetworkFit {
     }
 }
 
-/// What a fitted network knows nothing of, for people.
+/// The effects that a fitted network leaves out, as text.
 pub const NOT_MODELLED: &str = "Not in it: generating, checking and storing events, and nodes that share a processor";
 
-/// How far the simulated times of a fitted network are from those that it was fitted to.
+/// Errors of the simulated times of a fitted network against the measured ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Misses {
-    /// Half of the times are off by less, as a part of the measured time.
+    /// Median error, as a part of the measured time.
     pub typical: f64,
-    /// The largest, with its sign: below zero, the simulation is too fast.
+    /// The largest error with its sign: below zero, the simulation is too fast.
     pub worst: f64,
-    /// Which measurement this is.
+    /// The measurement with the largest error.
     pub worst_at: String,
-    /// How many times there are.
+    /// Number of times.
     pub count: usize,
 }
 
 impl Misses {
-    /// Holds what was simulated against what was measured: half of the round trips, and the times between two messages of a stream.
-    /// None when nothing was measured that was simulated, too.
+    /// Compares simulated with measured times: half of the round trips, and the times between two messages of a stream.
+    /// `None` if no measurement was simulated.
     #[must_use]
     pub fn of(transport: &str, measured: &[Benchmark], simulated: &[Benchmark]) -> Option<Self> {
         let measured = measured.iter().filter(|row| row.transport == transport && row.rate_hz.is_none());
@@ -125,7 +125,7 @@ impl fmt::Display for Misses {
     }
 }
 
-/// What a fit is made from: half of a round trip, or the time between two messages.
+/// The time that a fit uses: half of a round trip, or the time between two messages.
 fn time(row: &Benchmark) -> f64 {
     row.half_round_trip_ns.map_or(1e9 / row.messages_per_s, |times| times.p50)
 }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::parameters::tests::row;
 
-    /// Ping-pongs of three sizes, of which half takes so many microseconds.
+    /// Ping-pongs of three sizes, with these halves in microseconds.
     fn rows(transport: &str, halves: [f64; 3]) -> Vec<Benchmark> {
         let row = |(size, half): (u64, f64)| {
             let row = row(Pattern::PingPong, 2, size, Some(2.0 * half), 0.0);

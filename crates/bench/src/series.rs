@@ -11,29 +11,29 @@ use crate::{
 use evb_record::{Benchmark, CoreToCore};
 use std::collections::BTreeSet;
 
-/// What is measured on one layer.
+/// The measurements on one layer.
 pub struct Series<'a> {
     /// The layer.
     pub layer: LayerKind,
-    /// What is measured.
+    /// The measurements.
     pub cells: Vec<Cell>,
-    /// How often nodes are started anew to measure all of it; a simulation is the same each time, and done once.
+    /// Number of launches, each of which makes all measurements. A simulation is the same each time, and done once.
     pub launches: u32,
-    /// The cores that nodes are pinned to in turn; none are pinned when it is empty.
+    /// The cores that nodes are pinned to in turn; nodes are not pinned if the list is empty.
     pub cores: Vec<u16>,
-    /// How processes come about; threads need none.
+    /// Starts the processes of a launch; threads need none.
     pub launch: &'a dyn Fn() -> Launch<'a>,
 }
 
-/// Is told how a series goes on.
+/// Receiver of the progress of a series.
 pub trait Observer {
-    /// A measurement begins: which one of how many of the series.
+    /// A measurement begins: number `index` out of `of`.
     fn begin(&mut self, cell: &Cell, index: usize, of: usize);
 
-    /// Something that people should know.
+    /// A remark for the user.
     fn note(&mut self, text: &str);
 
-    /// Whether to stop.
+    /// Returns true if the series should stop.
     fn stopped(&self) -> bool;
 }
 
@@ -42,14 +42,14 @@ pub trait Observer {
 pub struct Measured {
     /// The result.
     pub record: Benchmark,
-    /// An even choice of the samples in nanoseconds, for each launch and there for each node.
+    /// An even selection of the samples in nanoseconds, for each launch and, within it, each node.
     pub raw: Vec<Vec<Vec<u64>>>,
 }
 
-/// Measures everything in every launch; one row for each cell, in their order.
+/// Makes all measurements in every launch; returns one row for each measurement, in their order.
 ///
 /// # Errors
-/// What went wrong, and where: the layer does not work here, a node went away, or it was stopped.
+/// A message with the place: the layer does not work here, a node was lost, or the series was stopped.
 pub fn run_series(series: &Series<'_>, observer: &mut dyn Observer) -> Result<Vec<Measured>, String> {
     let mut rows: Vec<_> = series.cells.iter().map(|cell| row(series, cell)).collect();
     let is_simulated = series.layer.is_simulated();

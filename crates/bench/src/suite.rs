@@ -1,4 +1,4 @@
-//! Which measurements a suite consists of.
+//! The measurements of a suite.
 
 use crate::{
     cell::{Benchmark, Cell, Wait},
@@ -7,41 +7,41 @@ use crate::{
 };
 use evb_core::Span;
 
-/// Sizes of ATLAS DAQ note 77 (section 2) in bytes; the smallest here is the word that says what a message is.
+/// Sizes of ATLAS DAQ note 77 (section 2) in bytes; the smallest one here is the word with the kind of a message.
 pub const NOTE_SIZES: [usize; 4] = [SMALLEST_BYTES, 64, 256, 1024];
-/// Times that its farms compute, in microseconds.
+/// Computing times of the note's farms, in microseconds.
 pub const NOTE_COMPUTE_US: [u64; 4] = [0, 100, 400, 1600];
-/// Nodes of its farms: four senders and a receiver.
+/// Nodes of the note's farms: four senders and a receiver.
 pub const NOTE_FARM_NODES: u16 = 5;
-/// Bytes of their data, from which the parameters are taken.
+/// Data size in the note's farms in bytes, from which the parameters are taken.
 pub const NOTE_DATA_BYTES: usize = 1024;
 
-/// Bytes by which a size of a sweep is disturbed, as NetPIPE does, to find what depends on alignment.
+/// Bytes by which a size of a sweep is varied, as NetPIPE does, to find effects of alignment.
 const PERTURBATION: usize = 3;
 
-/// What is to be measured.
+/// The selection of measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suite {
     /// The patterns.
     pub benchmarks: Vec<Benchmark>,
     /// Sizes of the data in bytes.
     pub sizes: Vec<usize>,
-    /// Numbers of nodes; a pattern that cannot use one uses the next below. When none are given, those of the note for each
-    /// pattern, up to [`most_nodes`](Suite::most_nodes).
+    /// Numbers of nodes; a pattern that cannot use one uses the next below. An empty list means those of the note for
+    /// each pattern, up to [`most_nodes`](Suite::most_nodes).
     pub nodes: Vec<u16>,
-    /// Most nodes when none are given.
+    /// Most nodes if none are given.
     pub most_nodes: u16,
-    /// Times that farms compute.
+    /// Computing times of farms.
     pub compute: Vec<Span>,
-    /// Messages that a sender has under way at once; the patterns' own default when it is not given.
+    /// Messages that a sender has under way at once; `None` for the default of the pattern.
     pub window: Option<u32>,
-    /// Rate at which senders offer messages, per second, where a pattern takes one.
+    /// Rate at which senders offer messages, per second, for patterns with a rate.
     pub rate: Option<f64>,
-    /// Time before each measurement; that of the layer when it is not given.
+    /// Time before each measurement; `None` for that of the layer.
     pub warmup: Option<Span>,
-    /// Time of each measurement; that of the layer when it is not given.
+    /// Time of each measurement; `None` for that of the layer.
     pub duration: Option<Span>,
-    /// What nodes without work do.
+    /// Behaviour of nodes without work.
     pub wait: Wait,
     /// Seed of every random stream.
     pub seed: u64,

@@ -1,4 +1,4 @@
-//! What the nodes of all launches have measured, as one record.
+//! Summary of the measurements of all nodes and launches as one record.
 
 use crate::{
     cell::{Benchmark, Cell},
@@ -7,23 +7,23 @@ use crate::{
 };
 use evb_record::{Benchmark as BenchmarkRecord, Calibration, CoreToCore, CpuLoad, Kind, SIMULATED, Times};
 
-/// Calibrations of one row that differ by more than this factor make it untrusted.
+/// Largest ratio of two calibrations of a trusted row.
 const MOST_DRIFT: f64 = 1.25;
-/// A rate that differs from the offered one by more than this part is told.
+/// Largest relative difference between the rate and the offered rate without a note.
 const RATE_MARGIN: f64 = 0.02;
-/// Fewer samples than this make no distribution.
+/// Fewest samples of a distribution.
 const FEWEST_SAMPLES: u64 = 1000;
 
 /// One measurement in all its launches.
 pub(crate) struct Row<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) transport: String,
-    /// Its time is that of a simulation: nothing that the machine does makes a difference.
+    /// True for simulated time, which the machine does not affect.
     pub(crate) is_simulated: bool,
     pub(crate) cores: Vec<u16>,
     /// The nodes of each launch.
     pub(crate) launches: Vec<Vec<NodeResult>>,
-    /// What the cores could do before and after each of them.
+    /// Core-to-core times before and after each launch.
     pub(crate) calibrations: Vec<(CoreToCore, CoreToCore)>,
 }
 
@@ -72,8 +72,8 @@ impl Row<'_> {
         self.launches.iter().flatten()
     }
 
-    /// What the launches are compared by: the median of round trips, which are timed one by one; of other cycles, several of
-    /// which may end at once, the mean, which is the inverse of their frequency.
+    /// The values by which launches are compared: the median for round trips, which are timed one by one; for other
+    /// cycles, several of which may end at once, the mean, which is the inverse of their frequency.
     fn spread(&self, has_cycles: bool, rates: &[f64]) -> evb_record::Launches {
         if !has_cycles {
             return launches("messages_per_s", rates);
@@ -113,7 +113,7 @@ impl Row<'_> {
         })
     }
 
-    /// Why the row should not be trusted, and what to do about it.
+    /// Reasons not to trust the row, and remedies.
     fn notes(&self, cycles: Option<&Times>, lost: u64) -> Vec<String> {
         let mut notes = if self.is_simulated { Vec::new() } else { self.doubts(cycles) };
         let refused: u64 = self.nodes().map(|node| node.refused).sum();
@@ -131,7 +131,7 @@ impl Row<'_> {
         notes
     }
 
-    /// What to think of a rate that is not the offered one.
+    /// A note on a rate that differs from the offered one.
     fn rate_note(&self) -> Option<String> {
         let offered = self.cell.rate? * f64::from(self.cell.benchmark.senders(self.cell.nodes));
         let came = median(&mut self.launches.iter().map(|nodes| rate(nodes)).collect::<Vec<_>>());
@@ -145,7 +145,7 @@ impl Row<'_> {
         Some(format!("{came:.0} messages came per second of {offered:.0} that were offered; {why}"))
     }
 
-    /// What the machine may have done to the times.
+    /// Possible effects of the machine on the times.
     fn doubts(&self, cycles: Option<&Times>) -> Vec<String> {
         let mut notes = Vec::new();
         let lines: Vec<_> = self.calibrations.iter().flat_map(|pair| [pair.0.line_ns, pair.1.line_ns]).collect();
