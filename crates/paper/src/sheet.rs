@@ -1,4 +1,4 @@
-//! Where the reproduced values are written beside the published ones.
+//! The table of reproduced values beside the published ones.
 
 use crate::{
     PaperError,
@@ -7,7 +7,7 @@ use crate::{
 };
 use evb_record::{Curve, Figure, Kind, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
 
-/// Our value of an item, and what it was measured with unless it comes of a network's simulation.
+/// The reproduced value of an item, and the tool of its measurement unless it is a simulation of a network.
 #[derive(Clone, Debug)]
 struct Value {
     number: f64,
@@ -30,12 +30,12 @@ impl Sheet {
         Self { slug, published, seed, version: version.to_owned(), values, curves }
     }
 
-    /// Writes the value of an item, in the unit of the item.
+    /// Sets the value of an item, in the unit of the item.
     pub(crate) fn item(&mut self, name: &str, value: f64) -> Result<(), PaperError> {
         self.write(name, Value { number: value, tool: None })
     }
 
-    /// Writes the value of an item that was measured with this tool.
+    /// Sets the value of an item that was measured with this tool.
     pub(crate) fn measured(&mut self, name: &str, value: f64, tool: &str) -> Result<(), PaperError> {
         self.write(name, Value { number: value, tool: Some(tool.to_owned()) })
     }
@@ -47,7 +47,7 @@ impl Sheet {
         Ok(())
     }
 
-    /// Writes a column of a table, one value for each row.
+    /// Sets a column of a table, one value for each row.
     pub(crate) fn column(&mut self, table: &str, column: &str, values: &[f64]) -> Result<(), PaperError> {
         let unknown = || PaperError::Unknown { name: format!("{table}.{column}") };
         let place = self.published.tables.iter().find(|one| one.name == table).ok_or_else(unknown)?;
@@ -63,7 +63,7 @@ impl Sheet {
         self.item(&mean_error, mean_absolute_difference(values, &published))
     }
 
-    /// Draws a curve into a figure.
+    /// Adds a curve to a figure.
     pub(crate) fn curve(&mut self, figure: &str, label: &str, points: Vec<(f64, f64)>) -> Result<(), PaperError> {
         let index = self.published.figures.iter().position(|one| one.name == figure);
         let index = index.ok_or_else(|| PaperError::Unknown { name: figure.to_owned() })?;

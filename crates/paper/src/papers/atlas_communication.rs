@@ -4,7 +4,7 @@ use crate::{PaperError, Results, fit::mean, results::per_destination, sheet::She
 use evb_record::Record;
 
 const SENDERS: [&str; 7] = ["1", "2", "3", "4", "5", "6", "7"];
-/// What a farm computes for each event, in microseconds.
+/// Computing time of a farm for each event, in microseconds.
 const COMPUTE: [f64; 4] = [0.0, 100.0, 400.0, 1600.0];
 const NETWORKS: [&str; 5] =
     ["atm-155", "fast-ethernet", "myrinet-oct-sw8", "gigabit-ethernet", "infiniband-hdr-fat-tree"];
@@ -25,7 +25,7 @@ fn cycle(record: &Record) -> f64 {
     1e6 / record.event_rate_hz
 }
 
-/// The point of a sweep at which a farm computes for so long.
+/// The value of the swept key for a computing time.
 fn computing(us: f64) -> String {
     format!("{us} us")
 }
@@ -87,18 +87,18 @@ type Parameter = fn(&Parameters) -> f64;
 struct Parameters {
     /// Half of a round trip of the smallest message, in microseconds.
     ping_pong: f64,
-    /// Both ways at once, not halved.
+    /// A cycle with both directions at once, not halved.
     two_way: f64,
-    /// One way, from message to message.
+    /// One direction, from message to message.
     pairs: f64,
-    /// At 1 kB, in MB/s.
+    /// Bandwidth at 1 kB, in MB/s.
     bandwidth: f64,
     /// Ratio of the times of outfarming to 4 and to 2 receivers, over the same ratio of broadcast.
     broadcast: f64,
     /// Cycle of four senders of 1 kB.
     funnel: f64,
     pull_farm: f64,
-    /// Per cent of the communication that computing hides.
+    /// Per cent of the communication that is hidden by computing.
     overlap: f64,
 }
 

@@ -1,4 +1,5 @@
-//! Ethernet for the ATLAS Second Level Trigger? (1998): DS-link networks of up to 1024 nodes, and what Ethernet does.
+//! Ethernet for the ATLAS Second Level Trigger? (1998): DS-link networks of up to 1024 nodes, and properties of
+//! Ethernet.
 
 use crate::{
     PaperError, Results,
@@ -10,7 +11,7 @@ use evb_record::Record;
 
 /// Payload rate of a DS link in bytes per second: 100 Mbit/s, ten bits for each byte (IEEE 1355).
 const DS_LINK: f64 = 10e6;
-/// Payload of a packet over its bytes on the wire (3 B of header and end, as the presets have them).
+/// Payload of a packet divided by its bytes on the wire (3 B of header and end, as in the presets).
 const PAYLOAD: f64 = 64.0 / 67.0;
 
 pub(crate) fn reproduce(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
@@ -37,7 +38,7 @@ fn smallest(ratios: impl Iterator<Item = f64>) -> f64 {
     ratios.fold(f64::INFINITY, f64::min)
 }
 
-/// Nodes, and the switches along one side of the grid or torus that has as many.
+/// Number of nodes, and of switches along one side of the grid or torus of that size.
 const SIZES: [(u16, u16); 4] = [(16, 1), (64, 2), (256, 4), (1024, 8)];
 
 /// Figure 2.
@@ -80,9 +81,9 @@ fn sizes(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     sheet.column("torus-load", "delivered", &load)
 }
 
-/// What the middle of a grid or torus carries of random traffic, in per cent of a link for each node: four links for each
-/// row, and as many again where rows are rings of more than two switches; half of the traffic of half of the nodes, 16 on
-/// each switch, crosses it each way.
+/// The throughput limit of the middle of a grid or torus under random traffic, in per cent of a link for each node.
+/// There are four links for each row, and as many again where rows are rings of more than two switches. Half of the
+/// traffic of half of the nodes, 16 on each switch, crosses the middle in each direction.
 fn bound(side: u16, closed: bool) -> f64 {
     let rings = if closed && side > 2 { 2.0 } else { 1.0 };
     let side = f64::from(side);
@@ -121,7 +122,7 @@ fn routing(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     Ok(())
 }
 
-/// Second-level trigger traffic; the routing runs fastest in all sweeps: deterministic, adaptive.
+/// Second-level trigger traffic with the routing that runs fastest in all sweeps: deterministic, adaptive.
 fn trigger(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     let (fixed, adaptive) = (results.point("trigger", 0)?, results.point("trigger", 1)?);
     sheet.item("trigger.deterministic", kilohertz(fixed))?;
@@ -138,7 +139,7 @@ fn trigger(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     sheet.column("trigger-nodes", "adaptive", &every(1))
 }
 
-/// Frames that are stored, and two PCs: figures 4 and 5.
+/// Stored frames, and two PCs: figures 4 and 5.
 fn hosts(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     // The frame is sent twice, the second time because it was stored.
     let stored = |point| results.point("stored-frames", point).map(|record| record.seconds * 1e6 / 2.0);

@@ -50,15 +50,15 @@ fn pairs(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     sheet.item("dma.combined", both.throughput_bytes_per_s / 1e6)
 }
 
-/// Throughput of all nodes in MB/s against the size of the messages in bytes: what applications were given, not what is
-/// still in their queues.
+/// Throughput of all nodes in MB/s against the size of the messages in bytes: data delivered to applications, without
+/// those in queues.
 fn against_size(results: &Results, experiment: &str, ports: &str) -> Result<Vec<(f64, f64)>, PaperError> {
     let records = results.among(experiment, &[("network.nic.ports", ports)])?;
     let rates = curve(records, SIZE, |record| record.event_rate_hz);
     Ok(rates.into_iter().map(|(size, rate)| (size, size * rate / 1e6)).collect())
 }
 
-/// N to N: the table, aggregate and throughput of each node; gives the latter in MB/s for one and two ports.
+/// N to N: the table, aggregate and throughput of each node; returns the latter in MB/s for one and two ports.
 fn many(
     results: &Results,
     sheet: &mut Sheet,

@@ -120,8 +120,7 @@ fn without_manager(results: &Results, sheet: &mut Sheet) -> Result<(), PaperErro
     Ok(())
 }
 
-/// Mean time in microseconds that a packet waited for a link from one kind of place to another, over the links that
-/// packets took.
+/// Mean time in microseconds that a packet waited for a link from one kind of end to another, over the used links.
 fn mean_wait(record: &Record, from: &str, to: &str) -> Result<f64, PaperError> {
     let joins = |name: &str| name.split_once('>').is_some_and(|(a, b)| a.starts_with(from) && b.starts_with(to));
     let links = simulation(record)?.network.links.iter().filter(|link| joins(&link.name) && link.packets > 0);

@@ -14,11 +14,11 @@ use evb_velo::{AddressMap, LINE_BYTES, Target, messages_for_each_cut, overhead};
 const LINK: f64 = 200.0;
 /// A cycle of the prototype in nanoseconds.
 const CYCLE_NS: f64 = 10.0;
-/// What processor, memory controller and software add to the hardware in nanoseconds (section 5).
+/// Share of processor, memory controller and software in the latency, in nanoseconds (section 5).
 const HOST_NS: f64 = 350.0;
 /// Seconds between two switches of the thread scheduler (section 3, footnote 1).
 const TICK: f64 = 10e-3;
-/// What both ends of a message cost the processors, in the words of the experiments.
+/// The keys of the processor time at both ends of a message.
 const HOSTS: &str = "network.host.send, network.host.receive";
 
 pub(crate) fn reproduce(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
@@ -31,7 +31,7 @@ pub(crate) fn reproduce(results: &Results, sheet: &mut Sheet) -> Result<(), Pape
     hardware(&Measured::of("velo-2008")?, sheet)
 }
 
-/// What our own engine in hardware needs, by the benches and the synthesis of `hw/velo`.
+/// Measurements of the engine in `hw/velo`, by its benches and its synthesis.
 fn hardware(measured: &Measured, sheet: &mut Sheet) -> Result<(), PaperError> {
     for (unit, module) in
         [("requester", "velo_requester"), ("completer", "velo_completer"), ("register-file", "velo_register_file")]
@@ -68,7 +68,7 @@ fn hardware(measured: &Measured, sheet: &mut Sheet) -> Result<(), PaperError> {
     sheet.curve("streaming", "our hardware", rates)
 }
 
-/// Events in a microsecond, one every so many cycles.
+/// Events per microsecond, at one event every `cycles` cycles.
 fn per_microsecond(cycles: f64) -> f64 {
     1e3 / (cycles * CYCLE_NS)
 }
@@ -104,7 +104,7 @@ fn latency(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     software(results, sheet)
 }
 
-/// What a user of one of the two interfaces sees.
+/// Latency for a user of one of the two interfaces.
 fn software(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     for (item, label, host) in
         [("half-round-trip", "VELO", "175 ns"), ("half-round-trip.openmpi", "with OpenMPI", "425 ns")]
@@ -133,7 +133,7 @@ fn rates(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
     sheet.curve("streaming", "VELO", rates)
 }
 
-/// Packets that leave all hosts, for those that reach one.
+/// Ratio of the packets that leave all hosts to those that reach one.
 fn sent_over_received(record: &Record) -> Result<f64, PaperError> {
     let links = &simulation(record)?.network.links;
     let packets = |is_meant: fn(&str) -> bool| {
@@ -168,7 +168,7 @@ fn slow_receivers(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError
     Ok(())
 }
 
-/// Data that reach the receiver for those that its processor is done with.
+/// Ratio of the data that reach the receiver to those that its processor has handled.
 fn sent_over_handled(record: &Record) -> f64 {
     record.throughput_bytes_per_s / LINE_BYTES as f64 / record.event_rate_hz
 }
