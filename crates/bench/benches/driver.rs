@@ -1,5 +1,5 @@
-//! What the driver of the benchmarks costs by itself: a layer that takes everything and gives as much as is asked for, so
-//! that only the machine, the data and the account are left. The printed times bound what can be measured of any layer.
+//! Cost of the benchmark driver by itself: a layer takes everything and delivers as much as is requested, so that only
+//! the machine, the data and the account are left. The printed times are a lower bound for every layer.
 
 use evb_bench::{Benchmark, Cell, Setting, Wait, measure};
 use evb_core::{NodeId, Span};

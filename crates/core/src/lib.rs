@@ -1,7 +1,7 @@
 //! The base of every part of evb: ids, quantities with their units, time, seeded random streams and the [`Machine`]
 //! trait.
 //!
-//! The crate is `no_std`: code above it that is `no_std` too has no clock, socket, thread or file.
+//! The crate is `no_std`: it has no clock, socket, thread or file.
 #![no_std]
 
 extern crate alloc;

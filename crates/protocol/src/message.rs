@@ -72,7 +72,7 @@ pub struct Assigned {
 pub struct Completion {
     /// The event.
     pub event: EventId,
-    /// How it ended.
+    /// The outcome.
     pub ending: Ending,
 }
 

@@ -27,34 +27,34 @@ pub const HEAD_BYTES: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// [`Message::Request`]
+    /// [`Message::Request`].
     Request = 1,
-    /// [`Message::Done`]
+    /// [`Message::Done`].
     Done = 2,
-    /// [`Message::Available`]
+    /// [`Message::Available`].
     Available = 3,
-    /// [`Message::Busy`]
+    /// [`Message::Busy`].
     Busy = 4,
-    /// [`Message::Readout`]
+    /// [`Message::Readout`].
     Readout = 5,
-    /// [`Message::Assign`]
+    /// [`Message::Assign`].
     Assign = 6,
-    /// [`Message::Grant`]
+    /// [`Message::Grant`].
     Grant = 7,
-    /// [`Message::Pull`]
+    /// [`Message::Pull`].
     Pull = 8,
-    /// [`Message::Clear`]
+    /// [`Message::Clear`].
     Clear = 9,
-    /// [`Message::Fragment`]
+    /// [`Message::Fragment`].
     Fragment = 10,
     /// [`Message::Sighted`]. The number is in the field of the event, the segment in that of the checksum, the bits in
     /// that of the source. The second event is the last one before the segment.
     Sighted = 11,
     /// [`Message::Align`]. The segment is in the field of the length.
     Align = 12,
-    /// [`Message::Compare`]
+    /// [`Message::Compare`].
     Compare = 13,
-    /// [`Message::Marks`]
+    /// [`Message::Marks`].
     Marks = 14,
     /// [`Message::Ask`]. The number is in the field of the checksum, the last heard answer in that of the mark.
     Ask = 15,
@@ -64,7 +64,7 @@ pub enum Kind {
     Away = 17,
     /// [`Message::Standing`]. The number is in the field of the checksum.
     Standing = 18,
-    /// [`Message::Resume`]
+    /// [`Message::Resume`].
     Resume = 19,
     /// [`Message::Unit`]. The node is in the field of the source.
     Unit = 20,

@@ -16,7 +16,7 @@ use std::{
 
 const SIZES: [usize; 4] = [8, 64, 1024, 65536];
 const ROUNDS: usize = 9;
-/// Where `fi_pingpong` meets its other side.
+/// The port on which `fi_pingpong` meets its other side.
 const CONTROL_PORT: &str = "47593";
 
 /// A provider, how `fi_pingpong` is to name it, and how many round trips make a measurement at the smallest size.

@@ -1,4 +1,4 @@
-//! What only an endpoint of libfabric can suffer: wrong tokens and limits, strangers, wrong addresses, missing providers,
+//! Faults of libfabric endpoints only: wrong tokens and limits, strangers, wrong addresses, missing providers,
 //! silent peers, and peers that go while much is on the way.
 
 mod support;

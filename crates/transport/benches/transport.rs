@@ -1,4 +1,4 @@
-//! How fast the transports are: the event builder's own pattern (some nodes send 2 KiB bodies, others receive them) and
+//! Speed of the transports: the event builder's own pattern (some nodes send 2 KiB bodies, others receive them) and
 //! ping-pong. Bodies are shared, so that the transport is measured and not the memory.
 
 use bytes::Bytes;

@@ -1,5 +1,5 @@
-//! How near shared memory comes to what the caches of two cores can do: half round trips against a ping-pong of bare
-//! cache lines, measured before and after, and message rates from one sender and from many into one mailbox.
+//! Shared memory against the caches of two cores: half round trips against a ping-pong of bare cache lines,
+//! measured before and after, and message rates from one sender and from many into one mailbox.
 //!
 //! Processes are pinned: the receiver to the first processor that this process may use, senders to the second. Ratios
 //! count, since a machine that others use is slower for both.
@@ -37,7 +37,7 @@ mod bench {
     /// Tries of a sender without room before it sleeps.
     const SPINS: u32 = 2000;
 
-    /// What a child is told, in one variable.
+    /// Orders to a child process, in one variable.
     struct Role {
         address: String,
         node: u16,

@@ -1,4 +1,4 @@
-//! What only shared memory can suffer: processes that are killed at any instant, and strangers who look for a way in.
+//! Faults of shared memory only: processes that are killed at any instant, and strangers who look for a way in.
 //!
 //! The other processes are this test again, with a role in a variable. `EVB_SOAK_SECONDS` makes the killing longer.
 #![cfg(target_os = "linux")]
@@ -48,7 +48,7 @@ fn play(role: &str) -> Command {
     command
 }
 
-/// What the other processes do. Without a role there is nothing to do.
+/// The other processes. Without a role there is nothing to do.
 #[test]
 fn role() {
     let Ok(text) = env::var(ROLE) else { return };

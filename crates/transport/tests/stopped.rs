@@ -53,7 +53,7 @@ fn body(item: Received) -> Bytes {
     message.body
 }
 
-/// What the other process does: holds bodies until it hears of a loss, and looks at them then.
+/// The other process: it holds bodies until it hears of a loss, and checks them then.
 #[test]
 fn keeper() {
     let Ok(address) = env::var(ROLE) else { return };

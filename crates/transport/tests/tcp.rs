@@ -1,4 +1,4 @@
-//! What only TCP can suffer: strangers, wrong tokens, cut streams, silent peers, wrong frames.
+//! Faults of TCP only: strangers, wrong tokens, cut streams, silent peers, wrong frames.
 
 mod support;
 

@@ -28,7 +28,7 @@ type Place = (u64, u64);
 /// Messages as hexadecimal digits, in order, by sender.
 type Messages = BTreeMap<Place, Vec<String>>;
 
-/// What a thread does, and what must come to it.
+/// Sends of a thread, and the messages that it must receive.
 #[derive(Default)]
 struct Part {
     /// Receivers and the bytes of packets.

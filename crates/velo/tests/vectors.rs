@@ -152,7 +152,7 @@ impl Unit<'_> {
     }
 }
 
-/// What arrives from a sender at a receiver, as node and thread: packets and messages.
+/// Packets and messages from a sender at a receiver, each given as node and thread.
 #[derive(Default)]
 struct Arrivals {
     slots: BTreeMap<[u64; 3], VecDeque<Vec<u64>>>,

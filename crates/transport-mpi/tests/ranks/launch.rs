@@ -20,7 +20,7 @@ pub(crate) struct Installed {
     is_open_mpi: bool,
 }
 
-/// What one case starts.
+/// The job of one case.
 pub(crate) struct Job {
     pub(crate) name: &'static str,
     /// 0 for a process without a launcher.
@@ -30,7 +30,7 @@ pub(crate) struct Job {
     pub(crate) foreign: bool,
 }
 
-/// How a job ends.
+/// The end of a job.
 pub(crate) enum Expected {
     Good,
     /// It fails, and says this.

@@ -12,7 +12,7 @@ use std::{env, process::ExitCode};
 
 /// Longest body in the conformance suite: far above what any MPI sends eagerly.
 const MAX_BODY: usize = 1 << 20;
-/// What a rank says when it could not start.
+/// Prefix of the message of a rank that could not start.
 const NO_START: &str = "no start: ";
 
 fn options() -> MpiOptions {

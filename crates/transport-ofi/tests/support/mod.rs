@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers of the tests.
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
 use evb_core::NodeId;
