@@ -9,15 +9,15 @@ mod fit;
 mod measured;
 mod papers;
 mod published;
+mod report_builder;
 mod results;
-mod sheet;
 
 use evb_experiment::{Diagnostics, Experiment};
 use evb_record::PaperReport;
 use include_dir::{Dir, include_dir};
 use published::Published;
+use report_builder::ReportBuilder;
 pub use results::Results;
-use sheet::Sheet;
 
 /// The folders of all papers, as they were at compile time.
 static FOLDERS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../papers");
@@ -26,7 +26,7 @@ static FOLDERS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../papers");
 pub struct Paper {
     /// The name of its folder.
     pub slug: &'static str,
-    reproduce: fn(&Results, &mut Sheet) -> Result<(), PaperError>,
+    reproduce: fn(&Results, &mut ReportBuilder) -> Result<(), PaperError>,
 }
 
 /// The reason why a paper cannot be reported. All but a missing experiment are errors in its folder.
@@ -108,9 +108,9 @@ impl Paper {
     /// # Errors
     /// A record is missing, or the folder of the paper is invalid.
     pub fn report(&self, results: &Results, version: &str) -> Result<PaperReport, PaperError> {
-        let mut sheet = Sheet::new(self.slug, self.published()?, results.seed(), version);
-        (self.reproduce)(results, &mut sheet)?;
-        sheet.finish()
+        let mut report = ReportBuilder::new(self.slug, self.published()?, results.seed(), version);
+        (self.reproduce)(results, &mut report)?;
+        report.finish()
     }
 
     fn published(&self) -> Result<Published, PaperError> {

@@ -57,13 +57,13 @@ struct Clock {
     inputs: Vec<Inputs>,
     outputs: Vec<Outputs>,
     cycle: u64,
-    seats: Vec<Seat>,
+    states: Vec<NodeState>,
     /// Nodes that have left since the last edge.
     leaving: Vec<usize>,
 }
 
 /// The state of a node at the clock.
-enum Seat {
+enum NodeState {
     /// The node is working.
     Busy,
     Waiting {
@@ -88,7 +88,7 @@ impl Cluster {
             inputs: vec![Inputs::default(); nodes],
             outputs: vec![Outputs::default(); nodes],
             cycle: 0,
-            seats: (0..nodes).map(|_| Seat::Busy).collect(),
+            states: (0..nodes).map(|_| NodeState::Busy).collect(),
             leaving: Vec::new(),
         };
         let cluster = Self {
@@ -136,7 +136,7 @@ impl Cluster {
         if thread::panicking() {
             self.give_up();
         }
-        clock.seats[node] = Seat::Left;
+        clock.states[node] = NodeState::Left;
         clock.leaving.push(node);
         match self.pace {
             Pace::Lockstep if !self.is_broken() => self.turn(&mut clock),
@@ -179,7 +179,7 @@ impl Cluster {
         self.over[node].store(false, Ordering::Relaxed);
         let mut clock = lock(&self.clock);
         let until = clock.cycle + wait.cycles.max(1);
-        clock.seats[node] = Seat::Waiting { until, ends_early: wait.ends_early, thread: thread::current() };
+        clock.states[node] = NodeState::Waiting { until, ends_early: wait.ends_early, thread: thread::current() };
         self.turn(&mut clock);
         drop(clock);
         self.rest(node);
@@ -187,14 +187,14 @@ impl Cluster {
 
     /// Runs the clock, when all nodes wait, until the first of them has waited long enough.
     fn turn(&self, clock: &mut Clock) {
-        let waiting = clock.seats.iter().filter(|seat| matches!(seat, Seat::Waiting { .. })).count();
-        if waiting == 0 || clock.seats.iter().any(|seat| matches!(seat, Seat::Busy)) {
+        let waiting = clock.states.iter().filter(|state| matches!(state, NodeState::Waiting { .. })).count();
+        if waiting == 0 || clock.states.iter().any(|state| matches!(state, NodeState::Busy)) {
             return;
         }
         self.announce(clock);
         loop {
             self.step(clock);
-            let due: Vec<_> = (0..clock.seats.len()).filter(|&node| self.is_due(clock, node)).collect();
+            let due: Vec<_> = (0..clock.states.len()).filter(|&node| self.is_due(clock, node)).collect();
             due.iter().for_each(|&node| self.wake(clock, node));
             if !due.is_empty() {
                 return;
@@ -203,16 +203,16 @@ impl Cluster {
     }
 
     fn is_due(&self, clock: &Clock, node: usize) -> bool {
-        match clock.seats[node] {
-            Seat::Waiting { until, ends_early, .. } => {
+        match clock.states[node] {
+            NodeState::Waiting { until, ends_early, .. } => {
                 until <= clock.cycle || (ends_early && self.host(node).has_news())
             }
-            Seat::Busy | Seat::Left => false,
+            NodeState::Busy | NodeState::Left => false,
         }
     }
 
     fn wake(&self, clock: &mut Clock, node: usize) {
-        if let Seat::Waiting { thread, .. } = std::mem::replace(&mut clock.seats[node], Seat::Busy) {
+        if let NodeState::Waiting { thread, .. } = std::mem::replace(&mut clock.states[node], NodeState::Busy) {
             self.over[node].store(true, Ordering::Release);
             thread.unpark();
         }
@@ -224,10 +224,10 @@ impl Cluster {
             *inputs = lock(host).inputs();
         }
         clock.hardware.step(&clock.inputs, &mut clock.outputs);
-        for ((host, outputs), seat) in self.hosts.iter().zip(&clock.outputs).zip(&clock.seats) {
+        for ((host, outputs), state) in self.hosts.iter().zip(&clock.outputs).zip(&clock.states) {
             let mut host = lock(host);
             host.outputs(outputs);
-            if matches!(seat, Seat::Left) {
+            if matches!(state, NodeState::Left) {
                 while host.take().is_some() {}
             }
         }

@@ -7,7 +7,7 @@
 
 use super::{
     NEWCOMER, Shm,
-    greeting::{self, Greeting, Judged},
+    greeting::{self, Greeting, Introduction},
     lane::{Consumer, first_position},
     link::{Link, RING},
     map::close_to_writers,
@@ -135,8 +135,8 @@ impl Joining<'_> {
         for _ in 0..self.newcomers.len() {
             let Some((socket, since)) = self.newcomers.pop_front() else { return };
             match greeting::receive(&socket, &self.shm.options.token) {
-                Ok((judged, _)) => {
-                    if let Err(error) = self.answer(socket, judged) {
+                Ok((introduction, _)) => {
+                    if let Err(error) = self.answer(socket, introduction) {
                         self.shm.rejected += 1;
                         self.last_error = Some(error.to_string());
                     }
@@ -150,13 +150,13 @@ impl Joining<'_> {
     }
 
     /// The acceptor's part: sends an offer, takes the dialer's offer, and confirms that it has mapped it.
-    fn answer(&mut self, socket: UnixStream, hello: Judged) -> io::Result<()> {
+    fn answer(&mut self, socket: UnixStream, hello: Introduction) -> io::Result<()> {
         let (local, nodes, token) = (self.shm.local, self.shm.options.nodes, self.shm.options.token);
         let wanted = |hello: &Greeting| matches!(self.missing.get(&hello.from), Some(Missing::Comes));
-        let judged = hello.and_then(|hello| {
+        let introduction = hello.and_then(|hello| {
             (hello.to == local && hello.nodes == nodes && wanted(&hello)).then_some(hello).ok_or(Refusal::Node)
         });
-        let peer = match judged {
+        let peer = match introduction {
             Ok(hello) => hello.from,
             Err(refusal) => {
                 greeting::send(&socket, &Err(refusal), &token, &[])?;

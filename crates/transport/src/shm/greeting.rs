@@ -38,13 +38,13 @@ pub(super) struct Greeting {
 }
 
 /// A greeting, or the reason for its refusal.
-pub(super) type Judged = Result<Greeting, Refusal>;
+pub(super) type Introduction = Result<Greeting, Refusal>;
 
 impl Greeting {
-    fn encode(judged: &Judged, token: &Token) -> [u8; BYTES] {
+    fn encode(introduction: &Introduction, token: &Token) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
-        let (status, parts) = match judged {
+        let (status, parts) = match introduction {
             Ok(greeting) => (0, Some(greeting)),
             Err(refusal) => (1 + *refusal as u16, None),
         };
@@ -61,7 +61,7 @@ impl Greeting {
         bytes
     }
 
-    fn decode(bytes: &[u8; BYTES], token: &Token) -> Judged {
+    fn decode(bytes: &[u8; BYTES], token: &Token) -> Introduction {
         let short = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| bytes[at + index]));
         if bytes[..8] != MAGIC || short(8) != VERSION {
@@ -86,7 +86,7 @@ impl Greeting {
 /// Sends a greeting and its descriptors in one message. A peer that has not shown the token gets a refusal only.
 pub(super) fn send(
     socket: &UnixStream,
-    judged: &Judged,
+    introduction: &Introduction,
     token: &Token,
     descriptors: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
@@ -95,13 +95,13 @@ pub(super) fn send(
     if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let bytes = Greeting::encode(judged, token);
+    let bytes = Greeting::encode(introduction, token);
     let sent = sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
     if sent == BYTES { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
 /// Takes a greeting, which a Unix socket delivers as a whole, and its descriptors.
-pub(super) fn receive(socket: &UnixStream, token: &Token) -> io::Result<(Judged, Vec<OwnedFd>)> {
+pub(super) fn receive(socket: &UnixStream, token: &Token) -> io::Result<(Introduction, Vec<OwnedFd>)> {
     let (mut bytes, mut descriptors) = ([0; BYTES], Vec::new());
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(OFFERED))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

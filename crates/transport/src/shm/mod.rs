@@ -52,7 +52,7 @@ use mio::{Events, Interest, Poll, unix::SourceFd};
 use offer::{BELL_WORDS, RING_BYTES};
 use peer::Peer;
 use pool::Pool;
-use pulse::Heart;
+use pulse::Heartbeat;
 use std::{
     io,
     os::{
@@ -113,7 +113,7 @@ pub struct Shm {
     scratch: Box<[u8]>,
     rejected: u64,
     woken: bool,
-    heart: Heart,
+    heartbeat: Heartbeat,
     /// Beats at the last check of the peers' pulses.
     seen_beats: u64,
 }
@@ -173,7 +173,7 @@ impl Shm {
             scratch: vec![0; options.ring_bytes].into(),
             rejected: 0,
             woken: false,
-            heart: Heart::start(bell.clone(), options.peer_timeout)?,
+            heartbeat: Heartbeat::start(bell.clone(), options.peer_timeout)?,
             bell,
             seen_beats: 0,
             options,

@@ -25,14 +25,14 @@ const STACK_BYTES: usize = 64 << 10;
 
 /// The pulse of this endpoint. Its thread ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct Heart {
+pub(super) struct Heartbeat {
     page: Words,
     interval: Duration,
     /// The thread, and the channel that ends it.
     running: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-impl Heart {
+impl Heartbeat {
     /// Starts to count on a page that peers can read.
     pub(super) fn start(page: Words, peer_timeout: Duration) -> io::Result<Self> {
         let interval = (peer_timeout / BEATS as u32).max(LEAST_INTERVAL);
@@ -67,7 +67,7 @@ impl Heart {
     }
 }
 
-impl Drop for Heart {
+impl Drop for Heartbeat {
     fn drop(&mut self) {
         self.stop();
     }
@@ -109,12 +109,12 @@ impl Shm {
     /// Returns true if this node has beaten since its last check of the peers' pulses.
     #[inline]
     pub(super) fn has_beaten(&self) -> bool {
-        self.heart.beats() != self.seen_beats
+        self.heartbeat.beats() != self.seen_beats
     }
 
     /// Checks for silent peers, once for each beat.
     pub(super) fn look_for_silent(&mut self) {
-        let beats = self.heart.beats();
+        let beats = self.heartbeat.beats();
         if beats == self.seen_beats {
             return;
         }

@@ -75,7 +75,7 @@ impl Shm {
     #[cold]
     pub(super) fn poll_events(&mut self, timeout: Option<Duration>) {
         self.calls = 0;
-        // A signal ends this early, and so does a stop of the process. Who has died meanwhile is seen before silence is judged.
+        // A signal ends this early, and so does a stop of the process. Who has died meanwhile is seen before silence is introduction.
         if self.poll.poll(&mut self.events, timeout).is_err()
             && self.poll.poll(&mut self.events, Some(Duration::ZERO)).is_err()
         {
@@ -187,7 +187,7 @@ impl Shm {
         if !self.is_ready() {
             self.starving().for_each(|peer| peer.starve());
             bell::fall_asleep(&self.bell.as_ref()[0]);
-            let (start, interval) = (Instant::now(), self.heart.interval());
+            let (start, interval) = (Instant::now(), self.heartbeat.interval());
             while !self.is_ready() {
                 let left = timeout.saturating_sub(start.elapsed());
                 self.poll_events(Some(left.min(interval)));

@@ -53,7 +53,7 @@ fn loss(node: &mut Shm, of: u16) -> String {
 fn lend_and_lose(nodes: &mut [Shm]) -> Vec<Bytes> {
     (1..3).for_each(|value| send(&mut nodes[0], 1, large(value)));
     let held: Vec<_> = (0..2).map(|_| body_of(one(&mut nodes[1]))).collect();
-    nodes[1].heart.stop();
+    nodes[1].heartbeat.stop();
     let reason = loss(&mut nodes[0], 1);
     assert!(reason.starts_with("nothing was heard of it for"), "{reason}");
     held
@@ -132,7 +132,7 @@ fn what_came_from_a_silent_peer_stays_as_it_is() {
     let mut nodes = three();
     send(&mut nodes[0], 1, large(7));
     let body = body_of(one(&mut nodes[1]));
-    nodes[0].heart.stop();
+    nodes[0].heartbeat.stop();
     loss(&mut nodes[1], 0);
     assert_eq!(loss(&mut nodes[0], 1), "it gave this node up");
     churn(&mut nodes);
@@ -173,11 +173,11 @@ fn a_node_in_a_long_turn_is_not_given_up() {
 fn a_peer_is_not_given_up_before_its_lane_is_empty() {
     let mut nodes = three();
     (0..3).for_each(|value| send(&mut nodes[1], 0, large(value)));
-    nodes[1].heart.stop();
-    let (beats, start) = (nodes[0].heart.beats(), Instant::now());
-    while nodes[0].heart.beats() < beats + 20 {
+    nodes[1].heartbeat.stop();
+    let (beats, start) = (nodes[0].heartbeat.beats(), Instant::now());
+    while nodes[0].heartbeat.beats() < beats + 20 {
         nodes[0].poll_events(Some(Duration::from_millis(5)));
-        assert!(start.elapsed() < PATIENCE, "the heart stands still");
+        assert!(start.elapsed() < PATIENCE, "the heartbeat has stopped");
     }
     assert!(nodes[0].peers[1].as_ref().unwrap().takes_messages(), "there is something unread");
     for value in 0..3 {
@@ -192,7 +192,7 @@ fn a_busy_node_sees_silence() {
     let mut nodes = three();
     send(&mut nodes[0], 1, large(1));
     let held = body_of(one(&mut nodes[1]));
-    nodes[1].heart.stop();
+    nodes[1].heartbeat.stop();
     let (start, mut sink) = (Instant::now(), Vec::new());
     while !sink.iter().any(|item| matches!(item, Received::Lost { peer: NodeId(1), .. })) {
         sink.clear();

@@ -15,7 +15,7 @@ struct Value {
 }
 
 /// The items, tables and figures of one paper while they are filled in.
-pub(crate) struct Sheet {
+pub(crate) struct ReportBuilder {
     slug: &'static str,
     published: Published,
     seed: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Sheet {
     curves: Vec<Vec<Curve>>,
 }
 
-impl Sheet {
+impl ReportBuilder {
     pub(crate) fn new(slug: &'static str, published: Published, seed: u64, version: &str) -> Self {
         let (values, curves) = (vec![None; published.items.len()], vec![Vec::new(); published.figures.len()]);
         Self { slug, published, seed, version: version.to_owned(), values, curves }
@@ -231,18 +231,18 @@ x = "x"
 y = "y"
 "#;
 
-    fn filled(near: f64, column: [f64; 2]) -> Sheet {
-        let mut sheet = Sheet::new("slug", Published::parse(PUBLISHED).unwrap(), 7, "0");
+    fn filled(near: f64, column: [f64; 2]) -> ReportBuilder {
+        let mut report = ReportBuilder::new("slug", Published::parse(PUBLISHED).unwrap(), 7, "0");
         for (name, value) in [("near", near), ("least", 95.0), ("most", 6.0), ("set", 2.0), ("shown", 1.0)] {
-            sheet.item(name, value).unwrap();
+            report.item(name, value).unwrap();
         }
-        sheet.column("table", "a", &column).unwrap();
-        sheet.curve("figure", "ours", vec![(0.0, 1.0)]).unwrap();
-        sheet
+        report.column("table", "a", &column).unwrap();
+        report.curve("figure", "ours", vec![(0.0, 1.0)]).unwrap();
+        report
     }
 
-    fn verdicts(sheet: Sheet) -> Vec<(String, Verdict)> {
-        sheet.finish().unwrap().items.into_iter().map(|item| (item.item, item.verdict)).collect()
+    fn verdicts(report: ReportBuilder) -> Vec<(String, Verdict)> {
+        report.finish().unwrap().items.into_iter().map(|item| (item.item, item.verdict)).collect()
     }
 
     #[test]
@@ -270,11 +270,11 @@ y = "y"
 
     #[test]
     fn nothing_is_computed_twice_or_left_out() {
-        let mut sheet = filled(10.0, [1.0, 2.0]);
-        assert_eq!(sheet.item("near", 1.0), Err(PaperError::Unknown { name: "near".into() }));
-        assert_eq!(sheet.item("far", 1.0), Err(PaperError::Unknown { name: "far".into() }));
-        assert_eq!(sheet.column("table", "b", &[1.0]), Err(PaperError::Unknown { name: "table.b".into() }));
-        let empty = Sheet::new("slug", Published::parse(PUBLISHED).unwrap(), 7, "0");
+        let mut report = filled(10.0, [1.0, 2.0]);
+        assert_eq!(report.item("near", 1.0), Err(PaperError::Unknown { name: "near".into() }));
+        assert_eq!(report.item("far", 1.0), Err(PaperError::Unknown { name: "far".into() }));
+        assert_eq!(report.column("table", "b", &[1.0]), Err(PaperError::Unknown { name: "table.b".into() }));
+        let empty = ReportBuilder::new("slug", Published::parse(PUBLISHED).unwrap(), 7, "0");
         assert_eq!(empty.finish(), Err(PaperError::Missing { name: "near".into() }));
     }
 }
