@@ -13,7 +13,7 @@ pub(crate) fn options(provider: &str) -> OfiOptions {
     OfiOptions { provider: provider.into(), connect_timeout, ..OfiOptions::new(2, TOKEN) }
 }
 
-/// Returns true if the provider is there; says why the test is skipped if not.
+/// Returns true if the provider exists; prints the reason for a skipped test if not.
 pub(crate) fn there_is(provider: &str) -> bool {
     match providers() {
         Ok(names) if names.iter().any(|name| name.split(';').next() == Some(provider)) => true,
