@@ -6,11 +6,11 @@
 //! heard from all. So every message is accounted for, and nothing is under way when the next measurement begins.
 
 use crate::{
-    cell::{Benchmark, CONTROL_BYTES, Cell},
     clock::{Clock, cpu_ns},
+    measurement::{Benchmark, CONTROL_BYTES, Measurement},
     peers::Peers,
     rest::Rest,
-    samples::{Sampled, Samples},
+    samples::{SampleSummary, Samples},
     wire::{Content, SMALLEST_STAMPED, fill, is_whole, read_stamp, write_stamp},
 };
 use evb_core::{Machine, NodeId, NodeRange, Span, Time};
@@ -36,7 +36,7 @@ pub struct NodeResult {
     /// Data messages sent within the measured time.
     pub sent: u64,
     /// Times of the cycles that ended within the measured time; under a rate, transfer times of the received messages.
-    pub times: Sampled,
+    pub times: SampleSummary,
     /// Longest time between two receptions, in nanoseconds.
     pub longest_gap_ns: u64,
     /// Data messages received in all, including warm-up and end.
@@ -64,12 +64,16 @@ pub struct Setting {
 ///
 /// # Errors
 /// A message if a peer is lost or does not answer in time.
-pub fn measure<L: MessageLayer + ?Sized>(layer: &mut L, cell: &Cell, setting: Setting) -> Result<NodeResult, String> {
-    if cell.benchmark == Benchmark::Broadcast {
-        let traffic = cell.traffic();
-        layer.expect_broadcasts(traffic.senders.first, traffic.receivers, cell.size);
+pub fn measure<L: MessageLayer + ?Sized>(
+    layer: &mut L,
+    measurement: &Measurement,
+    setting: Setting,
+) -> Result<NodeResult, String> {
+    if measurement.benchmark == Benchmark::Broadcast {
+        let traffic = measurement.traffic();
+        layer.expect_broadcasts(traffic.senders.first, traffic.receivers, measurement.size);
     }
-    Node::new(layer, cell, setting).run()
+    Node::new(layer, measurement, setting).run()
 }
 
 /// A moment, and the counts at that moment.
@@ -103,7 +107,7 @@ enum Timing {
 
 struct Node<'a, L: ?Sized> {
     layer: &'a mut L,
-    cell: &'a Cell,
+    measurement: &'a Measurement,
     setting: Setting,
     machine: Traffic,
     clock: Clock,
@@ -136,12 +140,12 @@ struct Node<'a, L: ?Sized> {
 }
 
 impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
-    fn new(layer: &'a mut L, cell: &'a Cell, setting: Setting) -> Self {
-        let (local, traffic) = (layer.local(), cell.traffic());
+    fn new(layer: &'a mut L, measurement: &'a Measurement, setting: Setting) -> Self {
+        let (local, traffic) = (layer.local(), measurement.traffic());
         let sends = traffic.senders.contains(local);
         // No second message can be there before the first is answered: to look for it would only delay the answer.
-        let is_alone = cell.benchmark == Benchmark::PingPong && cell.window == 1;
-        let timing = match cell.benchmark {
+        let is_alone = measurement.benchmark == Benchmark::PingPong && measurement.window == 1;
+        let timing = match measurement.benchmark {
             Benchmark::PingPong | Benchmark::Roundtrip if !sends => Timing::Seldom,
             Benchmark::PullFarm if sends => Timing::Seldom,
             Benchmark::Outfarming | Benchmark::Broadcast if sends => Timing::Sending,
@@ -149,17 +153,21 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         };
         let clock = match layer.virtual_time() {
             Some(time) => Clock::Virtual(time),
-            None if cell.rate.is_some() => Clock::shared(setting.epoch_ns),
+            None if measurement.rate.is_some() => Clock::shared(setting.epoch_ns),
             None => Clock::own(),
         };
         Self {
             machine: Traffic::new(&traffic, local, None),
-            deadline: clock.now() + clock.patience().all + cell.warmup + cell.duration + cell.compute,
+            deadline: clock.now()
+                + clock.patience().all
+                + measurement.warmup
+                + measurement.duration
+                + measurement.compute,
             clock,
             timing,
-            is_broadcast: cell.benchmark == Benchmark::Broadcast && layer.has_broadcast(),
-            is_stamped: cell.rate.is_some() && cell.size >= SMALLEST_STAMPED,
-            peers: Peers::new(cell.nodes, local),
+            is_broadcast: measurement.benchmark == Benchmark::Broadcast && layer.has_broadcast(),
+            is_stamped: measurement.rate.is_some() && measurement.size >= SMALLEST_STAMPED,
+            peers: Peers::new(measurement.nodes, local),
             phase: Phase::Gathering,
             now: Time::ZERO,
             start: Time::ZERO,
@@ -169,13 +177,13 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             last_arrival: None,
             longest_gap: Span::ZERO,
             refused: 0,
-            buffer: vec![0; cell.size.max(CONTROL_BYTES)],
+            buffer: vec![0; measurement.size.max(CONTROL_BYTES)],
             sending: None,
             due: Time::MAX,
             batch: if is_alone { 1 } else { BATCH },
             all_ended: None,
             layer,
-            cell,
+            measurement,
             setting,
         }
     }
@@ -184,13 +192,13 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         self.tell_others(|_| Content::Ready)?;
         let mut rest = match self.clock.is_virtual() {
             true => Rest::virtual_time(),
-            false => Rest::new(self.cell.wait, self.setting.shares_cores),
+            false => Rest::new(self.measurement.wait, self.setting.shares_cores),
         };
         let mut rounds = 0_u32;
         loop {
             let received = self.receive();
             rounds = rounds.wrapping_add(1);
-            if rounds.is_multiple_of(ROUNDS_PER_LOOK) || self.cell.rate.is_some() || self.clock.is_virtual() {
+            if rounds.is_multiple_of(ROUNDS_PER_LOOK) || self.measurement.rate.is_some() || self.clock.is_virtual() {
                 self.look()?;
             }
             self.begin_or_end()?;
@@ -240,7 +248,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
 
     /// Begins the measured time after the warm-up.
     fn begin_measurement(&mut self) {
-        let warm = self.phase == Phase::Running && self.now.since(self.start) >= self.cell.warmup;
+        let warm = self.phase == Phase::Running && self.now.since(self.start) >= self.measurement.warmup;
         if self.from.is_none() && warm {
             self.from = Some(self.mark());
             self.samples = Samples::new();
@@ -258,7 +266,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     }
 
     fn begin_or_end(&mut self) -> Result<(), String> {
-        let is_over = || self.from.is_some_and(|from| self.now.since(from.at) >= self.cell.duration);
+        let is_over = || self.from.is_some_and(|from| self.now.since(from.at) >= self.measurement.duration);
         match self.phase {
             Phase::Gathering if self.peers.all_ready() => self.begin(),
             Phase::Running if is_over() || self.peers.any_ended() => self.end()?,
@@ -271,7 +279,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         self.phase = Phase::Running;
         self.set_now();
         (self.start, self.due) = (self.now, self.now);
-        let start = TrafficCommand::Start { saturating: self.cell.rate.is_none(), messages: None };
+        let start = TrafficCommand::Start { saturating: self.measurement.rate.is_none(), messages: None };
         self.machine.handle_command(self.now, start);
     }
 
@@ -294,7 +302,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     fn receive(&mut self) -> usize {
         let mut is_new = true;
         let Self { layer, peers, machine, clock, samples, now, .. } = self;
-        let (running, size) = (self.phase != Phase::Ending, self.cell.size);
+        let (running, size) = (self.phase != Phase::Ending, self.measurement.size);
         let (stamped, is_timed) = (self.is_stamped, self.timing == Timing::Receptions);
         let count = layer.receive(self.batch, &mut |from, bytes| {
             if is_timed && is_new {
@@ -362,7 +370,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
 
     /// Offers the machine all messages that are due.
     fn offer(&mut self) {
-        let Some(rate) = self.cell.rate else { return };
+        let Some(rate) = self.measurement.rate else { return };
         while self.due <= self.now {
             self.machine.handle_command(self.due, TrafficCommand::Offer { number: 0 });
             self.due = self.due + Span((1e12 / rate) as u64);
@@ -372,7 +380,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     /// Sends a message to the first of `to`, or by broadcast to all; returns the number of copies.
     fn post(&mut self, to: NodeRange, message: TrafficMessage) -> Result<u16, Refused> {
         let length = match message {
-            TrafficMessage::Data { .. } => self.cell.size,
+            TrafficMessage::Data { .. } => self.measurement.size,
             _ => CONTROL_BYTES,
         };
         let bytes = &mut self.buffer[..length];
@@ -428,7 +436,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     /// Longest sleep: it ends when the next message is due.
     fn longest_sleep(&self) -> Duration {
         let longest = self.clock.patience().sleep;
-        let sleep = if self.cell.rate.is_some() { self.due.since(self.now).min(longest) } else { longest };
+        let sleep = if self.measurement.rate.is_some() { self.due.since(self.now).min(longest) } else { longest };
         sleep.as_duration()
     }
 

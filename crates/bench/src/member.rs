@@ -1,11 +1,11 @@
 //! A process of a launch: one node, which executes measurements on command.
 
 use crate::{
-    cell::CONTROL_BYTES,
     cores,
     driver::measure,
     kind::LayerKind,
-    protocol::{Answer, Hello, Notice, Order},
+    measurement::CONTROL_BYTES,
+    protocol::{Answer, Hello, Order, Report},
 };
 use evb_core::NodeId;
 use evb_node::{
@@ -122,7 +122,7 @@ fn open_ofi(options: &MemberOptions, provider: &str) -> Result<OfiLayer, String>
 
 /// Joins the others and measures until it is told to end.
 fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> Result<(), String> {
-    if let Some(core) = crate::fleet::core_of(&options.cores, layer.local().0) {
+    if let Some(core) = crate::launch::core_of(&options.cores, layer.local().0) {
         cores::pin(core).map_err(|error| format!("cannot pin to core {core}: {error}"))?;
     }
     let broken = |error: std::io::Error| format!("the launch at {}: {error}", options.control);
@@ -135,16 +135,16 @@ fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> R
     let Some(Answer::Welcome { peers }) = lines.read().map_err(broken)? else { return Ok(()) };
     let others: Vec<_> = peers.into_iter().filter(|(node, _)| *node != layer.local()).collect();
     let joined = match layer.connect(&others) {
-        Ok(()) => Notice::Joined,
-        Err(why) => Notice::Failed { why },
+        Ok(()) => Report::Joined,
+        Err(why) => Report::Failed { why },
     };
     write(&stream, &joined).map_err(broken)?;
     let orders = hear(lines)?;
     loop {
-        let Some(Order::Measure { cell, setting }) = next_order(&orders, layer) else { return Ok(()) };
-        let notice = match measure(layer, &cell, setting) {
-            Ok(result) => Notice::Measured(result),
-            Err(why) => Notice::Failed { why },
+        let Some(Order::Measure { measurement, setting }) = next_order(&orders, layer) else { return Ok(()) };
+        let notice = match measure(layer, &measurement, setting) {
+            Ok(result) => Report::Measured(result),
+            Err(why) => Report::Failed { why },
         };
         write(&stream, &notice).map_err(broken)?;
     }

@@ -4,8 +4,8 @@
 pub(crate) mod tests;
 
 use crate::{
-    cell::Benchmark as Pattern,
     line::fit,
+    measurement::Benchmark as Pattern,
     suite::{NOTE_DATA_BYTES, NOTE_FARM_NODES},
 };
 use evb_record::{Benchmark, Kind, Origin, Parameters};

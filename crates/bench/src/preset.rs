@@ -6,7 +6,7 @@
 //! messages of a stream gives the time of a processor (at no bytes) and the rate (its slope). A line through the halves
 //! of ping-pongs gives the sum; the delay is the rest.
 
-use crate::{cell::Benchmark as Pattern, line, statistics::median};
+use crate::{line, measurement::Benchmark as Pattern, statistics::median};
 use evb_record::Benchmark;
 use std::fmt;
 
@@ -68,11 +68,11 @@ impl NetworkFit {
 
     /// The table as a file with its origin and its errors.
     #[must_use]
-    pub fn file(&self, transport: &str, misses: &Misses) -> String {
+    pub fn file(&self, transport: &str, errors: &FitErrors) -> String {
         let version = evb_node::VERSION;
         let table = self.table(transport);
         format!(
-            "# The message layer {transport}, as measured by evb {version}.\n# {misses}.\n# {NOT_MODELLED}.\n{table}"
+            "# The message layer {transport}, as measured by evb {version}.\n# {errors}.\n# {NOT_MODELLED}.\n{table}"
         )
     }
 }
@@ -82,7 +82,7 @@ pub const NOT_MODELLED: &str = "Not in it: generating, checking and storing even
 
 /// Errors of the simulated times of a fitted network against the measured ones.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Misses {
+pub struct FitErrors {
     /// Median error, as a part of the measured time.
     pub typical: f64,
     /// The largest error with its sign: below zero, the simulation is too fast.
@@ -93,7 +93,7 @@ pub struct Misses {
     pub count: usize,
 }
 
-impl Misses {
+impl FitErrors {
     /// Compares simulated with measured times: half of the round trips, and the times between two messages of a stream.
     /// `None` if no measurement was simulated.
     #[must_use]
@@ -106,15 +106,15 @@ impl Misses {
             let other = simulated.iter().find(|other| is_same(row, other))?;
             Some((time(other) / time(row) - 1.0, format!("{}, {} B", row.pattern, row.size_bytes)))
         };
-        let misses: Vec<_> = measured.filter_map(miss).collect();
-        let mut sizes: Vec<_> = misses.iter().map(|miss| miss.0.abs()).collect();
-        let (typical, count) = (median(&mut sizes), misses.len());
-        let (worst, worst_at) = misses.into_iter().max_by(|one, other| one.0.abs().total_cmp(&other.0.abs()))?;
+        let errors: Vec<_> = measured.filter_map(miss).collect();
+        let mut sizes: Vec<_> = errors.iter().map(|miss| miss.0.abs()).collect();
+        let (typical, count) = (median(&mut sizes), errors.len());
+        let (worst, worst_at) = errors.into_iter().max_by(|one, other| one.0.abs().total_cmp(&other.0.abs()))?;
         Some(Self { typical, worst, worst_at, count })
     }
 }
 
-impl fmt::Display for Misses {
+impl fmt::Display for FitErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { typical, worst, worst_at, count } = self;
         let [typical, worst] = [typical, worst].map(|part| part * 100.0);
@@ -147,10 +147,10 @@ mod tests {
     #[test]
     fn the_worst_miss_has_its_sign_and_its_place() {
         let measured = rows("shm", [100.0, 200.0, 1000.0]);
-        let misses = Misses::of("shm", &measured, &rows("sim:shm", [110.0, 200.0, 430.0])).unwrap();
-        assert_eq!((misses.count, misses.worst_at.as_str()), (3, "ping-pong, 256 B"));
-        assert!((misses.typical - 0.1).abs() < 1e-12 && (misses.worst + 0.57).abs() < 1e-12, "{misses:?}");
-        assert!(misses.to_string().ends_with("off by 10 % typically, -57 % at worst (ping-pong, 256 B)"), "{misses}");
-        assert_eq!(Misses::of("tcp", &measured, &measured), None, "of another layer nothing was measured");
+        let errors = FitErrors::of("shm", &measured, &rows("sim:shm", [110.0, 200.0, 430.0])).unwrap();
+        assert_eq!((errors.count, errors.worst_at.as_str()), (3, "ping-pong, 256 B"));
+        assert!((errors.typical - 0.1).abs() < 1e-12 && (errors.worst + 0.57).abs() < 1e-12, "{errors:?}");
+        assert!(errors.to_string().ends_with("off by 10 % typically, -57 % at worst (ping-pong, 256 B)"), "{errors}");
+        assert_eq!(FitErrors::of("tcp", &measured, &measured), None, "of another layer nothing was measured");
     }
 }

@@ -1,8 +1,8 @@
 //! The messages between a launch and its processes, one JSON object per line.
 
 use crate::{
-    cell::Cell,
     driver::{NodeResult, Setting},
+    measurement::Measurement,
 };
 use evb_core::NodeId;
 use serde::{Deserialize, Serialize};
@@ -29,14 +29,14 @@ pub(crate) enum Answer {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// Take part in a measurement.
-    Measure { cell: Cell, setting: Setting },
+    Measure { measurement: Measurement, setting: Setting },
     /// End.
     Exit,
 }
 
 /// A report from a process.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Notice {
+pub(crate) enum Report {
     /// The process has joined its peers.
     Joined,
     /// The measurement is done.

@@ -1,6 +1,6 @@
 //! The behaviour of a node without work; the same for all message layers.
 
-use crate::cell::Wait;
+use crate::measurement::Wait;
 use std::thread;
 
 /// Polls without work before a node yields, if there is a core for each node.

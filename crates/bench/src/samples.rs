@@ -25,7 +25,7 @@ pub(crate) struct Samples {
 
 /// The samples of a node: enough to combine several nodes and launches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sampled {
+pub struct SampleSummary {
     /// Values in nanoseconds with three digits, and their frequencies, in ascending order.
     pub counts: Vec<(u64, u64)>,
     /// An even selection of the samples, in nanoseconds, in the order of measurement.
@@ -68,11 +68,11 @@ impl Samples {
         self.stride *= 2;
     }
 
-    pub(crate) fn finish(self) -> Sampled {
+    pub(crate) fn finish(self) -> SampleSummary {
         let recorded = self.histogram.iter_recorded();
         let counts = recorded.map(|step| (step.value_iterated_to(), step.count_at_value())).collect();
         let shortest = if self.shortest == u64::MAX { 0 } else { self.shortest };
-        Sampled { counts, raw: self.raw, shortest, longest: self.longest }
+        SampleSummary { counts, raw: self.raw, shortest, longest: self.longest }
     }
 }
 

@@ -1,11 +1,11 @@
 //! A series: the same measurements in several launches on one message layer.
 
 use crate::{
-    cell::Cell,
     cores::calibrate,
     driver::NodeResult,
-    fleet::{Clusters, Fleet, Launch, Processes, Threads},
     kind::LayerKind,
+    launch::{Clusters, Launch, LaunchedNodes, Processes, Threads},
+    measurement::Measurement,
     summary::Row,
 };
 use evb_record::{Benchmark, CoreToCore};
@@ -16,7 +16,7 @@ pub struct Series<'a> {
     /// The layer.
     pub layer: LayerKind,
     /// The measurements.
-    pub cells: Vec<Cell>,
+    pub measurements: Vec<Measurement>,
     /// Number of launches, each of which makes all measurements. A simulation is the same each time, and done once.
     pub launches: u32,
     /// The cores that nodes are pinned to in turn; nodes are not pinned if the list is empty.
@@ -28,7 +28,7 @@ pub struct Series<'a> {
 /// Receiver of the progress of a series.
 pub trait Observer {
     /// A measurement begins: number `index` out of `of`.
-    fn begin(&mut self, cell: &Cell, index: usize, of: usize);
+    fn begin(&mut self, measurement: &Measurement, index: usize, of: usize);
 
     /// A remark for the user.
     fn note(&mut self, text: &str);
@@ -51,20 +51,21 @@ pub struct Measured {
 /// # Errors
 /// A message with the place: the layer does not work here, a node was lost, or the series was stopped.
 pub fn run_series(series: &Series<'_>, observer: &mut dyn Observer) -> Result<Vec<Measured>, String> {
-    let mut rows: Vec<_> = series.cells.iter().map(|cell| row(series, cell)).collect();
+    let mut rows: Vec<_> = series.measurements.iter().map(|measurement| row(series, measurement)).collect();
     let is_simulated = series.layer.is_simulated();
     let launches = if is_simulated { 1 } else { series.launches as usize };
     let calibrate = || if is_simulated { None } else { calibrate() };
     let all = rows.len() * launches;
     for launch in 0..launches {
-        let mut fleet = start(series, observer)?;
+        let mut nodes = start(series, observer)?;
         let mut before = calibrate();
         for (index, row) in rows.iter_mut().enumerate() {
             if observer.stopped() {
                 return Err("stopped".into());
             }
-            observer.begin(row.cell, launch * series.cells.len() + index, all);
-            row.launches.push(fleet.measure(row.cell).map_err(|why| format!("{}: {why}", describe(row.cell)))?);
+            observer.begin(row.measurement, launch * series.measurements.len() + index, all);
+            row.launches
+                .push(nodes.measure(row.measurement).map_err(|why| format!("{}: {why}", describe(row.measurement)))?);
             let after = calibrate();
             row.calibrations.extend(before.zip(after));
             before = after;
@@ -73,18 +74,18 @@ pub fn run_series(series: &Series<'_>, observer: &mut dyn Observer) -> Result<Ve
     Ok(rows.iter().map(|row| Measured { record: row.record(), raw: raw(&row.launches) }).collect())
 }
 
-fn row<'a>(series: &Series<'_>, cell: &'a Cell) -> Row<'a> {
+fn row<'a>(series: &Series<'_>, measurement: &'a Measurement) -> Row<'a> {
     let (launches, calibrations) = (Vec::new(), Vec::<(CoreToCore, CoreToCore)>::new());
     let is_simulated = series.layer.is_simulated();
     let cores = if is_simulated { Vec::new() } else { series.cores.clone() };
-    Row { cell, transport: series.layer.to_string(), is_simulated, cores, launches, calibrations }
+    Row { measurement, transport: series.layer.to_string(), is_simulated, cores, launches, calibrations }
 }
 
-fn start<'a>(series: &Series<'a>, observer: &mut dyn Observer) -> Result<Box<dyn Fleet + 'a>, String> {
+fn start<'a>(series: &Series<'a>, observer: &mut dyn Observer) -> Result<Box<dyn LaunchedNodes + 'a>, String> {
     Ok(match series.layer {
         LayerKind::Threads => Box::new(Threads { cores: series.cores.clone() }),
         LayerKind::VeloRtl(link) => {
-            let nodes: BTreeSet<_> = series.cells.iter().map(|cell| cell.nodes).collect();
+            let nodes: BTreeSet<_> = series.measurements.iter().map(|measurement| measurement.nodes).collect();
             let nodes: Vec<_> = nodes.into_iter().collect();
             Box::new(Clusters::prepare(link, &nodes, &mut |text| observer.note(text))?)
         }
@@ -92,8 +93,8 @@ fn start<'a>(series: &Series<'a>, observer: &mut dyn Observer) -> Result<Box<dyn
     })
 }
 
-fn describe(cell: &Cell) -> String {
-    format!("{} of {} B on {} nodes", cell.benchmark.name(), cell.size, cell.nodes)
+fn describe(measurement: &Measurement) -> String {
+    format!("{} of {} B on {} nodes", measurement.benchmark.name(), measurement.size, measurement.nodes)
 }
 
 fn raw(launches: &[Vec<NodeResult>]) -> Vec<Vec<Vec<u64>>> {

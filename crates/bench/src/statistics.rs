@@ -1,6 +1,6 @@
 //! Quantiles of samples, and the combination of several launches.
 
-use crate::samples::Sampled;
+use crate::samples::SampleSummary;
 use evb_record::{Launches, Times};
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
 }
 
 /// The distribution of all samples of several nodes and launches; `None` if there are no samples.
-pub(crate) fn times<'a>(all: impl IntoIterator<Item = &'a Sampled>) -> Option<Times> {
+pub(crate) fn times<'a>(all: impl IntoIterator<Item = &'a SampleSummary>) -> Option<Times> {
     let (mut counts, mut shortest, mut longest) = (BTreeMap::<u64, u64>::new(), u64::MAX, 0);
     for sampled in all.into_iter().filter(|sampled| !sampled.counts.is_empty()) {
         sampled.counts.iter().for_each(|&(value, count)| *counts.entry(value).or_default() += count);
@@ -102,16 +102,16 @@ mod tests {
 
     #[test]
     fn quantiles_of_several_nodes() {
-        let part = |values: std::ops::Range<u64>| Sampled {
+        let part = |values: std::ops::Range<u64>| SampleSummary {
             counts: values.clone().map(|value| (value, 1)).collect(),
             raw: Vec::new(),
             shortest: values.start,
             longest: values.end - 1,
         };
-        let all = times(&[part(1..501), part(501..1001), Sampled::default()]).unwrap();
+        let all = times(&[part(1..501), part(501..1001), SampleSummary::default()]).unwrap();
         assert_eq!((all.min, all.p50, all.p99, all.p999, all.max), (1.0, 500.0, 990.0, 999.0, 1000.0));
         assert_eq!((all.mean, all.samples), (500.5, 1000));
-        assert!(times(&[Sampled::default()]).is_none());
+        assert!(times(&[SampleSummary::default()]).is_none());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The measurements of a suite.
 
 use crate::{
-    cell::{Benchmark, Cell, Wait},
     kind::LayerKind,
+    measurement::{Benchmark, Measurement, Wait},
     wire::SMALLEST_BYTES,
 };
 use evb_core::Span;
@@ -50,18 +50,20 @@ pub struct Suite {
 impl Suite {
     /// All measurements on a layer, each once, pattern by pattern.
     #[must_use]
-    pub fn cells(&self, layer: &LayerKind) -> Vec<Cell> {
-        let mut cells = Vec::new();
+    pub fn measurements(&self, layer: &LayerKind) -> Vec<Measurement> {
+        let mut measurements = Vec::new();
         for &benchmark in &self.benchmarks {
             let nodes = self.nodes_of(benchmark, layer);
             let compute = if benchmark.computes() { &self.compute[..] } else { &[Span::ZERO] };
             for nodes in nodes {
                 for &size in &self.sizes {
-                    cells.extend(compute.iter().map(|&compute| self.cell(benchmark, nodes, size, compute, layer)));
+                    measurements.extend(
+                        compute.iter().map(|&compute| self.measurement(benchmark, nodes, size, compute, layer)),
+                    );
                 }
             }
         }
-        cells
+        measurements
     }
 
     fn nodes_of(&self, benchmark: Benchmark, layer: &LayerKind) -> Vec<u16> {
@@ -76,9 +78,16 @@ impl Suite {
         nodes
     }
 
-    fn cell(&self, benchmark: Benchmark, nodes: u16, size: usize, compute: Span, layer: &LayerKind) -> Cell {
+    fn measurement(
+        &self,
+        benchmark: Benchmark,
+        nodes: u16,
+        size: usize,
+        compute: Span,
+        layer: &LayerKind,
+    ) -> Measurement {
         let (warmup, duration) = layer.times(size, compute);
-        Cell {
+        Measurement {
             benchmark,
             nodes,
             size: size.max(SMALLEST_BYTES),
@@ -123,18 +132,20 @@ mod tests {
 
     #[test]
     fn each_pattern_has_the_nodes_that_it_can_use() {
-        let cells = suite().cells(&LayerKind::Tcp);
+        let measurements = suite().measurements(&LayerKind::Tcp);
         let nodes = |benchmark| {
-            let mut nodes: Vec<_> = cells.iter().filter(|c| c.benchmark == benchmark).map(|c| c.nodes).collect();
+            let mut nodes: Vec<_> = measurements.iter().filter(|c| c.benchmark == benchmark).map(|c| c.nodes).collect();
             nodes.dedup();
             nodes
         };
         assert_eq!(nodes(Benchmark::PingPong), [2]);
         assert_eq!(nodes(Benchmark::Pairs), [2, 4], "pairs of five nodes are those of four");
         assert_eq!(nodes(Benchmark::AllToAll), [2, 4, 5]);
-        let farms = cells.iter().filter(|cell| cell.benchmark == Benchmark::PullFarm).count();
+        let farms = measurements.iter().filter(|measurement| measurement.benchmark == Benchmark::PullFarm).count();
         assert_eq!(farms, 3 * 4 * 4, "nodes, sizes, times of computing");
-        assert!(cells.iter().all(|cell| cell.rate.is_some() == cell.benchmark.takes_rate()));
+        assert!(
+            measurements.iter().all(|measurement| measurement.rate.is_some() == measurement.benchmark.takes_rate())
+        );
     }
 
     #[test]
@@ -149,13 +160,23 @@ mod tests {
     #[test]
     fn a_layer_has_its_own_times_and_limits() {
         let suite = Suite { nodes: Vec::new(), most_nodes: 99, duration: None, ..suite() };
-        let nodes = |layer| suite.cells(&layer).iter().map(|cell| cell.nodes).max();
+        let nodes = |layer| suite.measurements(&layer).iter().map(|measurement| measurement.nodes).max();
         assert_eq!(nodes(LayerKind::Tcp), Some(65));
         assert_eq!(nodes(LayerKind::VeloRtl(16)), Some(16), "its switch has as many ports");
-        let farms = suite.cells(&LayerKind::VeloRtl(16)).into_iter().filter(|cell| cell.compute > Span::ZERO);
-        assert!(farms.map(|cell| (cell.compute, cell.duration)).all(|(compute, duration)| duration > compute));
-        let cells = suite.cells(&LayerKind::Tcp);
-        assert!(cells.iter().all(|cell| cell.duration == Span::from_millis(100)), "real time, whatever is computed");
+        let farms = suite
+            .measurements(&LayerKind::VeloRtl(16))
+            .into_iter()
+            .filter(|measurement| measurement.compute > Span::ZERO);
+        assert!(
+            farms
+                .map(|measurement| (measurement.compute, measurement.duration))
+                .all(|(compute, duration)| duration > compute)
+        );
+        let measurements = suite.measurements(&LayerKind::Tcp);
+        assert!(
+            measurements.iter().all(|measurement| measurement.duration == Span::from_millis(100)),
+            "real time, whatever is computed"
+        );
     }
 
     #[test]

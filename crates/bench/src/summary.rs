@@ -1,8 +1,8 @@
 //! Summary of the measurements of all nodes and launches as one record.
 
 use crate::{
-    cell::{Benchmark, Cell},
     driver::NodeResult,
+    measurement::{Benchmark, Measurement},
     statistics::{launches, median, times},
 };
 use evb_record::{Benchmark as BenchmarkRecord, Calibration, CoreToCore, CpuLoad, Kind, SIMULATED, Times};
@@ -16,7 +16,7 @@ const FEWEST_SAMPLES: u64 = 1000;
 
 /// One measurement in all its launches.
 pub(crate) struct Row<'a> {
-    pub(crate) cell: &'a Cell,
+    pub(crate) measurement: &'a Measurement,
     pub(crate) transport: String,
     /// True for simulated time, which the machine does not affect.
     pub(crate) is_simulated: bool,
@@ -29,32 +29,34 @@ pub(crate) struct Row<'a> {
 
 impl Row<'_> {
     pub(crate) fn record(&self) -> BenchmarkRecord {
-        let cell = self.cell;
+        let measurement = self.measurement;
         let cycles = times(self.nodes().map(|node| &node.times));
         let rates: Vec<_> = self.launches.iter().map(|nodes| rate(nodes)).collect();
         let messages_per_s = median(&mut rates.clone());
         let lost = self.nodes().map(|node| node.lost).sum();
         let corrupted = self.nodes().map(|node| node.corrupted).sum();
         let notes = self.notes(cycles.as_ref(), lost);
-        let is_lossy = self.transport == "udp" && cell.benchmark == Benchmark::Broadcast;
+        let is_lossy = self.transport == "udp" && measurement.benchmark == Benchmark::Broadcast;
         BenchmarkRecord {
             kind: Kind::Benchmark,
             experiment: "bench".into(),
-            seed: cell.seed,
+            seed: measurement.seed,
             version: evb_node::VERSION.into(),
-            pattern: cell.benchmark.name().into(),
+            pattern: measurement.benchmark.name().into(),
             transport: self.transport.clone(),
-            size_bytes: cell.size as u64,
-            nodes: cell.nodes,
-            compute_us: cell.compute_us(),
-            window: cell.window,
-            rate_hz: cell.rate,
-            wait: if self.is_simulated { SIMULATED } else { cell.wait.name() }.into(),
-            cores: (0..cell.nodes).filter_map(|node| crate::fleet::core_of(&self.cores, node)).collect(),
+            size_bytes: measurement.size as u64,
+            nodes: measurement.nodes,
+            compute_us: measurement.compute_us(),
+            window: measurement.window,
+            rate_hz: measurement.rate,
+            wait: if self.is_simulated { SIMULATED } else { measurement.wait.name() }.into(),
+            cores: (0..measurement.nodes).filter_map(|node| crate::launch::core_of(&self.cores, node)).collect(),
             cycle_ns: cycles,
-            half_round_trip_ns: cycles.filter(|_| cell.benchmark.is_round_trip()).map(|cycles| cycles.scaled(0.5)),
+            half_round_trip_ns: cycles
+                .filter(|_| measurement.benchmark.is_round_trip())
+                .map(|cycles| cycles.scaled(0.5)),
             messages_per_s,
-            bytes_per_s: messages_per_s * cell.size as f64,
+            bytes_per_s: messages_per_s * measurement.size as f64,
             cpu_load: self.cpu_load(),
             launches: self.spread(cycles.is_some(), &rates),
             longest_gap_us: self.nodes().map(|node| node.longest_gap_ns).max().unwrap_or(0) as f64 * 1e-3,
@@ -78,7 +80,7 @@ impl Row<'_> {
         if !has_cycles {
             return launches("messages_per_s", rates);
         }
-        let one_by_one = self.cell.benchmark.is_round_trip() || self.cell.rate.is_some();
+        let one_by_one = self.measurement.benchmark.is_round_trip() || self.measurement.rate.is_some();
         let of_launch = |nodes: &Vec<NodeResult>| {
             let times = times(nodes.iter().map(|node| &node.times))?;
             Some(if one_by_one { times.p50 } else { times.mean })
@@ -87,7 +89,7 @@ impl Row<'_> {
     }
 
     fn cpu_load(&self) -> CpuLoad {
-        let senders = self.cell.benchmark.senders(self.cell.nodes).into();
+        let senders = self.measurement.benchmark.senders(self.measurement.nodes).into();
         let mean = |sends: bool| {
             let loads = self.launches.iter().flat_map(|nodes| nodes.iter().enumerate());
             let side: Vec<_> =
@@ -133,7 +135,7 @@ impl Row<'_> {
 
     /// A note on a rate that differs from the offered one.
     fn rate_note(&self) -> Option<String> {
-        let offered = self.cell.rate? * f64::from(self.cell.benchmark.senders(self.cell.nodes));
+        let offered = self.measurement.rate? * f64::from(self.measurement.benchmark.senders(self.measurement.nodes));
         let came = median(&mut self.launches.iter().map(|nodes| rate(nodes)).collect::<Vec<_>>());
         let why = match came / offered {
             part if part > 1.0 + RATE_MARGIN => {

@@ -3,7 +3,7 @@
 mod line;
 mod screen;
 
-use evb_bench::{Cell, LayerKind};
+use evb_bench::{LayerKind, Measurement};
 use evb_experiment::Plan;
 use evb_node::{Observer, Progress};
 use evb_sources::FeedProgress;
@@ -143,9 +143,9 @@ impl<'a> BenchProgress<'a> {
 }
 
 impl evb_bench::Observer for BenchProgress<'_> {
-    fn begin(&mut self, cell: &Cell, index: usize, of: usize) {
+    fn begin(&mut self, measurement: &Measurement, index: usize, of: usize) {
         self.line.set_length(of as u64);
-        let Cell { benchmark, size, nodes, .. } = cell;
+        let Measurement { benchmark, size, nodes, .. } = measurement;
         let message = format!("{}  {}  {size} B  {nodes} nodes", self.layer, benchmark.name());
         self.line.show(index as u64, &message);
     }

@@ -9,7 +9,7 @@ pub const CONTROL_BYTES: usize = 64;
 
 /// One measurement, the same on all nodes of a launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
+pub struct Measurement {
     /// The communication pattern.
     pub benchmark: Benchmark,
     /// Number of nodes that take part: nodes 0 to `nodes - 1`.
@@ -188,7 +188,7 @@ impl Wait {
     }
 }
 
-impl Cell {
+impl Measurement {
     /// Computing time of the receiver of a farm for each event, in microseconds.
     #[must_use]
     pub fn compute_us(&self) -> f64 {
