@@ -1,4 +1,4 @@
-//! All code that touches libfabric's memory and functions; only this folder has unsafe code.
+//! All code that touches libfabric's memory and functions; no other folder of the crate is excused from Rust's checks.
 //!
 //! # Invariants
 //! 1. Declarations are those of the installed headers ([`abi`] and [`library`]; compared in `tests.rs`).
