@@ -29,7 +29,7 @@ impl Token {
     }
 }
 
-/// Compares in constant time, see [`matches`](Token::matches).
+/// Compares in constant time: the duration does not depend on the position of the first difference.
 impl PartialEq for Token {
     fn eq(&self, other: &Self) -> bool {
         self.matches(&other.0)
