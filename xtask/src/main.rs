@@ -1,6 +1,6 @@
-//! Project tasks: `cargo xtask test` runs everything that must pass, `cargo xtask faults` tries schedules of faults, `cargo
-//! xtask peers` compares evb with other tools, and `cargo xtask hw` checks the hardware and writes what it has from the
-//! crates.
+//! Project tasks: `cargo xtask check` is quick and needs nothing but cargo, `cargo xtask test` runs everything that must pass,
+//! `cargo xtask faults` tries schedules of faults, `cargo xtask peers` compares evb with other tools, and `cargo xtask hw`
+//! checks the hardware and writes what it has from the crates.
 
 mod examples;
 mod faults;
@@ -26,7 +26,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Check and test everything
+    /// Format, lints and the fast tests; installs nothing
+    Check,
+    /// Check and test everything; with apt-get, installs the programs that tests use and that are missing
     Test {
         /// Make the soak long, ten minutes of each kind instead of seconds, and reproduce the papers with other seeds, too
         #[arg(long)]
@@ -47,6 +49,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
+        Task::Check => steps::check(),
         Task::Test { soak } => steps::test(soak),
         Task::Faults(faults) => faults::run_all(&faults),
         Task::Peers { quick } => peers::run(quick),

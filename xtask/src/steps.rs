@@ -1,4 +1,4 @@
-//! The steps of `cargo xtask test`, cheapest first.
+//! The steps of `cargo xtask test` and of `cargo xtask check`, cheapest first.
 
 use crate::{
     examples, hw, papers, soak, tools,
@@ -9,17 +9,27 @@ use std::time::Instant;
 /// A name, and what is done; the error says what failed and what to do.
 type Step = (&'static str, fn(&Workspace, bool) -> Result<(), String>);
 
+const FORMAT: Step = ("format", |workspace, _| {
+    workspace.cargo(&["fmt", "--all", "--check"])?;
+    workspace.cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"])
+});
+
+const HYGIENE: Step =
+    ("architecture and hygiene", |workspace, _| workspace.cargo(&["test", "--quiet", "--package", "xtask"]));
+
+const LINTS: Step = ("lints", |workspace, _| {
+    workspace.cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"])
+});
+
+/// The steps that need nothing but cargo and install nothing.
+const CHECK: &[Step] = &[FORMAT, HYGIENE, LINTS, ("fast tests", |workspace, _| workspace.cargo(&["test", "--quiet"]))];
+
 /// The model checks of the lock-free parts are tests like any other here, and so are the corpora of the fuzz targets.
-const STEPS: &[Step] = &[
+const TEST: &[Step] = &[
     ("tools", |_, _| tools::find()),
-    ("format", |workspace, _| {
-        workspace.cargo(&["fmt", "--all", "--check"])?;
-        workspace.cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"])
-    }),
-    ("architecture and hygiene", |workspace, _| workspace.cargo(&["test", "--quiet", "--package", "xtask"])),
-    ("lints", |workspace, _| {
-        workspace.cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"])
-    }),
+    FORMAT,
+    HYGIENE,
+    LINTS,
     ("documentation", |workspace, _| {
         let mut command = cargo(&workspace.root, &["doc", "--workspace", "--no-deps", "--quiet"]);
         run(command.env("RUSTDOCFLAGS", "--deny warnings"))
@@ -40,17 +50,27 @@ const STEPS: &[Step] = &[
     }),
 ];
 
-/// Runs all steps and stops at the first that fails.
+/// Runs the quick steps.
+pub(crate) fn check() -> Result<(), String> {
+    run_all(CHECK, false)
+}
+
+/// Runs all steps.
 pub(crate) fn test(long_soak: bool) -> Result<(), String> {
+    run_all(TEST, long_soak)
+}
+
+/// Runs steps in order and stops at the first that fails.
+fn run_all(steps: &[Step], long_soak: bool) -> Result<(), String> {
     let (workspace, start) = (Workspace::find()?, Instant::now());
-    for (index, (name, step)) in STEPS.iter().enumerate() {
-        let (number, of, start) = (index + 1, STEPS.len(), Instant::now());
+    for (index, (name, step)) in steps.iter().enumerate() {
+        let (number, of, start) = (index + 1, steps.len(), Instant::now());
         eprintln!("xtask: {number}/{of} {name}");
         let result = step(&workspace, long_soak);
         let seconds = start.elapsed().as_secs_f64();
         result.map_err(|message| format!("{name} failed after {seconds:.1} s: {message}"))?;
         eprintln!("xtask: {number}/{of} {name}: good, {seconds:.1} s");
     }
-    eprintln!("xtask: all {} steps are good, {:.0} s", STEPS.len(), start.elapsed().as_secs_f64());
+    eprintln!("xtask: all {} steps are good, {:.0} s", steps.len(), start.elapsed().as_secs_f64());
     Ok(())
 }

@@ -84,6 +84,24 @@ fn nothing_depends_on_a_git_repository() {
 }
 
 #[test]
+fn every_crate_has_the_license_of_the_workspace() {
+    const LICENSE: &str = "Apache-2.0";
+    for (name, bytes) in files() {
+        let text = String::from_utf8_lossy(&bytes);
+        let is_licensed = match name.rsplit('/').next() {
+            Some("LICENSE") => text.lines().any(|line| line == format!("SPDX-License-Identifier: {LICENSE}")),
+            // Only the root of a workspace says it itself.
+            Some("Cargo.toml") if text.contains("[workspace]") => {
+                text.contains(&format!("\nlicense = \"{LICENSE}\"\n"))
+            }
+            Some("Cargo.toml") => text.contains("\nlicense.workspace = true\n"),
+            _ => true,
+        };
+        assert!(is_licensed, "{name} does not say that the license is {LICENSE}");
+    }
+}
+
+#[test]
 fn links_between_pages_lead_somewhere() {
     let mut broken = Vec::new();
     for (name, bytes) in files().iter().filter(|(name, _)| name.ends_with(".md")) {

@@ -20,6 +20,7 @@ macro_rules! eprintln {
 }
 
 mod commands;
+mod console;
 mod failure;
 mod folder;
 mod launcher;

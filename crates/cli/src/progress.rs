@@ -3,9 +3,10 @@
 mod line;
 mod screen;
 
+use crate::signals::Signals;
 use evb_bench::{LayerKind, Measurement};
 use evb_experiment::Plan;
-use evb_node::{Observer, Progress};
+use evb_node::{Command, Observer, Progress};
 use evb_sources::FeedProgress;
 use line::Line;
 pub(crate) use line::{ProgressArgs, clear, say, suspend};
@@ -25,17 +26,26 @@ pub(crate) struct RunProgress<'a> {
     line: Line,
     /// Whether the run ends by time, and not by events.
     is_timed: bool,
-    stop: &'a AtomicBool,
+    signals: &'a Signals,
+    /// Signals that were passed on as commands.
+    passed_on: u32,
     last: Progress,
     quiet: bool,
 }
 
 impl<'a> RunProgress<'a> {
-    pub(crate) fn new(plan: &Plan, stop: &'a AtomicBool, how: ProgressArgs) -> Self {
+    pub(crate) fn new(plan: &Plan, signals: &'a Signals, how: ProgressArgs) -> Self {
         let duration = plan.trigger.duration.map(|duration| millis(duration.as_secs_f64()));
         let length = plan.building.events.or(duration);
         let is_timed = plan.building.events.is_none() && duration.is_some();
-        Self { line: Line::new(length, how), is_timed, stop, last: Progress::default(), quiet: how.quiet }
+        Self {
+            line: Line::new(length, how),
+            is_timed,
+            signals,
+            passed_on: signals.count(),
+            last: Progress::default(),
+            quiet: how.quiet,
+        }
     }
 }
 
@@ -68,8 +78,11 @@ impl Observer for RunProgress<'_> {
         }
     }
 
-    fn stop(&self) -> &AtomicBool {
-        self.stop
+    fn command(&mut self) -> Option<Command> {
+        (self.signals.count() > self.passed_on).then(|| {
+            self.passed_on += 1;
+            Command::Stop
+        })
     }
 }
 

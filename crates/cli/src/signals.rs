@@ -9,7 +9,7 @@ use std::{
     process,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
 
@@ -29,6 +29,44 @@ pub(crate) fn stop_on_signals(meanwhile: &'static str) -> Result<Arc<AtomicBool>
     Ok(stop)
 }
 
+/// Counts the signals that ask a run to end. The first stops the trigger and lets the run drain; the second stores what there
+/// is of open events; the third ends the program at once.
+#[derive(Clone)]
+pub(crate) struct Signals(Arc<AtomicU32>);
+
+impl Signals {
+    /// Listens to Ctrl-C and SIGTERM.
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        let signals = Self(Arc::default());
+        let count = signals.0.clone();
+        listen(move || match count.fetch_add(1, Ordering::Relaxed) {
+            0 => say("stopping, the run drains; once more to store what is there"),
+            1 => say("stopping, open events are stored as they are; once more to leave at once"),
+            _ => {
+                clear();
+                process::exit(130);
+            }
+        })?;
+        Ok(signals)
+    }
+
+    /// Lets signals pass by: a node is told by run control when to stop, also when Ctrl-C reaches the whole group.
+    pub(crate) fn ignore() -> Result<Self, Failure> {
+        listen(|| {})?;
+        Ok(Self(Arc::default()))
+    }
+
+    /// The number of signals.
+    pub(crate) fn count(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// True when there was one.
+    pub(crate) fn any(&self) -> bool {
+        self.count() > 0
+    }
+}
+
 /// A flag that Ctrl-C and SIGTERM set, for a node that waits for its run. Once the run has begun nobody looks at it: run
 /// control tells a node when to stop, also when Ctrl-C reaches the whole group.
 pub(crate) fn stop_waiting_on_signals() -> Result<Arc<AtomicBool>, Failure> {
@@ -36,11 +74,6 @@ pub(crate) fn stop_waiting_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     let flag = stop.clone();
     listen(move || flag.store(true, Ordering::Relaxed))?;
     Ok(stop)
-}
-
-/// Lets signals pass by: a node is told by run control when to stop, also when Ctrl-C reaches the whole group.
-pub(crate) fn leave_signals_to_run_control() -> Result<(), Failure> {
-    listen(|| {})
 }
 
 /// Calls `handler` at each signal, in a thread of its own.

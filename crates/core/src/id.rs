@@ -23,7 +23,7 @@ impl fmt::Display for NodeId {
 }
 
 /// A range of consecutive node ids. A machine addresses a message to one node or to all readout units with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeRange {
     /// The first node of the range.
     pub first: NodeId,

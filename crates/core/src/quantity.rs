@@ -1,7 +1,10 @@
 //! Quantities that carry their unit in text: byte counts, frequencies and bandwidths. [`Span`](crate::Span) is such a
 //! quantity, too.
 
-use crate::unit::{Unit, text_quantity};
+use crate::{
+    Span,
+    unit::{Unit, text_quantity},
+};
 
 /// A number of bytes; kB = 1000 B, KiB = 1024 B.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,7 +25,28 @@ impl Frequency {
     }
 }
 
+/// Picoseconds in which one byte passes at one bit per second.
+const PS_PER_BYTE_AT_1_BIT_PER_S: u64 = 8_000_000_000_000;
+
 impl Bandwidth {
+    /// Time of one byte, rounded to picoseconds; what wormhole flow counts in.
+    pub const fn byte_time(self) -> Span {
+        let time = PS_PER_BYTE_AT_1_BIT_PER_S.saturating_add(self.0 / 2) / self.0;
+        Span(if time > 0 { time } else { 1 })
+    }
+
+    /// Time of so many bytes, rounded up to picoseconds.
+    #[inline]
+    pub fn time_for(self, bytes: u64) -> Span {
+        Span(match bytes.checked_mul(PS_PER_BYTE_AT_1_BIT_PER_S) {
+            Some(product) => product.div_ceil(self.0),
+            None => {
+                let product = u128::from(bytes) * u128::from(PS_PER_BYTE_AT_1_BIT_PER_S);
+                u64::try_from(product.div_ceil(u128::from(self.0))).unwrap_or(u64::MAX)
+            }
+        })
+    }
+
     /// The rate in bytes per second.
     pub const fn as_bytes_per_second(self) -> f64 {
         self.0 as f64 / 8.0

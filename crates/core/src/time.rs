@@ -66,6 +66,20 @@ impl ops::Add<Span> for Time {
     }
 }
 
+impl ops::Add for Span {
+    type Output = Self;
+    fn add(self, span: Self) -> Self {
+        Self(self.0 + span.0)
+    }
+}
+
+impl ops::Mul<u64> for Span {
+    type Output = Self;
+    fn mul(self, factor: u64) -> Self {
+        Self(self.0 * factor)
+    }
+}
+
 /// Picoseconds per unit, largest first, in the order of printing.
 const UNITS: &[Unit] = &[
     Unit { name: "s", scale: 1_000_000_000_000 },

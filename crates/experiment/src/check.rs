@@ -1,12 +1,16 @@
 //! Checks a tree against the table of keys and fills in the defaults. What comes out has every key, in the order of
-//! the table, each with a value of its kind; what several keys must agree on is the business of [`crate::rules`].
+//! the table, each with a value of its kind; what several keys must agree on is the business of the rules of the sections.
 
 use crate::{
+    choice::{AnyChoice, Form},
     diagnostics::Problem,
-    keys::{ONE_IN, ROOT},
     limits::MAX_FOUND,
     scalar::{self, brief},
-    schema::{Choice, Default, Key, Kind, Variant},
+    schema::{Default, Key, Kind},
+    sections::{
+        ROOT,
+        storage::{KEEP, ONE_IN},
+    },
     suggest::{closest, for_key, table_name},
     tree::{Entry, Node, Table, Value},
 };
@@ -20,8 +24,8 @@ pub(crate) fn check(root: &Node) -> Result<Node, Vec<Problem>> {
 
 /// The choice that a table belongs to, and what was chosen.
 struct Tag {
-    choice: &'static Choice,
-    variant: &'static Variant,
+    choice: &'static dyn AnyChoice,
+    chosen: &'static Form,
     is_default: bool,
 }
 
@@ -34,7 +38,7 @@ impl Checker {
     fn table(&mut self, node: &Node, keys: &[&'static Key], tag: Option<Tag>, path: &str) -> Table {
         let empty = Table::default();
         let found = node.table().unwrap_or(&empty);
-        let names = || tag.iter().map(|tag| tag.choice.tag).chain(keys.iter().map(|key| key.name));
+        let names = || tag.iter().map(|tag| tag.choice.tag()).chain(keys.iter().map(|key| key.name));
         for entry in &found.0 {
             if !self.is_full() && !names().any(|name| name == entry.key) {
                 let foreign = tag.as_ref().and_then(|tag| foreign_key(entry, tag));
@@ -61,7 +65,7 @@ impl Checker {
             Kind::Section(_) | Kind::Choice(_) => self.group(&key.kind, node, path)?,
             Kind::List { item, most } => self.list(key, item, *most, node, path)?,
             Kind::Keep if node.table().is_some() => Value::Table(self.table(node, &[&ONE_IN], None, path)),
-            Kind::Keep if matches!(node.text(), Some("all" | "none")) => node.value.clone(),
+            Kind::Keep if node.text().is_some_and(|text| KEEP.named(text).is_some()) => node.value.clone(),
             // The sweep was taken out of the tree before.
             Kind::Sweep => return None,
             _ => match scalar::check(key, node, path) {
@@ -82,40 +86,40 @@ impl Checker {
             return None;
         };
         let table = match kind {
-            Kind::Choice(choice) => self.choice(choice, table, node, path)?,
+            Kind::Choice(choice) => self.choice(*choice, table, node, path)?,
             _ => self.table(node, &kind.keys(), None, path),
         };
         Some(Value::Table(table))
     }
 
-    fn choice(&mut self, choice: &'static Choice, table: &Table, node: &Node, path: &str) -> Option<Table> {
-        let tag_path = join(path, choice.tag);
-        let Some(tag) = table.get(choice.tag).cloned().or_else(|| default_node(&choice.default)) else {
+    fn choice(&mut self, choice: &'static dyn AnyChoice, table: &Table, node: &Node, path: &str) -> Option<Table> {
+        let tag_path = join(path, choice.tag());
+        let Some(tag) = table.get(choice.tag()).cloned().or_else(|| default_node(choice.default())) else {
             self.missing_tag(choice, table, node, path);
             return None;
         };
-        let Some(variant) = tag.text().and_then(|name| choice.variant(name)) else {
+        let Some(chosen) = tag.text().and_then(|name| choice.form(name)) else {
             self.problems.push(unknown_variant(choice, &tag, &tag_path));
             return None;
         };
-        let keys: Vec<_> = choice.common.iter().chain(variant.keys).collect();
+        let keys: Vec<_> = choice.common().iter().chain(chosen.keys).collect();
         // What is derived has no place in the text, as a plain default.
-        let belongs = Tag { choice, variant, is_default: tag.origin.is_none() };
+        let belongs = Tag { choice, chosen, is_default: tag.origin.is_none() };
         let rest = self.table(node, &keys, Some(belongs), path);
         let mut filled = Table::default();
-        filled.push(choice.tag, tag);
+        filled.push(choice.tag(), tag);
         filled.0.extend(rest.0);
         Some(filled)
     }
 
-    fn missing_tag(&mut self, choice: &'static Choice, table: &Table, node: &Node, path: &str) {
+    fn missing_tag(&mut self, choice: &'static dyn AnyChoice, table: &Table, node: &Node, path: &str) {
         let keys = choice.keys();
         let unknown = table.0.iter().filter(|entry| !keys.iter().any(|key| key.name == entry.key));
-        let names = || std::iter::once(choice.tag).chain(keys.iter().map(|key| key.name)).collect();
+        let names = || std::iter::once(choice.tag()).chain(keys.iter().map(|key| key.name)).collect();
         self.problems.extend(unknown.take(MAX_FOUND).map(|entry| unknown_key(entry, names(), path)));
-        let message = format!("`{}` is missing", join(path, choice.tag));
-        let help = format!("add {} = ..., one of {}", choice.tag, choice.names());
-        self.problems.push(Problem::new(message, help).at(node.origin, format!("no `{}` here", choice.tag)));
+        let message = format!("`{}` is missing", join(path, choice.tag()));
+        let help = format!("add {} = ..., one of {}", choice.tag(), choice.names());
+        self.problems.push(Problem::new(message, help).at(node.origin, format!("no `{}` here", choice.tag())));
     }
 
     fn list(&mut self, key: &Key, item: &Kind, most: usize, node: &Node, path: &str) -> Option<Value> {
@@ -194,25 +198,25 @@ fn unknown_key(entry: &Entry, names: Vec<&str>, path: &str) -> Problem {
 
 /// A key that would be good with another tag.
 fn foreign_key(entry: &Entry, tag: &Tag) -> Option<Problem> {
-    let Tag { choice, variant, is_default } = tag;
-    let has = |other: &&Variant| other.keys.iter().any(|key| key.name == entry.key);
-    let owner = choice.variants.iter().find(has)?.name;
-    let (key, name, chosen) = (&entry.key, choice.tag, variant.name);
+    let Tag { choice, chosen, is_default } = tag;
+    let has = |other: &&Form| other.keys.iter().any(|key| key.name == entry.key);
+    let owner = choice.forms().into_iter().find(has)?.name;
+    let (key, name, chosen) = (&entry.key, choice.tag(), chosen.name);
     let default = if *is_default { ", which is the default" } else { "" };
-    let message = format!("`{key}` does not go with the {} {chosen:?}{default}", choice.what);
+    let message = format!("`{key}` does not go with the {} {chosen:?}{default}", choice.what());
     let help = format!("remove `{key}`, or write {name} = {owner:?}, which has it");
     Some(Problem::new(message, help).at(entry.key_origin, format!("not a key of {chosen:?}")))
 }
 
-fn unknown_variant(choice: &'static Choice, tag: &Node, path: &str) -> Problem {
+fn unknown_variant(choice: &'static dyn AnyChoice, tag: &Node, path: &str) -> Problem {
     let known = format!("this version has {}", choice.names());
     let Some(text) = tag.text() else {
         let message = format!("`{path}` must be a text");
         return Problem::new(message, known).at(tag.origin, "not a text");
     };
-    let near = closest(text, choice.variants.iter().map(|variant| variant.name));
+    let near = closest(text, choice.forms().into_iter().map(|form| form.name));
     let near = near.map(|near| format!("did you mean {near:?}? ")).unwrap_or_default();
-    let message = format!("unknown {} {}", choice.what, brief(text));
+    let message = format!("unknown {} {}", choice.what(), brief(text));
     Problem::new(message, format!("{near}{known}")).at(tag.origin, "unknown")
 }
 

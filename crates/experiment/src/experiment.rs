@@ -1,12 +1,13 @@
 //! The way from a file to its plans.
 
 use crate::{
-    anchor, build, check, derive,
+    check,
     diagnostics::{Diagnostics, Problem, Texts},
     limits::{MAX_FILE, MAX_FOUND, MAX_SWEEP_SOURCES},
     parse,
     plan::Plan,
-    preset, print, rules,
+    print,
+    sections::{self, data, network::preset},
     sweep::Sweep,
     tree::{Node, Table, Value},
 };
@@ -77,7 +78,7 @@ impl Experiment {
         let mut root = self.common.clone();
         self.plans.get(index)?;
         self.sweep.apply(index, &mut root).ok()?;
-        derive::fill(&mut root, "");
+        sections::fill(&mut root, "");
         let filled = check::check(&root).ok()?;
         filled.table().map(print::file)
     }
@@ -151,8 +152,8 @@ fn resolve(text: &str, file: &Path, network: Option<&Other>, overrides: &[String
     let set = parse::overrides(&mut root, overrides)?;
     let mut sweep = Sweep::take(&mut root, &set)?;
     let folder = file.parent().unwrap_or(Path::new("")).to_string_lossy();
-    anchor::file(&mut root, &folder);
-    sweep.values_mut().for_each(|(path, value)| anchor::swept(path, value, &folder));
+    data::anchor(&mut root, &folder);
+    sweep.values_mut().for_each(|(path, value)| data::anchor_swept(path, value, &folder));
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let (mut plans, mut problems) = (Vec::new(), Vec::new());
     let (mut common, mut sources): (Option<Table>, usize) = (None, 0);
@@ -196,10 +197,10 @@ fn resolve_point(
 ) -> Result<(Plan, Table), Vec<Problem>> {
     let mut root = root.clone();
     sweep.apply(point, &mut root)?;
-    derive::fill(&mut root, stem);
+    sections::fill(&mut root, stem);
     let filled = check::check(&root)?;
-    rules::check(&filled, network)?;
-    let plan = build::plan(&filled, sweep.names(point));
+    sections::check(&filled, network)?;
+    let plan = sections::plan(&filled, sweep.names(point));
     let Value::Table(table) = filled.value else { return Err(Vec::new()) };
     Ok((plan, table))
 }

@@ -1,28 +1,26 @@
 //! The experiment file: text to [`Diagnostics`] or [`Plan`]. Only this crate parses experiment files.
 //!
 //! The way is: text to tree ([`Experiment::load`]), `--set` and sweep on top, defaults that follow from other keys, the
-//! check against the table of keys, the rules between keys, the plan. The table of keys is also the source of the
-//! [`reference()`] page.
+//! check against the table of keys, the rules between keys, the plan. Each section of the file has a module in `sections`
+//! with all of that: its keys, what they must agree on, and how its part of the plan is made of them. The keys are also the
+//! source of the [`reference()`] page. [`Plan::new`] makes a plan without a file.
 //!
 //! What a file means does not depend on the machine: no environment variable, folder or file is looked at.
 
-mod anchor;
-mod build;
 mod check;
-mod derive;
+mod choice;
+mod defaults;
 mod diagnostics;
 mod experiment;
 mod fuzz;
-mod keys;
 pub mod limits;
 mod parse;
 mod plan;
-mod preset;
 mod print;
 mod reference;
-mod rules;
 mod scalar;
 mod schema;
+mod sections;
 mod suggest;
 mod sweep;
 mod tree;

@@ -2,10 +2,10 @@
 
 use crate::{
     diagnostics::Problem,
-    keys::FILE,
     limits::{MAX_FILE, MAX_FOUND, MAX_OVERRIDE, MAX_OVERRIDES},
     scalar::brief,
     schema::Kind,
+    sections::FILE,
     suggest::for_key,
     tree::{self, Node, Origin, Value},
 };
@@ -132,7 +132,7 @@ pub(crate) fn known(path: &str) -> Result<(), (String, String)> {
         kind = match kind {
             Kind::List { item, .. } if step.parse::<usize>().is_ok() => item,
             Kind::List { .. } => return Err(unknown(format!("write the number of the table: {place}.0"))),
-            Kind::Choice(choice) if choice.tag == step => &Kind::Text,
+            Kind::Choice(choice) if choice.tag() == step => &Kind::Text,
             _ => match kind.keys().into_iter().find(|key| key.name == step) {
                 Some(key) if !matches!(key.kind, Kind::Sweep) => &key.kind,
                 _ => return Err(unknown(for_key(step, names(kind), &place))),
@@ -146,7 +146,7 @@ pub(crate) fn known(path: &str) -> Result<(), (String, String)> {
 /// The names of the keys below a key.
 fn names(kind: &Kind) -> Vec<&'static str> {
     let tag = match kind {
-        Kind::Choice(choice) => Some(choice.tag),
+        Kind::Choice(choice) => Some(choice.tag()),
         _ => None,
     };
     let keys = kind.keys().into_iter().filter(|key| !matches!(key.kind, Kind::Sweep));

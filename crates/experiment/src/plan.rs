@@ -5,11 +5,11 @@ use evb_fabric::{NetworkConfig, NetworkFault};
 use evb_patterns::TrafficConfig;
 use evb_protocol::{Config, Filter};
 use evb_sources::SourceSpec;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// One event builder or one traffic pattern, fully described. A sweep gives several.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Name of the experiment; the file's stem by default.
     pub name: String,
@@ -53,7 +53,7 @@ impl Plan {
 }
 
 /// Rate and end of the trigger.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TriggerPlan {
     /// Mean rate; `None` is free running or data-driven, as `Config::trigger` says.
     pub rate: Option<Frequency>,
@@ -66,7 +66,7 @@ pub struct TriggerPlan {
 }
 
 /// How nodes talk.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum TransportKind {
     /// Threads of one process, messages by reference.
@@ -109,7 +109,7 @@ impl TransportKind {
 }
 
 /// What is kept, and where.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoragePlan {
     /// Which events are written.
     pub keep: Keep,
@@ -120,7 +120,7 @@ pub struct StoragePlan {
 }
 
 /// Which events are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
     /// Every event.
@@ -143,7 +143,7 @@ impl Keep {
 }
 
 /// Seed, limits and the like.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunPlan {
     /// Seed of every random stream.
     pub seed: u64,
@@ -159,7 +159,7 @@ pub struct RunPlan {
 }
 
 /// The network of a simulation, and which node is where in it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetworkPlan {
     /// Switches, links, interfaces and how they behave.
     pub config: NetworkConfig,
@@ -173,7 +173,7 @@ pub struct NetworkPlan {
 
 /// The host of the first unit of each kind; the others follow, one on each host. Units of different kinds may share
 /// hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
     /// The host of the event manager; none when it needs none: control has a network of its own, or there is no manager.
     pub manager: Option<u16>,
@@ -184,7 +184,7 @@ pub struct Placement {
 }
 
 /// What the nodes do.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Workload {
     /// They build events: [`Plan::building`] says how.
@@ -194,7 +194,7 @@ pub enum Workload {
 }
 
 /// Traffic that is not event building. It ends after `messages`, or with the trigger's `duration`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrafficPlan {
     /// The machines' configuration.
     pub config: TrafficConfig,
@@ -206,7 +206,7 @@ pub struct TrafficPlan {
 }
 
 /// How much the senders of a traffic pattern send.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Load {
     /// As much as goes.
@@ -228,7 +228,7 @@ pub enum Load {
 }
 
 /// A fault that is brought about on purpose.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FaultSpec {
     /// The node it happens to.
     pub node: NodeId,
@@ -237,7 +237,7 @@ pub struct FaultSpec {
 }
 
 /// What happens to a node on purpose.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum FaultAction {
     /// The node stops dead at this time after the start.

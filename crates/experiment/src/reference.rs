@@ -1,12 +1,12 @@
-//! The reference page of the experiment file, made from the table of keys.
+//! The reference page of the experiment file, made from the keys of the sections.
 
 use crate::{
-    keys::ROOT,
-    preset,
-    schema::{Choice, Default, Key, Kind, Variant},
+    choice::{AnyChoice, Form},
+    schema::{Default, Key, Kind},
+    sections::{ROOT, network::preset},
 };
 
-const HEAD: &str = "<!-- Made from the table of keys in crates/experiment/src/keys.rs; do not edit. -->
+const HEAD: &str = "<!-- Made from the keys in crates/experiment/src/sections; do not edit. -->
 
 # The experiment file
 
@@ -58,7 +58,7 @@ fn body(page: &mut String, kind: &Kind) {
 fn own(page: &mut String, kind: &Kind) {
     match kind {
         Kind::Section(keys) => table(page, &keys.iter().collect::<Vec<_>>()),
-        Kind::Choice(inner) => choice(page, inner),
+        Kind::Choice(inner) => choice(page, *inner),
         Kind::List { item, .. } => own(page, item),
         _ => page.push_str(SWEEP),
     }
@@ -71,10 +71,10 @@ fn inner(page: &mut String, kind: &Kind, path: &str, known: &mut Vec<&'static st
             continue;
         }
         if let Kind::Choice(choice) = &key.kind {
-            if known.contains(&choice.what) {
+            if known.contains(&choice.what()) {
                 continue;
             }
-            known.push(choice.what);
+            known.push(choice.what());
         }
         let path = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
         page.push_str(&format!("\n### `{path}`\n\n"));
@@ -87,17 +87,18 @@ fn has_tables(kind: &Kind) -> bool {
     matches!(kind, Kind::Section(_) | Kind::Choice(_) | Kind::List { .. })
 }
 
-fn choice(page: &mut String, choice: &Choice) {
-    page.push_str(&format!("| `{}` | meaning | keys |\n|---|---|---|\n", choice.tag));
-    for variant in choice.variants {
-        page.push_str(&format!("| `\"{}\"` | {} | {} |\n", variant.name, variant.doc, key_names(variant)));
+fn choice(page: &mut String, choice: &dyn AnyChoice) {
+    let (tag, forms) = (choice.tag(), choice.forms());
+    page.push_str(&format!("| `{tag}` | meaning | keys |\n|---|---|---|\n"));
+    for form in &forms {
+        page.push_str(&format!("| `\"{}\"` | {} | {} |\n", form.name, form.doc, key_names(form)));
     }
-    page.push_str(&match &choice.default {
-        Default::Required => format!("\n`{}` must be given.\n\n", choice.tag),
+    page.push_str(&match choice.default() {
+        Default::Required => format!("\n`{tag}` must be given.\n\n"),
         given => format!("\nDefault: {}.\n\n", default(given)),
     });
     let mut keys: Vec<&Key> = Vec::new();
-    for key in choice.common.iter().chain(choice.variants.iter().flat_map(|variant| variant.keys)) {
+    for key in choice.common().iter().chain(forms.iter().flat_map(|form| form.keys)) {
         if !keys.iter().any(|known| known.name == key.name && known.doc == key.doc) {
             keys.push(key);
         }
@@ -105,8 +106,8 @@ fn choice(page: &mut String, choice: &Choice) {
     table(page, &keys);
 }
 
-fn key_names(variant: &Variant) -> String {
-    variant.keys.iter().map(|key| format!("`{}`", key.name)).collect::<Vec<_>>().join(", ")
+fn key_names(form: &Form) -> String {
+    form.keys.iter().map(|key| format!("`{}`", key.name)).collect::<Vec<_>>().join(", ")
 }
 
 fn table(page: &mut String, keys: &[&Key]) {
@@ -148,7 +149,7 @@ fn value(kind: &Kind) -> String {
         Kind::Names { least: 2, most: 2 } => "list of two names".to_owned(),
         Kind::Names { .. } => "list of names".to_owned(),
         Kind::Word(words) => {
-            words.iter().map(|word| format!("`{:?}` ({})", word.name, word.doc)).collect::<Vec<_>>().join(" or ")
+            words.all().into_iter().map(|(name, doc)| format!("`{name:?}` ({doc})")).collect::<Vec<_>>().join(" or ")
         }
         Kind::Keep => "`\"all\"`, `\"none\"`, or `{ one_in = 10 }`".to_owned(),
         Kind::Section(_) | Kind::Choice(_) | Kind::Sweep => "table, see below".to_owned(),

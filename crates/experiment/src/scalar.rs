@@ -3,8 +3,8 @@
 use crate::{
     diagnostics::Problem,
     limits::{MAX_NAME, MAX_PATH},
-    preset,
     schema::{Key, Kind, quoted},
+    sections::network::preset,
     suggest::closest,
     tree::{Node, Value},
 };
@@ -25,7 +25,7 @@ pub(crate) fn check(key: &Key, node: &Node, path: &str) -> Option<Problem> {
         (Kind::Preset, Value::Text(text)) => one_of(text, preset::names()),
         (Kind::Integers { min, max, most }, Value::List(items)) => integers(items, *min, *max, *most),
         (Kind::Names { least, most }, Value::List(items)) => names(items, *least, *most),
-        (Kind::Word(words), Value::Text(text)) => one_of(text, words.iter().map(|word| word.name)),
+        (Kind::Word(words), Value::Text(text)) => one_of(text, words.all().into_iter().map(|(name, _)| name)),
         (Kind::Name, Value::Text(text)) => name(text),
         (Kind::Path, Value::Text(text)) => file_path(text),
         (Kind::Address, Value::Text(text)) => address(text),

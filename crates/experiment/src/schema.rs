@@ -1,7 +1,11 @@
-//! How keys are described. The one table of keys is in [`crate::keys`]: the checks, the defaults and the reference page
-//! all come from it.
+//! How keys are described. The keys themselves are in [`crate::sections`]: the checks, the defaults and the reference page
+//! all come from them.
 
-use crate::keys::ONE_IN;
+use crate::{
+    choice::{AnyChoice, AnyWords},
+    limits::{MAX_BANDWIDTH, MAX_DELAY, MAX_WAIT, MIN_BANDWIDTH, MIN_WAIT},
+    sections::storage::ONE_IN,
+};
 use evb_core::{Bandwidth, ByteCount, Frequency, Span};
 
 /// One key of the file.
@@ -23,7 +27,7 @@ pub(crate) enum Default {
     Integer(i64),
     Number(f64),
     Flag(bool),
-    /// Made from other keys by [`crate::derive`]; the text says how.
+    /// Made from other keys before the check; the text says how.
     Derived(&'static str),
 }
 
@@ -62,7 +66,7 @@ pub(crate) enum Kind {
         max: Bandwidth,
     },
     Flag,
-    Word(&'static [Word]),
+    Word(&'static dyn AnyWords),
     /// The name of a preset of the network.
     Preset,
     /// A list of whole numbers.
@@ -79,7 +83,7 @@ pub(crate) enum Kind {
     /// `"all"`, `"none"` or `{ one_in = n }`.
     Keep,
     Section(&'static [Key]),
-    Choice(&'static Choice),
+    Choice(&'static dyn AnyChoice),
     List {
         item: &'static Kind,
         most: usize,
@@ -88,28 +92,48 @@ pub(crate) enum Kind {
     Sweep,
 }
 
-/// One of the words that a key takes.
-pub(crate) struct Word {
-    pub(crate) name: &'static str,
-    pub(crate) doc: &'static str,
+pub(crate) const fn key(name: &'static str, kind: Kind, default: Default, doc: &'static str) -> Key {
+    Key { name, kind, default, doc }
 }
 
-/// A table whose keys depend on one of them, its tag.
-pub(crate) struct Choice {
-    pub(crate) tag: &'static str,
-    /// What the tag chooses, as in "unknown shaping".
-    pub(crate) what: &'static str,
-    pub(crate) default: Default,
-    pub(crate) variants: &'static [Variant],
-    /// Keys of every variant.
-    pub(crate) common: &'static [Key],
+/// A key that the file must give.
+pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    key(name, kind, Default::Required, doc)
 }
 
-/// One value of a tag, and the keys that go with it.
-pub(crate) struct Variant {
-    pub(crate) name: &'static str,
-    pub(crate) doc: &'static str,
-    pub(crate) keys: &'static [Key],
+/// A key that has no value when the file does not give it.
+pub(crate) const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    key(name, kind, Default::Absent, doc)
+}
+
+pub(crate) const fn integer(min: i64, max: i64) -> Kind {
+    Kind::Integer { min, max }
+}
+
+pub(crate) const fn number(min: f64, max: f64) -> Kind {
+    Kind::Number { min, max }
+}
+
+pub(crate) const fn bytes(min: u64, max: ByteCount) -> Kind {
+    Kind::Bytes { min: ByteCount(min), max }
+}
+
+pub(crate) const fn bandwidth() -> Kind {
+    Kind::Bandwidth { min: MIN_BANDWIDTH, max: MAX_BANDWIDTH }
+}
+
+/// A time from zero.
+pub(crate) const fn time(max: Span) -> Kind {
+    Kind::Time { min: Span::ZERO, max }
+}
+
+/// The delay of a part of the network.
+pub(crate) const fn delay() -> Kind {
+    time(MAX_DELAY)
+}
+
+pub(crate) const fn wait() -> Kind {
+    Kind::Time { min: MIN_WAIT, max: MAX_WAIT }
 }
 
 impl Kind {
@@ -155,10 +179,10 @@ impl Kind {
             Self::Preset => "\"ideal\"".to_owned(),
             Self::Integers { .. } => "[0, 1]".to_owned(),
             Self::Names { .. } => "[\"a\", \"b\"]".to_owned(),
-            Self::Word(words) => format!("{:?}", words.first().map_or("", |word| word.name)),
+            Self::Word(words) => format!("{:?}", words.all().first().map_or("", |(name, _)| *name)),
             Self::Keep => "\"all\"".to_owned(),
             Self::Choice(choice) => {
-                format!("{{ {} = {:?} }}", choice.tag, choice.variants.first().map_or("", |v| v.name))
+                format!("{{ {} = {:?} }}", choice.tag(), choice.forms().first().map_or("", |form| form.name))
             }
             Self::Section(_) | Self::Sweep => "{}".to_owned(),
             Self::List { .. } => "[]".to_owned(),
@@ -174,22 +198,6 @@ impl Kind {
             Self::Keep => vec![&ONE_IN],
             _ => Vec::new(),
         }
-    }
-}
-
-impl Choice {
-    /// The names of all variants, quoted, for a message.
-    pub(crate) fn names(&self) -> String {
-        quoted(self.variants.iter().map(|variant| variant.name))
-    }
-
-    /// The keys of all variants.
-    pub(crate) fn keys(&self) -> Vec<&'static Key> {
-        self.variants.iter().flat_map(|variant| variant.keys).chain(self.common).collect()
-    }
-
-    pub(crate) fn variant(&self, name: &str) -> Option<&'static Variant> {
-        self.variants.iter().find(|variant| variant.name == name)
     }
 }
 

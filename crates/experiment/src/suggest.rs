@@ -1,8 +1,8 @@
 //! "Did you mean": what someone may have wanted to write.
 
 use crate::{
-    keys::ROOT,
     schema::{Key, Kind, coded},
+    sections::ROOT,
 };
 use std::collections::HashSet;
 

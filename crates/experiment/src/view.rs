@@ -8,7 +8,7 @@ use std::{path::PathBuf, str::FromStr};
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a>(pub(crate) &'a Node);
 
-const CHECKED: &str = "the tree passed the check against the table of keys";
+pub(crate) const CHECKED: &str = "the tree passed the check against the table of keys";
 
 impl<'a> View<'a> {
     pub(crate) fn text(self, path: &str) -> &'a str {

@@ -69,12 +69,37 @@ fn a_short_file_gets_every_default() {
         workload: Workload::EventBuilding,
     };
     assert_eq!(found, expected);
+    let plan = Plan::new(expected.building, SourceSpec::Fixed { size: ByteCount(2000) });
+    assert_eq!(found, Plan { name: "short".into(), data_directory: "folder".into(), ..plan });
     assert_eq!(found.network.config.preset, "ideal");
     assert_eq!(found.network.config.topology, Topology::Crossbar { ports: 5 });
     assert_eq!(found.network.placement, Placement { manager: Some(0), readout: 1, builder: 3 });
     assert_eq!(found.network.faults, []);
     assert_resolves(&parse(SHORT, &[]));
     insta::assert_snapshot!("resolved_short", parse(SHORT, &[]).resolved());
+}
+
+#[test]
+fn a_plan_without_a_file_is_as_one_with_it() {
+    let file = |source: &str, more: &str| {
+        let text = format!("name = 'experiment'\nbuilder.units = 3\n{more}\n[readout]\nunits = 4\nsource = {source}");
+        Experiment::parse(&text, "a.toml", &[]).map(|experiment| experiment.plans()[0].clone())
+    };
+    let generated = SourceSpec::Fixed { size: ByteCount(1000) };
+    let building = Config { events: Some(10), ..Config::new(4, 3) };
+    for preset in evb_fabric::presets() {
+        let more = format!("trigger.events = 10\nnetwork.preset = {:?}\nrun.seed = 9", preset.name);
+        let plan = Plan::new(building.clone(), generated.clone()).with_seed(9).on_network(preset.name);
+        assert_eq!(plan.ok(), file("{ type = 'fixed', size = '1 kB' }", &more).ok(), "{}", preset.name);
+    }
+    let error = Plan::new(building, generated.clone()).on_network("idael").expect_err("no such preset");
+    assert!(error.to_string().contains("cannot be \"idael\""), "{error}");
+    let error = Plan::new(Config::new(200, 3), generated).on_network("myrinet-oct-sw8").expect_err("too small");
+    assert!(error.problems().all(|(message, _)| message.starts_with("there are no hosts")), "{error:?}");
+
+    let live = SourceSpec::CmsFed { file: "a.raw".into(), source_id: None };
+    let building = Config { trigger: Trigger::Data, ..Config::new(4, 3) };
+    assert_eq!(Plan::new(building, live), file("{ type = 'cms-fed', file = 'a.raw' }", "").expect("a good file"));
 }
 
 #[test]

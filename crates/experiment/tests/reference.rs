@@ -1,6 +1,6 @@
-//! The reference page and the example files of the repository are as the table of keys says.
+//! The reference page, and the experiment files of the repository.
 
-use evb_experiment::{Experiment, reference};
+use evb_experiment::{Experiment, Plan, reference};
 use std::{fs, path::PathBuf};
 
 fn repository(path: &str) -> PathBuf {
@@ -35,4 +35,26 @@ fn every_example_is_good() {
         count += 1;
     }
     assert!(count >= 13, "only {count} examples");
+}
+
+/// Processes hand each other plans as JSON.
+#[test]
+fn every_plan_comes_back_from_json_as_it_was() {
+    let papers = fs::read_dir(repository("papers")).expect("the papers are part of the repository");
+    let folders = papers.map(|entry| entry.expect("a readable folder").path()).chain([repository("experiments")]);
+    let files =
+        folders.flat_map(|folder| fs::read_dir(folder).expect("a folder")).map(|file| file.expect("one").path());
+    let is_experiment =
+        |path: &PathBuf| path.extension().is_some_and(|ending| ending == "toml") && !path.ends_with("published.toml");
+    let mut count = 0;
+    for path in files.filter(is_experiment).chain([repository("crates/experiment/tests/full.toml")]) {
+        let experiment = Experiment::load(&path, &[]).unwrap_or_else(|error| panic!("{}: {error:?}", path.display()));
+        for plan in experiment.plans() {
+            let text = serde_json::to_string(plan).expect("a plan has a JSON form");
+            let again: Plan = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+            assert_eq!(again, *plan, "{text}");
+            count += 1;
+        }
+    }
+    assert!(count >= 100, "only {count} plans");
 }

@@ -183,25 +183,3 @@ impl End {
         }
     }
 }
-
-impl Link {
-    /// Time of one byte, rounded to picoseconds; the unit of wormhole flow.
-    pub fn byte_time(&self) -> Span {
-        Span(rounded_byte_time(self.rate))
-    }
-
-    /// Time of `bytes` bytes, rounded up to picoseconds.
-    pub fn time_for(&self, bytes: u64) -> Span {
-        let time = (u128::from(bytes) * PS_PER_BYTE_AT_1_BIT_PER_S).div_ceil(u128::from(self.rate.0));
-        Span(u64::try_from(time).unwrap_or(u64::MAX))
-    }
-}
-
-/// Picoseconds per byte at one bit per second.
-pub(crate) const PS_PER_BYTE_AT_1_BIT_PER_S: u128 = 8_000_000_000_000;
-
-/// Picoseconds per byte, rounded to the nearest.
-pub(crate) fn rounded_byte_time(rate: Bandwidth) -> u64 {
-    let rate = u128::from(rate.0);
-    ((PS_PER_BYTE_AT_1_BIT_PER_S + rate / 2) / rate) as u64
-}

@@ -1,6 +1,5 @@
 //! Checks of the settings of a network, each by itself and together.
 
-use crate::network::{PS_PER_BYTE_AT_1_BIT_PER_S, rounded_byte_time};
 use crate::{Control, End, Flow, Link, Network, NetworkConfig, NetworkError, NicConfig, Routing, Topology};
 use evb_core::{Bandwidth, ByteCount, Span};
 
@@ -104,9 +103,12 @@ fn takes_a_packet(what: &'static str, size: ByteCount, nic: &NicConfig) -> Resul
     if size < packet { Err(NetworkError::BufferTooSmall { what, size, packet }) } else { Ok(()) }
 }
 
+/// Picoseconds in which one byte passes at one bit per second.
+const PS_PER_BYTE_AT_1_BIT_PER_S: u128 = Bandwidth(1).byte_time().0 as u128;
+
 /// `|t * rate / 8 - 1| <= 0.1 %` for the rounded time `t` of a byte.
 fn check_rounding(link: &Link) -> Result<(), NetworkError> {
-    let time = rounded_byte_time(link.rate);
+    let time = link.rate.byte_time().0;
     let off = (u128::from(time) * u128::from(link.rate.0)).abs_diff(PS_PER_BYTE_AT_1_BIT_PER_S);
     if off * ROUNDING <= PS_PER_BYTE_AT_1_BIT_PER_S {
         return Ok(());
@@ -119,7 +121,7 @@ fn check_rounding(link: &Link) -> Result<(), NetworkError> {
 /// arrives lie a byte that is being sent, one that is being received, the way to the sender and the switch: `slack * t
 /// >= 2 t + link + switch + reaction`.
 fn check_slack(link: &Link, slack: ByteCount, switch: Span, reaction: Span) -> Result<(), NetworkError> {
-    let byte = u128::from(link.byte_time().0);
+    let byte = u128::from(link.rate.byte_time().0);
     let trip = 2 * byte + [link.delay, switch, reaction].iter().map(|span| u128::from(span.0)).sum::<u128>();
     if u128::from(slack.0) * byte >= trip {
         return Ok(());

@@ -4,18 +4,15 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use evb_experiment::Experiment;
-use evb_node::{Observer, Progress, run_threads};
-use std::{hint::black_box, sync::atomic::AtomicBool, time::Duration};
+use evb_node::{Observer, Progress, Session};
+use std::{hint::black_box, time::Duration};
 
-struct Silent(AtomicBool);
+struct Silent;
 
 impl Observer for Silent {
     fn progress(&mut self, _: &Progress) {}
     fn note(&mut self, text: &str) {
         panic!("a benchmark must run without incident: {text}");
-    }
-    fn stop(&self) -> &AtomicBool {
-        &self.0
     }
 }
 
@@ -37,7 +34,7 @@ fn build(criterion: &mut Criterion, name: &str, experiment: &Experiment) {
             let events = events.max(1000);
             let mut plan = experiment.plans()[0].clone();
             plan.building.events = Some(events);
-            let record = run_threads(&plan, "", &mut Silent(AtomicBool::new(false))).expect("the run begins");
+            let record = Session::threads().run(&plan, "", &mut Silent).expect("the run begins");
             assert!(record.good, "{record:?}");
             Duration::from_secs_f64(black_box(record.seconds))
         });

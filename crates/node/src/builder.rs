@@ -195,9 +195,9 @@ impl Role for Builder {
         })
     }
 
-    fn finish(&mut self) -> Result<bool, NodeError> {
+    fn finish(&mut self, now: Time) -> Result<bool, NodeError> {
         let closed = self.storage.finish();
-        self.take_stored(Time::ZERO)?;
+        self.take_stored(now)?;
         closed
     }
 }

@@ -17,18 +17,23 @@ const LOOK_AGAIN: Duration = Duration::from_millis(2);
 pub struct Children(Vec<Child>);
 
 impl Children {
-    /// Starts one more process; it has the next place.
+    /// Starts one more process, and gives its place.
     ///
     /// # Errors
     /// The system does not start it.
-    pub fn start(&mut self, command: &mut Command) -> io::Result<()> {
+    pub fn start(&mut self, command: &mut Command) -> io::Result<usize> {
         self.0.push(command.spawn()?);
-        Ok(())
+        Ok(self.0.len() - 1)
     }
 
     /// The first that has ended: its place, and how.
     pub fn ended(&mut self) -> Option<(usize, ExitStatus)> {
         self.0.iter_mut().enumerate().find_map(|(place, child)| Some((place, child.try_wait().ok()??)))
+    }
+
+    /// How the process at a place has ended, if it has.
+    pub(crate) fn status(&mut self, place: usize) -> Option<ExitStatus> {
+        self.at(place)?.try_wait().ok()?
     }
 
     /// The process at a place.

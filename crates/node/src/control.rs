@@ -1,37 +1,66 @@
 //! What run control and nodes say to each other, whether the nodes are threads or processes.
 
+pub(crate) use evb_control::Order;
 use evb_core::NodeId;
+use evb_experiment::Plan;
 use evb_protocol::{Ending, FaultCounts};
 use evb_record::Finding;
 use evb_steady::Series;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, ops::Add};
 
-/// What run control tells a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// An order on its way to a node, with what the node needs to carry it out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Instruction {
+    pub(crate) order: Order,
+    #[serde(default, skip_serializing_if = "Detail::is_none")]
+    pub(crate) detail: Detail,
+}
+
+/// The part of an order that only the driver knows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Order {
-    /// Begin.
-    Start,
-    /// No more triggers (event manager).
-    Stop,
-    /// End events with what is there: nothing will come any more (builder units).
-    Cut,
-    /// Others have lost this node: it is lost to all (event manager).
-    Lost(NodeId),
-    /// Close the files and send the final report.
-    Finish,
-    /// Everybody has finished: go.
-    Exit,
-    /// Stop dead, as a crash would: a fault on purpose.
-    Die,
+pub(crate) enum Detail {
+    #[default]
+    None,
+    /// The event builder, for [`Order::Open`].
+    Setup(Box<Setup>),
+    /// All nodes and their addresses, for [`Order::Connect`].
+    Peers(Vec<(NodeId, String)>),
+    /// The number of the run, for [`Order::Prepare`].
+    Run(u64),
+}
+
+impl Detail {
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
+impl From<Order> for Instruction {
+    fn from(order: Order) -> Self {
+        Self { order, detail: Detail::None }
+    }
+}
+
+/// The event builder that a node is part of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Setup {
+    pub(crate) node: NodeId,
+    pub(crate) plan: Plan,
+    /// The resolved experiment file, which event files carry.
+    pub(crate) text: String,
 }
 
 /// What a node tells run control.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Notice {
-    /// All peers are reached.
+    /// The node takes orders.
+    Joined,
+    /// The endpoint is open at this address, after [`Order::Open`].
+    Opened { address: String },
+    /// The node is ready, after [`Order::Connect`] or [`Order::Prepare`].
     Ready,
     /// How things stand, several times a second.
     Progress(Report),
@@ -75,6 +104,14 @@ impl NodeError {
     /// The user has stopped the run before it began.
     pub(crate) fn stopped() -> Self {
         Self::new("stopped before the run began")
+    }
+
+    /// The error and what to do about it, in one line.
+    pub(crate) fn with_hint(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{} ({hint})", self.message),
+            None => self.message.clone(),
+        }
     }
 
     pub(crate) fn hint(self, hint: impl ToString) -> Self {

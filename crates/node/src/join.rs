@@ -1,25 +1,26 @@
-//! One node in a process of its own: joins the run control of `evb run`, and carries its role.
+//! One node in a process of its own: joins run control, and takes part in its runs.
 
-use crate::control::{NodeError, Notice, Order};
+use crate::VERSION;
+use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup};
 use crate::endpoint::{self, Endpoint, WithEndpoint};
 use crate::limits;
 use crate::lines::{Lines, pump, write};
 use crate::link::Link;
 use crate::roles::open_role;
 use crate::wire_control::{Answer, Hello};
-use crate::worker::{Desk, Node, carry};
-use crate::{VERSION, fingerprint};
+use crate::worker::{Desk, Left, Node, carry};
 use evb_core::NodeId;
 use evb_experiment::Plan;
-use evb_transport::{Token, Transport, Waker};
+use evb_transport::{Token, Waker};
 use evb_transport_mpi::Mpi;
 use std::{
     io::ErrorKind,
     net::{Shutdown, SocketAddr, TcpStream},
+    path::PathBuf,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
-        mpsc::{self, Receiver, Sender, TryRecvError},
+        mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
     thread,
     time::{Duration, Instant},
@@ -28,95 +29,206 @@ use std::{
 /// Time between two looks at whether a node that waits is to stop.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
-/// What a node needs to join a run.
+/// Options of a node that joins run control.
 #[derive(Clone, Debug)]
 pub struct JoinOptions {
-    /// The node.
-    pub node: NodeId,
-    /// Where run control listens.
+    /// The node's role: `evm`, or `ru` or `bu` and the index of the unit, such as `ru0`.
+    pub role: String,
+    /// Address at which run control listens.
     pub control: SocketAddr,
-    /// Where this node listens for its peers; port 0 lets the system choose.
+    /// Address at which this node listens for its peers; port 0 lets the system choose.
     pub listen: SocketAddr,
-    /// The secret of the run.
+    /// The secret of the session.
     pub token: Token,
-    /// Longest wait for run control to listen and for all other nodes to come.
+    /// Longest wait for run control to listen, and for peers to connect.
     pub patience: Duration,
     /// Run control may be started after this node. If not, a node that cannot reach it is alone.
     pub control_may_come: bool,
-    /// Ends the waiting for run control and peers, when it is set. Once all nodes are there it is for run control to end
-    /// the run.
+    /// Folder that relative data files start from on this machine, in place of the plan's.
+    pub data_directory: Option<PathBuf>,
+    /// Folder of the event files on this machine, in place of the plan's.
+    pub storage_directory: Option<PathBuf>,
+    /// Ends a node that takes part in no run, when it is set. In a run it is for run control to end it.
     pub stop: Arc<AtomicBool>,
-    /// What run control has heard, it tells people: this process need not tell it once more.
+    /// Keeps errors to itself that run control has heard, and tells people.
     pub quiet: bool,
     /// The MPI of this process, for a plan whose nodes talk over it.
     pub mpi: Option<Mpi>,
 }
 
-/// Is one node of a run until it ends. `text` is the resolved experiment.
+/// Is a node until run control lets it go. The plan comes from run control.
 ///
 /// # Errors
-/// When run control cannot be reached or refuses the node, or the node cannot do its work.
-pub fn join(plan: &Plan, text: &str, options: &JoinOptions) -> Result<(), NodeError> {
-    limits::check_for_node(plan, &plan.building.node_name(options.node))?;
-    endpoint::open(plan, options, Joining { plan, text, options })
+/// When run control cannot be reached or refuses the node, or the node could not do its work.
+pub fn join(options: &JoinOptions) -> Result<(), NodeError> {
+    let control = dial(options)?;
+    let mut lines = introduce(options, &control)?;
+    let (order_sender, orders) = mpsc::channel();
+    let (notice_sender, notices) = mpsc::channel();
+    // An endpoint that connects is interrupted by orders; a node that waits for nothing but orders, by its user.
+    let (interrupt, waker) = (Arc::new(AtomicBool::new(false)), Mutex::new(None));
+    thread::scope(|scope| {
+        let (interrupt_too, waker_too) = (interrupt.clone(), &waker);
+        limits::spawn_in(scope, move || hear(&mut lines, order_sender, &interrupt_too, waker_too))?;
+        let stream = &control;
+        limits::spawn_in(scope, move || tell(stream, notices))?;
+        let mut node =
+            Joined { options, orders: &orders, notices: &notice_sender, interrupt, waker: &waker, error: None };
+        node.serve();
+        let error = node.error.filter(|_| !options.quiet);
+        drop(notice_sender);
+        // Whoever hears orders hears their end, once all notices are out.
+        Ok(error)
+    })
+    .and_then(|error| error.map_or(Ok(()), Err))
 }
 
-/// What a node needs to join, beside its endpoint.
-struct Joining<'a> {
-    plan: &'a Plan,
-    text: &'a str,
-    options: &'a JoinOptions,
-}
-
-impl WithEndpoint for Joining<'_> {
-    fn with<T: Endpoint>(self, mut transport: T) -> Result<(), NodeError> {
-        let Joining { plan, text, options } = self;
-        let control = dial(options)?;
-        let (run, peers, mut lines) = introduce(plan, options, transport.address(), &control)?;
-        let (order_sender, orders) = mpsc::channel();
-        let waker = transport.waker();
-        thread::scope(|scope| {
-            let hears = limits::spawn_in(scope, || hear(&mut lines, options, order_sender, waker));
-            let ready = hears.and_then(|_| open_role(plan, text, run, options.node, &transport)).and_then(|role| {
-                let others: Vec<_> = peers.into_iter().filter(|(node, _)| *node != options.node).collect();
-                transport.connect(&others).map_err(|error| why_not_connected(&orders, options, error))?;
-                Ok(role)
-            });
-            let result = ready.and_then(|role| {
-                let node = Node::new(options.node, role, Link::new(transport, plan.building.nodes()));
-                work(node, &control, orders)
-            });
-            let told = result.as_ref().is_err_and(|error| write(&control, &Notice::Failed(error.clone())).is_ok());
-            // Whoever hears orders hears their end.
-            let _already_closed = control.shutdown(Shutdown::Both);
-            if told && options.quiet { Ok(()) } else { result }
-        })
-    }
-}
-
-/// Hears the orders of run control, the end of which stops a node that waits.
-fn hear(lines: &mut Lines, options: &JoinOptions, orders: Sender<(NodeId, Order)>, waker: Waker) {
-    pump(lines, |order: Order| {
-        let heard = orders.send((options.node, order)).is_ok();
-        if order == Order::Die {
-            options.stop.store(true, Ordering::Relaxed);
+/// Writes notices, and closes the connection behind the last one.
+fn tell(control: &TcpStream, notices: Receiver<(NodeId, Notice)>) {
+    for (_, notice) in notices {
+        if write(control, &notice).is_err() {
+            break;
         }
-        waker();
+    }
+    let _already_closed = control.shutdown(Shutdown::Both);
+}
+
+/// Hears the orders of run control. Their end stops a node that waits, and so does an order that it cannot do as it is.
+fn hear(
+    lines: &mut Lines,
+    orders: Sender<(NodeId, Instruction)>,
+    interrupt: &AtomicBool,
+    waker: &Mutex<Option<Waker>>,
+) {
+    let wake = || {
+        if let Some(waker) = waker.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            waker();
+        }
+    };
+    let mut node = NodeId(0);
+    pump(lines, |instruction: Instruction| {
+        if let Detail::Setup(setup) = &instruction.detail {
+            node = setup.node;
+        }
+        let order = instruction.order;
+        let heard = orders.send((node, instruction)).is_ok();
+        if matches!(order, Order::Reset | Order::Exit | Order::Die) {
+            interrupt.store(true, Ordering::Relaxed);
+        }
+        wake();
         heard && order != Order::Exit
     });
     // Without run control the worker closes its files and ends.
     drop(orders);
-    options.stop.store(true, Ordering::Relaxed);
-    waker();
+    interrupt.store(true, Ordering::Relaxed);
+    wake();
 }
 
-/// Peers that do not come are no news to a node that is to stop.
-fn why_not_connected(orders: &Receiver<(NodeId, Order)>, options: &JoinOptions, error: String) -> NodeError {
-    match orders.try_recv() {
-        Ok(_) => NodeError::new("run control has ended the run before it began"),
-        Err(TryRecvError::Disconnected) => NodeError::new(format!("run control at {} is gone", options.control)),
-        Err(TryRecvError::Empty) if options.stop.load(Ordering::Relaxed) => NodeError::stopped(),
-        Err(TryRecvError::Empty) => NodeError::new(error),
+/// A node that run control has welcomed.
+struct Joined<'a> {
+    options: &'a JoinOptions,
+    orders: &'a Receiver<(NodeId, Instruction)>,
+    notices: &'a Sender<(NodeId, Notice)>,
+    interrupt: Arc<AtomicBool>,
+    waker: &'a Mutex<Option<Waker>>,
+    /// The error that kept it from its last run.
+    error: Option<NodeError>,
+}
+
+impl Joined<'_> {
+    /// Carries out orders until the last one.
+    fn serve(&mut self) {
+        while let Some(Instruction { order, detail }) = self.next_order() {
+            match (order, detail) {
+                (Order::Open, Detail::Setup(setup)) => {
+                    self.error = None;
+                    self.interrupt.store(false, Ordering::Relaxed);
+                    match self.open(*setup) {
+                        Ok(Left::Reset) => {}
+                        Ok(Left::Exit) => return,
+                        Err(error) => {
+                            let _gone = self.notices.send((NodeId(0), Notice::Failed(error.clone())));
+                            self.error = Some(error);
+                        }
+                    }
+                    *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                }
+                (Order::Exit | Order::Die, _) => return,
+                // It has nothing that could be dropped, started or finished.
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits for an order; none when run control is gone or the user wants the node to end.
+    fn next_order(&mut self) -> Option<Instruction> {
+        loop {
+            match self.orders.recv_timeout(LOOK_UP) {
+                Ok((_, instruction)) => return Some(instruction),
+                Err(RecvTimeoutError::Timeout) if !self.options.stop.load(Ordering::Relaxed) => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    self.error = Some(NodeError::stopped());
+                    return None;
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let gone = NodeError::new(format!("run control at {} is gone", self.options.control));
+                    self.error.get_or_insert(gone);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Opens the endpoint of a plan and takes part in its runs.
+    fn open(&mut self, setup: Setup) -> Result<Left, NodeError> {
+        let Setup { node, mut plan, text } = setup;
+        if let Some(directory) = &self.options.data_directory {
+            plan.data_directory = directory.clone();
+        }
+        if let Some(directory) = &self.options.storage_directory {
+            plan.storage.directory = directory.clone();
+        }
+        limits::check_for_node(&plan, &plan.building.node_name(node))?;
+        let own = endpoint::Own { node, interrupt: self.interrupt.clone(), options: self.options };
+        let mut left = Left::Reset;
+        endpoint::open(&plan, &own, Opened { plan: &plan, text: &text, node, joined: self, left: &mut left })?;
+        Ok(left)
+    }
+}
+
+/// A node with its endpoint.
+struct Opened<'a, 'b> {
+    plan: &'a Plan,
+    text: &'a str,
+    node: NodeId,
+    joined: &'a mut Joined<'b>,
+    left: &'a mut Left,
+}
+
+impl WithEndpoint for Opened<'_, '_> {
+    fn with<T: Endpoint>(self, mut transport: T) -> Result<(), NodeError> {
+        let Self { plan, text, node, joined, left } = self;
+        let desk = Desk { orders: joined.orders, notices: joined.notices, stop: Some(&joined.options.stop) };
+        *joined.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport.waker());
+        desk.tell(node, Notice::Opened { address: transport.address() });
+        let mut peers = match joined.next_order() {
+            Some(Instruction { order: Order::Connect, detail: Detail::Peers(peers) }) => peers,
+            Some(Instruction { order: Order::Reset, .. }) => return Ok(()),
+            _ => {
+                *left = Left::Exit;
+                return Ok(());
+            }
+        };
+        peers.retain(|(peer, _)| *peer != node);
+        if let Err(error) = transport.connect(&peers) {
+            // An order that ends the waiting for peers is no error.
+            return if joined.interrupt.load(Ordering::Relaxed) { Ok(()) } else { Err(NodeError::new(error)) };
+        }
+        desk.tell(node, Notice::Ready);
+        let open = |node, run, transport: &T| open_role(plan, text, run, node, transport);
+        let nodes = vec![Node::new(node, Link::new(transport, plan.building.nodes()))];
+        *left = carry(nodes, desk, &open, 0, |nodes, timeout| nodes[0].link.transport.wait(timeout));
+        Ok(())
     }
 }
 
@@ -140,72 +252,23 @@ fn dial(options: &JoinOptions) -> Result<TcpStream, NodeError> {
     }
 }
 
-type Introduced = (u64, Vec<(NodeId, String)>, Lines);
-
-fn introduce(
-    plan: &Plan,
-    options: &JoinOptions,
-    address: String,
-    control: &TcpStream,
-) -> Result<Introduced, NodeError> {
+/// Says hello, and gives what the connection says from then on.
+fn introduce(options: &JoinOptions, control: &TcpStream) -> Result<Lines, NodeError> {
     let broken = |error| NodeError::new(format!("run control at {}: {error}", options.control));
-    let hello = Hello {
-        token: options.token.to_hex(),
-        node: options.node.0,
-        version: VERSION.into(),
-        experiment: fingerprint(plan),
-        address,
-    };
+    let hello = Hello { token: options.token.to_hex(), role: options.role.clone(), version: VERSION.into() };
     control.set_nodelay(true).map_err(broken)?;
     let mut lines = Lines::new(control).map_err(broken)?;
     lines.trust();
     write(control, &hello).map_err(broken)?;
-    wait_for_answer(options, control)?;
     control.set_read_timeout(Some(options.patience)).map_err(broken)?;
-    let name = plan.building.node_name(options.node);
     match lines.read().map_err(broken)? {
-        Some(Answer::Welcome { run, peers }) => {
+        Some(Answer::Welcome) => {
             control.set_read_timeout(None).map_err(broken)?;
-            Ok((run, peers, lines))
+            Ok(lines)
         }
-        Some(Answer::Refused { reason }) => Err(NodeError::new(format!("run control refuses {name}: {reason}"))),
+        Some(Answer::Refused { reason }) => {
+            Err(NodeError::new(format!("run control refuses {}: {reason}", options.role)))
+        }
         None => Err(NodeError::new(format!("run control at {} closed the connection", options.control))),
     }
-}
-
-/// Waits until run control answers, which it does when all nodes have come.
-fn wait_for_answer(options: &JoinOptions, control: &TcpStream) -> Result<(), NodeError> {
-    let end = Instant::now() + options.patience;
-    let broken = |error| NodeError::new(format!("run control at {}: {error}", options.control));
-    control.set_read_timeout(Some(LOOK_UP)).map_err(broken)?;
-    loop {
-        match control.peek(&mut [0]) {
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            answered => return answered.map(drop).map_err(broken),
-        }
-        if options.stop.load(Ordering::Relaxed) {
-            return Err(NodeError::stopped());
-        }
-        if Instant::now() >= end {
-            return Err(NodeError::new(format!("run control at {} does not begin the run", options.control))
-                .hint("are all nodes started? `--patience` waits longer"));
-        }
-    }
-}
-
-/// Carries the node; a thread of its own moves notices out.
-fn work<T: Transport>(node: Node<T>, control: &TcpStream, orders: Receiver<(NodeId, Order)>) -> Result<(), NodeError> {
-    let (notices, notice_receiver) = mpsc::channel();
-    thread::scope(|scope| {
-        limits::spawn_in(scope, move || {
-            for (_, notice) in notice_receiver {
-                if write(control, &notice).is_err() {
-                    return;
-                }
-            }
-            let _already_closed = control.shutdown(Shutdown::Both);
-        })?;
-        carry(vec![node], Desk { orders, notices }, 0, |nodes, timeout| nodes[0].link.transport.wait(timeout));
-        Ok(())
-    })
 }

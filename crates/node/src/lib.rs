@@ -16,13 +16,14 @@ mod link;
 mod manager;
 mod memory;
 mod meter;
+mod outcome;
 mod pool;
 mod processes;
 mod ranks;
 mod readout;
 mod roles;
-mod run_control;
 mod run_number;
+mod session;
 mod storage;
 mod tally;
 mod threads;
@@ -31,22 +32,13 @@ mod worker;
 
 pub use children::Children;
 pub use control::{NodeError, Progress};
+pub use evb_control::{Command, State};
 pub use evb_transport::Token;
 pub use join::{JoinOptions, join};
 pub use memory::{MemoryBound, NodeMemory};
-pub use processes::{ProcessOptions, Start, run_processes};
+pub use processes::{ProcessOptions, Start};
 pub use ranks::{Ranks, launched};
-pub use run_control::{Observer, RunError};
-pub use threads::run_threads;
-
-use evb_experiment::Plan;
+pub use session::{Observer, RunError, Session};
 
 /// The version that records and event files carry.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// A checksum of what all nodes of a run must have in common: the plan, but for where files lie on each machine.
-fn fingerprint(plan: &Plan) -> u32 {
-    let mut common = plan.clone();
-    (common.data_directory, common.storage.directory) = Default::default();
-    evb_core::checksum(&serde_json::to_vec(&common).expect("a plan has a JSON form"))
-}

@@ -28,12 +28,28 @@ pub(crate) struct Link<T> {
     waiting: Vec<VecDeque<Envelope>>,
     waiting_count: usize,
     sent: u64,
+    /// Marks the messages of the run that goes on: those of an earlier one may still be on their way.
+    run: wire::RunMark,
 }
 
 impl<T: Transport> Link<T> {
     pub(crate) fn new(transport: T, nodes: u16) -> Self {
         let waiting = (0..nodes).map(|_| VecDeque::new()).collect();
-        Self { transport, inbox: Vec::with_capacity(BATCH), waiting, waiting_count: 0, sent: 0 }
+        Self {
+            transport,
+            inbox: Vec::with_capacity(BATCH),
+            waiting,
+            waiting_count: 0,
+            sent: 0,
+            run: wire::RunMark::default(),
+        }
+    }
+
+    /// Sends and takes messages of the next run only. All nodes that are connected do this once for each run.
+    pub(crate) fn begin_run(&mut self) {
+        self.run = self.run.next();
+        self.waiting.iter_mut().for_each(VecDeque::clear);
+        self.waiting_count = 0;
     }
 
     /// Gives `handle` what has arrived; how many messages there were.
@@ -41,9 +57,12 @@ impl<T: Transport> Link<T> {
         let count = self.transport.receive(BATCH, &mut self.inbox);
         for received in self.inbox.drain(..) {
             handle(match received {
-                Received::Message { from, message } => match wire::decode(&message.head, message.body) {
-                    Ok(message) => Arrived::Message(from, message),
-                    Err(_) => Arrived::Garbage,
+                Received::Message { from, mut message } => match self.run.take_from(&mut message.head) {
+                    true => match wire::decode(&message.head, message.body) {
+                        Ok(message) => Arrived::Message(from, message),
+                        Err(_) => Arrived::Garbage,
+                    },
+                    false => Arrived::Garbage,
                 },
                 Received::Lost { peer, reason } => Arrived::Lost(peer, reason),
             });
@@ -52,7 +71,8 @@ impl<T: Transport> Link<T> {
     }
 
     pub(crate) fn send(&mut self, transmit: Transmit<Message<Bytes>>) {
-        wire::encode(transmit.message, |head, body| {
+        wire::encode(transmit.message, |mut head, body| {
+            self.run.put_into(&mut head);
             let body = match body {
                 Body::Empty => Bytes::new(),
                 Body::Payload(payload) => payload,

@@ -135,6 +135,17 @@ impl Role for Manager {
                 }
                 self.machine.handle_command(now, ManagerCommand::Start);
             }
+            Order::Pause => {
+                self.running = false;
+                self.machine.handle_command(now, ManagerCommand::Pause);
+            }
+            Order::Resume => {
+                self.running = true;
+                if let Some(trigger) = &mut self.trigger {
+                    trigger.next = trigger.next.max(now);
+                }
+                self.machine.handle_command(now, ManagerCommand::Resume);
+            }
             Order::Stop => {
                 // A trigger that had ended by number was not stopped now.
                 if self.running && self.events.is_none_or(|events| self.machine.counts().triggered < events) {

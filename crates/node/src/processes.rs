@@ -1,24 +1,24 @@
-//! A run over processes: run control waits for its nodes, which it starts itself or which are started by hand.
+//! Nodes in processes of their own, which run control starts or which join by themselves.
+//!
+//! A node is known by its role, such as `ru0`, and stays through all runs and plans. Whoever is gone may join again.
 
+use crate::VERSION;
 use crate::children::Children;
-use crate::control::{NodeError, Notice, Order};
+use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup};
 use crate::limits;
 use crate::lines::{Lines, pump, write};
-use crate::run_control::{Nodes, Observer, RunControl, RunError};
-use crate::run_number::run_number;
+use crate::session::{Blueprint, Nodes, Observer};
 use crate::wire_control::{Answer, Hello};
-use crate::{VERSION, fingerprint};
 use evb_core::NodeId;
 use evb_experiment::{Plan, TransportKind};
-use evb_record::Record;
 use evb_transport::Token;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     io::{self, ErrorKind},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     process::Command,
     sync::{
-        atomic::Ordering,
+        Arc,
         mpsc::{self, Receiver, Sender},
     },
     thread,
@@ -31,15 +31,14 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
 const MOST_STRANGERS: usize = 64;
 /// Longest time that an order may take to be written.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time between two looks for new connections while nodes are absent.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// Time in which run control hears a signal that has ended one of its nodes already.
-const STOP_GRACE: Duration = Duration::from_millis(200);
-
-/// How the nodes of a run come about.
+/// How the nodes of a session come about.
 pub struct ProcessOptions<'a> {
-    /// Where run control listens; port 0 lets the system choose.
+    /// Address at which run control listens; port 0 lets the system choose.
     pub listen: SocketAddr,
-    /// The secret of the run.
+    /// The secret of the session.
     pub token: Token,
     /// Who starts the nodes.
     pub start: Start<'a>,
@@ -47,149 +46,129 @@ pub struct ProcessOptions<'a> {
     pub patience: Duration,
 }
 
-/// Who starts the nodes of a run.
+/// Who starts the nodes of a session.
 #[derive(Clone, Copy)]
 pub enum Start<'a> {
-    /// Run control, by the command of each node, which is made of its own address.
-    Spawn(&'a dyn Fn(NodeId, SocketAddr) -> Command),
+    /// Run control, by the command that is made of a node's role and run control's own address.
+    Spawn(&'a dyn Fn(&str, SocketAddr) -> Command),
     /// People.
     ByHand,
     /// They are there already, and are told run control's address.
     Told(&'a dyn Fn(SocketAddr) -> Result<(), NodeError>),
 }
 
-/// Builds events with one process per node, which talk as the plan says; over TCP if it is for threads.
-///
-/// # Errors
-/// [`RunError`] when nodes do not come or cannot open what they need. What goes wrong later is told by the record.
-pub fn run_processes(
-    plan: &Plan,
-    options: &ProcessOptions<'_>,
-    observer: &mut dyn Observer,
-) -> Result<Record, RunError> {
-    limits::check_for_run_control(plan)?;
-    let listener = TcpListener::bind(options.listen).map_err(|error| {
-        NodeError::new(format!("run control cannot listen on {}: {error}", options.listen))
-            .hint("`--listen HOST:PORT` chooses another address; port 0 takes any free one")
-    })?;
-    let address = listener.local_addr().map_err(NodeError::new)?;
-    let mut children = start(plan, options, address)?;
-    let joined = Gathering::new(plan, options, listener)?.gather(&mut children, observer)?;
-    let (sender, notices) = mpsc::channel();
-    let connections = welcome(plan, joined, &sender)?;
-    drop(sender);
-    let nodes = ProcessNodes { connections, children };
-    let transport = match &plan.transport {
-        TransportKind::InProcess => TransportKind::Tcp.name(),
-        other => other.name(),
-    };
-    RunControl::new(plan, nodes, &notices, observer).run(transport)
+/// The nodes of a session in processes.
+pub(crate) struct ProcessNodes<'a> {
+    options: ProcessOptions<'a>,
+    listener: TcpListener,
+    address: SocketAddr,
+    blueprint: Option<Arc<Blueprint>>,
+    children: Children,
+    /// Place of the latest child of each role.
+    places: BTreeMap<String, usize>,
+    /// Nodes that have joined, by role.
+    members: BTreeMap<String, Member>,
+    /// Addresses of the endpoints that are open.
+    addresses: BTreeMap<NodeId, String>,
+    channel: (Sender<Incoming>, Receiver<Incoming>),
+    /// Connections that are saying hello.
+    strangers: usize,
+    /// Connections that were taken, which tells an old one of a role from its new one.
+    connections: u64,
+    notices: VecDeque<(NodeId, Notice)>,
+    has_told: bool,
 }
 
-/// The processes that run control starts itself, if any: each node has the place of its number.
-fn start(plan: &Plan, options: &ProcessOptions<'_>, address: SocketAddr) -> Result<Children, NodeError> {
-    let mut children = Children::default();
-    let command = match options.start {
-        Start::Spawn(command) => command,
-        Start::ByHand => return Ok(children),
-        Start::Told(tell) => return tell(address).map(|()| children),
-    };
-    for node in (0..plan.building.nodes()).map(NodeId) {
-        children
-            .start(&mut command(node, address))
-            .map_err(|error| limits::error(&format!("cannot start {}", plan.building.node_name(node)), &error))?;
-    }
-    Ok(children)
+/// A node that has joined.
+struct Member {
+    stream: TcpStream,
+    connection: u64,
 }
 
-/// A node that has said hello.
-struct Joined {
+/// Something that comes from a connection.
+enum Incoming {
+    /// It has said hello, or nothing of use.
+    Stranger(Option<Newcomer>),
+    /// The node with this role says something.
+    Said { role: String, connection: u64, notice: Notice },
+}
+
+/// A connection that has said hello.
+struct Newcomer {
     hello: Hello,
     stream: TcpStream,
     lines: Lines,
 }
 
-impl Joined {
-    /// Whether the connection is open. A node says nothing before it is answered.
-    fn is_there(&self) -> bool {
-        let looked = self.stream.set_nonblocking(true).and_then(|()| self.stream.peek(&mut [0]));
-        let is_silent = looked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
-        is_silent && self.stream.set_nonblocking(false).is_ok()
-    }
-}
-
-/// Waits until all nodes have come.
-struct Gathering<'a> {
-    plan: &'a Plan,
-    token: Token,
-    experiment: u32,
-    listener: TcpListener,
-    by_hand: bool,
-    patience: Duration,
-    hellos: (Sender<Option<Joined>>, Receiver<Option<Joined>>),
-    /// Connections that are saying hello.
-    strangers: usize,
-}
-
-impl<'a> Gathering<'a> {
-    fn new(plan: &'a Plan, options: &ProcessOptions<'_>, listener: TcpListener) -> Result<Self, NodeError> {
+impl<'a> ProcessNodes<'a> {
+    pub(crate) fn listen(options: ProcessOptions<'a>) -> Result<Self, NodeError> {
+        let listener = TcpListener::bind(options.listen).map_err(|error| {
+            NodeError::new(format!("run control cannot listen on {}: {error}", options.listen))
+                .hint("`--listen HOST:PORT` chooses another address; port 0 takes any free one")
+        })?;
         listener.set_nonblocking(true).map_err(NodeError::new)?;
         Ok(Self {
-            plan,
-            token: options.token,
-            experiment: fingerprint(plan),
+            address: listener.local_addr().map_err(NodeError::new)?,
+            options,
             listener,
-            by_hand: matches!(options.start, Start::ByHand),
-            patience: options.patience,
-            hellos: mpsc::channel(),
+            blueprint: None,
+            children: Children::default(),
+            places: BTreeMap::new(),
+            members: BTreeMap::new(),
+            addresses: BTreeMap::new(),
+            channel: mpsc::channel(),
             strangers: 0,
+            connections: 0,
+            notices: VecDeque::new(),
+            has_told: false,
         })
     }
 
-    /// From its end on nobody listens: a node that comes too late is told so by its system.
-    fn gather(
-        mut self,
-        children: &mut Children,
-        observer: &mut dyn Observer,
-    ) -> Result<BTreeMap<NodeId, Joined>, NodeError> {
-        let (mut joined, wanted) = (BTreeMap::new(), usize::from(self.plan.building.nodes()));
-        let end = Instant::now() + self.patience;
-        if self.by_hand {
-            let address = self.listener.local_addr().map_err(NodeError::new)?;
-            observer.note(&format!("waiting at {address} for {wanted} nodes"));
+    /// The name under which a node joins: that of its role, or for the ranks of a job their number, whatever role a plan
+    /// gives them.
+    fn role(&self, node: NodeId) -> String {
+        match (self.options.start, &self.blueprint) {
+            (Start::Told(_), _) => rank_name(node),
+            (_, Some(blueprint)) => blueprint.plan.building.node_name(node),
+            (_, None) => String::new(),
         }
-        while joined.len() < wanted {
-            self.accept()?;
-            match self.hellos.1.recv_timeout(Duration::from_millis(5)) {
-                Ok(Some(newcomer)) => {
-                    self.forget_who_left(&mut joined, observer);
-                    self.admit(newcomer, &mut joined, observer);
-                }
-                Ok(None) => self.strangers -= 1,
-                Err(_) => {}
-            }
-            if let Some((node, status)) = children.ended() {
-                if is_stopping(observer) {
-                    return Err(NodeError::stopped());
-                }
-                let name = self.plan.building.node_name(NodeId(node as u16));
-                return Err(NodeError::new(format!("{name} ended before the run began: {status}")));
-            }
-            if observer.stop().load(Ordering::Relaxed) {
-                return Err(NodeError::stopped());
-            }
-            if Instant::now() >= end {
-                return Err(self.incomplete(&joined));
-            }
-        }
-        Ok(joined)
     }
 
-    fn incomplete(&self, joined: &BTreeMap<NodeId, Joined>) -> NodeError {
-        let all = (0..self.plan.building.nodes()).map(NodeId);
-        let missing = all.filter(|node| !joined.contains_key(node)).map(|node| self.plan.building.node_name(node));
-        NodeError::new(format!("not all nodes have joined: {} missing", missing.collect::<Vec<_>>().join(", ")))
-            .hint("start each with `evb node FILE --role NAME --join HOST:PORT` and the same token; `--patience` waits longer")
+    fn node(&self, role: &str) -> Option<NodeId> {
+        let nodes = self.blueprint.as_ref()?.plan.building.nodes();
+        (0..nodes).map(NodeId).find(|&node| self.role(node) == role)
+    }
+
+    fn start(&mut self, role: &str, command: &dyn Fn(&str, SocketAddr) -> Command) -> Result<(), NodeError> {
+        let place = self
+            .children
+            .start(&mut command(role, self.address))
+            .map_err(|error| limits::error(&format!("cannot start {role}"), &error))?;
+        self.places.insert(role.to_owned(), place);
+        Ok(())
+    }
+
+    /// Lets the children go whose role the plan does not have.
+    fn dismiss_others(&mut self) {
+        let others: Vec<_> = self.members.keys().filter(|role| self.node(role).is_none()).cloned().collect();
+        for member in others.iter().filter_map(|role| self.members.remove(role)) {
+            let _gone = write(&member.stream, &Instruction::from(Order::Exit));
+        }
+    }
+
+    /// An error when a child has ended that should have joined.
+    fn look_after_children(&mut self) -> Result<(), NodeError> {
+        for (role, &place) in self.places.iter().filter(|(role, _)| !self.members.contains_key(*role)) {
+            if let Some(status) = self.children.status(place).filter(|_| self.node(role).is_some()) {
+                return Err(NodeError::new(format!("{role} ended before the run began: {status}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_complete(&self) -> bool {
+        let nodes = self.blueprint.as_ref().map_or(0, |blueprint| blueprint.plan.building.nodes());
+        (0..nodes).all(|node| self.members.contains_key(&self.role(NodeId(node))))
     }
 
     /// Hears new connections out, each in a thread of its own: a silent one holds up nobody.
@@ -202,136 +181,188 @@ impl<'a> Gathering<'a> {
                 }
                 Err(_) => return Ok(()),
             };
-            let sender = self.hellos.0.clone();
+            let sender = self.channel.0.clone();
             self.strangers += 1;
             limits::spawn(move || {
-                let _nobody_waits = sender.send(hear_out(stream).ok().flatten());
+                let _nobody_waits = sender.send(Incoming::Stranger(hear_out(stream).ok().flatten()));
             })?;
         }
         Ok(())
     }
 
-    /// A node that waits may be ended, and another may take its place.
-    fn forget_who_left(&self, joined: &mut BTreeMap<NodeId, Joined>, observer: &mut dyn Observer) {
-        joined.retain(|&node, joined| {
-            let stays = joined.is_there();
-            if !stays {
-                observer.note(&format!("{} has left before the run began", self.plan.building.node_name(node)));
-            }
-            stays
-        });
-    }
-
-    fn admit(&mut self, newcomer: Joined, joined: &mut BTreeMap<NodeId, Joined>, observer: &mut dyn Observer) {
-        self.strangers -= 1;
-        let node = NodeId(newcomer.hello.node);
-        match self.refusal(&newcomer.hello, joined) {
-            None => _ = joined.insert(node, newcomer),
-            Some(reason) => {
-                let name = self.plan.building.node_name(node);
-                observer.note(&format!("refused a connection that says it is {name}: {reason}"));
-                let _gone = write(&newcomer.stream, &Answer::Refused { reason });
-            }
+    /// Gives a newcomer its place, or tells it why it has none.
+    fn admit(&mut self, newcomer: Newcomer, observer: &mut dyn Observer) -> Result<Option<NodeId>, NodeError> {
+        let Newcomer { hello: Hello { token, role, version }, stream, mut lines } = newcomer;
+        if let Some(reason) = self.refusal(&token, &role, &version) {
+            observer.note(&format!("refused a connection that says it is {role}: {reason}"));
+            let _gone = write(&stream, &Answer::Refused { reason });
+            return Ok(None);
         }
+        if write(&stream, &Answer::Welcome).and_then(|()| stream.set_read_timeout(None)).is_err() {
+            return Ok(None);
+        }
+        lines.trust();
+        self.connections += 1;
+        let (node, connection, sender) = (self.node(&role), self.connections, self.channel.0.clone());
+        self.members.insert(role.clone(), Member { stream, connection });
+        limits::spawn(move || {
+            let said = |notice| Incoming::Said { role: role.clone(), connection, notice };
+            let reason = pump(&mut lines, |notice| sender.send(said(notice)).is_ok());
+            let _session_is_over = sender.send(said(Notice::Gone { reason }));
+        })?;
+        Ok(node)
     }
 
-    fn refusal(&self, hello: &Hello, joined: &BTreeMap<NodeId, Joined>) -> Option<String> {
-        let token_fits = hello.token.parse::<Token>().is_ok_and(|token| token == self.token);
-        if !token_fits {
+    fn refusal(&self, token: &str, role: &str, version: &str) -> Option<String> {
+        if !token.parse::<Token>().is_ok_and(|token| token == self.options.token) {
             return Some("it does not have the token of this run".into());
         }
-        if hello.version != VERSION {
-            return Some(format!("it is evb {}, this is evb {VERSION}", hello.version));
+        if version != VERSION {
+            return Some(format!("it is evb {version}, this is evb {VERSION}"));
         }
-        if hello.experiment != self.experiment {
-            return Some("its experiment is another one: the file and every --set must be the same".into());
+        if self.node(role).is_none() {
+            let building = &self.blueprint.as_ref()?.plan.building;
+            let (readouts, builders) = (building.readout_units - 1, building.builder_units - 1);
+            return Some(format!("the nodes of this run are evm, ru0 to ru{readouts} and bu0 to bu{builders}"));
         }
-        if hello.node >= self.plan.building.nodes() {
-            return Some(format!("the run has only {} nodes", self.plan.building.nodes()));
-        }
-        joined.contains_key(&NodeId(hello.node)).then(|| "this node has joined already".into())
+        self.members.contains_key(role).then(|| "this node has joined already".into())
     }
-}
 
-/// Whether the user wants the run to stop. A signal for all processes at once may reach the others first.
-fn is_stopping(observer: &dyn Observer) -> bool {
-    let end = Instant::now() + STOP_GRACE;
-    while !observer.stop().load(Ordering::Relaxed) {
-        if Instant::now() >= end {
-            return false;
+    /// Takes in what a connection says. What an old connection of a role says comes too late.
+    fn hear(&mut self, role: &str, connection: u64, notice: Notice) -> Option<(NodeId, Notice)> {
+        if self.members.get(role)?.connection != connection {
+            return None;
         }
-        thread::sleep(Duration::from_millis(5));
-    }
-    true
-}
-
-/// Reads the hello of a new connection.
-fn hear_out(stream: TcpStream) -> io::Result<Option<Joined>> {
-    stream.set_nonblocking(false)?;
-    stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(ORDER_TIMEOUT))?;
-    let mut lines = Lines::new(&stream)?;
-    Ok(lines.read_within(HELLO_TIMEOUT)?.map(|hello| Joined { hello, stream, lines }))
-}
-
-/// Tells every node where the others are; from then on a thread for each hears its notices.
-fn welcome(
-    plan: &Plan,
-    joined: BTreeMap<NodeId, Joined>,
-    sender: &Sender<(NodeId, Notice)>,
-) -> Result<BTreeMap<NodeId, TcpStream>, NodeError> {
-    let run = run_number(plan);
-    let peers: Vec<_> = joined.iter().map(|(&node, joined)| (node, joined.hello.address.clone())).collect();
-    let mut connections = BTreeMap::new();
-    for (node, Joined { stream, mut lines, .. }) in joined {
-        let answer = Answer::Welcome { run, peers: peers.clone() };
-        write(&stream, &answer).and_then(|()| stream.set_read_timeout(None)).map_err(NodeError::new)?;
-        lines.trust();
-        connections.insert(node, stream);
-        let sender = sender.clone();
-        limits::spawn(move || {
-            let reason = pump(&mut lines, |notice| sender.send((node, notice)).is_ok());
-            let _run_is_over = sender.send((node, Notice::Gone { reason }));
-        })?;
-    }
-    Ok(connections)
-}
-
-struct ProcessNodes {
-    connections: BTreeMap<NodeId, TcpStream>,
-    children: Children,
-}
-
-/// However the run ends, its nodes are to see the end of their connection, which threads of ours still hold open.
-impl Drop for ProcessNodes {
-    fn drop(&mut self) {
-        for stream in self.connections.values() {
-            let _already_closed = stream.shutdown(Shutdown::Both);
+        let node = self.node(role);
+        match (&notice, node) {
+            (Notice::Gone { .. }, _) => drop(self.members.remove(role)),
+            (Notice::Opened { address }, Some(node)) => _ = self.addresses.insert(node, address.clone()),
+            _ => {}
         }
+        Some((node?, notice))
     }
-}
 
-impl Nodes for ProcessNodes {
-    fn order(&mut self, node: NodeId, order: Order) {
-        match self.children.at(node.index()) {
-            Some(child) if order == Order::Die => _ = child.kill(),
-            _ => {
-                // A node that does not listen any more is noticed by the end of its connection.
-                let _gone = self.connections.get(&node).map(|stream| write(stream, &order));
+    fn instruction(&self, node: NodeId, order: Order, run: u64) -> Instruction {
+        let detail = match (order, &self.blueprint) {
+            (Order::Open, Some(blueprint)) => {
+                let (plan, text) = (blueprint.plan.clone(), blueprint.text.clone());
+                Detail::Setup(Box::new(Setup { node, plan, text }))
             }
+            (Order::Connect, _) => Detail::Peers(self.addresses.clone().into_iter().collect()),
+            (Order::Prepare, _) => Detail::Run(run),
+            _ => Detail::None,
+        };
+        Instruction { order, detail }
+    }
+}
+
+impl Nodes for ProcessNodes<'_> {
+    fn gather(
+        &mut self,
+        blueprint: &Arc<Blueprint>,
+        absent: &[NodeId],
+        observer: &mut dyn Observer,
+    ) -> Result<(), NodeError> {
+        limits::check_for_run_control(&blueprint.plan)?;
+        self.blueprint = Some(blueprint.clone());
+        self.dismiss_others();
+        let (here, away): (Vec<_>, Vec<_>) =
+            absent.iter().partition(|&&node| self.members.contains_key(&self.role(node)));
+        self.notices.extend(here.into_iter().map(|&node| (node, Notice::Joined)));
+        match self.options.start {
+            Start::Spawn(command) => away.into_iter().try_for_each(|&node| self.start(&self.role(node), command)),
+            Start::ByHand if !away.is_empty() => {
+                observer.note(&format!("waiting at {} for {} nodes", self.address, away.len()));
+                Ok(())
+            }
+            Start::Told(tell) if !std::mem::replace(&mut self.has_told, true) => tell(self.address),
+            Start::ByHand | Start::Told(_) => Ok(()),
+        }
+    }
+
+    fn order(&mut self, node: NodeId, order: Order, run: u64) -> Result<(), NodeError> {
+        let role = self.role(node);
+        if let Some(child) =
+            self.places.get(&role).and_then(|&place| self.children.at(place)).filter(|_| order == Order::Die)
+        {
+            let _has_ended = child.kill();
+            return Ok(());
+        }
+        if order == Order::Reset {
+            self.addresses.remove(&node);
+        }
+        // A node that does not listen any more is noticed by the end of its connection.
+        let _gone = self.members.get(&role).map(|member| write(&member.stream, &self.instruction(node, order, run)));
+        Ok(())
+    }
+
+    fn notice(&mut self, wait: Duration, observer: &mut dyn Observer) -> Result<Option<(NodeId, Notice)>, NodeError> {
+        if let Some(notice) = self.notices.pop_front() {
+            return Ok(Some(notice));
+        }
+        self.accept()?;
+        let wait = match self.is_complete() && self.strangers == 0 {
+            true => wait,
+            false => {
+                self.look_after_children()?;
+                wait.min(LOOK_AGAIN)
+            }
+        };
+        match self.channel.1.recv_timeout(wait) {
+            Ok(Incoming::Stranger(newcomer)) => {
+                self.strangers -= 1;
+                let Some(newcomer) = newcomer else { return Ok(None) };
+                Ok(self.admit(newcomer, observer)?.map(|node| (node, Notice::Joined)))
+            }
+            Ok(Incoming::Said { role, connection, notice }) => Ok(self.hear(&role, connection, notice)),
+            Err(_) => Ok(None),
         }
     }
 
     fn fate(&mut self, node: NodeId) -> Option<String> {
-        let child = self.children.at(node.index())?;
+        let place = *self.places.get(&self.role(node))?;
         // The connection closes a moment before the process can be waited for.
         let end = Instant::now() + Duration::from_millis(200);
         loop {
-            match child.try_wait() {
-                Ok(Some(status)) => return Some(status.to_string()),
-                Ok(None) if Instant::now() < end => thread::sleep(Duration::from_millis(2)),
-                _ => return None,
+            match self.children.status(place) {
+                Some(status) => return Some(status.to_string()),
+                None if Instant::now() < end => thread::sleep(Duration::from_millis(2)),
+                None => return None,
             }
         }
     }
+
+    fn patience(&self) -> Duration {
+        self.options.patience
+    }
+
+    fn transport(&self, plan: &Plan) -> String {
+        match &plan.transport {
+            TransportKind::InProcess => TransportKind::Tcp.name().into(),
+            other => other.name().into(),
+        }
+    }
+}
+
+/// However the session ends, its nodes are to see the end of their connection, which threads of ours still hold open.
+impl Drop for ProcessNodes<'_> {
+    fn drop(&mut self) {
+        for member in self.members.values() {
+            let _already_closed = member.stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// The name under which a rank of a job joins.
+pub(crate) fn rank_name(node: NodeId) -> String {
+    format!("rank{}", node.0)
+}
+
+/// Reads the hello of a new connection.
+fn hear_out(stream: TcpStream) -> io::Result<Option<Newcomer>> {
+    stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(ORDER_TIMEOUT))?;
+    let mut lines = Lines::new(&stream)?;
+    Ok(lines.read_within(HELLO_TIMEOUT)?.map(|hello| Newcomer { hello, stream, lines }))
 }

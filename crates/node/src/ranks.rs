@@ -6,11 +6,10 @@
 use crate::control::NodeError;
 use crate::join::{JoinOptions, join};
 use crate::limits;
-use crate::processes::{ProcessOptions, Start, run_processes};
-use crate::run_control::{Observer, RunError};
+use crate::processes::{ProcessOptions, Start, rank_name};
+use crate::session::{RunError, Session};
 use evb_core::NodeId;
 use evb_experiment::Plan;
-use evb_record::Record;
 use evb_transport::Token;
 use evb_transport_mpi::{Mpi, Threads};
 use serde::{Deserialize, Serialize};
@@ -79,23 +78,37 @@ impl Ranks {
         Err(NodeError::new(format!("{ranks} ranks for {nodes} nodes")).hint(hint))
     }
 
-    /// Builds events; all ranks call this together, with a plan that [fits](Ranks::check). Rank 0 gets the record.
+    /// Leads a session over all ranks, which `work` moves through its runs. Rank 0 calls this, and all others
+    /// [`follow`](Self::follow).
     ///
     /// # Errors
-    /// As `run_processes`.
-    pub fn run(
-        &self,
-        plan: &Plan,
-        text: &str,
-        token: Token,
-        observer: &mut dyn Observer,
-    ) -> Result<Option<Record>, RunError> {
-        if !self.leads() {
-            let call: Call = serde_json::from_slice(&self.mpi.share(&[])).map_err(NodeError::new)?;
-            join(plan, text, &self.join_options(&call)?)?;
-            return Ok(None);
+    /// When run control cannot listen.
+    pub fn lead<R>(&self, token: Token, work: impl FnOnce(&mut Session<'_>) -> R) -> Result<R, RunError> {
+        let node = RefCell::new(None);
+        let tell = |address: SocketAddr| -> Result<(), NodeError> {
+            let call = Call { host: self.host(), port: address.port(), token: token.to_hex() };
+            let _as_sent = self.mpi.share(&serde_json::to_vec(&call).map_err(NodeError::new)?);
+            let options = self.join_options(&call)?;
+            node.replace(Some(limits::spawn(move || join(&options))?));
+            Ok(())
+        };
+        let any = if self.is_local { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
+        let options = ProcessOptions { listen: (any, 0).into(), token, start: Start::Told(&tell), patience: PATIENCE };
+        let result = Session::processes(options).map(|mut session| work(&mut session));
+        if let Some(node) = node.into_inner() {
+            // What it has to say, run control has heard.
+            let _ended: Result<_, _> = JoinHandle::join(node);
         }
-        self.lead(plan, text, token, observer).map(Some)
+        result
+    }
+
+    /// Is a node of the session that rank 0 leads, until its end.
+    ///
+    /// # Errors
+    /// As [`join`].
+    pub fn follow(&self) -> Result<(), RunError> {
+        let call: Call = serde_json::from_slice(&self.mpi.share(&[])).map_err(NodeError::new)?;
+        Ok(join(&self.join_options(&call)?)?)
     }
 
     /// Ends MPI; all ranks must.
@@ -103,38 +116,17 @@ impl Ranks {
         self.mpi.finish();
     }
 
-    fn lead(&self, plan: &Plan, text: &str, token: Token, observer: &mut dyn Observer) -> Result<Record, RunError> {
-        let node = RefCell::new(None);
-        let tell = |address: SocketAddr| -> Result<(), NodeError> {
-            let call = Call { host: self.host(), port: address.port(), token: token.to_hex() };
-            let _as_sent = self.mpi.share(&serde_json::to_vec(&call).map_err(NodeError::new)?);
-            node.replace(Some(self.start_node(plan, text, &call)?));
-            Ok(())
-        };
-        let any = if self.is_local { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
-        let options = ProcessOptions { listen: (any, 0).into(), token, start: Start::Told(&tell), patience: PATIENCE };
-        let record = run_processes(plan, &options, observer);
-        if let Some(node) = node.into_inner() {
-            // What it has to say, run control has heard.
-            let _ended: Result<_, _> = JoinHandle::join(node);
-        }
-        record
-    }
-
-    fn start_node(&self, plan: &Plan, text: &str, call: &Call) -> Result<JoinHandle<Result<(), NodeError>>, NodeError> {
-        let (plan, text, options) = (plan.clone(), text.to_owned(), self.join_options(call)?);
-        limits::spawn(move || join(&plan, &text, &options))
-    }
-
     fn join_options(&self, call: &Call) -> Result<JoinOptions, NodeError> {
         Ok(JoinOptions {
-            node: NodeId(self.mpi.rank() as u16),
+            role: rank_name(NodeId(self.mpi.rank() as u16)),
             control: resolve(&call.host, call.port)?,
             listen: resolve(&self.host(), 0)?,
             token: call.token.parse().map_err(NodeError::new)?,
             patience: PATIENCE,
             quiet: true,
             control_may_come: false,
+            data_directory: None,
+            storage_directory: None,
             stop: Arc::default(),
             mpi: Some(self.mpi.clone()),
         })

@@ -1,99 +1,99 @@
-//! The number of a run: the time at which it begins, in milliseconds since 1970.
+//! Run numbers: 1, 2, 3 and so on, and never the same one twice in a data directory.
 //!
-//! Files of a run are named after it, so no two runs that store in one folder may have the same. A run takes its number by
-//! making a file of that name in the folder. It keeps the file to the end of the millisecond, after which nobody can want
-//! the number any more.
+//! The directory holds the number of its latest run in a file, which is locked while a run takes the next number. So runs
+//! that begin at the same time, on one machine or on several that share the directory, get different numbers.
 
 use evb_experiment::{Keep, Plan};
 use std::{
-    fs::{self, OpenOptions},
-    io::ErrorKind,
-    path::{Path, PathBuf},
-    thread,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Seek as _, Write as _},
+    path::Path,
 };
 
-/// Milliseconds that others may be before us. Where they are more, or the folder cannot be written, the number is not
-/// known to be free; a builder then refuses to write a file that is there.
-const MOST_TRIES: u32 = 10_000;
-/// Time between two looks at the clock.
-const LOOK_AGAIN: Duration = Duration::from_micros(100);
+/// The file with the number of the latest run.
+const FILE: &str = "run-number";
 
-/// The number of a new run. No other run that stores in the same folder, seen from this machine, has it.
-pub(crate) fn run_number(plan: &Plan) -> u64 {
-    if plan.storage.keep == Keep::None || fs::create_dir_all(&plan.storage.directory).is_err() {
-        return now();
-    }
-    let found = (0..MOST_TRIES).find_map(|_| {
-        let number = now();
-        let taken = take(number, &place(&plan.storage.directory, &plan.name, number));
-        wait_for_the_end_of(number);
-        taken.then_some(number)
-    });
-    found.unwrap_or_else(now)
+/// The numbers of the runs of a session.
+#[derive(Debug, Default)]
+pub(crate) struct RunNumbers {
+    /// Runs that stored nothing, and have numbers of their own.
+    unstored: u64,
 }
 
-fn place(folder: &Path, name: &str, number: u64) -> PathBuf {
-    folder.join(format!("{name}-{number}.run"))
-}
-
-/// Takes a number while its millisecond lasts; false when somebody has it, or the time is over. Another error is for the
-/// builders to tell.
-fn take(number: u64, mark: &Path) -> bool {
-    match OpenOptions::new().write(true).create_new(true).open(mark) {
-        Ok(_) => {
-            // Whoever took it before has removed his file by then.
-            let in_time = now() == number;
-            wait_for_the_end_of(number);
-            let _somebody_was_faster = fs::remove_file(mark);
-            in_time
-        }
-        Err(error) => error.kind() != ErrorKind::AlreadyExists,
+impl RunNumbers {
+    /// The number of the next run.
+    pub(crate) fn next(&mut self, plan: &Plan) -> u64 {
+        let stored = match plan.storage.keep {
+            Keep::None => None,
+            // A directory that cannot be written is for the builders to tell.
+            Keep::All | Keep::OneIn(_) => take(&plan.storage.directory).ok(),
+        };
+        stored.unwrap_or_else(|| {
+            self.unstored += 1;
+            self.unstored
+        })
     }
 }
 
-fn wait_for_the_end_of(millisecond: u64) {
-    while now() == millisecond {
-        thread::sleep(LOOK_AGAIN);
+/// Takes the next number of a directory, which is made if it is not there.
+fn take(directory: &Path) -> io::Result<u64> {
+    fs::create_dir_all(directory)?;
+    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(directory.join(FILE))?;
+    file.lock()?;
+    let number = latest(&mut file, directory)?.saturating_add(1);
+    file.rewind()?;
+    file.set_len(0)?;
+    writeln!(file, "{number}")?;
+    file.sync_data()?;
+    Ok(number)
+}
+
+/// The latest number: that in the file or that of an event file, whichever is larger. So nothing is taken twice when the
+/// file was removed or cut off.
+fn latest(file: &mut File, directory: &Path) -> io::Result<u64> {
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    let noted = text.trim().parse().unwrap_or(0);
+    match noted {
+        0 => Ok(fs::read_dir(directory)?
+            .flatten()
+            .filter_map(|entry| number_of(&entry.file_name().to_string_lossy()))
+            .max()
+            .unwrap_or(0)),
+        noted => Ok(noted),
     }
 }
 
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
+/// The run number in the name of an event file, as in `NAME-12-b0.evb`.
+fn number_of(name: &str) -> Option<u64> {
+    let (front, _builder) = name.rsplit_once("-b")?;
+    front.rsplit_once('-')?.1.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use std::{collections::BTreeSet, thread};
 
     #[test]
-    fn a_number_is_taken_once_in_its_time_and_never_later() {
+    fn numbers_count_on_and_many_at_once_get_different_ones() {
         let folder = tempfile::tempdir().unwrap();
-        let number = now() + 1;
-        let mark = place(folder.path(), "x", number);
-        fs::write(&mark, "").unwrap();
-        assert!(!take(number, &mark), "somebody has it");
-        fs::remove_file(&mark).unwrap();
-        wait_for_the_end_of(number - 1);
-        wait_for_the_end_of(number);
-        assert!(!take(number, &mark), "its time is over");
-        assert!(!mark.exists());
+        assert_eq!((take(folder.path()).unwrap(), take(folder.path()).unwrap()), (1, 2));
+        let numbers: BTreeSet<u64> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..16).map(|_| scope.spawn(|| take(folder.path()).unwrap())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(numbers.into_iter().eq(3..19));
     }
 
     #[test]
-    fn many_at_once_get_different_numbers_and_leave_nothing_behind() {
+    fn event_files_keep_their_numbers_when_the_file_is_lost() {
         let folder = tempfile::tempdir().unwrap();
-        let take_one = || loop {
-            let number = now();
-            if take(number, &place(folder.path(), "x", number)) {
-                return number;
-            }
-        };
-        let numbers: BTreeSet<u64> = thread::scope(|scope| {
-            let threads: Vec<_> = (0..16).map(|_| scope.spawn(take_one)).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-        });
-        assert_eq!((numbers.len(), fs::read_dir(folder.path()).unwrap().count()), (16, 0));
+        for name in ["a-b-7-b0.evb", "a-12-b1-2.evb", "other-99.txt"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        assert_eq!(take(folder.path()).unwrap(), 13);
+        fs::write(folder.path().join(FILE), "no number").unwrap();
+        assert_eq!(take(folder.path()).unwrap(), 13);
     }
 }

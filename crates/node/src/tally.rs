@@ -1,7 +1,7 @@
 //! The last report of each node, and the record that they make together.
 
 use crate::VERSION;
-use crate::control::{BuilderReport, Ended, Faults, ManagerReport, Progress, ReadoutReport};
+use crate::control::{BuilderReport, Ended, Faults, ManagerReport, Progress, ReadoutReport, Report};
 use evb_core::{Frequency, NodeId, Span, Time};
 use evb_experiment::Plan;
 use evb_protocol::Config;
@@ -27,6 +27,14 @@ impl Tally {
             builders: vec![BuilderReport::default(); config.builder_units.into()],
             lost_nodes: Vec::new(),
             findings: Vec::new(),
+        }
+    }
+
+    pub(crate) fn report(&mut self, node: NodeId, report: Report) {
+        match report {
+            Report::Manager(report) => self.manager = Some(report),
+            Report::Readout(report) => self.set_readout(node, report),
+            Report::Builder(report) => self.set_builder(node, report),
         }
     }
 

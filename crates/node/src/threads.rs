@@ -1,22 +1,24 @@
-//! A run in one process: worker threads carry the nodes, messages go by reference, or through simulated hardware.
+//! Nodes in one process: worker threads carry them, messages go by reference, or through simulated hardware.
 
-use crate::control::{NodeError, Order};
+use crate::control::{Detail, Instruction, NodeError, Notice, Order};
 use crate::endpoint::longest_body;
 use crate::limits;
 use crate::link::Link;
 use crate::roles::open_role;
-use crate::run_control::{Nodes, Observer, RunControl, RunError};
-use crate::run_number::run_number;
+use crate::session::{Blueprint, Nodes, Observer};
 use crate::worker::{Desk, Node, carry};
 use evb_core::NodeId;
 use evb_experiment::{Plan, TransportKind};
 use evb_protocol::Config;
-use evb_record::Record;
 use evb_transport::{HEAD_BYTES, OverLayer, Transport, doorbell::Doorbell, in_process};
 use evb_transport_rtl::{Pace, RtlLayer, RtlOptions, cluster, prepare};
 use std::{
-    sync::{Arc, mpsc},
-    thread,
+    collections::VecDeque,
+    sync::{
+        Arc,
+        mpsc::{self, Receiver, Sender},
+    },
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
@@ -25,29 +27,79 @@ const SPINS: u32 = 200;
 /// Messages that a queue between two nodes holds beside one fragment for each slot of a builder.
 const CONTROL_MESSAGES: usize = 64;
 
-/// Builds events in threads of this process.
-///
-/// # Errors
-/// [`RunError`] when a source or a file cannot be opened, or there is no such hardware to simulate. What goes wrong later is
-/// told by the record.
-pub fn run_threads(plan: &Plan, text: &str, observer: &mut dyn Observer) -> Result<Record, RunError> {
-    limits::check_for_threads(plan)?;
-    let doorbells: Vec<_> = (0..worker_count(plan)).map(|_| Arc::new(Doorbell::new())).collect();
-    if let TransportKind::VeloRtl { wires } = plan.transport {
-        let endpoints = simulated(plan, wires, observer)?;
-        let hosted = host_nodes(plan, text, doorbells.len(), endpoints)?;
-        return run_hosted(plan, &doorbells, hosted, observer, |nodes, _, timeout| {
-            if let Some(node) = nodes.first_mut() {
-                node.link.transport.wait(timeout);
-            }
-        });
+/// The nodes of a session in threads.
+#[derive(Default)]
+pub(crate) struct ThreadNodes {
+    blueprint: Option<Arc<Blueprint>>,
+    crew: Option<Crew>,
+    /// Notices that need no thread.
+    notices: VecDeque<(NodeId, Notice)>,
+}
+
+impl Nodes for ThreadNodes {
+    fn gather(
+        &mut self,
+        blueprint: &Arc<Blueprint>,
+        absent: &[NodeId],
+        observer: &mut dyn Observer,
+    ) -> Result<(), NodeError> {
+        limits::check_for_threads(&blueprint.plan)?;
+        if let TransportKind::VeloRtl { wires } = blueprint.plan.transport {
+            let (nodes, options) = (blueprint.plan.building.nodes().into(), hardware(&blueprint.plan, wires));
+            prepare(nodes, &options, &mut |text| observer.note(text)).map_err(NodeError::new)?;
+        }
+        self.blueprint = Some(blueprint.clone());
+        self.notices.extend(absent.iter().map(|&node| (node, Notice::Joined)));
+        Ok(())
     }
-    let bell_of = |node| doorbells[worker_of(plan, NodeId(node), doorbells.len())].clone();
-    let bells: Vec<_> = (0..plan.building.nodes()).map(bell_of).collect();
-    let hosted = host_nodes(plan, text, doorbells.len(), in_process::connect_workers(queue_length(plan), &bells))?;
-    run_hosted(plan, &doorbells, hosted, observer, |nodes, doorbell, timeout| {
-        doorbell.wait(timeout, || nodes.iter().any(|node| node.link.transport.is_ready()));
-    })
+
+    fn order(&mut self, node: NodeId, order: Order, run: u64) -> Result<(), NodeError> {
+        match order {
+            Order::Open => {
+                if let (None, Some(blueprint)) = (&self.crew, &self.blueprint) {
+                    self.crew = Some(Crew::start(blueprint)?);
+                }
+                self.notices.push_back((node, Notice::Opened { address: String::new() }));
+            }
+            // Queues join all of them from the beginning.
+            Order::Connect => self.notices.push_back((node, Notice::Ready)),
+            Order::Reset | Order::Exit => self.crew = None,
+            order => {
+                let detail = if order == Order::Prepare { Detail::Run(run) } else { Detail::None };
+                if let Some(crew) = &self.crew {
+                    crew.order(node, Instruction { order, detail });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn notice(&mut self, wait: Duration, _: &mut dyn Observer) -> Result<Option<(NodeId, Notice)>, NodeError> {
+        if let Some(notice) = self.notices.pop_front() {
+            return Ok(Some(notice));
+        }
+        let notice = self.crew.as_ref().and_then(|crew| match crew.notices.recv_timeout(wait) {
+            Err(mpsc::RecvTimeoutError::Disconnected) => None,
+            notice => Some(notice.ok()),
+        });
+        // Without workers nothing comes.
+        Ok(notice.unwrap_or_else(|| {
+            thread::sleep(wait);
+            None
+        }))
+    }
+
+    fn fate(&mut self, _node: NodeId) -> Option<String> {
+        None
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    fn transport(&self, plan: &Plan) -> String {
+        plan.transport.name().into()
+    }
 }
 
 /// Messages that a queue between two nodes holds.
@@ -55,45 +107,92 @@ pub(crate) const fn queue_length(plan: &Plan) -> usize {
     plan.building.builder_slots as usize + CONTROL_MESSAGES
 }
 
-/// Endpoints of the VELO hardware, whose clock goes on with each look of any node.
-fn simulated(plan: &Plan, wires: u32, observer: &mut dyn Observer) -> Result<Vec<OverLayer<RtlLayer>>, NodeError> {
-    let options = RtlOptions {
-        link: wires,
-        max_bytes: longest_body(plan) + HEAD_BYTES,
-        pace: Pace::Free,
-        ..RtlOptions::default()
-    };
-    let nodes = plan.building.nodes().into();
-    prepare(nodes, &options, &mut |text| observer.note(text)).map_err(NodeError::new)?;
-    let layers = cluster(nodes, &options).map_err(NodeError::new)?;
-    Ok(layers.into_iter().map(OverLayer::new).collect())
+/// Options of the VELO hardware, whose clock goes on with each look of any node.
+fn hardware(plan: &Plan, wires: u32) -> RtlOptions {
+    RtlOptions { link: wires, max_bytes: longest_body(plan) + HEAD_BYTES, pace: Pace::Free, ..RtlOptions::default() }
 }
 
-/// Runs nodes that each worker has, until run control has the record. A worker without work rests as `rest` says.
-fn run_hosted<T: Transport>(
-    plan: &Plan,
-    doorbells: &[Arc<Doorbell>],
-    hosted: Vec<Vec<Node<T>>>,
-    observer: &mut dyn Observer,
-    rest: impl Fn(&mut [Node<T>], &Doorbell, Duration) + Copy + Send,
-) -> Result<Record, RunError> {
-    let (notice_sender, notices) = mpsc::channel();
-    let nodes = (0..plan.building.nodes()).map(NodeId);
-    let placement: Vec<usize> = nodes.map(|node| worker_of(plan, node, doorbells.len())).collect();
-    thread::scope(|scope| {
-        let mut lines = Vec::new();
-        for (doorbell, nodes) in doorbells.iter().zip(hosted) {
-            let (order_sender, orders) = mpsc::channel();
-            lines.push((order_sender, doorbell.clone()));
-            let (desk, doorbell) = (Desk { orders, notices: notice_sender.clone() }, doorbell.clone());
-            // The workers that there are end with their orders.
-            limits::spawn_in(scope, move || {
-                carry(nodes, desk, SPINS, |nodes, timeout| rest(nodes, &doorbell, timeout));
-            })?;
+/// The workers of a configuration. They end when it is dropped.
+struct Crew {
+    /// The worker of each node.
+    placement: Vec<usize>,
+    /// How each worker hears its orders, and is woken.
+    lines: Vec<(Sender<(NodeId, Instruction)>, Arc<Doorbell>)>,
+    notices: Receiver<(NodeId, Notice)>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Crew {
+    fn start(blueprint: &Arc<Blueprint>) -> Result<Self, NodeError> {
+        let plan = &blueprint.plan;
+        let doorbells: Vec<_> = (0..worker_count(plan)).map(|_| Arc::new(Doorbell::new())).collect();
+        if let TransportKind::VeloRtl { wires } = plan.transport {
+            let layers = cluster(plan.building.nodes().into(), &hardware(plan, wires)).map_err(NodeError::new)?;
+            let endpoints: Vec<OverLayer<RtlLayer>> = layers.into_iter().map(OverLayer::new).collect();
+            return Self::carry(blueprint, doorbells, endpoints, |nodes, _, timeout| {
+                if let Some(node) = nodes.first_mut() {
+                    node.link.transport.wait(timeout);
+                }
+            });
         }
-        drop(notice_sender);
-        RunControl::new(plan, ThreadNodes { placement, lines }, &notices, observer).run(plan.transport.name())
-    })
+        let bell_of = |node| doorbells[worker_of(plan, NodeId(node), doorbells.len())].clone();
+        let bells: Vec<_> = (0..plan.building.nodes()).map(bell_of).collect();
+        let endpoints = in_process::connect_workers(queue_length(plan), &bells);
+        Self::carry(blueprint, doorbells, endpoints, |nodes, doorbell, timeout| {
+            doorbell.wait(timeout, || nodes.iter().any(|node| node.link.transport.is_ready()));
+        })
+    }
+
+    /// Starts a worker for each doorbell. One without work rests as `rest` says.
+    fn carry<T: Transport + Send + 'static>(
+        blueprint: &Arc<Blueprint>,
+        doorbells: Vec<Arc<Doorbell>>,
+        endpoints: Vec<T>,
+        rest: impl Fn(&mut [Node<T>], &Doorbell, Duration) + Copy + Send + 'static,
+    ) -> Result<Self, NodeError> {
+        let plan = &blueprint.plan;
+        let nodes = || (0..plan.building.nodes()).map(NodeId);
+        let placement: Vec<_> = nodes().map(|node| worker_of(plan, node, doorbells.len())).collect();
+        let mut hosted: Vec<Vec<_>> = doorbells.iter().map(|_| Vec::new()).collect();
+        for (node, endpoint) in nodes().zip(endpoints) {
+            hosted[placement[node.index()]].push(Node::new(node, Link::new(endpoint, plan.building.nodes())));
+        }
+        let (sender, notices) = mpsc::channel();
+        let mut crew = Self { placement, lines: Vec::new(), notices, threads: Vec::new() };
+        for (doorbell, nodes) in doorbells.into_iter().zip(hosted) {
+            let (order_sender, orders) = mpsc::channel();
+            crew.lines.push((order_sender, doorbell.clone()));
+            let (blueprint, notices) = (blueprint.clone(), sender.clone());
+            crew.threads.push(limits::spawn(move || {
+                let open = |node, run, endpoint: &T| open_role(&blueprint.plan, &blueprint.text, run, node, endpoint);
+                let desk = Desk { orders: &orders, notices: &notices, stop: None };
+                carry(nodes, desk, &open, SPINS, |nodes, timeout| rest(nodes, &doorbell, timeout));
+            })?);
+        }
+        Ok(crew)
+    }
+
+    fn order(&self, node: NodeId, instruction: Instruction) {
+        let Some((sender, doorbell)) = self.placement.get(node.index()).map(|&worker| &self.lines[worker]) else {
+            return;
+        };
+        // A worker that has ended has told why.
+        let _ended = sender.send((node, instruction));
+        doorbell.call();
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        // Workers end with their orders.
+        for (sender, doorbell) in self.lines.drain(..) {
+            drop(sender);
+            doorbell.call();
+        }
+        for thread in self.threads.drain(..) {
+            let _has_told_of_its_panic = thread.join();
+        }
+    }
 }
 
 fn worker_count(plan: &Plan) -> usize {
@@ -111,42 +210,4 @@ fn worker_of(plan: &Plan, node: NodeId, workers: usize) -> usize {
         node => node.0 - readouts.first.0,
     };
     usize::from(index) % workers
-}
-
-/// The nodes of each worker, with their endpoints.
-fn host_nodes<T: Transport>(
-    plan: &Plan,
-    text: &str,
-    workers: usize,
-    endpoints: Vec<T>,
-) -> Result<Vec<Vec<Node<T>>>, NodeError> {
-    let (run, count) = (run_number(plan), plan.building.nodes());
-    let mut hosted: Vec<Vec<_>> = (0..workers).map(|_| Vec::new()).collect();
-    for (node, endpoint) in (0..count).map(NodeId).zip(endpoints) {
-        let role = open_role(plan, text, run, node, &endpoint)?;
-        hosted[worker_of(plan, node, workers)].push(Node::new(node, role, Link::new(endpoint, count)));
-    }
-    Ok(hosted)
-}
-
-/// Where a worker hears its orders, and what wakes it.
-type OrderLine = (mpsc::Sender<(NodeId, Order)>, Arc<Doorbell>);
-
-struct ThreadNodes {
-    /// The worker of each node.
-    placement: Vec<usize>,
-    lines: Vec<OrderLine>,
-}
-
-impl Nodes for ThreadNodes {
-    fn order(&mut self, node: NodeId, order: Order) {
-        let (sender, doorbell) = &self.lines[self.placement[node.index()]];
-        // A worker that has ended has told why.
-        let _ended = sender.send((node, order));
-        doorbell.call();
-    }
-
-    fn fate(&mut self, _node: NodeId) -> Option<String> {
-        None
-    }
 }

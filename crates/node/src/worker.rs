@@ -1,6 +1,6 @@
 //! A worker: one thread that carries one or more nodes.
 
-use crate::control::{NodeError, Notice, Order, Report};
+use crate::control::{Detail, Instruction, NodeError, Notice, Order, Report};
 use crate::link::{Arrived, BATCH, Link};
 use bytes::Bytes;
 use evb_core::{NodeId, Span, Time, Transmit};
@@ -8,7 +8,10 @@ use evb_protocol::Message;
 use evb_transport::Transport;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::mpsc::{Receiver, Sender, TryRecvError},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, Sender, TryRecvError},
+    },
     time::{Duration, Instant},
 };
 
@@ -62,36 +65,44 @@ pub(crate) trait Role: Send {
     }
     fn report(&self, now: Time) -> Report;
     /// Closes what is open; the last report follows when it says true. Until then it goes on working, and is asked again.
-    fn finish(&mut self) -> Result<bool, NodeError> {
+    fn finish(&mut self, _now: Time) -> Result<bool, NodeError> {
         Ok(true)
     }
 }
 
-/// A node as a worker carries it.
+/// A node as a worker carries it, from one run to the next.
 pub(crate) struct Node<T> {
     id: NodeId,
-    role: Box<dyn Role>,
+    /// Its part in the run that goes on.
+    part: Option<Part>,
     pub(crate) link: Link<T>,
-    /// Peers whose loss is expected are no news: everybody leaves at the end.
+}
+
+/// The part of a node in one run.
+struct Part {
+    role: Box<dyn Role>,
+    /// It has been told to finish. The loss of a peer is no news then: everybody leaves at the end.
     finished: bool,
     /// It has been told to finish, and has something open.
     closing: bool,
 }
 
+/// Makes the role of a node for the run with this number.
+pub(crate) type OpenRole<'a, T> = dyn Fn(NodeId, u64, &T) -> Result<Box<dyn Role>, NodeError> + 'a;
+
 impl<T: Transport> Node<T> {
-    pub(crate) fn new(id: NodeId, role: Box<dyn Role>, link: Link<T>) -> Self {
-        Self { id, role, link, finished: false, closing: false }
+    pub(crate) fn new(id: NodeId, link: Link<T>) -> Self {
+        Self { id, part: None, link }
     }
 
     /// One round: receive, work, send. True when anything moved.
-    fn poll(&mut self, now: Time, desk: &Desk) -> Result<bool, NodeError> {
-        let (id, finished) = (self.id, self.finished);
-        let (role, link) = (&mut self.role, &mut self.link);
+    fn poll(&mut self, now: Time, desk: &Desk<'_>) -> Result<bool, NodeError> {
+        let Some(part) = &mut self.part else { return Ok(self.idle(desk)) };
+        let (id, finished, role, link) = (self.id, part.finished, &mut part.role, &mut self.link);
         let received = link.receive(|arrived| match arrived {
             Arrived::Message(from, message) => role.message(now, from, message),
             Arrived::Lost(peer, reason) => {
                 role.lost(now, peer);
-                // Everybody leaves at the end: then it is no news.
                 if !finished {
                     desk.tell(id, Notice::Lost { peer: peer.0, reason });
                 }
@@ -101,139 +112,191 @@ impl<T: Transport> Node<T> {
         let worked = role.work(now, received < BATCH)?;
         role.transmit(now, &mut |transmit| link.send(transmit));
         let sent = link.flush();
+        while let Some(notice) = role.notice() {
+            desk.tell(id, notice);
+        }
         Ok(received > 0 || worked || sent > 0)
     }
 
-    fn finish(&mut self, now: Time, desk: &Desk) {
-        (self.finished, self.closing) = (true, false);
-        match self.role.finish() {
-            Ok(true) => desk.tell(self.id, Notice::Finished(self.role.report(now))),
-            Ok(false) => self.closing = true,
+    /// One round between two runs: what still comes belongs to none.
+    fn idle(&mut self, desk: &Desk<'_>) -> bool {
+        let received = self.link.receive(|arrived| {
+            if let Arrived::Lost(peer, reason) = arrived {
+                desk.tell(self.id, Notice::Lost { peer: peer.0, reason });
+            }
+        });
+        received > 0 || self.link.flush() > 0
+    }
+
+    /// Takes part in a run.
+    fn prepare(&mut self, run: u64, open: &OpenRole<'_, T>, desk: &Desk<'_>) {
+        self.link.begin_run();
+        match open(self.id, run, &self.link.transport) {
+            Ok(role) => {
+                self.part = Some(Part { role, finished: false, closing: false });
+                desk.tell(self.id, Notice::Ready);
+            }
+            Err(error) => desk.tell(self.id, Notice::Failed(error)),
+        }
+    }
+
+    /// Closes what is open; the part in the run ends with the last report.
+    fn finish(&mut self, now: Time, desk: &Desk<'_>) {
+        let Some(part) = &mut self.part else { return };
+        part.finished = true;
+        match part.role.finish(now) {
+            Ok(true) => {
+                desk.tell(self.id, Notice::Finished(part.role.report(now)));
+                self.part = None;
+            }
+            Ok(false) => part.closing = true,
             Err(error) => self.fail(now, error, desk),
         }
     }
 
     /// A node that cannot go on closes what it has and says so; what it stored stays valid.
-    fn fail(&mut self, now: Time, error: NodeError, desk: &Desk) {
-        close(self.role.as_mut());
-        desk.tell(self.id, Notice::Progress(self.role.report(now)));
-        desk.tell(self.id, Notice::Failed(error));
+    fn fail(&mut self, now: Time, error: NodeError, desk: &Desk<'_>) {
+        if let Some(mut part) = self.part.take() {
+            close(part.role.as_mut(), now);
+            desk.tell(self.id, Notice::Progress(part.role.report(now)));
+            desk.tell(self.id, Notice::Failed(error));
+        }
     }
 }
 
 /// Closes what a node has open, however long that takes: there is nobody to tell of errors.
-fn close(role: &mut dyn Role) {
-    while let Ok(false) = role.finish() {
+fn close(role: &mut dyn Role, now: Time) {
+    while let Ok(false) = role.finish(now) {
         std::thread::sleep(CLOSE_AGAIN);
     }
 }
 
 /// How a worker hears and speaks to run control.
-pub(crate) struct Desk {
-    pub(crate) orders: Receiver<(NodeId, Order)>,
-    pub(crate) notices: Sender<(NodeId, Notice)>,
+#[derive(Clone, Copy)]
+pub(crate) struct Desk<'a> {
+    pub(crate) orders: &'a Receiver<(NodeId, Instruction)>,
+    pub(crate) notices: &'a Sender<(NodeId, Notice)>,
+    /// Ends the worker while its nodes have no part in a run.
+    pub(crate) stop: Option<&'a AtomicBool>,
 }
 
-impl Desk {
-    fn tell(&self, node: NodeId, notice: Notice) {
+impl Desk<'_> {
+    pub(crate) fn tell(&self, node: NodeId, notice: Notice) {
         // Nobody listens only when run control is gone; then the orders' end stops the worker.
         let _gone = self.notices.send((node, notice));
     }
 }
 
-/// Carries `nodes` until all of them are told to go. A worker without work looks `spins` times before it yields; then
-/// `rest` sleeps until something may have come, at most for the time it is given.
+/// Why a worker has no nodes any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// They are to be opened anew.
+    Reset,
+    /// They are to end, or run control is gone.
+    Exit,
+}
+
+/// Carries `nodes` through all runs, until they are told to go. `open` makes their roles. A worker without work looks
+/// `spins` times before it yields; then `rest` sleeps until something may have come, at most for the time it is given.
 pub(crate) fn carry<T: Transport>(
     nodes: Vec<Node<T>>,
-    desk: Desk,
+    desk: Desk<'_>,
+    open: &OpenRole<'_, T>,
     spins: u32,
     rest: impl FnMut(&mut [Node<T>], Duration),
-) {
-    let (ids, notices) = (nodes.iter().map(|node| node.id).collect::<Vec<_>>(), desk.notices.clone());
-    if catch_unwind(AssertUnwindSafe(|| carry_on(nodes, desk, spins, rest))).is_err() {
+) -> Left {
+    let ids: Vec<_> = nodes.iter().map(|node| node.id).collect();
+    let worker = Worker { nodes, desk, open, next_report: Time::ZERO, left: Left::Exit };
+    catch_unwind(AssertUnwindSafe(|| worker.run(spins, rest))).unwrap_or_else(|_| {
         // A bug in one worker must not take the record of the whole run with it.
         for id in ids {
             let error = NodeError::new("its worker panicked: this is a bug in evb")
                 .hint("please report it, with the text above");
-            let _nobody_listens = notices.send((id, Notice::Failed(error)));
+            desk.tell(id, Notice::Failed(error));
         }
-    }
+        Left::Exit
+    })
 }
 
-fn carry_on<T: Transport>(nodes: Vec<Node<T>>, desk: Desk, spins: u32, mut rest: impl FnMut(&mut [Node<T>], Duration)) {
-    let clock = Clock::start();
-    let mut worker = Worker { nodes, desk, next_report: Time::ZERO };
-    worker.nodes.iter().for_each(|node| worker.desk.tell(node.id, Notice::Ready));
-    let mut idle = 0_u32;
-    loop {
-        // One look at the clock for all nodes: it costs as much as handling a fragment.
-        let now = clock.now();
-        let heard = worker.take_orders(now);
-        let moved = worker.poll(now);
-        if !heard || worker.nodes.is_empty() {
-            return;
-        }
-        worker.report(now);
-        idle = match moved {
-            true => 0,
-            false if worker.is_helped() => idle.saturating_add(1).max(spins + YIELDS - FEW_YIELDS),
-            false => idle.saturating_add(1),
-        };
-        match idle {
-            0 => {}
-            _ if idle <= spins => std::hint::spin_loop(),
-            _ if idle <= spins + YIELDS => std::thread::yield_now(),
-            _ => {
-                let wait = worker.longest_rest(now);
-                rest(&mut worker.nodes, wait);
+struct Worker<'a, T> {
+    nodes: Vec<Node<T>>,
+    desk: Desk<'a>,
+    open: &'a OpenRole<'a, T>,
+    next_report: Time,
+    left: Left,
+}
+
+impl<T: Transport> Worker<'_, T> {
+    fn run(mut self, spins: u32, mut rest: impl FnMut(&mut [Node<T>], Duration)) -> Left {
+        let (clock, mut idle) = (Clock::start(), 0_u32);
+        loop {
+            // One look at the clock for all nodes: it costs as much as handling a fragment.
+            let now = clock.now();
+            let heard = self.take_orders(now);
+            let moved = self.poll(now);
+            if !heard || self.nodes.is_empty() || self.is_stopped() {
+                return self.left;
+            }
+            self.report(now);
+            idle = match moved {
+                true => 0,
+                false if self.is_helped() => idle.saturating_add(1).max(spins + YIELDS - FEW_YIELDS),
+                false => idle.saturating_add(1),
+            };
+            match idle {
+                0 => {}
+                _ if idle <= spins => std::hint::spin_loop(),
+                _ if idle <= spins + YIELDS => std::thread::yield_now(),
+                _ => {
+                    let wait = self.longest_rest(now);
+                    rest(&mut self.nodes, wait);
+                }
             }
         }
     }
-}
 
-struct Worker<T> {
-    nodes: Vec<Node<T>>,
-    desk: Desk,
-    next_report: Time,
-}
-
-impl<T: Transport> Worker<T> {
     /// One round of all nodes; true when anything moved.
     fn poll(&mut self, now: Time) -> bool {
         let (mut moved, desk) = (false, &self.desk);
-        self.nodes.retain_mut(|node| {
-            let polled = node.poll(now, desk);
-            while let Some(notice) = node.role.notice() {
-                desk.tell(node.id, notice);
-            }
-            match polled {
+        for node in &mut self.nodes {
+            match node.poll(now, desk) {
                 Ok(active) => {
                     moved |= active;
-                    if node.closing {
+                    if node.part.as_ref().is_some_and(|part| part.closing) {
                         node.finish(now, desk);
                     }
                 }
-                Err(ref error) => node.fail(now, error.clone(), desk),
+                Err(error) => node.fail(now, error, desk),
             }
-            polled.is_ok()
-        });
+        }
         moved
     }
 
+    fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.nodes.iter().filter_map(|node| node.part.as_ref())
+    }
+
+    /// Whether the user wants it to end, and no run needs it.
+    fn is_stopped(&self) -> bool {
+        self.desk.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) && self.parts().next().is_none()
+    }
+
     fn is_helped(&self) -> bool {
-        self.nodes.iter().any(|node| node.role.is_helped())
+        self.parts().any(|part| part.role.is_helped())
     }
 
     fn longest_rest(&self, now: Time) -> Duration {
-        let due = self.nodes.iter().filter_map(|node| node.role.deadline()).min();
+        let due = self.parts().filter_map(|part| part.role.deadline()).min();
         due.map_or(LONGEST_REST, |at| at.since(now).as_duration().min(LONGEST_REST))
     }
 
     fn report(&mut self, now: Time) {
         if now >= self.next_report {
             self.next_report = now + REPORT_INTERVAL;
-            for node in self.nodes.iter().filter(|node| !node.finished || node.closing) {
-                self.desk.tell(node.id, Notice::Progress(node.role.report(now)));
+            for node in &self.nodes {
+                if let Some(part) = node.part.as_ref().filter(|part| !part.finished || part.closing) {
+                    self.desk.tell(node.id, Notice::Progress(part.role.report(now)));
+                }
             }
         }
     }
@@ -242,11 +305,11 @@ impl<T: Transport> Worker<T> {
     fn take_orders(&mut self, now: Time) -> bool {
         loop {
             match self.desk.orders.try_recv() {
-                Ok((id, order)) => self.take_order(now, id, order),
+                Ok((id, instruction)) => self.take_order(now, id, instruction),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => {
-                    for node in &mut self.nodes {
-                        close(node.role.as_mut());
+                    for part in self.nodes.iter_mut().filter_map(|node| node.part.as_mut()) {
+                        close(part.role.as_mut(), now);
                     }
                     return false;
                 }
@@ -254,19 +317,36 @@ impl<T: Transport> Worker<T> {
         }
     }
 
-    fn take_order(&mut self, now: Time, id: NodeId, order: Order) {
+    fn take_order(&mut self, now: Time, id: NodeId, Instruction { order, detail }: Instruction) {
         let Some(index) = self.nodes.iter().position(|node| node.id == id) else { return };
         let node = &mut self.nodes[index];
-        match order {
-            Order::Start | Order::Stop | Order::Cut => node.role.order(now, order),
-            Order::Lost(peer) => node.role.lost(now, peer),
-            Order::Finish => node.finish(now, &self.desk),
-            Order::Exit => drop(self.nodes.remove(index)),
-            Order::Die => {
+        match (order, detail) {
+            (Order::Prepare, Detail::Run(run)) => node.prepare(run, self.open, &self.desk),
+            (Order::Start | Order::Pause | Order::Resume | Order::Stop | Order::Cut, _) => {
+                if let Some(part) = &mut node.part {
+                    part.role.order(now, order);
+                }
+            }
+            (Order::Lost(peer), _) => {
+                if let Some(part) = &mut node.part {
+                    part.role.lost(now, peer);
+                }
+            }
+            (Order::Finish, _) => node.finish(now, &self.desk),
+            (Order::Reset, _) => self.leave(index, Left::Reset),
+            (Order::Exit, _) => self.leave(index, Left::Exit),
+            (Order::Die, _) => {
                 // Not even files are closed: that is what a crash does.
-                drop(self.nodes.remove(index));
+                self.leave(index, Left::Exit);
                 self.desk.tell(id, Notice::Gone { reason: "killed on purpose".into() });
             }
+            // A node that is carried is open and connected.
+            (Order::Open | Order::Connect | Order::Prepare, _) => {}
         }
+    }
+
+    fn leave(&mut self, index: usize, left: Left) {
+        drop(self.nodes.remove(index));
+        self.left = left;
     }
 }

@@ -2,13 +2,13 @@
 
 use alloc::vec::Vec;
 use evb_core::{NodeRange, Span};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The traffic of one experiment. Every machine of it holds a copy.
 ///
 /// There is at least one sender and one receiver, and the numbers of the pattern fit each other. The creator of a
 /// configuration has checked that; an experiment file that breaks it is refused.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrafficConfig {
     /// The nodes that send data (in [`Pattern::Gather`]: the buffers).
     pub senders: NodeRange,
@@ -26,7 +26,7 @@ pub struct TrafficConfig {
 }
 
 /// The traffic pattern: which sender sends to which receiver.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Pattern {
     /// Sender n always sends to receiver `destinations[n]`.
@@ -139,7 +139,7 @@ impl Pattern {
 }
 
 /// The start of the senders of a rotation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
     /// All senders start with the first event.

@@ -119,14 +119,39 @@ impl BuilderCounts {
     }
 }
 
+/// How far the construction of an event is.
+enum Phase {
+    /// It waits for fragments of these sources; those before them were waited for.
+    Collecting(Range<usize>),
+    /// It waits for a decision; the sources before this one were waited for.
+    Deciding(usize),
+}
+
+impl Phase {
+    /// The fragment of this source is one of those that the phase waits for.
+    fn awaits(&self, source: usize) -> bool {
+        matches!(self, Self::Collecting(sources) if sources.contains(&source))
+    }
+
+    const fn is_collecting(&self) -> bool {
+        matches!(self, Self::Collecting(_))
+    }
+
+    /// The first source that was not waited for yet.
+    const fn end(&self) -> usize {
+        match self {
+            Self::Collecting(sources) => sources.end,
+            Self::Deciding(end) => *end,
+        }
+    }
+}
+
 /// An event under construction.
 struct Building<B> {
     /// The event manager has granted the event to this builder.
     granted: bool,
-    /// The sources that the current phase waits for; earlier sources belong to an earlier phase. Empty while a decision
-    /// is due.
-    awaited: Range<usize>,
-    /// Number of awaited sources whose fragments can still arrive.
+    phase: Phase,
+    /// Number of sources that the phase waits for and whose fragments can still arrive.
     waiting: u32,
     /// No bad fragment has arrived.
     good: bool,
@@ -142,12 +167,12 @@ struct Building<B> {
 impl<B> Building<B> {
     /// Returns true if the phase has every fragment that it can get.
     const fn is_ready(&self) -> bool {
-        self.granted && self.waiting == 0 && self.awaited.start < self.awaited.end
+        self.granted && self.waiting == 0 && self.phase.is_collecting()
     }
 
     /// Returns true if the phase waits for the fragment of this source.
     fn lacks(&self, source: usize) -> bool {
-        self.granted && self.awaited.contains(&source) && self.fragments[source].is_none()
+        self.granted && self.phase.awaits(source) && self.fragments[source].is_none()
     }
 }
 
@@ -257,10 +282,10 @@ impl<B> BuilderUnit<B> {
         fragments.clear();
         fragments.resize_with(self.alive.len(), || None);
         let awaited = self.first_phase();
-        let (waiting, since) = (self.begin_phase(&awaited), self.now);
+        let (waiting, since, phase) = (self.begin_phase(&awaited), self.now, Phase::Collecting(awaited));
         self.counts.most_open = self.counts.most_open.max(self.building.len() as u64 + 1 + self.storing);
         let (good, marked, cut) = (true, false, false);
-        self.building.insert(event, Building { granted, awaited, waiting, good, marked, cut, since, fragments });
+        self.building.insert(event, Building { granted, phase, waiting, good, marked, cut, since, fragments });
     }
 
     fn grant(&mut self, event: EventId) {
@@ -300,7 +325,7 @@ impl<B> BuilderUnit<B> {
         let event = fragment.event;
         let Some(building) = self.building.get_mut(&event) else { return Err(fragment) };
         let source = fragment.source.index();
-        if source >= building.awaited.end {
+        if source >= building.phase.end() {
             self.counts.faults.count(Fault::Unexpected);
             return Ok(());
         }
@@ -311,7 +336,7 @@ impl<B> BuilderUnit<B> {
             return Ok(());
         }
         // Nobody waits for one that is dead, but what it has sent is good.
-        if building.awaited.contains(&source) && self.alive[source] {
+        if building.phase.awaits(source) && self.alive[source] {
             building.waiting = building.waiting.saturating_sub(1);
         }
         building.good &= fragment.status == FragmentStatus::Good;
@@ -358,9 +383,9 @@ impl<B> BuilderUnit<B> {
             self.compare(event);
         }
         match self.building.get_mut(&event) {
-            Some(building) if building.granted && building.awaited.end < sources => {
-                let asked = building.awaited.end;
-                building.awaited = asked..asked;
+            Some(building) if building.granted && building.phase.end() < sources => {
+                let asked = building.phase.end();
+                building.phase = Phase::Deciding(asked);
                 let complete = building.good && building.fragments[..asked].iter().all(Option::is_some);
                 self.events.push_back(BuilderEvent::Decide { event, complete });
             }
@@ -380,14 +405,16 @@ impl<B> BuilderUnit<B> {
     }
 
     fn decided(&mut self, event: EventId, accepted: bool) {
-        let Some(building) = self.building.get(&event).filter(|building| building.awaited.is_empty()) else { return };
+        let Some(&Building { phase: Phase::Deciding(asked), .. }) = self.building.get(&event) else { return };
         if !accepted {
             return self.reject(event);
         }
-        let awaited = building.awaited.end..self.alive.len();
+        let awaited = asked..self.alive.len();
         let (waiting, since) = (self.begin_phase(&awaited), self.now);
         if let Some(building) = self.building.get_mut(&event) {
-            (building.awaited, building.waiting, building.since) = (awaited, waiting, since);
+            building.phase = Phase::Collecting(awaited);
+            building.waiting = waiting;
+            building.since = since;
         }
         self.accepted.push(event);
         self.conclude_if_ready(event);
@@ -395,8 +422,8 @@ impl<B> BuilderUnit<B> {
 
     /// Ends an event after its first phase and drops its fragments.
     fn reject(&mut self, event: EventId) {
-        let Some(Building { awaited, mut fragments, cut, .. }) = self.building.remove(&event) else { return };
-        fragments.truncate(awaited.end);
+        let Some(Building { phase, mut fragments, cut, .. }) = self.building.remove(&event) else { return };
+        fragments.truncate(phase.end());
         self.count_faults(&fragments, cut);
         self.history.push(event, &fragments);
         fragments.clear();

@@ -2,10 +2,10 @@
 
 use alloc::{format, string::String, vec::Vec};
 use evb_core::{ByteCount, NodeId, NodeRange, SourceId, Span};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One event builder: sizes, protocol and limits. Every machine of it holds a copy.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
     /// Number of readout units, at least 1.
     pub readout_units: u16,
@@ -123,7 +123,7 @@ impl Config {
 }
 
 /// The party that starts the transfer of fragments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// The event manager broadcasts assignments; readout units send at once.
@@ -149,7 +149,7 @@ impl Protocol {
 }
 
 /// The rule by which the event manager picks the builder of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assignment {
     /// Builders in turn, except those without a free slot.
@@ -163,7 +163,7 @@ pub enum Assignment {
 /// The machines implement `None` and `Grouping`. The time slots of the other two belong to the driver, which puts
 /// packets on a wire. A machine treats them as `None`: each fragment is a message of its own, and the driver cuts it
 /// and times its packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Shaping {
     /// Each fragment goes at once as a packet of its own.
@@ -190,7 +190,7 @@ pub enum Shaping {
 }
 
 /// The source of triggers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trigger {
     /// As fast as builders ask for events.

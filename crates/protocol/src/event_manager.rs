@@ -22,6 +22,10 @@ pub enum ManagerCommand {
     Start,
     /// This many triggers have arrived ([`Trigger::Driven`]).
     Trigger(u64),
+    /// Take no triggers until [`ManagerCommand::Resume`], and finish the open events.
+    Pause,
+    /// Take triggers again.
+    Resume,
     /// Take no more triggers, and finish the open events.
     Stop,
     /// A node is gone.
@@ -97,6 +101,7 @@ pub struct EventManager<B> {
     config: Config,
     now: Time,
     running: bool,
+    paused: bool,
     stopping: bool,
     drained: bool,
     inhibited: bool,
@@ -132,6 +137,7 @@ impl<B> EventManager<B> {
             config,
             now: Time::ZERO,
             running: false,
+            paused: false,
             stopping: false,
             drained: false,
             inhibited: false,
@@ -174,7 +180,7 @@ impl<B> EventManager<B> {
 
     /// Returns true if events may be triggered: the first event that all sources have must be known.
     const fn is_triggering(&self) -> bool {
-        self.running && !self.stopping && self.alignment.has_begun()
+        self.running && !self.paused && !self.stopping && self.alignment.has_begun()
     }
 
     /// Takes one trigger, or turns it away.
@@ -505,6 +511,8 @@ impl<B> Machine for EventManager<B> {
         match command {
             ManagerCommand::Start => self.running = true,
             ManagerCommand::Trigger(count) => self.handle_triggers(count),
+            ManagerCommand::Pause => self.paused = true,
+            ManagerCommand::Resume => self.paused = false,
             ManagerCommand::Stop => self.stopping = true,
             ManagerCommand::Lost(node) => self.lose(node),
             ManagerCommand::Joined(node) => self.join(node),

@@ -2,14 +2,14 @@
 
 use evb_core::{EventId, NodeId, stream};
 use rand_xoshiro::rand_core::Rng;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Purpose of the random stream of decisions.
 const DECISIONS: u64 = 2;
 
 /// A stand-in for a filter. It accepts a part of the events, drawn by seed and event. So every builder and every driver
 /// decides alike, however often they are asked.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Filter {
     /// Seed of the run.
     pub seed: u64,

@@ -2,7 +2,7 @@
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 0 | kind, see [`Kind`] |
+//! | 0 | kind, see [`Kind`], in the lower five bits; [`RunMark`] in the upper three |
 //! | 1 | status of a fragment, or a flag |
 //! | 2..4 | source |
 //! | 4..8 | length of the payload, or number of list entries, or of slots |
@@ -22,6 +22,36 @@ use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout, lit
 
 /// Bytes of a head.
 pub const HEAD_BYTES: usize = 32;
+
+/// A mark of the run in the upper three bits of a head's first byte, which [`encode`] leaves free.
+///
+/// Nodes stay connected from one run to the next, and a message of the run before may still be on its way. Runs that
+/// follow each other have different marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunMark(u8);
+
+impl RunMark {
+    const SHIFT: u32 = 5;
+    const KIND_BITS: u8 = (1 << Self::SHIFT) - 1;
+
+    /// The mark of the next run.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.wrapping_add(1 << Self::SHIFT))
+    }
+
+    /// Marks a head.
+    pub const fn put_into(self, head: &mut [u8; HEAD_BYTES]) {
+        head[0] |= self.0;
+    }
+
+    /// Takes the mark out of a head; false if it is that of another run.
+    pub const fn take_from(self, head: &mut [u8; HEAD_BYTES]) -> bool {
+        let is_of_run = head[0] & !Self::KIND_BITS == self.0;
+        head[0] &= Self::KIND_BITS;
+        is_of_run
+    }
+}
 
 /// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

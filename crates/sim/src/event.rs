@@ -1,6 +1,10 @@
 //! What can happen in a simulation.
 
-use crate::packet::PacketId;
+use crate::{
+    message::MessageId,
+    packet::{LaneId, PacketId},
+};
+use evb_fabric::LinkId;
 
 /// One planned happening: eight bytes, since millions of them are moved about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,13 +12,13 @@ pub(crate) enum Event {
     /// A packet's head is ready to ask for its next link.
     Request(PacketId),
     /// A link that packets wait for may be free, or the buffer behind it may have room.
-    Wake { link: u32 },
+    Wake { link: LinkId },
     /// The last byte of a packet has arrived at its destination.
     Deliver(PacketId),
     /// A pause frame has reached the sender of the link of this lane.
-    Pause { lane: u32 },
+    Pause { lane: LaneId },
     /// The end of a pause has reached the sender of the link of this lane.
-    Unpause { lane: u32 },
+    Unpause { lane: LaneId },
     /// Bytes that came over a link have left the switch: which, and how many, is kept aside.
     Drained { drain: u32 },
     /// A network interface looks for the next packet of one of its ports.
@@ -22,15 +26,15 @@ pub(crate) enum Event {
     /// The memory access of a network interface has ended.
     DmaDone { host: u16 },
     /// A message is handed to the network interface.
-    Post { message: u32 },
+    Post { message: MessageId },
     /// A message has been copied to a node on the same host.
-    Copied { message: u32 },
+    Copied { message: MessageId },
     /// A message that was lost is sent again.
-    SendAgain { message: u32 },
+    SendAgain { message: MessageId },
     /// A message has come to its node.
-    Receive { message: u32 },
+    Receive { message: MessageId },
     /// A control message on a network of its own has come to all its nodes.
-    Broadcast { message: u32 },
+    Broadcast { message: MessageId },
     /// A machine's deadline.
     Timeout { node: u16 },
     /// A trigger, or the offer of a message, from a source of random or regular arrivals.

@@ -4,6 +4,22 @@ use evb_core::{NodeId, NodeRange};
 use evb_patterns::TrafficMessage;
 use evb_protocol::Message as ProtocolMessage;
 
+/// A message, by its place in the [`Messages`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MessageId(pub(crate) u32);
+
+impl From<u32> for MessageId {
+    fn from(place: u32) -> Self {
+        Self(place)
+    }
+}
+
+impl From<MessageId> for u32 {
+    fn from(MessageId(place): MessageId) -> Self {
+        place
+    }
+}
+
 /// What a message says.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
@@ -12,7 +28,7 @@ pub(crate) enum Body {
     /// A machine of a traffic pattern says it.
     Traffic(TrafficMessage),
     /// A time slot of the barrel shifter: parts of other messages, with their bytes; empty in an empty slot.
-    Bucket(Vec<(u32, u32)>),
+    Bucket(Vec<(MessageId, u32)>),
 }
 
 impl Body {
@@ -50,7 +66,7 @@ pub(crate) struct Message {
 }
 
 /// All messages on their way.
-pub(crate) type Messages = crate::slab::Slab<Message>;
+pub(crate) type Messages = crate::slab::Slab<MessageId, Message>;
 
 #[cfg(test)]
 mod tests {

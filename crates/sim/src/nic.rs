@@ -1,10 +1,10 @@
 //! The network interface of a host: which packet it sends next, and its access to the host's memory.
 
 use crate::{
-    message::{Body, Message, Messages},
+    message::{Body, Message, MessageId, Messages},
     peers::Peers,
 };
-use evb_core::{NodeId, NodeRange};
+use evb_core::{Bandwidth, NodeId, NodeRange};
 use evb_fabric::Dma;
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ const READ_AHEAD: usize = 2;
 /// A part of a message that goes as one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
-    pub(crate) message: u32,
+    pub(crate) message: MessageId,
     pub(crate) bytes: u32,
     /// Nothing of the message is left to be sent.
     pub(crate) last: bool,
@@ -30,25 +30,25 @@ pub(crate) enum Slots {
     /// In order.
     None,
     /// A queue for each builder, one bucket of `bucket` bytes each in turn, beginning at `turn`.
-    Barrel { queues: Vec<VecDeque<u32>>, bucket: u32, turn: usize, node: NodeId, first_builder: NodeId },
+    Barrel { queues: Vec<VecDeque<MessageId>>, bucket: u32, turn: usize, node: NodeId, first_builder: NodeId },
     /// A queue for each builder, one packet of at most `packet` bytes each in turn.
-    RateDivision { queues: Vec<VecDeque<u32>>, packet: u32, turn: usize, first_builder: NodeId },
+    RateDivision { queues: Vec<VecDeque<MessageId>>, packet: u32, turn: usize, first_builder: NodeId },
 }
 
 /// The network interface of one host.
 pub(crate) struct Nic {
     /// Messages whose packets go in turn.
-    active: VecDeque<u32>,
+    active: VecDeque<MessageId>,
     /// Messages that wait to become active.
-    waiting: VecDeque<u32>,
+    waiting: VecDeque<MessageId>,
     /// Messages that go before all others.
-    urgent: VecDeque<u32>,
+    urgent: VecDeque<MessageId>,
     most_active: usize,
     /// Largest payload of a packet.
     packet: u32,
     pub(crate) slots: Slots,
     /// Where what goes in no slot waits instead, when peers are served at random.
-    pub(crate) peers: Option<Peers>,
+    pub(crate) peers: Option<Peers<MessageId>>,
     /// Messages on their way into this interface or in it that are not wholly cut into packets.
     pub(crate) backlog: usize,
     /// Nodes that hold back what does not fit.
@@ -63,7 +63,7 @@ pub(crate) struct NicPort {
     /// It waits for something to send.
     pub(crate) idle: bool,
     /// The message that ends with the packet that it sends now.
-    pub(crate) ending: Option<u32>,
+    pub(crate) ending: Option<MessageId>,
 }
 
 /// The access of a network interface to the memory of its host: one bus for reading and writing.
@@ -114,13 +114,13 @@ impl Nic {
         }
     }
 
-    /// Whether nodes that hold something back should send it now: before the interface runs empty.
+    /// True when nodes that hold something back should send it now: before the interface runs empty.
     pub(crate) fn is_hungry(&self) -> bool {
         !self.held_back.is_empty() && self.backlog <= WAITING / 2
     }
 
     /// Takes a message to send.
-    pub(crate) fn post(&mut self, id: u32, message: &Message) {
+    pub(crate) fn post(&mut self, id: MessageId, message: &Message) {
         let queue = match (&mut self.slots, &message.body) {
             _ if message.priority > 0 => &mut self.urgent,
             (Slots::None, _) if self.peers.is_some() => {
@@ -177,7 +177,7 @@ impl Nic {
     }
 }
 
-fn chunk(messages: &mut Messages, id: u32, most: u32) -> Chunk {
+fn chunk(messages: &mut Messages, id: MessageId, most: u32) -> Chunk {
     let message = messages.get_mut(id);
     let bytes = message.unsent.min(most);
     message.unsent -= bytes;
@@ -186,7 +186,7 @@ fn chunk(messages: &mut Messages, id: u32, most: u32) -> Chunk {
 
 impl Slots {
     /// Fills the bucket of the next time slot; it is sent even when it is empty.
-    fn next_bucket(&mut self, messages: &mut Messages) -> Option<u32> {
+    fn next_bucket(&mut self, messages: &mut Messages) -> Option<MessageId> {
         let Self::Barrel { queues, bucket, turn, node, first_builder } = self else { return None };
         let builder = *turn;
         *turn = (*turn + 1) % queues.len();
@@ -229,9 +229,9 @@ impl Slots {
 }
 
 impl Memory {
-    /// Begins the next access, if there is one and the bus is free; gives the bytes and the rate in bits per second.
+    /// Begins the next access, if there is one and the bus is free; gives the bytes and the rate.
     /// `next` cuts a packet to read; reading and writing take turns.
-    pub(crate) fn begin(&mut self, next: impl FnOnce() -> Option<Chunk>) -> Option<(u32, u64)> {
+    pub(crate) fn begin(&mut self, next: impl FnOnce() -> Option<Chunk>) -> Option<(u32, Bandwidth)> {
         if self.busy.is_some() {
             return None;
         }
@@ -246,11 +246,11 @@ impl Memory {
         match access {
             Access::Read(chunk) => {
                 self.read_last = true;
-                Some((chunk.bytes, self.dma.read.0))
+                Some((chunk.bytes, self.dma.read))
             }
             Access::Write(chunk) => {
                 self.read_last = false;
-                Some((chunk.bytes, self.dma.write.0))
+                Some((chunk.bytes, self.dma.write))
             }
         }
     }

@@ -1,12 +1,13 @@
 //! Messages of one sender to one receiver are handed over in the order in which they were sent, as every transport
 //! promises. Where packets can overtake each other, the receiver's interface holds back what came too early.
 
+use crate::message::MessageId;
 use evb_core::NodeId;
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Flow, Routing, Service, WhenFull};
 use std::collections::{BTreeMap, HashMap};
 
-/// What has been sent and what has come, for each pair of nodes.
+/// Messages that were sent and that have come, for each pair of nodes.
 #[derive(Default)]
 pub(crate) struct Order {
     pairs: HashMap<(NodeId, NodeId), Pair>,
@@ -16,8 +17,8 @@ pub(crate) struct Order {
 struct Pair {
     sent: u32,
     next: u32,
-    /// What came before its turn; `None` for a message that was lost.
-    early: BTreeMap<u32, Option<u32>>,
+    /// Messages that came before their turn; `None` for a message that was lost.
+    early: BTreeMap<u32, Option<MessageId>>,
 }
 
 impl Order {
@@ -45,8 +46,8 @@ impl Order {
         &mut self,
         (from, to): (NodeId, NodeId),
         place: u32,
-        message: Option<u32>,
-        ready: &mut Vec<u32>,
+        message: Option<MessageId>,
+        ready: &mut Vec<MessageId>,
     ) {
         let pair = self.pairs.entry((from, to)).or_default();
         if place != pair.next {
@@ -71,11 +72,11 @@ mod tests {
         let (mut order, mut ready) = (Order::default(), Vec::new());
         let pair = (NodeId(1), NodeId(2));
         assert_eq!([0, 1, 2, 3].map(|_| order.send(pair.0, pair.1)), [0, 1, 2, 3]);
-        order.arrive(pair, 2, Some(12), &mut ready);
+        order.arrive(pair, 2, Some(MessageId(12)), &mut ready);
         order.arrive(pair, 1, None, &mut ready);
         assert!(ready.is_empty());
-        order.arrive(pair, 0, Some(10), &mut ready);
-        order.arrive(pair, 3, Some(13), &mut ready);
-        assert_eq!(ready, [10, 12, 13]);
+        order.arrive(pair, 0, Some(MessageId(10)), &mut ready);
+        order.arrive(pair, 3, Some(MessageId(13)), &mut ready);
+        assert_eq!(ready, [10, 12, 13].map(MessageId));
     }
 }

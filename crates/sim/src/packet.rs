@@ -1,6 +1,8 @@
 //! Packets on their way, and the store that holds them.
 
-use evb_fabric::EndpointId;
+use crate::message::MessageId;
+use evb_core::{Span, Time};
+use evb_fabric::{EndpointId, LinkId};
 
 /// A packet, by its place in the [`Packets`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,8 +13,14 @@ impl PacketId {
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
 
-/// No lane: the packet's head is still in its network interface.
-pub(crate) const NO_LANE: u32 = u32::MAX;
+/// The buffer of one virtual channel, or priority, at the end of a link. The engine numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LaneId(pub(crate) u32);
+
+impl LaneId {
+    /// No lane: the packet's head is still in its network interface.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+}
 
 /// A packet on its way: one cache line.
 #[derive(Clone, Debug)]
@@ -20,8 +28,8 @@ pub(crate) const NO_LANE: u32 = u32::MAX;
 pub(crate) struct Packet {
     pub(crate) from: EndpointId,
     pub(crate) to: EndpointId,
-    /// What it is a part of: the business of whoever sent it.
-    pub(crate) message: u32,
+    /// The message that it is a part of: the business of whoever sent it.
+    pub(crate) message: MessageId,
     /// Bytes of that.
     pub(crate) payload: u32,
     /// Bytes on the wire.
@@ -36,31 +44,31 @@ pub(crate) struct Packet {
     pub(crate) corrupted: bool,
     /// It waited too long at some switch (dispersive routing).
     pub(crate) blocked: bool,
-    /// What its choice among equal ways depends on, beside its ends.
+    /// A number that its choice among equal ways depends on, beside its ends.
     pub(crate) variant: u32,
     /// Links taken so far.
     pub(crate) hops: u16,
-    /// Of these, the ones that it is known when to leave.
+    /// Links taken of which it is known when it leaves them.
     pub(crate) left: u16,
-    /// The input buffer that its head is in, or [`NO_LANE`].
-    pub(crate) lane: u32,
+    /// The input buffer that its head is in, or [`LaneId::NONE`].
+    pub(crate) lane: LaneId,
     /// The packet behind it in the same buffer, while neither is in front.
     pub(crate) next: PacketId,
     /// When its head came into that buffer; once it asks for a link, since when.
-    pub(crate) since: u64,
+    pub(crate) since: Time,
     /// Longest time that any link or engine on its way needs for it, or (wormhole) for one byte of it.
-    pub(crate) pace: u64,
+    pub(crate) pace: Span,
 }
 
 impl Packet {
-    /// A packet in the interface of its sender.
-    pub(crate) fn new(from: EndpointId, to: EndpointId, message: u32, payload: u32, wire: u32) -> Self {
+    /// An empty packet in the interface of its sender.
+    pub(crate) fn new(from: EndpointId, to: EndpointId) -> Self {
         Self {
             from,
             to,
-            message,
-            payload,
-            wire,
+            message: MessageId(0),
+            payload: 0,
+            wire: 0,
             priority: 0,
             channel: 0,
             dimension: 0,
@@ -69,19 +77,24 @@ impl Packet {
             variant: 0,
             hops: 0,
             left: 0,
-            lane: NO_LANE,
+            lane: LaneId::NONE,
             next: PacketId::NONE,
-            since: 0,
-            pace: 0,
+            since: Time::ZERO,
+            pace: Span::ZERO,
         }
     }
 }
 
 /// When a worm's first byte went onto a link.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
-    pub(crate) link: u32,
-    pub(crate) start: u64,
+    pub(crate) link: LinkId,
+    pub(crate) start: Time,
+}
+
+impl Hop {
+    /// The place of a hop that was not taken yet.
+    const NONE: Self = Self { link: LinkId(u32::MAX), start: Time::ZERO };
 }
 
 /// All packets on their way. A place is used again after its packet has been delivered.
@@ -141,7 +154,7 @@ impl Packets {
         }
         let place = id.0 as usize * self.stride + taken;
         if place >= self.hops.len() {
-            self.hops.resize((self.packets.len()) * self.stride, Hop::default());
+            self.hops.resize((self.packets.len()) * self.stride, Hop::NONE);
         }
         self.hops[place] = hop;
         self.packets[id.0 as usize].hops += 1;
@@ -150,7 +163,7 @@ impl Packets {
     /// Makes room for longer ways.
     fn widen(&mut self) {
         let (old, new) = (self.stride, self.stride * 2);
-        let mut hops = vec![Hop::default(); self.packets.len() * new];
+        let mut hops = vec![Hop::NONE; self.packets.len() * new];
         for (from, to) in self.hops.chunks(old).zip(hops.chunks_mut(new)) {
             to[..from.len()].copy_from_slice(from);
         }

@@ -5,20 +5,20 @@ use rand::RngExt as _;
 use std::collections::{HashMap, VecDeque};
 
 /// The messages that wait in one interface, by peer.
-pub(crate) struct Peers {
-    queues: HashMap<NodeId, VecDeque<u32>>,
+pub(crate) struct Peers<M> {
+    queues: HashMap<NodeId, VecDeque<M>>,
     /// The peers for which something waits.
     waiting: Vec<NodeId>,
     random: Stream,
 }
 
-impl Peers {
+impl<M: Copy> Peers<M> {
     pub(crate) fn new(random: Stream) -> Self {
         Self { queues: HashMap::new(), waiting: Vec::new(), random }
     }
 
     /// A message waits for a peer.
-    pub(crate) fn post(&mut self, peer: NodeId, message: u32) {
+    pub(crate) fn post(&mut self, peer: NodeId, message: M) {
         let queue = self.queues.entry(peer).or_default();
         if queue.is_empty() {
             self.waiting.push(peer);
@@ -27,7 +27,7 @@ impl Peers {
     }
 
     /// Gives `cut` the first message of a peer drawn at random; it says whether nothing is left of the message.
-    pub(crate) fn serve<T>(&mut self, cut: impl FnOnce(u32) -> (T, bool)) -> Option<T> {
+    pub(crate) fn serve<T>(&mut self, cut: impl FnOnce(M) -> (T, bool)) -> Option<T> {
         if self.waiting.is_empty() {
             return None;
         }

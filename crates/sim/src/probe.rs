@@ -3,13 +3,14 @@
 use crate::{
     SimulateError,
     event::Event,
-    net::{Net, Notice, byte_time, time_for},
+    message::MessageId,
+    net::{Effect, Net},
     packet::Packet,
     queue::Queue,
     trace::Trace,
 };
 use evb_core::Time;
-use evb_fabric::{EndpointId, Flow, Network};
+use evb_fabric::{EndpointId, Network};
 use std::collections::VecDeque;
 
 /// A packet to send.
@@ -25,7 +26,7 @@ pub struct Probe {
     pub wire: u32,
 }
 
-/// What became of the packets.
+/// The fate of the packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// When the last byte of each packet arrived, in the order in which they were given; `None` for one that did not.
@@ -41,67 +42,77 @@ pub struct Outcome {
 /// # Errors
 /// When the network makes no sense.
 pub fn send(network: Network, seed: u64, probes: &[Probe]) -> Result<Outcome, SimulateError> {
-    let rate = network.config.nic.rate;
-    let overhead = network.config.nic.overhead.0;
-    let is_worm = matches!(network.config.flow, Flow::Wormhole { .. });
-    let mut net = Net::new(network, seed, Trace::default())?;
-    let mut queue: Queue<Event> = Queue::new(net.reach());
-    let endpoints = net.network.endpoints.len();
-    let mut waiting: Vec<VecDeque<usize>> = vec![VecDeque::new(); endpoints];
+    let net = Net::new(network, seed, Trace::default())?;
+    let mut waiting = vec![VecDeque::new(); net.network.endpoints.len()];
     for (index, probe) in probes.iter().enumerate() {
         waiting[usize::from(probe.from.0)].push_back(index);
     }
-    let mut delivered = vec![None; probes.len()];
-    let mut next = |net: &mut Net, queue: &mut Queue<Event>, endpoint: usize| {
-        let Some(index) = waiting[endpoint].pop_front() else { return };
-        let probe = &probes[index];
-        let pace = match rate {
-            None => 0,
-            Some(rate) if is_worm => byte_time(rate.0),
-            Some(rate) => time_for(probe.wire.into(), rate.0),
-        };
-        let packet = Packet {
-            variant: net.variant(probe.from, probe.to, 0),
-            pace,
-            ..Packet::new(probe.from, probe.to, index as u32, probe.wire, probe.wire)
-        };
-        net.send(queue, queue.now().max(probe.at.0) + overhead, packet);
-    };
-    (0..endpoints).for_each(|endpoint| next(&mut net, &mut queue, endpoint));
-    loop {
-        while let Some(event) = queue.pop_present() {
-            let now = queue.now();
-            match event {
-                Event::Request(id) => net.request(&mut queue, now, id),
-                Event::Wake { link } => net.wake(now, link),
-                Event::Deliver(id) => {
-                    let packet = net.packets.remove(id);
-                    delivered[packet.message as usize] = Some(Time(now));
-                }
-                Event::Pause { lane } => net.pause(lane, true),
-                Event::Unpause { lane } => net.pause(lane, false),
-                Event::Drained { drain } => net.drained(&mut queue, now, drain),
-                Event::Pick { endpoint } => next(&mut net, &mut queue, endpoint.into()),
-                _ => unreachable!("only the network plans events here"),
-            }
-            take_notices(&mut net, &mut queue);
-        }
-        if net.is_dirty() {
-            net.arbitrate(&mut queue);
-            take_notices(&mut net, &mut queue);
-        } else if !queue.advance() {
-            break;
-        }
-    }
+    let (queue, delivered) = (Queue::new(net.reach()), vec![None; probes.len()]);
+    let mut run = Run { net, queue, probes, waiting, delivered };
+    run.finish();
+    let Run { mut net, queue, delivered, .. } = run;
     let deadlock = if net.packets.len() > 0 { net.deadlock(queue.now()) } else { None };
-    Ok(Outcome { delivered, packet_hops: net.packet_hops, deadlock: deadlock.unwrap_or_default().0 })
+    let deadlock = deadlock.map(|(links, _)| links).unwrap_or_default();
+    Ok(Outcome { delivered, packet_hops: net.packet_hops(), deadlock })
 }
 
-fn take_notices(net: &mut Net, queue: &mut Queue<Event>) {
-    while let Some(notice) = net.notices.pop() {
-        match notice {
-            Notice::Sent { endpoint, at } => queue.push(at, Event::Pick { endpoint: endpoint.0 }),
-            Notice::Lost(id) => drop(net.packets.remove(id)),
+struct Run<'a> {
+    net: Net,
+    queue: Queue<Event>,
+    probes: &'a [Probe],
+    /// The probes that each endpoint has still to send.
+    waiting: Vec<VecDeque<usize>>,
+    delivered: Vec<Option<Time>>,
+}
+
+impl Run<'_> {
+    fn finish(&mut self) {
+        (0..self.waiting.len()).for_each(|endpoint| self.send_next(endpoint));
+        loop {
+            while let Some(event) = self.queue.pop_present() {
+                self.happen(event);
+                self.take_effects();
+            }
+            if self.net.is_dirty() {
+                self.net.arbitrate(&mut self.queue);
+                self.take_effects();
+            } else if !self.queue.advance() {
+                break;
+            }
+        }
+    }
+
+    fn send_next(&mut self, endpoint: usize) {
+        let Some(index) = self.waiting[endpoint].pop_front() else { return };
+        let Probe { at, from, to, wire } = self.probes[index];
+        let variant = self.net.variant(from, to, 0);
+        let packet = Packet { message: MessageId(index as u32), payload: wire, wire, variant, ..Packet::new(from, to) };
+        let ready = self.queue.now().max(at) + self.net.network.config.nic.overhead;
+        self.net.send(&mut self.queue, ready, packet);
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Request(id) => self.net.request(&mut self.queue, id),
+            Event::Wake { link } => self.net.wake(self.queue.now(), link),
+            Event::Deliver(id) => {
+                let packet = self.net.packets.remove(id);
+                self.delivered[packet.message.0 as usize] = Some(self.queue.now());
+            }
+            Event::Pause { lane } => self.net.pause(lane, true),
+            Event::Unpause { lane } => self.net.pause(lane, false),
+            Event::Drained { drain } => self.net.drained(&mut self.queue, drain),
+            Event::Pick { endpoint } => self.send_next(endpoint.into()),
+            _ => unreachable!("only the network plans events here"),
+        }
+    }
+
+    fn take_effects(&mut self) {
+        while let Some(effect) = self.net.effects.pop() {
+            match effect {
+                Effect::Sent { endpoint, at } => self.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
+                Effect::Lost(id) => drop(self.net.packets.remove(id)),
+            }
         }
     }
 }

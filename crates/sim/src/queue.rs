@@ -1,5 +1,6 @@
 //! The event queue: a wheel of time slots for the near future, a heap for the rest; first in first out among equal times.
 
+use evb_core::{Span, Time};
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// Slots of the wheel; a power of two.
@@ -23,19 +24,19 @@ const STEP: u32 = 2;
 /// The slots become narrower when many events fall into the present one, and wider when most fall beyond the wheel. That
 /// depends on the events alone, so it is the same each time; and the order of events does not depend on it.
 pub(crate) struct Queue<E> {
-    now: u64,
+    now: Time,
     /// A slot is this many bits of picoseconds wide.
     shift: u32,
     /// The slot of the present, counted from the beginning of time.
     slot: u64,
     /// The events of the present slot, sorted; those before `next` are gone.
-    present: Vec<(u64, E)>,
+    present: Vec<(Time, E)>,
     next: usize,
-    wheel: Vec<Vec<(u64, E)>>,
+    wheel: Vec<Vec<(Time, E)>>,
     /// Which slots of the wheel are not empty.
     occupied: [u64; SLOTS / 64],
     /// Events beyond the wheel, by time and order of planning.
-    far: BinaryHeap<Reverse<(u64, u64, Far<E>)>>,
+    far: BinaryHeap<Reverse<(Time, u64, Far<E>)>>,
     planned: u64,
     length: usize,
     /// Since the last look: events planned, those planned beyond the wheel, and events of the present slot moved.
@@ -65,11 +66,11 @@ impl<E> Ord for Far<E> {
 }
 
 impl<E: Copy> Queue<E> {
-    /// An empty queue for events that mostly lie within `reach` picoseconds from each other.
-    pub(crate) fn new(reach: u64) -> Self {
+    /// An empty queue for events that mostly lie within `reach` from each other.
+    pub(crate) fn new(reach: Span) -> Self {
         Self {
-            now: 0,
-            shift: (reach / (SLOTS as u64 / 4)).max(1).ilog2(),
+            now: Time::ZERO,
+            shift: (reach.0 / (SLOTS as u64 / 4)).max(1).ilog2(),
             slot: 0,
             present: Vec::new(),
             next: 0,
@@ -86,7 +87,7 @@ impl<E: Copy> Queue<E> {
 
     /// The present: the time of the last event that was taken, or what it was advanced to.
     #[inline]
-    pub(crate) fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> Time {
         self.now
     }
 
@@ -96,7 +97,7 @@ impl<E: Copy> Queue<E> {
 
     /// Plans an event. A time in the past counts as now.
     #[inline]
-    pub(crate) fn push(&mut self, time: u64, event: E) {
+    pub(crate) fn push(&mut self, time: Time, event: E) {
         debug_assert!(time >= self.now, "planned for the past");
         self.length += 1;
         self.pushed += 1;
@@ -107,8 +108,8 @@ impl<E: Copy> Queue<E> {
     }
 
     #[inline]
-    fn place(&mut self, time: u64, event: E) {
-        let slot = time >> self.shift;
+    fn place(&mut self, time: Time, event: E) {
+        let slot = time.0 >> self.shift;
         if slot == self.slot {
             let place = self.next + self.present[self.next..].partition_point(|&(other, _)| other <= time);
             self.moved += (self.present.len() - place) as u32;
@@ -147,7 +148,7 @@ impl<E: Copy> Queue<E> {
             events.append(&mut self.wheel[place]);
         }
         events.sort_by_key(|&(time, _)| time);
-        (self.next, self.shift, self.slot) = (0, shift, self.now >> shift);
+        (self.next, self.shift, self.slot) = (0, shift, self.now.0 >> shift);
         self.reach_far();
         events.into_iter().for_each(|(time, event)| self.place(time, event));
     }
@@ -155,7 +156,7 @@ impl<E: Copy> Queue<E> {
     /// Takes from the heap what the wheel reaches now.
     fn reach_far(&mut self) {
         while let Some(Reverse((time, ..))) = self.far.peek() {
-            if (time >> self.shift) - self.slot >= SLOTS as u64 {
+            if (time.0 >> self.shift) - self.slot >= SLOTS as u64 {
                 return;
             }
             if let Some(Reverse((time, _, Far(event)))) = self.far.pop() {
@@ -165,7 +166,7 @@ impl<E: Copy> Queue<E> {
     }
 
     #[inline]
-    fn put(&mut self, slot: u64, time: u64, event: E) {
+    fn put(&mut self, slot: u64, time: Time, event: E) {
         let place = slot as usize % SLOTS;
         self.occupied[place / 64] |= 1 << (place % 64);
         self.wheel[place].push((time, event));
@@ -194,7 +195,7 @@ impl<E: Copy> Queue<E> {
         self.present.clear();
         self.next = 0;
         let near = self.next_occupied();
-        let far = self.far.peek().map(|Reverse((time, ..))| time >> self.shift);
+        let far = self.far.peek().map(|Reverse((time, ..))| time.0 >> self.shift);
         let Some(slot) = near.into_iter().chain(far).min() else { return false };
         self.slot = slot;
         let place = slot as usize % SLOTS;
@@ -238,9 +239,9 @@ mod tests {
             reach in 1_u64..10_000_000,
             steps in proptest::collection::vec((0_u64..5, 0_u64..2000), 1..400)
         ) {
-            let (mut queue, mut model, mut seen) = (Queue::new(reach), Vec::new(), Vec::new());
+            let (mut queue, mut model, mut seen) = (Queue::new(Span(reach)), Vec::new(), Vec::new());
             for (index, &(pops, ahead)) in steps.iter().enumerate() {
-                let time = queue.now() + ahead * ahead;
+                let time = queue.now() + Span(ahead * ahead);
                 queue.push(time, index);
                 model.push((time, index));
                 for _ in 0..pops {

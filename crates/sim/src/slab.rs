@@ -1,38 +1,38 @@
 //! A store whose places are used again, the last one freed first: it is the one that a cache still holds.
 
-/// Values by place.
-pub(crate) struct Slab<T> {
+/// Values by place, which is a number of the type `K`.
+pub(crate) struct Slab<K, T> {
     values: Vec<Option<T>>,
-    spare: Vec<u32>,
+    spare: Vec<K>,
 }
 
-impl<T> Default for Slab<T> {
+impl<K, T> Default for Slab<K, T> {
     fn default() -> Self {
         Self { values: Vec::new(), spare: Vec::new() }
     }
 }
 
-impl<T> Slab<T> {
-    pub(crate) fn insert(&mut self, value: T) -> u32 {
+impl<K: Copy + From<u32> + Into<u32>, T> Slab<K, T> {
+    pub(crate) fn insert(&mut self, value: T) -> K {
         if let Some(place) = self.spare.pop() {
-            self.values[place as usize] = Some(value);
+            self.values[place.into() as usize] = Some(value);
             return place;
         }
         self.values.push(Some(value));
-        u32::try_from(self.values.len() - 1).expect("fewer than 2^32 are under way at once")
+        u32::try_from(self.values.len() - 1).expect("fewer than 2^32 are under way at once").into()
     }
 
-    pub(crate) fn remove(&mut self, place: u32) -> T {
+    pub(crate) fn remove(&mut self, place: K) -> T {
         self.spare.push(place);
-        self.values[place as usize].take().expect("a value is taken once")
+        self.values[place.into() as usize].take().expect("a value is taken once")
     }
 
-    pub(crate) fn get(&self, place: u32) -> &T {
-        self.values[place as usize].as_ref().expect("a value that is there")
+    pub(crate) fn get(&self, place: K) -> &T {
+        self.values[place.into() as usize].as_ref().expect("a value that is there")
     }
 
-    pub(crate) fn get_mut(&mut self, place: u32) -> &mut T {
-        self.values[place as usize].as_mut().expect("a value that is there")
+    pub(crate) fn get_mut(&mut self, place: K) -> &mut T {
+        self.values[place.into() as usize].as_mut().expect("a value that is there")
     }
 
     pub(crate) fn len(&self) -> usize {

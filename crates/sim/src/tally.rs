@@ -338,8 +338,8 @@ impl Tally {
 fn time_on_wire(packet: &Packet, network: &Network, filled: u32) -> u64 {
     let bytes = (u64::from(filled) + network.config.nic.header.0).min(packet.wire.into());
     match network.config.flow {
-        Flow::Wormhole { .. } => packet.pace * bytes,
-        _ => packet.pace * bytes / u64::from(packet.wire.max(1)),
+        Flow::Wormhole { .. } => packet.pace.0 * bytes,
+        _ => packet.pace.0 * bytes / u64::from(packet.wire.max(1)),
     }
 }
 

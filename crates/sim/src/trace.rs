@@ -1,7 +1,8 @@
 //! The trace: one line for each thing that happens to a packet. The format is described in `docs/reference/trace.md`.
 
 use crate::packet::{Packet, PacketId};
-use evb_fabric::Network;
+use evb_core::Time;
+use evb_fabric::{LinkId, Network};
 use std::io::{self, Write};
 
 /// Writes the trace, or nothing.
@@ -21,7 +22,7 @@ impl Trace {
 
     /// A packet is handed to its network interface.
     #[inline]
-    pub(crate) fn send(&mut self, now: u64, id: PacketId, packet: &Packet) {
+    pub(crate) fn send(&mut self, now: Time, id: PacketId, packet: &Packet) {
         if self.out.is_none() {
             return;
         }
@@ -36,37 +37,37 @@ impl Trace {
 
     /// A packet has got a link.
     #[inline]
-    pub(crate) fn grant(&mut self, now: u64, id: PacketId, packet: &Packet, link: u32, network: &Network) {
+    pub(crate) fn grant(&mut self, now: Time, id: PacketId, packet: &Packet, network: &Network, link: LinkId) {
         if self.out.is_some() {
-            self.line(now, "link", id, packet, &network.links[link as usize].name);
+            self.line(now, "link", id, packet, &network.link(link).name);
         }
     }
 
     /// A packet has come to its destination.
     #[inline]
-    pub(crate) fn deliver(&mut self, now: u64, id: PacketId, packet: &Packet) {
+    pub(crate) fn deliver(&mut self, now: Time, id: PacketId, packet: &Packet) {
         let what = if packet.corrupted { "corrupt" } else { "deliver" };
         self.line(now, what, id, packet, "-");
     }
 
     /// A packet is lost.
-    pub(crate) fn lose(&mut self, now: u64, id: PacketId, packet: &Packet) {
+    pub(crate) fn lose(&mut self, now: Time, id: PacketId, packet: &Packet) {
         self.line(now, "lose", id, packet, "-");
     }
 
     #[inline]
-    fn line(&mut self, now: u64, what: &str, id: PacketId, packet: &Packet, link: &str) {
+    fn line(&mut self, now: Time, what: &str, id: PacketId, packet: &Packet, link: &str) {
         if self.out.is_some() {
             self.write(now, what, id, packet, link);
         }
     }
 
     #[cold]
-    fn write(&mut self, now: u64, what: &str, id: PacketId, packet: &Packet, link: &str) {
+    fn write(&mut self, now: Time, what: &str, id: PacketId, packet: &Packet, link: &str) {
         let Some(out) = &mut self.out else { return };
         let number = self.numbers[id.0 as usize];
         let (from, to) = (packet.from.0, packet.to.0);
-        let written = writeln!(out, "{now} {what} {number} {from} {to} {} {link}", packet.wire);
+        let written = writeln!(out, "{} {what} {number} {from} {to} {} {link}", now.0, packet.wire);
         if let Err(error) = written {
             // A trace that cannot be written ends; the run is told at its end.
             (self.out, self.error) = (None, Some(error));

@@ -1,11 +1,11 @@
 //! The typed description of a source, as the experiment file resolves to it.
 
 use evb_core::ByteCount;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// The source of the fragments of one readout unit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum SourceSpec {
     /// Generated, all of one size.

@@ -8,6 +8,8 @@
 //!   nothing, so several may be used at once, and one may go from thread to thread.
 //! - **There are as many inputs and outputs as nodes:** [`step`](Hardware::step) checks that.
 
+#![allow(unsafe_code, reason = "calls into the compiled hardware")]
+
 use crate::{
     RtlError,
     hardware::{Hardware, Inputs, Outputs},

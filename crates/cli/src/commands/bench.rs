@@ -7,7 +7,7 @@ use crate::{
     folder::prepare,
     launcher, network_fit,
     progress::{BenchProgress, ProgressArgs},
-    signals::{leave_signals_to_run_control, stop_on_signals},
+    signals::{Signals, stop_on_signals},
     simulated_bench::Simulated,
     token::{self, TOKEN_VARIABLE},
 };
@@ -144,7 +144,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<bool, Failure> {
 }
 
 fn be_node(args: &BenchArgs, control: SocketAddr) -> Result<bool, Failure> {
-    leave_signals_to_run_control()?;
+    Signals::ignore().map(drop)?;
     let [Medium::Real(layer)] = &args.transport[..] else { return Err(Failure::new("a node has one transport")) };
     let [nodes] = args.nodes[..] else { return Err(Failure::new("a node knows how many there are")) };
     let options = MemberOptions {

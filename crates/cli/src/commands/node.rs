@@ -1,18 +1,16 @@
 //! `evb node`: one node of a run.
 
-use super::run::refuse_what_is_only_simulated;
-use crate::{ExperimentArgs, failure::Failure, signals::stop_waiting_on_signals, token};
+use crate::{failure::Failure, signals::stop_waiting_on_signals, token};
 use clap::Args;
 use evb_node::JoinOptions;
 use std::{
     net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
     time::Duration,
 };
 
 #[derive(Args)]
 pub(crate) struct NodeArgs {
-    #[command(flatten)]
-    experiment: ExperimentArgs,
     /// Which node to be: `evm`, `ru` or `bu` and the index of the unit, such as `ru0`
     #[arg(long, value_name = "NAME")]
     role: String,
@@ -22,9 +20,12 @@ pub(crate) struct NodeArgs {
     /// Where this node listens for its peers; give an address that they can reach
     #[arg(long, value_name = "HOST:PORT", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))]
     listen: SocketAddr,
-    /// Which point of a sweep this is, from 0
-    #[arg(long, value_name = "INDEX", default_value_t = 0)]
-    point: usize,
+    /// Folder that relative data files start from on this machine, in place of the experiment's `data.directory`
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Folder of the event files on this machine, in place of the experiment's `storage.directory`
+    #[arg(long, value_name = "DIR")]
+    storage: Option<PathBuf>,
     /// Longest wait for run control and for the other nodes, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     patience: u64,
@@ -37,31 +38,18 @@ pub(crate) struct NodeArgs {
 }
 
 pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
-    let stop = stop_waiting_on_signals()?;
-    let experiment = args.experiment.load()?;
-    refuse_what_is_only_simulated(&experiment)?;
-    let points = experiment.plans().len();
-    let (Some(plan), Some(text)) = (experiment.plans().get(args.point), experiment.resolved_at(args.point)) else {
-        return Err(Failure::new(format!("--point {} is beyond the sweep of {points} points", args.point)));
-    };
-    let node = plan.building.node_by_name(&args.role).ok_or_else(|| {
-        let (readouts, builders) = (plan.building.readout_units - 1, plan.building.builder_units - 1);
-        Failure::with_hint(
-            format!("this experiment has no node {:?}", args.role),
-            format!("its nodes are evm, ru0 to ru{readouts} and bu0 to bu{builders}"),
-        )
-    })?;
-    let options = JoinOptions {
-        node,
+    evb_node::join(&JoinOptions {
+        role: args.role.clone(),
         control: args.join,
         listen: args.listen,
         token: token::shared()?,
         patience: Duration::from_secs(args.patience),
         control_may_come: !args.spawned,
-        stop,
+        data_directory: args.data.clone(),
+        storage_directory: args.storage.clone(),
+        stop: stop_waiting_on_signals()?,
         quiet: args.quiet,
         mpi: None,
-    };
-    evb_node::join(plan, &text, &options)?;
+    })?;
     Ok(true)
 }

@@ -2,26 +2,23 @@
 
 use crate::{
     ExperimentArgs,
+    console::Console,
     failure::Failure,
     output,
     progress::{ProgressArgs, RunProgress},
-    signals::{leave_signals_to_run_control, stop_on_signals},
+    signals::Signals,
     terminal::{show as show_text, width},
     token::{self, TOKEN_VARIABLE},
 };
 use clap::Args;
-use evb_core::NodeId;
 use evb_experiment::{Experiment, Plan, TransportKind, Workload};
-use evb_node::{ProcessOptions, Ranks, Start, Token};
+use evb_node::{ProcessOptions, Ranks, Session, Start, Token};
 use evb_protocol::Shaping;
 use evb_record::Record;
 use std::{
     net::{Ipv4Addr, SocketAddr},
+    path::Path,
     process::{self, Command, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
     time::Duration,
 };
 
@@ -33,13 +30,19 @@ pub(crate) struct RunArgs {
     /// does is run in processes anyway
     #[arg(long)]
     processes: bool,
-    /// Start no nodes, but wait at this address for those started by hand with `evb node`
+    /// Start no nodes, but wait at this address for those that are started with `evb node`
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "processes")]
     listen: Option<SocketAddr>,
-    /// Longest wait for nodes that are started by hand, in seconds
+    /// Longest wait for nodes that are started with `evb node`, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "listen")]
     patience: u64,
-    /// Print one JSON record, or one per point of a sweep, instead of the table
+    /// Build events this often, one run after the other with the same nodes
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    runs: u64,
+    /// Take commands from standard input, one a line: configure, start, pause, resume, stop, abort, quit
+    #[arg(long, conflicts_with = "runs")]
+    operator: bool,
+    /// Print one JSON record for each run instead of the table
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -53,14 +56,43 @@ pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
     if evb_node::launched().is_some() {
         return run_as_rank(args, &experiment);
     }
-    let stop = stop_on_signals("the run drains")?;
+    let signals = Signals::listen()?;
+    let all_in_one = |plan: &Plan| plan.transport.is_one_process();
+    if args.processes || args.listen.is_some() || !experiment.plans().iter().all(all_in_one) {
+        refuse_hardware_in_processes(&experiment)?;
+        return run_processes(args, &experiment, &signals);
+    }
+    build(args, &experiment, &mut Session::threads(), &signals)
+}
+
+/// Builds the events of all points of the sweep, as often as asked for, or as the operator says.
+fn build(
+    args: &RunArgs,
+    experiment: &Experiment,
+    session: &mut Session<'_>,
+    signals: &Signals,
+) -> Result<bool, Failure> {
     let mut all_good = true;
     for (index, plan) in experiment.plans().iter().enumerate() {
-        let record = run_plan(args, &experiment, index, plan, &stop)?;
-        show(args, &record)?;
-        all_good &= record.good;
-        if stop.load(Ordering::Relaxed) {
-            break;
+        let text = experiment.resolved_at(index).unwrap_or_default();
+        if args.operator {
+            let mut console = Console::new(plan, signals, args.progress)?;
+            session.operate(plan, &text, &mut console, |record| {
+                all_good &= record.good;
+                show(args, &record)
+            })?;
+            continue;
+        }
+        for _ in 0..args.runs {
+            let mut progress = RunProgress::new(plan, signals, args.progress);
+            let record = session.run(plan, &text, &mut progress);
+            drop(progress);
+            let record = record?;
+            show(args, &record)?;
+            all_good &= record.good;
+            if signals.any() {
+                return Ok(all_good);
+            }
         }
     }
     Ok(all_good)
@@ -79,10 +111,7 @@ fn show(args: &RunArgs, record: &Record) -> Result<(), Failure> {
 /// the job.
 fn run_as_rank(args: &RunArgs, experiment: &Experiment) -> Result<bool, Failure> {
     let ranks = Ranks::start()?;
-    let stop = match ranks.leads() {
-        true => stop_on_signals("the run drains")?,
-        false => leave_signals_to_run_control().map(|()| Arc::default())?,
-    };
+    let signals = if ranks.leads() { Signals::listen()? } else { Signals::ignore()? };
     if let Err(error) = experiment.plans().iter().try_for_each(|plan| ranks.check(plan)) {
         // All ranks know it: the job can end in order.
         if ranks.leads() {
@@ -91,7 +120,14 @@ fn run_as_rank(args: &RunArgs, experiment: &Experiment) -> Result<bool, Failure>
         ranks.finish();
         process::exit(2);
     }
-    match build_as_rank(args, experiment, &ranks, &stop) {
+    let result = match ranks.leads() {
+        true => ranks
+            .lead(token::fresh()?, |session| build(args, experiment, session, &signals))
+            .map_err(Failure::from)
+            .flatten(),
+        false => ranks.follow().map(|()| true).map_err(Failure::from),
+    };
+    match result {
         Ok(all_good) => {
             ranks.finish();
             Ok(all_good)
@@ -103,22 +139,6 @@ fn run_as_rank(args: &RunArgs, experiment: &Experiment) -> Result<bool, Failure>
             process::exit(2);
         }
     }
-}
-
-fn build_as_rank(args: &RunArgs, experiment: &Experiment, ranks: &Ranks, stop: &AtomicBool) -> Result<bool, Failure> {
-    let mut all_good = true;
-    // The ranks must agree on where they stop, and only one of them hears people: so there is no early end of a sweep.
-    for (index, plan) in experiment.plans().iter().enumerate() {
-        let text = experiment.resolved_at(index).unwrap_or_default();
-        let mut progress = RunProgress::new(plan, stop, args.progress.only_if(ranks.leads()));
-        let record = ranks.run(plan, &text, token::fresh()?, &mut progress);
-        drop(progress);
-        if let Some(record) = record? {
-            show(args, &record)?;
-            all_good &= record.good;
-        }
-    }
-    Ok(all_good)
 }
 
 /// With `--processes`, an experiment for threads is one for shared memory, and under `mpirun` it is one for MPI.
@@ -155,71 +175,39 @@ pub(crate) fn refuse_what_is_only_simulated(experiment: &Experiment) -> Result<(
     Ok(())
 }
 
-fn run_plan(
-    args: &RunArgs,
-    experiment: &Experiment,
-    index: usize,
-    plan: &Plan,
-    stop: &AtomicBool,
-) -> Result<Record, Failure> {
-    let text = experiment.resolved_at(index).unwrap_or_default();
-    if matches!(plan.transport, TransportKind::VeloRtl { .. }) && (args.processes || args.listen.is_some()) {
-        return Err(Failure::with_hint(
+fn refuse_hardware_in_processes(experiment: &Experiment) -> Result<(), Failure> {
+    let is_hardware = |plan: &Plan| matches!(plan.transport, TransportKind::VeloRtl { .. });
+    match experiment.plans().iter().any(is_hardware) {
+        true => Err(Failure::with_hint(
             "simulated hardware is one process, with threads for its nodes",
             "leave out `--processes` and `--listen`",
-        ));
+        )),
+        false => Ok(()),
     }
-    let mut progress = RunProgress::new(plan, stop, args.progress);
-    let record = if let Some(listen) = args.listen {
-        let (token, patience) = (token::shared()?, Duration::from_secs(args.patience));
-        evb_node::run_processes(plan, &ProcessOptions { listen, token, start: Start::ByHand, patience }, &mut progress)
-    } else if args.processes || !plan.transport.is_one_process() {
-        run_children(args, index, plan, &mut progress)?
-    } else {
-        evb_node::run_threads(plan, &text, &mut progress)
-    };
-    drop(progress);
-    Ok(record?)
 }
 
-fn run_children(
-    args: &RunArgs,
-    index: usize,
-    plan: &Plan,
-    progress: &mut RunProgress<'_>,
-) -> Result<Result<Record, evb_node::RunError>, Failure> {
+/// Builds events in processes, which this one starts or which join it.
+fn run_processes(args: &RunArgs, experiment: &Experiment, signals: &Signals) -> Result<bool, Failure> {
     let program = std::env::current_exe()?;
-    let token = token::fresh()?;
-    let spawn = |node, control: SocketAddr| {
-        let mut command = Command::new(&program);
-        node_arguments(&mut command, args, index, plan, node, control, &token);
-        command
+    let token = if args.listen.is_some() { token::shared()? } else { token::fresh()? };
+    let spawn = |role: &str, control: SocketAddr| node_command(&program, role, control, &token);
+    let (start, patience) = match args.listen {
+        Some(_) => (Start::ByHand, Duration::from_secs(args.patience)),
+        None => {
+            let timeouts = experiment.plans().iter().map(|plan| plan.run.peer_timeout.as_duration());
+            (Start::Spawn(&spawn), timeouts.max().unwrap_or_default() + Duration::from_secs(10))
+        }
     };
-    let options = ProcessOptions {
-        listen: (Ipv4Addr::LOCALHOST, 0).into(),
-        token,
-        start: Start::Spawn(&spawn),
-        patience: plan.run.peer_timeout.as_duration() + Duration::from_secs(10),
-    };
-    Ok(evb_node::run_processes(plan, &options, progress))
+    let listen = args.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
+    let mut session = Session::processes(ProcessOptions { listen, token, start, patience })?;
+    build(args, experiment, &mut session, signals)
 }
 
-/// The arguments of a node that this run starts: the same file with the same changes.
-fn node_arguments(
-    command: &mut Command,
-    args: &RunArgs,
-    index: usize,
-    plan: &Plan,
-    node: NodeId,
-    control: SocketAddr,
-    token: &Token,
-) {
-    command.arg("node").arg(&args.experiment.file);
-    command.args(["--role", &plan.building.node_name(node), "--join", &control.to_string()]);
-    command.args(["--point", &index.to_string(), "--spawned", "--quiet"]);
-    for set in args.experiment.overrides() {
-        command.args(["--set", &set]);
-    }
+/// The command of a node that this run starts. The plan comes to it by run control.
+fn node_command(program: &Path, role: &str, control: SocketAddr, token: &Token) -> Command {
+    let mut command = Command::new(program);
+    command.args(["node", "--role", role, "--join", &control.to_string(), "--spawned", "--quiet"]);
     // In the environment, since everybody on the machine can read the arguments.
     command.env(TOKEN_VARIABLE, token.to_hex()).stdin(Stdio::null()).stdout(Stdio::null());
+    command
 }

@@ -149,11 +149,14 @@ fn explicit_links_have_their_own_numbers_and_rates() {
 fn times_of_bytes_are_rounded_and_exact() {
     let mut network = build(Topology::Crossbar { ports: 1 });
     let link = &mut network.links[0];
-    assert_eq!((link.byte_time(), link.time_for(1000)), (Span(6250), Span(6_250_000)));
+    assert_eq!((link.rate.byte_time(), link.rate.time_for(1000)), (Span(6250), Span(6_250_000)));
     link.rate = Bandwidth(1_056_000_000);
     // 7575.76 ps per byte.
-    assert_eq!((link.byte_time(), link.time_for(3), link.time_for(0)), (Span(7576), Span(22728), Span::ZERO));
+    assert_eq!(
+        (link.rate.byte_time(), link.rate.time_for(3), link.rate.time_for(0)),
+        (Span(7576), Span(22728), Span::ZERO)
+    );
     link.rate = Bandwidth(1);
-    assert_eq!(link.time_for(u64::MAX), Span(u64::MAX));
+    assert_eq!(link.rate.time_for(u64::MAX), Span(u64::MAX));
     assert_eq!(network.config.nic.wire_size(ByteCount(10)), ByteCount(18));
 }

@@ -1,166 +1,124 @@
-//! Who gets a link: packets that wait, and the choice among them.
+//! The choice among packets that wait for a link.
 
-use super::{Net, Room, UNKNOWN, Waiting};
-use crate::{event::Event, packet::PacketId, queue::Queue};
-use evb_fabric::Arbitration;
+use super::{
+    UNKNOWN,
+    buffers::{Buffers, Room},
+    links::{Links, Port, Waiting},
+};
+use crate::packet::{PacketId, Packets};
+use evb_core::{Stream, Time};
+use evb_fabric::{Arbitration, LinkId};
 use rand::RngExt;
 
-impl Net {
-    /// Puts a packet among those that wait for a link.
-    pub(super) fn wait_for(&mut self, queue: &mut Queue<Event>, now: u64, link: u32, id: PacketId) {
-        if self.drops(now, link, id) {
-            return self.lose(queue, now, id);
-        }
-        let packet = &self.packets[id];
+/// Decides who gets a link.
+pub(super) struct Arbiter {
+    policy: Arbitration,
+    /// The first packet that fits need not be the one: another one may have a higher priority, or be drawn.
+    looks_at_all: bool,
+}
+
+/// The best packet of those looked at so far.
+struct Choice {
+    place: usize,
+    priority: u8,
+    /// Others of the same priority.
+    equals: u32,
+}
+
+impl Arbiter {
+    pub(super) fn new(policy: Arbitration, priorities: u32) -> Self {
+        Self { policy, looks_at_all: priorities > 1 || policy == Arbitration::Random }
+    }
+
+    /// Puts a packet among those that wait for a link; gives how many these are.
+    pub(super) fn enlist(&self, links: &mut Links, packets: &Packets, link: LinkId, id: PacketId) -> u32 {
+        let packet = &packets[id];
         let one = Waiting { id, lane: packet.lane, wire: packet.wire, priority: packet.priority };
-        let place = self.place_among(link, &one);
-        let port = self.port_mut(link);
-        port.waiting.insert(place, one);
+        let port = &mut links[link];
+        port.waiting.insert(self.place_among(&port.waiting, packets, &one), one);
         port.least_wire = if port.waiting.len() == 1 { one.wire } else { port.least_wire.min(one.wire) };
         let waiting = port.waiting.len() as u32;
-        let counts = &mut self.counts[link as usize];
-        counts.most_waiting = counts.most_waiting.max(waiting);
-        self.touch(link);
+        links.touch(link);
+        waiting
     }
 
     /// The place of a packet among those that wait for a link, in the order that the arbitration goes by: by lane, or by
     /// when they asked, those of one time by lane.
-    pub(super) fn place_among(&self, link: u32, one: &Waiting) -> usize {
-        let waiting = &self.port(link).waiting;
-        if self.network.config.switch.arbitration == Arbitration::RoundRobin {
+    fn place_among(&self, waiting: &[Waiting], packets: &Packets, one: &Waiting) -> usize {
+        if self.policy == Arbitration::RoundRobin {
             return waiting.partition_point(|other| other.lane <= one.lane);
         }
-        let since = self.packets[one.id].since;
-        let is_behind = |other: &&Waiting| other.lane > one.lane && self.packets[other.id].since == since;
+        let since = packets[one.id].since;
+        let is_behind = |other: &&Waiting| other.lane > one.lane && packets[other.id].since == since;
         waiting.len() - waiting.iter().rev().take_while(is_behind).count()
     }
 
-    /// Marks a link for arbitration when everything of the present time has happened.
-    #[inline]
-    pub(super) fn touch(&mut self, link: u32) {
-        let port = &mut self.links[link as usize].port;
-        if !std::mem::replace(&mut port.dirty, true) {
-            self.dirty.push(link);
-        }
-    }
-
-    /// A link may have become free, or the buffer behind it.
-    pub(crate) fn wake(&mut self, now: u64, link: u32) {
-        let port = &mut self.links[link as usize].port;
-        if port.wake_at <= now {
-            port.wake_at = UNKNOWN;
-        }
-        self.touch(link);
-    }
-
-    pub(super) fn plan_wake(&mut self, queue: &mut Queue<Event>, link: u32, at: u64) {
-        let port = &mut self.links[link as usize].port;
-        if at < port.wake_at {
-            port.wake_at = at;
-            queue.push(at, Event::Wake { link });
-        }
-    }
-
-    /// Whether there is something to arbitrate at the present time.
-    #[inline]
-    pub(crate) fn is_dirty(&self) -> bool {
-        !self.dirty.is_empty()
-    }
-
-    /// Gives links to packets: the last thing that happens at a time, link by link in ascending order.
-    pub(crate) fn arbitrate(&mut self, queue: &mut Queue<Event>) {
-        let mut dirty = std::mem::take(&mut self.dirty);
-        dirty.sort_unstable();
-        for &link in &dirty {
-            self.links[link as usize].port.dirty = false;
-            self.arbitrate_link(queue, queue.now(), link);
-        }
-        dirty.clear();
-        // What was touched meanwhile follows in a round of its own.
-        dirty.append(&mut self.dirty);
-        self.dirty = dirty;
-    }
-
-    pub(super) fn arbitrate_link(&mut self, queue: &mut Queue<Event>, now: u64, link: u32) {
-        let port = &self.links[link as usize].port;
-        if port.waiting.is_empty() || port.failed {
-            return;
-        }
-        if port.free_at > now {
-            if port.free_at != UNKNOWN {
-                self.plan_wake(queue, link, port.free_at);
-            }
-            return;
-        }
-        match self.choose(now, link) {
-            Ok(place) => {
-                let Waiting { id, .. } = self.port_mut(link).waiting.remove(place);
-                self.grant(queue, now, link, id);
-                let port = &self.links[link as usize].port;
-                if !port.waiting.is_empty() && port.free_at != UNKNOWN {
-                    self.plan_wake(queue, link, port.free_at);
-                }
-            }
-            Err(Some(later)) => self.plan_wake(queue, link, later),
-            Err(None) => {}
-        }
-    }
-
-    /// Which of the waiting packets goes next; else when that may change, if that is known.
-    pub(super) fn choose(&mut self, now: u64, link: u32) -> Result<usize, Option<u64>> {
-        let room = self.room(now, link);
-        let port = self.port(link);
+    /// The place of the waiting packet that goes next; else when that may change, or [`UNKNOWN`].
+    pub(super) fn choose(
+        &self,
+        links: &mut Links,
+        packets: &Packets,
+        buffers: &Buffers,
+        random: &mut Stream,
+        now: Time,
+        link: LinkId,
+    ) -> Result<usize, Time> {
+        let room = buffers.room(links, now, link);
+        let port = &links[link];
         if matches!(room, Room::Bytes(bytes) if bytes < port.least_wire) {
-            return Err(self.credit_at(link, port.least_wire));
+            return Err(buffers.credit_at(links, link, port.least_wire));
         }
-        let count = port.waiting.len();
-        // The packets are in order of their lanes, or of their coming; with priorities the best one may be any.
-        let (first, several) = match self.network.config.switch.arbitration {
-            Arbitration::RoundRobin => {
-                let turn = port.turn;
-                (port.waiting.partition_point(|one| one.lane <= turn), self.priorities > 1)
-            }
-            Arbitration::Oldest => (0, self.priorities > 1),
-            Arbitration::Random => (0, true),
+        let fits = |links: &mut Links, one: &Waiting| match room {
+            Room::Any => true,
+            Room::Bytes(bytes) => one.wire <= bytes,
+            Room::Depends => buffers.room_at(links, now, link, &packets[one.id]) <= now,
         };
-        let (mut best, mut equals) = (None::<(usize, u8)>, 0_u32);
+        let (first, count) = (self.first(port), port.waiting.len());
+        let mut best = None;
         for step in first..first + count {
             let place = if step < count { step } else { step - count };
-            let one = self.port(link).waiting[place];
-            let fits = match room {
-                Room::Any => true,
-                Room::Bytes(bytes) => one.wire <= bytes,
-                Room::Depends => self.room_at(now, link, one.id) <= now,
-            };
-            if !fits {
-                continue;
-            }
-            match best {
-                Some((_, priority)) if one.priority < priority => continue,
-                Some((_, priority)) if one.priority == priority => {
-                    // Each new one takes the place of the chosen one with its fair chance.
-                    equals += 1;
-                    if !self.draws || self.random.random_range(0..=equals) > 0 {
-                        continue;
-                    }
-                }
-                _ => equals = 0,
-            }
-            best = Some((place, one.priority));
-            if !several {
+            let one = links[link].waiting[place];
+            if fits(links, &one) && self.prefer(&mut best, one, place, random) && !self.looks_at_all {
                 break;
             }
         }
-        best.map(|(place, _)| place).ok_or_else(|| self.room_later(now, link))
+        best.map(|best| best.place).ok_or_else(|| room_later(links, packets, buffers, now, link))
     }
 
-    /// When one of the packets that wait for a link will fit behind it, if that is known.
-    pub(super) fn room_later(&mut self, now: u64, link: u32) -> Option<u64> {
-        let count = self.port(link).waiting.len();
-        let times = (0..count).map(|place| {
-            let id = self.port(link).waiting[place].id;
-            self.room_at(now, link, id)
-        });
-        times.min().filter(|&time| time != UNKNOWN)
+    /// Chooses between the best packet so far and another one that fits, too; true when it is the other one.
+    fn prefer(&self, best: &mut Option<Choice>, one: Waiting, place: usize, random: &mut Stream) -> bool {
+        let equals = match best {
+            Some(best) if one.priority < best.priority => return false,
+            Some(best) if one.priority == best.priority => {
+                // Each new one takes the place of the chosen one with its fair chance.
+                best.equals += 1;
+                if self.policy != Arbitration::Random || random.random_range(0..=best.equals) > 0 {
+                    return false;
+                }
+                best.equals
+            }
+            _ => 0,
+        };
+        *best = Some(Choice { place, priority: one.priority, equals });
+        true
     }
+
+    /// The place that the search begins at. Packets are in order of their lanes, or of their coming.
+    #[inline]
+    fn first(&self, port: &Port) -> usize {
+        match self.policy {
+            Arbitration::RoundRobin => port.waiting.partition_point(|one| one.lane <= port.turn),
+            Arbitration::Oldest | Arbitration::Random => 0,
+        }
+    }
+}
+
+/// When one of the packets that wait for a link will fit behind it, or [`UNKNOWN`].
+fn room_later(links: &mut Links, packets: &Packets, buffers: &Buffers, now: Time, link: LinkId) -> Time {
+    let places = 0..links[link].waiting.len();
+    let times = places.map(|place| {
+        let id = links[link].waiting[place].id;
+        buffers.room_at(links, now, link, &packets[id])
+    });
+    times.min().unwrap_or(UNKNOWN)
 }

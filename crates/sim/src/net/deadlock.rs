@@ -1,58 +1,58 @@
 //! Finds packets that wait for each other in a circle.
 
-use super::{Discipline, Net, UNKNOWN};
-use crate::packet::{NO_LANE, PacketId};
+use super::{UNKNOWN, buffers::Buffers, links::Links};
+use crate::packet::{LaneId, Packets};
+use evb_core::Time;
+use evb_fabric::LinkId;
 
-impl Net {
-    /// The links of a circle in which each waits for the next one, in that order, by name, and since when they do.
-    ///
-    /// A link waits for another one when the packet whose head came over the first asks for the second, or when a worm
-    /// stands on both. Only requests that nothing that is planned will end count.
-    pub(crate) fn deadlock(&mut self, now: u64) -> Option<(Vec<String>, u64)> {
-        let mut waits_for = vec![Vec::new(); self.links.len()];
-        for link in 0..self.links.len() as u32 {
-            for place in 0..self.links[link as usize].port.waiting.len() {
-                let id = self.port(link).waiting[place].id;
-                let lane = self.packets[id].lane;
-                if lane == NO_LANE || !self.is_stuck(now, link, id) {
-                    continue;
-                }
-                waits_for[self.link_of(lane) as usize].push(link);
+/// The links of a circle in which each waits for the next one, in that order, and since when they do.
+///
+/// A link waits for another one when the packet whose head came over the first asks for the second, or when a worm
+/// stands on both. Only requests that nothing that is planned will end count.
+pub(super) fn find(links: &mut Links, packets: &Packets, buffers: &Buffers, now: Time) -> Option<(Vec<LinkId>, Time)> {
+    let mut waits_for = stuck_requests(links, packets, buffers, now);
+    add_bodies(packets, &mut waits_for);
+    let circle: Vec<_> = circle(&waits_for)?.into_iter().map(LinkId).collect();
+    let closed_at = closed_at(links, packets, &circle);
+    Some((circle, closed_at))
+}
+
+/// For each link those that the packets at its end wait for without end.
+fn stuck_requests(links: &mut Links, packets: &Packets, buffers: &Buffers, now: Time) -> Vec<Vec<u32>> {
+    let mut waits_for = vec![Vec::new(); links.ids().count()];
+    for link in links.ids() {
+        for place in 0..links[link].waiting.len() {
+            let one = links[link].waiting[place];
+            if one.lane == LaneId::NONE {
+                continue;
             }
-        }
-        self.add_bodies(&mut waits_for);
-        let circle = circle(&waits_for)?;
-        let names = circle.iter().map(|&link| self.network.links[link as usize].name.clone()).collect();
-        Some((names, self.closed_at(&circle)))
-    }
-
-    /// When the last packet of a circle began to wait.
-    fn closed_at(&self, circle: &[u32]) -> u64 {
-        let next = circle.iter().cycle().skip(1);
-        let waiting = circle.iter().zip(next).flat_map(|(&from, &link)| {
-            let all = self.port(link).waiting.iter();
-            all.filter(move |one| one.lane != NO_LANE && self.link_of(one.lane) == from)
-        });
-        waiting.map(|one| self.packets[one.id].since).max().unwrap_or(0)
-    }
-
-    /// The links that a worm stands on, and the one whose buffer its tail is in, wait for those nearer to its head.
-    fn add_bodies(&self, waits_for: &mut [Vec<u32>]) {
-        if !matches!(self.discipline, Discipline::Worm { .. }) {
-            return;
-        }
-        for id in self.packets.ids() {
-            let tail = usize::from(self.packets[id].left).saturating_sub(1);
-            for pair in self.packets.hops(id)[tail..].windows(2) {
-                waits_for[pair[0].link as usize].push(pair[1].link);
+            let free_at = links[link].free_at;
+            let goes_on_at = if free_at > now { free_at } else { buffers.room_at(links, now, link, &packets[one.id]) };
+            if goes_on_at == UNKNOWN {
+                waits_for[links.link_of(one.lane).0 as usize].push(link.0);
             }
         }
     }
+    waits_for
+}
 
-    fn is_stuck(&mut self, now: u64, link: u32, id: PacketId) -> bool {
-        let free_at = self.links[link as usize].port.free_at;
-        if free_at > now { free_at == UNKNOWN } else { self.room_at(now, link, id) == UNKNOWN }
+/// The links that a worm stands on, and the one whose buffer its tail is in, wait for those nearer to its head.
+fn add_bodies(packets: &Packets, waits_for: &mut [Vec<u32>]) {
+    for id in packets.ids() {
+        let tail = usize::from(packets[id].left).saturating_sub(1);
+        for pair in packets.hops(id)[tail..].windows(2) {
+            waits_for[pair[0].link.0 as usize].push(pair[1].link.0);
+        }
     }
+}
+
+/// When the last packet of a circle began to wait.
+fn closed_at(links: &Links, packets: &Packets, circle: &[LinkId]) -> Time {
+    let next = circle.iter().cycle().skip(1);
+    let waiting = circle.iter().zip(next).flat_map(|(&from, &link)| {
+        links[link].waiting.iter().filter(move |one| one.lane != LaneId::NONE && links.link_of(one.lane) == from)
+    });
+    waiting.map(|one| packets[one.id].since).max().unwrap_or(Time::ZERO)
 }
 
 /// A circle in a graph, found depth first.

@@ -1,66 +1,67 @@
-//! Links and switches that fail, slow down or corrupt.
+//! Links that fail, slow down or corrupt.
 
-use super::Net;
-use crate::{
-    event::Event,
-    packet::{NO_LANE, PacketId},
-    queue::Queue,
-};
-use evb_fabric::{NetworkFaultAction, Target};
+use super::links::Port;
+use evb_core::Span;
+use evb_fabric::{LinkId, Network, NetworkFaultAction, Target};
 
-impl Net {
-    /// Brings a fault about.
-    pub(crate) fn fault(&mut self, queue: &mut Queue<Event>, now: u64, target: Target, action: NetworkFaultAction) {
-        let links = match target {
-            Target::Link(link) => vec![link.0],
-            Target::Switch(switch) => {
-                let switch = &self.network.switches[switch.0 as usize];
-                let both = matches!(action, NetworkFaultAction::Fail { .. });
-                let inputs = switch.inputs.iter().filter(|_| both);
-                switch.outputs.iter().chain(inputs).map(|link| link.0).collect()
-            }
-        };
-        for link in links {
-            let (port, harm) = (&mut self.links[link as usize].port, &mut self.harms[link as usize]);
-            match action {
-                NetworkFaultAction::Fail { .. } => port.failed = true,
-                NetworkFaultAction::Slow { factor } => harm.slowness = factor,
-                NetworkFaultAction::Corrupt { one_in } => harm.corrupt_one_in = one_in,
-            }
-            port.harmed = true;
-            // What is on the link when it fails is cut: it goes on as a bad packet, and whoever receives it sees that.
-            if port.failed && port.free_at > now {
-                self.packets[port.holder].corrupted = true;
-            }
-        }
-        if let NetworkFaultAction::Fail { reroute } = action {
-            queue.push(now + reroute.0, Event::Reroute);
-        }
+/// The harm that was done to each link. Only links whose port is marked as harmed are looked up.
+pub(super) struct Faults {
+    harms: Vec<Harm>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Harm {
+    /// One in this many packets is corrupted; 0 is none.
+    corrupt_one_in: u64,
+    /// How much slower than configured.
+    slowness: f64,
+}
+
+impl Faults {
+    pub(super) fn new(links: usize) -> Self {
+        Self { harms: vec![Harm { corrupt_one_in: 0, slowness: 1.0 }; links] }
     }
 
-    /// Corrupts a packet that goes onto a harmed link, if it is its turn.
-    pub(super) fn harm(&mut self, link: u32, id: PacketId) {
-        let one_in = self.harms[link as usize].corrupt_one_in;
-        if one_in > 0 && self.counts[link as usize].packets.is_multiple_of(one_in) {
-            self.packets[id].corrupted = true;
+    /// Harms a link.
+    pub(super) fn harm(&mut self, link: LinkId, port: &mut Port, action: NetworkFaultAction) {
+        let harm = &mut self.harms[link.0 as usize];
+        match action {
+            NetworkFaultAction::Fail { .. } => port.failed = true,
+            NetworkFaultAction::Slow { factor } => harm.slowness = factor,
+            NetworkFaultAction::Corrupt { one_in } => harm.corrupt_one_in = one_in,
         }
+        port.harmed = true;
     }
 
     /// A time on a link, longer when the link is slow.
     #[inline]
-    pub(super) fn slowed(&self, link: u32, time: u64) -> u64 {
-        if !self.port(link).harmed {
+    pub(super) fn slowed(&self, link: LinkId, port: &Port, time: Span) -> Span {
+        if !port.harmed {
             return time;
         }
-        (time as f64 * self.harms[link as usize].slowness).round() as u64
+        Span((time.0 as f64 * self.harms[link.0 as usize].slowness).round() as u64)
     }
 
-    /// A packet that waited for a link that has failed asks anew.
-    pub(super) fn ask_again(&mut self, queue: &mut Queue<Event>, now: u64, id: PacketId) {
-        if self.packets[id].lane == NO_LANE {
-            // A host that has lost its only link sends nothing any more.
-            return self.lose(queue, now, id);
+    /// True when a link corrupts the packet with this number, counted from 1.
+    #[inline]
+    pub(super) fn corrupts(&self, link: LinkId, port: &Port, number: u64) -> bool {
+        if !port.harmed {
+            return false;
         }
-        self.route(queue, now, id);
+        let one_in = self.harms[link.0 as usize].corrupt_one_in;
+        one_in > 0 && number.is_multiple_of(one_in)
+    }
+}
+
+/// The links that a fault harms: of a switch those that it sends on, and when it fails those that lead to it, too.
+pub(super) fn harmed_links(network: &Network, target: Target, action: NetworkFaultAction) -> Vec<LinkId> {
+    match target {
+        Target::Link(link) => vec![link],
+        Target::Switch(switch) => {
+            let switch = network.switch(switch);
+            let both = matches!(action, NetworkFaultAction::Fail { .. });
+            let inputs = switch.inputs.iter().filter(|_| both);
+            switch.outputs.iter().chain(inputs).copied().collect()
+        }
     }
 }

@@ -3,100 +3,69 @@
 //! A packet costs one or two events per link, whatever its length. That is exact, since nothing but a grant changes how
 //! bytes flow: see `worm` for how long a stalled worm stands on its links. The rules are those of
 //! `docs/networks/model.md`; a simulator that moves single bytes checks them in `tests/`.
+//!
+//! [`Net`] leads each packet from part to part: the router says which link it asks for, the arbiter when it gets the link,
+//! and the buffers when there is room for it.
 
 mod arbitration;
+mod buffers;
+mod counts;
 mod deadlock;
 mod faults;
-mod lanes;
-mod port;
+mod lane;
+mod links;
 mod routing;
 mod worm;
 
 use crate::{
     event::Event,
-    packet::{NO_LANE, Packet, PacketId, Packets},
+    packet::{Hop, LaneId, Packet, PacketId, Packets},
     queue::Queue,
-    slab::Slab,
     trace::Trace,
 };
-use evb_core::{NodeId, Stream, stream};
-use evb_fabric::{Arbitration, EndpointId, Flow, Link, Network, NetworkError, Routes, WhenFull};
-pub(crate) use port::LinkCounts;
-use port::{Class, Contents, Credit, Harm, Lane, LinkState, Port, UNKNOWN, Waiting};
+use arbitration::Arbiter;
+use buffers::Buffers;
+use counts::Counts;
+pub(crate) use counts::LinkCounts;
+use evb_core::{NodeId, Span, Stream, Time, stream};
+use evb_fabric::{End, EndpointId, Link, LinkId, Network, NetworkError, NetworkFaultAction, Routes, Target};
+use faults::Faults;
+use links::{Links, Waiting};
+use routing::Router;
+use worm::Wormhole;
 
 /// The purpose of the network's random stream.
 const ARBITRATION: u64 = 100;
 
-/// What the engine tells its user.
+/// A time that is not known yet.
+const UNKNOWN: Time = Time::MAX;
+
+/// A link that does not exist: the head of a worm without a way goes there.
+const NOWHERE: LinkId = LinkId(u32::MAX);
+
+/// An effect of the engine on its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Notice {
-    /// The last byte of this packet leaves the network interface of its sender at this time.
-    Sent { endpoint: EndpointId, at: u64 },
+pub(crate) enum Effect {
+    /// The last byte of a packet leaves the network interface of its sender at this time.
+    Sent { endpoint: EndpointId, at: Time },
     /// A packet was lost on its way: dropped, or without a way.
     Lost(PacketId),
-}
-
-/// How buffers work, in bytes and picoseconds.
-#[derive(Clone, Copy, Debug)]
-enum Discipline {
-    Worm { slack: u64, reaction: u64 },
-    CutThrough { reaction: u64 },
-    Store { queue: u64, full: WhenFull, reaction: u64 },
-}
-
-/// Whether the buffer behind a link can take a packet now.
-#[derive(Clone, Copy)]
-enum Room {
-    /// It can take any.
-    Any,
-    /// It can take one of at most so many bytes.
-    Bytes(u32),
-    /// That depends on more than the size of the packet.
-    Depends,
 }
 
 /// A network with packets on it.
 pub(crate) struct Net {
     pub(crate) network: Network,
-    routes: Routes,
-    discipline: Discipline,
-    /// Cut-through: bytes of each buffer.
-    capacity: u64,
-    /// Virtual channels, or priorities, of each link.
-    channels: u32,
-    /// A lane is the number of its link, shifted by this, and that of the channel.
-    shift: u32,
-    switch_delay: u64,
-    /// Different priorities of packets.
-    priorities: u32,
-    /// Arbitration draws among equal packets.
-    draws: bool,
-    links: Vec<LinkState>,
-    /// Rates and delays of the links.
-    classes: Vec<Class>,
-    /// The buffers of the virtual channels beyond the first.
-    more_lanes: Vec<Lane>,
-    counts: Vec<LinkCounts>,
-    /// What is wrong with links on purpose; only those marked as harmed are looked up.
-    harms: Vec<Harm>,
-    /// Lanes and bytes of the packets that are about to leave a switch (store and forward with pauses).
-    drains: Slab<(u32, u32)>,
-    /// Ports to be arbitrated at the present time.
-    dirty: Vec<u32>,
     pub(crate) packets: Packets,
+    links: Links,
+    buffers: Buffers,
+    router: Router,
+    arbiter: Arbiter,
+    faults: Faults,
+    counts: Counts,
+    /// The draws of router and arbiter.
     random: Stream,
-    seed: u64,
-    /// Dispersive routing: which way each pair of endpoints takes now.
-    ways: Vec<routing::Way>,
-    /// For adaptive routing: where the search for a free link begins.
-    rotation: u32,
-    pub(crate) notices: Vec<Notice>,
+    pub(crate) effects: Vec<Effect>,
     pub(crate) trace: Trace,
-    /// Links taken by all packets, from the start.
-    pub(crate) packet_hops: u64,
-    pub(crate) route_changes: u64,
-    /// What was measured before this time does not count.
-    measured_from: u64,
 }
 
 impl Net {
@@ -105,242 +74,357 @@ impl Net {
     /// # Errors
     /// When some endpoint cannot reach another one.
     pub(crate) fn new(network: Network, seed: u64, trace: Trace) -> Result<Self, NetworkError> {
-        let routes = Routes::find(&network, &|_| true);
-        routes.check(&network)?;
-        let (discipline, channels, buffer) = discipline(network.config.flow);
-        let endpoints = network.endpoints.len();
-        let shift = channels.next_power_of_two().trailing_zeros();
-        let more = network.links.len() * (channels as usize - 1);
-        let contents = || match discipline {
-            Discipline::Worm { .. } => Contents::Places([0, 0]),
-            Discipline::CutThrough { .. } => Contents::Bytes(Credit::new(buffer)),
-            Discipline::Store { .. } => Contents::Store { held: 0, pausing: false },
-        };
-        let mut classes = Vec::new();
-        let state = |link| LinkState { port: Port::new(link, &mut classes), lane: Lane::new(contents()) };
-        let links = network.links.iter().map(state).collect();
-        let pairs = if routing::is_dispersive(&network) { endpoints * endpoints } else { 0 };
+        let switch = &network.config.switch;
+        let (buffers, channels) = Buffers::new(network.config.flow, switch.delay);
+        let priorities = if buffers.store_whole_packets() { channels } else { 1 };
         Ok(Self {
-            links,
-            classes,
-            more_lanes: (0..more).map(|_| Lane::new(contents())).collect(),
-            counts: vec![LinkCounts::default(); network.links.len()],
-            harms: vec![Harm { corrupt_one_in: 0, slowness: 1.0 }; network.links.len()],
-            switch_delay: network.config.switch.delay.0,
-            priorities: if let Discipline::Store { .. } = discipline { channels } else { 1 },
-            draws: network.config.switch.arbitration == Arbitration::Random,
-            network,
-            routes,
-            discipline,
-            capacity: u64::from(buffer),
-            channels,
-            shift,
-            drains: Slab::default(),
-            dirty: Vec::new(),
             packets: Packets::new(),
+            links: Links::new(&network, channels, || buffers.empty()),
+            router: Router::new(&network, seed)?,
+            arbiter: Arbiter::new(switch.arbitration, priorities),
+            faults: Faults::new(network.links.len()),
+            counts: Counts::new(network.links.len()),
             random: stream(seed, NodeId(0), ARBITRATION),
-            seed,
-            ways: vec![routing::Way::default(); pairs],
-            rotation: 0,
-            notices: Vec::new(),
+            effects: Vec::new(),
             trace,
-            packet_hops: 0,
-            route_changes: 0,
-            measured_from: 0,
+            buffers,
+            network,
         })
     }
 
-    /// What was counted at each link, in the order of the links.
+    /// The links in their order, and the counts of each.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (&Link, &LinkCounts)> {
-        self.network.links.iter().zip(&self.counts)
+        self.network.links.iter().zip(self.counts.iter())
+    }
+
+    /// Links taken by all packets, from the start.
+    pub(crate) fn packet_hops(&self) -> u64 {
+        self.counts.packet_hops
+    }
+
+    /// How often a pair of endpoints took another way (dispersive routing).
+    pub(crate) fn route_changes(&self) -> u64 {
+        self.router.changes
     }
 
     /// How far apart the events of a packet mostly are: the time of the largest packet on the slowest link.
-    pub(crate) fn reach(&self) -> u64 {
+    pub(crate) fn reach(&self) -> Span {
         let nic = &self.network.config.nic;
         let largest = (nic.packet.0 + nic.header.0).max(nic.minimum.0);
-        let slowest = self.classes.iter().map(|class| class.rate).min().unwrap_or(1);
         // A packet size without bound says nothing.
-        time_for(largest.min(1 << 16), slowest).max(nic.overhead.0)
+        self.links.slowest_rate().time_for(largest.min(1 << 16)).max(nic.overhead)
     }
 
     /// Forgets what was counted so far.
-    pub(crate) fn begin_to_measure(&mut self, now: u64) {
-        self.measured_from = now;
-        for counts in &mut self.counts {
-            // What waits goes on waiting.
-            *counts = LinkCounts { queued: counts.queued, ..LinkCounts::default() };
-        }
+    pub(crate) fn begin_to_measure(&mut self, now: Time) {
+        self.counts.begin(now);
+    }
+
+    /// The variant of the way that a new packet takes.
+    pub(crate) fn variant(&self, from: EndpointId, to: EndpointId, stream: u32) -> u32 {
+        self.router.variant(from, to, stream)
     }
 
     /// Hands a packet to the network interface of its sender, which asks for its link at `at`.
-    pub(crate) fn send(&mut self, queue: &mut Queue<Event>, at: u64, packet: Packet) -> PacketId {
+    pub(crate) fn send(&mut self, queue: &mut Queue<Event>, at: Time, mut packet: Packet) -> PacketId {
+        packet.pace = match (self.network.config.nic.rate, self.buffers.wormhole()) {
+            (None, _) => Span::ZERO,
+            (Some(rate), Some(_)) => rate.byte_time(),
+            (Some(rate), None) => rate.time_for(packet.wire.into()),
+        };
         let id = self.packets.insert(packet);
         queue.push(at, Event::Request(id));
         id
     }
 
     /// A packet's head is ready to go on.
-    pub(crate) fn request(&mut self, queue: &mut Queue<Event>, now: u64, id: PacketId) {
+    pub(crate) fn request(&mut self, queue: &mut Queue<Event>, id: PacketId) {
         let packet = &mut self.packets[id];
-        packet.since = now;
-        if packet.lane == NO_LANE {
-            let up = self.network.endpoints[packet.from.0 as usize].up.0;
-            return self.wait_for(queue, now, up, id);
+        packet.since = queue.now();
+        if packet.lane == LaneId::NONE {
+            let up = self.network.endpoint(packet.from).up;
+            return self.wait_for(queue, up, id);
         }
-        self.store(queue, now, id);
-        self.route(queue, now, id);
+        self.buffers.store(queue, &mut self.links, &mut self.counts, packet);
+        self.route(queue, id);
+    }
+
+    /// A link may have become free, or the buffer behind it.
+    pub(crate) fn wake(&mut self, now: Time, link: LinkId) {
+        self.links.wake(now, link);
+    }
+
+    /// The sender of a link begins or ends a pause.
+    pub(crate) fn pause(&mut self, lane: LaneId, begin: bool) {
+        self.buffers.pause(&mut self.links, lane, begin);
+    }
+
+    /// Bytes that came through a lane have left the switch.
+    pub(crate) fn drained(&mut self, queue: &mut Queue<Event>, drain: u32) {
+        self.buffers.drained(queue, &mut self.links, drain);
+    }
+
+    /// Takes a packet that has arrived out of the network.
+    pub(crate) fn take(&mut self, now: Time, id: PacketId) -> Packet {
+        self.trace.deliver(now, id, &self.packets[id]);
+        let packet = self.packets.remove(id);
+        self.router.note_arrival(&packet);
+        packet
+    }
+
+    /// True when links are to be arbitrated at the present time.
+    #[inline]
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.links.any_touched()
+    }
+
+    /// Gives links to packets: the last thing that happens at a time, link by link in ascending order.
+    pub(crate) fn arbitrate(&mut self, queue: &mut Queue<Event>) {
+        let touched = self.links.take_touched();
+        for &link in &touched {
+            self.links.untouch(link);
+            self.arbitrate_link(queue, link);
+        }
+        self.links.recycle(touched);
+    }
+
+    /// The links of a circle in which each waits for the next one, in that order, by name, and since when they do.
+    pub(crate) fn deadlock(&mut self, now: Time) -> Option<(Vec<String>, Time)> {
+        let (circle, since) = deadlock::find(&mut self.links, &self.packets, &self.buffers, now)?;
+        Some((circle.iter().map(|&link| self.network.link(link).name.clone()).collect(), since))
+    }
+
+    /// Brings a fault about.
+    pub(crate) fn fault(&mut self, queue: &mut Queue<Event>, target: Target, action: NetworkFaultAction) {
+        for link in faults::harmed_links(&self.network, target, action) {
+            let port = &mut self.links[link];
+            self.faults.harm(link, port, action);
+            // What is on the link when it fails is cut: it goes on as a bad packet, and whoever receives it sees that.
+            if port.failed && port.free_at > queue.now() {
+                self.packets[port.holder].corrupted = true;
+            }
+        }
+        if let NetworkFaultAction::Fail { reroute } = action {
+            queue.push(queue.now() + reroute, Event::Reroute);
+        }
+    }
+
+    /// Finds new routes around what has failed, and lets what waits there ask again.
+    pub(crate) fn reroute(&mut self, queue: &mut Queue<Event>) {
+        let routes = Routes::find(&self.network, &|link| !self.links[link].failed);
+        let mut stranded = Vec::new();
+        for link in self.links.ids() {
+            // Who waits for several links would not know them all by the new routes: all ask again.
+            let loses_ways = self.router.is_adaptive() && self.network.link(link).from.switch().is_some();
+            if !self.links[link].failed && !loses_ways {
+                continue;
+            }
+            for Waiting { id, .. } in std::mem::take(&mut self.links[link].waiting) {
+                self.router.forget_requests(&mut self.links, &self.packets, id, None);
+                stranded.push(id);
+            }
+            self.counts[link].queued = 0;
+        }
+        stranded.sort_unstable();
+        stranded.dedup();
+        self.router.set_routes(routes);
+        stranded.into_iter().for_each(|id| self.ask_again(queue, id));
+    }
+
+    /// A packet that waited for a link that has failed asks anew.
+    fn ask_again(&mut self, queue: &mut Queue<Event>, id: PacketId) {
+        if self.packets[id].lane == LaneId::NONE {
+            // A host that has lost its only link sends nothing any more.
+            return self.lose(queue, id);
+        }
+        self.route(queue, id);
+    }
+
+    /// A packet that is first in its buffer asks for a link, or for any of several.
+    fn route(&mut self, queue: &mut Queue<Event>, id: PacketId) {
+        let packet = &self.packets[id];
+        let (switch, to) = (self.links.switch_of(packet.lane), packet.to);
+        let link = match self.router.outputs(switch, to) {
+            [] => return self.lose(queue, id),
+            &[link] => link,
+            outputs if !self.router.is_adaptive() => self.router.pick(&self.network, &mut self.random, packet, outputs),
+            // It lies in the queue of one output.
+            _ if self.buffers.store_whole_packets() => {
+                self.router.shortest_queue(&self.links, &self.counts, switch, to)
+            }
+            _ => return self.route_adaptively(queue, id),
+        };
+        self.wait_for(queue, link, id);
+    }
+
+    /// Takes any link that is free at once, the search beginning at another one each time, or else waits for all.
+    fn route_adaptively(&mut self, queue: &mut Queue<Event>, id: PacketId) {
+        let packet = &self.packets[id];
+        let (now, first) = (queue.now(), self.router.next_rotation());
+        let outputs = self.router.outputs(self.links.switch_of(packet.lane), packet.to);
+        let has_room = |links: &mut Links, link: LinkId| {
+            links[link].is_idle(now) && self.buffers.room_at(links, now, link, packet) <= now
+        };
+        let free = routing::rotated(outputs, first).find(|&link| has_room(&mut self.links, link));
+        if let Some(link) = free {
+            return self.grant(queue, link, id);
+        }
+        for index in 0..outputs.len() {
+            let packet = &self.packets[id];
+            let link = self.router.outputs(self.links.switch_of(packet.lane), packet.to)[index];
+            self.wait_for(queue, link, id);
+        }
+    }
+
+    /// Puts a packet among those that wait for a link.
+    fn wait_for(&mut self, queue: &mut Queue<Event>, link: LinkId, id: PacketId) {
+        if !self.buffers.admit(&self.links, &self.packets, &mut self.counts, queue.now(), link, id) {
+            return self.lose(queue, id);
+        }
+        let waiting = self.arbiter.enlist(&mut self.links, &self.packets, link, id);
+        let most = &mut self.counts[link].most_waiting;
+        *most = waiting.max(*most);
+    }
+
+    fn arbitrate_link(&mut self, queue: &mut Queue<Event>, link: LinkId) {
+        let (now, port) = (queue.now(), &self.links[link]);
+        if port.waiting.is_empty() || port.failed {
+            return;
+        }
+        if port.free_at > now {
+            return self.links.plan_wake(queue, link, port.free_at);
+        }
+        match self.arbiter.choose(&mut self.links, &self.packets, &self.buffers, &mut self.random, now, link) {
+            Ok(place) => {
+                let Waiting { id, .. } = self.links[link].waiting.remove(place);
+                self.grant(queue, link, id);
+                self.links.wake_waiting(queue, link, self.links[link].free_at);
+            }
+            Err(later) => self.links.plan_wake(queue, link, later),
+        }
     }
 
     /// Gives a link to a packet.
-    fn grant(&mut self, queue: &mut Queue<Event>, now: u64, link: u32, id: PacketId) {
-        self.packet_hops += 1;
-        self.forget_other_requests(link, id);
-        let came_from = self.packets[id].lane;
-        self.note_grant(now, link, id);
-        let channel = self.take_channel(link, id);
-        let lane = (link << self.shift) | u32::from(channel);
-        let port = self.port_mut(link);
-        (port.holder, port.turn) = (id, came_from);
-        if port.harmed {
-            self.harm(link, id);
-        }
-        self.trace.grant(now, id, &self.packets[id], link, &self.network);
-        match self.discipline {
-            Discipline::Worm { slack, reaction } => self.start_worm(queue, now, link, id, slack, reaction),
-            _ => self.start_whole(queue, now, link, lane, came_from, id),
-        }
-    }
-
-    fn note_grant(&mut self, now: u64, link: u32, id: PacketId) {
-        let packet = &self.packets[id];
-        let counts = &mut self.counts[link as usize];
-        counts.packets += 1;
-        counts.bytes += u64::from(packet.wire);
-        counts.waited += now - packet.since.max(self.measured_from).min(now);
-        counts.queued = counts.queued.saturating_sub(u64::from(packet.wire));
-        self.note_patience(now, id);
-    }
-
-    /// The virtual channel on the link: the first in each dimension, the next one beyond the dateline.
-    fn take_channel(&mut self, link: u32, id: PacketId) -> u8 {
-        let channel = match self.discipline {
-            Discipline::Store { .. } => self.packets[id].priority.min(self.channels as u8 - 1),
-            _ => self.next_channel(link, id),
-        };
-        let dimension = self.port(link).dimension;
+    fn grant(&mut self, queue: &mut Queue<Event>, link: LinkId, id: PacketId) {
+        self.router.forget_requests(&mut self.links, &self.packets, id, Some(link));
         let packet = &mut self.packets[id];
-        (packet.dimension, packet.channel) = (dimension, channel);
-        channel
-    }
-
-    #[inline]
-    fn port(&self, link: u32) -> &Port {
-        &self.links[link as usize].port
-    }
-
-    #[inline]
-    fn port_mut(&mut self, link: u32) -> &mut Port {
-        &mut self.links[link as usize].port
-    }
-
-    /// The link that a lane is at the end of.
-    #[inline]
-    fn link_of(&self, lane: u32) -> u32 {
-        lane >> self.shift
-    }
-
-    /// Which virtual channel of its link a lane is.
-    #[inline]
-    fn channel_of(&self, lane: u32) -> u32 {
-        lane & ((1 << self.shift) - 1)
-    }
-
-    #[inline]
-    fn lane_mut(&mut self, lane: u32) -> &mut Lane {
-        let (link, channel) = (self.link_of(lane), self.channel_of(lane));
-        if channel == 0 {
-            &mut self.links[link as usize].lane
-        } else {
-            &mut self.more_lanes[(link * (self.channels - 1) + channel - 1) as usize]
+        self.counts.grant(queue.now(), link, packet);
+        self.router.note_patience(queue.now(), packet);
+        packet.channel = self.buffers.channel(&self.links, link, packet);
+        let lane = self.links.lane(link, packet.channel);
+        let port = &mut self.links[link];
+        packet.dimension = port.dimension;
+        port.holder = id;
+        port.turn = packet.lane;
+        packet.corrupted |= self.faults.corrupts(link, port, self.counts[link].packets);
+        self.trace.grant(queue.now(), id, packet, &self.network, link);
+        match self.buffers.wormhole() {
+            Some(wormhole) => self.start_worm(queue, wormhole, link, lane, id),
+            None => self.start_whole(queue, link, lane, id),
         }
     }
 
-    /// The time at which the tail of a packet leaves the place before a link is known now.
-    fn note_leaving(&mut self, queue: &mut Queue<Event>, before: u32, id: PacketId, at: u64) {
-        if before == NO_LANE {
-            let endpoint = self.packets[id].from;
-            self.notices.push(Notice::Sent { endpoint, at });
-        } else {
-            self.leave_lane(queue, before, id, at);
-        }
-    }
-
-    /// A packet's head comes into the buffer of a switch at `arrival`.
-    fn enter_lane(&mut self, queue: &mut Queue<Event>, lane: u32, id: PacketId, arrival: u64) {
+    /// A packet that is never held up once it has a link starts on one, towards a lane.
+    fn start_whole(&mut self, queue: &mut Queue<Event>, link: LinkId, lane: LaneId, id: PacketId) {
+        let (now, class) = (queue.now(), self.links.class(link));
+        let port = &mut self.links[link];
         let packet = &mut self.packets[id];
-        (packet.lane, packet.since, packet.next) = (lane, arrival, PacketId::NONE);
-        let buffer = self.lane_mut(lane);
-        if buffer.left_at != UNKNOWN {
-            let left_at = std::mem::replace(&mut buffer.left_at, UNKNOWN);
-            queue.push((arrival + self.switch_delay).max(left_at), Event::Request(id));
-        } else if buffer.behind.0 == PacketId::NONE {
-            buffer.behind = (id, id);
-        } else {
-            let last = std::mem::replace(&mut buffer.behind.1, id);
-            self.packets[last].next = id;
+        let (before, wire) = (packet.lane, packet.wire);
+        let needed = self.faults.slowed(link, port, class.rate.time_for(wire.into()));
+        // A packet that comes in slowly cannot go out fast, unless it is stored in between.
+        let is_stored = self.buffers.store_whole_packets() && before != LaneId::NONE;
+        packet.pace = if is_stored { needed } else { packet.pace.max(needed) };
+        let left_at = now + packet.pace;
+        self.counts.leave(link, packet.pace, now, left_at);
+        port.free_at = left_at;
+        let end = port.to();
+        self.leave(queue, before, id, left_at);
+        match end {
+            End::Endpoint(_) => queue.push(left_at + class.delay, Event::Deliver(id)),
+            End::Switch(_) if self.buffers.store_whole_packets() => {
+                self.buffers.enter_whole(queue, &mut self.packets, lane, id, left_at + class.delay);
+            }
+            End::Switch(_) => {
+                let held = self.buffers.take_credit(&mut self.links, lane, wire);
+                self.counts.note_bytes(link, held);
+                let arrival = now + class.byte_time + class.delay;
+                self.buffers.enter(queue, &mut self.links, &mut self.packets, lane, id, arrival);
+            }
         }
     }
 
-    /// The packet in front of a lane will have left at `at`: the next one comes to the front.
-    fn next_in_lane(&mut self, queue: &mut Queue<Event>, lane: u32, at: u64) {
-        let buffer = self.lane_mut(lane);
-        let next = buffer.behind.0;
-        if next == PacketId::NONE {
-            buffer.left_at = at;
-            return;
+    /// A worm's head goes onto a link, towards a lane.
+    fn start_worm(&mut self, queue: &mut Queue<Event>, wormhole: Wormhole, link: LinkId, lane: LaneId, id: PacketId) {
+        let (now, class) = (queue.now(), self.links.class(link));
+        let port = &mut self.links[link];
+        port.free_at = UNKNOWN;
+        let at_end = port.is_at_endpoint();
+        let packet = &mut self.packets[id];
+        packet.pace = packet.pace.max(self.faults.slowed(link, port, class.byte_time));
+        let arrival = now + packet.pace + class.delay;
+        self.packets.push_hop(id, Hop { link, start: now });
+        if !at_end {
+            self.links[lane].take_place();
+            self.buffers.enter(queue, &mut self.links, &mut self.packets, lane, id, arrival);
         }
-        let (behind, since) = (self.packets[next].next, self.packets[next].since);
-        self.lane_mut(lane).behind.0 = behind;
-        queue.push((since + self.switch_delay).max(at), Event::Request(next));
+        let taken = self.packets[id].hops;
+        let left_at = self.settle_worm(queue, wormhole, id, taken, at_end);
+        if at_end {
+            queue.push(left_at + class.delay, Event::Deliver(id));
+        }
+    }
+
+    /// Finds the links, of the first `taken`, that it is now known when the worm will leave them; gives the last of these
+    /// times. `at_end` says that nothing can hold the worm up any more.
+    fn settle_worm(
+        &mut self,
+        queue: &mut Queue<Event>,
+        wormhole: Wormhole,
+        id: PacketId,
+        taken: u16,
+        at_end: bool,
+    ) -> Time {
+        let mut last = Time::ZERO;
+        for index in usize::from(self.packets[id].left)..usize::from(taken) {
+            let (worm, hops) = (&self.packets[id], self.packets.hops(id));
+            let Some(left_at) = wormhole.left_at(worm, &hops[index..], at_end) else { break };
+            let Hop { link, start } = hops[index];
+            let before = if index == 0 { LaneId::NONE } else { self.links.lane(hops[index - 1].link, 0) };
+            self.counts.leave(link, worm.pace * u64::from(worm.wire), start, left_at);
+            self.packets[id].left += 1;
+            self.links[link].free_at = left_at;
+            self.links.wake_waiting(queue, link, left_at);
+            self.leave(queue, before, id, left_at);
+            last = left_at;
+        }
+        last
+    }
+
+    /// The tail of a packet leaves the place before a link at `at`.
+    fn leave(&mut self, queue: &mut Queue<Event>, before: LaneId, id: PacketId, at: Time) {
+        if before == LaneId::NONE {
+            self.effects.push(Effect::Sent { endpoint: self.packets[id].from, at });
+        } else {
+            self.buffers.leave(queue, &mut self.links, &self.packets, before, id, at);
+        }
     }
 
     /// A packet is lost where it is.
-    fn lose(&mut self, queue: &mut Queue<Event>, now: u64, id: PacketId) {
-        let lane = self.packets[id].lane;
-        if let (Discipline::Worm { slack, reaction }, true) = (self.discipline, lane != NO_LANE) {
-            self.swallow_worm(queue, now, id, slack, reaction);
+    fn lose(&mut self, queue: &mut Queue<Event>, id: PacketId) {
+        let (now, lane) = (queue.now(), self.packets[id].lane);
+        if let Some(wormhole) = self.buffers.wormhole().filter(|_| lane != LaneId::NONE) {
+            self.swallow_worm(queue, wormhole, id);
         }
-        self.note_leaving(queue, lane, id, now);
+        self.leave(queue, lane, id, now);
         self.trace.lose(now, id, &self.packets[id]);
-        self.notices.push(Notice::Lost(id));
+        self.effects.push(Effect::Lost(id));
     }
-}
 
-/// How buffers work, how many each link has, and (cut-through) of how many bytes.
-fn discipline(flow: Flow) -> (Discipline, u32, u32) {
-    match flow {
-        Flow::Wormhole { slack, reaction } => (Discipline::Worm { slack: slack.0, reaction: reaction.0 }, 1, 0),
-        Flow::CutThrough { buffer, reaction, virtual_channels } => {
-            let buffer = u32::try_from(buffer.0).unwrap_or(u32::MAX);
-            (Discipline::CutThrough { reaction: reaction.0 }, u32::from(virtual_channels), buffer)
-        }
-        Flow::StoreAndForward { queue, full, reaction, priorities } => {
-            (Discipline::Store { queue: queue.0, full, reaction: reaction.0 }, u32::from(priorities), 0)
-        }
-    }
-}
-
-/// Picoseconds for a byte at a rate in bits per second, rounded.
-pub(crate) fn byte_time(rate: u64) -> u64 {
-    ((8_000_000_000_000 + rate / 2) / rate).max(1)
-}
-
-/// Picoseconds for some bytes at a rate in bits per second, rounded up.
-#[inline]
-pub(crate) fn time_for(bytes: u64, rate: u64) -> u64 {
-    match bytes.checked_mul(8_000_000_000_000) {
-        Some(product) => product.div_ceil(rate),
-        None => u64::try_from((u128::from(bytes) * 8_000_000_000_000).div_ceil(u128::from(rate))).unwrap_or(u64::MAX),
+    /// A worm without a way ends where its head is: the switch takes its bytes and throws them away.
+    fn swallow_worm(&mut self, queue: &mut Queue<Event>, wormhole: Wormhole, id: PacketId) {
+        let taken = self.packets[id].hops;
+        // As if its head went on now.
+        self.packets.push_hop(id, Hop { link: NOWHERE, start: queue.now() });
+        self.settle_worm(queue, wormhole, id, taken, true);
     }
 }

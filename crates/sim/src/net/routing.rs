@@ -1,58 +1,69 @@
-//! Which link a packet asks for.
+//! The choice of the link that a packet asks for.
 
-use super::{Discipline, Net, Waiting};
-use crate::{
-    event::Event,
-    packet::{Packet, PacketId},
-    queue::Queue,
-};
-use evb_fabric::{End, LinkId, Network, Routing, Spread, SwitchId};
+use super::{counts::Counts, links::Links};
+use crate::packet::{LaneId, Packet, PacketId, Packets};
+use evb_core::{Stream, Time};
+use evb_fabric::{EndpointId, LinkId, Network, NetworkError, Routes, Routing, Spread, SwitchId};
 use rand::RngExt;
 
-/// Whether a network changes the way of a pair when a packet was blocked.
-pub(super) fn is_dispersive(network: &Network) -> bool {
-    matches!(network.config.routing, Routing::Dispersive { .. })
+/// Chooses the way of each packet.
+pub(super) struct Router {
+    routing: Routing,
+    routes: Routes,
+    seed: u64,
+    endpoints: usize,
+    /// Dispersive routing: the way that each pair of endpoints takes now.
+    ways: Vec<Way>,
+    /// For adaptive routing: where the search for a free link begins.
+    rotation: u32,
+    /// How often a pair of endpoints took another way because packets waited too long.
+    pub(super) changes: u64,
 }
 
 /// The way that a pair of endpoints takes (dispersive routing).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Way {
-    /// Which of the equal ways.
+struct Way {
+    /// The number of the way among equal ones.
     variant: u32,
     /// Packets that were blocked on it, the last ones without one between them that was not.
     blocked: u16,
 }
 
-impl Net {
-    /// A packet that is first in its buffer asks for a link, or for any of several.
-    pub(super) fn route(&mut self, queue: &mut Queue<Event>, now: u64, id: PacketId) {
-        let packet = &self.packets[id];
-        let End::Switch(switch) = self.links[self.link_of(packet.lane) as usize].port.to() else {
-            unreachable!("a packet asks for a link at a switch only")
-        };
-        let ways = self.routes.candidates(switch, packet.to).len() as u32;
-        if ways == 0 {
-            return self.lose(queue, now, id);
-        }
-        let adaptive = ways > 1 && self.network.config.routing.is_adaptive();
-        let index = match self.discipline {
-            // It lies in the queue of one output.
-            Discipline::Store { .. } if adaptive => self.shortest_queue(id, switch, ways),
-            _ if adaptive => return self.route_adaptively(queue, now, id, switch, ways),
-            _ if ways == 1 => 0,
-            _ => self.pick(id, switch),
-        };
-        let LinkId(link) = self.routes.candidates(switch, self.packets[id].to)[index as usize];
-        self.wait_for(queue, now, link, id);
+impl Router {
+    /// Finds the ways of a network.
+    ///
+    /// # Errors
+    /// When some endpoint cannot reach another one.
+    pub(super) fn new(network: &Network, seed: u64) -> Result<Self, NetworkError> {
+        let (routing, endpoints) = (network.config.routing, network.endpoints.len());
+        let routes = Routes::find(network, &|_| true);
+        routes.check(network)?;
+        let pairs = if matches!(routing, Routing::Dispersive { .. }) { endpoints * endpoints } else { 0 };
+        Ok(Self { routing, routes, seed, endpoints, ways: vec![Way::default(); pairs], rotation: 0, changes: 0 })
     }
 
-    /// The way that a packet takes among equal ones.
-    fn pick(&mut self, id: PacketId, switch: SwitchId) -> u32 {
-        let packet = &self.packets[id];
-        let candidates = self.routes.candidates(switch, packet.to);
-        let ways = candidates.len() as u32;
-        let spread = match self.network.config.routing {
-            Routing::Random => return self.random.random_range(0..ways),
+    /// Packets take the link that is free.
+    #[inline]
+    pub(super) fn is_adaptive(&self) -> bool {
+        self.routing.is_adaptive()
+    }
+
+    /// The links that a packet may take from a switch.
+    #[inline]
+    pub(super) fn outputs(&self, switch: SwitchId, to: EndpointId) -> &[LinkId] {
+        self.routes.candidates(switch, to)
+    }
+
+    /// Takes other routes from now on.
+    pub(super) fn set_routes(&mut self, routes: Routes) {
+        self.routes = routes;
+    }
+
+    /// The link that a packet takes among equal ones, when that does not depend on which of them is free.
+    pub(super) fn pick(&self, network: &Network, random: &mut Stream, packet: &Packet, outputs: &[LinkId]) -> LinkId {
+        let ways = outputs.len() as u32;
+        let spread = match self.routing {
+            Routing::Random => return outputs[random.random_range(0..ways) as usize],
             Routing::Fixed { spread } | Routing::DimensionOrder { spread } => spread,
             Routing::Dispersive { .. }
             | Routing::SpanningTree
@@ -60,107 +71,78 @@ impl Net {
             | Routing::Adaptive
             | Routing::AdaptiveDimensionOrder => Spread::Pair,
         };
-        spread.index(&self.network, self.seed, packet.from, packet.to, packet.variant, candidates[0]) % ways
+        let index = spread.index(network, self.seed, packet.from, packet.to, packet.variant, outputs[0]);
+        outputs[(index % ways) as usize]
     }
 
-    /// The way with the fewest bytes before it, the search beginning at another one each time.
-    fn shortest_queue(&mut self, id: PacketId, switch: SwitchId, ways: u32) -> u32 {
+    /// The link with the fewest bytes before it, the search beginning at another one each time.
+    pub(super) fn shortest_queue(
+        &mut self,
+        links: &Links,
+        counts: &Counts,
+        switch: SwitchId,
+        to: EndpointId,
+    ) -> LinkId {
+        let first = self.next_rotation();
+        let outputs = self.outputs(switch, to);
+        let before = |&link: &LinkId| (links[link].failed, counts[link].queued, links[link].free_at);
+        rotated(outputs, first).min_by_key(before).expect("there are several ways")
+    }
+
+    /// The place, not yet divided by their number, at which the search for a free link begins: another one each time.
+    pub(super) fn next_rotation(&mut self) -> u32 {
         self.rotation = self.rotation.wrapping_add(1);
-        let candidates = self.routes.candidates(switch, self.packets[id].to);
-        let before = |index: &u32| {
-            let LinkId(link) = candidates[*index as usize];
-            let port = self.port(link);
-            (port.failed, self.counts[link as usize].queued, port.free_at)
-        };
-        let first = self.rotation % ways;
-        (first..first + ways).map(|index| index % ways).min_by_key(before).unwrap_or(first)
+        self.rotation
     }
 
-    /// Takes any link that is free at once, the search beginning at another one each time, or else waits for all.
-    fn route_adaptively(&mut self, queue: &mut Queue<Event>, now: u64, id: PacketId, switch: SwitchId, ways: u32) {
-        let to = self.packets[id].to;
-        let link_at = |net: &Self, index: u32| net.routes.candidates(switch, to)[(index % ways) as usize].0;
-        self.rotation = self.rotation.wrapping_add(1);
-        let first = self.rotation % ways;
-        for index in first..first + ways {
-            let link = link_at(self, index);
-            let port = &self.links[link as usize].port;
-            let is_free = port.waiting.is_empty() && port.free_at <= now && !port.failed;
-            if is_free && self.room_at(now, link, id) <= now {
-                return self.grant(queue, now, link, id);
-            }
-        }
-        for index in 0..ways {
-            let link = link_at(self, index);
-            self.wait_for(queue, now, link, id);
-        }
-    }
-
-    /// A packet that waited for several links has one of them: the others need not keep it.
+    /// A packet that waited for several links has one of them, or none: the others need not keep it.
     #[inline]
-    pub(super) fn forget_other_requests(&mut self, granted: u32, id: PacketId) {
-        if !self.network.config.routing.is_adaptive() {
+    pub(super) fn forget_requests(&self, links: &mut Links, packets: &Packets, id: PacketId, granted: Option<LinkId>) {
+        if !self.is_adaptive() || packets[id].lane == LaneId::NONE {
             return;
         }
-        let packet = &self.packets[id];
-        if packet.lane == crate::packet::NO_LANE {
-            return;
+        let switch = links.switch_of(packets[id].lane);
+        for &link in self.outputs(switch, packets[id].to).iter().filter(|link| granted != Some(**link)) {
+            links[link].waiting.retain(|other| other.id != id);
         }
-        let End::Switch(switch) = self.links[self.link_of(packet.lane) as usize].port.to() else { return };
-        for &LinkId(link) in self.routes.candidates(switch, packet.to) {
-            if link != granted {
-                self.links[link as usize].port.waiting.retain(|other| other.id != id);
-            }
-        }
-    }
-
-    /// The virtual channel that a packet will have on a link.
-    #[inline]
-    pub(super) fn next_channel(&self, link: u32, id: PacketId) -> u8 {
-        let port = self.port(link);
-        let packet = &self.packets[id];
-        let channel = if port.dimension == packet.dimension { packet.channel } else { 0 };
-        (channel + u8::from(port.dateline)).min(self.channels as u8 - 1)
     }
 
     /// The variant of the way that a new packet takes.
-    pub(crate) fn variant(&self, from: evb_fabric::EndpointId, to: evb_fabric::EndpointId, stream: u32) -> u32 {
-        match self.network.config.routing {
+    pub(super) fn variant(&self, from: EndpointId, to: EndpointId, stream: u32) -> u32 {
+        match self.routing {
             Routing::Dispersive { .. } => self.ways[self.pair(from, to)].variant,
             Routing::Ecmp => stream,
             _ => 0,
         }
     }
 
-    fn pair(&self, from: evb_fabric::EndpointId, to: evb_fabric::EndpointId) -> usize {
-        from.0 as usize * self.network.endpoints.len() + to.0 as usize
+    fn pair(&self, from: EndpointId, to: EndpointId) -> usize {
+        usize::from(from.0) * self.endpoints + usize::from(to.0)
     }
 
     /// Dispersive routing: when some packets of a pair, one after another, waited too long, the next ones take another way.
     #[inline]
-    pub(super) fn note_patience(&mut self, now: u64, id: PacketId) {
-        let Routing::Dispersive { patience, after } = self.network.config.routing else { return };
-        let packet = &mut self.packets[id];
-        if packet.blocked || packet.lane == crate::packet::NO_LANE || now - packet.since <= patience.0 {
+    pub(super) fn note_patience(&mut self, now: Time, packet: &mut Packet) {
+        let Routing::Dispersive { patience, after } = self.routing else { return };
+        if packet.blocked || packet.lane == LaneId::NONE || now.since(packet.since) <= patience {
             return;
         }
         packet.blocked = true;
-        let (from, to, variant) = (packet.from, packet.to, packet.variant);
-        let pair = self.pair(from, to);
+        let pair = self.pair(packet.from, packet.to);
         let way = &mut self.ways[pair];
-        if way.variant != variant {
+        if way.variant != packet.variant {
             return;
         }
         way.blocked += 1;
         if way.blocked >= after {
-            *way = Way { variant: variant.wrapping_add(1), blocked: 0 };
-            self.route_changes += 1;
+            *way = Way { variant: packet.variant.wrapping_add(1), blocked: 0 };
+            self.changes += 1;
         }
     }
 
     /// Dispersive routing: a packet has arrived. One that was not blocked shows that its way is good.
     #[inline]
-    pub(crate) fn note_arrival(&mut self, packet: &Packet) {
+    pub(super) fn note_arrival(&mut self, packet: &Packet) {
         if self.ways.is_empty() || packet.blocked {
             return;
         }
@@ -170,32 +152,10 @@ impl Net {
             way.blocked = 0;
         }
     }
+}
 
-    /// Finds new routes around what has failed, and lets what waits there ask again.
-    pub(crate) fn reroute(&mut self, queue: &mut Queue<Event>, now: u64) {
-        let links = &self.links;
-        let usable = |link: LinkId| !links[link.0 as usize].port.failed;
-        let routes = evb_fabric::Routes::find(&self.network, &usable);
-        // Who waits for several links would not know them all by the new routes: all ask again.
-        let adaptive = self.network.config.routing.is_adaptive();
-        let asks_again = |link: &u32| {
-            let at_switch = self.network.links[*link as usize].from.switch().is_some();
-            self.port(*link).failed || (adaptive && at_switch)
-        };
-        let given_up: Vec<u32> = (0..self.links.len() as u32).filter(asks_again).collect();
-        let mut stranded = Vec::new();
-        for link in given_up {
-            for Waiting { id, .. } in std::mem::take(&mut self.port_mut(link).waiting) {
-                self.forget_other_requests(u32::MAX, id);
-                stranded.push(id);
-            }
-            self.counts[link as usize].queued = 0;
-        }
-        stranded.sort_unstable();
-        stranded.dedup();
-        self.routes = routes;
-        for id in stranded {
-            self.ask_again(queue, now, id);
-        }
-    }
+/// Links in turn, beginning at a place modulo their number.
+pub(super) fn rotated(links: &[LinkId], first: u32) -> impl Iterator<Item = LinkId> {
+    let (before, from) = links.split_at(first as usize % links.len());
+    from.iter().chain(before).copied()
 }

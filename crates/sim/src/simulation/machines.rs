@@ -29,7 +29,7 @@ impl Simulation<'_> {
 
     /// Drains a machine as far as the interface of its host has room; true when something may be left.
     fn drain_once(&mut self, id: NodeId, host: Option<usize>) -> bool {
-        let now = Time(self.queue.now());
+        let now = self.queue.now();
         let (mut out, mut told) = (std::mem::take(&mut self.out), std::mem::take(&mut self.told));
         let room = host.map_or(usize::MAX, |host| self.nics[host].room());
         let node = &mut self.nodes[id.index()];
@@ -38,7 +38,7 @@ impl Simulation<'_> {
             && deadline < node.timeout_at
         {
             node.timeout_at = deadline;
-            self.queue.push(deadline.0.max(now.0), Event::Timeout { node: id.0 });
+            self.queue.push(deadline.max(now), Event::Timeout { node: id.0 });
         }
         out.drain(..).for_each(|outgoing| self.transmit(id, outgoing));
         told.drain(..).for_each(|told| self.hear(now.0, id, told));
@@ -82,7 +82,7 @@ impl Simulation<'_> {
             Told::Manager(ManagerEvent::Drained | ManagerEvent::NoBuilders) => self.ended = true,
             Told::Traffic(TrafficEvent::Compute { span }) => self.compute(now, id, span),
             Told::Manager(ManagerEvent::Completed { .. }) => self.moved_at = now,
-            Told::Storing(until) => self.queue.push(until.0, Event::Stored { node: id.0 }),
+            Told::Storing(until) => self.queue.push(until, Event::Stored { node: id.0 }),
             _ => {}
         }
         if is_gathered && self.arrivals.are_saturating() && !self.stopped {
@@ -97,7 +97,7 @@ impl Simulation<'_> {
         if let Some(host) = self.host(id) {
             self.processors[host] = done_at;
         }
-        self.queue.push(done_at, Event::Computed { node: id.0 });
+        self.queue.push(Time(done_at), Event::Computed { node: id.0 });
     }
 
     pub(super) fn computed(&mut self, now: u64, id: NodeId) {
@@ -125,7 +125,7 @@ impl Simulation<'_> {
             self.drain(id);
         }
         if let Some(at) = self.arrivals.next(node, now) {
-            self.queue.push(at, Event::Arrival { node });
+            self.queue.push(Time(at), Event::Arrival { node });
         }
     }
 
@@ -144,7 +144,7 @@ impl Simulation<'_> {
         let limit = self.plan.run.drain_timeout;
         let at = self.moved_at.saturating_add(limit.0);
         if at > now {
-            return self.queue.push(at, Event::GiveUp);
+            return self.queue.push(Time(at), Event::GiveUp);
         }
         if std::mem::replace(&mut self.cut, true) {
             self.ended = true;
@@ -153,7 +153,7 @@ impl Simulation<'_> {
         let message = format!("the run did not drain: nothing moved for {limit}");
         self.tally.find(FindingKind::NotDrained, "evm", message);
         self.moved_at = now;
-        self.queue.push(now + limit.0, Event::GiveUp);
+        self.queue.push(Time(now) + limit, Event::GiveUp);
         for index in 0..self.nodes.len() {
             self.nodes[index].cut(Time(now));
             self.drain(NodeId(index as u16));
@@ -169,7 +169,7 @@ impl Simulation<'_> {
         if !self.arrivals.take_event() {
             return;
         }
-        let now = Time(self.queue.now());
+        let now = self.queue.now();
         let number = self.tally.offer(now.0);
         // All hear of it before any of their messages arrives, which within a host may be at once.
         self.nodes.iter_mut().for_each(|node| node.command_traffic(now, TrafficCommand::Offer { number }));
@@ -204,7 +204,7 @@ impl Simulation<'_> {
                     self.tally.stop(now);
                 }
                 self.moved_at = now;
-                self.queue.push(now + self.plan.run.drain_timeout.0, Event::GiveUp);
+                self.queue.push(Time(now) + self.plan.run.drain_timeout, Event::GiveUp);
             }
             // Senders that had ended before have set the end of the measurement themselves.
             Workload::Traffic(_) if self.messages.len() > 0 || !self.arrivals.are_bounded() => {

@@ -9,8 +9,8 @@ use crate::{
     SimulateError,
     arrivals::Arrivals,
     event::Event,
-    message::Messages,
-    net::{Net, Notice},
+    message::{MessageId, Messages},
+    net::{Effect, Net},
     nic::Nic,
     node::{Node, Outgoing, Told},
     order::Order,
@@ -18,7 +18,7 @@ use crate::{
     tally::Tally,
     trace::Trace,
 };
-use evb_core::NodeId;
+use evb_core::{NodeId, Time};
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Network, Target};
 use evb_record::FindingKind;
@@ -57,7 +57,7 @@ pub(crate) struct Simulation<'a> {
     told: Vec<Told>,
     /// Keeps messages in order, where they might overtake each other.
     order: Option<Order>,
-    ready: Vec<u32>,
+    ready: Vec<MessageId>,
     /// When an event ended, or bytes were received or stored, last.
     moved_at: u64,
     /// Builders have been told to end their events with what is there.
@@ -133,7 +133,7 @@ impl<'a> Simulation<'a> {
             }
             if self.net.is_dirty() {
                 self.net.arbitrate(&mut self.queue);
-                self.take_notices();
+                self.take_effects();
                 continue;
             }
             if self.ended || !self.queue.advance() {
@@ -145,7 +145,7 @@ impl<'a> Simulation<'a> {
 
     /// Tells how far it is; looks for packets that wait for each other. False when it shall end.
     fn look(&mut self, observe: &mut dyn FnMut(&Progress) -> bool) -> bool {
-        let now = self.queue.now();
+        let now = self.queue.now().0;
         if self.handled.is_multiple_of(STRIDE * 16) {
             self.look_for_deadlock(now);
         }
@@ -153,7 +153,7 @@ impl<'a> Simulation<'a> {
         let by_time = self.plan.trigger.duration.map_or(0.0, |duration| seconds / duration.as_secs_f64());
         let by_events = self.plan.building.events.map_or(0.0, |events| self.tally.ended() as f64 / events as f64);
         let part = by_time.max(by_events).min(1.0);
-        let (ended, packet_hops) = (self.tally.ended(), self.net.packet_hops);
+        let (ended, packet_hops) = (self.tally.ended(), self.net.packet_hops());
         if !observe(&Progress { seconds, ended, packet_hops, part }) {
             self.tally.find(
                 FindingKind::Interrupted,
@@ -166,14 +166,14 @@ impl<'a> Simulation<'a> {
     }
 
     fn look_for_deadlock(&mut self, now: u64) {
-        if let Some((circle, since)) = self.net.deadlock(now) {
-            self.tally.deadlock(since, circle);
+        if let Some((circle, since)) = self.net.deadlock(Time(now)) {
+            self.tally.deadlock(since.0, circle);
             self.ended = true;
         }
     }
 
     fn finish(&mut self) {
-        let now = self.queue.now();
+        let now = self.queue.now().0;
         if self.net.packets.len() > 0 && self.queue.is_empty() {
             self.look_for_deadlock(now);
         }
@@ -188,14 +188,14 @@ impl<'a> Simulation<'a> {
     }
 
     fn happen(&mut self, event: Event) {
-        let now = self.queue.now();
+        let now = self.queue.now().0;
         match event {
-            Event::Request(id) => self.net.request(&mut self.queue, now, id),
-            Event::Wake { link } => self.net.wake(now, link),
+            Event::Request(id) => self.net.request(&mut self.queue, id),
+            Event::Wake { link } => self.net.wake(Time(now), link),
             Event::Deliver(id) => self.deliver(now, id),
             Event::Pause { lane } => self.net.pause(lane, true),
             Event::Unpause { lane } => self.net.pause(lane, false),
-            Event::Drained { drain } => self.net.drained(&mut self.queue, now, drain),
+            Event::Drained { drain } => self.net.drained(&mut self.queue, drain),
             Event::Pick { endpoint } => self.pick(now, endpoint),
             Event::DmaDone { host } => self.memory_done(now, host),
             Event::Post { message } => self.post(now, message),
@@ -212,30 +212,30 @@ impl<'a> Simulation<'a> {
             Event::Stored { node } => self.stored(now, NodeId(node)),
             Event::Fault { index } => {
                 let index = usize::from(index);
-                self.net.fault(&mut self.queue, now, self.targets[index], self.plan.network.faults[index].action);
+                self.net.fault(&mut self.queue, self.targets[index], self.plan.network.faults[index].action);
             }
-            Event::Reroute => self.net.reroute(&mut self.queue, now),
+            Event::Reroute => self.net.reroute(&mut self.queue),
             Event::Kill { node } => self.kill(now, NodeId(node)),
             Event::Measure => {
-                self.net.begin_to_measure(now);
+                self.net.begin_to_measure(Time(now));
                 self.tally.begin_to_measure(now);
             }
             Event::Stop => self.stop(now),
             Event::GiveUp => self.give_up(now),
         }
-        if !self.net.notices.is_empty() {
-            self.take_notices();
+        if !self.net.effects.is_empty() {
+            self.take_effects();
         }
     }
 
-    fn take_notices(&mut self) {
-        while let Some(notice) = self.net.notices.pop() {
-            match notice {
-                Notice::Sent { endpoint, at } => self.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
-                Notice::Lost(id) => {
+    fn take_effects(&mut self) {
+        while let Some(effect) = self.net.effects.pop() {
+            match effect {
+                Effect::Sent { endpoint, at } => self.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
+                Effect::Lost(id) => {
                     let packet = self.net.packets.remove(id);
                     self.tally.lost_packets += 1;
-                    self.lose(self.queue.now(), packet.message);
+                    self.lose(self.queue.now().0, packet.message);
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::{Simulation, size};
 use crate::{
     event::Event,
-    message::{Body, Message},
+    message::{Body, Message, MessageId},
     nic::Chunk,
     packet::PacketId,
 };
@@ -18,9 +18,7 @@ const SENT_AGAIN: Span = Span::from_millis(200);
 
 impl Simulation<'_> {
     pub(super) fn deliver(&mut self, now: u64, id: PacketId) {
-        self.net.trace.deliver(now, id, &self.net.packets[id]);
-        let packet = self.net.packets.remove(id);
-        self.net.note_arrival(&packet);
+        let packet = self.net.take(Time(now), id);
         if packet.corrupted {
             self.tally.corrupted_packets += 1;
             return self.lose(now, packet.message);
@@ -40,7 +38,7 @@ impl Simulation<'_> {
     }
 
     /// Bytes of a message are in the memory of its receiver.
-    pub(super) fn absorb(&mut self, now: u64, id: u32, bytes: u32) {
+    pub(super) fn absorb(&mut self, now: u64, id: MessageId, bytes: u32) {
         let message = self.messages.get_mut(id);
         if message.missing == LOST {
             return;
@@ -53,7 +51,7 @@ impl Simulation<'_> {
 
     /// A part of a message is lost, and with it the message. Control messages are sent again; other messages of the pair
     /// that come meanwhile wait for them. What was lost of an event its builder asks for.
-    pub(super) fn lose(&mut self, now: u64, id: u32) {
+    pub(super) fn lose(&mut self, now: u64, id: MessageId) {
         let message = self.messages.get_mut(id);
         if std::mem::replace(&mut message.missing, LOST) == LOST {
             return;
@@ -63,7 +61,7 @@ impl Simulation<'_> {
             return parts.into_iter().for_each(|(part, _)| self.lose(now, part));
         }
         if message.body.is_reliable() {
-            return self.queue.push(now + SENT_AGAIN.0, Event::SendAgain { message: id });
+            return self.queue.push(Time(now) + SENT_AGAIN, Event::SendAgain { message: id });
         }
         self.tally.lose_message(&message.body);
         let (pair, place) = ((message.from, message.to.first), message.order);
@@ -71,7 +69,7 @@ impl Simulation<'_> {
     }
 
     /// Hands over the messages of a pair of nodes whose turn has come.
-    pub(super) fn in_order(&mut self, now: u64, pair: (NodeId, NodeId), place: u32, message: Option<u32>) {
+    pub(super) fn in_order(&mut self, now: u64, pair: (NodeId, NodeId), place: u32, message: Option<MessageId>) {
         let Some(order) = &mut self.order else { return message.into_iter().for_each(|id| self.take_in(now, id)) };
         let mut ready = std::mem::take(&mut self.ready);
         order.arrive(pair, place, message, &mut ready);
@@ -80,7 +78,7 @@ impl Simulation<'_> {
     }
 
     /// The sender of a lost message has waited long enough: it sends the message again, in its old place.
-    pub(super) fn send_again(&mut self, now: u64, id: u32) {
+    pub(super) fn send_again(&mut self, now: u64, id: MessageId) {
         let lost = self.messages.get(id);
         let bytes = size(match &lost.body {
             Body::Protocol(message) => wire::length(message),
@@ -97,7 +95,7 @@ impl Simulation<'_> {
     }
 
     /// A message is whole: the processor of its receiver looks at it.
-    pub(super) fn arrived(&mut self, now: u64, id: u32) {
+    pub(super) fn arrived(&mut self, now: u64, id: MessageId) {
         if let Body::Bucket(_) = self.messages.get(id).body {
             let Body::Bucket(parts) = self.messages.remove(id).body else { return };
             return parts.into_iter().for_each(|(message, bytes)| self.absorb(now, message, bytes));
@@ -108,10 +106,10 @@ impl Simulation<'_> {
     }
 
     /// The processor of the receiver looks at a message.
-    pub(super) fn take_in(&mut self, now: u64, id: u32) {
+    pub(super) fn take_in(&mut self, now: u64, id: MessageId) {
         let at = self.processor_time(now, self.messages.get(id).to.first);
         if at > now {
-            self.queue.push(at, Event::Receive { message: id });
+            self.queue.push(Time(at), Event::Receive { message: id });
         } else {
             self.receive(id);
         }
@@ -125,17 +123,17 @@ impl Simulation<'_> {
         at
     }
 
-    pub(super) fn receive(&mut self, id: u32) {
+    pub(super) fn receive(&mut self, id: MessageId) {
         let Message { from, to, body, payload, .. } = self.messages.remove(id);
-        self.tally.message(self.queue.now(), from, to.first, &body, payload.into());
+        self.tally.message(self.queue.now().0, from, to.first, &body, payload.into());
         if payload > 0 {
-            self.moved_at = self.queue.now();
+            self.moved_at = self.queue.now().0;
         }
         self.hand_over(from, to.first, body);
     }
 
     pub(super) fn hand_over(&mut self, from: NodeId, to: NodeId, body: Body) {
-        let now = Time(self.queue.now());
+        let now = self.queue.now();
         let node = &mut self.nodes[to.index()];
         if node.dead {
             return;
@@ -145,7 +143,7 @@ impl Simulation<'_> {
     }
 
     /// A control message on a network of its own has come to its nodes.
-    pub(super) fn broadcast(&mut self, now: u64, id: u32) {
+    pub(super) fn broadcast(&mut self, now: u64, id: MessageId) {
         let Message { from, to, body, .. } = self.messages.remove(id);
         let busy = self.net.network.config.host.receive.0 > 0;
         for node in to.iter() {
@@ -157,7 +155,7 @@ impl Simulation<'_> {
             let message = Message { from, to, body, unsent: 0, missing: 0, payload: 0, priority: 0, order: 0 };
             let message = self.messages.insert(message);
             let at = self.processor_time(now, node);
-            self.queue.push(at, Event::Receive { message });
+            self.queue.push(Time(at), Event::Receive { message });
         }
     }
 }

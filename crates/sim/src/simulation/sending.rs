@@ -3,8 +3,7 @@
 use super::{Simulation, size};
 use crate::{
     event::Event,
-    message::{Body, Message},
-    net::time_for,
+    message::{Body, Message, MessageId},
     nic::{Access, Chunk},
     node::Outgoing,
     packet::Packet,
@@ -30,10 +29,10 @@ impl Simulation<'_> {
         let (bytes, payload, is_data) = (size(bytes), size(payload), body.is_data());
         let is_building = matches!(self.plan.workload, Workload::EventBuilding);
         if !is_building && payload > 0 {
-            self.tally.data(self.queue.now(), to.count);
+            self.tally.data(self.queue.now().0, to.count);
         }
         let host = self.host(from);
-        let mut posted_at = self.queue.now() + delay.0;
+        let mut posted_at = self.queue.now().0 + delay.0;
         if let Some(host) = host {
             posted_at = self.processors[host].max(posted_at) + self.net.network.config.host.send.0;
             self.processors[host] = posted_at;
@@ -45,8 +44,8 @@ impl Simulation<'_> {
             let message = self.messages.insert(message);
             // Messages of one sender arrive in the order in which they were sent: a short one does not overtake.
             let arrived_at = &mut self.control_until[from.index()];
-            *arrived_at = (posted_at + delay.0 + time_for(bytes.into(), rate.0)).max(*arrived_at);
-            self.queue.push(*arrived_at, Event::Broadcast { message });
+            *arrived_at = (posted_at + delay.0 + rate.time_for(bytes.into()).0).max(*arrived_at);
+            self.queue.push(Time(*arrived_at), Event::Broadcast { message });
             return;
         }
         let priority = if is_data { 0 } else { self.control_priority(is_building) };
@@ -59,8 +58,8 @@ impl Simulation<'_> {
                 self.nics[host].backlog += 1;
             }
             // What stays within its host may answer itself at once, without end: not on the stack.
-            if posted_at > self.queue.now() || self.host(from) == self.host(node) {
-                self.queue.push(posted_at, Event::Post { message });
+            if posted_at > self.queue.now().0 || self.host(from) == self.host(node) {
+                self.queue.push(Time(posted_at), Event::Post { message });
             } else {
                 self.post(posted_at, message);
             }
@@ -76,7 +75,7 @@ impl Simulation<'_> {
         }
     }
 
-    pub(super) fn post(&mut self, now: u64, id: u32) {
+    pub(super) fn post(&mut self, now: u64, id: MessageId) {
         let message = self.messages.get(id);
         let (from, to) = (self.host(message.from), self.host(message.to.first));
         let (Some(from), Some(to)) = (from, to) else { return self.take_in(now, id) };
@@ -92,15 +91,15 @@ impl Simulation<'_> {
     }
 
     /// Within a host a message needs no network: it is copied, at the rate of a link.
-    pub(super) fn copy(&mut self, now: u64, id: u32) {
+    pub(super) fn copy(&mut self, now: u64, id: MessageId) {
         let bytes = self.messages.get(id).unsent;
-        let at = now + time_for(bytes.into(), self.net.network.config.link.rate.0);
+        let at = Time(now) + self.net.network.config.link.rate.time_for(bytes.into());
         self.queue.push(at, Event::Copied { message: id });
     }
 
     /// Something new to send: idle ports begin.
     pub(super) fn feed_nic(&mut self, host: usize) {
-        let now = self.queue.now();
+        let now = self.queue.now().0;
         if self.nics[host].memory.is_some() {
             return self.access_memory(now, host);
         }
@@ -147,25 +146,21 @@ impl Simulation<'_> {
         let (from, to) = (EndpointId((host * ports + port) as u16), EndpointId((to * ports + port) as u16));
         let nic = &self.net.network.config.nic;
         let wire = (u64::from(chunk.bytes) + nic.header.0).max(nic.minimum.0);
-        let is_worm = matches!(self.net.network.config.flow, Flow::Wormhole { .. });
-        let pace = match nic.rate {
-            None => 0,
-            Some(rate) if is_worm => crate::net::byte_time(rate.0),
-            Some(rate) => time_for(wire, rate.0),
-        };
         let packet = Packet {
+            message: chunk.message,
+            payload: chunk.bytes,
+            wire: size(wire),
             priority: message.priority,
             variant: self.net.variant(from, to, u32::from(message.from.0)),
-            pace,
-            ..Packet::new(from, to, chunk.message, chunk.bytes, size(wire))
+            ..Packet::new(from, to)
         };
         self.tally.packets += 1;
-        let ready = now + nic.overhead.0;
+        let ready = Time(now) + nic.overhead;
         let id = self.net.send(&mut self.queue, ready, packet);
         self.net.trace.send(ready, id, &self.net.packets[id]);
     }
 
-    pub(super) fn note_sent(&mut self, now: u64, message: u32) {
+    pub(super) fn note_sent(&mut self, now: u64, message: MessageId) {
         let message = self.messages.get(message);
         if !matches!(message.body, Body::Traffic(TrafficMessage::Data { .. })) {
             return;
@@ -182,7 +177,7 @@ impl Simulation<'_> {
         let begun = memory.begin(|| nic.cut(&mut self.messages));
         nic.memory = Some(memory);
         if let Some((bytes, rate)) = begun {
-            self.queue.push(now + time_for(bytes.into(), rate), Event::DmaDone { host: host as u16 });
+            self.queue.push(Time(now) + rate.time_for(bytes.into()), Event::DmaDone { host: host as u16 });
         }
     }
 

@@ -12,6 +12,8 @@
 //!   reported the end of the request. If they are dropped before, the buffer is never freed.
 //! - **Lengths fit.** A length is that of the buffer, and all are at most [`MOST_BYTES`].
 
+#![allow(unsafe_code, reason = "calls into the compiled shim")]
+
 mod transfer;
 
 pub(crate) use transfer::{Receiving, Sending};

@@ -1,5 +1,7 @@
 //! Transfers: bytes under way and their MPI requests. The [module above](super) states the invariants.
 
+#![allow(unsafe_code, reason = "buffers that MPI reads and writes while a request is active")]
+
 use super::{Calls, Comm, MOST_BYTES, Route, Shim, Status, lock};
 use bytes::Bytes;
 use std::mem::ManuallyDrop;

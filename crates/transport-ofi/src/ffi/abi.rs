@@ -6,6 +6,8 @@
 //! that this crate allocates are declared whole. Unused functions of a table hold their place as [`Unused`]. `tests.rs`
 //! compares sizes and offsets with the installed headers.
 
+#![allow(unsafe_code, reason = "declares functions of the library")]
+
 use std::ffi::{c_char, c_int, c_void};
 
 /// `FI_VERSION(1, 14)`: the requested interface. Nothing newer is used, and libraries since 2021 have it.

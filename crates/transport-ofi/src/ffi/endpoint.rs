@@ -1,5 +1,7 @@
 //! An endpoint with its queue and its operations.
 
+#![allow(unsafe_code, reason = "calls into the library")]
+
 mod operations;
 
 use super::{

@@ -4,6 +4,8 @@
 //! An [`InfoList`] owns a list that the library allocated, whole and with all attributes that [`abi`] reads, and frees
 //! it once. Texts in it are C strings or null.
 
+#![allow(unsafe_code, reason = "lists that the library allocates")]
+
 use super::{
     abi::{self, *},
     library::{Library, library},

@@ -4,6 +4,8 @@
 //! The functions have the types that `rdma/fabric.h` and `rdma/fi_errno.h` give them. The library is never closed,
 //! because threads and handlers of its providers need its code.
 
+#![allow(unsafe_code, reason = "opens the library and calls it")]
+
 use super::abi::{Fabric, FabricAttr, Info};
 use crate::OfiError;
 use std::{

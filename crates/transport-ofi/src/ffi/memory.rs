@@ -4,6 +4,8 @@
 //! A [`Slab`] and a [`Context`] are raw allocations, so that no reference to them exists while the provider writes
 //! there. Slices of an operation's memory are lent only while it is not busy.
 
+#![allow(unsafe_code, reason = "raw allocations that the provider writes into")]
+
 use super::abi::Mr;
 use bytes::Bytes;
 use std::{

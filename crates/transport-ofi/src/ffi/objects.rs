@@ -1,5 +1,7 @@
 //! The objects of an endpoint, and their closing.
 
+#![allow(unsafe_code, reason = "handles that the library gives out")]
+
 use super::{
     abi::*,
     memory::{Context, Entry, Slab},

@@ -1,5 +1,7 @@
 //! Sleeping on file descriptors: `poll` of the C library, whose `struct pollfd` is that of POSIX.
 
+#![allow(unsafe_code, reason = "a call into the C library")]
+
 use std::{
     ffi::{c_int, c_short, c_ulong},
     os::fd::RawFd,

@@ -7,6 +7,8 @@
 //! it could before it sent it, and nothing else: bodies are only ever read as bytes, and their position was checked
 //! when they arrived.
 
+#![allow(unsafe_code, reason = "bodies that lie in the memory of another process")]
+
 use super::{
     bell::Ringer,
     lane::CONTROL_WORDS,

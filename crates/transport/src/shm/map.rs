@@ -5,6 +5,8 @@
 //! of the mapping is backed as long as the mapping lives. Words are only ever used as atomics, by all sides. Unsafe
 //! functions expose bytes, and their callers state why nobody else writes there.
 
+#![allow(unsafe_code, reason = "maps memory that processes share")]
+
 use crate::sync::AtomicU64;
 use rustix::{
     fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create},

@@ -5,6 +5,8 @@
 //! dropped. A block has one owner until it becomes a body, and is only read from then on. It is kept while a peer may
 //! read it. After the end of the endpoint the readers are unknown, and no block is taken.
 
+#![allow(unsafe_code, reason = "memory that other processes read")]
+
 use super::map::Region;
 use bytes::Bytes;
 use std::{

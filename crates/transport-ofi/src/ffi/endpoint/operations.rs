@@ -1,5 +1,7 @@
 //! Operations of an endpoint: those given to the provider, and their completions.
 
+#![allow(unsafe_code, reason = "memory that the provider reads and writes during an operation")]
+
 use super::{BATCH, Completion, Endpoint, Posted};
 use crate::ffi::{
     abi::*,

@@ -1,17 +1,16 @@
 //! What the keys of `[network]` must agree on, among themselves and with the number of nodes.
 
-use crate::{
-    build::network as build, diagnostics::Problem, limits::MAX_FOUND, preset::has_manager, scalar::brief, view::View,
-};
+use super::placement::{self, has_manager};
+use crate::{diagnostics::Problem, limits::*, scalar::brief, view::View};
 use evb_fabric::Network;
 
 /// Checks that the network can be built, that every node has a host in it, and that faults happen to parts of it. The
 /// points of a sweep often have the same network: `known` keeps the last one.
-pub(super) fn check(view: View<'_>, known: &mut Option<Network>) -> Vec<Problem> {
+pub(crate) fn check(view: View<'_>, known: &mut Option<Network>) -> Vec<Problem> {
     if let Some(problem) = needless_manager(view) {
         return vec![problem];
     }
-    let config = build::config(view);
+    let config = super::config(view.below("network"));
     // Routes are left to whoever simulates: to find them for every point of a sweep takes long.
     let network =
         match known.take().filter(|network| network.config == config).map_or_else(|| Network::build(&config), Ok) {
@@ -22,7 +21,7 @@ pub(super) fn check(view: View<'_>, known: &mut Option<Network>) -> Vec<Problem>
             }
         };
     let faults = view.list("network.fault").iter().filter_map(|node| fault(network, View(node)));
-    placement(view, network.hosts()).into_iter().chain(faults).take(MAX_FOUND).collect()
+    hosts(view, network.hosts()).into_iter().chain(faults).take(MAX_FOUND).collect()
 }
 
 fn needless_manager(view: View<'_>) -> Option<Problem> {
@@ -36,8 +35,8 @@ fn needless_manager(view: View<'_>) -> Option<Problem> {
 }
 
 /// Every unit of each kind must have a host.
-fn placement(view: View<'_>, hosts: usize) -> Vec<Problem> {
-    let placement = build::placement(view);
+fn hosts(view: View<'_>, hosts: usize) -> Vec<Problem> {
+    let placement = placement::plan(view);
     let manager = placement.manager.map(|first| ("manager", "", "the event manager", first, 1));
     let readout = ("readout", "readout.units", "the readout units", placement.readout, view.integer("readout.units"));
     let builder = ("builder", "builder.units", "the builder units", placement.builder, view.integer("builder.units"));

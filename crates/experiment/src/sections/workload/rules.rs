@@ -1,27 +1,21 @@
 //! What the keys of `[workload]` must agree on with each other and with the number of nodes. All of it is about traffic:
 //! event building has no keys here.
 
-use crate::{build::network::placement, diagnostics::Problem, limits::MAX_FOUND, view::View};
-
-/// Whether the workload is traffic and not event building.
-pub(super) fn is_traffic(view: View<'_>) -> bool {
-    view.text("workload.type") != "event-building"
-}
+use super::{Between, WORKLOAD};
+use crate::{
+    diagnostics::Problem,
+    limits::*,
+    sections::{
+        network::placement,
+        source::{self, Feed},
+    },
+    view::View,
+};
 
 /// Checks all rules of a traffic workload.
-pub(super) fn check(view: View<'_>) -> Vec<Problem> {
-    let rules = [
-        load_and_rate,
-        end_of_traffic,
-        live_sources,
-        number_of_destinations,
-        gather_sizes,
-        processors,
-        own_host,
-        one_to_one,
-        one_sender,
-        one_receiver,
-    ];
+pub(in crate::sections) fn check(view: View<'_>) -> Vec<Problem> {
+    let rules =
+        [load_and_rate, end_of_traffic, live_sources, number_of_destinations, gather_sizes, processors, partners];
     let single = rules.iter().filter_map(|rule| rule(view));
     single.chain(unknown_destinations(view)).take(MAX_FOUND).collect()
 }
@@ -43,7 +37,7 @@ fn end_of_traffic(view: View<'_>) -> Option<Problem> {
 }
 
 fn live_sources(view: View<'_>) -> Option<Problem> {
-    let live = super::used_sources(view).into_iter().find(|source| super::is_live(*source))?;
+    let live = source::used(view).into_iter().find(|table| source::feed(*table) == Feed::Live)?;
     let help = "give the readout units sizes from a generated or recorded source, such as source = { type = \"fixed\", \
                 size = \"2 kB\" }";
     let message = format!("the sizes of the traffic {:?} cannot come from live front ends", view.text("workload.type"));
@@ -51,7 +45,7 @@ fn live_sources(view: View<'_>) -> Option<Problem> {
 }
 
 fn number_of_destinations(view: View<'_>) -> Option<Problem> {
-    let given = view.0.at("workload.destinations")?.list()?.len();
+    let given = view.has("workload.destinations").then(|| view.list("workload.destinations").len())?;
     let senders = view.integer::<usize>("readout.units");
     (given != senders).then(|| {
         let message = format!("{given} destinations for {senders} senders");
@@ -75,12 +69,23 @@ fn unknown_destinations(view: View<'_>) -> Vec<Problem> {
         .collect()
 }
 
+/// The nodes must be those that the traffic wants.
+fn partners(view: View<'_>) -> Option<Problem> {
+    match WORKLOAD.of(view.below("workload")).as_ref()?.between {
+        Between::Any => None,
+        Between::Hosts => other_host(view),
+        Between::Pairs => one_to_one(view),
+        Between::OneSender => one_sender(view),
+        Between::OneReceiver => one_receiver(view),
+    }
+}
+
 /// Random traffic stays off the sender's own host.
-fn own_host(view: View<'_>) -> Option<Problem> {
+fn other_host(view: View<'_>) -> Option<Problem> {
     let (receivers, senders) = (view.integer::<u16>("builder.units"), view.integer::<u16>("readout.units"));
-    let placement = placement(view);
+    let placement = placement::plan(view);
     let shares = placement.builder.checked_sub(placement.readout).is_some_and(|sender| sender < senders);
-    (view.text("workload.type") == "random" && receivers == 1 && shares).then(|| {
+    (receivers == 1 && shares).then(|| {
         let message =
             format!("the one receiver shares host {} with a sender, which has nobody to send to", placement.builder);
         let help =
@@ -95,7 +100,7 @@ fn own_host(view: View<'_>) -> Option<Problem> {
 fn one_to_one(view: View<'_>) -> Option<Problem> {
     let (senders, receivers) = (view.integer::<u16>("readout.units"), view.integer::<u16>("builder.units"));
     let workload = view.text("workload.type");
-    (matches!(workload, "ping-pong" | "two-way") && senders != receivers).then(|| {
+    (senders != receivers).then(|| {
         let message =
             format!("{workload:?} is between sender n and receiver n, but there are {senders} and {receivers}");
         Problem::new(message, "give as many builder units as readout units")
@@ -106,7 +111,7 @@ fn one_to_one(view: View<'_>) -> Option<Problem> {
 
 fn one_sender(view: View<'_>) -> Option<Problem> {
     let (workload, senders) = (view.text("workload.type"), view.integer::<u16>("readout.units"));
-    (matches!(workload, "outfarming" | "broadcast") && senders != 1).then(|| {
+    (senders != 1).then(|| {
         let message = format!("{workload:?} has one sender, not {senders}");
         Problem::new(message, "write units = 1 in [readout]").at(view.origin("readout.units"), "senders")
     })
@@ -114,7 +119,7 @@ fn one_sender(view: View<'_>) -> Option<Problem> {
 
 fn one_receiver(view: View<'_>) -> Option<Problem> {
     let (workload, receivers) = (view.text("workload.type"), view.integer::<u16>("builder.units"));
-    (matches!(workload, "funnel" | "push-farm" | "pull-farm") && receivers != 1).then(|| {
+    (receivers != 1).then(|| {
         let message = format!("{workload:?} has one receiver, not {receivers}");
         Problem::new(message, "write units = 1 in [builder]").at(view.origin("builder.units"), "receivers")
     })

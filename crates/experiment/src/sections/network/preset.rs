@@ -1,14 +1,12 @@
 //! The defaults of `[network]`: a preset lies below what the file says, and the nodes get their hosts.
 
+use super::placement;
 use crate::{
+    defaults::NETWORK as DEFAULT,
     diagnostics::Problem,
-    limits::{MAX_COUNT, MAX_PORTS, MAX_UNITS},
     tree::{Node, Table, Value, table},
 };
 use toml::de::DeTable;
-
-/// The preset when the file does not say: its crossbar has as many ports as are needed.
-const DEFAULT: &str = "ideal";
 
 /// The names of all presets.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
@@ -53,11 +51,7 @@ pub(crate) fn fill(root: &mut Node) {
     }
     let Some(Value::Table(network)) = file.get_mut("network").map(|node| &mut node.value) else { return };
     underlay(network, preset);
-    if network.get("placement").is_none() {
-        network.push("placement", Value::Table(Table::default()).into());
-    }
-    let hosts = placement(root);
-    ports(root, hosts);
+    placement::fill(root);
 }
 
 /// The table of a preset, written nowhere.
@@ -82,43 +76,4 @@ fn underlay(file: &mut Table, preset: Table) {
 
 fn has_same_tag(written: &Table, below: &Table) -> bool {
     written.get("type").is_none_or(|tag| Some(tag) == below.get("type"))
-}
-
-/// Gives the nodes their hosts, and the number of hosts that they need.
-fn placement(root: &mut Node) -> i64 {
-    let has_manager = has_manager(root);
-    let units = |path: &str| root.at(path).and_then(Node::integer).unwrap_or(1).clamp(1, MAX_UNITS);
-    let (readouts, builders) = (units("readout.units"), units("builder.units"));
-    let manager = if has_manager { first(root, "manager", 0) + 1 } else { 0 };
-    let after_readouts = first(root, "readout", i64::from(has_manager)) + readouts;
-    let after_builders = first(root, "builder", after_readouts) + builders;
-    manager.max(after_readouts).max(after_builders)
-}
-
-/// Whether the event manager is on the network: it exists, and control goes through it.
-pub(crate) fn has_manager(root: &Node) -> bool {
-    let word = |path: &str| root.at(path).and_then(Node::text);
-    word("network.control.type") != Some("separate") && matches!(word("workload.type"), None | Some("event-building"))
-}
-
-/// The host of the first unit of a kind, which is `default` when the file does not say.
-fn first(root: &mut Node, kind: &str, default: i64) -> i64 {
-    if root.at("network.placement").is_some_and(|placement| placement.table().is_some())
-        && root.at("network.placement").and_then(|placement| placement.at(kind)).is_none()
-    {
-        root.put(&["network", "placement", kind], None, Value::Integer(default.min(MAX_COUNT)).into());
-    }
-    let path = format!("network.placement.{kind}");
-    root.at(&path).and_then(Node::integer).unwrap_or(default).clamp(0, MAX_COUNT)
-}
-
-/// A crossbar without a number of ports has as many as `hosts` have.
-fn ports(root: &mut Node, hosts: i64) {
-    let is_crossbar = root.at("network.topology.type").and_then(Node::text) == Some("crossbar");
-    if is_crossbar && root.at("network.topology.ports").is_none() {
-        let each = root.at("network.nic.ports").and_then(Node::integer).unwrap_or(1);
-        let each = each.clamp(1, MAX_PORTS);
-        let ports = hosts.clamp(1, MAX_COUNT / each) * each;
-        root.put(&["network", "topology", "ports"], None, Value::Integer(ports).into());
-    }
 }

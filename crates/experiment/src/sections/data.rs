@@ -1,10 +1,22 @@
-//! Relative data folders: what the file says starts at the file's folder, what `--set` says where the user is.
+//! `[data]`: the folder of the data files. A relative one in the file starts at the file's folder, one in a `--set` where
+//! the user is.
 
-use crate::tree::{Node, Table, Value};
+use crate::{
+    schema::*,
+    tree::{Node, Table, Value},
+};
 use std::path::Path;
 
+pub(super) const DATA: &[Key] = &[key(
+    "directory",
+    Kind::Path,
+    Default::Derived("the folder of the experiment file"),
+    "folder that relative data files start from; itself relative to the folder of the experiment file (given by `--set`: \
+     to the working folder)",
+)];
+
 /// Joins `data.directory` with the folder of the experiment file.
-pub(crate) fn file(root: &mut Node, folder: &str) {
+pub(crate) fn anchor(root: &mut Node, folder: &str) {
     if let Value::Table(table) = &mut root.value {
         if table.get("data").is_none() {
             table.push("data", Value::Table(Table::default()).into());
@@ -14,7 +26,7 @@ pub(crate) fn file(root: &mut Node, folder: &str) {
 }
 
 /// Does the same to a value of a sweep.
-pub(crate) fn swept(path: &str, value: &mut Node, folder: &str) {
+pub(crate) fn anchor_swept(path: &str, value: &mut Node, folder: &str) {
     match path {
         "data" => section(value, folder),
         "data.directory" => directory(value, folder),

@@ -1,0 +1,107 @@
+//! The operator's console: commands from standard input, one a line.
+
+use crate::{
+    failure::Failure,
+    progress::{ProgressArgs, RunProgress, say},
+    signals::Signals,
+};
+use evb_experiment::Plan;
+use evb_node::{Command, Observer, Progress, State};
+use std::{
+    io,
+    sync::mpsc::{self, Receiver, TryRecvError},
+    thread,
+};
+
+/// The commands by name.
+const COMMANDS: [(&str, Command); 7] = [
+    ("configure", Command::Configure),
+    ("start", Command::Start),
+    ("pause", Command::Pause),
+    ("resume", Command::Resume),
+    ("stop", Command::Stop),
+    ("abort", Command::Abort),
+    ("quit", Command::Shutdown),
+];
+
+/// An observer that gives the commands of standard input to run control.
+pub(crate) struct Console<'a> {
+    progress: RunProgress<'a>,
+    lines: Receiver<String>,
+    state: State,
+    /// Standard input has ended, or a signal came: the program is to end, a run first.
+    leaving: bool,
+}
+
+impl<'a> Console<'a> {
+    pub(crate) fn new(plan: &Plan, signals: &'a Signals, how: ProgressArgs) -> Result<Self, Failure> {
+        let (sender, lines) = mpsc::channel();
+        // It ends with the program: nobody can interrupt a read of standard input.
+        thread::Builder::new().spawn(move || {
+            for line in io::stdin().lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { progress: RunProgress::new(plan, signals, how), lines, state: State::Initial, leaving: false })
+    }
+
+    fn parse(line: &str) -> Option<Command> {
+        let found = COMMANDS.iter().find(|(name, _)| *name == line.trim());
+        if found.is_none() && !line.trim().is_empty() {
+            let names: Vec<_> = COMMANDS.iter().map(|(name, _)| *name).collect();
+            say(&format!("{:?} is no command: use {}", line.trim(), names.join(", ")));
+        }
+        found.map(|(_, command)| *command)
+    }
+
+    /// The way out from where run control is.
+    fn way_out(&self) -> Option<Command> {
+        match self.state {
+            State::Configuring | State::Running | State::Degraded | State::Paused => Some(Command::Stop),
+            State::Draining => None,
+            State::Initial | State::Configured | State::Stopped | State::Failed => Some(Command::Shutdown),
+        }
+    }
+}
+
+impl Observer for Console<'_> {
+    fn progress(&mut self, progress: &Progress) {
+        self.progress.progress(progress);
+    }
+
+    fn note(&mut self, text: &str) {
+        self.progress.note(text);
+    }
+
+    fn state(&mut self, state: State) {
+        self.state = state;
+        self.progress.note(&format!("run control: {state}"));
+    }
+
+    fn command(&mut self) -> Option<Command> {
+        if let Some(command) = self.progress.command() {
+            self.leaving = true;
+            return Some(command).filter(|_| self.state == State::Draining).or_else(|| self.way_out());
+        }
+        if self.leaving {
+            return self.way_out();
+        }
+        match self.lines.try_recv() {
+            Ok(line) => Self::parse(&line).map(|command| match command {
+                // To quit a run is to stop it first.
+                Command::Shutdown => {
+                    self.leaving = true;
+                    self.way_out().unwrap_or(Command::Stop)
+                }
+                command => command,
+            }),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                self.leaving = true;
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The limits that run control keeps.
+
+use alloc::vec::Vec;
+use evb_core::{NodeId, Span};
+
+/// The event builder and its limits, as far as run control has to know them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Number of nodes: their ids are below it.
+    pub nodes: u16,
+    /// The node that numbers triggers. No run goes on without it.
+    pub event_manager: NodeId,
+    /// Longest wait for all nodes to join.
+    pub join_timeout: Span,
+    /// Longest wait for all nodes to open, connect or prepare.
+    pub ready_timeout: Span,
+    /// Longest time for which nothing moves in a stopped run before it is given up.
+    pub drain_timeout: Span,
+    /// Time after which a run is stopped. Pauses do not count.
+    pub duration: Option<Span>,
+    /// Faults on purpose: the nodes that die, and when after the start of each run.
+    pub kills: Vec<(Span, NodeId)>,
+}
+
+impl Config {
+    /// Time in which a finishing run waits for nodes that their peers have given up.
+    pub const LOST_GRACE: Span = Span::from_secs(1);
+
+    /// An event builder of so many nodes, the first of which is the event manager. Nodes have 30 s to join and 10 s for
+    /// every other step.
+    pub const fn new(nodes: u16) -> Self {
+        Self {
+            nodes,
+            event_manager: NodeId(0),
+            join_timeout: Span::from_secs(30),
+            ready_timeout: Span::from_secs(10),
+            drain_timeout: Span::from_secs(10),
+            duration: None,
+            kills: Vec::new(),
+        }
+    }
+}

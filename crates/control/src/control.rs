@@ -1,0 +1,484 @@
+//! The state machine.
+
+use crate::{
+    Command, Config, Event, Loss, Notice, Order,
+    nodes::Nodes,
+    state::{Phase, State, Step},
+};
+use alloc::{collections::VecDeque, vec::Vec};
+use evb_core::{NodeId, Span, Time};
+
+/// The reason why run control wants to be called at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// A step of the configuration takes too long.
+    Step,
+    /// A node is to die on purpose.
+    Kill,
+    /// The run has lasted for as long as it should.
+    Duration,
+    /// Nothing has moved for long in a run that ends.
+    Standstill,
+    /// The nodes that have not finished are all lost.
+    Grace,
+}
+
+/// Run control as a machine.
+///
+/// The contract is that of every machine: hand it what happened and the time, then drain [`poll_order`](Self::poll_order)
+/// and [`poll_event`](Self::poll_event) until both give `None`, then ask [`poll_timeout`](Self::poll_timeout) when to call
+/// [`handle_timeout`](Self::handle_timeout).
+#[derive(Clone, Debug)]
+pub struct Control {
+    config: Config,
+    phase: Phase,
+    shown: State,
+    nodes: Nodes,
+    /// Start of the latest run.
+    started: Time,
+    /// End of the last event of the latest run.
+    drained: Option<Time>,
+    /// Time for which the latest run was paused.
+    paused: Span,
+    /// Latest time at which something moved.
+    moved: Time,
+    /// Number of kills of the latest run that are carried out.
+    killed: usize,
+    /// The latest run has lost what no run goes on without.
+    broken: bool,
+    orders: VecDeque<(NodeId, Order)>,
+    events: VecDeque<Event>,
+}
+
+impl Control {
+    /// Run control that waits for [`Command::Configure`].
+    pub fn new(mut config: Config) -> Self {
+        config.kills.sort_unstable();
+        Self {
+            nodes: Nodes::new(config.nodes),
+            config,
+            phase: Phase::Initial,
+            shown: State::Initial,
+            started: Time::ZERO,
+            drained: None,
+            paused: Span::ZERO,
+            moved: Time::ZERO,
+            killed: 0,
+            broken: false,
+            orders: VecDeque::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// The state that it is in.
+    pub fn state(&self) -> State {
+        match self.phase {
+            Phase::Initial => State::Initial,
+            Phase::Configuring { .. } => State::Configuring,
+            Phase::Configured => State::Configured,
+            Phase::Running if self.nodes.any_lost() => State::Degraded,
+            Phase::Running => State::Running,
+            Phase::Paused { .. } => State::Paused,
+            Phase::Draining | Phase::Cutting | Phase::Finishing { .. } => State::Draining,
+            Phase::Stopped => State::Stopped,
+            Phase::Failed => State::Failed,
+        }
+    }
+
+    /// The time from the start of the latest run to the end of its last event; to `now` when not all have ended.
+    pub fn elapsed(&self, now: Time) -> Span {
+        self.drained.unwrap_or(now).since(self.started)
+    }
+
+    /// Nodes that have not joined.
+    pub fn absent(&self) -> Vec<NodeId> {
+        self.nodes.absent()
+    }
+
+    /// True when the node is lost to the latest run.
+    pub fn is_lost(&self, node: NodeId) -> bool {
+        self.nodes.is_lost(node)
+    }
+
+    // ---- what comes in
+
+    /// Takes a command of the operator.
+    pub fn handle_command(&mut self, now: Time, command: Command) {
+        match (command, self.phase) {
+            (Command::Configure, Phase::Initial | Phase::Configured | Phase::Stopped | Phase::Failed) => {
+                self.gather(now, false);
+            }
+            (Command::Start, Phase::Configured | Phase::Stopped | Phase::Failed) if self.nodes.all_connected() => {
+                self.begin_step(now, Step::Prepare, true);
+            }
+            (Command::Start, Phase::Initial | Phase::Configured | Phase::Stopped | Phase::Failed) => {
+                self.gather(now, true);
+            }
+            (Command::Pause, Phase::Running) => {
+                self.phase = Phase::Paused { since: now };
+                self.order(self.config.event_manager, Order::Pause);
+            }
+            (Command::Resume, Phase::Paused { since }) => {
+                self.end_pause(now, since);
+                self.phase = Phase::Running;
+                self.order(self.config.event_manager, Order::Resume);
+            }
+            (Command::Stop | Command::Abort, Phase::Configuring { .. }) => self.give_up_configuration(Phase::Initial),
+            (Command::Stop, Phase::Running | Phase::Paused { .. }) => self.stop(now),
+            (Command::Stop, Phase::Draining) => self.cut(now),
+            (Command::Stop | Command::Abort, Phase::Finishing { .. }) => self.end_without_answers(),
+            (Command::Stop | Command::Abort, phase) if phase.is_building() => self.finish(now),
+            (Command::Shutdown, _) if !self.state().is_active() => {
+                self.order_all(Order::Exit);
+                self.nodes.disconnect_all();
+                self.phase = Phase::Initial;
+            }
+            (command, _) => self.events.push_back(Event::Refused { command, state: self.state() }),
+        }
+        self.show_state();
+    }
+
+    /// Takes the notice of a node. Nodes beyond the configuration have nothing to say.
+    pub fn handle_notice(&mut self, now: Time, node: NodeId, notice: Notice) {
+        if !self.nodes.knows(node) {
+            return;
+        }
+        match notice {
+            Notice::Joined => self.join(now, node),
+            Notice::Ready => self.ready(now, node),
+            Notice::Moved => self.moved = now,
+            Notice::Drained if node == self.config.event_manager => self.drain(now),
+            Notice::NoBuilders if node == self.config.event_manager => self.lose_builders(now),
+            Notice::LostPeer(peer) if self.nodes.knows(peer) => self.lose_peer(now, node, peer),
+            Notice::Finished => self.finished(now, node),
+            Notice::Rejoined => self.rejoin(node),
+            Notice::Failed => self.fail(now, node),
+            Notice::Gone => self.leave(now, node),
+            Notice::Drained | Notice::NoBuilders | Notice::LostPeer(_) => {}
+        }
+        self.show_state();
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Time) {
+        while let Some((_, timer)) = self.poll_timeout().filter(|(at, _)| *at <= now) {
+            match timer {
+                Timer::Step => self.step_is_late(),
+                Timer::Kill => {
+                    let (_, node) = self.config.kills[self.killed];
+                    self.killed += 1;
+                    self.order(node, Order::Die);
+                }
+                Timer::Duration => self.stop(now),
+                Timer::Standstill if self.phase == Phase::Draining => {
+                    self.events.push_back(Event::NotDrained);
+                    self.cut(now);
+                }
+                Timer::Standstill if self.phase == Phase::Cutting => self.finish(now),
+                Timer::Standstill | Timer::Grace => self.end_without_answers(),
+            }
+        }
+        self.show_state();
+    }
+
+    // ---- what goes out
+
+    /// The next order, and the node that it is for.
+    pub fn poll_order(&mut self) -> Option<(NodeId, Order)> {
+        self.orders.pop_front()
+    }
+
+    /// The next event for people.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The time at which [`handle_timeout`](Self::handle_timeout) wants to be called next, and why.
+    pub fn poll_timeout(&self) -> Option<(Time, Timer)> {
+        let step = match self.phase {
+            Phase::Configuring { until, .. } => Some((until, Timer::Step)),
+            _ => None,
+        };
+        let kill = self.config.kills.get(self.killed).filter(|_| self.phase.is_building());
+        let kill = kill.map(|&(after, _)| (self.started + after, Timer::Kill));
+        let duration = self.config.duration.filter(|_| self.phase == Phase::Running);
+        let duration = duration.map(|duration| (self.started + duration + self.paused, Timer::Duration));
+        let standstill = (self.moved + self.config.drain_timeout, Timer::Standstill);
+        let standstill = Some(standstill).filter(|_| self.phase.is_ending());
+        let grace = match self.phase {
+            Phase::Finishing { since } if self.nodes.only_lost_pending() => {
+                Some((since + Config::LOST_GRACE, Timer::Grace))
+            }
+            _ => None,
+        };
+        [step, kill, duration, standstill, grace].into_iter().flatten().min_by_key(|(at, _)| *at)
+    }
+
+    // ---- the configuration
+
+    /// Waits for all nodes, and then connects them anew.
+    fn gather(&mut self, now: Time, start: bool) {
+        self.order_all(Order::Reset);
+        self.nodes.disconnect_all();
+        self.phase = Phase::Configuring { step: Step::Join, until: now + self.config.join_timeout, start };
+        self.open_when_all_are_there(now);
+    }
+
+    fn open_when_all_are_there(&mut self, now: Time) {
+        if let Phase::Configuring { step: Step::Join, start, .. } = self.phase
+            && self.nodes.absent().is_empty()
+        {
+            self.begin_step(now, Step::Open, start);
+        }
+    }
+
+    fn begin_step(&mut self, now: Time, step: Step, start: bool) {
+        self.phase = Phase::Configuring { step, until: now + self.config.ready_timeout, start };
+        self.nodes.ask_all();
+        match step {
+            Step::Join => {}
+            Step::Open => self.order_all(Order::Open),
+            Step::Connect => self.order_all(Order::Connect),
+            Step::Prepare => self.order_all(Order::Prepare),
+        }
+    }
+
+    fn join(&mut self, now: Time, node: NodeId) {
+        match self.phase {
+            Phase::Configuring { step: Step::Join, .. } => {
+                self.nodes.join(node);
+                self.open_when_all_are_there(now);
+            }
+            Phase::Configuring { step, .. } => {
+                self.nodes.join(node);
+                self.not_ready(step, node);
+            }
+            // It has no connection to the others, and takes part from the next configuration on.
+            phase if phase.is_building() || phase.is_ending() => {}
+            _ => self.nodes.join(node),
+        }
+    }
+
+    fn ready(&mut self, now: Time, node: NodeId) {
+        let Phase::Configuring { step, start, .. } = self.phase else { return };
+        self.nodes.answer(node);
+        if step == Step::Join || !self.nodes.none_pending() {
+            return;
+        }
+        match step {
+            Step::Join => {}
+            Step::Open => self.begin_step(now, Step::Connect, start),
+            Step::Connect if start => {
+                self.nodes.connect_all();
+                self.begin_step(now, Step::Prepare, true);
+            }
+            Step::Connect => {
+                self.nodes.connect_all();
+                self.phase = Phase::Configured;
+            }
+            Step::Prepare => self.start(now),
+        }
+    }
+
+    fn step_is_late(&mut self) {
+        if let Phase::Configuring { step, .. } = self.phase {
+            let nodes = if step == Step::Join { self.nodes.absent() } else { self.nodes.pending() };
+            self.events.push_back(Event::Late { step, nodes });
+            self.give_up_configuration(Phase::Failed);
+        }
+    }
+
+    fn not_ready(&mut self, step: Step, node: NodeId) {
+        self.events.push_back(Event::NotReady { step, node });
+        self.give_up_configuration(Phase::Failed);
+    }
+
+    fn give_up_configuration(&mut self, phase: Phase) {
+        // Nodes that still wait for their peers would wait long.
+        self.order_all(Order::Reset);
+        self.nodes.disconnect_all();
+        self.phase = phase;
+    }
+
+    // ---- the run
+
+    fn start(&mut self, now: Time) {
+        self.phase = Phase::Running;
+        (self.started, self.moved) = (now, now);
+        self.drained = None;
+        self.paused = Span::ZERO;
+        self.killed = 0;
+        self.broken = false;
+        self.nodes.begin_run();
+        self.order_all(Order::Start);
+    }
+
+    fn end_pause(&mut self, now: Time, since: Time) {
+        self.paused.0 += now.since(since).0;
+    }
+
+    fn stop(&mut self, now: Time) {
+        if let Phase::Paused { since } = self.phase {
+            self.end_pause(now, since);
+        }
+        self.phase = Phase::Draining;
+        self.moved = now;
+        self.order(self.config.event_manager, Order::Stop);
+    }
+
+    /// Ends open events with what is there.
+    fn cut(&mut self, now: Time) {
+        self.phase = Phase::Cutting;
+        self.moved = now;
+        self.order_all(Order::Cut);
+    }
+
+    fn drain(&mut self, now: Time) {
+        if self.phase.is_building() {
+            self.drained = Some(now);
+            self.finish(now);
+        }
+    }
+
+    fn lose_builders(&mut self, now: Time) {
+        if self.phase.is_building() {
+            self.broken = true;
+            self.events.push_back(Event::NoBuilders);
+            self.finish(now);
+        }
+    }
+
+    fn finish(&mut self, now: Time) {
+        self.phase = Phase::Finishing { since: now };
+        self.moved = now;
+        self.order_all(Order::Finish);
+        self.end_when_all_finished();
+    }
+
+    fn finished(&mut self, now: Time, node: NodeId) {
+        if let Phase::Finishing { .. } = self.phase {
+            self.moved = now;
+        }
+        // A node that was told to finish because its peers have lost it does so before the others.
+        self.nodes.answer(node);
+        self.end_when_all_finished();
+    }
+
+    fn end_when_all_finished(&mut self) {
+        if matches!(self.phase, Phase::Finishing { .. }) && self.nodes.none_pending() {
+            self.phase = if self.broken { Phase::Failed } else { Phase::Stopped };
+        }
+    }
+
+    /// Ends the run without the nodes that do not answer.
+    fn end_without_answers(&mut self) {
+        for node in self.nodes.pending() {
+            self.lose(node, Loss::Silent);
+            self.order(node, Order::Die);
+            self.nodes.leave(node);
+        }
+        self.end_when_all_finished();
+    }
+
+    // ---- losses
+
+    /// Takes a node for lost; nothing when it was.
+    fn lose(&mut self, node: NodeId, loss: Loss) {
+        if self.nodes.lose(node) {
+            self.events.push_back(Event::Lost { node, loss });
+        }
+        self.broken |= node == self.config.event_manager;
+    }
+
+    fn leave(&mut self, now: Time, node: NodeId) {
+        match self.phase {
+            Phase::Configuring { step: Step::Join, .. } => self.nodes.leave(node),
+            Phase::Configuring { step, .. } => {
+                self.nodes.leave(node);
+                self.not_ready(step, node);
+            }
+            phase if phase.is_building() || phase.is_ending() => {
+                if self.nodes.is_pending(node) {
+                    self.lose(node, Loss::Gone);
+                }
+                self.nodes.leave(node);
+                self.go_on_without(now, node);
+            }
+            _ => self.nodes.leave(node),
+        }
+    }
+
+    /// A node that cannot go on has told why. The run drains, so that what it lacks is known at once.
+    fn fail(&mut self, now: Time, node: NodeId) {
+        match self.phase {
+            Phase::Configuring { step, .. } => self.not_ready(step, node),
+            phase if phase.is_building() || phase.is_ending() => {
+                self.lose(node, Loss::Failed);
+                self.nodes.answer(node);
+                if matches!(self.phase, Phase::Running | Phase::Paused { .. }) {
+                    self.stop(now);
+                }
+                self.go_on_without(now, node);
+            }
+            _ => _ = self.nodes.lose(node),
+        }
+    }
+
+    /// Nothing numbers triggers or says when events are over without an event manager.
+    fn go_on_without(&mut self, now: Time, node: NodeId) {
+        if node == self.config.event_manager && self.phase.is_building() {
+            self.finish(now);
+        }
+        self.end_when_all_finished();
+    }
+
+    /// Peers cannot reach a node that run control may still hear: a network that is cut, or a stopped process. It has no
+    /// part in the run any more; should it wake up, it finds all its peers gone, and is not believed.
+    fn lose_peer(&mut self, now: Time, by: NodeId, peer: NodeId) {
+        if !self.phase.is_building() {
+            // Without its peers it takes part in no other run, until all are connected anew.
+            if !matches!(self.phase, Phase::Finishing { .. } | Phase::Configuring { .. }) {
+                self.nodes.disconnect_all();
+            }
+            return;
+        }
+        if self.nodes.is_lost(by) || self.nodes.is_lost(peer) {
+            return;
+        }
+        // Nodes find out one after the other: one that wakes up meanwhile must not be given events by the last.
+        self.order(self.config.event_manager, Order::Lost(peer));
+        self.lose(peer, Loss::Unreachable { by });
+        self.order(peer, Order::Finish);
+        if peer == self.config.event_manager {
+            self.finish(now);
+        }
+    }
+
+    fn rejoin(&mut self, node: NodeId) {
+        if self.phase.is_building() && self.nodes.is_lost(node) && node != self.config.event_manager {
+            self.nodes.restore(node);
+            self.events.push_back(Event::Back(node));
+        }
+    }
+
+    // ---- helpers
+
+    fn order(&mut self, node: NodeId, order: Order) {
+        if self.nodes.is_joined(node) {
+            self.orders.push_back((node, order));
+        }
+    }
+
+    fn order_all(&mut self, order: Order) {
+        self.orders.extend(self.nodes.joined().into_iter().map(|node| (node, order)));
+    }
+
+    /// Tells of the state when it is another one.
+    fn show_state(&mut self) {
+        let state = self.state();
+        if self.shown != state {
+            self.shown = state;
+            self.events.push_back(Event::State(state));
+        }
+    }
+}

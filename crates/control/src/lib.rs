@@ -1,0 +1,143 @@
+//! Run control: the state machine that configures, starts, stops and watches the nodes of an event builder.
+//!
+//! It has no connection, process or clock. A driver hands it the commands of an operator, the notices of the nodes and the
+//! time; it gives back orders for the nodes, events for people, and the time at which it wants to be called again. The
+//! same machine runs threads, processes and MPI ranks, and is tested in virtual time.
+//!
+//! Nodes outlive a run. [`Command::Configure`] gathers them and connects them to each other; each [`Command::Start`] then
+//! begins a run of its own, without new processes.
+#![no_std]
+
+extern crate alloc;
+
+mod config;
+mod control;
+mod nodes;
+mod state;
+
+pub use config::Config;
+pub use control::{Control, Timer};
+pub use nodes::Loss;
+pub use state::{State, Step};
+
+use alloc::vec::Vec;
+use evb_core::NodeId;
+use serde::{Deserialize, Serialize};
+
+/// A command of the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Gather all nodes and connect them to each other.
+    Configure,
+    /// Begin a run. Nodes that are missing since the last run are gathered first.
+    Start,
+    /// Turn away triggers until [`Command::Resume`]; events that were triggered are built.
+    Pause,
+    /// Take triggers again.
+    Resume,
+    /// Take no more triggers and build what was triggered. The second one stores what there is of open events; the third
+    /// is an [`Command::Abort`].
+    Stop,
+    /// End the run without waiting for open events: they are lost. What was stored stays valid.
+    Abort,
+    /// Let all nodes end.
+    Shutdown,
+}
+
+/// A notice of one node, or of whoever watches over its process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The node is there and takes orders: for the first time, or again after it was gone.
+    Joined,
+    /// The node has carried out [`Order::Open`], [`Order::Connect`] or [`Order::Prepare`].
+    Ready,
+    /// Something moved: an event ended, or bytes were received or stored.
+    Moved,
+    /// Every triggered event has ended (event manager).
+    Drained,
+    /// No builder unit is left (event manager).
+    NoBuilders,
+    /// The node has lost the connection to a peer.
+    LostPeer(NodeId),
+    /// The node cannot go on.
+    Failed,
+    /// The node has closed its files and sent its last report, after [`Order::Finish`].
+    Finished,
+    /// The node takes back its place in the run that goes on, with nothing of what it had.
+    Rejoined,
+    /// The node is gone: its process has ended, or its connection.
+    Gone,
+}
+
+/// An order for one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Open the endpoint of the transport and say where it is.
+    Open,
+    /// Connect to all peers.
+    Connect,
+    /// Open sources and files for the next run.
+    Prepare,
+    /// Begin the run.
+    Start,
+    /// Take no triggers for now (event manager).
+    Pause,
+    /// Take triggers again (event manager).
+    Resume,
+    /// Take no more triggers (event manager).
+    Stop,
+    /// End events with what is there: nothing will come any more (builder units).
+    Cut,
+    /// Give up this node, which other nodes have lost (event manager).
+    Lost(NodeId),
+    /// Close the files and send the last report.
+    Finish,
+    /// Drop sources, files and endpoint, and wait for [`Order::Open`].
+    Reset,
+    /// End the process.
+    Exit,
+    /// Stop dead, as in a crash: a fault on purpose, or the end of a node that does not answer.
+    Die,
+}
+
+/// An event that people should know of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Run control has entered this state.
+    State(State),
+    /// A node is lost to the run.
+    Lost {
+        /// The node.
+        node: NodeId,
+        /// How that became known.
+        loss: Loss,
+    },
+    /// A lost node takes part again.
+    Back(NodeId),
+    /// These nodes have not done what a step of the configuration asked for, in the time that they have.
+    Late {
+        /// The step.
+        step: Step,
+        /// The nodes.
+        nodes: Vec<NodeId>,
+    },
+    /// A node ended or failed while the nodes were configured or prepared.
+    NotReady {
+        /// The step.
+        step: Step,
+        /// The node.
+        node: NodeId,
+    },
+    /// The run stood still before it was drained: what there is of the open events is stored.
+    NotDrained,
+    /// No builder unit is left, and events stay unbuilt.
+    NoBuilders,
+    /// The command means nothing in this state.
+    Refused {
+        /// The command.
+        command: Command,
+        /// The state.
+        state: State,
+    },
+}

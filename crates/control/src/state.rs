@@ -1,0 +1,106 @@
+//! The states of run control.
+
+use core::fmt;
+use evb_core::Time;
+
+/// A state of run control, as an operator sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Nothing is configured.
+    Initial,
+    /// Nodes are gathered, connected or prepared.
+    Configuring,
+    /// All nodes are connected to each other, and a run may start.
+    Configured,
+    /// Triggers are taken.
+    Running,
+    /// Triggers are taken, and at least one node is lost.
+    Degraded,
+    /// Triggers are turned away until the operator resumes.
+    Paused,
+    /// No more triggers are taken, and what was triggered is built.
+    Draining,
+    /// The run is over, and another may start.
+    Stopped,
+    /// The configuration failed, or the run ended without its event manager or any builder unit.
+    Failed,
+}
+
+impl State {
+    /// The name that people read.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Initial => "initial",
+            Self::Configuring => "configuring",
+            Self::Configured => "configured",
+            Self::Running => "running",
+            Self::Degraded => "degraded",
+            Self::Paused => "paused",
+            Self::Draining => "draining",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// True while a run goes on, from its start to the last report.
+    pub const fn is_active(self) -> bool {
+        matches!(self, Self::Running | Self::Degraded | Self::Paused | Self::Draining)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A step on the way to a run, which ends when all nodes have done it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// All nodes join.
+    Join,
+    /// All nodes open their endpoints.
+    Open,
+    /// All nodes connect to their peers.
+    Connect,
+    /// All nodes open their sources and files.
+    Prepare,
+}
+
+/// The phase that the machine is in: the states, and the parts of those that have several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Initial,
+    /// The nodes do a step; a run begins behind the last one if `start` says so.
+    Configuring {
+        step: Step,
+        until: Time,
+        start: bool,
+    },
+    Configured,
+    Running,
+    Paused {
+        since: Time,
+    },
+    Draining,
+    /// Builders end their events with what is there.
+    Cutting,
+    /// Nodes close their files.
+    Finishing {
+        since: Time,
+    },
+    Stopped,
+    Failed,
+}
+
+impl Phase {
+    /// True while a run goes on that has not begun to finish.
+    pub(crate) const fn is_building(self) -> bool {
+        matches!(self, Self::Running | Self::Paused { .. } | Self::Draining | Self::Cutting)
+    }
+
+    /// True while no more triggers are taken and nothing may stand still for long.
+    pub(crate) const fn is_ending(self) -> bool {
+        matches!(self, Self::Draining | Self::Cutting | Self::Finishing { .. })
+    }
+}

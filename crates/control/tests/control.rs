@@ -1,0 +1,361 @@
+//! Run control with nodes that do as they are told, and with nodes, operators and clocks that do anything.
+
+use evb_control::{Command, Config, Control, Event, Loss, Notice, Order, State, Step};
+use evb_core::{NodeId, Span, Time};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const NODES: u16 = 4;
+const EVM: NodeId = NodeId(0);
+
+fn config() -> Config {
+    Config { drain_timeout: Span::from_secs(2), ..Config::new(NODES) }
+}
+
+/// Run control, and nodes that answer at once unless they are told otherwise.
+struct World {
+    control: Control,
+    now: Time,
+    orders: Vec<(NodeId, Order)>,
+    events: Vec<Event>,
+    /// Nodes that do not answer.
+    silent: Vec<NodeId>,
+}
+
+impl World {
+    fn new(config: Config) -> Self {
+        let mut world =
+            Self { control: Control::new(config), now: Time::ZERO, orders: vec![], events: vec![], silent: vec![] };
+        world.command(Command::Configure);
+        (0..NODES).for_each(|node| world.notice(NodeId(node), Notice::Joined));
+        world
+    }
+
+    fn running() -> Self {
+        let mut world = Self::new(config());
+        world.command(Command::Start);
+        assert_eq!(world.control.state(), State::Running);
+        world.orders.clear();
+        world.events.clear();
+        world
+    }
+
+    fn command(&mut self, command: Command) {
+        self.control.handle_command(self.now, command);
+        self.settle();
+    }
+
+    fn notice(&mut self, node: NodeId, notice: Notice) {
+        self.control.handle_notice(self.now, node, notice);
+        self.settle();
+    }
+
+    fn wait(&mut self, span: Span) {
+        self.now = self.now + span;
+        self.control.handle_timeout(self.now);
+        self.settle();
+    }
+
+    /// Carries out all orders.
+    fn settle(&mut self) {
+        while let Some((node, order)) = self.control.poll_order() {
+            self.orders.push((node, order));
+            let answer = match order {
+                Order::Open | Order::Connect | Order::Prepare => Notice::Ready,
+                Order::Finish => Notice::Finished,
+                Order::Stop => Notice::Drained,
+                Order::Die | Order::Exit => Notice::Gone,
+                _ => continue,
+            };
+            if !self.silent.contains(&node) {
+                self.control.handle_notice(self.now, node, answer);
+            }
+        }
+        self.events.extend(std::iter::from_fn(|| self.control.poll_event()));
+    }
+
+    fn count(&self, order: Order) -> usize {
+        self.orders.iter().filter(|(_, one)| *one == order).count()
+    }
+
+    fn states(&self) -> Vec<State> {
+        let states = self.events.iter().filter_map(|event| match event {
+            Event::State(state) => Some(*state),
+            _ => None,
+        });
+        states.collect()
+    }
+}
+
+#[test]
+fn nodes_are_connected_once_and_run_again_and_again() {
+    let mut world = World::new(config());
+    assert_eq!(world.states(), [State::Configuring, State::Configured]);
+    for _ in 0..3 {
+        world.command(Command::Start);
+        world.command(Command::Stop);
+        assert_eq!(world.control.state(), State::Stopped);
+    }
+    assert_eq!(world.count(Order::Connect), usize::from(NODES));
+    assert_eq!((world.count(Order::Prepare), world.count(Order::Start)), (12, 12));
+    world.command(Command::Shutdown);
+    assert_eq!((world.control.state(), world.count(Order::Exit)), (State::Initial, 4));
+}
+
+#[test]
+fn a_start_configures_what_is_not_configured() {
+    let mut world = World::running();
+    world.command(Command::Stop);
+    world.notice(NodeId(2), Notice::Gone);
+    world.orders.clear();
+    world.command(Command::Start);
+    assert_eq!(world.control.state(), State::Configuring);
+    assert_eq!(world.control.absent(), [NodeId(2)]);
+    world.notice(NodeId(2), Notice::Joined);
+    assert_eq!(world.control.state(), State::Running);
+    assert_eq!((world.count(Order::Reset), world.count(Order::Connect)), (3, 4), "all are connected anew");
+}
+
+#[test]
+fn a_pause_turns_triggers_away_and_does_not_count_as_running_time() {
+    let mut world = World::new(Config { duration: Some(Span::from_secs(10)), ..config() });
+    world.command(Command::Start);
+    world.wait(Span::from_secs(4));
+    world.command(Command::Pause);
+    world.wait(Span::from_secs(60));
+    assert_eq!(world.control.state(), State::Paused);
+    world.command(Command::Resume);
+    world.wait(Span::from_secs(5));
+    assert_eq!(world.control.state(), State::Running, "it has run for 9 s");
+    world.wait(Span::from_secs(1));
+    assert_eq!(world.control.state(), State::Stopped);
+    assert_eq!((world.count(Order::Pause), world.count(Order::Resume), world.count(Order::Stop)), (1, 1, 1));
+}
+
+#[test]
+fn the_second_stop_stores_what_there_is_and_the_third_does_not_wait() {
+    let mut world = World::running();
+    world.silent = (0..NODES).map(NodeId).collect();
+    world.command(Command::Stop);
+    assert_eq!((world.count(Order::Stop), world.count(Order::Cut)), (1, 0));
+    world.command(Command::Stop);
+    assert_eq!((world.count(Order::Cut), world.count(Order::Finish)), (4, 0));
+    world.command(Command::Stop);
+    assert_eq!((world.count(Order::Finish), world.control.state()), (4, State::Draining));
+    world.command(Command::Stop);
+    assert_eq!((world.count(Order::Die), world.control.state()), (4, State::Failed), "the event manager is lost");
+}
+
+#[test]
+fn an_abort_waits_for_no_event_but_lets_files_be_closed() {
+    let mut world = World::running();
+    world.silent.push(EVM);
+    world.command(Command::Abort);
+    assert_eq!((world.count(Order::Stop), world.count(Order::Finish)), (0, 4));
+    world.notice(EVM, Notice::Finished);
+    assert_eq!(world.control.state(), State::Stopped);
+}
+
+#[test]
+fn a_slow_drain_goes_on_and_one_that_stands_still_is_cut() {
+    let mut world = World::running();
+    world.silent.push(EVM);
+    world.command(Command::Stop);
+    for _ in 0..100 {
+        world.wait(Span::from_millis(1900));
+        world.notice(EVM, Notice::Moved);
+    }
+    assert_eq!(world.count(Order::Cut), 0);
+    world.wait(Span::from_secs(2));
+    assert_eq!(world.count(Order::Cut), 4);
+    assert!(world.events.contains(&Event::NotDrained));
+    world.silent.clear();
+    world.notice(EVM, Notice::Drained);
+    assert_eq!(world.control.state(), State::Stopped);
+}
+
+#[test]
+fn units_that_die_degrade_a_run_and_the_event_manager_ends_it() {
+    let mut world = World::running();
+    world.notice(NodeId(3), Notice::Gone);
+    assert_eq!(world.control.state(), State::Degraded);
+    assert_eq!(world.events[0], Event::Lost { node: NodeId(3), loss: Loss::Gone });
+    world.notice(EVM, Notice::Gone);
+    assert_eq!((world.count(Order::Finish), world.control.state()), (2, State::Failed));
+}
+
+#[test]
+fn a_node_that_its_peers_cannot_reach_is_lost_to_all() {
+    let mut world = World::running();
+    world.silent.push(NodeId(2));
+    world.notice(NodeId(1), Notice::LostPeer(NodeId(2)));
+    assert_eq!(world.orders, [(EVM, Order::Lost(NodeId(2))), (NodeId(2), Order::Finish)]);
+    world.notice(NodeId(2), Notice::LostPeer(NodeId(1)));
+    assert_eq!(world.events.len(), 2, "what a lost node says of its peers is not believed: {:?}", world.events);
+    world.command(Command::Stop);
+    assert_eq!(world.control.state(), State::Draining, "it may still answer");
+    world.wait(Config::LOST_GRACE);
+    assert_eq!((world.control.state(), world.count(Order::Die)), (State::Stopped, 1));
+    world.silent.clear();
+    world.command(Command::Start);
+    world.notice(NodeId(2), Notice::Joined);
+    assert_eq!(world.control.state(), State::Running);
+}
+
+#[test]
+fn a_node_that_takes_its_place_back_makes_the_run_whole() {
+    let mut world = World::running();
+    world.notice(NodeId(3), Notice::Gone);
+    world.notice(NodeId(3), Notice::Rejoined);
+    assert_eq!(world.control.state(), State::Running);
+    world.command(Command::Stop);
+    assert_eq!((world.count(Order::Finish), world.control.state()), (4, State::Stopped));
+}
+
+#[test]
+fn a_node_that_fails_lets_the_run_drain_and_may_take_part_in_the_next() {
+    let mut world = World::running();
+    world.notice(NodeId(3), Notice::Failed);
+    assert_eq!(world.control.state(), State::Stopped);
+    assert_eq!(world.count(Order::Stop), 1);
+    world.command(Command::Start);
+    assert_eq!(world.control.state(), State::Running);
+}
+
+#[test]
+fn a_step_that_takes_too_long_names_who_is_late() {
+    let mut world = World::new(config());
+    world.silent.push(NodeId(1));
+    world.command(Command::Start);
+    world.wait(Span::from_secs(9));
+    assert_eq!(world.control.state(), State::Configuring);
+    world.wait(Span::from_secs(1));
+    assert_eq!(world.control.state(), State::Failed);
+    assert!(world.events.contains(&Event::Late { step: Step::Prepare, nodes: vec![NodeId(1)] }));
+    assert_eq!(world.count(Order::Reset), 4);
+}
+
+#[test]
+fn kills_come_in_each_run() {
+    let kills = vec![(Span::from_secs(2), NodeId(2)), (Span::from_secs(1), NodeId(1))];
+    let mut world = World::new(Config { kills, ..config() });
+    for _ in 0..2 {
+        world.command(Command::Start);
+        (1..3).for_each(|node| world.notice(NodeId(node), Notice::Joined));
+        world.orders.clear();
+        world.wait(Span::from_secs(1));
+        assert_eq!(world.orders, [(NodeId(1), Order::Die)]);
+        world.wait(Span::from_secs(5));
+        assert_eq!(world.orders.last(), Some(&(NodeId(2), Order::Die)));
+        world.command(Command::Stop);
+    }
+}
+
+/// Something that happens to run control.
+#[derive(Clone, Debug)]
+enum Input {
+    Command(Command),
+    Notice(u16, Notice),
+    Wait(u64),
+}
+
+fn input() -> impl Strategy<Value = Input> {
+    use Command::*;
+    let command = prop::sample::select(vec![Configure, Start, Pause, Resume, Stop, Abort, Shutdown]);
+    let notice = prop_oneof![
+        prop::sample::select(vec![
+            Notice::Joined,
+            Notice::Ready,
+            Notice::Ready,
+            Notice::Moved,
+            Notice::Drained,
+            Notice::NoBuilders,
+            Notice::Failed,
+            Notice::Finished,
+            Notice::Rejoined,
+            Notice::Gone,
+        ]),
+        (0..NODES + 1).prop_map(|node| Notice::LostPeer(NodeId(node))),
+    ];
+    prop_oneof![
+        command.prop_map(Input::Command),
+        (0..NODES).prop_map(|node| Input::Notice(node, Notice::Joined)),
+        (0..NODES + 1, notice).prop_map(|(node, notice)| Input::Notice(node, notice)),
+        (0..5_000_u64).prop_map(Input::Wait),
+    ]
+}
+
+/// A check of orders that knows nothing of the machine: what an order is good for must have been done before.
+#[derive(Default)]
+struct Checker {
+    /// The orders of each node since it was last reset or joined.
+    since: BTreeMap<NodeId, Vec<Order>>,
+}
+
+impl Checker {
+    fn check(&mut self, node: NodeId, order: Order) {
+        let done = self.since.entry(node).or_default();
+        let last = |wanted: &[Order]| done.iter().rev().find(|one| wanted.contains(one)).copied();
+        match order {
+            Order::Open => assert_eq!(done.last().filter(|one| **one != Order::Reset), None, "{node} is open"),
+            Order::Connect => assert_eq!(done.last(), Some(&Order::Open)),
+            Order::Prepare => {
+                assert!(done.contains(&Order::Connect), "{node} has no peers");
+                assert_ne!(last(&[Order::Start, Order::Finish]), Some(Order::Start), "{node} has a run");
+            }
+            Order::Start => assert_eq!(done.last(), Some(&Order::Prepare)),
+            Order::Pause | Order::Resume | Order::Stop | Order::Lost(_) => assert_eq!(node, EVM),
+            Order::Cut | Order::Finish | Order::Reset | Order::Exit | Order::Die => {}
+        }
+        match order {
+            Order::Reset | Order::Exit | Order::Die => done.clear(),
+            order => done.push(order),
+        }
+    }
+}
+
+proptest! {
+    /// Whatever comes in whatever order, orders make sense, states are told, and what has been stopped ends.
+    #[test]
+    fn any_history_ends(inputs in prop::collection::vec(input(), 0..200)) {
+        let (mut control, mut now, mut checker) = (Control::new(config()), Time::ZERO, Checker::default());
+        let (mut shown, mut asked) = (State::Initial, 0_u32);
+        for input in inputs {
+            match input {
+                Input::Command(command) => control.handle_command(now, command),
+                Input::Notice(node, notice) => {
+                    if matches!(notice, Notice::Joined | Notice::Gone | Notice::Rejoined) {
+                        checker.since.remove(&NodeId(node));
+                    }
+                    control.handle_notice(now, NodeId(node), notice);
+                }
+                Input::Wait(millis) => {
+                    now = now + Span::from_millis(millis);
+                    control.handle_timeout(now);
+                }
+            }
+            while let Some((node, order)) = control.poll_order() {
+                prop_assert!(node.0 < NODES);
+                checker.check(node, order);
+                asked += 1;
+                // Most nodes do as they are told.
+                if matches!(order, Order::Open | Order::Connect | Order::Prepare) && !asked.is_multiple_of(17) {
+                    control.handle_notice(now, node, Notice::Ready);
+                }
+            }
+            while let Some(event) = control.poll_event() {
+                if let Event::State(state) = event {
+                    prop_assert_ne!(state, shown);
+                    shown = state;
+                }
+            }
+            prop_assert_eq!(shown, control.state());
+        }
+        control.handle_command(now, Command::Stop);
+        for _ in 0..10 {
+            now = now + Span::from_secs(60);
+            control.handle_timeout(now);
+        }
+        prop_assert!(!control.state().is_active(), "{:?} does not end", control.state());
+    }
+}

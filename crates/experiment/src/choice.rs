@@ -1,0 +1,158 @@
+//! Tables whose keys depend on a tag, and keys that take one of some words. Each variant and each word carries what it
+//! means for the plan, so that none can be described and not be built.
+
+use crate::{
+    schema::{Default, Key, quoted},
+    tree::Node,
+    view::{CHECKED, View},
+};
+
+/// A table whose keys depend on one of them, its tag.
+pub(crate) struct Choice<T: 'static> {
+    pub(crate) tag: &'static str,
+    /// What the tag chooses, as in "unknown shaping".
+    pub(crate) what: &'static str,
+    pub(crate) default: Default,
+    /// Keys of every variant.
+    pub(crate) common: &'static [Key],
+    pub(crate) variants: &'static [Variant<T>],
+}
+
+/// One value of a tag.
+pub(crate) struct Variant<T> {
+    pub(crate) form: Form,
+    /// What it means: in most tables how its part of the plan is made.
+    pub(crate) means: T,
+}
+
+/// The name of a variant, and the keys that go with it.
+pub(crate) struct Form {
+    pub(crate) name: &'static str,
+    pub(crate) doc: &'static str,
+    pub(crate) keys: &'static [Key],
+}
+
+/// Makes a part of the plan from its table.
+pub(crate) type Make<T> = fn(View<'_>) -> T;
+
+/// The words that a key takes.
+pub(crate) struct Words<T: 'static>(pub(crate) &'static [Word<T>]);
+
+/// A word, and the value that it stands for.
+pub(crate) struct Word<T> {
+    pub(crate) name: &'static str,
+    pub(crate) doc: &'static str,
+    pub(crate) means: T,
+}
+
+/// A choice whose tag is `type` and whose variants have no key in common.
+pub(crate) const fn choice<T>(what: &'static str, default: Default, variants: &'static [Variant<T>]) -> Choice<T> {
+    Choice { tag: "type", what, default, common: &[], variants }
+}
+
+pub(crate) const fn variant<T>(name: &'static str, doc: &'static str, keys: &'static [Key], means: T) -> Variant<T> {
+    Variant { form: Form { name, doc, keys }, means }
+}
+
+pub(crate) const fn word<T>(name: &'static str, doc: &'static str, means: T) -> Word<T> {
+    Word { name, doc, means }
+}
+
+impl<T> Choice<T> {
+    /// What a tag means.
+    pub(crate) fn named(&self, name: &str) -> Option<&'static T> {
+        self.variants.iter().find(|variant| variant.form.name == name).map(|variant| &variant.means)
+    }
+
+    /// What the tag of a table means, which may be one that nobody has checked; that of the default where it has none.
+    pub(crate) fn written(&self, table: Option<&Node>) -> Option<&'static T> {
+        match (table.and_then(|table| table.at(self.tag)), &self.default) {
+            (Some(tag), _) => self.named(tag.text()?),
+            (None, Default::Text(name)) => self.named(name),
+            (None, _) => None,
+        }
+    }
+
+    /// What the tag of a checked table means.
+    pub(crate) fn of(&self, table: View<'_>) -> &'static T {
+        self.named(table.text(self.tag)).expect(CHECKED)
+    }
+}
+
+impl<T> Choice<Make<T>> {
+    /// Makes the part of the plan that a checked table describes.
+    pub(crate) fn make(&self, table: View<'_>) -> T {
+        self.of(table)(table)
+    }
+}
+
+impl<T: Copy> Words<T> {
+    /// The value of a word.
+    pub(crate) fn named(&self, name: &str) -> Option<T> {
+        self.0.iter().find(|word| word.name == name).map(|word| word.means)
+    }
+
+    /// The value of the word at a path of a checked table.
+    pub(crate) fn at(&self, table: View<'_>, path: &str) -> T {
+        self.named(table.text(path)).expect(CHECKED)
+    }
+}
+
+/// A [`Choice`] without what its variants mean.
+pub(crate) trait AnyChoice: Sync {
+    fn tag(&self) -> &'static str;
+    fn what(&self) -> &'static str;
+    fn default(&self) -> &Default;
+    fn common(&self) -> &'static [Key];
+    fn forms(&self) -> Vec<&'static Form>;
+}
+
+impl<T: Sync> AnyChoice for Choice<T> {
+    fn tag(&self) -> &'static str {
+        self.tag
+    }
+
+    fn what(&self) -> &'static str {
+        self.what
+    }
+
+    fn default(&self) -> &Default {
+        &self.default
+    }
+
+    fn common(&self) -> &'static [Key] {
+        self.common
+    }
+
+    fn forms(&self) -> Vec<&'static Form> {
+        self.variants.iter().map(|variant| &variant.form).collect()
+    }
+}
+
+impl dyn AnyChoice {
+    /// The names of all variants, quoted, for a message.
+    pub(crate) fn names(&self) -> String {
+        quoted(self.forms().into_iter().map(|form| form.name))
+    }
+
+    /// The keys of all variants.
+    pub(crate) fn keys(&self) -> Vec<&'static Key> {
+        self.forms().into_iter().flat_map(|form| form.keys).chain(self.common()).collect()
+    }
+
+    pub(crate) fn form(&self, name: &str) -> Option<&'static Form> {
+        self.forms().into_iter().find(|form| form.name == name)
+    }
+}
+
+/// [`Words`] without their values.
+pub(crate) trait AnyWords: Sync {
+    /// The name of each word and its meaning for the reader.
+    fn all(&self) -> Vec<(&'static str, &'static str)>;
+}
+
+impl<T: Sync> AnyWords for Words<T> {
+    fn all(&self) -> Vec<(&'static str, &'static str)> {
+        self.0.iter().map(|word| (word.name, word.doc)).collect()
+    }
+}

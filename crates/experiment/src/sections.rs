@@ -1,0 +1,155 @@
+//! The sections of the file, a module for each: its keys with limits and defaults, what they must agree on with others, and
+//! how its part of the plan is made.
+
+use crate::{
+    diagnostics::Problem,
+    limits::{MAX_FAULTS, MAX_FOUND, MAX_NAME},
+    plan::Plan,
+    schema::{Default, Key, Kind, key, optional},
+    tree::{Node, Value},
+    view::View,
+};
+use evb_core::Span;
+use evb_fabric::Network;
+use evb_protocol::Config;
+
+mod builder;
+pub(crate) mod data;
+mod fault;
+pub(crate) mod network;
+mod protocol;
+mod readout;
+mod run;
+mod shaping;
+mod source;
+pub(crate) mod storage;
+mod transport;
+mod trigger;
+mod workload;
+
+/// The whole file.
+pub(crate) static FILE: Kind = Kind::Section(ROOT);
+
+/// The keys of the whole file.
+pub(crate) const ROOT: &[Key] = &[
+    key("name", Kind::Name, Default::Derived("the file's name without `.toml`"), "name of the experiment"),
+    key("description", Kind::Text, Default::Text(""), "what it is for"),
+    optional("data", Kind::Section(data::DATA), "Where data files are."),
+    optional("trigger", Kind::Choice(&trigger::TRIGGER), "What makes the event manager trigger, and when that ends."),
+    optional(
+        "readout",
+        Kind::Section(readout::READOUT),
+        "The readout units: how many, what feeds them, how much they hold.",
+    ),
+    optional("builder", Kind::Section(builder::BUILDER), "The builder units."),
+    optional("protocol", Kind::Choice(&protocol::PROTOCOL), "Who starts the transfer of fragments."),
+    optional("shaping", Kind::Choice(&shaping::SHAPING), "How readout units order and pack what they send."),
+    optional(
+        "transport",
+        Kind::Choice(&transport::TRANSPORT),
+        "How nodes talk when the command line does not say otherwise.",
+    ),
+    optional("storage", Kind::Section(storage::STORAGE), "What is kept, and where."),
+    optional("network", Kind::Section(network::NETWORK), network::DOC),
+    optional("workload", Kind::Choice(&workload::WORKLOAD), workload::DOC),
+    optional("run", Kind::Section(run::RUN), "Seed, limits and the like."),
+    optional("fault", Kind::List { item: &fault::TABLE, most: MAX_FAULTS }, "Faults brought about on purpose."),
+    optional("sweep", Kind::Sweep, "Keys that take several values."),
+];
+
+/// A rule on several keys, which finds at most one problem. It looks at a tree whose single values are good.
+type Rule = fn(View<'_>) -> Option<Problem>;
+
+/// What every experiment has to obey.
+const EVERY: &[&[Rule]] = &[readout::RULES, run::RULES];
+/// What the machines of event building want beyond that.
+const EVENT_BUILDING: &[&[Rule]] =
+    &[protocol::RULES, shaping::RULES, readout::BUILDING_RULES, builder::RULES, trigger::RULES];
+
+/// Fills in the defaults that follow from other keys, as far as they can be told. It looks at the tree as it was written:
+/// what is not as it should be there is left for the checks to report. `stem` is the name of the file without its ending.
+pub(crate) fn fill(root: &mut Node, stem: &str) {
+    let name: String = stem.chars().filter(|c| !c.is_control() && *c != '/').take(MAX_NAME).collect();
+    put(root, &["name"], Value::Text(if name.is_empty() { "experiment".to_owned() } else { name }));
+    readout::fill(root);
+    protocol::fill(root);
+    trigger::fill(root);
+    network::preset::fill(root);
+}
+
+/// Puts a value where there is none.
+fn put(root: &mut Node, path: &[&str], value: Value) {
+    let parent = path.first().filter(|_| path.len() > 1).and_then(|section| root.at(section));
+    let is_table = parent.is_none_or(|node| node.table().is_some());
+    if is_table && root.at(&path.join(".")).is_none() {
+        root.put(path, None, value.into());
+    }
+}
+
+/// Checks all rules. `network` is that of the last point of the sweep, and then of this one.
+pub(crate) fn check(root: &Node, network: &mut Option<Network>) -> Result<(), Vec<Problem>> {
+    let view = View(root);
+    let is_traffic = workload::is_traffic(view);
+    let building = if is_traffic { &[] } else { EVENT_BUILDING };
+    let rules = EVERY.iter().chain(building).copied().flatten();
+    let mut problems: Vec<Problem> = rules.filter_map(|rule| rule(view)).collect();
+    // The rules below go through all units, so their number must be good.
+    if problems.is_empty() {
+        match is_traffic {
+            true => problems.extend(workload::rules::check(view)),
+            false => problems.extend(trigger::fits_sources(view)),
+        }
+        problems.extend(source::check(view));
+        problems.extend(view.list("fault").iter().filter_map(|node| fault::check(view, View(node))));
+        problems.extend(network::rules::check(view, network));
+    }
+    problems.truncate(MAX_FOUND);
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+/// Makes the plan out of a tree that passed every check.
+pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
+    let view = View(root);
+    let building = config(view);
+    Plan {
+        name: view.text("name").to_owned(),
+        description: view.text("description").to_owned(),
+        sweep,
+        filter: protocol::filter(view),
+        trigger: trigger::plan(view),
+        sources: source::of_units(view).map(source::make).collect(),
+        data_directory: view.path("data.directory"),
+        transport: transport::TRANSPORT.make(view.below("transport")),
+        storage: storage::plan(view),
+        run: run::plan(view),
+        faults: view.list("fault").iter().filter_map(|node| fault::plan(View(node), &building)).collect(),
+        network: network::plan(view),
+        workload: workload::plan(view, &building),
+        building,
+    }
+}
+
+/// The configuration of the machines, which several sections have a part in.
+fn config(view: View<'_>) -> Config {
+    Config {
+        readout_units: view.integer("readout.units"),
+        builder_units: view.integer("builder.units"),
+        numbered: source::numbered(view),
+        tolerant: source::tolerant(view),
+        protocol: protocol::PROTOCOL.make(view.below("protocol")),
+        assignment: protocol::ASSIGNMENT.at(view, "protocol.assignment"),
+        shaping: shaping::SHAPING.make(view.below("shaping")),
+        trigger: trigger::TRIGGER.make(view.below("trigger")),
+        events: view.maybe_integer("trigger.events"),
+        group: protocol::group(view),
+        group_timeout: view.maybe_quantity("protocol.group_timeout").unwrap_or(Span::from_millis(1)),
+        builder_slots: view.integer("builder.slots"),
+        patience: view.quantity("builder.patience"),
+        deadline: view.maybe_quantity("builder.deadline"),
+        max_fragment: view.quantity("readout.max_fragment"),
+        buffer_events: view.integer("readout.buffer_events"),
+        buffer_bytes: view.quantity("readout.buffer_bytes"),
+        busy_percent: view.integer("readout.busy"),
+        free_percent: view.integer("readout.free"),
+    }
+}

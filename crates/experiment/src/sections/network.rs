@@ -1,0 +1,108 @@
+//! `[network]`: the network of a simulation, and the hosts of the nodes.
+
+use crate::{choice::*, defaults::NETWORK as DEFAULT, limits::*, plan::NetworkPlan, schema::*, view::View};
+use evb_fabric::{Arbitration, HostConfig, LinkConfig, NetworkConfig, SwitchConfig};
+
+mod control;
+mod fault;
+mod flow;
+mod nic;
+pub(super) mod placement;
+pub(crate) mod preset;
+mod routing;
+pub(crate) mod rules;
+mod topology;
+
+pub(super) const DOC: &str = "The network that `evb simulate` runs on. Every key that the file does not give is the preset's, key by key; but a table \
+with another `type` than the preset's has nothing of it, so that its keys must be given. Where the preset has no value, the \
+default of the table below counts.";
+
+pub(super) const NETWORK: &[Key] = &[
+    key("preset", Kind::Preset, Default::Text(DEFAULT), "what lies below the other keys"),
+    optional(
+        "fitted_to",
+        Kind::Text,
+        "message layer that the network was fitted to, as `evb bench --fit` writes it: results then say what is not in them",
+    ),
+    of_preset("topology", Kind::Choice(&topology::TOPOLOGY), "switches and links"),
+    of_preset("link", Kind::Section(LINK), "every link that does not say otherwise"),
+    of_preset("switch", Kind::Section(SWITCH), "every switch"),
+    of_preset("flow", Kind::Choice(&flow::FLOW), "what happens to a packet that cannot go on"),
+    of_preset("routing", Kind::Choice(&routing::ROUTING), "how a packet finds its way"),
+    of_preset("nic", Kind::Section(nic::NIC), "every network interface"),
+    of_preset("host", Kind::Section(HOST), "what a message costs the processor of a host"),
+    of_preset("control", Kind::Choice(&control::CONTROL), "how control messages travel: all but fragments"),
+    key(
+        "placement",
+        Kind::Section(placement::PLACEMENT),
+        Default::Derived("each node on a host of its own"),
+        "the hosts of the nodes: those of one kind follow each other",
+    ),
+    optional(
+        "fault",
+        Kind::List { item: &fault::TABLE, most: MAX_FAULTS },
+        "one table `[[network.fault]]` for each thing that goes wrong in the network",
+    ),
+];
+
+/// What the preset says, which has every key that its own tags want.
+const PRESET: Default = Default::Derived("the preset's");
+
+const fn of_preset(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    key(name, kind, PRESET, doc)
+}
+
+const ONE: Default = Default::Integer(1);
+
+const LINK: &[Key] = &[
+    of_preset("rate", bandwidth(), "data rate of each direction"),
+    of_preset("delay", delay(), "time from the end of sending a byte to its being there: cable and transceivers"),
+];
+
+const SWITCH: &[Key] = &[
+    of_preset(
+        "delay",
+        delay(),
+        "time from a packet's head being first in its input buffer to its asking for an output",
+    ),
+    of_preset("arbitration", Kind::Word(&ARBITRATION), "who is next at an output for which several inputs wait"),
+];
+
+static ARBITRATION: Words<Arbitration> = Words(&[
+    word("round-robin", "the inputs in turn", Arbitration::RoundRobin),
+    word("random", "drawn at random", Arbitration::Random),
+    word("oldest", "the one that has waited longest", Arbitration::Oldest),
+]);
+
+const HOST: &[Key] = &[
+    of_preset("send", delay(), "time to send one message"),
+    of_preset("receive", delay(), "time to receive one message"),
+];
+
+/// Makes the network, the places of the nodes in it, and its faults.
+pub(crate) fn plan(view: View<'_>) -> NetworkPlan {
+    NetworkPlan {
+        config: config(view.below("network")),
+        fitted_to: view.maybe_text("network.fitted_to").map(str::to_owned),
+        placement: placement::plan(view),
+        faults: view.list("network.fault").iter().map(|node| fault::plan(View(node))).collect(),
+    }
+}
+
+/// Makes the description of the network.
+fn config(network: View<'_>) -> NetworkConfig {
+    NetworkConfig {
+        preset: network.text("preset").to_owned(),
+        topology: topology::TOPOLOGY.make(network.below("topology")),
+        link: LinkConfig { rate: network.quantity("link.rate"), delay: network.quantity("link.delay") },
+        switch: SwitchConfig {
+            delay: network.quantity("switch.delay"),
+            arbitration: ARBITRATION.at(network, "switch.arbitration"),
+        },
+        flow: flow::FLOW.make(network.below("flow")),
+        routing: routing::ROUTING.make(network.below("routing")),
+        nic: nic::plan(network.below("nic")),
+        host: HostConfig { send: network.quantity("host.send"), receive: network.quantity("host.receive") },
+        control: control::CONTROL.make(network.below("control")),
+    }
+}

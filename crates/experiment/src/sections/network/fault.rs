@@ -1,0 +1,41 @@
+//! `[[network.fault]]`: what goes wrong in the network on purpose.
+
+use crate::{choice::*, limits::*, schema::*, view::View};
+use evb_fabric::{NetworkFault, NetworkFaultAction};
+
+/// Each table of the list.
+pub(super) static TABLE: Kind = Kind::Choice(&FAULT);
+
+static FAULT: Choice<Make<NetworkFaultAction>> = Choice {
+    tag: "action",
+    what: "fault action",
+    default: Default::Required,
+    common: &[
+        required("target", Kind::Text, "name of a link (one direction), such as `h3>leaf0`, or of a switch"),
+        required("at", time(MAX_DURATION), "time after the start"),
+    ],
+    variants: &[
+        variant(
+            "fail",
+            "it carries nothing any more",
+            &[key("reroute", time(MAX_WAIT), Default::Text("1 ms"), "time until routes without it are found")],
+            |view| NetworkFaultAction::Fail { reroute: view.quantity("reroute") },
+        ),
+        variant(
+            "slow",
+            "it is slower; of a switch, all links that begin there",
+            &[required("factor", number(1.0, 1e6), "how many times slower")],
+            |view| NetworkFaultAction::Slow { factor: view.number("factor") },
+        ),
+        variant(
+            "corrupt",
+            "a packet that passes is corrupted, and thrown away where it arrives",
+            &[required("one_in", integer(1, i64::MAX), "one packet in this many")],
+            |view| NetworkFaultAction::Corrupt { one_in: view.integer("one_in") },
+        ),
+    ],
+};
+
+pub(super) fn plan(view: View<'_>) -> NetworkFault {
+    NetworkFault { target: view.text("target").to_owned(), at: view.quantity("at"), action: FAULT.make(view) }
+}

@@ -1,0 +1,70 @@
+//! `network.flow`: what happens to a packet that cannot go on.
+
+use super::{ONE, PRESET, of_preset};
+use crate::{choice::*, limits::*, schema::*};
+use evb_fabric::{Flow, WhenFull};
+
+pub(super) static FLOW: Choice<Make<Flow>> = choice(
+    "flow control",
+    PRESET,
+    &[
+        variant(
+            "wormhole",
+            "STOP/GO or byte credits: a stalled packet stands on all the links behind its head",
+            &[of_preset("slack", bytes(1, MAX_SWITCH_BUFFER), "bytes that an input buffers of one packet"), REACTION],
+            |view| Flow::Wormhole { slack: view.quantity("slack"), reaction: view.quantity("reaction") },
+        ),
+        variant(
+            "cut-through",
+            "virtual cut-through with credits: a packet goes on only when the next buffer can take all of it",
+            &[
+                of_preset(
+                    "buffer",
+                    bytes(1, MAX_SWITCH_BUFFER),
+                    "bytes of each input buffer, for each virtual channel",
+                ),
+                REACTION,
+                key("virtual_channels", integer(1, MAX_CHANNELS), ONE, "virtual channels of each link"),
+            ],
+            |view| Flow::CutThrough {
+                buffer: view.quantity("buffer"),
+                reaction: view.quantity("reaction"),
+                virtual_channels: view.integer("virtual_channels"),
+            },
+        ),
+        variant(
+            "store-and-forward",
+            "a switch takes a packet whole, then puts it into the queue of its output",
+            &[
+                of_preset(
+                    "queue",
+                    bytes(1, MAX_SWITCH_BUFFER),
+                    "bytes of each output queue (`drop`), or of the packets of one input that a switch holds before it \
+                     asks the sender to pause",
+                ),
+                of_preset("full", Kind::Word(&FULL), "what happens when that is full"),
+                REACTION,
+                key(
+                    "priorities",
+                    integer(1, MAX_PRIORITIES),
+                    ONE,
+                    "priorities, each with its own queues; control messages have the highest",
+                ),
+            ],
+            |view| Flow::StoreAndForward {
+                queue: view.quantity("queue"),
+                full: FULL.at(view, "full"),
+                reaction: view.quantity("reaction"),
+                priorities: view.integer("priorities"),
+            },
+        ),
+    ],
+);
+
+static FULL: Words<WhenFull> = Words(&[
+    word("drop", "packets that do not fit are lost, and counted", WhenFull::Drop),
+    word("pause", "the sender of the link pauses, IEEE 802.3x", WhenFull::Pause),
+    word("priority-pause", "the sender pauses what has the same priority, IEEE 802.1Qbb", WhenFull::PriorityPause),
+]);
+
+const REACTION: Key = of_preset("reaction", delay(), "time from a buffer filling or emptying to the sender knowing it");

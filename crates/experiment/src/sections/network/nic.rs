@@ -1,0 +1,59 @@
+//! `network.nic`: every network interface.
+
+use super::of_preset;
+use crate::{choice::*, limits::*, schema::*, view::View};
+use evb_fabric::{Dma, NicConfig, Service};
+
+pub(super) const NIC: &[Key] = &[
+    of_preset("ports", integer(1, MAX_PORTS), "ports to the network; packets take whichever is free"),
+    optional(
+        "rate",
+        bandwidth(),
+        "rate of the engine between the memory of the interface and the link, when that is below the rate of the link",
+    ),
+    of_preset("overhead", delay(), "time that the interface needs for each packet before it sends it"),
+    of_preset("packet", bytes(1, MAX_SWITCH_BUFFER), "largest payload of a packet: longer messages are cut"),
+    of_preset("header", bytes(0, MAX_PACKET), "bytes that each packet has on the wire beside its payload"),
+    of_preset("minimum", bytes(0, MAX_PACKET), "fewest bytes of a packet on the wire"),
+    of_preset("messages", integer(1, MAX_WINDOW - 1), "messages that are sent at once, their packets in turn"),
+    key(
+        "service",
+        Kind::Word(&SERVICE),
+        Default::Text("in-turn"),
+        "which of the waiting messages the next packet is of",
+    ),
+    optional(
+        "dma",
+        Kind::Section(DMA),
+        "what the interface reads and writes in the memory of its host; it \
+         is never held up without this table",
+    ),
+];
+
+static SERVICE: Words<Service> = Words(&[
+    word("in-turn", "of the messages that are sent at once, in turn", Service::InTurn),
+    word(
+        "random-peer",
+        "of any peer for which something waits, drawn at random; each has a queue",
+        Service::RandomPeer,
+    ),
+]);
+
+const DMA: &[Key] = &[
+    required("read", bandwidth(), "rate of reading what is sent"),
+    required("write", bandwidth(), "rate of writing what is received; both share one bus"),
+];
+
+pub(super) fn plan(view: View<'_>) -> NicConfig {
+    NicConfig {
+        ports: view.integer("ports"),
+        rate: view.maybe_quantity("rate"),
+        overhead: view.quantity("overhead"),
+        packet: view.quantity("packet"),
+        header: view.quantity("header"),
+        minimum: view.quantity("minimum"),
+        messages: view.integer("messages"),
+        service: SERVICE.at(view, "service"),
+        dma: view.has("dma").then(|| Dma { read: view.quantity("dma.read"), write: view.quantity("dma.write") }),
+    }
+}

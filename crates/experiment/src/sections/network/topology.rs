@@ -1,0 +1,151 @@
+//! `network.topology`: switches and links.
+
+use super::{ONE, PRESET, of_preset};
+use crate::{choice::*, limits::*, schema::*, tree::Node, view::View};
+use evb_fabric::{ExplicitLink, Topology};
+
+pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
+    "topology",
+    PRESET,
+    &[
+        variant(
+            CROSSBAR,
+            "one switch with all hosts",
+            &[key(
+                "ports",
+                integer(1, MAX_COUNT),
+                Default::Derived("the preset's; else, and under `ideal`, as many as the hosts need"),
+                "ports of the switch, one per port of a host",
+            )],
+            |view| Topology::Crossbar { ports: view.integer("ports") },
+        ),
+        variant(
+            "clos",
+            "two layers: every leaf is linked to every spine",
+            &[
+                LEAVES,
+                PORTS_PER_LEAF,
+                count("spines", PRESET, "spine switches"),
+                count("links", ONE, "parallel links between two switches"),
+                UPLINK,
+            ],
+            |view| Topology::Clos {
+                leaves: view.integer("leaves"),
+                ports_per_leaf: view.integer("ports_per_leaf"),
+                spines: view.integer("spines"),
+                links: view.integer("links"),
+                uplink: view.maybe_quantity("uplink"),
+            },
+        ),
+        variant(
+            "composite",
+            "a composite of crossbars, such as the M2M-OCT-SW8: a `clos` whose leaves are called edges and whose \
+             spines middles",
+            &[
+                count("edges", PRESET, "crossbars that hosts hang on"),
+                count("ports_per_edge", PRESET, "ports for hosts on each of them"),
+                count("middles", PRESET, "crossbars between them"),
+                count("links", ONE, "parallel links between each edge and each middle"),
+            ],
+            |view| Topology::Clos {
+                leaves: view.integer("edges"),
+                ports_per_leaf: view.integer("ports_per_edge"),
+                spines: view.integer("middles"),
+                links: view.integer("links"),
+                uplink: None,
+            },
+        ),
+        variant(
+            "fat-tree",
+            "three layers of switches with `radix` ports each, for `radix`^3 / 4 host ports",
+            &[of_preset("radix", integer(2, MAX_COUNT), "ports per switch, even")],
+            |view| Topology::FatTree { radix: view.integer("radix") },
+        ),
+        variant(
+            "butterfly",
+            "stages of crossbars, a k-ary n-fly: hosts send into the first stage and receive from the last",
+            &[
+                of_preset("radix", integer(2, MAX_COUNT), "inputs, and outputs, of one crossbar"),
+                of_preset("stages", integer(1, 16), "number of stages"),
+            ],
+            |view| Topology::Butterfly { radix: view.integer("radix"), stages: view.integer("stages") },
+        ),
+        variant("grid", "switches in rows and columns, linked to their neighbours", MESH, |view| Topology::Grid {
+            width: view.integer("width"),
+            height: view.integer("height"),
+            terminals: view.integer("terminals"),
+            links: view.integer("links"),
+        }),
+        variant("torus", "a grid whose rows and columns are closed to rings", MESH, |view| Topology::Torus {
+            width: view.integer("width"),
+            height: view.integer("height"),
+            terminals: view.integer("terminals"),
+            links: view.integer("links"),
+        }),
+        variant(
+            "tree",
+            "a root switch and leaves below it, each joined to the root by a trunk",
+            &[LEAVES, PORTS_PER_LEAF, count("trunk", ONE, "parallel links from each leaf to the root"), UPLINK],
+            |view| Topology::Tree {
+                leaves: view.integer("leaves"),
+                ports_per_leaf: view.integer("ports_per_leaf"),
+                trunk: view.integer("trunk"),
+                uplink: view.maybe_quantity("uplink"),
+            },
+        ),
+        variant(
+            "explicit",
+            "whatever is listed",
+            &[
+                of_preset("switches", Kind::Names { least: 1, most: MAX_LISTED }, "names of the switches"),
+                of_preset(
+                    "link",
+                    Kind::List { item: &Kind::Section(EXPLICIT_LINK), most: MAX_LISTED },
+                    "one table `[[network.topology.link]]` for each cable, or several parallel ones",
+                ),
+            ],
+            |view| Topology::Explicit {
+                switches: view.list("switches").iter().filter_map(Node::text).map(str::to_owned).collect(),
+                links: view.list("link").iter().map(|node| explicit_link(View(node))).collect(),
+            },
+        ),
+    ],
+);
+
+/// Its ports follow from the hosts.
+pub(super) const CROSSBAR: &str = "crossbar";
+
+const LEAVES: Key = count("leaves", PRESET, "leaf switches");
+const PORTS_PER_LEAF: Key = count("ports_per_leaf", PRESET, "ports for hosts on each leaf");
+const UPLINK: Key = optional("uplink", bandwidth(), "rate of the links between switches; that of all links by default");
+
+const MESH: &[Key] = &[
+    count("width", PRESET, "switches in a row"),
+    count("height", PRESET, "switches in a column"),
+    count("terminals", ONE, "ports for hosts on each switch"),
+    count("links", ONE, "parallel links between two switches"),
+];
+
+const EXPLICIT_LINK: &[Key] = &[
+    required(
+        "ends",
+        Kind::Names { least: 2, most: 2 },
+        "each the name of a switch, or `h0`, `h1`, ... for the ports of hosts, in order",
+    ),
+    count("count", ONE, "parallel links"),
+    optional("rate", bandwidth(), "rate of each; that of all links by default"),
+    optional("delay", delay(), "delay of each; that of all links by default"),
+];
+
+const fn count(name: &'static str, default: Default, doc: &'static str) -> Key {
+    key(name, integer(1, MAX_COUNT), default, doc)
+}
+
+fn explicit_link(view: View<'_>) -> ExplicitLink {
+    ExplicitLink {
+        ends: ["ends.0", "ends.1"].map(|end| view.text(end).to_owned()),
+        count: view.integer("count"),
+        rate: view.maybe_quantity("rate"),
+        delay: view.maybe_quantity("delay"),
+    }
+}

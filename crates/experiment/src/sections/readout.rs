@@ -1,0 +1,124 @@
+//! `[readout]`: the readout units, how many and how much they hold. What feeds them is in [`super::source`].
+
+use super::{Rule, builder, put, source::SOURCE};
+use crate::{
+    diagnostics::Problem,
+    limits::*,
+    schema::*,
+    tree::{Node, Value},
+    view::View,
+};
+use evb_core::ByteCount;
+
+pub(super) const READOUT: &[Key] = &[
+    key(
+        "units",
+        integer(1, MAX_UNITS),
+        Default::Derived("the number of `[[readout.unit]]`"),
+        "number of readout units",
+    ),
+    key(
+        "buffer_events",
+        integer(1, MAX_BUFFER_EVENTS),
+        Default::Derived("4096, or twice what all builders can have under construction if that is more"),
+        "events that one readout unit can hold; at least what all builders can have under construction",
+    ),
+    key(
+        "buffer_bytes",
+        bytes(1, MAX_BUFFER),
+        Default::Text("64 MiB"),
+        "bytes that fill the buffer of one readout unit: with `busy` percent of them it stops the trigger, and fragments that \
+         it has no room for stay in their source",
+    ),
+    key("busy", integer(1, 100), Default::Integer(90), "percent of the buffer at which the trigger is inhibited"),
+    key("free", integer(0, 99), Default::Integer(70), "percent of the buffer at which the trigger resumes"),
+    key("max_fragment", bytes(1, MAX_FRAGMENT), Default::Text("1 MiB"), "largest fragment that is accepted"),
+    optional("source", Kind::Choice(&SOURCE), "what feeds every unit without a table of its own"),
+    optional(
+        "unit",
+        Kind::List { item: &Kind::Section(UNIT), most: MAX_UNITS as usize },
+        "one table `[[readout.unit]]` for each of the first units, in order",
+    ),
+];
+
+const UNIT: &[Key] = &[required("source", Kind::Choice(&SOURCE), "what feeds this unit")];
+
+pub(super) const RULES: &[Rule] = &[too_many_units, missing_source, thresholds, buffer_bytes];
+pub(super) const BUILDING_RULES: &[Rule] = &[buffer_events];
+
+/// The number of units follows from their tables, and the events that they hold from the builders.
+pub(super) fn fill(root: &mut Node) {
+    if let Some(units) = root.at("readout.unit").and_then(Node::list).map(<[Node]>::len) {
+        put(root, &["readout", "units"], Value::Integer(i64::try_from(units).unwrap_or(i64::MAX)));
+    }
+    let enough = builder::under_construction(root).saturating_mul(2);
+    let enough = enough.clamp(DEFAULT_BUFFER_EVENTS, MAX_BUFFER_EVENTS);
+    put(root, &["readout", "buffer_events"], Value::Integer(enough));
+}
+
+fn too_many_units(view: View<'_>) -> Option<Problem> {
+    let (readouts, builders) = (view.integer::<i64>("readout.units"), view.integer::<i64>("builder.units"));
+    (readouts + builders > MAX_UNITS).then(|| {
+        let message = format!("{readouts} readout units and {builders} builder units are more than {MAX_UNITS} nodes");
+        Problem::new(message, format!("readout and builder units together may be {MAX_UNITS}"))
+            .at(view.origin("readout.units"), "readout units")
+            .at(view.origin("builder.units"), "builder units")
+    })
+}
+
+fn missing_source(view: View<'_>) -> Option<Problem> {
+    let (units, given) = (view.integer::<usize>("readout.units"), view.list("readout.unit").len());
+    if given > units {
+        let message = format!("{given} tables [[readout.unit]] for {units} readout units");
+        return Some(
+            Problem::new(message, "leave `units` out: it is the number of tables then")
+                .at(view.origin("readout.units"), "fewer than the tables"),
+        );
+    }
+    if given == units || view.0.at("readout.source").is_some() {
+        return None;
+    }
+    let message = format!("nothing feeds readout unit {given}: `readout.source` is missing");
+    let help = "add a source for all units to [readout], such as source = { type = \"fixed\", size = \"2 kB\" }, or a \
+                table [[readout.unit]] for each";
+    Some(Problem::new(message, help).at(view.origin("readout"), "no `source` here"))
+}
+
+fn thresholds(view: View<'_>) -> Option<Problem> {
+    let (busy, free) = (view.integer::<i64>("readout.busy"), view.integer::<i64>("readout.free"));
+    (busy <= free).then(|| {
+        let help = "the trigger stops at `busy` and resumes at `free`, so `free` must be below `busy` (90 and 70 if the \
+                    file does not say)";
+        Problem::new(format!("`readout.busy` of {busy} % is not above `readout.free` of {free} %"), help)
+            .at(view.origin("readout.busy"), "busy")
+            .at(view.origin("readout.free"), "free")
+    })
+}
+
+fn buffer_events(view: View<'_>) -> Option<Problem> {
+    let (builders, slots) = (view.integer::<u64>("builder.units"), view.integer::<u64>("builder.slots"));
+    let buffer = view.integer::<u64>("readout.buffer_events");
+    let needed = builders * slots;
+    (buffer < needed).then(|| {
+        let message = format!("`readout.buffer_events` of {buffer} is below what the builders can take, {needed}");
+        let help = format!(
+            "a readout unit holds its fragment of every event under construction, which are {builders} builders x \
+             {slots} slots: raise `readout.buffer_events`, or lower `builder.slots`"
+        );
+        Problem::new(message, help)
+            .at(view.origin("readout.buffer_events"), "too small")
+            .at(view.origin("builder.slots"), "slots")
+            .at(view.origin("builder.units"), "builders")
+    })
+}
+
+fn buffer_bytes(view: View<'_>) -> Option<Problem> {
+    let (buffer, largest): (ByteCount, ByteCount) =
+        (view.quantity("readout.buffer_bytes"), view.quantity("readout.max_fragment"));
+    (buffer < largest).then(|| {
+        let message = format!("`readout.buffer_bytes` of {buffer} cannot hold one fragment of {largest}");
+        Problem::new(message, "raise `readout.buffer_bytes`, or lower `readout.max_fragment`")
+            .at(view.origin("readout.buffer_bytes"), "too small")
+            .at(view.origin("readout.max_fragment"), "largest fragment")
+    })
+}

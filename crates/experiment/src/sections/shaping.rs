@@ -1,0 +1,54 @@
+//! `[shaping]`: how readout units order and pack what they send.
+
+use super::Rule;
+use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, view::View};
+use evb_core::Span;
+use evb_protocol::Shaping;
+
+pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
+    "shaping",
+    Default::Text("none"),
+    &[
+        variant("none", "each fragment goes at once as a packet of its own", &[], |_| Shaping::None),
+        variant(
+            "grouping",
+            "fragments for one builder wait until they fill a packet",
+            &[
+                key("packet", packet(), Default::Text("32 KiB"), "bytes that fill a packet"),
+                key("timeout", wait(), Default::Text("1 ms"), "how long an unfilled packet waits"),
+            ],
+            |view| Shaping::Grouping { packet: view.quantity("packet"), timeout: view.quantity("timeout") },
+        ),
+        variant(
+            "barrel-shifter",
+            "a queue for each builder at every source; one bucket of fixed size in each time slot, all builders in \
+             turn, and empty buckets keep the slots aligned (only simulated: a real run refuses it)",
+            &[key("bucket", packet(), Default::Text("8 KiB"), "bytes of a bucket")],
+            |view| Shaping::BarrelShifter { bucket: view.quantity("bucket") },
+        ),
+        variant(
+            "rate-division",
+            "fragments are cut into small packets, builders in turn (only simulated: a real run refuses it)",
+            &[key("packet", packet(), Default::Text("512 B"), "bytes of a packet")],
+            |view| Shaping::RateDivision { packet: view.quantity("packet") },
+        ),
+    ],
+);
+
+const fn packet() -> Kind {
+    bytes(MIN_PACKET.0, MAX_PACKET)
+}
+
+pub(super) const RULES: &[Rule] = &[packet_timeout];
+
+fn packet_timeout(view: View<'_>) -> Option<Problem> {
+    let (packet, patience): (Span, Span) = (view.maybe_quantity("shaping.timeout")?, view.quantity("builder.patience"));
+    (packet >= patience).then(|| {
+        let message = format!("`shaping.timeout` of {packet} is not below `builder.patience` of {patience}");
+        let help = "builders would ask for fragments that only wait for their packet to fill: lower `shaping.timeout`, or \
+                    raise `builder.patience`";
+        Problem::new(message, help)
+            .at(view.origin("shaping.timeout"), "too long")
+            .at(view.origin("builder.patience"), "builder")
+    })
+}

@@ -1,0 +1,247 @@
+//! The source of a readout unit, `readout.source` and `[[readout.unit]]`: where its fragments come from.
+
+use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
+use evb_core::{ByteCount, SourceId};
+use evb_sources::SourceSpec;
+use std::collections::HashMap;
+
+pub(super) static SOURCE: Choice<Source> = choice(
+    "source",
+    Default::Required,
+    &[
+        variant(
+            "fixed",
+            "generated, all of one size",
+            &[required("size", bytes(1, MAX_FRAGMENT), "size of every fragment")],
+            generated(|view| SourceSpec::Fixed { size: view.quantity("size") }),
+        ),
+        variant(
+            "uniform",
+            "generated, sizes uniform between two bounds, both included",
+            &[
+                required("min", bytes(1, MAX_FRAGMENT), "smallest size"),
+                required("max", bytes(1, MAX_FRAGMENT), "largest size"),
+            ],
+            generated(|view| SourceSpec::Uniform { min: view.quantity("min"), max: view.quantity("max") }),
+        ),
+        variant(
+            "log-normal",
+            "generated, sizes log-normal",
+            &[
+                required("mean", bytes(1, MAX_FRAGMENT), "mean size"),
+                required("rms", bytes(0, MAX_FRAGMENT), "rms deviation from the mean"),
+            ],
+            generated(|view| SourceSpec::LogNormal { mean: view.quantity("mean"), rms: view.quantity("rms") }),
+        ),
+        variant(
+            "trace",
+            "generated, sizes from a CSV file `event,source,bytes`",
+            &[FILE, optional("source", integer(0, i64::MAX), "rows to take; by default the unit's own index")],
+            Source {
+                feed: Feed::Recorded,
+                make: |view| SourceSpec::Trace { file: view.path("file"), source: view.maybe_integer("source") },
+            },
+        ),
+        variant(
+            "size-model",
+            "generated, sizes from a CSV file `FED,offset,slope,square,rms` with one relative size for the whole event",
+            &[
+                FILE,
+                optional("fed", integer(0, i64::MAX), "FED to take; by default the row of the unit's index"),
+                key("event_size_mean", number(1e-3, 1e3), Default::Number(1.0), "mean relative size of an event"),
+                key("event_size_rms", number(0.0, 1e3), Default::Number(0.0), "rms of it, log-normal"),
+            ],
+            generated(|view| SourceSpec::SizeModel {
+                file: view.path("file"),
+                fed: view.maybe_integer("fed"),
+                event_size_mean: view.number("event_size_mean"),
+                event_size_rms: view.number("event_size_rms"),
+            }),
+        ),
+        variant(
+            "cms-fed",
+            "recorded CMS front-end driver fragments, back to back in a file",
+            &[
+                FILE,
+                optional(
+                    "source_id",
+                    integer(0, 4095),
+                    "source id that every fragment must have; by default that of the first good one",
+                ),
+                IDENTITY,
+            ],
+            Source {
+                feed: Feed::Recorded,
+                make: |view| SourceSpec::CmsFed { file: view.path("file"), source_id: view.maybe_integer("source_id") },
+            },
+        ),
+        variant(
+            "tcp",
+            "live front ends that connect by TCP",
+            LIVE,
+            live(|view| SourceSpec::Tcp {
+                listen: view.text("listen").to_owned(),
+                counter_bits: view.integer("counter_bits"),
+            }),
+        ),
+        variant(
+            "udp",
+            "live front ends that send UDP datagrams",
+            LIVE,
+            live(|view| SourceSpec::Udp {
+                listen: view.text("listen").to_owned(),
+                counter_bits: view.integer("counter_bits"),
+            }),
+        ),
+    ],
+);
+
+/// A kind of source.
+pub(super) struct Source {
+    feed: Feed,
+    make: Make<SourceSpec>,
+}
+
+/// Who decides how many events there are.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Feed {
+    /// Nobody: fragments are made for any event.
+    Generated,
+    /// A file.
+    Recorded,
+    /// Front ends.
+    Live,
+}
+
+const fn generated(make: Make<SourceSpec>) -> Source {
+    Source { feed: Feed::Generated, make }
+}
+
+const fn live(make: Make<SourceSpec>) -> Source {
+    Source { feed: Feed::Live, make }
+}
+
+const FILE: Key = required("file", Kind::Path, "the file; a relative path starts from `data.directory`");
+
+const LIVE: &[Key] = &[
+    required("listen", Kind::Address, "address to listen on; port 0 is any free one"),
+    key("counter_bits", integer(1, 64), Default::Integer(32), "width of the front end's event counter"),
+    IDENTITY,
+];
+
+/// What is done with the second identity of a fragment.
+const IDENTITY: Key = key(
+    "identity",
+    Kind::Word(&TOLERANT),
+    Default::Text("strict"),
+    "what a mark beside the event number (bunch crossing, orbit, timestamp) is good for",
+);
+
+/// Whether marks may disagree.
+static TOLERANT: Words<bool> = Words(&[
+    word("strict", "the marks of all fragments of an event must agree, where they carry one", false),
+    word("tolerant", "a mark that disagrees is counted and spoils no event", true),
+]);
+
+/// The source that a table describes.
+pub(super) fn make(table: View<'_>) -> SourceSpec {
+    (SOURCE.of(table).make)(table)
+}
+
+/// Who decides how many events a source has.
+pub(super) fn feed(table: View<'_>) -> Feed {
+    SOURCE.of(table).feed
+}
+
+/// The tables of the sources of all units, in their order.
+pub(super) fn of_units(view: View<'_>) -> impl Iterator<Item = View<'_>> {
+    (0..view.integer("readout.units")).filter_map(move |unit| view.source(unit)).map(View)
+}
+
+/// Units whose source numbers its fragments by itself.
+pub(super) fn numbered(view: View<'_>) -> Vec<SourceId> {
+    units(view, |source| make(source).is_numbered())
+}
+
+/// Units whose marks may disagree with those of others.
+pub(super) fn tolerant(view: View<'_>) -> Vec<SourceId> {
+    units(view, |source| source.has("identity") && TOLERANT.at(source, "identity"))
+}
+
+/// The units whose source is such.
+fn units(view: View<'_>, is_such: impl Fn(View<'_>) -> bool) -> Vec<SourceId> {
+    (0..).map(SourceId).zip(of_units(view)).filter(|(_, source)| is_such(*source)).map(|(unit, _)| unit).collect()
+}
+
+/// The sources that units have, each once, with the place of its `type`.
+pub(super) fn used(view: View<'_>) -> Vec<View<'_>> {
+    let (own, units) = (view.list("readout.unit"), view.integer::<usize>("readout.units"));
+    let shared = view.0.at("readout.source").filter(|_| own.len() < units);
+    own.iter().filter_map(|unit| unit.at("source")).chain(shared).map(View).collect()
+}
+
+/// Whether a source is recorded or live, in a tree that nobody has checked.
+pub(super) fn has_data(root: &Node) -> bool {
+    let units = root.at("readout.unit").and_then(Node::list).unwrap_or(&[]);
+    let is_data = |table: &Node| SOURCE.written(Some(table)).is_some_and(|source| source.feed != Feed::Generated);
+    let count = root.at("readout.units").and_then(Node::integer).unwrap_or(0);
+    let shared = root.at("readout.source").filter(|_| i64::try_from(units.len()).is_ok_and(|given| given < count));
+    units.iter().filter_map(|unit| unit.at("source")).chain(shared).any(is_data)
+}
+
+/// Checks sizes and addresses.
+pub(super) fn check(view: View<'_>) -> impl Iterator<Item = Problem> {
+    sizes(view).into_iter().chain(listeners(view))
+}
+
+/// Sizes of generated fragments must be possible.
+fn sizes(view: View<'_>) -> Vec<Problem> {
+    let limit: ByteCount = view.quantity("readout.max_fragment");
+    let too_large = |source: View<'_>, key: &str| {
+        let size: ByteCount = source.maybe_quantity(key)?;
+        (size > limit).then(|| {
+            let message = format!("`{key}` of {size} is above the largest fragment of {limit}");
+            let help = format!("lower `{key}`, or raise `readout.max_fragment` in [readout]");
+            Problem::new(message, help)
+                .at(source.origin(key), "too large")
+                .at(view.origin("readout.max_fragment"), "largest fragment")
+        })
+    };
+    let used = used(view);
+    let swapped = used.iter().filter_map(|source| {
+        let (min, max): (ByteCount, ByteCount) = (source.maybe_quantity("min")?, source.maybe_quantity("max")?);
+        (min > max).then(|| {
+            Problem::new(format!("`min` of {min} is above `max` of {max}"), "swap the two")
+                .at(source.origin("min"), "min")
+                .at(source.origin("max"), "max")
+        })
+    });
+    let large = used.iter().flat_map(|&source| ["size", "max", "mean"].map(|key| too_large(source, key)));
+    swapped.chain(large.flatten()).take(MAX_FOUND).collect()
+}
+
+/// No two units can listen on one address.
+fn listeners(view: View<'_>) -> Vec<Problem> {
+    let mut seen = HashMap::new();
+    let mut problems = Vec::new();
+    for index in 0..view.integer::<usize>("readout.units") {
+        let Some(source) = view.source(index).map(View).filter(|source| feed(*source) == Feed::Live) else { continue };
+        let address = source.text("listen");
+        if address.ends_with(":0") {
+            continue;
+        }
+        if let Some((first, other)) = seen.insert((source.text("type"), address), (index, source)) {
+            let message = format!("readout units {first} and {index} both listen on {address:?}");
+            let help = "give each unit a table [[readout.unit]] with an address of its own";
+            let mut problem = Problem::new(message, help).at(source.origin("listen"), "taken");
+            if source.origin("listen") != other.origin("listen") {
+                problem = problem.at(other.origin("listen"), format!("unit {first}"));
+            }
+            problems.push(problem);
+            if problems.len() >= MAX_FOUND {
+                break;
+            }
+        }
+    }
+    problems
+}

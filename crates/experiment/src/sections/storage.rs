@@ -1,0 +1,48 @@
+//! `[storage]`: what is kept, and where.
+
+use crate::{
+    choice::*,
+    limits::*,
+    plan::{Keep, StoragePlan},
+    schema::*,
+    view::View,
+};
+
+pub(super) const STORAGE: &[Key] = &[
+    key("keep", Kind::Keep, Default::Text("all"), "which events are written; incomplete ones too, unless none"),
+    key(
+        "directory",
+        Kind::Path,
+        Default::Text("evb-data"),
+        "folder of the event files, relative to the working folder",
+    ),
+    key(
+        "file_size",
+        bytes(MIN_FILE_SIZE.0, MAX_FILE_SIZE),
+        Default::Text("2 GB"),
+        "size at which a new event file is begun",
+    ),
+];
+
+/// The words that `keep` takes.
+pub(crate) static KEEP: Words<Keep> =
+    Words(&[word("all", "every event", Keep::All), word("none", "no event", Keep::None)]);
+
+/// Its table form.
+pub(crate) static ONE_IN: Key = required("one_in", integer(1, i64::MAX), "one event in this many");
+
+pub(super) fn plan(view: View<'_>) -> StoragePlan {
+    StoragePlan {
+        keep: keep(view),
+        directory: view.path("storage.directory"),
+        file_size: view.quantity("storage.file_size"),
+    }
+}
+
+/// Which events are written.
+pub(super) fn keep(view: View<'_>) -> Keep {
+    match view.maybe_integer("storage.keep.one_in") {
+        Some(n) => Keep::OneIn(n),
+        None => KEEP.at(view, "storage.keep"),
+    }
+}

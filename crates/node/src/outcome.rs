@@ -1,0 +1,150 @@
+//! The outcome of a run as run control sees it: the nodes' reports, and what people should know.
+
+use crate::control::{NodeError, Progress, Report};
+use crate::session::{Observer, describe};
+use crate::tally::Tally;
+use evb_control::{Event, Loss, Step};
+use evb_core::{NodeId, Span};
+use evb_experiment::Plan;
+use evb_protocol::Config;
+use evb_record::{Finding, FindingKind, Record};
+use std::{collections::BTreeMap, mem};
+
+pub(crate) struct Outcome {
+    config: Config,
+    drain_timeout: Span,
+    tally: Tally,
+    /// A number that changes when something moves.
+    done: u64,
+    /// Reasons for the end of nodes, or for the loss of connections to them.
+    reasons: BTreeMap<NodeId, String>,
+    /// Errors of nodes that could not go on.
+    errors: BTreeMap<NodeId, NodeError>,
+    /// The error that ended the configuration.
+    error: Option<NodeError>,
+}
+
+impl Outcome {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        Self {
+            config: plan.building.clone(),
+            drain_timeout: plan.run.drain_timeout,
+            tally: Tally::new(&plan.building),
+            done: 0,
+            reasons: BTreeMap::new(),
+            errors: BTreeMap::new(),
+            error: None,
+        }
+    }
+
+    /// Forgets the run before.
+    pub(crate) fn begin_run(&mut self, plan: &Plan) {
+        *self = Self::new(plan);
+    }
+
+    /// Takes the report of a node; true when something has moved since the last one.
+    pub(crate) fn report(&mut self, node: NodeId, report: Report) -> bool {
+        self.tally.report(node, report);
+        mem::replace(&mut self.done, self.tally.done()) != self.done
+    }
+
+    /// Keeps the first reason for the loss of a node.
+    pub(crate) fn note_reason(&mut self, node: NodeId, reason: String) {
+        self.reasons.entry(node).or_insert(reason);
+    }
+
+    pub(crate) fn note_error(&mut self, node: NodeId, error: NodeError) {
+        self.errors.entry(node).or_insert(error);
+    }
+
+    pub(crate) fn note_abort(&mut self) {
+        let message = "the run was aborted: what was open is lost";
+        self.tally.find(Finding::new(FindingKind::Interrupted, "events", message));
+    }
+
+    /// The error that ended the configuration, once.
+    pub(crate) fn take_error(&mut self) -> Option<NodeError> {
+        self.error.take()
+    }
+
+    pub(crate) fn progress(&self, seconds: f64, stopping: bool) -> Progress {
+        self.tally.progress(seconds, stopping)
+    }
+
+    /// The record of the run, and nothing of it left behind.
+    pub(crate) fn record(&mut self, plan: &Plan, transport: &str, seconds: f64) -> Record {
+        mem::replace(&mut self.tally, Tally::new(&plan.building)).record(plan, transport, seconds)
+    }
+
+    /// Takes an event of run control; people hear of it now, and in the record.
+    pub(crate) fn tell(&mut self, event: &Event, observer: &mut dyn Observer) {
+        match event {
+            Event::State(_) => {}
+            Event::Lost { node, loss } => self.tell_loss(*node, *loss, observer),
+            Event::Back(node) => observer.note(&format!("{} is back", self.config.node_name(*node))),
+            Event::Late { step, nodes } => self.error = Some(self.late(*step, nodes)),
+            Event::NotReady { node, .. } => self.error = Some(self.not_ready(*node)),
+            Event::NotDrained => {
+                let message = format!("the run did not drain: nothing moved for {}", self.drain_timeout);
+                let hint = "what is there of the open events is stored; `--set run.drain_timeout=TIME` waits longer for the rest";
+                self.find(Finding::new(FindingKind::NotDrained, "evm", message).hint(hint), observer);
+            }
+            Event::NoBuilders => {
+                let message = "no builder unit is left: the run ends with events unbuilt";
+                self.find(Finding::new(FindingKind::NoBuilders, "events", message), observer);
+            }
+            Event::Refused { command, state } => {
+                observer.note(&format!("run control is {state}: {command:?} means nothing now"));
+            }
+        }
+    }
+
+    fn tell_loss(&mut self, node: NodeId, loss: Loss, observer: &mut dyn Observer) {
+        let name = self.config.node_name(node);
+        let reason = self.reasons.remove(&node).unwrap_or_else(|| "it does not say why".into());
+        let finding = |message| Finding::new(FindingKind::LostNode, &name, message);
+        let finding = match (loss, self.errors.remove(&node)) {
+            (Loss::Failed, Some(error)) => {
+                let finding = Finding::new(FindingKind::Failed, &name, format!("{name}: {error}"));
+                Finding { hint: error.hint, ..finding }
+            }
+            (Loss::Gone | Loss::Failed, _) => finding(format!("{name} is gone: {reason}")),
+            (Loss::Unreachable { .. }, _) => finding(format!("{name} is lost to its peers: {reason}")),
+            (Loss::Silent, _) => finding(format!("{name} did not finish: nothing moved for {}", self.drain_timeout)),
+        };
+        self.tally.lose(&name);
+        self.find(finding, observer);
+    }
+
+    /// Shows a finding now, and keeps it for the record.
+    fn find(&mut self, finding: Finding, observer: &mut dyn Observer) {
+        observer.note(&finding.message);
+        self.tally.find(finding);
+    }
+
+    fn late(&self, step: Step, nodes: &[NodeId]) -> NodeError {
+        let names: Vec<_> = nodes.iter().map(|&node| self.config.node_name(node)).collect();
+        let message = format!("not all nodes {} {}: {} missing", have(step), describe(step), names.join(", "));
+        NodeError::new(message).hint(match step {
+            Step::Join => {
+                "start each with `evb node --role NAME --join HOST:PORT` and the same token; `--patience` waits longer"
+            }
+            _ => "is the machine overloaded? `--set run.peer_timeout=\"30 s\"` waits longer",
+        })
+    }
+
+    fn not_ready(&mut self, node: NodeId) -> NodeError {
+        let reason = self.reasons.remove(&node);
+        self.errors.remove(&node).unwrap_or_else(|| {
+            let (name, reason) = (self.config.node_name(node), reason.unwrap_or_else(|| "it joined anew".into()));
+            NodeError::new(format!("{name} ended before the run began: {reason}"))
+        })
+    }
+}
+
+const fn have(step: Step) -> &'static str {
+    match step {
+        Step::Join => "have",
+        Step::Open | Step::Connect | Step::Prepare => "are",
+    }
+}

@@ -1,0 +1,370 @@
+//! A session: run control, which moves its nodes through any number of runs and makes a record of each.
+//!
+//! All decisions are those of [`evb_control::Control`]. A session gives it time, commands and notices, carries out its
+//! orders, and keeps the account of what the nodes report.
+
+use crate::control::{NodeError, Notice, Order, Progress};
+use crate::outcome::Outcome;
+use crate::processes::{ProcessNodes, ProcessOptions};
+use crate::run_number::RunNumbers;
+use crate::threads::ThreadNodes;
+use crate::worker::Clock;
+use evb_control::{Command, Config, Control, Event, Notice as Heard, State, Step};
+use evb_core::{NodeId, Span, Time};
+use evb_experiment::{FaultAction, Plan};
+use evb_record::Record;
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How often a session looks up from the notices of its nodes.
+const TICK: Duration = Duration::from_millis(20);
+/// Time beyond `run.peer_timeout` that nodes have for each step of the configuration.
+const READY_GRACE: Span = Span::from_secs(5);
+/// Time in which run control hears a signal that has ended one of its nodes already.
+const STOP_GRACE: Duration = Duration::from_millis(200);
+
+/// An observer of a run, who may also command it.
+pub trait Observer {
+    /// Takes the progress of the run, several times a second.
+    fn progress(&mut self, progress: &Progress);
+    /// Takes a text that people should read now.
+    fn note(&mut self, text: &str);
+    /// Takes the state that run control has entered.
+    fn state(&mut self, _state: State) {}
+    /// Gives the next command of the operator, if there is one.
+    fn command(&mut self) -> Option<Command> {
+        None
+    }
+}
+
+/// An error that kept a run from beginning.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct RunError {
+    /// The error of the first node that failed, or of run control itself.
+    pub error: NodeError,
+}
+
+impl From<NodeError> for RunError {
+    fn from(error: NodeError) -> Self {
+        Self { error }
+    }
+}
+
+/// The plan that the nodes are configured by, and the resolved experiment file.
+pub(crate) struct Blueprint {
+    pub(crate) plan: Plan,
+    pub(crate) text: String,
+}
+
+/// The nodes as a session reaches them, be they threads or processes.
+pub(crate) trait Nodes {
+    /// Takes the plan of the next configuration, and starts the nodes that are absent if that is for run control to do.
+    fn gather(
+        &mut self,
+        blueprint: &Arc<Blueprint>,
+        absent: &[NodeId],
+        observer: &mut dyn Observer,
+    ) -> Result<(), NodeError>;
+    /// Gives an order to a node. `run` is the number of the run that [`Order::Prepare`] is for.
+    fn order(&mut self, node: NodeId, order: Order, run: u64) -> Result<(), NodeError>;
+    /// Waits for the next notice of a node, but not longer than `wait`.
+    fn notice(&mut self, wait: Duration, observer: &mut dyn Observer) -> Result<Option<(NodeId, Notice)>, NodeError>;
+    /// Tells how a node that is gone has ended, where this is known.
+    fn fate(&mut self, node: NodeId) -> Option<String>;
+    /// The longest wait for all nodes to join.
+    fn patience(&self) -> Duration;
+    /// The transport's name in records.
+    fn transport(&self, plan: &Plan) -> String;
+}
+
+/// Run control and its nodes.
+pub struct Session<'a> {
+    nodes: Box<dyn Nodes + 'a>,
+    clock: Clock,
+    configured: Option<Configured>,
+    numbers: RunNumbers,
+}
+
+/// The part of a session that belongs to one plan.
+struct Configured {
+    blueprint: Arc<Blueprint>,
+    control: Control,
+    /// The nodes' reports and the findings of the latest run.
+    outcome: Outcome,
+    /// Number of the run that is prepared or goes on.
+    number: Option<u64>,
+    /// A run goes on.
+    is_running: bool,
+    has_shut_down: bool,
+}
+
+impl<'a> Session<'a> {
+    /// A session whose nodes are threads of this process.
+    pub fn threads() -> Self {
+        Self::new(Box::new(ThreadNodes::default()))
+    }
+
+    /// A session whose nodes are processes, which run control starts or which join by themselves. They talk as the plan
+    /// says; over TCP if it is for threads.
+    ///
+    /// # Errors
+    /// When run control cannot listen at its address.
+    pub fn processes(options: ProcessOptions<'a>) -> Result<Self, RunError> {
+        Ok(Self::new(Box::new(ProcessNodes::listen(options)?)))
+    }
+
+    fn new(nodes: Box<dyn Nodes + 'a>) -> Self {
+        Self { nodes, clock: Clock::start(), configured: None, numbers: RunNumbers::default() }
+    }
+
+    /// Builds events until the run ends, by itself or by a command of the observer. `text` is the resolved experiment. The
+    /// nodes stay for the next run. With another plan they are configured anew.
+    ///
+    /// # Errors
+    /// [`RunError`] when nodes do not come or cannot open what they need. What goes wrong later is told by the record.
+    pub fn run(&mut self, plan: &Plan, text: &str, observer: &mut dyn Observer) -> Result<Record, RunError> {
+        self.take_plan(plan, text)?;
+        self.command(Command::Start);
+        loop {
+            if let Some(record) = self.drain(observer)? {
+                return Ok(record);
+            }
+            self.step(observer)?;
+        }
+    }
+
+    /// Builds events as the observer commands, until [`Command::Shutdown`], and gives the record of each run to `take`. An
+    /// error of a configuration is noted, and the observer may command another.
+    ///
+    /// # Errors
+    /// What `take` says, or that run control cannot hear its nodes any more.
+    pub fn operate<E: From<RunError>>(
+        &mut self,
+        plan: &Plan,
+        text: &str,
+        observer: &mut dyn Observer,
+        mut take: impl FnMut(Record) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.take_plan(plan, text)?;
+        while self.configured.as_ref().is_some_and(|configured| !configured.has_shut_down) {
+            match self.drain(observer) {
+                Ok(Some(record)) => take(record)?,
+                Ok(None) => {}
+                Err(RunError { error }) => observer.note(&error.with_hint()),
+            }
+            self.step(observer)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a plan; nothing changes when it is that of the run before.
+    fn take_plan(&mut self, plan: &Plan, text: &str) -> Result<(), RunError> {
+        if let Some(configured) = &self.configured {
+            if configured.blueprint.plan == *plan && configured.blueprint.text == text {
+                return Ok(());
+            }
+            for node in (0..configured.blueprint.plan.building.nodes()).map(NodeId) {
+                self.nodes.order(node, Order::Reset, 0)?;
+            }
+        }
+        let blueprint = Arc::new(Blueprint { plan: plan.clone(), text: text.to_owned() });
+        self.configured = Some(Configured::new(blueprint, self.nodes.patience()));
+        Ok(())
+    }
+
+    fn command(&mut self, command: Command) {
+        let now = self.clock.now();
+        if let Some(configured) = &mut self.configured {
+            configured.command(now, command);
+        }
+    }
+
+    /// Waits for a notice, and hands everything that is due to the machine.
+    fn step(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+        let notice = match self.nodes.notice(TICK, observer) {
+            Err(_) if is_stopping(observer) => return Err(NodeError::stopped().into()),
+            notice => notice?,
+        };
+        let now = self.clock.now();
+        let Some(configured) = &mut self.configured else { return Ok(()) };
+        if let Some((node, notice)) = notice {
+            configured.hear(now, node, notice, self.nodes.as_mut());
+        }
+        // One at a time: the observer hears of the state that it leads to before it gives the next.
+        if let Some(command) = observer.command() {
+            configured.command(now, command);
+        }
+        configured.control.handle_timeout(now);
+        if configured.is_running {
+            observer.progress(&configured.progress(now));
+        }
+        Ok(())
+    }
+
+    /// Carries out what the machine wants. Gives the record of a run that has ended.
+    fn drain(&mut self, observer: &mut dyn Observer) -> Result<Option<Record>, RunError> {
+        let Self { nodes, clock, configured: Some(configured), numbers } = self else { return Ok(None) };
+        let mut record = None;
+        loop {
+            while let Some((node, order)) = configured.control.poll_order() {
+                let plan = &configured.blueprint.plan;
+                let run = match order {
+                    Order::Prepare => *configured.number.get_or_insert_with(|| numbers.next(plan)),
+                    _ => 0,
+                };
+                nodes.order(node, order, run)?;
+            }
+            let Some(event) = configured.control.poll_event() else { return Ok(record) };
+            match event {
+                Event::State(state) => {
+                    observer.state(state);
+                    match configured.enter(state) {
+                        Entered::Configuring => {
+                            nodes.gather(&configured.blueprint, &configured.control.absent(), observer)?;
+                        }
+                        Entered::End => record = Some(configured.record(clock.now(), nodes.as_ref())),
+                        Entered::NoRun(error) => return Err(error.into()),
+                        Entered::Other => {}
+                    }
+                }
+                event => configured.outcome.tell(&event, observer),
+            }
+        }
+    }
+}
+
+/// The end of a session ends its nodes.
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        let count = self.configured.as_ref().map_or(0, |configured| configured.blueprint.plan.building.nodes());
+        for node in (0..count).map(NodeId) {
+            let _already_gone = self.nodes.order(node, Order::Exit, 0);
+        }
+    }
+}
+
+/// Consequence of a state for the session.
+enum Entered {
+    /// Nodes are to be gathered.
+    Configuring,
+    /// A run has ended.
+    End,
+    /// There will be no run.
+    NoRun(NodeError),
+    Other,
+}
+
+impl Configured {
+    fn new(blueprint: Arc<Blueprint>, patience: Duration) -> Self {
+        let control = Control::new(config(&blueprint.plan, patience));
+        let outcome = Outcome::new(&blueprint.plan);
+        Self { blueprint, control, outcome, number: None, is_running: false, has_shut_down: false }
+    }
+
+    fn command(&mut self, now: Time, command: Command) {
+        if command == Command::Abort && self.is_running {
+            self.outcome.note_abort();
+        }
+        self.has_shut_down |= command == Command::Shutdown && !self.control.state().is_active();
+        self.control.handle_command(now, command);
+    }
+
+    fn hear(&mut self, now: Time, node: NodeId, notice: Notice, nodes: &mut dyn Nodes) {
+        let heard = match notice {
+            Notice::Joined => Heard::Joined,
+            Notice::Opened { .. } | Notice::Ready => Heard::Ready,
+            Notice::Progress(report) => match self.outcome.report(node, report) {
+                true => Heard::Moved,
+                false => return,
+            },
+            Notice::Drained => Heard::Drained,
+            Notice::NoBuilders => Heard::NoBuilders,
+            Notice::Lost { peer, reason } => {
+                self.outcome.note_reason(NodeId(peer), reason);
+                Heard::LostPeer(NodeId(peer))
+            }
+            Notice::Failed(error) => {
+                self.outcome.note_error(node, error);
+                Heard::Failed
+            }
+            Notice::Finished(report) => {
+                self.outcome.report(node, report);
+                Heard::Finished
+            }
+            Notice::Gone { reason } => {
+                self.outcome.note_reason(node, nodes.fate(node).unwrap_or(reason));
+                Heard::Gone
+            }
+        };
+        self.control.handle_notice(now, node, heard);
+    }
+
+    fn enter(&mut self, state: State) -> Entered {
+        match state {
+            State::Configuring => Entered::Configuring,
+            State::Running if !self.is_running => {
+                self.is_running = true;
+                self.outcome.begin_run(&self.blueprint.plan);
+                Entered::Other
+            }
+            State::Stopped | State::Failed if self.is_running => Entered::End,
+            State::Initial | State::Failed if !self.has_shut_down => {
+                self.number = None;
+                Entered::NoRun(self.outcome.take_error().unwrap_or_else(NodeError::stopped))
+            }
+            _ => Entered::Other,
+        }
+    }
+
+    fn progress(&self, now: Time) -> Progress {
+        let stopping = self.control.state() == State::Draining;
+        self.outcome.progress(self.control.elapsed(now).as_secs_f64(), stopping)
+    }
+
+    fn record(&mut self, now: Time, nodes: &dyn Nodes) -> Record {
+        let plan = &self.blueprint.plan;
+        self.is_running = false;
+        self.number = None;
+        self.outcome.record(plan, &nodes.transport(plan), self.control.elapsed(now).as_secs_f64())
+    }
+}
+
+/// The limits of run control, as the plan has them.
+fn config(plan: &Plan, patience: Duration) -> Config {
+    let kills = plan.faults.iter().filter_map(|fault| match fault.action {
+        FaultAction::Kill { at } => Some((at, fault.node)),
+        _ => None,
+    });
+    Config {
+        join_timeout: Span(patience.as_nanos() as u64 * 1000),
+        ready_timeout: Span(plan.run.peer_timeout.0.saturating_add(READY_GRACE.0)),
+        drain_timeout: plan.run.drain_timeout,
+        duration: plan.trigger.duration,
+        kills: kills.collect(),
+        ..Config::new(plan.building.nodes())
+    }
+}
+
+/// True when the user wants the run to stop. A signal for all processes at once may reach the others first.
+fn is_stopping(observer: &mut dyn Observer) -> bool {
+    let end = Instant::now() + STOP_GRACE;
+    while Instant::now() < end {
+        if matches!(observer.command(), Some(Command::Stop | Command::Abort)) {
+            return true;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    false
+}
+
+/// The name of a step, for people.
+pub(crate) const fn describe(step: Step) -> &'static str {
+    match step {
+        Step::Join => "joined",
+        Step::Open | Step::Connect | Step::Prepare => "ready",
+    }
+}

@@ -1,0 +1,99 @@
+//! Counts of each link.
+
+use crate::packet::Packet;
+use evb_core::{Span, Time};
+use evb_fabric::LinkId;
+use std::ops::{Index, IndexMut};
+
+/// The counts of a link since the measurement began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LinkCounts {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    /// Time in which bytes were moved.
+    pub(crate) busy: Span,
+    /// Time in which a packet had the link.
+    pub(crate) held: Span,
+    /// Time that packets waited for the link, added up over packets.
+    pub(crate) waited: Span,
+    /// Most bytes that waited at once, or (cut-through) that lay in one buffer behind the link.
+    pub(crate) most_bytes: u64,
+    /// Packets dropped here because the queue was full.
+    pub(crate) dropped: u64,
+    /// Bytes of the packets that wait now (store and forward).
+    pub(crate) queued: u64,
+    /// Most packets that waited at once.
+    pub(crate) most_waiting: u32,
+    /// How often the receiver asked for a pause.
+    pub(crate) pauses: u32,
+}
+
+/// The counts of all links.
+pub(super) struct Counts {
+    links: Vec<LinkCounts>,
+    /// Links taken by all packets, from the start.
+    pub(super) packet_hops: u64,
+    /// Time spent before this does not count.
+    from: Time,
+}
+
+impl Counts {
+    pub(super) fn new(links: usize) -> Self {
+        Self { links: vec![LinkCounts::default(); links], packet_hops: 0, from: Time::ZERO }
+    }
+
+    /// Forgets what was counted so far.
+    pub(super) fn begin(&mut self, now: Time) {
+        self.from = now;
+        for counts in &mut self.links {
+            // What waits goes on waiting.
+            *counts = LinkCounts { queued: counts.queued, ..LinkCounts::default() };
+        }
+    }
+
+    /// The counts in the order of the links.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &LinkCounts> {
+        self.links.iter()
+    }
+
+    /// A packet gets a link now.
+    pub(super) fn grant(&mut self, now: Time, link: LinkId, packet: &Packet) {
+        self.packet_hops += 1;
+        let since = packet.since.max(self.from);
+        let (counts, wire) = (&mut self[link], u64::from(packet.wire));
+        counts.packets += 1;
+        counts.bytes += wire;
+        counts.waited.0 += now.since(since).0;
+        counts.queued = counts.queued.saturating_sub(wire);
+    }
+
+    /// A packet leaves a link at `until`, on which its bytes took `busy` to move.
+    pub(super) fn leave(&mut self, link: LinkId, busy: Span, since: Time, until: Time) {
+        let held = until.since(since.max(self.from));
+        let counts = &mut self[link];
+        counts.busy.0 += busy.min(held).0;
+        counts.held.0 += held.0;
+    }
+
+    /// So many bytes wait for a link, or lie behind it.
+    #[inline]
+    pub(super) fn note_bytes(&mut self, link: LinkId, bytes: u64) {
+        let most = &mut self[link].most_bytes;
+        *most = bytes.max(*most);
+    }
+}
+
+impl Index<LinkId> for Counts {
+    type Output = LinkCounts;
+    #[inline]
+    fn index(&self, link: LinkId) -> &LinkCounts {
+        &self.links[link.0 as usize]
+    }
+}
+
+impl IndexMut<LinkId> for Counts {
+    #[inline]
+    fn index_mut(&mut self, link: LinkId) -> &mut LinkCounts {
+        &mut self.links[link.0 as usize]
+    }
+}
