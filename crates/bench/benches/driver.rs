@@ -1,7 +1,7 @@
-//! What the driver of the benchmarks costs by itself: a layer that takes everything and gives as much as is asked for, so
-//! that only the machine, the data and the account are left. The printed times bound what can be measured of any layer.
+//! Cost of the benchmark driver by itself: a layer takes everything and delivers as much as is requested, so that only
+//! the machine, the data and the account are left. The printed times are a lower bound for every layer.
 
-use evb_bench::{Benchmark, Cell, Setting, Wait, measure};
+use evb_bench::{Benchmark, Measurement, Setting, Wait, measure};
 use evb_core::{NodeId, Span};
 use evb_transport::{MessageLayer, Refused, Take};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 const READY: u8 = 5;
 const END: u8 = 6;
 
-/// The other node: it is ready, answers each message or takes it, and ends when it is told of the end.
+/// The other node: it is ready, answers or takes each message, and ends with its peer.
 struct Nobody {
     answers: bool,
     to_give: Vec<Vec<u8>>,
@@ -55,7 +55,7 @@ impl MessageLayer for Nobody {
 fn main() {
     for benchmark in [Benchmark::OneWay, Benchmark::PingPong] {
         for size in [8, 64, 1024] {
-            let cell = Cell {
+            let measurement = Measurement {
                 benchmark,
                 nodes: 2,
                 size,
@@ -70,7 +70,7 @@ fn main() {
             let answers = benchmark == Benchmark::PingPong;
             let mut layer = Nobody { answers, to_give: Vec::new(), sent: 0 };
             let setting = Setting { epoch_ns: 0, shares_process: true, shares_cores: false };
-            let result = measure(&mut layer, &cell, setting).expect("nobody never fails");
+            let result = measure(&mut layer, &measurement, setting).expect("nobody never fails");
             let messages = if answers { result.messages } else { result.sent };
             println!(
                 "{:10} {size:5} B  {:6.1} ns of processor time a message",

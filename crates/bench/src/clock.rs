@@ -4,31 +4,32 @@ use evb_core::{Span, Time};
 use evb_transport::VirtualTime;
 use rustix::time::{ClockId, clock_gettime};
 
-/// How long nodes wait for each other, beside the time that is measured.
+/// Limits on the waits of nodes for each other, beside the measured time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// Longest time that all nodes may need to be ready, and to end.
+    /// Longest time until all nodes are ready, and until all have ended.
     pub(crate) all: Span,
-    /// Longest time that a message may come after the news of the end.
+    /// Longest delay of a message after the report of the end.
     pub(crate) stragglers: Span,
     /// Longest sleep of a node without work.
     pub(crate) sleep: Span,
 }
 
-/// In real time others may keep a node from running.
+/// Limits in real time, where other processes may delay a node.
 const REAL: Patience =
     Patience { all: Span::from_secs(10), stragglers: Span::from_millis(100), sleep: Span::from_millis(5) };
-/// In virtual time nothing does, and a cycle of simulated hardware may take some microseconds: here up to a million.
+/// Limits in virtual time, where nothing delays a node. A cycle of simulated hardware may take some microseconds: here
+/// up to a million.
 const VIRTUAL: Patience =
     Patience { all: Span::from_millis(10), stragglers: Span::from_micros(100), sleep: Span::from_micros(1) };
 
-/// Time as machines see it.
+/// The time of the machines.
 pub(crate) enum Clock {
-    /// The processor's counter: cheap to read, from the moment at which the clock was made.
+    /// The processor's counter, which is cheap to read, from the creation of the clock.
     Own { counter: quanta::Clock, start: u64 },
     /// The system's monotonic clock, from a moment that all nodes of a machine know.
     Shared { start_ns: u64 },
-    /// That of a simulated network.
+    /// The time of a simulated network.
     Virtual(VirtualTime),
 }
 
@@ -39,7 +40,7 @@ impl Clock {
         Self::Own { counter, start }
     }
 
-    /// A clock that counts from a time of [`monotonic_ns`], which any process of this machine may have read.
+    /// A clock that counts from a value of [`monotonic_ns`], which any process of this machine may have read.
     pub(crate) const fn shared(start_ns: u64) -> Self {
         Self::Shared { start_ns }
     }

@@ -1,7 +1,7 @@
-//! The cores of this machine: pinning, and what one core can tell another through memory.
+//! The cores of this machine: pinning, and the core-to-core time through memory.
 //!
-//! That is the limit of every message layer that goes through memory. On virtual machines it depends on where the host has
-//! put the two cores, and may change at any time: so it is measured before and after a series.
+//! That time is the limit of every message layer that goes through memory. On virtual machines it depends on the
+//! placement of the two cores by the host, and may change at any time. So it is measured before and after a series.
 
 use evb_record::CoreToCore;
 use rustix::{
@@ -18,10 +18,10 @@ use std::{
     time::Instant,
 };
 
-/// Round trips that are timed together, and how often.
+/// Round trips that are timed together, and number of such measurements.
 const ROUND_TRIPS: u64 = 500;
 const BATCHES: usize = 101;
-/// Words of a message of a cache line.
+/// Words of a message of one cache line.
 const WORDS: usize = 8;
 
 /// The cores that this thread may use, in ascending order.
@@ -30,10 +30,10 @@ pub fn allowed() -> Vec<u16> {
     sched_getaffinity(None).map(|set| members(&set)).unwrap_or_default()
 }
 
-/// Binds this thread to one core, and asks the system whether it is so.
+/// Binds this thread to one core, and checks it with the system.
 ///
 /// # Errors
-/// When the system refuses it, or says afterwards that it is not so.
+/// If the system refuses it, or reports another core afterwards.
 pub fn pin(core: u16) -> io::Result<()> {
     let mut wanted = CpuSet::new();
     wanted.set(core.into());
@@ -48,7 +48,7 @@ fn members(set: &CpuSet) -> Vec<u16> {
     (0..CpuSet::MAX_CPU as u16).filter(|&core| set.is_set(core.into())).collect()
 }
 
-/// Half round trips between two cores; none when this process may not use two, or gets no threads.
+/// Half round trips between two cores; `None` if this process may not use two cores, or cannot start threads.
 #[must_use]
 pub fn calibrate() -> Option<CoreToCore> {
     let cores = allowed();
@@ -56,7 +56,8 @@ pub fn calibrate() -> Option<CoreToCore> {
     Some(CoreToCore { line_ns: half_round_trip(first, second, 0)?, message_ns: half_round_trip(first, second, WORDS)? })
 }
 
-/// A word and the payload before it, on cache lines of their own. Two lines each, because of the prefetcher of adjacent lines.
+/// A word and the payload before it, on cache lines of their own. Each takes two lines, because of the prefetcher of
+/// adjacent lines.
 #[derive(Default)]
 #[repr(align(128))]
 struct Flag(AtomicU64);
@@ -87,7 +88,7 @@ impl Way {
     }
 }
 
-/// Median time of half a round trip in nanoseconds, with a payload of so many words.
+/// Median time of half a round trip in nanoseconds, with a payload of `words` words.
 fn half_round_trip(first: u16, second: u16, words: usize) -> Option<f64> {
     let (there, back) = (&Way::default(), &Way::default());
     let total = ROUND_TRIPS * BATCHES as u64;

@@ -1,15 +1,16 @@
-//! One node of a measurement: the machine of its pattern, driven over a message layer in real time, or in that of a simulated network.
+//! One node of a measurement: the machine of its pattern, driven over a message layer in real time, or in the time of a
+//! simulated network.
 //!
-//! The nodes begin together: each waits until all others are ready. Whoever sees that the time is over stops and tells all
-//! others how many data messages they should have from it; that spreads, and a node is done when all have told it so. So
-//! every message is accounted for, and nothing is on its way when the next measurement begins.
+//! The nodes begin together: each waits until all others are ready. The first node that finds the time over stops, and
+//! tells all others how many data messages it has sent them. They stop and do the same. A node is done when it has
+//! heard from all. So every message is accounted for, and nothing is under way when the next measurement begins.
 
 use crate::{
-    cell::{Benchmark, CONTROL_BYTES, Cell},
     clock::{Clock, cpu_ns},
+    measurement::{Benchmark, CONTROL_BYTES, Measurement},
     peers::Peers,
     rest::Rest,
-    samples::{Sampled, Samples},
+    samples::{SampleSummary, Samples},
     wire::{Content, SMALLEST_STAMPED, fill, is_whole, read_stamp, write_stamp},
 };
 use evb_core::{Machine, NodeId, NodeRange, Span, Time};
@@ -18,29 +19,29 @@ use evb_transport::{MessageLayer, Refused};
 use serde::{Deserialize, Serialize};
 use std::{thread, time::Duration};
 
-/// Most messages that are received, and sent, before the other has its turn.
+/// Most messages that are received before others are sent, and the reverse.
 const BATCH: usize = 64;
-/// Rounds after which a node looks at the time, whatever it does.
+/// Most rounds of a node between two checks of the time.
 const ROUNDS_PER_LOOK: u32 = 64;
 
-/// What one node measured.
+/// The measurements of one node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeResult {
-    /// Time measured, in seconds.
+    /// Measured time, in seconds.
     pub seconds: f64,
-    /// Processor time in this time, in seconds; 0 if the network was simulated.
+    /// Processor time within the measured time, in seconds; 0 for a simulated network.
     pub cpu_seconds: f64,
-    /// Data messages received in this time.
+    /// Data messages received within the measured time.
     pub messages: u64,
-    /// Data messages sent in this time.
+    /// Data messages sent within the measured time.
     pub sent: u64,
-    /// Times of the cycles that ended in this time; under a rate, of the ways of the messages received.
-    pub times: Sampled,
+    /// Times of the cycles that ended within the measured time; under a rate, transfer times of the received messages.
+    pub times: SampleSummary,
     /// Longest time between two receptions, in nanoseconds.
     pub longest_gap_ns: u64,
-    /// Data messages received from the first to the last.
+    /// Data messages received in all, including warm-up and end.
     pub all_messages: u64,
-    /// Data messages that were sent to this node and did not come.
+    /// Data messages that were sent to this node and did not arrive.
     pub lost: u64,
     /// Data messages with wrong bytes, a wrong length, or out of order.
     pub corrupted: u64,
@@ -48,30 +49,34 @@ pub struct NodeResult {
     pub refused: u64,
 }
 
-/// Where a node finds itself.
+/// The environment of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// A moment of the monotonic clock from which all nodes of a machine count, in nanoseconds.
     pub epoch_ns: u64,
-    /// Whether other nodes are in this process, too.
+    /// True if other nodes are in this process, too.
     pub shares_process: bool,
-    /// Whether there are more nodes than cores.
+    /// True if there are more nodes than cores.
     pub shares_cores: bool,
 }
 
 /// Takes part in a measurement as the node of this layer.
 ///
 /// # Errors
-/// A text for people when a peer is lost or does not answer in time.
-pub fn measure<L: MessageLayer + ?Sized>(layer: &mut L, cell: &Cell, setting: Setting) -> Result<NodeResult, String> {
-    if cell.benchmark == Benchmark::Broadcast {
-        let traffic = cell.traffic();
-        layer.expect_broadcasts(traffic.senders.first, traffic.receivers, cell.size);
+/// A message if a peer is lost or does not answer in time.
+pub fn measure<L: MessageLayer + ?Sized>(
+    layer: &mut L,
+    measurement: &Measurement,
+    setting: Setting,
+) -> Result<NodeResult, String> {
+    if measurement.benchmark == Benchmark::Broadcast {
+        let traffic = measurement.traffic();
+        layer.expect_broadcasts(traffic.senders.first, traffic.receivers, measurement.size);
     }
-    Node::new(layer, cell, setting).run()
+    Node::new(layer, measurement, setting).run()
 }
 
-/// A moment, and what was counted until then.
+/// A moment, and the counts at that moment.
 #[derive(Clone, Copy)]
 struct Mark {
     at: Time,
@@ -82,40 +87,40 @@ struct Mark {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Not all others are ready.
+    /// The node waits for others that are not ready.
     Gathering,
     Running,
-    /// Only what is under way is still taken.
+    /// The node only receives messages that are under way.
     Ending,
 }
 
-/// How the times of a pattern are taken.
+/// The way in which the times of a pattern are measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Timing {
-    /// It tells of no cycles, and its partner waits for it: it looks at the clock now and then.
+    /// The pattern reports no cycles, and its partner waits for it: the clock is read rarely.
     Seldom,
-    /// Every reception has its time.
+    /// The clock is read at every reception.
     Receptions,
-    /// Every message sent has its time.
+    /// The clock is read at every send.
     Sending,
 }
 
 struct Node<'a, L: ?Sized> {
     layer: &'a mut L,
-    cell: &'a Cell,
+    measurement: &'a Measurement,
     setting: Setting,
     machine: Traffic,
     clock: Clock,
     timing: Timing,
-    /// Data messages carry when they were due.
+    /// True if data messages carry the time at which they were due.
     is_stamped: bool,
-    /// Data messages go by the layer's own broadcast.
+    /// True if data messages go by the layer's own broadcast.
     is_broadcast: bool,
     peers: Peers,
     phase: Phase,
     now: Time,
     start: Time,
-    /// Beginning and end of what is measured.
+    /// Begin and end of the measured time.
     from: Option<Mark>,
     to: Option<Mark>,
     samples: Samples,
@@ -123,24 +128,24 @@ struct Node<'a, L: ?Sized> {
     longest_gap: Span,
     refused: u64,
     buffer: Vec<u8>,
-    /// What the machine sends now, and to whom it is still to go.
+    /// The message that the machine is sending, and its remaining destinations.
     sending: Option<(NodeRange, TrafficMessage)>,
-    /// When the next message is due, when there is a rate.
+    /// Time at which the next message is due, under a rate.
     due: Time,
     deadline: Time,
     /// Messages that are received before others are sent.
     batch: usize,
-    /// When all others had ended.
+    /// Time at which all others had ended.
     all_ended: Option<Time>,
 }
 
 impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
-    fn new(layer: &'a mut L, cell: &'a Cell, setting: Setting) -> Self {
-        let (local, traffic) = (layer.local(), cell.traffic());
+    fn new(layer: &'a mut L, measurement: &'a Measurement, setting: Setting) -> Self {
+        let (local, traffic) = (layer.local(), measurement.traffic());
         let sends = traffic.senders.contains(local);
         // No second message can be there before the first is answered: to look for it would only delay the answer.
-        let is_alone = cell.benchmark == Benchmark::PingPong && cell.window == 1;
-        let timing = match cell.benchmark {
+        let is_alone = measurement.benchmark == Benchmark::PingPong && measurement.window == 1;
+        let timing = match measurement.benchmark {
             Benchmark::PingPong | Benchmark::Roundtrip if !sends => Timing::Seldom,
             Benchmark::PullFarm if sends => Timing::Seldom,
             Benchmark::Outfarming | Benchmark::Broadcast if sends => Timing::Sending,
@@ -148,17 +153,21 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         };
         let clock = match layer.virtual_time() {
             Some(time) => Clock::Virtual(time),
-            None if cell.rate.is_some() => Clock::shared(setting.epoch_ns),
+            None if measurement.rate.is_some() => Clock::shared(setting.epoch_ns),
             None => Clock::own(),
         };
         Self {
             machine: Traffic::new(&traffic, local, None),
-            deadline: clock.now() + clock.patience().all + cell.warmup + cell.duration + cell.compute,
+            deadline: clock.now()
+                + clock.patience().all
+                + measurement.warmup
+                + measurement.duration
+                + measurement.compute,
             clock,
             timing,
-            is_broadcast: cell.benchmark == Benchmark::Broadcast && layer.has_broadcast(),
-            is_stamped: cell.rate.is_some() && cell.size >= SMALLEST_STAMPED,
-            peers: Peers::new(cell.nodes, local),
+            is_broadcast: measurement.benchmark == Benchmark::Broadcast && layer.has_broadcast(),
+            is_stamped: measurement.rate.is_some() && measurement.size >= SMALLEST_STAMPED,
+            peers: Peers::new(measurement.nodes, local),
             phase: Phase::Gathering,
             now: Time::ZERO,
             start: Time::ZERO,
@@ -168,13 +177,13 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             last_arrival: None,
             longest_gap: Span::ZERO,
             refused: 0,
-            buffer: vec![0; cell.size.max(CONTROL_BYTES)],
+            buffer: vec![0; measurement.size.max(CONTROL_BYTES)],
             sending: None,
             due: Time::MAX,
             batch: if is_alone { 1 } else { BATCH },
             all_ended: None,
             layer,
-            cell,
+            measurement,
             setting,
         }
     }
@@ -183,13 +192,13 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         self.tell_others(|_| Content::Ready)?;
         let mut rest = match self.clock.is_virtual() {
             true => Rest::virtual_time(),
-            false => Rest::new(self.cell.wait, self.setting.shares_cores),
+            false => Rest::new(self.measurement.wait, self.setting.shares_cores),
         };
         let mut rounds = 0_u32;
         loop {
             let received = self.receive();
             rounds = rounds.wrapping_add(1);
-            if rounds.is_multiple_of(ROUNDS_PER_LOOK) || self.cell.rate.is_some() || self.clock.is_virtual() {
+            if rounds.is_multiple_of(ROUNDS_PER_LOOK) || self.measurement.rate.is_some() || self.clock.is_virtual() {
                 self.look()?;
             }
             self.begin_or_end()?;
@@ -203,7 +212,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         }
     }
 
-    /// Tells each other node something, and takes what comes meanwhile.
+    /// Sends a message to each other node, and receives meanwhile.
     fn tell_others(&mut self, what: impl Fn(u64) -> Content) -> Result<(), String> {
         for to in self.peers.others() {
             let word = what(self.peers.get(to).sent).word().to_le_bytes();
@@ -220,7 +229,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         Ok(())
     }
 
-    /// Looks at the time, and for peers that are gone.
+    /// Checks the time, and checks for peers that are gone.
     fn look(&mut self) -> Result<(), String> {
         self.set_now();
         if let Some(peer) = self.layer.lost().filter(|&peer| self.peers.is_missed(peer)) {
@@ -237,9 +246,9 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         self.begin_measurement();
     }
 
-    /// The measurement begins when the warm-up is over.
+    /// Begins the measured time after the warm-up.
     fn begin_measurement(&mut self) {
-        let warm = self.phase == Phase::Running && self.now.since(self.start) >= self.cell.warmup;
+        let warm = self.phase == Phase::Running && self.now.since(self.start) >= self.measurement.warmup;
         if self.from.is_none() && warm {
             self.from = Some(self.mark());
             self.samples = Samples::new();
@@ -257,7 +266,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     }
 
     fn begin_or_end(&mut self) -> Result<(), String> {
-        let is_over = || self.from.is_some_and(|from| self.now.since(from.at) >= self.cell.duration);
+        let is_over = || self.from.is_some_and(|from| self.now.since(from.at) >= self.measurement.duration);
         match self.phase {
             Phase::Gathering if self.peers.all_ready() => self.begin(),
             Phase::Running if is_over() || self.peers.any_ended() => self.end()?,
@@ -270,7 +279,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         self.phase = Phase::Running;
         self.set_now();
         (self.start, self.due) = (self.now, self.now);
-        let start = TrafficCommand::Start { saturating: self.cell.rate.is_none(), messages: None };
+        let start = TrafficCommand::Start { saturating: self.measurement.rate.is_none(), messages: None };
         self.machine.handle_command(self.now, start);
     }
 
@@ -282,18 +291,18 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         self.tell_others(|sent| Content::End { sent })
     }
 
-    /// Whether all is there that others have sent. Broadcasts may come after the news of their end; what has not come a while
-    /// later is lost.
+    /// Returns true if all messages from others have arrived. Broadcasts may arrive after the report of their end; a
+    /// message that is still missing a while later is lost.
     fn is_complete(&mut self) -> bool {
         let since = *self.all_ended.get_or_insert_with(|| self.clock.now());
         self.peers.lost() == 0 || self.clock.now().since(since) >= self.clock.patience().stragglers
     }
 
-    /// Takes what has come and gives it to the machine; how many messages there were.
+    /// Passes received messages to the machine; returns their number.
     fn receive(&mut self) -> usize {
         let mut is_new = true;
         let Self { layer, peers, machine, clock, samples, now, .. } = self;
-        let (running, size) = (self.phase != Phase::Ending, self.cell.size);
+        let (running, size) = (self.phase != Phase::Ending, self.measurement.size);
         let (stamped, is_timed) = (self.is_stamped, self.timing == Timing::Receptions);
         let count = layer.receive(self.batch, &mut |from, bytes| {
             if is_timed && is_new {
@@ -329,7 +338,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         }
     }
 
-    /// Sends what the machine wants to send; how many messages there were.
+    /// Sends messages of the machine; returns their number.
     fn send(&mut self) -> Result<usize, String> {
         if self.phase != Phase::Running {
             return Ok(0);
@@ -361,17 +370,17 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
 
     /// Offers the machine all messages that are due.
     fn offer(&mut self) {
-        let Some(rate) = self.cell.rate else { return };
+        let Some(rate) = self.measurement.rate else { return };
         while self.due <= self.now {
             self.machine.handle_command(self.due, TrafficCommand::Offer { number: 0 });
             self.due = self.due + Span((1e12 / rate) as u64);
         }
     }
 
-    /// Sends a message to the first of `to`, or by broadcast to all; how many copies went.
+    /// Sends a message to the first of `to`, or by broadcast to all; returns the number of copies.
     fn post(&mut self, to: NodeRange, message: TrafficMessage) -> Result<u16, Refused> {
         let length = match message {
-            TrafficMessage::Data { .. } => self.cell.size,
+            TrafficMessage::Data { .. } => self.measurement.size,
             _ => CONTROL_BYTES,
         };
         let bytes = &mut self.buffer[..length];
@@ -388,7 +397,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         self.layer.send(to.first, bytes).map(|()| 1)
     }
 
-    /// The layer has copies of a data message for these nodes: they have left this host, as far as the machine is concerned.
+    /// Tells the machine that copies of a data message for these nodes have left the host: the layer has them.
     fn tell_sent(&mut self, to: NodeRange) {
         if self.timing == Timing::Sending {
             self.set_now();
@@ -412,7 +421,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         }
     }
 
-    /// Keeps the processor busy as an application would that looks at no messages meanwhile.
+    /// Keeps the processor busy, as an application that does not poll for messages meanwhile.
     fn compute(&mut self, span: Span) {
         if self.clock.is_virtual() {
             self.layer.pass(span);
@@ -424,10 +433,10 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         self.machine.handle_command(self.now, TrafficCommand::Computed);
     }
 
-    /// Longest sleep: not beyond the next message that is due.
+    /// Longest sleep: it ends when the next message is due.
     fn longest_sleep(&self) -> Duration {
         let longest = self.clock.patience().sleep;
-        let sleep = if self.cell.rate.is_some() { self.due.since(self.now).min(longest) } else { longest };
+        let sleep = if self.measurement.rate.is_some() { self.due.since(self.now).min(longest) } else { longest };
         sleep.as_duration()
     }
 

@@ -3,7 +3,7 @@
 /// A straight line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Fit {
-    /// The time of size zero.
+    /// The time at size zero.
     pub(crate) overhead: f64,
     /// Time for each unit of size.
     pub(crate) slope: f64,
@@ -14,9 +14,9 @@ pub(crate) struct Fit {
 /// Fewest sizes that show whether times lie on a line.
 const FEWEST_SIZES: usize = 3;
 
-/// The line with the least sum of the squares of the relative distances `(line(x) - y) / y`, so that small sizes count as much as
-/// large ones: times scatter by a part of themselves, not by so many nanoseconds. None for fewer than three sizes, times that
-/// are not above zero, or a line that does not rise or begins below zero, which no overhead can.
+/// The line with the least sum of the squares of the relative distances `(line(x) - y) / y`. Small sizes count as much
+/// as large ones, since times scatter by a part of themselves and not by a fixed time. `None` for fewer than three
+/// sizes, times that are not above zero, or a line that does not rise or has a negative overhead.
 pub(crate) fn fit(points: &[(f64, f64)]) -> Option<Fit> {
     let mut sizes: Vec<_> = points.iter().map(|point| point.0).collect();
     sizes.sort_by(f64::total_cmp);

@@ -1,9 +1,9 @@
-//! A process of a launch: one node, which measures what it is told.
+//! A process of a launch: one node, which executes measurements on command.
 
 use crate::{
     cores,
     driver::measure,
-    protocol::{Answer, Hello, Notice, Order},
+    protocol::{Answer, Hello, Order, Report},
 };
 use evb_core::NodeId;
 use evb_node::{
@@ -23,13 +23,13 @@ use std::{
 /// Longest message that a benchmark sends in bytes.
 pub const LONGEST_BYTES: usize = 16 << 20;
 
-/// Time after a measurement in which what was flushed may still be on its way, and how often the layer is seen to in it.
+/// Time after a measurement in which flushed messages may still be under way, so that the layer is polled often.
 const BUSY_TIME: Duration = Duration::from_millis(200);
 const BUSY_PAUSE: Duration = Duration::from_micros(500);
-/// How often the layer is seen to later.
+/// Interval of polls of the layer after that time.
 const IDLE_PAUSE: Duration = Duration::from_millis(100);
 
-/// What a process of a launch is told when it starts.
+/// Options of a process of a launch.
 #[derive(Clone, Debug)]
 pub struct MemberOptions {
     /// Its layer.
@@ -38,20 +38,20 @@ pub struct MemberOptions {
     pub node: Option<u16>,
     /// Number of nodes of the launch.
     pub nodes: u16,
-    /// Longest message of the launch in bytes: some layers make room for it.
+    /// Longest message of the launch in bytes, for layers that allocate buffers for it.
     pub longest: usize,
-    /// Where the launch listens.
+    /// Address on which the launch listens.
     pub control: SocketAddr,
     /// The secret of the launch.
     pub token: Token,
-    /// The cores that nodes are pinned to in turn; none are pinned when it is empty.
+    /// The cores that nodes are pinned to in turn; nodes are not pinned if the list is empty.
     pub cores: Vec<u16>,
 }
 
-/// Is one node of a launch until it ends.
+/// Runs one node of a launch until the launch ends.
 ///
 /// # Errors
-/// A text for people: the launch cannot be reached, or the layer does not work here.
+/// A message if the launch cannot be reached, or the layer does not work here.
 pub fn join(options: &MemberOptions) -> Result<(), String> {
     if options.layer.is_one_process() {
         return Err("threads are no processes".into());
@@ -81,7 +81,7 @@ impl UseLayer for Serving<'_> {
 
 /// Joins the others and measures until it is told to end.
 fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> Result<(), String> {
-    if let Some(core) = crate::fleet::core_of(&options.cores, layer.local().0) {
+    if let Some(core) = crate::launch::core_of(&options.cores, layer.local().0) {
         cores::pin(core).map_err(|error| format!("cannot pin to core {core}: {error}"))?;
     }
     let broken = |error: std::io::Error| format!("the launch at {}: {error}", options.control);
@@ -94,22 +94,22 @@ fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> R
     let Some(Answer::Welcome { peers }) = lines.read().map_err(broken)? else { return Ok(()) };
     let others: Vec<_> = peers.into_iter().filter(|(node, _)| *node != layer.local()).collect();
     let joined = match layer.connect(&others) {
-        Ok(()) => Notice::Joined,
-        Err(why) => Notice::Failed { why },
+        Ok(()) => Report::Joined,
+        Err(why) => Report::Failed { why },
     };
     write(&stream, &joined).map_err(broken)?;
     let orders = hear(lines)?;
     loop {
-        let Some(Order::Measure { cell, setting }) = next_order(&orders, layer) else { return Ok(()) };
-        let notice = match measure(layer, &cell, setting) {
-            Ok(result) => Notice::Measured(result),
-            Err(why) => Notice::Failed { why },
+        let Some(Order::Measure { measurement, setting }) = next_order(&orders, layer) else { return Ok(()) };
+        let notice = match measure(layer, &measurement, setting) {
+            Ok(result) => Report::Measured(result),
+            Err(why) => Report::Failed { why },
         };
         write(&stream, &notice).map_err(broken)?;
     }
 }
 
-/// Hears the orders in a thread of its own, so that this one can see to the layer meanwhile.
+/// Receives the orders in a thread of its own, so that this one can poll the layer meanwhile.
 fn hear(mut lines: Lines) -> Result<Receiver<Order>, String> {
     let (sender, orders) = mpsc::channel();
     let hear = move || {
@@ -124,8 +124,8 @@ fn hear(mut lines: Lines) -> Result<Receiver<Order>, String> {
     Ok(orders)
 }
 
-/// The next order; none when the launch is over or gone. A layer may need its node to send what it has flushed, and to give
-/// signs of life; what has come stays there.
+/// The next order; `None` if the launch is over or gone. The layer is polled meanwhile, since it may have to send
+/// flushed messages and signs of life; received messages stay there.
 fn next_order<L: MessageLayer>(orders: &Receiver<Order>, layer: &mut L) -> Option<Order> {
     let start = Instant::now();
     loop {

@@ -4,14 +4,14 @@
 pub(crate) mod tests;
 
 use crate::{
-    cell::Benchmark as Pattern,
     line::fit,
+    measurement::Benchmark as Pattern,
     suite::{NOTE_DATA_BYTES, NOTE_FARM_NODES},
 };
 use evb_record::{Benchmark, Kind, Origin, Parameters};
 use std::{collections::BTreeMap, fmt::Display};
 
-/// The parameters of one transport; what its rows do not tell is left out.
+/// The parameters of one transport; parameters without the necessary rows are left out.
 #[must_use]
 pub fn parameters(transport: &str, rows: &[Benchmark]) -> Parameters {
     let rows = Rows(rows.iter().filter(|row| row.transport == transport && row.rate_hz.is_none()).collect());
@@ -58,7 +58,7 @@ impl<'a> Derived<'a> {
     }
 }
 
-/// Rows as `ping-pong, 8 B, 2 nodes`: what several have in common once, and ends of ranges.
+/// Rows as `ping-pong, 8 B, 2 nodes`: common values once, and ends of ranges.
 fn origin(rows: &[&Benchmark]) -> Origin {
     let mut patterns: Vec<_> = rows.iter().map(|row| row.pattern.as_str()).collect();
     patterns.sort_unstable();
@@ -126,7 +126,7 @@ impl<'a> Rows<'a> {
         Some(Derived::of(row, per_pair(row) * row.size_bytes as f64 * 1e-6))
     }
 
-    /// Cycle time of a farm as the note takes it: four senders of 1 kB, no computing.
+    /// Cycle time of a farm as the note defines it: four senders of 1 kB, no computing.
     fn farm(&self, pattern: Pattern) -> Option<Derived<'a>> {
         let row = self.farms(pattern).find(|row| row.compute_us == 0.0)?;
         Some(Derived::of(row, cycle_us(row)?))
@@ -136,8 +136,8 @@ impl<'a> Rows<'a> {
         self.of(pattern).filter(|row| row.nodes == NOTE_FARM_NODES && row.size_bytes == NOTE_DATA_BYTES as u64)
     }
 
-    /// `1 - a / t(0)` in percent, where `a` is the mean of `t(d) - d`. A cycle that computes for long is often interrupted by the
-    /// system, whatever the message layer is: so t(d) is the median of the cycles.
+    /// `1 - a / t(0)` in percent, where `a` is the mean of `t(d) - d`. The system often interrupts a cycle that
+    /// computes for long, whatever the message layer is; so t(d) is the median of the cycles.
     fn overlap(&self) -> Option<Derived<'a>> {
         let alone = self.farm(Pattern::PushFarm)?;
         let computing: Vec<_> = self.farms(Pattern::PushFarm).filter(|row| row.compute_us > 0.0).collect();
@@ -148,8 +148,8 @@ impl<'a> Rows<'a> {
         (!excess.is_empty() && alone.value > 0.0).then(|| Derived { value: 100.0 * (1.0 - mean / alone.value), rows })
     }
 
-    /// The growth with twice the receivers, of outfarming over that of broadcast: 2 to 4, 4 to 8 and so on, on average. The
-    /// sizes are those of the note, of which the smallest tells most about the system.
+    /// The growth when the number of receivers doubles, of outfarming over that of broadcast: 2 to 4, 4 to 8 and so on,
+    /// on average. The sizes are those of the note, of which the smallest tells most about the system.
     fn broadcast_quality(&self) -> Option<Derived<'a>> {
         let size = self.smallest(Pattern::Outfarming)?.size_bytes;
         let (outfarming, broadcast) = (self.growth(Pattern::Outfarming, size)?, self.growth(Pattern::Broadcast, size)?);
@@ -177,7 +177,7 @@ impl<'a> Rows<'a> {
         Some(Derived::of(row, per_pair(row) * 1e-6))
     }
 
-    /// The smallest message that reaches half of the highest throughput, on a line between the sizes measured.
+    /// The smallest message that reaches half of the highest throughput, interpolated between the measured sizes.
     fn half_peak(&self) -> Option<Derived<'a>> {
         let mut rows: Vec<_> = self.streams().collect();
         rows.sort_by_key(|row| row.size_bytes);

@@ -1,19 +1,19 @@
-//! What a node knows of the others, and its account of data messages with each.
+//! The other nodes as a node knows them, and its account of data messages with each.
 
 use evb_core::NodeId;
 
 /// Another node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Peer {
-    /// It is ready to begin.
+    /// True if the node is ready to begin.
     pub(crate) ready: bool,
-    /// Data messages that it has sent to this node, once it has ended.
+    /// Data messages that the node has sent to this one, once it has ended.
     pub(crate) ended: Option<u64>,
-    /// Data messages sent to it.
+    /// Data messages sent to the node.
     pub(crate) sent: u64,
-    /// Data messages received from it.
+    /// Data messages received from the node.
     received: u64,
-    /// Number of the last of them.
+    /// Number of the last data message received from the node.
     last: u64,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Peers {
     all: Vec<Peer>,
     local: NodeId,
     any_ended: bool,
-    /// Data messages received, from all, and sent, to all.
+    /// Data messages received from all nodes, and sent to all nodes.
     pub(crate) received: u64,
     pub(crate) sent: u64,
     /// Messages with wrong bytes, a wrong length, from nobody, or out of order.
@@ -53,7 +53,7 @@ impl Peers {
         }
     }
 
-    /// A peer has ended, and has sent so many data messages to this node.
+    /// Takes note that a peer has ended, and has sent `sent` data messages to this node.
     pub(crate) fn note_end(&mut self, from: NodeId, sent: u64) {
         match self.all.get_mut(from.index()) {
             Some(peer) => (peer.ended, self.any_ended) = (Some(sent), true),
@@ -61,7 +61,7 @@ impl Peers {
         }
     }
 
-    /// Notes a data message: its number must be above those before it.
+    /// Counts a data message, whose number must be above those before it.
     #[inline]
     pub(crate) fn note(&mut self, from: NodeId, number: u64, whole: bool) {
         let Some(peer) = self.all.get_mut(from.index()) else { return self.corrupted += 1 };
@@ -87,18 +87,18 @@ impl Peers {
         self.any_ended
     }
 
-    /// Whether a node takes part in this measurement and has not ended.
+    /// Returns true if a node takes part in this measurement and has not ended.
     pub(crate) fn is_missed(&self, node: NodeId) -> bool {
         self.all.get(node.index()).is_some_and(|peer| peer.ended.is_none())
     }
 
-    /// The others that have not ended, for people.
+    /// The other nodes that have not ended, as text.
     pub(crate) fn missing(&self) -> String {
         let missing = self.others().filter(|&node| self.get(node).ended.is_none());
         missing.map(|node| node.to_string()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Data messages that others have sent and that did not come.
+    /// Data messages that others have sent and that did not arrive.
     pub(crate) fn lost(&self) -> u64 {
         self.all.iter().map(|peer| peer.ended.unwrap_or(0).saturating_sub(peer.received)).sum()
     }

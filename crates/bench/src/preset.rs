@@ -1,12 +1,12 @@
-//! A network preset from measurements: what a simulation needs to behave like the layer that was measured.
+//! A network preset from measurements: the parameters with which a simulation behaves like the measured layer.
 //!
-//! The model is the simulator's: a message of n bytes is in its sender's processor for a time, then on two links of one
-//! delay and one rate, cut through, then in its receiver's processor for a time. Half a ping-pong is the sum of all; a stream
-//! goes at the pace of the slowest part. So a straight line through the times between the messages of a stream gives the
-//! time of a processor (at no bytes) and the rate (its slope), and a line through the halves of ping-pongs the sum, of which the
-//! delay is what remains.
+//! The model is that of the simulator. A message of n bytes takes some time in its sender's processor, then uses two
+//! links of one delay and one rate, cut through, then takes some time in its receiver's processor. Half a ping-pong is
+//! the sum of all; a stream goes at the pace of the slowest part. So a straight line through the times between the
+//! messages of a stream gives the time of a processor (at no bytes) and the rate (its slope). A line through the halves
+//! of ping-pongs gives the sum; the delay is the rest.
 
-use crate::{cell::Benchmark as Pattern, line, statistics::median};
+use crate::{line, measurement::Benchmark as Pattern, statistics::median};
 use evb_record::Benchmark;
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub struct NetworkFit {
 /// Fits a network to the ping-pongs and one-way streams of a layer.
 ///
 /// # Errors
-/// What is missing: each of the two is needed with three sizes.
+/// The missing measurements: each of the two patterns is needed with three sizes.
 pub fn fit_network(transport: &str, rows: &[Benchmark]) -> Result<NetworkFit, String> {
     let of = |pattern: Pattern| {
         let rows = rows.iter().filter(move |row| row.transport == transport && row.pattern == pattern.name());
@@ -66,36 +66,36 @@ impl NetworkFit {
         )
     }
 
-    /// The table as a file that says where it comes from and how far it is off.
+    /// The table as a file with its origin and its errors.
     #[must_use]
-    pub fn file(&self, transport: &str, misses: &Misses) -> String {
+    pub fn file(&self, transport: &str, errors: &FitErrors) -> String {
         let version = evb_node::VERSION;
         let table = self.table(transport);
         format!(
-            "# The message layer {transport}, as measured by evb {version}.\n# {misses}.\n# {NOT_MODELLED}.\n{table}"
+            "# The message layer {transport}, as measured by evb {version}.\n# {errors}.\n# {NOT_MODELLED}.\n{table}"
         )
     }
 }
 
-/// What a fitted network knows nothing of, for people.
+/// The effects that a fitted network leaves out, as text.
 pub const NOT_MODELLED: &str = "Not in it: generating, checking and storing events, and nodes that share a processor";
 
-/// How far the simulated times of a fitted network are from those that it was fitted to.
+/// Errors of the simulated times of a fitted network against the measured ones.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Misses {
-    /// Half of the times are off by less, as a part of the measured time.
+pub struct FitErrors {
+    /// Median error, as a part of the measured time.
     pub typical: f64,
-    /// The largest, with its sign: below zero, the simulation is too fast.
+    /// The largest error with its sign: below zero, the simulation is too fast.
     pub worst: f64,
-    /// Which measurement this is.
+    /// The measurement with the largest error.
     pub worst_at: String,
-    /// How many times there are.
+    /// Number of times.
     pub count: usize,
 }
 
-impl Misses {
-    /// Holds what was simulated against what was measured: half of the round trips, and the times between two messages of a stream.
-    /// None when nothing was measured that was simulated, too.
+impl FitErrors {
+    /// Compares simulated with measured times: half of the round trips, and the times between two messages of a stream.
+    /// `None` if no measurement was simulated.
     #[must_use]
     pub fn of(transport: &str, measured: &[Benchmark], simulated: &[Benchmark]) -> Option<Self> {
         let measured = measured.iter().filter(|row| row.transport == transport && row.rate_hz.is_none());
@@ -106,15 +106,15 @@ impl Misses {
             let other = simulated.iter().find(|other| is_same(row, other))?;
             Some((time(other) / time(row) - 1.0, format!("{}, {} B", row.pattern, row.size_bytes)))
         };
-        let misses: Vec<_> = measured.filter_map(miss).collect();
-        let mut sizes: Vec<_> = misses.iter().map(|miss| miss.0.abs()).collect();
-        let (typical, count) = (median(&mut sizes), misses.len());
-        let (worst, worst_at) = misses.into_iter().max_by(|one, other| one.0.abs().total_cmp(&other.0.abs()))?;
+        let errors: Vec<_> = measured.filter_map(miss).collect();
+        let mut sizes: Vec<_> = errors.iter().map(|miss| miss.0.abs()).collect();
+        let (typical, count) = (median(&mut sizes), errors.len());
+        let (worst, worst_at) = errors.into_iter().max_by(|one, other| one.0.abs().total_cmp(&other.0.abs()))?;
         Some(Self { typical, worst, worst_at, count })
     }
 }
 
-impl fmt::Display for Misses {
+impl fmt::Display for FitErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { typical, worst, worst_at, count } = self;
         let [typical, worst] = [typical, worst].map(|part| part * 100.0);
@@ -125,7 +125,7 @@ impl fmt::Display for Misses {
     }
 }
 
-/// What a fit is made from: half of a round trip, or the time between two messages.
+/// The time that a fit uses: half of a round trip, or the time between two messages.
 fn time(row: &Benchmark) -> f64 {
     row.half_round_trip_ns.map_or(1e9 / row.messages_per_s, |times| times.p50)
 }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::parameters::tests::row;
 
-    /// Ping-pongs of three sizes, of which half takes so many microseconds.
+    /// Ping-pongs of three sizes, with these halves in microseconds.
     fn rows(transport: &str, halves: [f64; 3]) -> Vec<Benchmark> {
         let row = |(size, half): (u64, f64)| {
             let row = row(Pattern::PingPong, 2, size, Some(2.0 * half), 0.0);
@@ -147,10 +147,10 @@ mod tests {
     #[test]
     fn the_worst_miss_has_its_sign_and_its_place() {
         let measured = rows("shm", [100.0, 200.0, 1000.0]);
-        let misses = Misses::of("shm", &measured, &rows("sim:shm", [110.0, 200.0, 430.0])).unwrap();
-        assert_eq!((misses.count, misses.worst_at.as_str()), (3, "ping-pong, 256 B"));
-        assert!((misses.typical - 0.1).abs() < 1e-12 && (misses.worst + 0.57).abs() < 1e-12, "{misses:?}");
-        assert!(misses.to_string().ends_with("off by 10 % typically, -57 % at worst (ping-pong, 256 B)"), "{misses}");
-        assert_eq!(Misses::of("tcp", &measured, &measured), None, "of another layer nothing was measured");
+        let errors = FitErrors::of("shm", &measured, &rows("sim:shm", [110.0, 200.0, 430.0])).unwrap();
+        assert_eq!((errors.count, errors.worst_at.as_str()), (3, "ping-pong, 256 B"));
+        assert!((errors.typical - 0.1).abs() < 1e-12 && (errors.worst + 0.57).abs() < 1e-12, "{errors:?}");
+        assert!(errors.to_string().ends_with("off by 10 % typically, -57 % at worst (ping-pong, 256 B)"), "{errors}");
+        assert_eq!(FitErrors::of("tcp", &measured, &measured), None, "of another layer nothing was measured");
     }
 }

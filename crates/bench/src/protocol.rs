@@ -1,8 +1,8 @@
-//! What a launch and its processes say to each other, one JSON object a line.
+//! The messages between a launch and its processes, one JSON object per line.
 
 use crate::{
-    cell::Cell,
     driver::{NodeResult, Setting},
+    measurement::Measurement,
 };
 use evb_core::NodeId;
 use serde::{Deserialize, Serialize};
@@ -12,35 +12,35 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Hello {
     /// The token of the launch, in hexadecimal digits.
     pub(crate) token: String,
-    /// Its node.
+    /// The node of the process.
     pub(crate) node: u16,
-    /// Where its peers reach it, as its layer says.
+    /// The address of the node's layer for its peers.
     pub(crate) address: String,
 }
 
-/// The answer, when all have come.
+/// The answer, when all processes have connected.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Answer {
     /// All nodes and their addresses.
     Welcome { peers: Vec<(NodeId, String)> },
 }
 
-/// What a process is told.
+/// A command to a process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// Take part in a measurement.
-    Measure { cell: Cell, setting: Setting },
+    Measure { measurement: Measurement, setting: Setting },
     /// End.
     Exit,
 }
 
-/// What a process tells.
+/// A report from a process.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Notice {
-    /// It has joined its peers.
+pub(crate) enum Report {
+    /// The process has joined its peers.
     Joined,
     /// The measurement is done.
     Measured(NodeResult),
-    /// It cannot go on.
+    /// The process cannot continue.
     Failed { why: String },
 }

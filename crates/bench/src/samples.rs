@@ -1,13 +1,13 @@
-//! The times that a node measures: all of them in a histogram, an even choice of them kept as they were.
+//! The times of a node: all of them in a histogram, and an even selection as they were.
 
 use evb_core::Span;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Most samples that are kept as they were; of more, every second one is dropped, again and again.
+/// Most samples that are kept as they were. When there are more, every second one is dropped, repeatedly.
 pub const MOST_RAW: usize = 8192;
 
-/// Values are kept to three digits, up to 1000 s.
+/// Significant digits of values in the histogram, up to 1000 s.
 const DIGITS: u8 = 3;
 const LONGEST_NS: u64 = 1_000_000_000_000;
 
@@ -16,23 +16,23 @@ const LONGEST_NS: u64 = 1_000_000_000_000;
 pub(crate) struct Samples {
     histogram: Histogram<u64>,
     raw: Vec<u64>,
-    /// One of so many is kept as it was.
+    /// One in this many samples is kept as it was.
     stride: u64,
     until_next: u64,
     longest: u64,
     shortest: u64,
 }
 
-/// What is told of the samples of a node: enough to put several nodes and launches together.
+/// The samples of a node: enough to combine several nodes and launches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sampled {
-    /// Value in nanoseconds and how often it occurred, to three digits, in ascending order.
+pub struct SampleSummary {
+    /// Values in nanoseconds with three digits, and their frequencies, in ascending order.
     pub counts: Vec<(u64, u64)>,
-    /// An even choice of the samples, in nanoseconds, in the order in which they were taken.
+    /// An even selection of the samples, in nanoseconds, in the order of measurement.
     pub raw: Vec<u64>,
-    /// The shortest in nanoseconds.
+    /// The shortest time in nanoseconds.
     pub shortest: u64,
-    /// The longest in nanoseconds.
+    /// The longest time in nanoseconds.
     pub longest: u64,
 }
 
@@ -68,11 +68,11 @@ impl Samples {
         self.stride *= 2;
     }
 
-    pub(crate) fn finish(self) -> Sampled {
+    pub(crate) fn finish(self) -> SampleSummary {
         let recorded = self.histogram.iter_recorded();
         let counts = recorded.map(|step| (step.value_iterated_to(), step.count_at_value())).collect();
         let shortest = if self.shortest == u64::MAX { 0 } else { self.shortest };
-        Sampled { counts, raw: self.raw, shortest, longest: self.longest }
+        SampleSummary { counts, raw: self.raw, shortest, longest: self.longest }
     }
 }
 

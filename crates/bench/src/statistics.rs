@@ -1,13 +1,13 @@
-//! Quantiles of samples, and what several launches say together.
+//! Quantiles of samples, and the combination of several launches.
 
-use crate::samples::Sampled;
+use crate::samples::SampleSummary;
 use evb_record::{Launches, Times};
 use std::collections::BTreeMap;
 
-/// The confidence that an interval is to have, if there are launches enough.
+/// The confidence of intervals, if there are enough launches.
 const CONFIDENCE: f64 = 0.95;
 
-/// The median; 0 of nothing.
+/// The median; 0 for an empty list.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {
@@ -17,8 +17,8 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// The distribution of all samples of several nodes and launches; none if there are none.
-pub(crate) fn times<'a>(all: impl IntoIterator<Item = &'a Sampled>) -> Option<Times> {
+/// The distribution of all samples of several nodes and launches; `None` if there are no samples.
+pub(crate) fn times<'a>(all: impl IntoIterator<Item = &'a SampleSummary>) -> Option<Times> {
     let (mut counts, mut shortest, mut longest) = (BTreeMap::<u64, u64>::new(), u64::MAX, 0);
     for sampled in all.into_iter().filter(|sampled| !sampled.counts.is_empty()) {
         sampled.counts.iter().for_each(|&(value, count)| *counts.entry(value).or_default() += count);
@@ -50,9 +50,9 @@ pub(crate) fn times<'a>(all: impl IntoIterator<Item = &'a Sampled>) -> Option<Ti
     })
 }
 
-/// What the launches say together: their median, and the interval of two of them that holds the median of all possible
-/// launches with 95 %, or with the most that so few launches allow. Nothing is assumed of their distribution: so many of
-/// them are below the true median as heads fall in as many throws of a coin.
+/// The combination of launches: their median, and the interval between two of them that holds the median of all
+/// possible launches with 95 %, or with the most that the number of launches allows. No distribution is assumed: the
+/// number of launches below the true median is distributed like the number of heads in as many throws of a coin.
 pub(crate) fn launches(quantity: &str, values: &[f64]) -> Launches {
     let mut sorted = values.to_vec();
     let median = median(&mut sorted);
@@ -67,7 +67,7 @@ pub(crate) fn launches(quantity: &str, values: &[f64]) -> Launches {
     }
 }
 
-/// How many values to leave out on either side, and the confidence of the interval between the others.
+/// Number of values to leave out on either side, and the confidence of the interval between the others.
 fn interval(count: usize) -> (usize, f64) {
     if count == 0 {
         return (0, 0.0);
@@ -102,16 +102,16 @@ mod tests {
 
     #[test]
     fn quantiles_of_several_nodes() {
-        let part = |values: std::ops::Range<u64>| Sampled {
+        let part = |values: std::ops::Range<u64>| SampleSummary {
             counts: values.clone().map(|value| (value, 1)).collect(),
             raw: Vec::new(),
             shortest: values.start,
             longest: values.end - 1,
         };
-        let all = times(&[part(1..501), part(501..1001), Sampled::default()]).unwrap();
+        let all = times(&[part(1..501), part(501..1001), SampleSummary::default()]).unwrap();
         assert_eq!((all.min, all.p50, all.p99, all.p999, all.max), (1.0, 500.0, 990.0, 999.0, 1000.0));
         assert_eq!((all.mean, all.samples), (500.5, 1000));
-        assert!(times(&[Sampled::default()]).is_none());
+        assert!(times(&[SampleSummary::default()]).is_none());
     }
 
     #[test]

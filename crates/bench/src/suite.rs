@@ -1,48 +1,48 @@
-//! Which measurements a suite consists of.
+//! The measurements of a suite.
 
 use crate::{
-    cell::{Benchmark, Cell, Wait},
+    measurement::{Benchmark, Measurement, Wait},
     times::times,
     wire::SMALLEST_BYTES,
 };
 use evb_core::Span;
 use evb_transports::LayerChoice;
 
-/// Sizes of ATLAS DAQ note 77 (section 2) in bytes; the smallest here is the word that says what a message is.
+/// Sizes of ATLAS DAQ note 77 (section 2) in bytes; the smallest one here is the word with the kind of a message.
 pub const NOTE_SIZES: [usize; 4] = [SMALLEST_BYTES, 64, 256, 1024];
-/// Times that its farms compute, in microseconds.
+/// Computing times of the note's farms, in microseconds.
 pub const NOTE_COMPUTE_US: [u64; 4] = [0, 100, 400, 1600];
-/// Nodes of its farms: four senders and a receiver.
+/// Nodes of the note's farms: four senders and a receiver.
 pub const NOTE_FARM_NODES: u16 = 5;
-/// Bytes of their data, from which the parameters are taken.
+/// Data size in the note's farms in bytes, from which the parameters are taken.
 pub const NOTE_DATA_BYTES: usize = 1024;
 
-/// Bytes by which a size of a sweep is disturbed, as NetPIPE does, to find what depends on alignment.
+/// Bytes by which a size of a sweep is varied, as NetPIPE does, to find effects of alignment.
 const PERTURBATION: usize = 3;
 
-/// What is to be measured.
+/// The selection of measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suite {
     /// The patterns.
     pub benchmarks: Vec<Benchmark>,
     /// Sizes of the data in bytes.
     pub sizes: Vec<usize>,
-    /// Numbers of nodes; a pattern that cannot use one uses the next below. When none are given, those of the note for each
-    /// pattern, up to [`most_nodes`](Suite::most_nodes).
+    /// Numbers of nodes; a pattern that cannot use one uses the next below. An empty list means those of the note for
+    /// each pattern, up to [`most_nodes`](Suite::most_nodes).
     pub nodes: Vec<u16>,
-    /// Most nodes when none are given.
+    /// Most nodes if none are given.
     pub most_nodes: u16,
-    /// Times that farms compute.
+    /// Computing times of farms.
     pub compute: Vec<Span>,
-    /// Messages that a sender has under way at once; the patterns' own default when it is not given.
+    /// Messages that a sender has under way at once; `None` for the default of the pattern.
     pub window: Option<u32>,
-    /// Rate at which senders offer messages, per second, where a pattern takes one.
+    /// Rate at which senders offer messages, per second, for patterns with a rate.
     pub rate: Option<f64>,
-    /// Time before each measurement; that of the layer when it is not given.
+    /// Time before each measurement; `None` for that of the layer.
     pub warmup: Option<Span>,
-    /// Time of each measurement; that of the layer when it is not given.
+    /// Time of each measurement; `None` for that of the layer.
     pub duration: Option<Span>,
-    /// What nodes without work do.
+    /// Behaviour of nodes without work.
     pub wait: Wait,
     /// Seed of every random stream.
     pub seed: u64,
@@ -51,18 +51,20 @@ pub struct Suite {
 impl Suite {
     /// All measurements on a layer, each once, pattern by pattern.
     #[must_use]
-    pub fn cells(&self, layer: &LayerChoice) -> Vec<Cell> {
-        let mut cells = Vec::new();
+    pub fn measurements(&self, layer: &LayerChoice) -> Vec<Measurement> {
+        let mut measurements = Vec::new();
         for &benchmark in &self.benchmarks {
             let nodes = self.nodes_of(benchmark, layer);
             let compute = if benchmark.computes() { &self.compute[..] } else { &[Span::ZERO] };
             for nodes in nodes {
                 for &size in &self.sizes {
-                    cells.extend(compute.iter().map(|&compute| self.cell(benchmark, nodes, size, compute, layer)));
+                    measurements.extend(
+                        compute.iter().map(|&compute| self.measurement(benchmark, nodes, size, compute, layer)),
+                    );
                 }
             }
         }
-        cells
+        measurements
     }
 
     fn nodes_of(&self, benchmark: Benchmark, layer: &LayerChoice) -> Vec<u16> {
@@ -77,9 +79,16 @@ impl Suite {
         nodes
     }
 
-    fn cell(&self, benchmark: Benchmark, nodes: u16, size: usize, compute: Span, layer: &LayerChoice) -> Cell {
+    fn measurement(
+        &self,
+        benchmark: Benchmark,
+        nodes: u16,
+        size: usize,
+        compute: Span,
+        layer: &LayerChoice,
+    ) -> Measurement {
         let (warmup, duration) = times(layer, size, compute);
-        Cell {
+        Measurement {
             benchmark,
             nodes,
             size: size.max(SMALLEST_BYTES),
@@ -128,18 +137,20 @@ mod tests {
 
     #[test]
     fn each_pattern_has_the_nodes_that_it_can_use() {
-        let cells = suite().cells(&layer("tcp"));
+        let measurements = suite().measurements(&layer("tcp"));
         let nodes = |benchmark| {
-            let mut nodes: Vec<_> = cells.iter().filter(|c| c.benchmark == benchmark).map(|c| c.nodes).collect();
+            let mut nodes: Vec<_> = measurements.iter().filter(|c| c.benchmark == benchmark).map(|c| c.nodes).collect();
             nodes.dedup();
             nodes
         };
         assert_eq!(nodes(Benchmark::PingPong), [2]);
         assert_eq!(nodes(Benchmark::Pairs), [2, 4], "pairs of five nodes are those of four");
         assert_eq!(nodes(Benchmark::AllToAll), [2, 4, 5]);
-        let farms = cells.iter().filter(|cell| cell.benchmark == Benchmark::PullFarm).count();
+        let farms = measurements.iter().filter(|measurement| measurement.benchmark == Benchmark::PullFarm).count();
         assert_eq!(farms, 3 * 4 * 4, "nodes, sizes, times of computing");
-        assert!(cells.iter().all(|cell| cell.rate.is_some() == cell.benchmark.takes_rate()));
+        assert!(
+            measurements.iter().all(|measurement| measurement.rate.is_some() == measurement.benchmark.takes_rate())
+        );
     }
 
     #[test]
@@ -154,13 +165,21 @@ mod tests {
     #[test]
     fn a_layer_has_its_own_times_and_limits() {
         let suite = Suite { nodes: Vec::new(), most_nodes: 99, duration: None, ..suite() };
-        let nodes = |layer| suite.cells(&layer).iter().map(|cell| cell.nodes).max();
+        let nodes = |layer| suite.measurements(&layer).iter().map(|measurement| measurement.nodes).max();
         assert_eq!(nodes(layer("tcp")), Some(65));
         assert_eq!(nodes(layer("velo-rtl")), Some(16), "its switch has as many ports");
-        let farms = suite.cells(&layer("velo-rtl")).into_iter().filter(|cell| cell.compute > Span::ZERO);
-        assert!(farms.map(|cell| (cell.compute, cell.duration)).all(|(compute, duration)| duration > compute));
-        let cells = suite.cells(&layer("tcp"));
-        assert!(cells.iter().all(|cell| cell.duration == Span::from_millis(100)), "real time, whatever is computed");
+        let farms =
+            suite.measurements(&layer("velo-rtl")).into_iter().filter(|measurement| measurement.compute > Span::ZERO);
+        assert!(
+            farms
+                .map(|measurement| (measurement.compute, measurement.duration))
+                .all(|(compute, duration)| duration > compute)
+        );
+        let measurements = suite.measurements(&layer("tcp"));
+        assert!(
+            measurements.iter().all(|measurement| measurement.duration == Span::from_millis(100)),
+            "real time, whatever is computed"
+        );
     }
 
     #[test]

@@ -1,60 +1,62 @@
-//! What the nodes of all launches have measured, as one record.
+//! Summary of the measurements of all nodes and launches as one record.
 
 use crate::{
-    cell::{Benchmark, Cell},
     driver::NodeResult,
+    measurement::{Benchmark, Measurement},
     statistics::{launches, median, times},
 };
 use evb_record::{Benchmark as BenchmarkRecord, Calibration, CoreToCore, CpuLoad, Kind, SIMULATED, Times};
 
-/// Calibrations of one row that differ by more than this factor make it untrusted.
+/// Largest ratio of two calibrations of a trusted row.
 const MOST_DRIFT: f64 = 1.25;
-/// A rate that differs from the offered one by more than this part is told.
+/// Largest relative difference between the rate and the offered rate without a note.
 const RATE_MARGIN: f64 = 0.02;
-/// Fewer samples than this make no distribution.
+/// Fewest samples of a distribution.
 const FEWEST_SAMPLES: u64 = 1000;
 
 /// One measurement in all its launches.
 pub(crate) struct Row<'a> {
-    pub(crate) cell: &'a Cell,
+    pub(crate) measurement: &'a Measurement,
     pub(crate) transport: String,
-    /// Its time is that of a simulation: nothing that the machine does makes a difference.
+    /// True for simulated time, which the machine does not affect.
     pub(crate) is_simulated: bool,
     pub(crate) cores: Vec<u16>,
     /// The nodes of each launch.
     pub(crate) launches: Vec<Vec<NodeResult>>,
-    /// What the cores could do before and after each of them.
+    /// Core-to-core times before and after each launch.
     pub(crate) calibrations: Vec<(CoreToCore, CoreToCore)>,
 }
 
 impl Row<'_> {
     pub(crate) fn record(&self) -> BenchmarkRecord {
-        let cell = self.cell;
+        let measurement = self.measurement;
         let cycles = times(self.nodes().map(|node| &node.times));
         let rates: Vec<_> = self.launches.iter().map(|nodes| rate(nodes)).collect();
         let messages_per_s = median(&mut rates.clone());
         let lost = self.nodes().map(|node| node.lost).sum();
         let corrupted = self.nodes().map(|node| node.corrupted).sum();
         let notes = self.notes(cycles.as_ref(), lost);
-        let is_lossy = self.transport == "udp" && cell.benchmark == Benchmark::Broadcast;
+        let is_lossy = self.transport == "udp" && measurement.benchmark == Benchmark::Broadcast;
         BenchmarkRecord {
             kind: Kind::Benchmark,
             experiment: "bench".into(),
-            seed: cell.seed,
+            seed: measurement.seed,
             version: evb_node::VERSION.into(),
-            pattern: cell.benchmark.name().into(),
+            pattern: measurement.benchmark.name().into(),
             transport: self.transport.clone(),
-            size_bytes: cell.size as u64,
-            nodes: cell.nodes,
-            compute_us: cell.compute_us(),
-            window: cell.window,
-            rate_hz: cell.rate,
-            wait: if self.is_simulated { SIMULATED } else { cell.wait.name() }.into(),
-            cores: (0..cell.nodes).filter_map(|node| crate::fleet::core_of(&self.cores, node)).collect(),
+            size_bytes: measurement.size as u64,
+            nodes: measurement.nodes,
+            compute_us: measurement.compute_us(),
+            window: measurement.window,
+            rate_hz: measurement.rate,
+            wait: if self.is_simulated { SIMULATED } else { measurement.wait.name() }.into(),
+            cores: (0..measurement.nodes).filter_map(|node| crate::launch::core_of(&self.cores, node)).collect(),
             cycle_ns: cycles,
-            half_round_trip_ns: cycles.filter(|_| cell.benchmark.is_round_trip()).map(|cycles| cycles.scaled(0.5)),
+            half_round_trip_ns: cycles
+                .filter(|_| measurement.benchmark.is_round_trip())
+                .map(|cycles| cycles.scaled(0.5)),
             messages_per_s,
-            bytes_per_s: messages_per_s * cell.size as f64,
+            bytes_per_s: messages_per_s * measurement.size as f64,
             cpu_load: self.cpu_load(),
             launches: self.spread(cycles.is_some(), &rates),
             longest_gap_us: self.nodes().map(|node| node.longest_gap_ns).max().unwrap_or(0) as f64 * 1e-3,
@@ -72,13 +74,13 @@ impl Row<'_> {
         self.launches.iter().flatten()
     }
 
-    /// What the launches are compared by: the median of round trips, which are timed one by one; of other cycles, several of
-    /// which may end at once, the mean, which is the inverse of their frequency.
+    /// The values by which launches are compared: the median for round trips, which are timed one by one; for other
+    /// cycles, several of which may end at once, the mean, which is the inverse of their frequency.
     fn spread(&self, has_cycles: bool, rates: &[f64]) -> evb_record::Launches {
         if !has_cycles {
             return launches("messages_per_s", rates);
         }
-        let one_by_one = self.cell.benchmark.is_round_trip() || self.cell.rate.is_some();
+        let one_by_one = self.measurement.benchmark.is_round_trip() || self.measurement.rate.is_some();
         let of_launch = |nodes: &Vec<NodeResult>| {
             let times = times(nodes.iter().map(|node| &node.times))?;
             Some(if one_by_one { times.p50 } else { times.mean })
@@ -87,7 +89,7 @@ impl Row<'_> {
     }
 
     fn cpu_load(&self) -> CpuLoad {
-        let senders = self.cell.benchmark.senders(self.cell.nodes).into();
+        let senders = self.measurement.benchmark.senders(self.measurement.nodes).into();
         let mean = |sends: bool| {
             let loads = self.launches.iter().flat_map(|nodes| nodes.iter().enumerate());
             let side: Vec<_> =
@@ -113,7 +115,7 @@ impl Row<'_> {
         })
     }
 
-    /// Why the row should not be trusted, and what to do about it.
+    /// Reasons not to trust the row, and remedies.
     fn notes(&self, cycles: Option<&Times>, lost: u64) -> Vec<String> {
         let mut notes = if self.is_simulated { Vec::new() } else { self.doubts(cycles) };
         let refused: u64 = self.nodes().map(|node| node.refused).sum();
@@ -131,9 +133,9 @@ impl Row<'_> {
         notes
     }
 
-    /// What to think of a rate that is not the offered one.
+    /// A note on a rate that differs from the offered one.
     fn rate_note(&self) -> Option<String> {
-        let offered = self.cell.rate? * f64::from(self.cell.benchmark.senders(self.cell.nodes));
+        let offered = self.measurement.rate? * f64::from(self.measurement.benchmark.senders(self.measurement.nodes));
         let came = median(&mut self.launches.iter().map(|nodes| rate(nodes)).collect::<Vec<_>>());
         let why = match came / offered {
             part if part > 1.0 + RATE_MARGIN => {
@@ -145,7 +147,7 @@ impl Row<'_> {
         Some(format!("{came:.0} messages came per second of {offered:.0} that were offered; {why}"))
     }
 
-    /// What the machine may have done to the times.
+    /// Possible effects of the machine on the times.
     fn doubts(&self, cycles: Option<&Times>) -> Vec<String> {
         let mut notes = Vec::new();
         let lines: Vec<_> = self.calibrations.iter().flat_map(|pair| [pair.0.line_ns, pair.1.line_ns]).collect();

@@ -1,7 +1,7 @@
 //! A simulated network fitted to measurements, and how well it simulates them.
 
 use crate::{failure::Failure, folder::unwritable, simulated_bench::simulate_on};
-use evb_bench::{Benchmark, Misses, NOT_MODELLED, Suite, fit_network};
+use evb_bench::{Benchmark, FitErrors, NOT_MODELLED, Suite, fit_network};
 use evb_experiment::Other;
 use evb_record::Benchmark as BenchmarkRecord;
 use std::{fs, path::Path, sync::atomic::AtomicBool};
@@ -38,12 +38,12 @@ pub(crate) fn write(
     let network = Other::new("the fitted network", fit.table(transport));
     let suite = Suite { benchmarks: NEEDED.to_vec(), ..suite.clone() };
     let simulated = simulate_on(&network, transport, &suite, stop)?;
-    let misses = Misses::of(transport, measured, &simulated);
-    let misses = misses.ok_or_else(|| wrong("nothing that was measured could be simulated".into()))?;
-    fs::write(file, fit.file(transport, &misses)).map_err(|error| unwritable(file, &error))?;
+    let errors = FitErrors::of(transport, measured, &simulated);
+    let errors = errors.ok_or_else(|| wrong("nothing that was measured could be simulated".into()))?;
+    fs::write(file, fit.file(transport, &errors)).map_err(|error| unwritable(file, &error))?;
     let file = file.display();
     eprintln!("evb: {file} holds the network");
-    eprintln!("evb: {misses}");
+    eprintln!("evb: {errors}");
     eprintln!("evb: {NOT_MODELLED}");
     eprintln!("evb: try it with `evb simulate FILE --network {file}`");
     Ok(())

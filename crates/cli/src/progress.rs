@@ -4,7 +4,7 @@ mod line;
 mod screen;
 
 use crate::signals::Signals;
-use evb_bench::{Cell, LayerChoice};
+use evb_bench::{LayerChoice, Measurement};
 use evb_experiment::Plan;
 use evb_node::{Command, Observer, Progress};
 use evb_sources::FeedProgress;
@@ -156,9 +156,9 @@ impl<'a> BenchProgress<'a> {
 }
 
 impl evb_bench::Observer for BenchProgress<'_> {
-    fn begin(&mut self, cell: &Cell, index: usize, of: usize) {
+    fn begin(&mut self, measurement: &Measurement, index: usize, of: usize) {
         self.line.set_length(of as u64);
-        let Cell { benchmark, size, nodes, .. } = cell;
+        let Measurement { benchmark, size, nodes, .. } = measurement;
         let message = format!("{}  {}  {size} B  {nodes} nodes", self.layer, benchmark.name());
         self.line.show(index as u64, &message);
     }

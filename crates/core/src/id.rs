@@ -3,7 +3,8 @@
 use core::{fmt, num::NonZeroU32};
 use serde::{Deserialize, Serialize};
 
-/// A node of the event builder. Ids are dense: the event manager is 0, the readout units follow, then the builder units.
+/// A node of the event builder. Ids are dense: the event manager is 0, the readout units follow, then the builder
+/// units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NodeId(pub u16);
@@ -21,12 +22,12 @@ impl fmt::Display for NodeId {
     }
 }
 
-/// A run of consecutive node ids: how a machine names one destination, or all readout units at once.
+/// A range of consecutive node ids. A machine addresses a message to one node or to all readout units with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeRange {
     /// The first node of the range.
     pub first: NodeId,
-    /// How many nodes it holds.
+    /// Number of nodes in the range.
     pub count: u16,
 }
 
@@ -36,7 +37,7 @@ impl NodeRange {
         (self.first.0..self.first.0 + self.count).map(NodeId)
     }
 
-    /// Whether `node` belongs to the range.
+    /// Returns true if `node` belongs to the range.
     pub const fn contains(self, node: NodeId) -> bool {
         node.0 >= self.first.0 && node.0 - self.first.0 < self.count
     }
@@ -78,8 +79,8 @@ impl SourceId {
     }
 }
 
-/// A second identity of a fragment, beside its event number: a bunch crossing, an orbit, the low bits of a timestamp. All
-/// fragments of one event carry the same one. It is compared, and means nothing else here.
+/// A second identity of a fragment beside its event number: a bunch crossing, an orbit, the low bits of a timestamp.
+/// All fragments of one event carry the same mark. Marks are compared for equality only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Mark(NonZeroU32);
@@ -94,7 +95,7 @@ impl Mark {
         }
     }
 
-    /// The value.
+    /// The value of the mark.
     pub const fn value(self) -> u32 {
         self.0.get() - 1
     }

@@ -1,7 +1,7 @@
-//! What every part of evb shares: ids, quantities with their units, time, seeded random streams and the
-//! [`Machine`] trait.
+//! The base of every part of evb: ids, quantities with their units, time, seeded random streams and the [`Machine`]
+//! trait.
 //!
-//! The crate is `no_std`: nothing below can name a clock, a socket, a thread or a file.
+//! The crate is `no_std`: it has no clock, socket, thread or file.
 #![no_std]
 
 extern crate alloc;

@@ -1,60 +1,61 @@
-//! The numbers that a source of fragments gives to its events, followed by value: skipped, repeated, swapped and wild
-//! numbers are told apart from a counter that starts again.
+//! Numbering of a source's fragments, followed by value. Skipped, repeated, swapped and wild numbers are told apart
+//! from a counter that restarts.
 //!
 //! A fragment goes to the event whose number it carries, never to the next free one. A number that is not the next one
-//! needs a witness: the fragment is held until those after it count on from its number. One lone wild number is set apart,
-//! and so is every fragment that two fragments claim to be. A run of numbers that leads somewhere else is a *turn*: the
-//! counter was started again, or has leapt. What the numbers mean after a turn cannot be told from them alone.
+//! needs a witness: the fragment is held until later fragments count on from its number. A single wild number is set
+//! apart, and so are all fragments but one that claim the same number. A run of numbers that leads elsewhere is a
+//! *turn*: the counter was restarted, or has leapt. The numbers alone do not tell their events after a turn.
 
 use crate::Mark;
 use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
 
-/// Largest number of skipped events that is taken for lost fragments when the next number confirms it. A longer leap is a
-/// turn. A narrow counter takes a quarter of its range at most, to tell forwards from backwards.
+/// Largest number of skipped events that counts as lost fragments when the next number confirms it. A longer leap is a
+/// turn. A narrow counter takes at most a quarter of its range, to tell forwards from backwards.
 pub const MAX_GAP: u64 = 1024;
-/// Fragments in a row that make a turn.
+/// Consecutive fragments that prove a turn.
 const WITNESSES: usize = 3;
 
-/// What became of a fragment, or of the numbers.
+/// A step of the numbering: the fate of one fragment, or a change of the numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step<T> {
-    /// The fragment has this position: the events since the first one after the last turn, or the beginning.
+    /// The fragment has this position: the number of events since the first one after the last turn, or since the
+    /// beginning.
     Placed {
-        /// Position from 0.
+        /// Position, from 0.
         position: u64,
         /// The fragment.
         item: T,
     },
-    /// The fragment has no place.
+    /// The fragment is set apart: it has no position.
     Apart {
         /// The fragment.
         item: T,
-        /// Why.
+        /// The reason.
         reason: Apart,
     },
-    /// The numbers of the fragments that follow have nothing to do with those before; positions begin at 0 again.
+    /// A turn: the following numbers have no relation to the earlier ones. Positions begin at 0 again.
     Turn {
-        /// The source says that it started to count again.
+        /// The source announced that it restarted its counter.
         declared: bool,
         /// The number of position 0.
         number: u64,
     },
-    /// This many positions were skipped: their fragments do not come.
+    /// This many positions were skipped; their fragments do not come.
     Skipped(u64),
-    /// The counter came to zero as it should.
+    /// The counter wrapped to zero as expected.
     Wrapped,
 }
 
-/// Why a fragment was set apart.
+/// The reason why a fragment was set apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apart {
-    /// Its number was there already.
+    /// Its number was seen before.
     Repeated,
-    /// Its number fits neither those before nor those after.
+    /// Its number fits neither the numbers before nor those after.
     Misnumbered,
 }
 
-/// A fragment that waits for its event to be known.
+/// A fragment whose event is not known yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sighting {
     /// Its position, from 0.
@@ -63,12 +64,13 @@ pub struct Sighting {
     pub mark: Option<Mark>,
 }
 
-/// What a recording of a source says of itself, as far as events are concerned.
+/// The extent and first fragments of a recording, for the alignment of sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// Positions from the first fragment to the last, those without a fragment included.
+    /// Number of positions from the first fragment to the last, including those without a fragment.
     pub positions: u64,
-    /// Positions before the first leap of the numbers. What is beyond counts when another source has it, too.
+    /// Number of positions before the first leap of the numbers. Later positions count only if another source has them,
+    /// too.
     pub solid: u64,
     /// Bits of an event number.
     pub bits: u8,
@@ -84,28 +86,28 @@ struct Held<T> {
     item: T,
 }
 
-/// Follows the numbers of one source, of 1 to 64 bits, that start anywhere.
+/// The numbering of one source. Numbers have 1 to 64 bits and start anywhere.
 pub struct Numbering<T> {
     mask: u64,
-    /// The last position and its number; none before the first fragment.
+    /// The last position and its number; `None` before the first fragment.
     last: Option<(u64, u64)>,
-    /// Fragments with consecutive numbers that are not those that were due.
+    /// Fragments with consecutive numbers that differ from the expected ones.
     held: Vec<Held<T>>,
     steps: VecDeque<Step<T>>,
 }
 
 impl<T> Numbering<T> {
-    /// Numbers of `bits` bits, 1 to 64.
+    /// A numbering of `bits` bits, 1 to 64.
     pub const fn new(bits: u8) -> Self {
         Self { mask: u64::MAX >> (64 - bits as u32), last: None, held: Vec::new(), steps: VecDeque::new() }
     }
 
-    /// The last position that was given, if any.
+    /// The last position that was assigned, if any.
     pub fn last(&self) -> Option<u64> {
         self.last.map(|(position, _)| position)
     }
 
-    /// Takes the next fragment. `declared` says that the source started to count again with it.
+    /// Takes the next fragment. `declared` says that the source restarted its counter with it.
     pub fn push(&mut self, number: u64, declared: bool, item: T) {
         let fragment = Held { number: number & self.mask, declared, item };
         let Some((_, last)) = self.last else { return self.place(0, fragment) };
@@ -129,7 +131,7 @@ impl<T> Numbering<T> {
         }
     }
 
-    /// Nothing follows. `last` is the number of the last fragment, if the source has said it.
+    /// Ends the numbering. `last` is the number of the last fragment, if the source has reported it.
     pub fn end(&mut self, last: Option<u64>) {
         let witnessed = self.held.last().is_some_and(|held| last.is_none_or(|last| last & self.mask == held.number));
         match self.is_gap() && witnessed {
@@ -138,22 +140,23 @@ impl<T> Numbering<T> {
         }
     }
 
-    /// The next thing that is known.
+    /// Removes the next step, if one is known.
     pub fn pop(&mut self) -> Option<Step<T>> {
         self.steps.pop_front()
     }
 
-    /// The same, which stays there.
+    /// The next step, which stays in the queue.
     pub fn peek(&self) -> Option<&Step<T>> {
         self.steps.front()
     }
 
-    /// Fragments whose place is not known yet.
+    /// Number of fragments whose position is not known yet.
     pub fn held(&self) -> usize {
         self.held.len()
     }
 
-    /// Events from one number to another, if the second is ahead of the first by value: by at most half the range.
+    /// Number of events from one number to another, if the second is ahead of the first by value by at most half the
+    /// range.
     pub const fn ahead(&self, from: u64, to: u64) -> Option<u64> {
         let distance = self.distance(from, to);
         if distance > 0 && distance <= self.mask / 2 { Some(distance) } else { None }
@@ -171,7 +174,7 @@ impl<T> Numbering<T> {
         self.steps.push_back(Step::Placed { position, item: fragment.item });
     }
 
-    /// Takes the fragment that was due, while others may be held that came before it.
+    /// Takes the expected fragment, while fragments that came before it may be held.
     fn in_step(&mut self, fragment: Held<T>) {
         let position = self.last.map_or(0, |(position, _)| position + 1);
         if self.held.first().is_some_and(|held| held.number == fragment.number) {
@@ -188,8 +191,8 @@ impl<T> Numbering<T> {
         }
     }
 
-    /// Whether a number counts on from what is held. Behind lost fragments more may be lost: a wild number would lie ahead
-    /// of the one after it. Behind a turn nothing else can be trusted.
+    /// Returns true if a number counts on from the held ones. After lost fragments a gap may follow, since a wild
+    /// number would lie ahead of the next one. After a turn only consecutive numbers count.
     fn goes_on(&self, number: u64) -> bool {
         let Some(held) = self.held.last() else { return false };
         let most = if self.is_gap() { self.most_skipped() + 1 } else { 1 };
@@ -201,13 +204,14 @@ impl<T> Numbering<T> {
         MAX_GAP.min(self.mask / 4)
     }
 
-    /// Whether so few numbers lie between the last one and the first fragment held that these may be lost fragments.
+    /// Returns true if the numbers between the last position and the first held fragment are few enough to be lost
+    /// fragments.
     fn is_gap(&self) -> bool {
         let (Some(first), Some((_, last))) = (self.held.first(), self.last) else { return false };
         !first.declared && (1..=self.most_skipped() + 1).contains(&self.distance(last, first.number))
     }
 
-    /// Looks whether enough fragments count on from the first one held.
+    /// Checks whether enough fragments count on from the first held one.
     fn confirm(&mut self) {
         if self.is_gap() {
             self.close_gap();
@@ -216,7 +220,7 @@ impl<T> Numbering<T> {
         }
     }
 
-    /// Places what is held by the values of its numbers.
+    /// Places the held fragments by the values of their numbers.
     fn close_gap(&mut self) {
         for fragment in core::mem::take(&mut self.held) {
             let Some((position, last)) = self.last else { return };
@@ -238,7 +242,7 @@ impl<T> Numbering<T> {
         }
     }
 
-    /// Sets apart what is held.
+    /// Sets the held fragments apart.
     fn refute(&mut self) {
         let last = self.last.map(|(_, number)| number);
         for fragment in core::mem::take(&mut self.held) {
@@ -254,7 +258,7 @@ mod tests {
     use super::*;
     use alloc::{format, string::String, vec, vec::Vec};
 
-    /// What becomes of these numbers, in few letters: `n@p` is number n at position p, `n!` apart, `-k` skipped, `|` a turn.
+    /// The steps of these numbers as text: `n@p` is number n at position p, `n!` apart, `-k` skipped, `|` a turn.
     fn follow(bits: u8, numbers: &[u64]) -> String {
         told(bits, &numbers.iter().map(|&number| (number, false)).collect::<Vec<_>>(), None)
     }

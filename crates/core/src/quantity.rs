@@ -1,4 +1,5 @@
-//! Quantities that carry their unit in text: byte counts, frequencies and bandwidths. [`Span`](crate::Span) is one too.
+//! Quantities that carry their unit in text: byte counts, frequencies and bandwidths. [`Span`](crate::Span) is such a
+//! quantity, too.
 
 use crate::{
     Span,

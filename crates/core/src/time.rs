@@ -14,17 +14,17 @@ pub struct Span(pub u64);
 impl Time {
     /// The start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens.
+    /// The end of time: later than every event.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The time since `earlier`, zero when that is later.
+    /// The time since `earlier`, zero if that is later.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Span {
-    /// No time at all.
+    /// A span of zero length.
     pub const ZERO: Self = Self(0);
 
     /// A span of whole microseconds.
@@ -80,7 +80,7 @@ impl ops::Mul<u64> for Span {
     }
 }
 
-/// Picoseconds per unit, largest first, as they are printed.
+/// Picoseconds per unit, largest first, in the order of printing.
 const UNITS: &[Unit] = &[
     Unit { name: "s", scale: 1_000_000_000_000 },
     Unit { name: "ms", scale: 1_000_000_000 },

@@ -1,10 +1,10 @@
-//! Numbers with units in text: how they are read, printed and refused. Every quantity is an integer in its smallest
-//! unit, so that text, value and text again agree to the last digit.
+//! Numbers with units in text: reading, printing and errors. Every quantity is an integer in its smallest unit, so that
+//! text, value and text again agree to the last digit.
 
 use alloc::{borrow::ToOwned, format, string::String};
 use core::fmt;
 
-/// Why a text is not the quantity that was expected.
+/// The reason why a text is not the expected quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     /// No number at the start of the text.
@@ -12,9 +12,9 @@ pub enum QuantityError {
     NotANumber {
         /// The text as given.
         text: String,
-        /// What was expected, with its article.
+        /// The expected quantity, with its article.
         kind: &'static str,
-        /// A good example.
+        /// A valid example.
         example: &'static str,
     },
     /// A number without a unit.
@@ -22,27 +22,27 @@ pub enum QuantityError {
     NoUnit {
         /// The text as given.
         text: String,
-        /// What was expected, with its article.
+        /// The expected quantity, with its article.
         kind: &'static str,
-        /// A good example.
+        /// A valid example.
         example: &'static str,
     },
-    /// A unit of another quantity, or none that is known.
+    /// A unit of another quantity, or an unknown one.
     #[error("{unit:?} is not a unit of {kind}: use one of {known}")]
     WrongUnit {
         /// The unit as given.
         unit: String,
-        /// What was expected, with its article.
+        /// The expected quantity, with its article.
         kind: &'static str,
-        /// The units that are known.
+        /// The known units.
         known: String,
     },
-    /// A sign or a size that the quantity cannot have.
+    /// A value that is negative, too large or too fine for the quantity.
     #[error("{text:?} is out of range for {kind}: it must be positive or zero and below 2^64 of its smallest unit")]
     OutOfRange {
         /// The text as given.
         text: String,
-        /// What was expected, with its article.
+        /// The expected quantity, with its article.
         kind: &'static str,
     },
 }
@@ -129,7 +129,8 @@ pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit
     write!(f, "{whole}.{} {}", digits.trim_end_matches('0'), unit.name)
 }
 
-/// Gives a quantity, an integer in its smallest unit, its text form: `FromStr`, `Display` and serde as text.
+/// Implements the text form of a quantity that is an integer in its smallest unit: `FromStr`, `Display` and serde as
+/// text.
 macro_rules! text_quantity {
     ($quantity:ty, $kind:literal, $example:literal, printed: $printed:expr, read: $read:expr) => {
         impl core::str::FromStr for $quantity {

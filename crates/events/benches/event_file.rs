@@ -1,4 +1,4 @@
-//! How fast events of two 2 KiB fragments are checksummed, written to a file in the temporary folder, and verified.
+//! Speed of checksums, writing to a file in the temporary folder, and verification, for events of two 2 KiB fragments.
 //!
 //! The files stay in the page cache: this measures the program and the kernel's copy, not the disk.
 

@@ -1,32 +1,32 @@
-//! What can go wrong, with enough data to tell a person where and what to do.
+//! Errors, with enough data to tell the user where the fault is and how to correct it.
 
 use crate::layout;
 use evb_core::EventId;
 use std::{io, path::PathBuf};
 
-/// Why events could not be written.
+/// The reason why events could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// A file of that name is there already; event files are never overwritten.
+    /// A file with this name exists; event files are never overwritten.
     #[error("{} exists already and is not overwritten", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// The disk is full, or another error of the system. What was stored before stays valid.
+    /// The disk is full, or the system reports another error. Events stored before stay valid.
     #[error("cannot store {needed} bytes in {}: {source}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
         /// Bytes that were needed and could not be stored.
         needed: u64,
-        /// Events that were appended before, and are not stored either.
+        /// Events appended earlier that are not stored either.
         lost: u64,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// After an earlier error the file could not be cut back to its last whole event. Readers step over the torn
-    /// bytes, but nothing more is written to it.
+    /// After an earlier error the file could not be truncated to its last whole event. Readers skip the torn bytes, but
+    /// nothing more is written to the file.
     #[error("{} ends in a torn event since an earlier error", path.display())]
     Torn {
         /// The file.
@@ -61,7 +61,7 @@ pub enum WriteError {
     },
 }
 
-/// Why a file could not be read at all.
+/// The reason why a file could not be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// An error of the system.
@@ -69,16 +69,16 @@ pub enum ReadError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The file does not begin as an event file does, and no event is near its start.
+    /// The file does not begin as an event file, and no event was found near its start.
     #[error("{} is not an event file", path.display())]
     NotAnEventFile {
         /// The file.
         path: PathBuf,
     },
-    /// The file is of a version of the format that this program does not know.
+    /// The file has a format version that this program does not know.
     #[error("{} has format version {found}, and this program reads version {}", path.display(), layout::FORMAT_VERSION)]
     Version {
         /// The file.
@@ -88,13 +88,13 @@ pub enum ReadError {
     },
 }
 
-/// Why an export failed.
+/// The reason why an export failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// An event file could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A file of that name is there already; exports never overwrite.
+    /// A file with this name exists; exports never overwrite.
     #[error("{} exists already and is not overwritten", path.display())]
     Exists {
         /// The file.
@@ -105,7 +105,7 @@ pub enum ExportError {
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The caller's own output could not be written.

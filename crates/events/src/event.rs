@@ -1,27 +1,27 @@
-//! Events and fragments, on their way in and out.
+//! Events and fragments, written and read.
 
 use bytes::Bytes;
 use evb_core::{EventId, SourceId};
 use std::fmt;
 
-/// Whether a fragment's payload is good. The numbers are those of the wire format's fragment status.
+/// The status of a fragment's payload. The numbers are those of the wire format's fragment status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Status {
-    /// As it came from the front end, and checked.
+    /// Unchanged since the front end, and checked.
     Good = 0,
-    /// There, but its checksum or inner structure was wrong when it came.
+    /// Present, but with a wrong checksum or inner structure on arrival.
     Corrupted = 1,
-    /// Not there: the source has none, or it did not come in time.
+    /// Absent: the source has none, or it did not arrive in time.
     Missing = 2,
     /// Cut off: the original was above the largest size.
     Oversized = 3,
-    /// Good in itself, but its second identity is not that of the other fragments of its event.
+    /// Good by itself, but its mark differs from that of the other fragments of its event.
     Mismatched = 4,
 }
 
 impl Status {
-    /// All of them, in the order of their numbers.
+    /// All statuses, in the order of their numbers.
     pub const ALL: [Self; 5] = [Self::Good, Self::Corrupted, Self::Missing, Self::Oversized, Self::Mismatched];
 
     /// The status with this number.
@@ -54,25 +54,25 @@ impl fmt::Display for Status {
     }
 }
 
-/// One fragment on its way into a file.
+/// A fragment to be written to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FragmentRef<'a> {
     /// The source it comes from.
     pub source: SourceId,
-    /// Whether its payload is good.
+    /// The status of the payload.
     pub status: Status,
-    /// CRC-32C of the payload, as it came with the fragment. It is taken on trust for a good fragment.
+    /// CRC-32C of the payload, as it arrived with the fragment. It is not checked again for a good fragment.
     pub checksum: u32,
     /// The payload.
     pub bytes: &'a [u8],
 }
 
-/// One fragment out of a file.
+/// A fragment read from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment {
     /// The source it comes from.
     pub source: SourceId,
-    /// Whether its payload was good when it was written.
+    /// The status of the payload when it was written.
     pub status: Status,
     /// The checksum that came with the fragment.
     pub checksum: u32,
@@ -80,25 +80,25 @@ pub struct Fragment {
     pub bytes: Bytes,
 }
 
-/// One event out of a file.
+/// An event read from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Its number.
     pub id: EventId,
-    /// Whether every fragment was there and good when it was written.
+    /// True if every fragment was there and good when the event was written.
     pub complete: bool,
-    /// Where its record begins, in bytes from the start of the file.
+    /// Offset of its record, in bytes from the start of the file.
     pub offset: u64,
     /// Its fragments in the order in which they were written.
     pub fragments: Vec<Fragment>,
 }
 
-/// What a reader comes across.
+/// An item found by a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// An event, every byte as it was written.
+    /// An event whose bytes are all as they were written.
     Event(Event),
-    /// An event whose headers are right, but some of whose payload bytes changed after they were written.
+    /// An event whose headers are intact, but some of whose payload bytes changed after they were written.
     Damaged {
         /// The event, with the bytes as they are now.
         event: Event,
@@ -112,12 +112,13 @@ pub enum Found {
 /// Bytes in which no event can be recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostRange {
-    /// Where they begin, in bytes from the start of the file.
+    /// Offset of the range, in bytes from the start of the file.
     pub offset: u64,
-    /// How many bytes they are.
+    /// Length of the range in bytes.
     pub length: u64,
-    /// The events that were there, if the file has its index. Without one there was at least a part of one event.
+    /// The events that the range held, if the file has its index. Without an index the range held at least a part of
+    /// one event.
     pub events: Vec<EventId>,
-    /// Whether the file simply ends here, as after a crash.
+    /// True if the file ends with this range, as after a crash.
     pub tail: bool,
 }

@@ -1,4 +1,4 @@
-//! Getting fragments out of event files again: the bytes as they came, and a table of their headers.
+//! Export of fragments from event files: the payload bytes, and a table of their headers.
 
 mod csv;
 mod raw;
@@ -12,7 +12,7 @@ use crate::{
 };
 use std::path::Path;
 
-/// What an export did.
+/// Counts of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportSummary {
     /// Events that were exported.
@@ -23,9 +23,9 @@ pub struct ExportSummary {
     pub payload_bytes: u64,
     /// Further copies of events that are stored more than once.
     pub duplicates: u64,
-    /// Exported events whose payload changed since it was written, as far as payloads were read: verify tells which.
+    /// Exported events whose payload changed since it was written, as far as payloads were read; verify names them.
     pub damaged: u64,
-    /// Events that are left out because their headers changed: verify tells which.
+    /// Events left out because their headers changed; verify names them.
     pub lost: u64,
 }
 

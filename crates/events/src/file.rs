@@ -1,4 +1,4 @@
-//! One event file under construction: buffering, closing, and cutting back to the last whole event after an error.
+//! One event file under construction: buffering, closing, and truncation to the last whole event after an error.
 
 use crate::{
     FragmentRef, Status, WriteError, checksum,
@@ -19,7 +19,7 @@ use std::{
 pub const BUFFER_BYTES: usize = (1 << 20) + (1 << 12);
 const _: () = assert!(BUFFER_BYTES >= EVENT_HEADER_BYTES + MAX_FRAGMENTS * FRAGMENT_HEADER_BYTES);
 
-/// Pieces from this length on go to the kernel without a copy when the buffer is full anyway.
+/// Smallest piece that is handed to the kernel without a copy when the buffer is full anyway.
 const DIRECT_BYTES: usize = 64 << 10;
 
 /// One file under construction.
@@ -31,11 +31,11 @@ pub(crate) struct OpenFile {
     index: Index,
     /// Bytes handed to the kernel.
     written: u64,
-    /// Where the next event begins; `written` and the buffer reach up to here between calls.
+    /// Offset of the next event; between calls, `written` and the buffer end here.
     end: u64,
-    /// Where the first event begins.
+    /// Offset of the first event.
     start: u64,
-    /// Events that are not yet handed to the kernel.
+    /// Events not yet handed to the kernel.
     buffered: usize,
     state: State,
 }
@@ -44,18 +44,18 @@ pub(crate) struct OpenFile {
 enum State {
     Open,
     Closed,
-    /// An error left bytes behind that could not be cut off.
+    /// An error left bytes in the file that could not be removed.
     Torn,
 }
 
 impl OpenFile {
-    /// Creates `path` and writes the header at once, so that a crash leaves a file that says what it is.
+    /// Creates `path` and writes the header at once, so that a file left by a crash identifies itself.
     pub(crate) fn create(storage: &mut dyn Storage, path: PathBuf, metadata: &[u8]) -> Result<Self, WriteError> {
         let buffer = Vec::with_capacity(BUFFER_BYTES);
         Self::begin(storage, path, metadata, buffer, Index::for_writing())
     }
 
-    /// Replaces a closed file by a new one; the buffers go on.
+    /// Replaces a closed file by a new one and keeps the buffers.
     pub(crate) fn succeed(
         &mut self,
         storage: &mut dyn Storage,
@@ -113,7 +113,7 @@ impl OpenFile {
         Ok(())
     }
 
-    /// Writes index and footer. When they do not fit the file stays open, and is valid without them.
+    /// Writes index and footer. If they do not fit, the file stays open, and is valid without them.
     pub(crate) fn close(&mut self) -> Result<(), WriteError> {
         match self.state {
             State::Closed => return Ok(()),
@@ -134,28 +134,29 @@ impl OpenFile {
         self.index.len()
     }
 
-    /// Events that are not yet handed to the kernel.
+    /// Events not yet handed to the kernel.
     pub(crate) fn buffered(&self) -> usize {
         self.buffered
     }
 
-    /// Bytes that the kernel has.
+    /// Bytes handed to the kernel.
     pub(crate) fn written(&self) -> u64 {
         self.written
     }
 
-    /// Whether another record of `length` bytes would make the closed file longer than `limit`, or too long to index.
+    /// Returns true if another record of `length` bytes would make the closed file longer than `limit`, or too long to
+    /// index.
     pub(crate) fn is_full_for(&self, length: u64, limit: u64) -> bool {
         let next = self.closed_length() + length + (closing_bytes(1) - closing_bytes(0));
         self.events() > 0 && (next > limit || self.events() == MAX_EVENTS_PER_FILE)
     }
 
-    /// Where the next event begins, and how many there are before it.
+    /// Offset of the next event, and number of events before it.
     pub(crate) fn place(&self) -> (u64, usize) {
         (self.end, self.events())
     }
 
-    /// Takes out the events after the first `events`, which end at `end`: from the buffer, and from the file.
+    /// Removes the events after the first `events`, which end at `end`, from the buffer and from the file.
     pub(crate) fn go_back(&mut self, (end, events): (u64, usize)) -> Result<(), WriteError> {
         while self.events() > events {
             self.index.pop();
@@ -217,8 +218,8 @@ impl OpenFile {
         Ok(())
     }
 
-    /// After an error on the way to a file of `target` bytes: forgets the events that did not get through whole, and
-    /// cuts the file back to the end of the last one that did.
+    /// Handles a write error on the way to a file of `target` bytes: forgets the events that were not written whole,
+    /// and truncates the file to the end of the last whole event.
     fn cut_back(&mut self, target: u64, source: io::Error) -> WriteError {
         let mut lost = 0;
         while self.end > self.written {
@@ -235,7 +236,7 @@ impl OpenFile {
     }
 }
 
-/// Bytes that the record of an event takes.
+/// Bytes of an event's record.
 pub(crate) fn record_bytes(fragments: &[FragmentRef<'_>]) -> u64 {
     let payload: u64 = fragments.iter().map(|fragment| padded(fragment.bytes.len() as u64)).sum();
     (EVENT_HEADER_BYTES + fragments.len() * FRAGMENT_HEADER_BYTES) as u64 + payload

@@ -1,4 +1,4 @@
-//! The entry for fuzzing: reads any bytes as an event file in every way there is.
+//! Entry point for fuzzing: reads any bytes as an event file in every possible way.
 
 use crate::{Found, Reader, Verification, verify::check_file};
 use std::io::Cursor;
@@ -6,7 +6,7 @@ use std::io::Cursor;
 /// Reads `bytes` as an event file.
 ///
 /// # Panics
-/// When the reader contradicts itself: that would be a bug, whatever the bytes are.
+/// If the reader contradicts itself: that is a bug, whatever the bytes are.
 pub fn fuzz_read(bytes: &[u8]) {
     let Ok(mut reader) = Reader::new(Cursor::new(bytes), "bytes") else { return };
     let found: Vec<_> = reader.events().map(|found| found.expect("reading from memory never fails")).collect();

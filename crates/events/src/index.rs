@@ -1,4 +1,4 @@
-//! The index: where each event of one file begins, in the order of the file.
+//! The index: ids and offsets of the events of one file, in file order.
 
 use crate::{
     checksum,
@@ -6,19 +6,19 @@ use crate::{
 };
 use evb_core::EventId;
 
-/// Event ids and offsets, kept as the bytes that stand in the file.
+/// Event ids and offsets, kept as the bytes of the file.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     bytes: Vec<u8>,
 }
 
 impl Index {
-    /// Room for a whole file's events, so that appending never allocates; untouched memory costs nothing.
+    /// Memory for a whole file's events, so that appending never allocates; untouched memory costs nothing.
     pub(crate) fn for_writing() -> Self {
         Self { bytes: Vec::with_capacity(MAX_EVENTS_PER_FILE * INDEX_ENTRY_BYTES) }
     }
 
-    /// The index in `bytes`, if it is what the header says and its offsets ascend from `start` up to `end`.
+    /// The index in `bytes`, if it matches the header and its offsets ascend from `start` up to `end`.
     pub(crate) fn from_bytes(bytes: Vec<u8>, header: &IndexHeader, start: u64, end: u64) -> Option<Self> {
         let index = Self { bytes };
         let mut next = start;
@@ -74,7 +74,7 @@ impl Index {
         &self.bytes
     }
 
-    /// Number of the first event that begins at `offset` or later: offsets ascend.
+    /// Position of the first event that begins at `offset` or later: offsets ascend.
     fn first_from(&self, offset: u64) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {

@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 /// Bytes read ahead.
 const BUFFER_BYTES: usize = 256 << 10;
-/// Bytes searched at once; below the read-ahead, so that looking at a find and going on costs no second read.
+/// Bytes searched at once; less than the read-ahead, so that reading a match and searching on costs no second read.
 const SEARCH_BYTES: u64 = 64 << 10;
 
 /// A source of bytes with a known length.
@@ -22,7 +22,7 @@ impl<R: Read + Seek> Input<R> {
         Ok(Self { inner: BufReader::with_capacity(BUFFER_BYTES, source), position: 0, length })
     }
 
-    /// Length in bytes when it was opened.
+    /// Length in bytes at the time of opening.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
@@ -39,7 +39,7 @@ impl<R: Read + Seek> Input<R> {
         outcome
     }
 
-    /// The `N` bytes from `offset` on, or `None` when the source ends before.
+    /// The `N` bytes from `offset` on, or `None` if the source ends before.
     pub(crate) fn array_at<const N: usize>(&mut self, offset: u64) -> io::Result<Option<[u8; N]>> {
         let mut bytes = [0; N];
         if offset.checked_add(N as u64).is_none_or(|end| end > self.length) {
@@ -49,7 +49,7 @@ impl<R: Read + Seek> Input<R> {
         Ok(Some(bytes))
     }
 
-    /// The first aligned place in `from..to` that begins with one of `magics`.
+    /// The first aligned offset in `from..to` that begins with one of `magics`.
     pub(crate) fn search(&mut self, from: u64, to: u64, magics: &[[u8; 4]]) -> io::Result<Option<u64>> {
         let mut offset = from.next_multiple_of(ALIGNMENT);
         let mut bytes = [0; SEARCH_BYTES as usize];

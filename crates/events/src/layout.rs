@@ -1,6 +1,6 @@
 //! The bytes of an event file. Everything is little-endian and begins at a multiple of eight bytes.
 //!
-//! This module encodes and decodes the fixed parts; it reads and writes no file. The prose is in
+//! This module encodes and decodes the fixed parts; it reads and writes no file. The format is described in
 //! `docs/reference/event-file.md`.
 
 use crate::{Status, checksum};
@@ -12,18 +12,19 @@ pub const FORMAT_VERSION: u32 = 1;
 pub const MAX_FRAGMENTS: usize = u16::MAX as usize;
 /// Largest record of one event in bytes, headers and padding included.
 pub const MAX_EVENT_BYTES: u64 = 1 << 30;
-/// Largest number of events in one file: it bounds the index, 16 bytes for each event, in memory.
+/// Largest number of events in one file. It bounds the memory of the index, 16 bytes for each event.
 pub const MAX_EVENTS_PER_FILE: usize = 1 << 20;
 /// Largest metadata block in bytes.
 pub const MAX_METADATA_BYTES: usize = 16 << 20;
 
-/// The first byte is not ASCII, and line ends and end-of-text follow: a transfer as text shows at once.
+/// Magic number. The first byte is not ASCII, and line ends and an end-of-text character follow, so that a transfer as
+/// text is detected at once.
 pub(crate) const FILE_MAGIC: [u8; 8] = *b"\x89EVB\r\n\x1a\n";
 pub(crate) const EVENT_MAGIC: [u8; 4] = *b"\xE5EVT";
 pub(crate) const INDEX_MAGIC: [u8; 4] = *b"\xE5IDX";
 pub(crate) const FOOTER_MAGIC: [u8; 4] = *b"\xE5END";
 
-/// Every block begins at a multiple of this.
+/// Alignment of every block.
 pub(crate) const ALIGNMENT: u64 = 8;
 pub(crate) const FILE_HEADER_BYTES: usize = 24;
 pub(crate) const EVENT_HEADER_BYTES: usize = 32;
@@ -39,7 +40,7 @@ pub(crate) const fn padded(length: u64) -> u64 {
     length.next_multiple_of(ALIGNMENT)
 }
 
-/// How many zero bytes follow `length` bytes.
+/// Number of zero bytes after `length` bytes.
 pub(crate) const fn padding(length: usize) -> usize {
     length.wrapping_neg() % ALIGNMENT as usize
 }
@@ -49,8 +50,8 @@ pub(crate) const fn closing_bytes(events: usize) -> u64 {
     (INDEX_HEADER_BYTES + events * INDEX_ENTRY_BYTES + FOOTER_BYTES) as u64
 }
 
-/// A number that ties every block to its file: the checksum of the file header, which covers the metadata. It keeps
-/// an event of another file, which may be the payload of this one, from being taken for an event of this file.
+/// A number that ties every block to its file: the checksum of the file header, which covers the metadata. An event of
+/// another file, which may be the payload of this one, is therefore not mistaken for an event of this file.
 pub(crate) type Tag = u32;
 
 /// The start of a file; the metadata follow.
@@ -75,7 +76,7 @@ impl FileHeader {
         bytes
     }
 
-    /// `None` when the magic or the checksum is wrong.
+    /// Decodes a header; `None` if the magic or the checksum is wrong.
     pub(crate) fn decode(bytes: &[u8; FILE_HEADER_BYTES]) -> Option<Self> {
         let tag = u32_at(bytes, 20);
         (bytes[..8] == FILE_MAGIC && checksum(&bytes[..20]) == tag).then(|| Self {
@@ -112,7 +113,7 @@ impl EventHeader {
         out.extend_from_slice(&bytes);
     }
 
-    /// `None` when the magic is wrong or the length impossible; the checksum is still to be compared.
+    /// Decodes a header; `None` if the magic is wrong or the length impossible. The checksum is not compared yet.
     pub(crate) fn decode(bytes: &[u8; EVENT_HEADER_BYTES]) -> Option<Self> {
         let header = Self {
             id: EventId(u64_at(bytes, 8)),
@@ -131,7 +132,7 @@ impl EventHeader {
         EVENT_HEADER_BYTES + self.fragments as usize * FRAGMENT_HEADER_BYTES
     }
 
-    /// Whether `head`, this header and its fragment headers, is as it was written.
+    /// Returns true if `head`, this header and its fragment headers, has the right checksum.
     pub(crate) fn matches(&self, head: &[u8]) -> bool {
         checksum(&head[8..]) == self.checksum
     }
@@ -149,9 +150,10 @@ pub(crate) struct FragmentHeader {
     pub(crate) source: SourceId,
     pub(crate) status: Status,
     pub(crate) length: u32,
-    /// As it came with the fragment.
+    /// Checksum that arrived with the fragment.
     pub(crate) checksum: u32,
-    /// Of the bytes that are stored: it differs from `checksum` only if the fragment came corrupted or was cut.
+    /// Checksum of the stored bytes. It differs from `checksum` only if the fragment arrived corrupted or was
+    /// truncated.
     pub(crate) stored_checksum: u32,
 }
 
@@ -166,7 +168,7 @@ impl FragmentHeader {
         out.extend_from_slice(&bytes);
     }
 
-    /// `None` for a status that does not exist.
+    /// Decodes a header; `None` if the status does not exist.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         Some(Self {
             source: SourceId(u16::from_le_bytes([bytes[0], bytes[1]])),
@@ -198,7 +200,7 @@ impl IndexHeader {
         bytes
     }
 
-    /// `None` when the magic or the checksum is wrong.
+    /// Decodes a header; `None` if the magic or the checksum is wrong.
     pub(crate) fn decode(bytes: &[u8; INDEX_HEADER_BYTES]) -> Option<Self> {
         (bytes[..4] == INDEX_MAGIC && u32_at(bytes, 4) == checksum(&bytes[8..])).then(|| Self {
             events: u64_at(bytes, 8),
@@ -208,7 +210,7 @@ impl IndexHeader {
     }
 }
 
-/// The last bytes of a file that was closed.
+/// The last bytes of a closed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Footer {
     pub(crate) index_offset: u64,
@@ -226,7 +228,7 @@ impl Footer {
         bytes
     }
 
-    /// `None` when the magic or the checksum is wrong.
+    /// Decodes a footer; `None` if the magic or the checksum is wrong.
     pub(crate) fn decode(bytes: &[u8; FOOTER_BYTES]) -> Option<Self> {
         (bytes[..4] == FOOTER_MAGIC && u32_at(bytes, 4) == checksum(&bytes[8..]))
             .then(|| Self { index_offset: u64_at(bytes, 8), tag: u32_at(bytes, 16) })

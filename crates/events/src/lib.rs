@@ -1,11 +1,11 @@
-//! The event file: append-only, checksummed and documented, so that what a builder stored can be read for decades.
+//! The event file: append-only, checksummed and documented, so that stored events can be read for decades.
 //!
-//! A [`Writer`] belongs to one builder and rolls over from file to file. A [`Reader`] recovers every whole event of a
-//! file, whether it was closed cleanly, cut off by a crash or damaged in the middle. On top of the reader stand
-//! [`verify`], [`show`], [`export_raw`] and [`export_csv`]. The bytes are described in
-//! `docs/reference/event-file.md`; in the code, `layout` alone knows them.
+//! A [`Writer`] belongs to one builder and starts a new file when one is full. A [`Reader`] recovers every whole event
+//! of a file, whether it was closed cleanly, cut off by a crash or damaged in the middle. [`verify`], [`show`],
+//! [`export_raw`] and [`export_csv`] use the reader. The format is described in `docs/reference/event-file.md`; only
+//! the module `layout` knows it.
 //!
-//! The crate knows no protocol and no network: events come in as ids and fragments.
+//! The crate knows no protocol and no network: it takes ids and fragments.
 
 mod error;
 mod event;

@@ -1,7 +1,8 @@
-//! Events of several files in the order of their ids, without holding payloads or more tables than overlap.
+//! Merge of the events of several files in the order of their ids. It holds no payloads and only the tables of files
+//! that overlap.
 //!
-//! The files of one builder follow each other, so a file's table of offsets is in memory only while the merge is
-//! between its lowest and its highest id: with B builders about B tables, each of 16 bytes for an event.
+//! The files of one builder follow each other. A file's table of offsets is in memory only while the merge is between
+//! its lowest and its highest id. So B builders need about B tables, of 16 bytes for each event.
 
 use crate::{ReadError, Reader};
 use evb_core::EventId;
@@ -14,11 +15,11 @@ use std::{
 /// A file to merge.
 pub(crate) struct MergeInput {
     pub(crate) path: PathBuf,
-    /// False when the index is known to be wrong: the file is then scanned.
+    /// False if the index is known to be wrong: the file is then scanned.
     pub(crate) trust_index: bool,
 }
 
-/// Where an event is.
+/// The location of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Located {
     pub(crate) id: EventId,
@@ -35,11 +36,11 @@ struct Cursor {
 /// Walks through the events of several files in the order of id, file and offset.
 pub(crate) struct Merge {
     inputs: Vec<MergeInput>,
-    /// Files that are not reached yet, by their lowest id; the last is the next.
+    /// Files that are not reached yet, sorted by their lowest id; the last one is next.
     pending: Vec<(EventId, usize)>,
     cursors: BTreeMap<usize, Cursor>,
     heap: BinaryHeap<Reverse<Located>>,
-    /// The file whose last event was given: its reader is still wanted until the next call.
+    /// The file whose last event was returned: its reader is needed until the next call.
     exhausted: Option<usize>,
 }
 
@@ -68,7 +69,7 @@ impl Merge {
         Ok(Some(located))
     }
 
-    /// The reader of the file that [`next`](Merge::next) gave last.
+    /// The reader of the file of the last event from [`next`](Merge::next).
     pub(crate) fn reader(&mut self, located: Located) -> &mut Reader {
         &mut self.cursors.get_mut(&located.file).expect("the file of the last event is open").reader
     }
@@ -87,7 +88,7 @@ impl Merge {
         Ok(())
     }
 
-    /// Puts the next event of `file` into the heap; false when there is none.
+    /// Puts the next event of `file` into the heap; returns false if there is none.
     fn push_next(&mut self, file: usize) -> bool {
         let next = self.cursors.get_mut(&file).and_then(|cursor| cursor.table.next());
         next.map(|(id, offset)| self.heap.push(Reverse(Located { id, file, offset }))).is_some()

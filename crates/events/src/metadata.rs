@@ -1,10 +1,10 @@
-//! What every event file says about the run it belongs to.
+//! Metadata in every event file about its run.
 
 use crate::{WriteError, layout::MAX_METADATA_BYTES};
 use serde::{Deserialize, Serialize};
 
-/// The run that a file belongs to. Stored as one JSON object with these names; readers ignore names that they do not
-/// know and take the default for names that are not there.
+/// The run that a file belongs to. It is stored as one JSON object with these names. Readers ignore unknown names and
+/// use the default for absent ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Metadata {
@@ -20,7 +20,7 @@ pub struct Metadata {
     pub file: u32,
     /// Name of the experiment.
     pub experiment: String,
-    /// What each source is, by source index.
+    /// Description of each source, by source index.
     pub sources: Vec<String>,
     /// The full text of the resolved experiment.
     pub text: String,

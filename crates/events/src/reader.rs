@@ -1,4 +1,4 @@
-//! The reader: opens a file in whatever state it is, and gives its events.
+//! The reader: opens a file in any state, and returns its events.
 
 use crate::{
     Event, Found, LostRange, Metadata, ReadError, checksum,
@@ -19,25 +19,25 @@ use std::{
 
 /// Reads one event file: closed, cut off by a crash, or damaged.
 ///
-/// Memory is bounded by the largest event, plus 16 bytes for each event once one is looked for by its id.
+/// Memory is bounded by the largest event, plus 16 bytes for each event after the first search by id.
 pub struct Reader<R = File> {
     path: PathBuf,
     pub(crate) input: Input<R>,
     metadata: Option<Metadata>,
-    /// Whether the file header itself is right.
+    /// True if the file header is intact.
     header_found: bool,
     header_intact: bool,
-    /// `None` while no block of the file has told it.
+    /// The tag of the file; `None` until a block of the file shows it.
     pub(crate) tag: Option<Tag>,
-    /// Where the first event begins.
+    /// Offset of the first event.
     pub(crate) start: u64,
-    /// Where the last event ends; without a footer, where the file ends.
+    /// End of the last event; without a footer, the end of the file.
     pub(crate) end: u64,
     pub(crate) has_footer: bool,
     pub(crate) index: Option<Index>,
-    /// Ids and offsets in the order of ids, made when first needed.
+    /// Ids and offsets in the order of ids, made on first use.
     table: Option<Vec<(EventId, u64)>>,
-    /// Whether `table` comes from a scan instead of the index.
+    /// True if `table` comes from a scan instead of the index.
     scanned: bool,
 }
 
@@ -45,8 +45,8 @@ impl Reader<File> {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`ReadError::Io`]; [`ReadError::NotAnEventFile`] when neither header nor any event near the start is
-    /// recognised; [`ReadError::Version`]. A file that is damaged or cut off opens without an error.
+    /// [`ReadError::Io`]; [`ReadError::NotAnEventFile`] if neither header nor any event near the start is recognised;
+    /// [`ReadError::Version`]. A file that is damaged or cut off opens without an error.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
         let file = File::open(path).map_err(|source| ReadError::Io { path: path.to_path_buf(), source })?;
@@ -55,10 +55,10 @@ impl Reader<File> {
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Reads an event file from anything that can seek; `name` stands for it in errors.
+    /// Reads an event file from any seekable source; errors show `name`.
     ///
     /// # Errors
-    /// As [`open`](Reader::open).
+    /// Those of [`open`](Reader::open).
     pub fn new(source: R, name: impl Into<PathBuf>) -> Result<Self, ReadError> {
         let path = name.into();
         let input = Input::new(source).map_err(|source| ReadError::Io { path: path.clone(), source })?;
@@ -89,7 +89,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(reader)
     }
 
-    /// The name given when it was opened.
+    /// The path or name of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -99,29 +99,29 @@ impl<R: Read + Seek> Reader<R> {
         self.input.length()
     }
 
-    /// What the file says about its run; `None` when that part is damaged or cut off.
+    /// The metadata of the file; `None` if they are damaged or cut off.
     pub fn metadata(&self) -> Option<&Metadata> {
         self.metadata.as_ref()
     }
 
-    /// Whether file header and metadata are as they were written.
+    /// Returns true if file header and metadata have the right checksum.
     pub fn header_intact(&self) -> bool {
         self.header_intact
     }
 
-    /// Whether the file was closed, and its index and footer are as they were written.
+    /// Returns true if the file was closed, and its index and footer are intact.
     pub fn closed_cleanly(&self) -> bool {
         self.index.is_some()
     }
 
-    /// All events from the start of the file on. The index is not needed for that.
+    /// All events from the start of the file on. No index is needed.
     pub fn events(&mut self) -> Events<'_, R> {
         Events { offset: self.start, reader: self }
     }
 
-    /// The event with this id; the first of them if there are several. Not [`Found::Event`] if it is damaged.
+    /// The event with this id; the first one if there are several. A damaged event is not returned as [`Found::Event`].
     ///
-    /// Without a usable index, or when it turns out to be wrong, the file is scanned once.
+    /// Without a usable index, or with one that proves wrong, the file is scanned once.
     ///
     /// # Errors
     /// [`ReadError::Io`].
@@ -135,7 +135,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(found)
     }
 
-    /// The event that is said to begin at `offset` with this id.
+    /// The event at `offset`, which should have this id.
     pub(crate) fn event_at(&mut self, offset: u64, id: EventId) -> Result<Found, ReadError> {
         let found = match self.head_at(offset) {
             Ok(Some(head)) if head.id == id => self.read_payload(head),
@@ -156,7 +156,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(table)
     }
 
-    /// The same from a scan, whatever the index says.
+    /// Ids and offsets of all events in the order of ids, from a scan.
     pub(crate) fn scan_table(&mut self) -> Result<Vec<(EventId, u64)>, ReadError> {
         let (mut table, mut offset) = (Vec::new(), self.start);
         while let Some(step) = self.step(offset).map_err(|e| self.error(e))? {
@@ -182,7 +182,7 @@ impl<R: Read + Seek> Reader<R> {
         entry.map(|(id, offset)| self.event_at(offset, id)).transpose()
     }
 
-    /// Reads header and metadata as far as they are there.
+    /// Reads header and metadata as far as they exist.
     fn read_header(&mut self) -> io::Result<Option<FileHeader>> {
         let Some(bytes) = self.input.array_at::<FILE_HEADER_BYTES>(0)? else { return Ok(None) };
         let Some(header) = FileHeader::decode(&bytes) else { return Ok(None) };
@@ -215,7 +215,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(())
     }
 
-    /// Without a file header: looks for the first event. False when this is no event file.
+    /// Searches for the first event of a file without a header. Returns false if this is no event file.
     fn find_start(&mut self) -> io::Result<bool> {
         let limit = self.end.min((FILE_HEADER_BYTES + MAX_METADATA_BYTES) as u64 + ALIGNMENT);
         if let Some(start) = self.next_block(ALIGNMENT, limit)? {
@@ -258,14 +258,14 @@ impl<R: Read + Seek> Reader<R> {
     }
 }
 
-/// The events of one file, in the order in which they were written; damaged ones and lost ranges in their places.
+/// The events of one file, in the order of writing, with damaged events and lost ranges in their places.
 pub struct Events<'a, R> {
     pub(crate) reader: &'a mut Reader<R>,
     offset: u64,
 }
 
 impl<R: Read + Seek> Events<'_, R> {
-    /// How far the file is read, in bytes from its start.
+    /// Current position, in bytes from the start of the file.
     pub fn offset(&self) -> u64 {
         self.offset
     }

@@ -1,4 +1,4 @@
-//! Walking from record to record: recognises heads, steps over damage, checks payloads.
+//! Traversal from record to record: recognises heads, skips damage, checks payloads.
 
 use crate::{
     Event, Found, Fragment, LostRange, Reader, checksum,
@@ -11,11 +11,11 @@ use bytes::{Bytes, BytesMut};
 use evb_core::{EventId, SourceId};
 use std::io::{self, Read, Seek};
 
-/// An event's head that was found right.
+/// An event's head that was verified.
 pub(crate) struct Head {
     pub(crate) id: EventId,
     pub(crate) complete: bool,
-    /// Where the record begins.
+    /// Offset of the record.
     pub(crate) offset: u64,
     /// Bytes of the record.
     pub(crate) length: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Where the payloads begin.
+    /// Offset of the payloads.
     pub(crate) fn payload_offset(&self) -> u64 {
         self.offset + (EVENT_HEADER_BYTES + self.fragments.len() * FRAGMENT_HEADER_BYTES) as u64
     }
@@ -36,7 +36,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// Where the next step begins.
+    /// Offset of the next step.
     pub(crate) fn end(&self) -> u64 {
         match self {
             Self::Event(head) => head.offset + head.length,
@@ -46,7 +46,7 @@ impl Step {
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// What is at `offset`; `None` at the end of the events.
+    /// The item at `offset`; `None` at the end of the events.
     pub(crate) fn step(&mut self, offset: u64) -> io::Result<Option<Step>> {
         if offset >= self.end || self.ends_at(offset)? {
             return Ok(None);
@@ -61,7 +61,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(Some(Step::Lost(LostRange { offset, length: end - offset, events, tail })))
     }
 
-    /// The first place in `from..to` where an event begins, or the index of a file without a footer.
+    /// The first offset in `from..to` where an event begins, or the index of a file without a footer.
     pub(crate) fn next_block(&mut self, mut from: u64, to: u64) -> io::Result<Option<u64>> {
         while let Some(offset) = self.input.search(from, to, &[EVENT_MAGIC, INDEX_MAGIC])? {
             if self.head_at(offset)?.is_some() || self.ends_at(offset)? {
@@ -112,7 +112,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(found(event, sources))
     }
 
-    /// Whether the index begins at `offset` of a file whose footer is not there or damaged.
+    /// Returns true if the index begins at `offset` of a file whose footer is missing or damaged.
     fn ends_at(&mut self, offset: u64) -> io::Result<bool> {
         Ok(!self.has_footer && self.index_header_at(offset)?.is_some())
     }
@@ -122,7 +122,7 @@ fn found(event: Event, sources: Vec<SourceId>) -> Found {
     if sources.is_empty() { Found::Event(event) } else { Found::Damaged { event, sources } }
 }
 
-/// Takes one fragment off the front of `payload` and says whether bytes and padding are as they were written.
+/// Takes one fragment off the front of `payload`; the flag is true if bytes and padding are intact.
 fn split_fragment(header: &FragmentHeader, payload: &mut Bytes) -> (Fragment, bool) {
     let mut bytes = payload.split_to(padded(u64::from(header.length)) as usize);
     let padding = bytes.split_off(header.length as usize);

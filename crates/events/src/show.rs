@@ -1,32 +1,32 @@
-//! What one event file holds, at a glance.
+//! Summary of one event file.
 
 use crate::{Metadata, ReadError, Reader, scan::Step};
 use evb_core::EventId;
 use std::path::{Path, PathBuf};
 
-/// What one event file holds.
+/// The content of one event file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSummary {
     /// The file.
     pub path: PathBuf,
     /// Its size in bytes.
     pub bytes: u64,
-    /// What it says about its run; `None` when that part is damaged or cut off.
+    /// The metadata of the file; `None` if they are damaged or cut off.
     pub metadata: Option<Metadata>,
-    /// Number of events: from the index or, without one, those whose headers are right.
+    /// Number of events: from the index or, without one, the number of events with intact headers.
     pub events: u64,
     /// Lowest and highest event id.
     pub range: Option<(EventId, EventId)>,
-    /// Whether it was closed, with an index and a footer that are as they were written.
+    /// True if the file was closed, with an intact index and footer.
     pub closed_cleanly: bool,
-    /// Bytes at its end, after the last whole event, that hold none: as after a crash.
+    /// Bytes at the end of the file after the last whole event, as after a crash.
     pub tail_bytes: u64,
 }
 
-/// Looks at one file. With an index this does not read the events; [`verify`](crate::verify()) does.
+/// Summarises one file. With an index it does not read the events; [`verify`](crate::verify()) does.
 ///
 /// # Errors
-/// As [`Reader::open`].
+/// Those of [`Reader::open`].
 pub fn show(path: impl AsRef<Path>) -> Result<FileSummary, ReadError> {
     let mut reader = Reader::open(path)?;
     let mut summary = FileSummary {

@@ -1,4 +1,4 @@
-//! Where the writer's bytes go: files, or in tests a disk that runs full.
+//! Output of the writer: files, or in tests a disk of limited size.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -8,16 +8,16 @@ use std::{
 
 /// One file under construction.
 pub(crate) trait Sink: Send {
-    /// Takes as much of `bytes` as it can and says how much.
+    /// Writes as much of `bytes` as possible and returns the number of bytes.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Cuts the file back to `length` bytes; writing goes on there.
+    /// Truncates the file to `length` bytes; writing continues there.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
 }
 
-/// Where new files come from.
+/// A place for new files.
 pub(crate) trait Storage: Send {
-    /// A new file; fails with [`io::ErrorKind::AlreadyExists`] when there is one.
+    /// Creates a file; fails with [`io::ErrorKind::AlreadyExists`] if it exists.
     fn create(&mut self, path: &Path) -> io::Result<Box<dyn Sink>>;
 
     /// Removes a file whose header could not be written.

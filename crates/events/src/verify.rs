@@ -1,4 +1,4 @@
-//! Checks event files byte by byte and says which event is bad.
+//! Verification of event files byte by byte: finds every damaged event.
 
 mod check;
 
@@ -15,14 +15,14 @@ use std::{
 /// Largest number of findings that are kept one by one; all are counted.
 pub const MAX_FINDINGS: usize = 1000;
 
-/// What is wrong.
+/// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FindingKind {
     /// The file header or the metadata changed; the events do not depend on them.
     Header,
     /// The payload of one source changed.
     Payload,
-    /// The headers of an event changed: what belongs to it cannot be told.
+    /// The headers of an event changed: the data that belong to it are unknown.
     Head,
     /// The file ends within an event, as after a crash.
     Tail,
@@ -49,20 +49,20 @@ impl FindingKind {
     }
 }
 
-/// One thing that is wrong, and where.
+/// A defect and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The file.
     pub file: PathBuf,
-    /// Where it begins, in bytes from the start of the file.
+    /// Offset of the defect, in bytes from the start of the file.
     pub offset: u64,
-    /// How many bytes it concerns.
+    /// Length of the defect in bytes.
     pub length: u64,
-    /// The event, if it is known.
+    /// The event, if known.
     pub event: Option<EventId>,
-    /// The source, if it concerns only one.
+    /// The source, if the defect concerns only one.
     pub source: Option<SourceId>,
-    /// What is wrong.
+    /// The kind of defect.
     pub kind: FindingKind,
 }
 
@@ -83,18 +83,18 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What [`verify`] found.
+/// The result of [`verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
     /// Number of files.
     pub files: u64,
     /// Size of all files in bytes.
     pub bytes: u64,
-    /// Events of which every byte is as it was written: `complete + incomplete`.
+    /// Events with every byte as it was written: `complete + incomplete`.
     pub events: u64,
-    /// Of these, events of which every fragment came and was good.
+    /// Intact events with every fragment there and good.
     pub complete: u64,
-    /// Of these, events that were stored with a fragment missing, corrupted or cut.
+    /// Intact events that were stored with a fragment missing, corrupted or truncated.
     pub incomplete: u64,
     /// Events that changed after they were written; where no index tells their number, one for each damaged range.
     pub damaged: u64,
@@ -106,11 +106,11 @@ pub struct Verification {
     pub tail_bytes: u64,
     /// Files that were not closed.
     pub unclosed: u64,
-    /// Events that are stored again, in the same or another of the files given.
+    /// Further copies of events, in the same file or another one.
     pub duplicates: u64,
     /// Lowest and highest event id.
     pub range: Option<(EventId, EventId)>,
-    /// Ids between these two that are in none of the files: normal where not every event is kept.
+    /// Ids in this range that are in none of the files: normal where not every event is kept.
     pub absent: u64,
     /// The first [`MAX_FINDINGS`] runs of absent ids, first and last.
     pub gaps: Vec<(EventId, EventId)>,
@@ -121,8 +121,8 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// Whether every stored byte is as it was written and no event is stored twice. A file that was not closed, but
-    /// ends with a whole event, is intact.
+    /// Returns true if every stored byte is as it was written and no event is stored twice. A file that was not closed,
+    /// but ends with a whole event, is intact.
     pub fn is_intact(&self) -> bool {
         self.total_findings == self.unclosed
     }
@@ -133,15 +133,15 @@ impl Verification {
 /// Memory is bounded by the largest event and by 16 bytes for each event of the files whose id ranges overlap.
 ///
 /// # Errors
-/// [`ReadError`] when a file cannot be read at all; damage is no error, but a finding.
+/// [`ReadError`] if a file cannot be read at all. Damage is no error, but a finding.
 pub fn verify<P: AsRef<Path>>(paths: &[P]) -> Result<Verification, ReadError> {
     verify_with(paths, |_| {})
 }
 
-/// [`verify`], which tells `progress` the number of bytes that were checked since the last call.
+/// Verifies as [`verify`] does, and calls `progress` with the number of bytes checked since the last call.
 ///
 /// # Errors
-/// As [`verify`].
+/// Those of [`verify`].
 pub fn verify_with<P: AsRef<Path>>(paths: &[P], mut progress: impl FnMut(u64)) -> Result<Verification, ReadError> {
     let (mut verification, mut inputs) = (Verification::default(), Vec::new());
     for path in paths {

@@ -1,4 +1,4 @@
-//! The writer of one builder: a row of files, each valid at every moment.
+//! The writer of one builder: a sequence of files, each valid at every moment.
 
 use crate::{
     FragmentRef, Metadata, WriteError,
@@ -9,10 +9,10 @@ use crate::{
 use evb_core::EventId;
 use std::{fs, path::PathBuf};
 
-/// Where a writer puts its files, and what they say about the run.
+/// The files of a writer: their place, size and metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriterOptions {
-    /// Folder of the files; made if it is not there.
+    /// Folder of the files; created if it does not exist.
     pub directory: PathBuf,
     /// First part of the file names, `NAME-bB-NNNN.evb`.
     pub name: String,
@@ -20,11 +20,11 @@ pub struct WriterOptions {
     pub builder: u16,
     /// Size in bytes that a file does not exceed, unless its first event alone does.
     pub max_file_bytes: u64,
-    /// What the files say about the run; `builder` and `file` in it are filled in.
+    /// Metadata of the files; the writer fills in `builder` and `file`.
     pub metadata: Metadata,
 }
 
-/// What a writer has stored.
+/// Amount of data that a writer has stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteSummary {
     /// Number of files.
@@ -35,25 +35,25 @@ pub struct WriteSummary {
     pub bytes: u64,
 }
 
-/// A place between two events, to which a writer can [go back](Writer::go_back).
+/// A position between two events, to which a writer can [go back](Writer::go_back).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Number of the file.
     file: u32,
-    /// Where the next event begins in it, and how many there are before it.
+    /// Offset of the next event in the file, and number of events before it.
     within: (u64, usize),
 }
 
 /// Writes the events of one builder.
 ///
-/// Events wait in a buffer of about 1 MiB. [`flush`](Writer::flush) hands them to the kernel, from where they survive
-/// the end of the process, though not of the machine. To drop a writer without [`finish`](Writer::finish) is like a
-/// crash: what was not handed over is gone, what was is valid.
+/// Events wait in a buffer of about 1 MiB. [`flush`](Writer::flush) hands them to the kernel. From then on they survive
+/// the end of the process, but not a crash of the machine. Dropping a writer without [`finish`](Writer::finish) is like
+/// a crash: events that were not handed over are lost, the others stay valid.
 pub struct Writer {
     options: WriterOptions,
     storage: Box<dyn Storage>,
     file: OpenFile,
-    /// The files before the present one.
+    /// The amount in the closed files.
     closed: WriteSummary,
 }
 
@@ -61,8 +61,8 @@ impl Writer {
     /// Creates the first file, with its header.
     ///
     /// # Errors
-    /// [`WriteError::Exists`] when the file is there already, [`WriteError::Name`], [`WriteError::MetadataTooLarge`],
-    /// and [`WriteError::Write`] for whatever the system says.
+    /// [`WriteError::Exists`] if the file exists, [`WriteError::Name`], [`WriteError::MetadataTooLarge`], and
+    /// [`WriteError::Write`] for any error of the system.
     pub fn create(options: WriterOptions) -> Result<Self, WriteError> {
         fs::create_dir_all(&options.directory).map_err(|source| WriteError::Write {
             path: options.directory.clone(),
@@ -81,12 +81,12 @@ impl Writer {
         Ok(Self { options, storage, file, closed: WriteSummary::default() })
     }
 
-    /// Appends an event. It is complete when every fragment is good.
+    /// Appends an event. It is complete if every fragment is good.
     ///
     /// # Errors
-    /// After any error this event is not stored. [`WriteError::TooLarge`] leaves all others as they were. After
-    /// [`WriteError::Write`] the file ends with its last whole event, and `lost` says how many of the events that were
-    /// appended before are not stored either; a later call tries again.
+    /// After any error this event is not stored. [`WriteError::TooLarge`] leaves all other events as they were. After
+    /// [`WriteError::Write`] the file ends with its last whole event, and `lost` is the number of earlier events that
+    /// are not stored either; a later call tries again.
     pub fn append(&mut self, id: EventId, fragments: &[FragmentRef<'_>]) -> Result<(), WriteError> {
         let length = record_bytes(fragments);
         if length > MAX_EVENT_BYTES || fragments.len() > MAX_FRAGMENTS {
@@ -106,21 +106,21 @@ impl Writer {
     /// Hands every appended event to the kernel. It does not wait for the disk.
     ///
     /// # Errors
-    /// As [`append`](Writer::append).
+    /// Those of [`append`](Writer::append).
     pub fn flush(&mut self) -> Result<(), WriteError> {
         self.file.flush()
     }
 
-    /// Where the next event will be, unless it begins a new file.
+    /// Position of the next event, unless it begins a new file.
     pub fn place(&self) -> Place {
         Place { file: self.closed.files, within: self.file.place() }
     }
 
-    /// Takes out again what was appended after `place`. False when a file was ended since then: nothing is taken out of it,
-    /// or of the next one.
+    /// Removes the events after `place`. Returns false if a file was ended since then: nothing is removed from it or
+    /// from the next one.
     ///
     /// # Errors
-    /// [`WriteError::Write`] when the file cannot be cut; nothing more is written to it then.
+    /// [`WriteError::Write`] if the file cannot be truncated; nothing more is written to it then.
     pub fn go_back(&mut self, place: Place) -> Result<bool, WriteError> {
         if self.file.is_closed() || place.file != self.closed.files {
             return Ok(false);
@@ -128,7 +128,7 @@ impl Writer {
         self.file.go_back(place.within).map(|()| true)
     }
 
-    /// What is stored up to now: the events that the kernel has.
+    /// The amount stored so far: the events handed to the kernel.
     pub fn stored(&self) -> WriteSummary {
         if self.file.is_closed() {
             return self.closed;
@@ -143,7 +143,7 @@ impl Writer {
     /// Stores everything and closes the last file with its index.
     ///
     /// # Errors
-    /// [`WriteError::Write`] and [`WriteError::Torn`]. When only the index does not fit, `lost` is 0 and the file is
+    /// [`WriteError::Write`] and [`WriteError::Torn`]. If only the index does not fit, `lost` is 0 and the file is
     /// valid without it.
     pub fn finish(mut self) -> Result<WriteSummary, WriteError> {
         self.close()?;

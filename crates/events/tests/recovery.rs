@@ -9,7 +9,7 @@ use std::{fs, io::Cursor, path::PathBuf};
 
 const EVENTS: u64 = 6;
 
-/// Where each event of a file begins, and where the last ends.
+/// Offsets of the events of a file, and the end of the last one.
 fn boundaries(bytes: &[u8]) -> Vec<usize> {
     let mut reader = Reader::new(Cursor::new(bytes), "memory").unwrap();
     let (mut events, mut boundaries) = (reader.events(), vec![]);

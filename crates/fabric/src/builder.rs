@@ -1,4 +1,4 @@
-//! Puts switches and links together and names them; every topology uses it.
+//! The builder of networks: creates and names switches and links for every topology.
 
 use crate::layers;
 use crate::{End, Endpoint, EndpointId, Link, LinkId, Network, NetworkConfig, NetworkError, Switch, SwitchId};
@@ -14,7 +14,7 @@ const MOST_LINKS: u64 = 1 << 20;
 /// Most entries of the routing tables, of two bytes each.
 const MOST_PAIRS: u64 = 1 << 28;
 
-/// What a topology is going to build, known before anything is allocated.
+/// The size of a topology, known before memory is allocated.
 pub(crate) struct Size {
     pub(crate) endpoints: u64,
     pub(crate) switches: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Size {
     pub(crate) links: u64,
 }
 
-/// What a link is like.
+/// The properties of a link.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) rate: Bandwidth,
@@ -32,13 +32,13 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    /// The link that the configuration describes, at another rate if one is given.
+    /// The link of the configuration, with another rate if one is given.
     pub(crate) fn new(config: &NetworkConfig, rate: Option<Bandwidth>) -> Self {
         Self { rate: rate.unwrap_or(config.link.rate), delay: config.link.delay, dimension: 0, dateline: false }
     }
 }
 
-/// A network that is being put together. Ports are numbered in the order in which links are added.
+/// A network under construction. Ports are numbered in the order in which links are added.
 pub(crate) struct Builder<'a> {
     config: &'a NetworkConfig,
     links: Vec<Link>,
@@ -47,7 +47,7 @@ pub(crate) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// An empty network with room for `size`, or an error if that is too much.
+    /// An empty network with room for `size`, or an error if the size is above the limits.
     pub(crate) fn new(config: &'a NetworkConfig, size: &Size) -> Result<Self, NetworkError> {
         size.check()?;
         Ok(Self {
@@ -101,8 +101,9 @@ impl<'a> Builder<'a> {
         self.endpoint(endpoint, [up, down])
     }
 
-    /// Gives the hosts their ports: `per_switch` on each of `switches`, which they send to, and as many on the switch at
-    /// the same place of `last`, which they receive from. The switches are taken in blocks of one per port of a host.
+    /// Gives the hosts their ports: `per_switch` on each of `switches`, which they send to, and as many on the switch
+    /// at the same position of `last`, which they receive from. The switches are used in blocks of one per port of a
+    /// host.
     pub(crate) fn hosts(
         &mut self,
         switches: &[SwitchId],
@@ -132,7 +133,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The network, if every port of a host is joined and all switches hang together.
+    /// The network, if every port of a host is joined and all switches are connected.
     pub(crate) fn finish(self) -> Result<Network, NetworkError> {
         let mut endpoints = Vec::with_capacity(self.endpoints.len());
         for (n, endpoint) in self.endpoints.iter().enumerate() {
@@ -209,7 +210,7 @@ fn name_links(network: &mut Network) {
     }
 }
 
-/// Whether links, in whichever direction, join all switches.
+/// Returns true if links, in whichever direction, join all switches.
 fn connected(network: &Network) -> Result<(), NetworkError> {
     let mut reached = vec![false; network.switches.len()];
     let mut open = vec![0];

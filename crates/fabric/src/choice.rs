@@ -1,10 +1,10 @@
-//! Which of several equal ways a pair of ports uses.
+//! The choice of a pair of ports between several equal routes.
 
 use crate::{EndpointId, LinkId, Network, Spread};
 
 impl Spread {
-    /// A number for the choice between equal ways from one port to another, of which `way` is any; the caller takes it
-    /// modulo the number of ways. `variant` counts the choices that a pair has made so far; only `Pair` heeds it.
+    /// A number for the choice between equal routes from one port to another, of which `way` is any; the caller takes
+    /// it modulo the number of routes. `variant` counts the choices of a pair so far; only `Pair` uses it.
     #[inline]
     pub fn index(
         self,

@@ -4,34 +4,34 @@ use crate::EndpointId;
 use evb_core::{Bandwidth, ByteCount, Span};
 use serde::{Deserialize, Serialize};
 
-/// A whole network: its shape and how every part of it behaves.
+/// A whole network: its topology and the behaviour of its parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetworkConfig {
-    /// The preset that the values come from; empty without one.
+    /// The preset of the values; empty without one.
     #[serde(default)]
     pub preset: String,
-    /// Switches and links.
+    /// The switches and links.
     pub topology: Topology,
-    /// Every link that does not say otherwise.
+    /// The default for every link.
     pub link: LinkConfig,
-    /// Every switch.
+    /// The behaviour of every switch.
     pub switch: SwitchConfig,
-    /// What happens to a packet that cannot go on.
+    /// The flow control: the fate of a packet that cannot move.
     pub flow: Flow,
-    /// How a packet finds its way.
+    /// The routing of packets.
     pub routing: Routing,
-    /// Every network interface.
+    /// The behaviour of every network interface.
     pub nic: NicConfig,
-    /// Every host.
+    /// The behaviour of every host.
     pub host: HostConfig,
-    /// How control messages travel.
+    /// The network of control messages.
     pub control: Control,
 }
 
-/// Switches and links. Hosts are numbered in the order of the switches that they hang on.
+/// Switches and links. Hosts are numbered in the order of their switches.
 ///
-/// With `nic.ports` ports per host, the hosts come in blocks: of the hosts of one block, the first ports are on one
-/// switch, the second ports on the next switch, and so on.
+/// With `nic.ports` ports per host, the hosts come in blocks: in one block, the first ports are on one switch, the
+/// second ports on the next switch, and so on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Topology {
@@ -40,7 +40,7 @@ pub enum Topology {
         /// Number of ports, one per port of a host.
         ports: u16,
     },
-    /// Two layers: every leaf has `links` links to every spine. A composite of crossbars is this, too.
+    /// Two layers: every leaf has `links` links to every spine. A composite of crossbars is a Clos network, too.
     Clos {
         /// Number of leaf switches.
         leaves: u16,
@@ -60,7 +60,7 @@ pub enum Topology {
         radix: u16,
     },
     /// A k-ary n-fly: `stages` stages of crossbars with `radix` inputs and outputs; hosts send into the first stage and
-    /// receive from the last. Only one way leads from one host to another.
+    /// receive from the last. Only one route leads from one host to another.
     Butterfly {
         /// Inputs, and outputs, of one crossbar.
         radix: u16,
@@ -97,10 +97,10 @@ pub enum Topology {
         ports_per_leaf: u16,
         /// Parallel links from each leaf to the root.
         trunk: u16,
-        /// Rate of each of them; that of all links by default.
+        /// Rate of each of these links; that of all links by default.
         uplink: Option<Bandwidth>,
     },
-    /// Whatever the user lists.
+    /// A network that the user lists.
     Explicit {
         /// Names of the switches.
         switches: Vec<String>,
@@ -127,45 +127,45 @@ pub struct ExplicitLink {
 pub struct LinkConfig {
     /// Data rate.
     pub rate: Bandwidth,
-    /// Time from the end of sending a byte to its being there: cable and transceivers.
+    /// Time from the end of sending a byte to its arrival: cable and transceivers.
     pub delay: Span,
 }
 
 /// A switch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SwitchConfig {
-    /// Time from a packet's head being first in its input buffer to its asking for an output.
+    /// Time from the arrival of a packet's head at the front of its input buffer to its request for an output.
     pub delay: Span,
-    /// Who is next at an output.
+    /// The order of packets at an output.
     pub arbitration: Arbitration,
 }
 
-/// Who is next at an output for which several inputs wait.
+/// The order of packets at an output for which several inputs wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arbitration {
     /// The inputs in turn.
     RoundRobin,
-    /// Any of them, drawn at random.
+    /// One of the waiting inputs, drawn at random.
     Random,
-    /// The one that has waited longest.
+    /// The input that has waited longest.
     Oldest,
 }
 
-/// What happens to a packet that cannot go on.
+/// The flow control: the fate of a packet that cannot move.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Flow {
-    /// Wormhole with STOP/GO or byte credits: a stalled packet stands on all the links behind its head, with a few bytes
-    /// in the slack buffer of each input it passes.
+    /// Wormhole with STOP/GO or byte credits: a stalled packet occupies all the links behind its head, with a few bytes
+    /// in the slack buffer of each input.
     Wormhole {
-        /// Bytes that an input buffers of one worm.
+        /// Bytes of one worm that an input can buffer.
         slack: ByteCount,
         /// Time from a byte leaving the buffer to the sender knowing it.
         reaction: Span,
     },
-    /// Virtual cut-through with credits: a packet goes on only when the next buffer can take all of it, and its head
-    /// does not wait for its tail.
+    /// Virtual cut-through with credits: a packet moves on only when the next buffer has room for all of it, and its
+    /// head does not wait for its tail.
     CutThrough {
         /// Bytes of each input buffer, for each virtual channel.
         buffer: ByteCount,
@@ -174,12 +174,12 @@ pub enum Flow {
         /// Virtual channels of each link.
         virtual_channels: u8,
     },
-    /// Store and forward: a switch takes a packet whole, then puts it into the queue of its output.
+    /// Store and forward: a switch receives a whole packet, then puts it into the queue of its output.
     StoreAndForward {
-        /// Bytes of each output queue (`drop`), or of the packets of one input that a switch holds before it asks the
+        /// Bytes of each output queue (`drop`), or of the packets from one input that a switch holds before it asks the
         /// sender to pause.
         queue: ByteCount,
-        /// What happens when that is full.
+        /// The behaviour of a full queue.
         full: WhenFull,
         /// Time from the queue filling or emptying to the sender obeying.
         reaction: Span,
@@ -188,7 +188,7 @@ pub enum Flow {
     },
 }
 
-/// What a store-and-forward switch does when a queue is full.
+/// The behaviour of a store-and-forward switch whose queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenFull {
@@ -196,67 +196,69 @@ pub enum WhenFull {
     Drop,
     /// The sender of the link pauses (IEEE 802.3x).
     Pause,
-    /// The sender pauses what has the same priority (IEEE 802.1Qbb).
+    /// The sender pauses traffic of the same priority (IEEE 802.1Qbb).
     PriorityPause,
 }
 
-/// How a packet finds its way. All but dimension order and `SpanningTree` use every way with the fewest hops.
+/// The routing of packets. All routings but dimension order and `SpanningTree` use every route with the fewest hops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Routing {
-    /// One way for each pair of ports, always the same.
+    /// One route for each pair of ports, always the same.
     Fixed {
-        /// How pairs are spread over equal ways.
+        /// The distribution of pairs over equal routes.
         spread: Spread,
     },
-    /// Any of the equal ways for each packet, drawn at random.
+    /// A route drawn at random from the equal ones for each packet.
     Random,
-    /// One way for each pair, which changes, at random, when its packets were found blocked.
+    /// One route for each pair, which changes at random when its packets were blocked.
     Dispersive {
-        /// A packet that has waited this long at a switch counts as blocked.
+        /// Waiting time at a switch from which a packet counts as blocked.
         patience: Span,
-        /// Packets of a pair that are blocked one after another before the pair takes another way, at least 1.
+        /// Consecutive blocked packets of a pair after which the pair takes another route, at least 1.
         after: u16,
     },
-    /// Any free link of the equal ways, at every switch.
+    /// Any free link of the equal routes, at every switch.
     Adaptive,
-    /// First along the rows, then along the columns; for grid and torus.
+    /// Along the rows first, then along the columns; for grid and torus.
     DimensionOrder {
-        /// How pairs are spread over parallel links.
+        /// The distribution of pairs over parallel links.
         spread: Spread,
     },
-    /// In dimension order, over any free one of parallel links; for grid and torus.
+    /// Dimension order over any free one of parallel links; for grid and torus.
     AdaptiveDimensionOrder,
-    /// Only along a tree of links, as learning bridges do; parallel links count as one trunk.
+    /// Along a tree of links only, as with learning bridges; parallel links count as one trunk.
     SpanningTree,
-    /// Equal ways by a hash over source, destination and message stream.
+    /// Equal routes chosen by a hash over source, destination and message stream.
     Ecmp,
 }
 
-/// How pairs of ports are spread over equal ways.
+/// The distribution of pairs of ports over equal routes.
 ///
-/// In a tree all but `Pair` choose anew at each layer: the lowest switch by the number modulo its ways, each layer above by
-/// what the ways below have left of it (`number / stride % ways`, see [`Link::stride`](crate::Link::stride)). So `Source` is
-/// S-mod-k and `Destination` is D-mod-k (Rodriguez et al., Oblivious Routing Schemes in Extended Generalized Fat Tree
-/// Networks, CLUSTER 2009), under which a shift permutation puts one pair at most on each link of a full fat tree (Zahavi,
-/// Fat-tree routing and node ordering providing contention free traffic for MPI global collectives, JPDC 72, 2012).
+/// In a tree all rules but `Pair` choose anew at each layer: the lowest switch by the number modulo its routes, each
+/// layer above by the rest that the routes below have left (`number / stride % ways`, see
+/// [`Link::stride`](crate::Link::stride)). So `Source` is S-mod-k and `Destination` is D-mod-k (Rodriguez et al.,
+/// Oblivious Routing Schemes in Extended Generalized Fat Tree Networks, CLUSTER 2009), under which a shift permutation
+/// puts one pair at most on each link of a full fat tree (Zahavi, Fat-tree routing and node ordering providing
+/// contention free traffic for MPI global collectives, JPDC 72, 2012).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
-    /// By the place of the source among all ports of hosts, in the order of the switches that they send to.
+    /// By the position of the source among all ports of hosts, in the order of the switches that they send to.
     Source,
-    /// By the place of the destination among all ports of hosts, in the order of the switches that they receive from: what
-    /// the forwarding tables of a subnet manager say.
+    /// By the position of the destination among all ports of hosts, in the order of the switches that they receive
+    /// from, as in the forwarding tables of a subnet manager.
     Destination,
-    /// One way for each pair of switches, a switch taking its ways in turn for the others: what a table of intervals of
-    /// destinations does, where the ports of a switch are one interval (STC104 data sheet, interval labelling).
+    /// One route for each pair of switches; a switch uses its routes in turn for the other switches. A table of
+    /// intervals of destinations does this if the ports of a switch are one interval (STC104 data sheet, interval
+    /// labelling).
     Switch,
     /// Drawn at random for each pair, once for the whole run.
     Pair,
 }
 
 impl Routing {
-    /// Whether a packet takes any free link of several.
+    /// Returns true if a packet takes any free link of several.
     #[inline]
     pub fn is_adaptive(self) -> bool {
         matches!(self, Self::Adaptive | Self::AdaptiveDimensionOrder)
@@ -266,48 +268,48 @@ impl Routing {
 /// A network interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NicConfig {
-    /// Ports to the network; packets take whichever is free.
+    /// Ports to the network; packets take any free one.
     pub ports: u8,
-    /// Rate of the engine between the memory of the interface and the link, when that is below the rate of the link.
+    /// Rate of the engine between the memory of the interface and the link, if it is below the rate of the link.
     pub rate: Option<Bandwidth>,
     /// Time that the interface needs for each packet before it sends it.
     pub overhead: Span,
     /// Largest payload of a packet: longer messages are cut.
     pub packet: ByteCount,
-    /// Bytes that each packet has on the wire beside its payload.
+    /// Bytes of each packet on the wire beside its payload.
     pub header: ByteCount,
     /// Fewest bytes of a packet on the wire.
     pub minimum: ByteCount,
     /// Messages that are sent at once, their packets in turn.
     pub messages: u16,
-    /// Which of the waiting messages the next packet is of.
+    /// The message of the next packet among the waiting messages.
     #[serde(default, skip_serializing_if = "Service::is_default")]
     pub service: Service,
-    /// Access to the memory of the host; without it the interface is never held up by it.
+    /// Access to the memory of the host; without it the interface never waits for memory.
     pub dma: Option<Dma>,
 }
 
-/// Which of the waiting messages the next packet is of.
+/// The message of the next packet among the waiting messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {
-    /// Of the messages that are sent at once, in turn; the others wait in order.
+    /// The messages that are sent at once take turns; the others wait in order.
     #[default]
     InTurn,
-    /// Each peer has a queue; of those for which something waits, one is drawn at random for each packet.
+    /// Each peer has a queue; for each packet a queue is drawn at random among those that are not empty.
     RandomPeer,
 }
 
 /// Rates at which a network interface reads and writes the memory of its host; both share one bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dma {
-    /// Rate of reading, for what is sent.
+    /// Rate of reading, for outgoing data.
     pub read: Bandwidth,
-    /// Rate of writing, for what is received.
+    /// Rate of writing, for incoming data.
     pub write: Bandwidth,
 }
 
-/// What a message costs the processor of a host.
+/// The cost of a message for the processor of a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostConfig {
     /// Time to send one message.
@@ -316,13 +318,13 @@ pub struct HostConfig {
     pub receive: Span,
 }
 
-/// How control messages (all but fragments) travel.
+/// The network of control messages (all messages but fragments).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Control {
     /// Through the same network as the fragments.
     Shared,
-    /// Through a network of their own, without contention.
+    /// Through a separate network without contention.
     Separate {
         /// Time from sender to receiver, beside the length of the message.
         delay: Span,
@@ -331,32 +333,32 @@ pub enum Control {
     },
 }
 
-/// Something that goes wrong in the network at a time.
+/// A fault of the network at a given time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetworkFault {
     /// Name of a link (one direction) or of a switch.
     pub target: String,
     /// Time after the start.
     pub at: Span,
-    /// What happens.
+    /// The kind of fault.
     pub action: NetworkFaultAction,
 }
 
-/// What goes wrong in a network.
+/// A kind of network fault.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "kebab-case")]
 pub enum NetworkFaultAction {
-    /// It carries nothing any more. Routes are found again without it after `reroute`.
+    /// The target carries nothing any more. New routes without it are used after `reroute`.
     Fail {
-        /// Time until the routes are found again.
+        /// Time until the new routes are used.
         reroute: Span,
     },
-    /// It is slower by this factor (of a switch: all links that begin there).
+    /// The target is slower by this factor (for a switch: all links that begin there).
     Slow {
-        /// At least 1.
+        /// The factor, at least 1.
         factor: f64,
     },
-    /// One in this many packets that pass is corrupted, and thrown away where it arrives.
+    /// One in this many packets is corrupted, and discarded by its receiver.
     Corrupt {
         /// One in this many.
         one_in: u64,
@@ -375,7 +377,7 @@ impl NetworkConfig {
 }
 
 impl Service {
-    /// Whether it is what an interface does that is not told otherwise.
+    /// Returns true if the value is the default of an interface.
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -389,7 +391,7 @@ impl NicConfig {
 }
 
 impl Flow {
-    /// Virtual channels of each link; one where the flow has none.
+    /// Virtual channels of each link; one if the flow has none.
     #[inline]
     pub fn virtual_channels(&self) -> u8 {
         match *self {

@@ -1,6 +1,5 @@
-//! Whether packets can wait for each other in a circle (Dally and Seitz, Deadlock-Free Message Routing in Multiprocessor
-//! Interconnection Networks, IEEE Transactions on Computers C-36, 1987): a cycle in the graph of which channel can wait
-//! for which.
+//! Search for possible deadlocks (Dally and Seitz, Deadlock-Free Message Routing in Multiprocessor Interconnection
+//! Networks, IEEE Transactions on Computers C-36, 1987): a cycle in the graph of channels that wait for each other.
 
 use crate::{EndpointId, Flow, LinkId, Network, Routes, WhenFull};
 
@@ -8,8 +7,8 @@ use crate::{EndpointId, Flow, LinkId, Network, Routes, WhenFull};
 type Channel = u32;
 
 impl Network {
-    /// Links that can wait for each other in a circle, each for the next and the last for the first; `None` if no
-    /// packets can ever block each other for good. Where full queues drop, nothing waits.
+    /// Links that can wait for each other in a circle, each for the next and the last for the first; `None` if a
+    /// deadlock is impossible. Where full queues drop packets, nothing waits.
     ///
     /// A cycle does not mean that a deadlock will happen, only that nothing rules it out.
     pub fn cyclic_dependency(&self, routes: &Routes) -> Option<Vec<LinkId>> {
@@ -37,7 +36,7 @@ impl Network {
         graph
     }
 
-    /// Adds what packets to one port can wait for, on all their ways from all ports of hosts.
+    /// Adds the dependencies of packets to one port, on all their routes from all ports of hosts.
     fn follow(&self, routes: &Routes, to: EndpointId, channels: u32, seen: &mut [u32], graph: &mut [Vec<Channel>]) {
         let mut open: Vec<Channel> = self.endpoints.iter().map(|endpoint| endpoint.up.0 * channels).collect();
         let mark = u32::from(to.0);

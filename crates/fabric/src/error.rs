@@ -1,24 +1,24 @@
-//! Why a description is no network.
+//! Errors in the description of a network.
 
 use evb_core::{Bandwidth, ByteCount};
 
-/// Why a description is no network, or a network cannot carry what it should.
+/// The reason why a description is no network, or why a network cannot carry its traffic.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
-    /// Something that must be above zero is zero.
+    /// A value that must be above zero is zero.
     #[error("{what} is zero")]
     Zero {
         /// The key, such as `nic.packet`.
         what: &'static str,
     },
-    /// More of something than there may be.
+    /// A number is above its limit.
     #[error("{number} {what}, at most {most} are possible")]
     TooMany {
-        /// What there is too much of, in the plural.
+        /// Name of the counted things, in the plural.
         what: &'static str,
-        /// How many there are; `u64::MAX` for that many and more.
+        /// The number; `u64::MAX` for that many and more.
         number: u64,
-        /// How many there may be.
+        /// The limit.
         most: u64,
     },
     /// A fat tree needs an even radix.
@@ -30,14 +30,14 @@ pub enum NetworkError {
     /// The ports of the hosts do not come out even on the switches.
     #[error("{number} {what} cannot be shared by hosts with {ports} ports each")]
     NotDivisible {
-        /// What has to be a multiple of the ports, in the plural.
+        /// Name of the things whose number has to be a multiple of the ports, in the plural.
         what: &'static str,
-        /// How many there are.
+        /// Their number.
         number: u64,
         /// Ports per host.
         ports: u8,
     },
-    /// A listed switch has a name that it cannot have.
+    /// A listed switch has an invalid name.
     #[error("a switch cannot have the name {name:?}")]
     SwitchName {
         /// The name.
@@ -49,13 +49,13 @@ pub enum NetworkError {
         /// The name.
         name: String,
     },
-    /// A listed link ends nowhere.
+    /// A listed link has an unknown end.
     #[error("a link ends at {name:?}, which is neither a switch nor a port of a host")]
     UnknownEnd {
         /// The name of the end.
         name: String,
     },
-    /// A listed link that cannot be.
+    /// A listed link is impossible.
     #[error("a link from {from} to {to} leads past every switch or back to where it begins")]
     BadLink {
         /// One end.
@@ -83,7 +83,7 @@ pub enum NetworkError {
         /// A switch that no links join to it.
         to: String,
     },
-    /// The routing finds no way.
+    /// The routing finds no route.
     #[error("no way leads from {from} to {to}")]
     NoWay {
         /// A port of a host.
@@ -119,7 +119,7 @@ pub enum NetworkError {
         /// The nearest rate with whole picoseconds.
         nearest: Bandwidth,
     },
-    /// A packet could never pass.
+    /// A buffer is smaller than a packet.
     #[error("{what} of {size} cannot take a packet of {packet}")]
     BufferTooSmall {
         /// The key of the buffer.
@@ -132,7 +132,7 @@ pub enum NetworkError {
 }
 
 impl NetworkError {
-    /// What to do about it.
+    /// Advice to the user.
     pub fn hint(&self) -> String {
         match self {
             Self::Zero { what } => format!("give {what} a value above zero"),

@@ -1,10 +1,10 @@
-//! What the forwarding of trees needs to know of a network: the places of the ports of hosts, and the strides of the links.
+//! Layers of a network, for routing in trees: the positions of the ports of hosts, and the strides of the links.
 
 use crate::{EndpointId, LinkId, Network, SwitchId};
 use std::collections::VecDeque;
 
-/// Gives the ports of hosts their places, and the links between two layers their strides. A switch is in the layer of so
-/// many hops as it is away from the nearest switch with hosts.
+/// Sets the positions of the ports of hosts and the strides of the links between two layers. The layer of a switch is
+/// its distance in hops from the nearest switch with hosts.
 pub(crate) fn number(network: &mut Network) {
     for (place, endpoint) in by_switch(network, Network::switch_into).into_iter().enumerate() {
         network.endpoints[usize::from(endpoint.0)].up_place = place as u16;
@@ -26,7 +26,8 @@ fn endpoints(network: &Network) -> Vec<EndpointId> {
     (0..network.endpoints.len()).map(|place| EndpointId(place as u16)).collect()
 }
 
-/// Both directions of a cable get the number of ways that lead up to its lower end: the way down is chosen as the way up.
+/// Gives both directions of a cable the number of routes that lead up to its lower end: the route down is chosen as the
+/// route up.
 fn stride(network: &mut Network) {
     let layers = layers(network);
     let layer = |switch: SwitchId| layers[usize::from(switch.0)];

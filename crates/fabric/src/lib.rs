@@ -1,7 +1,25 @@
-//! The network model: what links, switches and network interfaces there are, and which ways lead where.
+//! The network model: links, switches, network interfaces and routes.
 //!
-//! This crate is structure only. Nothing moves here: the simulator moves packets over a [`Network`], under the settings
-//! of its [`NetworkConfig`].
+//! This crate is structure only. The simulator moves packets over a [`Network`], under the settings of its
+//! [`NetworkConfig`].
+//!
+//! # Example
+//! A topology becomes a network, and the network gets its routes:
+//!
+//! ```
+//! use evb_fabric::{Network, NetworkConfig, Routes, Topology, preset};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let ideal = preset("ideal").ok_or("no such preset")?;
+//! let config = NetworkConfig { topology: Topology::Crossbar { ports: 4 }, ..toml::from_str(ideal.toml)? };
+//! let network = Network::build(&config)?;
+//! assert_eq!(network.hosts(), 4);
+//!
+//! let routes = Routes::find(&network, &|_| true);
+//! routes.check(&network)?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod builder;
 mod choice;

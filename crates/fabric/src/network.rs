@@ -3,24 +3,24 @@
 use crate::{NetworkConfig, NetworkError, settings, topology};
 use evb_core::{Bandwidth, Span};
 
-/// A switch, by its place in [`Network::switches`].
+/// A switch, by its index in [`Network::switches`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchId(pub u16);
 
-/// One direction of a link, by its place in [`Network::links`].
+/// One direction of a link, by its index in [`Network::links`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u32);
 
-/// One port of a host, by its place in [`Network::endpoints`]: `host * ports + port`.
+/// One port of a host, by its index in [`Network::endpoints`]: `host * ports + port`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EndpointId(pub u16);
 
-/// Where a link begins or ends.
+/// The begin or end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum End {
-    /// At a switch.
+    /// A switch.
     Switch(SwitchId),
-    /// At a port of a host.
+    /// A port of a host.
     Endpoint(EndpointId),
 }
 
@@ -29,9 +29,9 @@ pub enum End {
 pub struct Link {
     /// `from>to`, with `.n` for the n-th of parallel links: `h3>leaf0`, `leaf0>spine2.1`.
     pub name: String,
-    /// Where bytes enter.
+    /// The end at which bytes enter.
     pub from: End,
-    /// Where they leave.
+    /// The end at which bytes leave.
     pub to: End,
     /// Data rate.
     pub rate: Bandwidth,
@@ -41,11 +41,11 @@ pub struct Link {
     pub reverse: Option<LinkId>,
     /// The dimension of a grid or torus that the link runs along; 0 elsewhere.
     pub dimension: u8,
-    /// Whether a packet that passes goes on in the next virtual channel: the link that closes a ring.
+    /// True if a packet changes to the next virtual channel on this link, which closes a ring.
     pub dateline: bool,
-    /// By what the place of a port is divided before it chooses between links like this one ([`Spread`](crate::Spread)):
-    /// the number of ways that lead up from a switch with hosts to the lower end of the link, and 1 between switches of
-    /// one layer.
+    /// Divisor of a port's position for the choice between links like this one ([`Spread`](crate::Spread)): the number
+    /// of routes that lead up from a switch with hosts to the lower end of the link, and 1 between switches of one
+    /// layer.
     pub stride: u32,
 }
 
@@ -67,16 +67,16 @@ pub struct Endpoint {
     pub up: LinkId,
     /// The link out of the network.
     pub down: LinkId,
-    /// Its place among all ports of hosts in the order of the switches that they send to, from 0.
+    /// Position among all ports of hosts in the order of the switches that they send to, from 0.
     pub up_place: u16,
-    /// Its place among all ports of hosts in the order of the switches that they receive from, from 0.
+    /// Position among all ports of hosts in the order of the switches that they receive from, from 0.
     pub down_place: u16,
 }
 
 /// A network as a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// What it was built from.
+    /// The configuration of the network.
     pub config: NetworkConfig,
     /// All links.
     pub links: Vec<Link>,
@@ -86,7 +86,7 @@ pub struct Network {
     pub endpoints: Vec<Endpoint>,
 }
 
-/// What a name of a fault stands for.
+/// The target of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// One direction of a link.
@@ -99,8 +99,8 @@ impl Network {
     /// Builds the network that `config` describes.
     ///
     /// # Errors
-    /// A setting that is out of range or does not fit the others, a topology that is too large, does not come out even
-    /// or does not hang together. Whether the routing finds all ways is up to [`Routes::check`](crate::Routes::check).
+    /// A setting is out of range or does not fit the others, or a topology is too large, does not divide evenly or is
+    /// not connected. [`Routes::check`](crate::Routes::check) tells whether the routing finds all routes.
     pub fn build(config: &NetworkConfig) -> Result<Self, NetworkError> {
         settings::check(config)?;
         let network = topology::build(config)?;
@@ -164,8 +164,8 @@ impl Network {
             .or_else(|| link().map(|place| Target::Link(LinkId(place as u32))))
     }
 
-    /// The virtual channel in which a packet goes over `next` when it comes over `before` in `channel`: 0 again where
-    /// the dimension changes, and one more where it passes a dateline, as far as there are channels.
+    /// The virtual channel of a packet on `next` when it comes over `before` in `channel`: 0 again where the dimension
+    /// changes, and one more after a dateline, as far as there are channels.
     #[inline]
     pub fn next_channel(&self, before: LinkId, channel: u8, next: LinkId) -> u8 {
         let (before, next) = (self.link(before), self.link(next));

@@ -1,4 +1,4 @@
-//! Networks that experiments have used, and some of today, each as the `[network]` table of an experiment file.
+//! Networks of past experiments, and some of today, each as the `[network]` table of an experiment file.
 
 /// A network with a name. Its page, with the source of every number, is `docs/networks/<name>.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,14 @@
-//! Which outputs of a switch lead to which port of a host.
+//! Routes: the outputs of a switch that lead to a port of a host.
 
 use crate::ways::Ways;
 use crate::{EndpointId, LinkId, Network, NetworkError, SwitchId};
 use std::collections::HashMap;
 
-/// For each switch and destination the group of outputs that a packet may take: those on a way with the fewest hops, of
-/// the ways that the routing allows.
+/// For each switch and destination the group of outputs that a packet may take: those on a route with the fewest hops,
+/// among the routes that the routing allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Routes {
-    /// Per switch and destination the number of the group, among those of the switch.
+    /// Per switch and destination the index of the group, among those of the switch.
     table: Vec<u16>,
     endpoints: usize,
     /// The first group of each switch.
@@ -19,7 +19,7 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Finds the ways over all links that are `usable`. Without a way, the group is empty.
+    /// Finds the routes over all links that are `usable`. Without a route, the group is empty.
     pub fn find(network: &Network, usable: &dyn Fn(LinkId) -> bool) -> Self {
         let usable: Vec<bool> = (0..network.links.len()).map(|link| usable(LinkId(link as u32))).collect();
         let ways = Ways::find(network, &usable);
@@ -37,7 +37,7 @@ impl Routes {
         routes
     }
 
-    /// The outputs of `switch` on the ways to `to`, in the order of its ports; empty if there is no way.
+    /// The outputs of `switch` on the routes to `to`, in the order of its ports; empty if there is no route.
     #[inline]
     pub fn candidates(&self, switch: SwitchId, to: EndpointId) -> &[LinkId] {
         let switch = usize::from(switch.0);
@@ -46,10 +46,10 @@ impl Routes {
         &self.links[begin as usize..end as usize]
     }
 
-    /// Whether every port of a host reaches every other one.
+    /// Checks that every port of a host reaches every other one.
     ///
     /// # Errors
-    /// [`NetworkError::NoWay`] with the first two between which there is none.
+    /// [`NetworkError::NoWay`] with the first pair that has no route.
     pub fn check(&self, network: &Network) -> Result<(), NetworkError> {
         let mut checked = vec![false; network.switches.len()];
         for from in (0..network.endpoints.len()).map(|place| EndpointId(place as u16)) {
@@ -86,7 +86,7 @@ impl Routes {
         }
     }
 
-    /// The number of a group among those of the newest switch. There are no more of them than ports of hosts.
+    /// The index of a group among those of the newest switch. There are at most as many as ports of hosts.
     fn group(&mut self, known: &mut HashMap<Vec<LinkId>, u16>, group: Vec<LinkId>) -> u16 {
         let next = known.len() as u16;
         if let Some(&number) = known.get(&group) {

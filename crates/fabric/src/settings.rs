@@ -1,4 +1,4 @@
-//! Whether the settings of a network make sense, by themselves and together.
+//! Checks of the settings of a network, each by itself and together.
 
 use crate::{Control, End, Flow, Link, Network, NetworkConfig, NetworkError, NicConfig, Routing, Topology};
 use evb_core::{Bandwidth, ByteCount, Span};
@@ -9,10 +9,10 @@ const MOST_PORTS: u64 = 4;
 const MOST_CHANNELS: u64 = 8;
 /// Most priorities of a store-and-forward switch: IEEE 802.1Q has eight.
 const MOST_PRIORITIES: u64 = 8;
-/// How far the rounded time of a byte may be off: one part in so many.
+/// Bound on the error of the rounded time of a byte: one part in this many.
 const ROUNDING: u128 = 1000;
 
-/// What can be said before anything is built.
+/// Checks that need no network.
 pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
     above_zero("link.rate", config.link.rate.0)?;
     if let Topology::Clos { uplink: Some(rate), .. } | Topology::Tree { uplink: Some(rate), .. } = &config.topology {
@@ -29,7 +29,7 @@ pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
     check_routing(config)
 }
 
-/// What depends on the rates and delays of the single links.
+/// Checks that depend on the rates and delays of single links.
 pub(crate) fn check_links(network: &Network) -> Result<(), NetworkError> {
     let Flow::Wormhole { slack, reaction } = network.config.flow else {
         return Ok(());
@@ -117,8 +117,9 @@ fn check_rounding(link: &Link) -> Result<(), NetworkError> {
     Err(NetworkError::UnevenRate { link: link.name.clone(), rate: link.rate, nearest })
 }
 
-/// Between an input's decision to stop and the last byte that still comes lie a byte that is being sent, one that is
-/// being received, the way there and the switch: `slack * t >= 2 t + link + switch + reaction`.
+/// Checks that the slack buffer is large enough. Between an input's decision to stop and the last byte that still
+/// arrives lie a byte that is being sent, one that is being received, the way to the sender and the switch: `slack * t
+/// >= 2 t + link + switch + reaction`.
 fn check_slack(link: &Link, slack: ByteCount, switch: Span, reaction: Span) -> Result<(), NetworkError> {
     let byte = u128::from(link.rate.byte_time().0);
     let trip = 2 * byte + [link.delay, switch, reaction].iter().map(|span| u128::from(span.0)).sum::<u128>();

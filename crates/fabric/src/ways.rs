@@ -1,9 +1,9 @@
-//! How far it is from each switch to each switch that hosts receive from, over the links that the routing allows.
+//! Distances from each switch to each switch that hosts receive from, over the links that the routing allows.
 
 use crate::{EndpointId, LinkId, Network, Routing, SwitchId, Topology};
 use std::{cmp::Ordering, collections::VecDeque};
 
-/// Further than any switch.
+/// Larger than any distance.
 const NO_WAY: u16 = u16::MAX;
 
 /// A usable link between two switches, seen from one of them.
@@ -13,14 +13,14 @@ struct Neighbour {
     switch: SwitchId,
 }
 
-/// The hops from everywhere to every destination switch.
+/// The hops from every switch to every destination switch.
 pub(crate) struct Ways {
     /// Per switch the usable outputs to other switches, in the order of the ports.
     outputs: Vec<Vec<Neighbour>>,
     rule: Rule,
     /// The switches that hosts receive from.
     destinations: Vec<SwitchId>,
-    /// For each port of a host the place of its switch among them.
+    /// For each port of a host the index of its switch among the destinations.
     destination_of: Vec<u16>,
     /// Per destination and switch the hops, or [`NO_WAY`].
     hops: Vec<u16>,
@@ -43,12 +43,12 @@ impl Ways {
         self.destinations.len()
     }
 
-    /// The place, among those switches, of the one that this port of a host receives from.
+    /// The index, among those switches, of the one that this port of a host receives from.
     pub(crate) fn destination_of(&self, endpoint: EndpointId) -> usize {
         usize::from(self.destination_of[usize::from(endpoint.0)])
     }
 
-    /// The outputs of `switch` on the shortest ways to the destination at this place.
+    /// The outputs of `switch` on the shortest routes to the destination with this index.
     pub(crate) fn outputs(&self, switch: SwitchId, to: usize) -> Vec<LinkId> {
         let hops = &self.hops[to * self.outputs.len()..][..self.outputs.len()];
         let here = hops[usize::from(switch.0)];
@@ -95,7 +95,7 @@ fn neighbours(network: &Network, usable: &[bool]) -> (Vec<Vec<Neighbour>>, Vec<V
     )
 }
 
-/// The switches that hosts receive from, and for each port of a host the place of its switch among them.
+/// The switches that hosts receive from, and for each port of a host the index of its switch among them.
 fn destinations(network: &Network) -> (Vec<SwitchId>, Vec<u16>) {
     let (mut switches, mut place_of) = (Vec::new(), vec![None; network.switches.len()]);
     let of = (0..network.endpoints.len()).map(|endpoint| {
@@ -109,16 +109,16 @@ fn destinations(network: &Network) -> (Vec<SwitchId>, Vec<u16>) {
     (switches, of)
 }
 
-/// Which links a routing allows on the way to a destination.
+/// The links that a routing allows on the way to a destination.
 enum Rule {
     All,
-    /// First along the rows of a plane, then along its columns.
+    /// Along the rows of a plane first, then along its columns.
     DimensionOrder {
         width: u16,
         height: u16,
         closed: bool,
     },
-    /// Only between a switch and its parent in a tree.
+    /// Between a switch and its parent in a tree only.
     Tree(Vec<Option<SwitchId>>),
 }
 
@@ -155,8 +155,8 @@ impl Rule {
     }
 }
 
-/// The neighbour of `from` on the shorter way to `to` along a line or a ring. Where both ways round are equal, switches in
-/// even places go upwards and the others downwards, so that both directions of a ring carry the same.
+/// The neighbour of `from` on the shorter way to `to` along a line or a ring. Where both ways round are equal, switches
+/// in even places go upwards and the others downwards, so that both directions of a ring carry the same.
 fn step(from: u16, to: u16, length: u16, closed: bool) -> u16 {
     let [here, goal, all] = [from, to, length].map(u32::from);
     let ahead = (goal + all - here) % all;
@@ -173,7 +173,7 @@ fn step(from: u16, to: u16, length: u16, closed: bool) -> u16 {
     next as u16
 }
 
-/// Where the tree begins: the root of a tree topology, else the first switch.
+/// The root of the tree: the root of a tree topology, else the first switch.
 fn root(network: &Network, topology: &Topology) -> SwitchId {
     match topology {
         Topology::Tree { .. } => SwitchId(network.switches.len() as u16 - 1),
@@ -181,8 +181,8 @@ fn root(network: &Network, topology: &Topology) -> SwitchId {
     }
 }
 
-/// The parent of every switch in a tree that grows breadth first over cables that work in both directions. What the
-/// first tree does not reach, gets trees of its own: a switch that failed is then no loss to the others.
+/// The parent of every switch in a tree that grows breadth first over cables that work in both directions. Switches
+/// that the first tree does not reach get trees of their own, so that a failed switch does not affect the others.
 fn spanning_tree(outputs: &[Vec<Neighbour>], root: SwitchId) -> Vec<Option<SwitchId>> {
     let mut parents = vec![None; outputs.len()];
     let mut reached = vec![false; outputs.len()];

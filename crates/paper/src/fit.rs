@@ -1,4 +1,4 @@
-//! The little statistics that the papers used.
+//! The statistics that the papers used.
 
 /// The straight line `y = offset + slope * x` with the least squares through some points: `(offset, slope)`.
 pub(crate) fn line(points: &[(f64, f64)]) -> (f64, f64) {
@@ -16,7 +16,7 @@ pub(crate) fn mean_absolute_difference(ours: &[f64], published: &[f64]) -> f64 {
     ours.iter().zip(published).map(|(ours, published)| (ours - published).abs()).sum::<f64>() / ours.len() as f64
 }
 
-/// Where a curve first comes to this height, by straight lines between its points; none when it never does.
+/// The first point at which a curve reaches this height, by linear interpolation; `None` if it never does.
 pub(crate) fn crossing(points: &[(f64, f64)], height: f64) -> Option<f64> {
     let (from, to) = points.iter().zip(points.iter().skip(1)).find(|(a, b)| (a.1 - height) * (b.1 - height) <= 0.0)?;
     let rise = to.1 - from.1;

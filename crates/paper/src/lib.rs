@@ -1,43 +1,43 @@
-//! Published values of five papers, and how ours are computed from simulations.
+//! Published values of five papers, and their reproduction from simulations.
 //!
-//! The folder `papers/<slug>/` of a paper holds its published values (`published.toml`), experiment files, what was measured
-//! of hardware if there is any (`measured.jsonl`), and a README. Here stands which number of which experiment is which item.
-//! Whoever has the records of all experiments of a paper gets a [`PaperReport`] from [`Paper::report`]; nothing is
-//! simulated here.
+//! The folder `papers/<slug>/` of a paper holds its published values (`published.toml`), experiment files, measurements
+//! of hardware if there are any (`measured.jsonl`), and a README. This crate defines which number of which experiment
+//! reproduces which item. [`Paper::report`] makes a [`PaperReport`] of the records of all experiments of a paper;
+//! nothing is simulated here.
 
 mod fit;
 mod measured;
 mod papers;
 mod published;
+mod report_builder;
 mod results;
-mod sheet;
 
 use evb_experiment::{Diagnostics, Experiment};
 use evb_record::PaperReport;
 use include_dir::{Dir, include_dir};
 use published::Published;
+use report_builder::ReportBuilder;
 pub use results::Results;
-use sheet::Sheet;
 
-/// The folders of all papers, as they were when this was compiled.
+/// The folders of all papers, as they were at compile time.
 static FOLDERS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../papers");
 
 /// One paper.
 pub struct Paper {
     /// The name of its folder.
     pub slug: &'static str,
-    reproduce: fn(&Results, &mut Sheet) -> Result<(), PaperError>,
+    reproduce: fn(&Results, &mut ReportBuilder) -> Result<(), PaperError>,
 }
 
-/// Why a paper cannot be reported. All but a missing experiment are errors in its folder.
+/// The reason why a paper cannot be reported. All but a missing experiment are errors in its folder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PaperError {
-    /// Published values that make no sense.
+    /// Invalid published values.
     #[error("papers/{slug}/published.toml: {reason}")]
     Published {
         /// The paper.
         slug: &'static str,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
     /// There is no such point among the records.
@@ -54,12 +54,12 @@ pub enum PaperError {
         /// The item, table column or figure.
         name: String,
     },
-    /// What was measured of hardware is not there, or makes no sense.
+    /// A measurement of hardware is missing or invalid.
     #[error("papers/{slug}/measured.jsonl: {reason}")]
     Measured {
         /// The paper.
         slug: &'static str,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
     /// A published item was not computed.
@@ -95,10 +95,10 @@ impl Paper {
         Ok(experiments)
     }
 
-    /// Sees that the published values make sense: better before the simulations than after them.
+    /// Checks the published values, before the simulations.
     ///
     /// # Errors
-    /// They do not.
+    /// A published value is invalid.
     pub fn check(&self) -> Result<(), PaperError> {
         self.published().map(drop)
     }
@@ -106,11 +106,11 @@ impl Paper {
     /// The report, from the records of all experiments.
     ///
     /// # Errors
-    /// A record is missing, or the folder of the paper is not in order.
+    /// A record is missing, or the folder of the paper is invalid.
     pub fn report(&self, results: &Results, version: &str) -> Result<PaperReport, PaperError> {
-        let mut sheet = Sheet::new(self.slug, self.published()?, results.seed(), version);
-        (self.reproduce)(results, &mut sheet)?;
-        sheet.finish()
+        let mut report = ReportBuilder::new(self.slug, self.published()?, results.seed(), version);
+        (self.reproduce)(results, &mut report)?;
+        report.finish()
     }
 
     fn published(&self) -> Result<Published, PaperError> {

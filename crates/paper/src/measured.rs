@@ -1,4 +1,4 @@
-//! What was measured of hardware, which stands in the folder of a paper.
+//! Measurements of hardware from the folder of a paper.
 
 use crate::{FOLDERS, PaperError};
 use evb_record::HardwareMeasurement;
@@ -10,7 +10,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Those of a paper.
+    /// The measurements of a paper.
     pub(crate) fn of(slug: &'static str) -> Result<Self, PaperError> {
         let wrong = |reason: String| PaperError::Measured { slug, reason };
         let file = FOLDERS.get_file(format!("{slug}/measured.jsonl"));

@@ -1,4 +1,4 @@
-//! Which number of which experiment is which item, one module for each paper.
+//! The reproduced items of each paper, one module for each paper.
 
 mod atlas_communication;
 mod atlas_ethernet;

@@ -1,10 +1,10 @@
-//! What a paper published: the form of `published.toml`.
+//! Published values of a paper: the form of `published.toml`.
 
 use evb_record::{Curve, Relation};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// All that is compared with one paper, or shown beside it.
+/// All values of one paper that are compared or shown.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Published {
@@ -23,7 +23,7 @@ pub(crate) struct Published {
     pub(crate) figures: Vec<Figure>,
 }
 
-/// A single value. With none of `published`, `at_least` and `at_most`, ours is only shown.
+/// A single value. With none of `published`, `at_least` and `at_most`, the reproduced value is only shown.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Item {
@@ -37,10 +37,10 @@ pub(crate) struct Item {
     at_most: Option<f64>,
     #[serde(default)]
     pub(crate) tolerance: f64,
-    /// Why the tolerance is what it is.
+    /// The reason for the tolerance.
     #[serde(default)]
     because: String,
-    /// What was set by this value, which then does not count.
+    /// The parameter that was set by this value, which then does not count.
     calibrated: Option<String>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Rows {
     pub(crate) values: Vec<toml::Value>,
 }
 
-/// A column of a table; without `published`, ours is only shown.
+/// A column of a table; without `published`, the reproduced values are only shown.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Column {
@@ -78,17 +78,17 @@ pub(crate) struct Column {
     mean_error: Option<f64>,
     #[serde(default)]
     because: String,
-    /// What was set by these values, which then do not count.
+    /// The parameters that were set by these values, which then do not count.
     calibrated: Option<Calibrated>,
 }
 
-/// Which values of a column have set something, and what.
+/// The values of a column that have set a parameter, and the parameter.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Calibrated {
-    /// All of them together.
+    /// All values together.
     All(String),
-    /// Those of some rows.
+    /// The values of some rows.
     Rows(BTreeMap<String, String>),
 }
 
@@ -119,7 +119,7 @@ pub(crate) enum Scale {
 }
 
 impl Published {
-    /// Reads the text, and checks what its form does not say.
+    /// Reads the text, and checks its content beyond the form.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut published: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         for table in &published.tables {
@@ -137,7 +137,7 @@ impl Published {
 }
 
 impl Item {
-    /// What to compare with, and how.
+    /// The relation and the value to compare with.
     pub(crate) fn expected(&self) -> (Relation, Option<f64>) {
         let relations =
             [(Relation::Equal, self.published), (Relation::AtLeast, self.at_least), (Relation::AtMost, self.at_most)];
@@ -145,12 +145,12 @@ impl Item {
         given.unwrap_or((Relation::Shown, None))
     }
 
-    /// Whether a parameter was set by it.
+    /// Returns true if a parameter was set by this value.
     pub(crate) fn is_calibrated(&self) -> bool {
         self.calibrated.is_some()
     }
 
-    /// Why the tolerance is what it is, or what was set by it.
+    /// The reason for the tolerance, or the parameter that was set by the value.
     pub(crate) fn reason(&self) -> &str {
         self.calibrated.as_deref().unwrap_or(&self.because)
     }
@@ -168,7 +168,7 @@ impl Item {
 }
 
 impl Column {
-    /// What was set by the value of a row.
+    /// The parameter that was set by the value of a row.
     fn calibrated_by(&self, row: &str) -> Option<String> {
         match self.calibrated.as_ref()? {
             Calibrated::All(what) => Some(what.clone()),
@@ -196,7 +196,7 @@ impl Table {
         }
     }
 
-    /// The items that the cells are.
+    /// The items of the cells.
     fn cells(&self) -> Result<Vec<Item>, String> {
         let mut items = Vec::new();
         for column in &self.columns {

@@ -17,7 +17,7 @@ impl Results {
         self.of_experiments.insert(experiment.to_owned(), records);
     }
 
-    /// The seed of all of them.
+    /// The seed of all records.
     pub(crate) fn seed(&self) -> u64 {
         self.everything().next().map_or(0, |record| record.seed)
     }
@@ -33,13 +33,13 @@ impl Results {
         records.map(Vec::as_slice).ok_or_else(|| no_record(experiment, &[]))
     }
 
-    /// The first record of an experiment whose swept keys have these values, as the file writes them.
+    /// The first record of an experiment whose swept keys have these values, written as in the file.
     pub(crate) fn at(&self, experiment: &str, point: &[(&str, &str)]) -> Result<&Record, PaperError> {
         let found = self.all(experiment)?.iter().find(|record| is_at(record, point));
         found.ok_or_else(|| no_record(experiment, point))
     }
 
-    /// One point of a sweep, by its place.
+    /// One point of a sweep, by its index.
     pub(crate) fn point(&self, experiment: &str, point: usize) -> Result<&Record, PaperError> {
         let record = self.all(experiment)?.get(point);
         record.ok_or_else(|| no_record(experiment, &[("point", &point.to_string())]))
@@ -61,7 +61,7 @@ fn no_record(experiment: &str, point: &[(&str, &str)]) -> PaperError {
     PaperError::NoRecord { experiment: experiment.to_owned(), point: point.join(" ") }
 }
 
-/// What only a simulation has.
+/// The part of a record that only a simulation has.
 pub(crate) fn simulation(record: &Record) -> Result<&Simulation, PaperError> {
     record.simulation.as_ref().ok_or_else(|| no_record(&record.experiment, &[]))
 }

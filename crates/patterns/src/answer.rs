@@ -1,4 +1,4 @@
-//! A node that only answers: data with data, and a request with the data that it asks for.
+//! A node that only answers: data with data, and a request with the requested data.
 
 use crate::{
     TrafficCommand, TrafficMessage,
@@ -6,7 +6,8 @@ use crate::{
 };
 use evb_core::{NodeId, Time};
 
-/// The receiver of a ping-pong, or a sender of a pull-farm. Whoever asks has few requests open, so that it needs no bound.
+/// The receiver of a ping-pong, or a sender of a pull-farm. Its peer has few requests open, so the queue needs no
+/// limit.
 pub(crate) struct Answering;
 
 impl Role for Answering {

@@ -1,4 +1,4 @@
-//! What traffic a set of nodes makes.
+//! The traffic of a set of nodes.
 
 use alloc::vec::Vec;
 use evb_core::{NodeRange, Span};
@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 
 /// The traffic of one experiment. Every machine of it holds a copy.
 ///
-/// There is at least one sender and one receiver, and the numbers of the pattern fit: whoever makes a configuration has
-/// checked that (an experiment file is refused otherwise).
+/// There is at least one sender and one receiver, and the numbers of the pattern fit each other. The creator of a
+/// configuration has checked that; an experiment file that breaks it is refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrafficConfig {
     /// The nodes that send data (in [`Pattern::Gather`]: the buffers).
     pub senders: NodeRange,
     /// The nodes that receive it (in [`Pattern::Gather`]: the processors).
     pub receivers: NodeRange,
-    /// Who sends to whom, and when.
+    /// The pattern: which sender sends to which receiver, and when.
     pub pattern: Pattern,
-    /// Messages that a saturating sender has under way at once, at least 1: it sends the next when one has left its host.
-    /// In [`Pattern::Funnel`] and [`Pattern::PushFarm`] every sender keeps to it, and a message is under way until the
-    /// receiver is done with its cycle. In [`Pattern::PingPong`] it is the depth of the pipeline: a message is under way
-    /// until it is back.
+    /// Messages that a saturating sender has under way at once, at least 1: it sends the next one when a message has
+    /// left its host. In [`Pattern::Funnel`] and [`Pattern::PushFarm`] every sender keeps to it, and a message is under
+    /// way until the receiver is done with its cycle. In [`Pattern::PingPong`] it is the depth of the pipeline: a
+    /// message is under way until its answer is back.
     pub window: u32,
     /// Seed of every random stream.
     pub seed: u64,
 }
 
-/// Who sends to whom.
+/// The traffic pattern: which sender sends to which receiver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Pattern {
@@ -34,7 +34,7 @@ pub enum Pattern {
         /// One index of a receiver for each sender, from 0, below the number of receivers.
         destinations: Vec<u16>,
     },
-    /// Each message goes to a receiver drawn at random; never to the one on the sender's own host, which the driver
+    /// Each message goes to a receiver drawn at random, never to the one on the sender's own host, which the driver
     /// names.
     Random,
     /// Sender n always sends to receiver `(n + half) mod receivers`, where half is half the number of receivers: fixed
@@ -42,47 +42,48 @@ pub enum Pattern {
     Pairs,
     /// Event building without a manager: message e of every sender, counted from 0, goes to receiver e mod N.
     Rotation {
-        /// How the senders start.
+        /// The start of the senders.
         start: Start,
     },
     /// MStreamIO: each sender waits for a start message from every receiver, then sends to each in turn.
     Stream,
     /// Second-level trigger: for each event some processors gather data from some buffers each, at once.
     Gather {
-        /// Fewest buffers that one processor gathers from, at least 1. The number is drawn for each processor and event,
-        /// all from `least` to `most` alike.
+        /// Fewest buffers that one processor gathers from, at least 1. The number is drawn for each processor and
+        /// event, uniformly from `least` to `most`.
         least: u16,
         /// Most buffers that one processor gathers from; not below `least`, nor above the number of buffers.
         most: u16,
         /// Processors that gather for one event, from 1 to the number of processors.
         processors: u16,
-        /// Whether a processor asks each buffer; else the buffers send by themselves as soon as the event comes.
+        /// True if a processor asks each buffer; if false, the buffers send as soon as the event arrives.
         ask: bool,
     },
-    /// Sender n and receiver n: one sends, the other sends back. The sender counts the cycles: round trips, which overlap
-    /// when the window is above 1.
+    /// Sender n sends to receiver n, which sends back. The sender counts the cycles: round trips, which overlap if the
+    /// window is above 1.
     PingPong,
     /// Sender n and receiver n send to each other at once. A cycle of a node ends when its own message has left and the
-    /// other's is there; the sender counts them.
+    /// other's has arrived; the sender counts the cycles.
     TwoWay,
-    /// Every node, sender or receiver, sends to every other at once. A cycle of a node ends when all its own messages have
-    /// left and one from each other node is there; every node counts its own.
+    /// Every node, sender or receiver, sends to every other at once. A cycle of a node ends when all its own messages
+    /// have left and one from each other node has arrived; every node counts its own cycles.
     AllToAll,
-    /// One sender sends a message to each receiver. A cycle ends when the last has left its host.
+    /// One sender sends a message to each receiver. A cycle ends when the last message has left its host.
     Outfarming,
     /// One sender sends the same message to all receivers: one message for the machine, which the driver copies where the
     /// network cannot. A cycle ends when the last copy has left its host.
     Broadcast,
-    /// All senders send to one receiver. A cycle is one message from each; they wait for each other by
-    /// [`TrafficConfig::window`].
+    /// All senders send to one receiver. A cycle is one message from each sender; [`TrafficConfig::window`] keeps the
+    /// senders together.
     Funnel,
-    /// [`Pattern::Funnel`], and the receiver computes for each cycle. With a window of two the next event is on its way
-    /// meanwhile, and never one after it.
+    /// A [`Pattern::Funnel`] whose receiver computes in each cycle. With a window of two the data of the next event are
+    /// on their way meanwhile, and never those of a later one.
     PushFarm {
         /// Time of the receiver's processor for each event, beside its messages.
         work: Span,
     },
-    /// One receiver asks all senders, and computes when the answers are there; it asks for the next event before.
+    /// One receiver asks all senders, and computes when the answers have arrived. It asks for the next event before it
+    /// computes.
     PullFarm {
         /// Time of the receiver's processor for each event, beside its messages.
         work: Span,
@@ -90,7 +91,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// Its name, as in an experiment file.
+    /// The name in experiment files.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Assigned { .. } => "assigned",
@@ -110,8 +111,8 @@ impl Pattern {
         }
     }
 
-    /// Whether the nodes do the same over and over and tell when each cycle has [ended](crate::TrafficEvent::Ended): the
-    /// benchmarks of ATLAS DAQ note 77.
+    /// Returns true if the nodes repeat cycles and report when each cycle has [ended](crate::TrafficEvent::Ended), as
+    /// in the benchmarks of ATLAS DAQ note 77.
     pub const fn has_cycles(&self) -> bool {
         match self {
             Self::Assigned { .. }
@@ -131,17 +132,17 @@ impl Pattern {
         }
     }
 
-    /// Whether receivers send data too, and senders receive them.
+    /// Returns true if receivers send data too, and senders receive them.
     pub const fn is_mutual(&self) -> bool {
         matches!(self, Self::PingPong | Self::TwoWay | Self::AllToAll)
     }
 }
 
-/// How the senders of a rotation start.
+/// The start of the senders of a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// All with the first event.
+    /// All senders start with the first event.
     Simultaneous,
     /// Sender n skips the first n events.
     Retarded,

@@ -1,4 +1,4 @@
-//! The cycles of a node: which one it is in, since when, and whether another one follows.
+//! The cycles of a node: their numbers, their times and their limit.
 
 use crate::{TrafficCommand, TrafficEvent, role::Out};
 use evb_core::Time;
@@ -9,7 +9,7 @@ pub(crate) struct Cycles {
     begun: u64,
     ended: u64,
     limit: u64,
-    /// When the one that ends next began.
+    /// Start of the oldest open cycle.
     born: Time,
 }
 
@@ -18,7 +18,7 @@ impl Cycles {
         Self { running: false, begun: 0, ended: 0, limit: 0, born: Time::ZERO }
     }
 
-    /// Takes in when to begin and to stop; true when cycles begin.
+    /// Takes commands to start and to stop; returns true when cycles begin.
     pub(crate) fn handle_command(&mut self, now: Time, command: TrafficCommand) -> bool {
         match command {
             TrafficCommand::Start { messages, .. } => {
@@ -33,7 +33,7 @@ impl Cycles {
         }
     }
 
-    /// The number of the next cycle, from 1; none when no more shall begin.
+    /// Begins a cycle and returns its number, from 1; `None` if no more shall begin.
     pub(crate) fn begin(&mut self) -> Option<u64> {
         if !self.running || self.begun >= self.limit {
             return None;
@@ -42,12 +42,12 @@ impl Cycles {
         Some(self.begun)
     }
 
-    /// Whether one has begun that has not ended.
+    /// Returns true if a cycle has begun and not ended.
     pub(crate) fn is_open(&self) -> bool {
         self.begun > self.ended
     }
 
-    /// The oldest open cycle is over, and the next one begins to count.
+    /// Ends the oldest open cycle; the time of the next one begins to count.
     pub(crate) fn end(&mut self, now: Time, out: Option<&mut Out>) {
         self.ended += 1;
         if let Some(out) = out {

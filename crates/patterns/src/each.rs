@@ -3,13 +3,13 @@
 use alloc::{vec, vec::Vec};
 use evb_core::{NodeId, NodeRange};
 
-/// Counts messages until there is one from each node. A node may be ahead of the others: what it sends too early counts for
-/// the next time.
+/// Counts messages until there is one from each node. A node may be ahead of the others: an early message counts for
+/// the next cycle.
 pub(crate) struct OneFromEach {
     nodes: NodeRange,
-    /// Messages of each node that have not been used.
+    /// Unused messages of each node.
     there: Vec<u32>,
-    /// Nodes of which none is there.
+    /// Number of nodes without an unused message.
     missing: usize,
 }
 
@@ -18,7 +18,7 @@ impl OneFromEach {
         Self { nodes, there: vec![0; nodes.count.into()], missing: nodes.count.into() }
     }
 
-    /// A message has come; those of other nodes do not count.
+    /// Counts a message; messages of other nodes are ignored.
     pub(crate) fn add(&mut self, from: NodeId) {
         if !self.nodes.contains(from) {
             return;
@@ -28,7 +28,7 @@ impl OneFromEach {
         *there = there.saturating_add(1);
     }
 
-    /// Uses one of each, if they are all there.
+    /// Uses one message of each node, if there is one from each.
     pub(crate) fn take(&mut self) -> bool {
         if self.missing > 0 {
             return false;

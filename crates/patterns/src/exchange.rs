@@ -1,6 +1,6 @@
 //! Nodes that all send to each other: two-way and all-to-all.
 //!
-//! Each waits for all others in every cycle, so none is more than one cycle ahead.
+//! Each node waits for all others in every cycle, so no node is more than one cycle ahead.
 
 use crate::{
     TrafficCommand, TrafficMessage,
@@ -10,21 +10,21 @@ use crate::{
 };
 use evb_core::{NodeId, NodeRange, Time};
 
-/// One of them.
+/// One node of an exchange.
 pub(crate) struct Exchange {
     node: NodeId,
-    /// The nodes that it exchanges with, perhaps with itself among them.
+    /// The nodes that it exchanges data with, perhaps itself among them.
     others: NodeRange,
     data: OneFromEach,
     /// Own messages of this cycle that have not left the host.
     unsent: usize,
     cycles: Cycles,
-    /// Whether it tells of its cycles.
+    /// True if the node reports its cycles.
     tells: bool,
 }
 
 impl Exchange {
-    /// One that exchanges data with `others`, but not with itself.
+    /// A node that exchanges data with `others`, but not with itself.
     pub(crate) fn new(node: NodeId, others: NodeRange, tells: bool) -> Self {
         Self { node, others, data: OneFromEach::new(others), unsent: 0, cycles: Cycles::new(), tells }
     }

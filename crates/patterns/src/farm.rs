@@ -1,6 +1,6 @@
 //! The one receiver of funnel, push-farm and pull-farm.
 //!
-//! A cycle goes from the end of the one before to the end of the computing, so that its time is that between two events.
+//! A cycle lasts from the end of the cycle before to the end of the computing: its time is the time between two events.
 
 use crate::{
     TrafficCommand, TrafficEvent, TrafficMessage,
@@ -10,16 +10,17 @@ use crate::{
 };
 use evb_core::{NodeId, NodeRange, Span, Time};
 
-/// How the receiver gets the next data.
+/// The way in which the receiver gets the next data.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// It asks each sender before it computes.
+    /// The receiver asks each sender before it computes.
     Each,
-    /// It tells all senders, in one message, when it is done with an event. They are ahead by their window.
+    /// The receiver tells all senders, in one message, when it is done with an event. The senders are ahead by their
+    /// window.
     Next,
 }
 
-/// Takes one message from each sender, computes, and so on.
+/// The receiver: takes one message from each sender, computes, and repeats.
 pub(crate) struct Farm {
     senders: NodeRange,
     work: Span,
@@ -30,7 +31,7 @@ pub(crate) struct Farm {
 }
 
 impl Farm {
-    /// One that computes for `work` for each event.
+    /// A receiver that computes for `work` in each cycle.
     pub(crate) fn new(senders: NodeRange, work: Span, request: Request) -> Self {
         let data = OneFromEach::new(senders);
         Self { senders, work, request, data, computing: false, cycles: Cycles::new() }
@@ -43,7 +44,7 @@ impl Farm {
         }
     }
 
-    /// Takes up the events that are there, until it computes.
+    /// Takes complete sets of messages until the receiver computes.
     fn go_on(&mut self, now: Time, out: &mut Out) {
         while !self.computing && self.data.take() {
             if self.request == Request::Each {

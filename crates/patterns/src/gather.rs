@@ -1,7 +1,7 @@
 //! Second-level trigger: processors gather the data of an event from some of the buffers.
 //!
-//! Which processors and buffers an event concerns is drawn from its number and the seed, so every node knows it by
-//! itself: nobody has to be told.
+//! The processors and buffers of an event are drawn from its number and the seed. So every node knows them without a
+//! message.
 
 use crate::{
     Pattern, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage,
@@ -12,7 +12,7 @@ use crate::{
 use alloc::{collections::BTreeMap, vec::Vec};
 use evb_core::{NodeId, NodeRange, Stream, Time, stream};
 
-/// What the draws of an event are keyed by, beside seed and number.
+/// Purpose of the draws for an event, beside seed and number.
 const CHOICE: u64 = 41;
 
 /// A processor or a buffer.
@@ -20,7 +20,7 @@ pub(crate) struct Gathering {
     config: TrafficConfig,
     node: NodeId,
     running: bool,
-    /// Events that this processor gathers, by number: when each came, and how many buffers' data are missing.
+    /// Events that this processor gathers, by number: arrival time, and number of buffers whose data are missing.
     open: BTreeMap<u64, (Time, u16)>,
     /// Data that this buffer has sent and that have not left its host.
     under_way: usize,
@@ -31,7 +31,7 @@ impl Gathering {
         Self { config: config.clone(), node, running: false, open: BTreeMap::new(), under_way: 0 }
     }
 
-    /// An event has come: a processor asks or waits, a buffer sends what nobody asks for.
+    /// Begins an event: a processor asks or waits, a buffer sends data that nobody asks for.
     fn begin(&mut self, now: Time, number: u64, out: &mut Out) {
         let Pattern::Gather { ask, .. } = self.config.pattern else { return };
         for (processor, buffers) in choose(&self.config, number) {
@@ -58,7 +58,7 @@ impl Gathering {
         out.send(to.into(), TrafficMessage::Data { number, born });
     }
 
-    /// The data of one buffer have come; tells when they were the last of their event.
+    /// Takes the data of one buffer; returns an event if they were the last ones.
     fn take_data(&mut self, number: u64) -> Option<TrafficEvent> {
         let (born, missing) = self.open.get_mut(&number)?;
         *missing -= 1;
@@ -91,7 +91,7 @@ impl Role for Gathering {
     }
 }
 
-/// The processors that event `number` concerns, each with the buffers that it gathers from.
+/// The processors of event `number`, each with the buffers that it gathers from.
 fn choose(config: &TrafficConfig, number: u64) -> Vec<(NodeId, Vec<NodeId>)> {
     let Pattern::Gather { least, most, processors, .. } = config.pattern else { return Vec::new() };
     let mut random = stream(config.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15), NodeId(0), CHOICE);
@@ -103,7 +103,7 @@ fn choose(config: &TrafficConfig, number: u64) -> Vec<(NodeId, Vec<NodeId>)> {
     with_buffers.collect()
 }
 
-/// `many` different nodes of a range, in the order in which they were drawn (Floyd's method).
+/// Draws `many` different nodes of a range, in the order of the draws (Floyd's method).
 fn distinct(random: &mut Stream, many: u16, range: NodeRange) -> Vec<NodeId> {
     let mut drawn = Vec::with_capacity(many.into());
     for top in range.count - many..range.count {

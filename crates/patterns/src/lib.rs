@@ -1,6 +1,6 @@
-//! Traffic that is not event building under a manager: fixed assignment, random, pairs, rotation, streams, gathering, and
-//! the communication benchmarks of ATLAS DAQ note 77, as [`Machine`](evb_core::Machine)s. Payload bytes and their number are
-//! the driver's business.
+//! Traffic without an event manager: fixed assignment, random, pairs, rotation, streams, gathering, and the
+//! communication benchmarks of ATLAS DAQ note 77, as [`Machine`](evb_core::Machine)s. The driver makes and counts the
+//! payload bytes.
 #![no_std]
 
 extern crate alloc;

@@ -25,7 +25,7 @@ impl Traffic {
     /// The node with this id, which is one of the senders or receivers. `own` is the index of the receiver on the same
     /// host, if there is one.
     ///
-    /// The numbers in `config` must fit each other, as [`TrafficConfig`] says.
+    /// The numbers in `config` must fit each other as [`TrafficConfig`] demands.
     pub fn new(config: &TrafficConfig, node: NodeId, own: Option<u16>) -> Self {
         let is_sender = config.senders.contains(node);
         let role: Box<dyn Role> = match config.pattern {
@@ -47,7 +47,7 @@ impl Traffic {
     }
 }
 
-/// The receiver that has the same index as a sender, or the other way round.
+/// The receiver with the same index as a sender, or the reverse.
 fn partner(config: &TrafficConfig, node: NodeId) -> NodeRange {
     let (senders, receivers) = (config.senders, config.receivers);
     let (own, other) = if senders.contains(node) { (senders, receivers) } else { (receivers, senders) };

@@ -1,77 +1,77 @@
-//! What the nodes of a traffic say to each other and to their driver.
+//! Messages between the nodes of a traffic, their commands and their events.
 
 use evb_core::{Span, Time};
 
-/// Messages that a node takes on beyond those that have left its host, and events that a processor gathers at once:
-/// more are refused, so that an overload does not take memory without bound.
+/// Most messages of a node that wait beside those that have left its host, and most events that a processor gathers at
+/// once. More are refused, so that an overload has bounded memory.
 pub(crate) const MOST_WAITING: usize = 1 << 16;
 
-/// What the nodes say to each other.
+/// A message between the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrafficMessage {
-    /// Receiver to sender ([`Pattern::Stream`](crate::Pattern::Stream)): begin.
+    /// Receiver to sender ([`Pattern::Stream`](crate::Pattern::Stream)): start sending.
     Start,
-    /// Receiver to sender ([`Pattern::Funnel`](crate::Pattern::Funnel), [`Pattern::PushFarm`](crate::Pattern::PushFarm)):
-    /// a cycle is done, so that the next can be sent.
+    /// Receiver to sender ([`Pattern::Funnel`](crate::Pattern::Funnel),
+    /// [`Pattern::PushFarm`](crate::Pattern::PushFarm)): a cycle is done, and the next may be sent.
     Next,
-    /// Receiver to sender ([`Pattern::Gather`](crate::Pattern::Gather), [`Pattern::PullFarm`](crate::Pattern::PullFarm)):
-    /// send your data of this event.
+    /// Receiver to sender ([`Pattern::Gather`](crate::Pattern::Gather),
+    /// [`Pattern::PullFarm`](crate::Pattern::PullFarm)): send the data of this event.
     Ask {
         /// The event, from 1.
         event: u64,
-        /// When the event came.
+        /// Arrival time of the event.
         born: Time,
     },
-    /// Data; its length is the driver's business.
+    /// Data; the driver knows their length.
     Data {
-        /// The sender's count of messages, or the number of the event that it belongs to; from 1.
+        /// The sender's count of messages, or the number of the event; from 1.
         number: u64,
-        /// When it was offered.
+        /// Time at which the message was offered.
         born: Time,
     },
 }
 
-/// What the driver tells a node.
+/// A command from the driver to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrafficCommand {
-    /// Begin. A saturating sender sends by itself, at most `messages`; another one sends what it is offered. What goes in
-    /// cycles goes by itself, at most `messages` cycles of each node that begins them.
+    /// Start. A saturating sender sends by itself, at most `messages`; another sender sends what it is offered.
+    /// Patterns with cycles run by themselves, at most `messages` cycles of each node that begins them.
     Start {
-        /// Whether the sender sends as fast as messages leave its host.
+        /// True if the sender sends as fast as messages leave its host.
         saturating: bool,
         /// Messages after which it stops.
         messages: Option<u64>,
     },
-    /// A message to send has come. [`Pattern::Gather`](crate::Pattern::Gather): event `number` has come; all nodes are told before any of their
-    /// messages arrives.
+    /// A message to send has arrived. In [`Pattern::Gather`]: event `number` has arrived; all nodes are told before any
+    /// of its messages arrives.
     Offer {
-        /// The number of the event, from 1; no meaning but for [`Pattern::Gather`](crate::Pattern::Gather).
+        /// The number of the event, from 1; used by [`Pattern::Gather`](crate::Pattern::Gather) only.
         number: u64,
     },
-    /// A data message has left the host; of one to several nodes, each copy.
+    /// A data message has left the host; for a broadcast, one of its copies.
     Sent,
     /// The [computing](TrafficEvent::Compute) is over.
     Computed,
-    /// Send nothing new; data that others have asked for are still sent.
+    /// Start nothing new; requested data are still sent.
     Stop,
 }
 
-/// What a node tells the driver.
+/// An event from a node for the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrafficEvent {
     /// A processor has all its data of an event, or a cycle is over.
     Ended {
         /// The event, or the node's count of cycles from 1.
         number: u64,
-        /// When the event came, or the cycle began.
+        /// Arrival time of the event, or start of the cycle.
         born: Time,
     },
-    /// Keep the processor of this node busy for so long, after all that was to be sent before, then say
-    /// [`TrafficCommand::Computed`]. Nothing more of this kind comes before.
+    /// A request to keep the processor of this node busy for this time, after all earlier messages are sent, and then
+    /// to send [`TrafficCommand::Computed`]. No second request comes before the answer.
     Compute {
-        /// How long.
+        /// The length of the computing.
         span: Span,
     },
-    /// An offered message, or this node's part in an event, was refused: 65,536 wait already.
+    /// An offered message, or this node's part in an event, was refused: 65,536 are waiting.
     Refused,
 }

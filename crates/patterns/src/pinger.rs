@@ -7,7 +7,8 @@ use crate::{
 use alloc::collections::VecDeque;
 use evb_core::{NodeId, NodeRange, Time};
 
-/// Sends, waits until the data are back, and sends again. It has as many messages under way as its pipeline is deep.
+/// Sends, waits until the data are back, and sends again. The depth of the pipeline is the number of messages under
+/// way.
 pub(crate) struct Pinger {
     partner: NodeRange,
     depth: u32,
@@ -15,7 +16,7 @@ pub(crate) struct Pinger {
     begun: u64,
     ended: u64,
     limit: u64,
-    /// When each message that is under way was sent.
+    /// Send times of the messages under way.
     born: VecDeque<Time>,
 }
 

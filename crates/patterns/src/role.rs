@@ -1,22 +1,22 @@
-//! What a node of the traffic does: one role of its pattern.
+//! The role of a node in its pattern.
 
 use crate::{TrafficCommand, TrafficEvent, TrafficMessage};
 use alloc::collections::VecDeque;
 use evb_core::{NodeId, NodeRange, Time, Transmit};
 
-/// The part that a node has in a pattern. What it wants goes into [`Out`].
+/// The role of a node in a pattern. Its output goes into [`Out`].
 pub(crate) trait Role: Send {
     fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out);
 
     fn handle_message(&mut self, now: Time, from: NodeId, message: TrafficMessage, out: &mut Out);
 
-    /// What it sends only when it is asked for.
+    /// The next message that is made on demand.
     fn poll_transmit(&mut self) -> Option<Transmit<TrafficMessage>> {
         None
     }
 }
 
-/// What a node wants to send and to tell.
+/// The output of a node: messages to send and events to report.
 #[derive(Default)]
 pub(crate) struct Out {
     pub(crate) transmits: VecDeque<Transmit<TrafficMessage>>,
@@ -35,12 +35,12 @@ impl Out {
 
 /// A node that only receives.
 pub(crate) struct Receiver {
-    /// Whom it still has to tell that it is ready.
+    /// Nodes that are still to be told that the receiver is ready.
     starts: Option<NodeRange>,
 }
 
 impl Receiver {
-    /// One that tells `starts`, if anyone, that it is ready.
+    /// A receiver that tells the nodes in `starts`, if any, that it is ready.
     pub(crate) fn new(starts: Option<NodeRange>) -> Self {
         Self { starts }
     }

@@ -16,21 +16,21 @@ pub(crate) struct Sender {
     pattern: Pattern,
     first_receiver: u16,
     receivers: u16,
-    /// Which of the senders this is.
+    /// Index of this sender.
     index: u16,
     /// The receiver on the same host.
     own: Option<u16>,
     random: Stream,
     window: u32,
-    /// A message is under way until the receiver is done with it, and not only until it has left the host.
+    /// True if a message is under way until the receiver is done with it, not only until it has left the host.
     is_awaited: bool,
     saturating: bool,
     running: bool,
-    /// Receivers that have not yet said that they are ready.
+    /// Number of receivers that are not ready yet.
     missing_starts: u16,
-    /// When each offered message came.
+    /// Time of each offered message.
     offered: VecDeque<Time>,
-    /// Messages sent that have not left the host, or with which the receiver is not done.
+    /// Messages sent that have not left the host, or that the receiver is not done with.
     under_way: u32,
     sent: u64,
     limit: u64,
@@ -60,12 +60,12 @@ impl Sender {
         }
     }
 
-    /// Offered messages that wait here, and those under way.
+    /// Number of offered messages that wait here, and of those under way.
     fn waiting(&self) -> usize {
         self.offered.len() + self.under_way as usize
     }
 
-    /// The receiver of the message that so many others went before.
+    /// The receiver of the message with this many predecessors.
     fn receiver(&mut self, before: u64) -> u16 {
         let (all, index) = (u64::from(self.receivers), u64::from(self.index));
         let receiver = match &self.pattern {

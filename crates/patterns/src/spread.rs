@@ -7,10 +7,10 @@ use crate::{
 };
 use evb_core::{NodeId, NodeRange, Time};
 
-/// Sends to all receivers, and again when all has left the host.
+/// Sends to all receivers, and again when everything has left the host.
 pub(crate) struct Spread {
     receivers: NodeRange,
-    /// All get the same message; else one each.
+    /// True if all receivers get the same message; if false, each gets its own.
     same: bool,
     /// Messages of this cycle that have not left the host.
     unsent: u16,
@@ -18,7 +18,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// One that sends to `receivers`, all the `same` message or one each.
+    /// A node that sends to `receivers`, all the `same` message or one each.
     pub(crate) fn new(receivers: NodeRange, same: bool) -> Self {
         Self { receivers, same, unsent: 0, cycles: Cycles::new() }
     }

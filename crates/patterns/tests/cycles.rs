@@ -1,4 +1,4 @@
-//! What goes in cycles: the benchmarks of ATLAS DAQ note 77.
+//! Patterns with cycles: the benchmarks of ATLAS DAQ note 77.
 
 mod support;
 
@@ -85,7 +85,7 @@ impl Nodes {
         }
     }
 
-    /// Who has ended a cycle, its number and its time.
+    /// The ended cycles: node, number and time.
     fn ended(&self) -> Vec<(u16, u64, u64)> {
         let ended = self.told.iter().filter_map(|(node, event)| match event {
             TrafficEvent::Ended { number, born } => Some((node.0, *number, born.0)),

@@ -1,4 +1,4 @@
-//! Who sends to whom, when, and how much.
+//! Destinations, times and amounts of sent messages.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! What the machines alone cost: events built by all nodes of an event builder on one thread, without bytes, transport or
+//! Cost of the machines alone: events built by all nodes of an event builder on one thread, without bytes, transport or
 //! clock. One element is one fragment. This is the floor for every driver, the simulator's too.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

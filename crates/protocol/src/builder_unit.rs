@@ -17,10 +17,10 @@ mod inquiry;
 mod liveness;
 mod mismatch;
 
-/// Fragments of which is remembered that they came damaged.
+/// Most damaged fragments that are remembered.
 const MOST_DAMAGED: usize = 1024;
 
-/// What the driver tells a builder unit.
+/// A command from the driver to a builder unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuilderCommand<B> {
     /// Ask for events.
@@ -31,24 +31,24 @@ pub enum BuilderCommand<B> {
     Decided {
         /// The event.
         event: EventId,
-        /// Whether the rest of it is wanted; if not, it ends here.
+        /// True if the other fragments are wanted; if false, the event ends here.
         accepted: bool,
     },
-    /// A fragment has come whose payload is not what its checksum says: it is asked for again. If another copy has the
-    /// same bytes, the readout unit has no better one, and the fragment is corrupted.
+    /// A fragment has arrived whose payload does not match its checksum. The builder asks for it again. If a second
+    /// copy has the same bytes, the readout unit has no better one, and the fragment counts as corrupted.
     Damaged {
-        /// Who sent it.
+        /// The sender.
         from: NodeId,
-        /// The fragment as it came, with the checksum of the bytes that came.
+        /// The fragment as it arrived, with the checksum of the bytes that arrived.
         fragment: Fragment<B>,
     },
-    /// The node was away for so long that its peers may have given it up. Nothing is built until the event manager says
-    /// that it stands.
+    /// The node did not run for so long that its peers may have given it up. It builds nothing until the event manager
+    /// confirms that it still belongs to the run.
     Away,
-    /// Nothing has moved for so long that nothing will: events end from now on, once they have waited for the patience,
-    /// with what is there. What is cut off is counted as [`Fault::Cut`].
+    /// Nothing has moved for so long that nothing will. From now on, an event that has waited for the patience ends
+    /// with what is there. Missing fragments count as [`Fault::Cut`].
     Cut,
-    /// A node is gone. Of readout units the event manager is believed, and nobody else.
+    /// A node is gone. The death of a readout unit counts only when the event manager reports it.
     Lost(NodeId),
     /// A readout unit that was gone is back.
     Joined(NodeId),
@@ -59,34 +59,34 @@ pub enum BuilderCommand<B> {
 pub struct Built<B> {
     /// The event.
     pub event: EventId,
-    /// Whether every fragment is there and good.
+    /// True if every fragment is there and good.
     pub complete: bool,
     /// The fragments in the order of their sources.
     pub fragments: Vec<Option<Fragment<B>>>,
 }
 
-/// What a builder unit tells the driver.
+/// An event from a builder unit for the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuilderEvent<B> {
-    /// An event is put together: store it, and answer with [`BuilderCommand::Stored`].
+    /// An event is complete or has ended without some fragments: store it, and answer with [`BuilderCommand::Stored`].
     Built(Built<B>),
-    /// The first phase of an event is over ([`Protocol::Phased`]): say with [`BuilderCommand::Decided`] whether the rest
-    /// is wanted. The event waits for the answer without limit, as it does for its storing.
+    /// The first phase of an event is over ([`Protocol::Phased`]): answer with [`BuilderCommand::Decided`]. The event
+    /// waits for the answer without limit, as it waits for storage.
     Decide {
         /// The event.
         event: EventId,
-        /// Whether every fragment of the first phase is there and good.
+        /// True if every fragment of the first phase is there and good.
         complete: bool,
     },
     /// The event manager is gone.
     Orphaned,
-    /// The node was away, and was not given up: it goes on.
+    /// The node was away and was not given up: it continues.
     Stands,
-    /// The node was given up: what it has is built elsewhere, and it must store nothing more.
+    /// The node was given up. Other builders build its events, and it must store nothing more.
     Fenced,
 }
 
-/// What a builder unit has counted.
+/// Counts of a builder unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BuilderCounts {
     /// Events stored with every fragment there and good.
@@ -99,7 +99,7 @@ pub struct BuilderCounts {
     pub fragments: u64,
     /// Payload bytes received.
     pub bytes: u64,
-    /// Fragments asked for because they had not come, each as often as it was asked for.
+    /// Fragments asked for because they had not arrived; each question counts.
     pub asked: u64,
     /// Second copies of fragments that were asked for. They are dropped.
     pub repeated: u64,
@@ -110,7 +110,7 @@ pub struct BuilderCounts {
 }
 
 impl BuilderCounts {
-    /// Counts a second copy of a fragment, which is no fault when the fragment was asked for.
+    /// Counts a second copy of a fragment. It is no fault if the fragment was asked for.
     fn count_copy(&mut self, asked: bool) {
         match asked {
             true => self.repeated += 1,
@@ -148,29 +148,29 @@ impl Phase {
 
 /// An event under construction.
 struct Building<B> {
-    /// The event manager has said that the event is ours.
+    /// The event manager has granted the event to this builder.
     granted: bool,
     phase: Phase,
-    /// Sources that the phase waits for and whose fragments can still come.
+    /// Number of sources that the phase waits for and whose fragments can still arrive.
     waiting: u32,
-    /// No bad fragment has come.
+    /// No bad fragment has arrived.
     good: bool,
-    /// A fragment with a mark has come.
+    /// A fragment with a mark has arrived.
     marked: bool,
-    /// The time limit ended it, or a phase of it.
+    /// A time limit ended the event or one of its phases.
     cut: bool,
-    /// When its phase began.
+    /// Start of the current phase.
     since: Time,
     fragments: Vec<Option<Fragment<B>>>,
 }
 
 impl<B> Building<B> {
-    /// Whether the phase has all that it can get.
+    /// Returns true if the phase has every fragment that it can get.
     const fn is_ready(&self) -> bool {
         self.granted && self.waiting == 0 && self.phase.is_collecting()
     }
 
-    /// Whether the phase waits for the fragment of this source.
+    /// Returns true if the phase waits for the fragment of this source.
     fn lacks(&self, source: usize) -> bool {
         self.granted && self.phase.awaits(source) && self.fragments[source].is_none()
     }
@@ -182,22 +182,22 @@ pub struct BuilderUnit<B> {
     now: Time,
     counts: BuilderCounts,
     building: HashMap<EventId, Building<B>>,
-    /// Nothing is to be asked for or ended for lack of time before this.
+    /// Earliest time at which a fragment may be asked for or an event may time out.
     next_look: Time,
     inquiries: Vec<Inquiry>,
     window: Window,
     asked: Recent<(EventId, SourceId)>,
-    /// Fragments that came damaged, with the checksum of what came last.
+    /// Damaged fragments, each with the checksum of its last copy.
     damaged: Vec<(EventId, SourceId, u32)>,
     standing: Standing,
-    /// Events under construction that nobody granted yet.
+    /// Events under construction that are not granted yet.
     ungranted: u32,
-    /// Events handed on and not yet stored.
+    /// Events handed to the driver and not yet stored.
     storing: u64,
     alive: Vec<bool>,
     history: History,
     mismatches: Vec<Mismatch>,
-    /// Accepted events whose other fragments are to be asked for.
+    /// Accepted events whose other fragments are not requested yet.
     accepted: Vec<EventId>,
     spare: Vec<Vec<Option<Fragment<B>>>>,
     done: Vec<Completion>,
@@ -234,7 +234,7 @@ impl<B> BuilderUnit<B> {
         }
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub const fn counts(&self) -> &BuilderCounts {
         &self.counts
     }
@@ -244,7 +244,7 @@ impl<B> BuilderUnit<B> {
         &self.mismatches
     }
 
-    /// Whether no event is under construction or being stored.
+    /// Returns true if no event is under construction or being stored.
     pub fn is_idle(&self) -> bool {
         self.building.is_empty() && self.storing == 0
     }
@@ -254,7 +254,7 @@ impl<B> BuilderUnit<B> {
         range.contains(node).then(|| SourceId(node.0 - range.first.0))
     }
 
-    /// The sources that the first phase of an event waits for: all of them where there is one phase only.
+    /// The sources of the first phase of an event: all sources if there is only one phase.
     fn first_phase(&self) -> Range<usize> {
         match self.config.protocol {
             Protocol::Push | Protocol::Pull => 0..self.alive.len(),
@@ -262,13 +262,14 @@ impl<B> BuilderUnit<B> {
         }
     }
 
-    /// How many of these sources live, for a phase that begins now and waits for them.
+    /// Starts a phase that waits for these sources, and returns how many of them are alive.
     fn begin_phase(&mut self, awaited: &Range<usize>) -> u32 {
         self.look_after(self.first_limit());
         self.alive[awaited.clone()].iter().filter(|&&alive| alive).count() as u32
     }
 
-    /// Whether the builder holds as many events as it may: its slots, and the oldest event of all, which needs none.
+    /// Returns true if the builder holds as many events as it may: its slots, plus the oldest open event, which needs
+    /// no slot.
     fn is_full(&self) -> bool {
         self.building.len() as u64 + self.storing > u64::from(self.config.builder_slots)
     }
@@ -319,7 +320,7 @@ impl<B> BuilderUnit<B> {
         }
     }
 
-    /// Puts a fragment into its event; gives it back when that is not under construction.
+    /// Puts a fragment into its event; gives it back if the event is not under construction.
     fn place(&mut self, fragment: Fragment<B>) -> Result<(), Fragment<B>> {
         let event = fragment.event;
         let Some(building) = self.building.get_mut(&event) else { return Err(fragment) };
@@ -345,7 +346,8 @@ impl<B> BuilderUnit<B> {
         Ok(())
     }
 
-    /// A fragment may overtake its grant, so it opens its event on probation; true when it did.
+    /// Opens an event whose fragment arrived before its grant. Returns false if the fragment is late, a second
+    /// copy or unexpected, and counts it.
     fn open_ungranted(&mut self, event: EventId, source: SourceId) -> bool {
         let fault = if self.history.lacks(event, source) {
             Fault::Late
@@ -372,7 +374,8 @@ impl<B> BuilderUnit<B> {
         }
     }
 
-    /// Ends a phase of an event with what is there: the last one ends the event, and one before that asks what to do.
+    /// Ends a phase of an event with the fragments that arrived. The last phase ends the event; an earlier one asks for
+    /// a decision.
     fn conclude(&mut self, event: EventId) {
         let sources = self.alive.len();
         // Generated fragments carry no marks.
@@ -390,7 +393,8 @@ impl<B> BuilderUnit<B> {
         }
     }
 
-    /// Compares the marks of an event's fragments: those that disagree were not recorded for the same trigger.
+    /// Compares the marks of an event's fragments. Fragments whose marks disagree were not recorded for the same
+    /// trigger.
     fn compare(&mut self, event: EventId) {
         let Some(building) = self.building.get_mut(&event).filter(|building| building.marked) else { return };
         let found = mismatch::compare(event, &mut building.fragments, &self.config.tolerant);
@@ -416,7 +420,7 @@ impl<B> BuilderUnit<B> {
         self.conclude_if_ready(event);
     }
 
-    /// Ends an event after its first phase: what came of it is let go.
+    /// Ends an event after its first phase and drops its fragments.
     fn reject(&mut self, event: EventId) {
         let Some(Building { phase, mut fragments, cut, .. }) = self.building.remove(&event) else { return };
         fragments.truncate(phase.end());
@@ -427,7 +431,7 @@ impl<B> BuilderUnit<B> {
         self.end(event, Ending::Rejected);
     }
 
-    /// Ends an event with what is there.
+    /// Ends an event with the fragments that arrived.
     fn close(&mut self, event: EventId) {
         let Some(Building { granted, fragments, good, cut, .. }) = self.building.remove(&event) else { return };
         if !granted {
@@ -446,7 +450,7 @@ impl<B> BuilderUnit<B> {
         self.events.push_back(BuilderEvent::Built(Built { event, complete, fragments }));
     }
 
-    /// Counts what is wrong with the fragments of an event, which the time limit may have `cut`.
+    /// Counts the faults of an event's fragments. `cut` says that a time limit ended the event.
     fn count_faults(&mut self, fragments: &[Option<Fragment<B>>], cut: bool) {
         for (fragment, &alive) in fragments.iter().zip(&self.alive) {
             match fragment.as_ref().map_or(FragmentStatus::Missing, |fragment| fragment.status) {
@@ -468,7 +472,7 @@ impl<B> BuilderUnit<B> {
         self.end(event, if complete { Ending::Complete } else { Ending::Incomplete });
     }
 
-    /// Counts an event that is over, and gives its slot back.
+    /// Counts an event that has ended, and frees its slot.
     fn end(&mut self, event: EventId, ending: Ending) {
         match ending {
             Ending::Complete => self.counts.built += 1,
@@ -483,7 +487,7 @@ impl<B> BuilderUnit<B> {
         self.transmits.push_back(Transmit { to: Config::EVENT_MANAGER.into(), message });
     }
 
-    /// Asks sources for their fragments of these events.
+    /// Requests the fragments of these events from these sources.
     fn pull(&mut self, sources: Range<usize>, events: Arc<[EventId]>) {
         let all = self.config.readout_nodes();
         let to = NodeRange { first: NodeId(all.first.0 + sources.start as u16), count: sources.len() as u16 };

@@ -11,31 +11,31 @@ pub struct Config {
     pub readout_units: u16,
     /// Number of builder units, at least 1.
     pub builder_units: u16,
-    /// Sources that number their fragments by themselves: recorded and live ones. The event manager finds out which of
-    /// their numbers belong together.
+    /// Recorded and live sources, which number their fragments themselves. The event manager finds out which of their
+    /// numbers belong together.
     pub numbered: Vec<SourceId>,
-    /// Sources whose marks may disagree with the others': that is counted, and does not spoil the event.
+    /// Sources whose marks may differ from the others'. Such a mismatch is counted and does not spoil the event.
     pub tolerant: Vec<SourceId>,
-    /// Who starts the transfer of fragments.
+    /// The protocol: who starts the transfer of fragments.
     pub protocol: Protocol,
-    /// How the event manager picks the builder of an event.
+    /// The assignment of events to builders.
     pub assignment: Assignment,
-    /// How readout units order and pack what they send.
+    /// The order and packing of fragments at a readout unit.
     pub shaping: Shaping,
-    /// What makes the event manager trigger.
+    /// The source of triggers.
     pub trigger: Trigger,
-    /// Events after which the trigger stops; without it the run ends by time or when the sources are exhausted.
+    /// Events after which the trigger stops. Without it the run ends by time or when the sources are exhausted.
     pub events: Option<u64>,
     /// Most assignments in one message, at least the number of builders.
     pub group: u32,
-    /// How long an incomplete group of assignments waits for more.
+    /// Longest time that an incomplete group of assignments waits for more.
     pub group_timeout: Span,
     /// Events that one builder may have under construction.
     pub builder_slots: u32,
-    /// How long a builder waits for the fragments of an event before it asks for those that it lacks.
+    /// Time that a builder waits for the fragments of an event before it asks for the missing ones.
     pub patience: Span,
-    /// Time after which a builder ends an event, or its first phase, with what is there. Without it an event waits for as
-    /// long as its fragments can still come.
+    /// Time after which a builder ends an event, or its first phase, with the fragments that arrived. Without it an
+    /// event waits as long as its fragments can still arrive.
     pub deadline: Option<Span>,
     /// Largest fragment that is accepted.
     pub max_fragment: ByteCount,
@@ -80,13 +80,13 @@ impl Config {
         }
     }
 
-    /// The oldest open event and the newest lie less than this times `buffer_events` apart.
+    /// Bound on the distance of the oldest open event and the newest: less than this factor times `buffer_events`.
     pub const SPAN_FACTOR: usize = 16;
 
     /// The event manager.
     pub const EVENT_MANAGER: NodeId = NodeId(0);
 
-    /// Most bytes of fragments in the buffer of a readout unit: it exceeds its bytes by less than two fragments.
+    /// Most bytes of fragments in the buffer of a readout unit. The limit is exceeded by less than two fragments.
     pub const fn most_buffered(&self) -> ByteCount {
         ByteCount(self.buffer_bytes.0.saturating_add(2 * self.max_fragment.0))
     }
@@ -122,7 +122,7 @@ impl Config {
     }
 }
 
-/// Who starts the transfer of fragments.
+/// The party that starts the transfer of fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
@@ -130,7 +130,7 @@ pub enum Protocol {
     Push,
     /// The builder asks the event manager for events, then each readout unit for its fragment.
     Pull,
-    /// As pull, but the builder asks some readout units first, and the others when the event is accepted.
+    /// The builder pulls from some readout units first, and from the others when the event is accepted.
     Phased {
         /// Readout units of the first phase: at least 1, and at least one less than there are.
         first: u16,
@@ -148,20 +148,21 @@ impl Protocol {
     }
 }
 
-/// How the event manager picks the builder of an event.
+/// The rule by which the event manager picks the builder of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assignment {
-    /// Builders in turn, leaving out those without a free slot.
+    /// Builders in turn, except those without a free slot.
     RoundRobin,
     /// The builder with the fewest events under construction.
     LeastLoaded,
 }
 
-/// How readout units order and pack what they send.
+/// The order and packing of fragments at a readout unit.
 ///
-/// The machines know `None` and `Grouping`. The slots of the other two belong to whoever puts packets on a wire, so for
-/// the machines they are as `None`: each fragment is a message of its own, and the driver cuts it and says when it goes.
+/// The machines implement `None` and `Grouping`. The time slots of the other two belong to the driver, which puts
+/// packets on a wire. A machine treats them as `None`: each fragment is a message of its own, and the driver cuts it
+/// and times its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Shaping {
@@ -171,31 +172,31 @@ pub enum Shaping {
     Grouping {
         /// Bytes of fragments that fill a packet.
         packet: ByteCount,
-        /// How long an unfilled packet waits.
+        /// Longest time that an unfilled packet waits.
         timeout: Span,
     },
-    /// Each source has a queue per builder and sends one bucket of fixed size per time slot, all builders in turn. Empty
-    /// buckets keep the slots aligned. Slots are the driver's business.
+    /// Each source has a queue per builder and sends one bucket of fixed size per time slot, all builders in turn.
+    /// Empty buckets keep the slots aligned. The driver implements the slots.
     BarrelShifter {
         /// Bytes of a bucket.
         bucket: ByteCount,
     },
-    /// Fragments are cut into small packets, which go to the builders in turn, so that each builder gets its share of the
-    /// rate from every source. Cutting is the driver's business.
+    /// Fragments are cut into small packets, which go to the builders in turn. So each builder gets its share of the
+    /// rate from every source. The driver cuts the fragments.
     RateDivision {
         /// Bytes of a packet.
         packet: ByteCount,
     },
 }
 
-/// What makes the event manager trigger.
+/// The source of triggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trigger {
     /// As fast as builders ask for events.
     FreeRunning,
-    /// When the driver says so (a rate, or an accelerator).
+    /// Triggers come from the driver, for example at a rate or from an accelerator.
     Driven,
-    /// When the readout units have fragments: recorded data to its end, or live front ends.
+    /// Triggers follow the data: recordings up to their end, or live front ends.
     Data,
 }

@@ -1,7 +1,7 @@
 //! The event manager: numbers triggers, assigns events to builders, and says when an event may be forgotten.
 //!
-//! It sees no fragment. What it bounds: at most `buffer_events` events are open at once, so no readout unit can
-//! overflow, and no builder has more events than it asked for.
+//! It sees no fragment. At most `buffer_events` events are open at once, so no readout unit can overflow. No builder
+//! gets more events than it asked for.
 
 mod alignment;
 mod open;
@@ -15,27 +15,27 @@ use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
 use open::OpenEvents;
 use roster::Roster;
 
-/// What the driver tells the event manager.
+/// A command from the driver to the event manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ManagerCommand {
-    /// Begin to trigger.
+    /// Start triggering.
     Start,
-    /// This many triggers have come ([`Trigger::Driven`]).
+    /// This many triggers have arrived ([`Trigger::Driven`]).
     Trigger(u64),
-    /// Take no triggers until [`ManagerCommand::Resume`]; finish what is open.
+    /// Take no triggers until [`ManagerCommand::Resume`], and finish the open events.
     Pause,
     /// Take triggers again.
     Resume,
-    /// No more triggers; finish what is open.
+    /// Take no more triggers, and finish the open events.
     Stop,
     /// A node is gone.
     Lost(NodeId),
-    /// A node that was gone is back, with nothing of what it had. A readout unit whose source numbers its fragments by
-    /// itself cannot come back: nobody could tell which events they are.
+    /// A node that was gone is back, without its former state. A readout unit whose source numbers its fragments itself
+    /// cannot come back, because nobody could assign its fragments to events.
     Joined(NodeId),
 }
 
-/// What the event manager tells the driver.
+/// An event from the event manager for the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ManagerEvent {
     /// An event has ended.
@@ -49,11 +49,11 @@ pub enum ManagerEvent {
     },
     /// Every triggered event has ended, and no more will be triggered.
     Drained,
-    /// No builder is left: what is open stays unbuilt.
+    /// No builder is left; open events stay unbuilt.
     NoBuilders,
 }
 
-/// What the event manager has counted.
+/// Counts of the event manager.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ManagerCounts {
     /// Events triggered.
@@ -64,9 +64,9 @@ pub struct ManagerCounts {
     pub incomplete: u64,
     /// Events rejected after their first phase.
     pub rejected: u64,
-    /// Triggers that came while the trigger was inhibited.
+    /// Triggers that arrived while the trigger was inhibited.
     pub inhibited: u64,
-    /// How often the trigger went from free to inhibited.
+    /// Number of times the trigger changed from free to inhibited.
     pub inhibitions: u64,
     /// Events assigned again because their builder died.
     pub reassigned: u64,
@@ -85,7 +85,7 @@ struct Readout {
     alive: bool,
     busy: bool,
     through: u64,
-    /// The last event that its source claims, be it alone.
+    /// The last event that this source claims, even if it is the only one.
     claim: u64,
     last: bool,
 }
@@ -110,13 +110,13 @@ pub struct EventManager<B> {
     builders: Roster,
     readouts: Vec<Readout>,
     alignment: Alignment,
-    /// Readout units tell the marks of their events.
+    /// Readout units report the marks of their events.
     comparing: bool,
-    /// Push: assignments that wait for their group to fill.
+    /// Assignments that wait for their group to fill (push only).
     group: Vec<Assigned>,
     group_deadline: Option<Time>,
     cleared: Vec<EventId>,
-    /// The last event that the readout units know to be triggered.
+    /// The last triggered event that the readout units know of.
     announced: u64,
     transmits: VecDeque<Transmit<Message<B>>>,
     events: VecDeque<ManagerEvent>,
@@ -124,7 +124,7 @@ pub struct EventManager<B> {
 }
 
 impl<B> EventManager<B> {
-    /// Bytes that it keeps for each event.
+    /// Memory per open event, in bytes.
     pub const EVENT_BYTES: usize = open::EVENT_BYTES;
 
     /// An event manager that waits for [`ManagerCommand::Start`].
@@ -153,12 +153,12 @@ impl<B> EventManager<B> {
         }
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub const fn counts(&self) -> &ManagerCounts {
         &self.counts
     }
 
-    /// Whether triggers are turned away now, because a readout unit is busy or too many events are open.
+    /// Returns true if triggers are turned away now, because a readout unit is busy or too many events are open.
     pub fn is_inhibited(&self) -> bool {
         let (most, readouts) = (self.config.buffer_events as usize, &self.readouts);
         // One event that waits for a lost fragment must not stop all later ones; only the list of them is bounded.
@@ -171,14 +171,14 @@ impl<B> EventManager<B> {
         range.contains(node).then(|| (node.0 - range.first.0) as usize)
     }
 
-    /// A readout unit that says something; one that was given up says nothing that counts.
+    /// The index of a living readout unit. Messages from a unit that was given up do not count.
     fn living_readout(&self, node: NodeId) -> Option<usize> {
         self.readout_index(node).filter(|&index| self.readouts[index].alive)
     }
 
     // ---- triggers
 
-    /// Whether there may be events: not before it is known which of all sources' fragments is the first.
+    /// Returns true if events may be triggered: the first event that all sources have must be known.
     const fn is_triggering(&self) -> bool {
         self.running && !self.paused && !self.stopping && self.alignment.has_begun()
     }
@@ -209,7 +209,7 @@ impl<B> EventManager<B> {
         wanted.min(through.max(self.confirmed_claim(finite.map(|readout| readout.claim))))
     }
 
-    /// The largest claim that another source confirms. One that is alone needs nobody.
+    /// The largest claim that another source confirms. The only source needs no confirmation.
     fn confirmed_claim(&self, claims: impl Iterator<Item = u64>) -> u64 {
         let [mut first, mut second] = [0, 0];
         for claim in claims {
@@ -218,12 +218,12 @@ impl<B> EventManager<B> {
         if self.alignment.alive() > 1 { second } else { first }
     }
 
-    /// Whether the limit is final: no readout unit will announce more events.
+    /// Returns true if the limit is final: no readout unit will announce more events.
     fn limit_is_final(&self) -> bool {
         self.config.trigger != Trigger::Data || self.readouts.iter().all(|r| r.last || !r.alive)
     }
 
-    /// Triggers for which no driver is needed: as many as builders have asked for.
+    /// Triggers as many events as builders have asked for. No driver is needed.
     fn trigger_on_demand(&mut self) {
         if self.config.trigger == Trigger::Driven || !self.is_triggering() {
             return;
@@ -253,9 +253,9 @@ impl<B> EventManager<B> {
 
     // ---- assignment
 
-    /// Gives waiting events to builders. Readout units that push walk through the list of assignments, each from another
-    /// place: they do not meet when the builders follow each other in it in turn. So the next builder is waited for, but
-    /// no longer than an incomplete group.
+    /// Assigns waiting events to builders. In push, readout units walk through the list of assignments from different
+    /// starting points. Their packets do not collide as long as the builders follow each other in turn. So the next
+    /// builder in turn is waited for, but no longer than an incomplete group.
     fn assign(&mut self) {
         let in_turn = self.config.protocol == Protocol::Push && !self.is_ending() && !self.is_overdue();
         while self.open.waiting() > 0 {
@@ -265,8 +265,8 @@ impl<B> EventManager<B> {
         }
     }
 
-    /// The builder that gets the next event. The oldest event of all waits for no slot when its builder has died: events
-    /// that take up all slots may themselves wait for the room that it needs in the readout units.
+    /// The builder of the next event. The oldest open event needs no slot after the death of its builder: the events
+    /// that fill all slots may themselves wait for the room that it occupies in the readout units.
     fn next_builder(&mut self, in_turn: bool) -> Option<NodeId> {
         let able = if in_turn { self.builders.pick_in_turn() } else { self.builders.pick() };
         match able {
@@ -275,8 +275,8 @@ impl<B> EventManager<B> {
         }
     }
 
-    /// How many of the waiting assignments go out now: whole multiples of the number of builders, or all when they
-    /// have waited long enough or nothing will join them. Pull has no broadcast to fill, so nothing waits.
+    /// Number of waiting assignments to send now: a whole multiple of the number of builders, or all of them if they
+    /// have waited long enough or no more will follow. Pull sends no broadcast, so nothing waits.
     fn ready_assignments(&mut self) -> usize {
         let waiting = self.group.len();
         let alive = self.builders.alive().max(1);
@@ -286,12 +286,12 @@ impl<B> EventManager<B> {
         waiting - waiting % alive
     }
 
-    /// Whether no assignments will join those that wait.
+    /// Returns true if no more assignments will join the waiting ones.
     fn is_ending(&self) -> bool {
         self.stopping || self.counts.triggered >= self.event_limit()
     }
 
-    /// Whether assignments, or events that a builder could take, have waited long enough.
+    /// Returns true if assignments, or events that a builder could take, have waited long enough.
     fn is_overdue(&self) -> bool {
         self.group_deadline.is_some_and(|deadline| deadline <= self.now)
     }
@@ -349,7 +349,7 @@ impl<B> EventManager<B> {
         self.events.push_back(ManagerEvent::Completed { completion, builder: from, latency });
     }
 
-    /// Tells the readout units which events exist and which are over.
+    /// Tells the readout units which events are triggered and which have ended.
     fn send_notices(&mut self) {
         let nodes = self.config.readout_nodes();
         // Whoever triggers on demand is read out on demand: the assignment itself says that the event exists.
@@ -363,7 +363,7 @@ impl<B> EventManager<B> {
         }
     }
 
-    /// Answers sources that ask which events their fragments are.
+    /// Answers sources that ask for the events of their fragments.
     fn send_alignment(&mut self) {
         if self.config.numbered.is_empty() {
             return;
@@ -381,7 +381,7 @@ impl<B> EventManager<B> {
         }
     }
 
-    /// Tells a source that claims events by a leap of its counter that nobody is left who could confirm them.
+    /// Refuses the claims of a source whose counter has leapt, if no other source is left that could confirm them.
     fn refuse_claims(&mut self) {
         let (first, limit) = (self.config.readout_nodes().first.0, self.event_limit());
         for index in 0..self.readouts.len() {
@@ -449,7 +449,7 @@ impl<B> EventManager<B> {
         }
     }
 
-    /// Takes back a builder, which knows of no death.
+    /// Takes back a builder, which knows of no dead readout unit.
     fn join_builder(&mut self, builder: NodeId) {
         self.builders.join(builder);
         for (node, index) in self.config.readout_nodes().iter().zip(0..) {

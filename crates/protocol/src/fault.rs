@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a fragment or an event, counted by kind.
+//! Faults: everything that can be wrong with a fragment or an event, counted by kind.
 
 use core::fmt;
 use serde::Serialize;
@@ -9,15 +9,16 @@ use serde::Serialize;
 pub enum Fault {
     /// A fragment that does not come: its readout unit has said so, or is dead.
     Missing,
-    /// A fragment that had not come when the time limit of its event was over.
+    /// A fragment that had not arrived when the time limit of its event was over.
     Cut,
-    /// A fragment that came when its event had ended without it.
+    /// A fragment that arrived after its event had ended without it.
     Late,
     /// A second fragment of the same event and source.
     Duplicate,
     /// A fragment whose checksum or inner structure is wrong.
     Corrupted,
-    /// A copy of a fragment whose payload had changed on the way. The fragment was asked for again, and came otherwise.
+    /// A copy of a fragment whose payload changed on the way. The fragment was asked for again, and another copy
+    /// arrived intact.
     Damaged,
     /// A fragment above the largest size that is accepted.
     Oversized,
@@ -25,13 +26,13 @@ pub enum Fault {
     OutOfSequence,
     /// A source started counting again, or its counter leapt.
     Resynchronised,
-    /// A fragment of a source that could not tell to which events its fragments belong.
+    /// A fragment of a source that could not tell which events its fragments belong to.
     OutOfStep,
     /// A fragment from before the first event that all sources had.
     Early,
     /// A fragment whose mark is not that of the other fragments of its event.
     Mismatch,
-    /// A front end's event counter wrapped. This is normal, and counted only.
+    /// A wrap of a front end's event counter. This is normal and is only counted.
     Wrapped,
     /// A fragment of an event or from a source that nobody asked for.
     Unexpected,
@@ -83,7 +84,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// How often each kind of fault was seen.
+/// Number of faults of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounts([u64; Fault::ALL.len()]);
 
@@ -98,7 +99,7 @@ impl FaultCounts {
         self.0[fault as usize] += n;
     }
 
-    /// How often `fault` was seen.
+    /// Number of faults of this kind.
     pub const fn get(&self, fault: Fault) -> u64 {
         self.0[fault as usize]
     }

@@ -1,14 +1,14 @@
-//! The decision after the first phase of an event: what a filter would say who looked into the fragments.
+//! The decision after the first phase of an event, in place of a filter that reads the fragments.
 
 use evb_core::{EventId, NodeId, stream};
 use rand_xoshiro::rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
-/// The stream that decisions are keyed by.
+/// Purpose of the random stream of decisions.
 const DECISIONS: u64 = 2;
 
-/// Stands in for a filter: it accepts a part of the events, drawn by seed and event, so that every builder and every
-/// driver decides alike, as often as they are asked.
+/// A stand-in for a filter. It accepts a part of the events, drawn by seed and event. So every builder and every driver
+/// decides alike, however often they are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Filter {
     /// Seed of the run.
@@ -18,8 +18,8 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether the rest of `event` is wanted. `complete` says that its first phase is whole: an event of which the filter
-    /// could not see all is always kept, for nothing may be rejected unseen.
+    /// Returns true if the other fragments of `event` are wanted. `complete` says that every fragment of its first
+    /// phase is there and good. An incomplete event is always accepted: nothing is rejected unseen.
     pub fn accepts(&self, event: EventId, complete: bool) -> bool {
         let draw = || stream(self.seed ^ event.0.wrapping_mul(0x9e37_79b9_7f4a_7c15), NodeId(0), DECISIONS).next_u64();
         // 53 bits are what a number in 0..1 can hold.

@@ -1,9 +1,9 @@
-//! What the machines say to each other.
+//! The messages between the machines.
 
 use alloc::{sync::Arc, vec::Vec};
 use evb_core::{EventId, Mark, NodeId, Sighting, SourceId};
 
-/// One source's part of one event, or the statement that it has none.
+/// One source's part of one event, or the statement that the source has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment<B> {
     /// The event.
@@ -12,38 +12,39 @@ pub struct Fragment<B> {
     pub source: SourceId,
     /// Payload length in bytes.
     pub length: u32,
-    /// CRC-32C of the payload, made where the fragment entered the event builder.
+    /// CRC-32C of the payload, computed where the fragment entered the event builder.
     pub checksum: u32,
-    /// What the fragment says of itself beside its event number, if anything.
+    /// The mark of the fragment, if it carries one.
     pub mark: Option<Mark>,
-    /// Whether the payload is good.
+    /// The status of the payload.
     pub status: FragmentStatus,
-    /// The payload's handle: the driver's business.
+    /// The handle of the payload; only the driver looks into it.
     pub payload: B,
 }
 
-/// Whether a fragment's payload is good.
+/// The status of a fragment's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FragmentStatus {
-    /// As it came from the front end, and checked.
+    /// Unchanged since the front end, and checked.
     Good = 0,
-    /// There, but its checksum or inner structure is wrong.
+    /// Present, but with a wrong checksum or inner structure.
     Corrupted = 1,
-    /// Not there: the readout unit says that it has none.
+    /// Absent: the readout unit says that it has none.
     Missing = 2,
     /// Cut off: the original was above the largest size.
     Oversized = 3,
-    /// Good in itself, but its mark is not that of the other fragments of its event.
+    /// Good by itself, but its mark differs from that of the other fragments of its event.
     Mismatched = 4,
 }
 
-/// What a readout unit has seen of a source whose numbers nobody can place yet.
+/// A report of fragments whose events are not known yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sighted {
-    /// The turns of the numbering before: a source that starts to count again begins a new segment.
+    /// Number of the segment: how often the numbering has turned before. A source that restarts its counter begins a
+    /// new segment.
     pub segment: u32,
-    /// The source said itself that it started to count again.
+    /// The source itself announced that it restarted its counter.
     pub declared: bool,
     /// No more fragments of this segment will come.
     pub last: bool,
@@ -53,7 +54,7 @@ pub struct Sighted {
     pub after: EventId,
     /// The number at position 0 of the segment.
     pub number: u64,
-    /// Positions of fragments in the segment and their marks, those that were not told before.
+    /// Positions in the segment, and marks, of fragments that were not reported before.
     pub fragments: Arc<[Sighting]>,
 }
 
@@ -71,11 +72,11 @@ pub struct Assigned {
 pub struct Completion {
     /// The event.
     pub event: EventId,
-    /// How it ended.
+    /// The outcome.
     pub ending: Ending,
 }
 
-/// How an event ended.
+/// The outcome of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Ending {
@@ -83,7 +84,7 @@ pub enum Ending {
     Incomplete = 0,
     /// Stored with every fragment there and good.
     Complete = 1,
-    /// Rejected after the first phase: the other fragments were never asked for, and nothing is stored.
+    /// Rejected after the first phase: the other fragments were never requested, and nothing is stored.
     Rejected = 2,
 }
 
@@ -95,30 +96,31 @@ pub enum Message<B> {
         /// Number of events.
         slots: u32,
     },
-    /// Builder to event manager: these events are built and stored, or rejected.
+    /// Builder to event manager: these events are stored, or rejected.
     Done(Arc<[Completion]>),
-    /// Readout unit to event manager: fragments are there up to this event.
+    /// Readout unit to event manager: fragments up to this event are available.
     Available {
         /// The last event with a fragment.
         through: EventId,
-        /// The last event that the source claims by a leap of its counter; `through` without a leap. It counts when
-        /// another source has it, too.
+        /// The last event that the source claims after a leap of its counter; equal to `through` without a leap. It
+        /// counts only if another source has it, too.
         claim: EventId,
-        /// No more will come.
+        /// No more fragments will come.
         last: bool,
     },
-    /// Readout unit to event manager: which events are these?
+    /// Readout unit to event manager: a question for the events of these fragments.
     Sighted(Arc<Sighted>),
     /// Event manager to one readout unit: the event of position 0 of a segment.
     Align {
-        /// The segment that it is an answer for.
+        /// The segment that the answer is for.
         segment: u32,
-        /// The event of position 0; one below 1 says that the run begins after it. `None` when nothing tells.
+        /// The event of position 0. A value below 1 means that the run begins after it. `None` means that the events
+        /// cannot be found out.
         first: Option<i64>,
     },
-    /// Event manager to all readout units: tell the marks of your events, or do so no longer.
+    /// Event manager to all readout units: report the marks of your events, or stop doing so.
     Compare(bool),
-    /// Readout unit to event manager: marks of events, those that were not told before.
+    /// Readout unit to event manager: marks of events that were not reported before.
     Marks(Arc<[(EventId, Mark)]>),
     /// Readout unit to event manager: the buffer is above the busy threshold, or free again.
     Busy(bool),
@@ -129,15 +131,16 @@ pub enum Message<B> {
     },
     /// Event manager to all readout units (push): send these events to their builders.
     Assign(Arc<[Assigned]>),
-    /// Event manager to one builder: these events are yours.
+    /// Event manager to one builder: the builder owns these events.
     Grant(Arc<[EventId]>),
     /// Builder to readout unit (pull and phased): send me these events.
     Pull(Arc<[EventId]>),
-    /// Builder to readout unit: your fragments of these events have not come.
+    /// Builder to readout unit: the fragments of these events have not arrived.
     Ask {
         /// The number of the question, counted from 1.
         number: u32,
-        /// The last question whose answer has come, 0 for none. What was sent before that answer has come, or is lost.
+        /// The last question whose answer has arrived, 0 for none. A fragment sent before that answer has arrived or is
+        /// lost.
         heard: u32,
         /// The events, at least one.
         events: Arc<[EventId]>,
@@ -146,10 +149,10 @@ pub enum Message<B> {
     Answer {
         /// The number of the question.
         number: u32,
-        /// Events of the question whose fragments are not there yet. They are sent when they come.
+        /// Events of the question whose fragments are not read yet. They are sent later.
         pending: Arc<[EventId]>,
     },
-    /// Builder to event manager: this node was away for long. Is it still a builder of the run?
+    /// Builder to event manager: the node did not run for a long time, and asks whether it still belongs to the run.
     Away {
         /// The number of the question.
         number: u32,
@@ -158,23 +161,23 @@ pub enum Message<B> {
     Standing {
         /// The number of the question.
         number: u32,
-        /// Whether the builder was not given up.
+        /// True if the builder was not given up.
         stands: bool,
     },
-    /// Event manager to all builders: a readout unit is dead, or has come back. A builder believes nobody else, since it
-    /// may itself be the one that was cut off.
+    /// Event manager to all builders: a readout unit is dead, or has come back. A builder believes nobody else, since
+    /// it may itself be the one that was cut off.
     Unit {
         /// The readout unit.
         node: NodeId,
-        /// Whether it lives.
+        /// True if the readout unit is alive.
         alive: bool,
     },
-    /// Event manager to a readout unit that has come back: the events before this one are over.
+    /// Event manager to a readout unit that has come back: the events before this one have ended.
     Resume {
-        /// The first event that is not over.
+        /// The first event that has not ended.
         first: EventId,
     },
-    /// Event manager to all readout units: these events are done, forget them.
+    /// Event manager to all readout units: these events have ended and may be forgotten.
     Clear(Arc<[EventId]>),
     /// Readout unit to builder: one fragment.
     Fragment(Fragment<B>),
@@ -183,7 +186,7 @@ pub enum Message<B> {
 }
 
 impl<B> Message<B> {
-    /// Whether the message travels as fragments do, and not as control: an answer must not overtake them.
+    /// Returns true if the message must keep its order with fragments. An answer must not overtake them.
     pub const fn is_data(&self) -> bool {
         matches!(self, Self::Fragment(_) | Self::Packet(_) | Self::Answer { .. })
     }

@@ -10,31 +10,31 @@ use stream::Stream;
 mod asked;
 mod stream;
 
-/// What the driver tells a readout unit.
+/// A command from the driver to a readout unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadoutCommand<B> {
-    /// Begin. The source has a fragment for every event up to `through` (`u64::MAX` for one that makes any fragment
-    /// on demand); `last` says that no more will come.
+    /// Start. The source has a fragment for every event up to `through` (`u64::MAX` for a source that makes any
+    /// fragment on demand). `last` says that no more will follow.
     Start {
         /// The last event with a fragment.
         through: EventId,
-        /// No more will come.
+        /// No more fragments will come.
         last: bool,
     },
-    /// Begin with a recording.
+    /// Start with a recording.
     StartRecorded(Recording),
     /// The answer to [`ReadoutEvent::Read`].
     Fragment(Fragment<B>),
-    /// A fragment came from a live front end.
+    /// A fragment has arrived from a live front end.
     Arrived(Arrival<B>),
-    /// The live front end has ended: nothing more will come.
+    /// The live front end has ended.
     EndOfData {
-        /// The number of its last fragment, if it has said that.
+        /// The number of its last fragment, if the front end has reported it.
         last: Option<u64>,
     },
     /// A node is gone.
     Lost(NodeId),
-    /// A builder that was gone is back, with nothing.
+    /// A builder that was gone is back, without its former state.
     Joined(NodeId),
 }
 
@@ -43,44 +43,45 @@ pub enum ReadoutCommand<B> {
 pub struct Arrival<B> {
     /// The front end's event number.
     pub number: u64,
-    /// The front end says that its counter started again.
+    /// The front end announces that its counter restarted.
     pub restarted: bool,
     /// Payload length in bytes.
     pub length: u32,
     /// CRC-32C of the payload.
     pub checksum: u32,
-    /// What the fragment says of itself beside its number.
+    /// The mark of the fragment, if it carries one.
     pub mark: Option<Mark>,
-    /// Whether the payload is good.
+    /// The status of the payload.
     pub status: FragmentStatus,
     /// The payload's handle.
     pub payload: B,
 }
 
-/// What a readout unit tells the driver.
+/// An event from a readout unit for the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadoutEvent<B> {
     /// Read a fragment from the source and answer with [`ReadoutCommand::Fragment`].
     Read {
         /// The event.
         event: EventId,
-        /// Where the source has its fragment, counted from 1: a source that does not number by itself has all events.
+        /// Position of the fragment in the source, counted from 1. A source that does not number its fragments has
+        /// every event.
         position: u64,
     },
-    /// The event is over: its payload may be used again.
+    /// The event is over. Its payload buffer may be reused.
     Released(B),
     /// The event manager is gone.
     Orphaned,
 }
 
-/// What a readout unit has counted.
+/// Counts of a readout unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadoutCounts {
-    /// Fragments that a live source has delivered, all of them.
+    /// Fragments that a live source has delivered.
     pub came: u64,
-    /// Of these, fragments that belong to no event and were set apart; the faults say why.
+    /// Delivered fragments that belong to no event and were set apart; the faults say why.
     pub apart: u64,
-    /// Numbers of a live source that were skipped, those after its last fragment included if it has told its last.
+    /// Numbers of a live source that were skipped, including those up to its last number if it has reported that.
     pub skipped: u64,
     /// Fragments of a live source that carried a mark.
     pub marked: u64,
@@ -94,7 +95,7 @@ pub struct ReadoutCounts {
     pub repeated: u64,
     /// Bytes sent.
     pub sent_bytes: u64,
-    /// How often the buffer rose above the busy threshold.
+    /// Number of times the buffer rose above the busy threshold.
     pub busy: u64,
     /// Most events held at once.
     pub most_events: u64,
@@ -106,16 +107,16 @@ pub struct ReadoutCounts {
     pub faults: FaultCounts,
 }
 
-/// What is known of one event.
+/// The state of one event.
 struct Held<B> {
     fragment: Option<Fragment<B>>,
-    /// The driver was asked to read it.
+    /// The driver was asked to read the fragment.
     asked: bool,
-    /// It will be asked when the buffer has room.
+    /// The fragment will be read when the buffer has room.
     postponed: bool,
-    /// Who waits for the fragment.
+    /// The builder that waits for the fragment.
     wanted_by: Option<NodeId>,
-    /// To whom it was sent last.
+    /// The last transmission of the fragment.
     sent: Option<Sent>,
     cleared: bool,
 }
@@ -131,47 +132,47 @@ pub struct ReadoutUnit<B> {
     config: Config,
     source: SourceId,
     now: Time,
-    /// How fragments come that come by themselves.
+    /// The stream of a live source.
     stream: Option<Stream<B>>,
-    /// Events before position 1 of a source that is read on demand.
+    /// Number of events before position 1 of a source that is read on demand.
     before: i64,
-    /// Positions of a recording whose events are not known yet: those before its first leap, and all.
+    /// Positions of a recording whose events are not known yet: the number before its first leap, and the total.
     unaligned: Option<(u64, u64)>,
-    /// Nothing comes after this event.
+    /// The last event of the source, if known.
     end: Option<u64>,
-    /// The event manager wants to know marks, and knows them through `compared`.
+    /// The event manager wants marks, and knows them up to `compared`.
     comparing: bool,
     compared: EventId,
-    /// Events have just become known not to come.
+    /// Some events have just become known to have no fragment.
     skipped: bool,
     counts: ReadoutCounts,
-    /// Known events in order of their number; the first has number `first`.
+    /// Known events in ascending order from `first`.
     held: VecDeque<Held<B>>,
     first: u64,
-    /// Events asked for or held.
+    /// Events requested or held.
     reserved: u64,
-    /// Events to be asked for when the buffer has room, in the order in which they were wanted. Some may be over.
+    /// Events to be read when the buffer has room, in the order of their requests. Some may be over.
     postponed: VecDeque<EventId>,
     bytes_held: u64,
-    /// Fragments asked for that have not come; their sizes are not known yet.
+    /// Reads under way; the sizes of their fragments are not known yet.
     under_way: u64,
     busy: bool,
     askers: Vec<Asker>,
     shaper: Shaper<B>,
-    /// What the event manager was last told to be available.
+    /// The last announcement to the event manager.
     announced: (u64, u64, bool),
     transmits: VecDeque<Transmit<Message<B>>>,
     events: VecDeque<ReadoutEvent<B>>,
 }
 
 impl<B> ReadoutUnit<B> {
-    /// Bytes that it keeps for each event beside the payload.
+    /// Memory per event beside the payload, in bytes.
     pub const EVENT_BYTES: usize = size_of::<Held<B>>();
 }
 
 impl<B: Clone + Default> ReadoutUnit<B> {
-    /// The readout unit of `source`. `live_bits` is given when fragments come by themselves: the width of the front end's
-    /// event numbers.
+    /// The readout unit of `source`. `live_bits` is given for a live source: the width of the front end's event
+    /// numbers.
     pub fn new(config: Config, source: SourceId, live_bits: Option<u8>) -> Self {
         Self {
             askers: (0..config.builder_units).map(|_| Asker::default()).collect(),
@@ -200,23 +201,23 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         }
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub const fn counts(&self) -> &ReadoutCounts {
         &self.counts
     }
 
-    /// Whether no fragment is held.
+    /// Returns true if no fragment is held.
     pub fn is_idle(&self) -> bool {
         self.held.iter().all(|held| held.fragment.is_none()) && self.under_way == 0
     }
 
-    /// How many events were before the one that a recording begins with; negative when it has fragments from before the
+    /// Number of events before the first one of a recording; negative if the recording has fragments from before the
     /// first event.
     pub const fn events_before(&self) -> i64 {
         self.before
     }
 
-    /// Whether another [`ReadoutCommand::Arrived`] fits: the driver leaves the front end waiting while it does not.
+    /// Returns true if another [`ReadoutCommand::Arrived`] fits. The driver lets the front end wait while it does not.
     pub fn has_room(&self) -> bool {
         let most = u64::from(self.config.buffer_events);
         let listed = (self.held.len() as u64) < most * Config::SPAN_FACTOR as u64;
@@ -224,7 +225,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         listed && self.reserved < room && self.bytes_held < self.config.buffer_bytes.0
     }
 
-    /// The entry of `event`, made when it is new. `None` for an event that is over or absurdly far ahead.
+    /// The entry of `event`, created if it is new. `None` for an event that is over or absurdly far ahead.
     fn entry(&mut self, event: EventId) -> Option<&mut Held<B>> {
         let index = usize::try_from(event.0.checked_sub(self.first)?).ok()?;
         // The event manager keeps open events within this span; a live source may be one gap ahead of it.
@@ -237,20 +238,22 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.held.get_mut(index)
     }
 
-    /// Where a source that is read on demand has an event, counted from 1.
+    /// Position of an event in a source that is read on demand, counted from 1.
     const fn position(&self, event: EventId) -> i64 {
         event.0 as i64 - self.before
     }
 
-    /// Whether the source will never have this event: it has ended, or a live front end has passed it or cannot tell.
+    /// Returns true if the source will never have this event: it has ended, or a live front end has passed the event or
+    /// lost its alignment.
     fn never_comes(&self, event: EventId) -> bool {
         let passed = self.stream.as_ref().is_some_and(|stream| stream.never_has(event));
         passed || self.end.is_some_and(|end| event.0 > end)
     }
 
-    /// Whether the fragment of an event may be read now. What is under way counts with the largest size, but one fragment
-    /// may always be under way while the buffer is not full. When it is, the oldest event of all is read in any case: every
-    /// readout unit can deliver it, so it ends and makes room. So the buffer exceeds its bytes by less than two fragments.
+    /// Returns true if the fragment of an event may be read now. A read under way counts with the largest fragment
+    /// size, but one is always allowed while the buffer is not full. When the buffer is full, only the oldest open
+    /// event is read: every readout unit can deliver it, so it ends and makes room. So the buffer exceeds its bytes by
+    /// less than two fragments.
     fn may_read(&self, event: EventId) -> bool {
         let (largest, most) = (self.config.max_fragment.0, self.config.buffer_bytes.0);
         let fits = self.bytes_held + (self.under_way + 1) * largest <= most;
@@ -260,8 +263,8 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         listed && (fits || is_next)
     }
 
-    /// Asks for the events that had to wait, in the order in which they were wanted, as far as there is room; without any
-    /// for the oldest.
+    /// Reads postponed events in the order of their requests as far as there is room. The oldest open event needs no
+    /// room.
     fn ask_for_postponed(&mut self) {
         while let Some(&next) = self.postponed.front() {
             if !self.ask_again(next) {
@@ -272,7 +275,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         }
     }
 
-    /// Asks for an event that had to wait; false when it still has to.
+    /// Reads a postponed event; returns false if it still has to wait.
     fn ask_again(&mut self, event: EventId) -> bool {
         let may_read = self.may_read(event);
         let Some(held) = self.entry(event).filter(|held| held.postponed && !held.cleared) else { return true };
@@ -302,7 +305,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.events.push_back(ReadoutEvent::Read { event, position: position.unsigned_abs() });
     }
 
-    /// Sends an event's fragment to `builder`, now or when it comes.
+    /// Sends an event's fragment to `builder`, now or when it has been read.
     fn serve(&mut self, event: EventId, builder: NodeId) {
         let Some(held) = self.entry(event).filter(|held| !held.cleared) else {
             self.counts.faults.count(Fault::Unexpected);
@@ -324,7 +327,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         }
     }
 
-    /// Sends an event's fragment to whoever wants it; the original stays until the event is cleared.
+    /// Sends an event's fragment to the builder that waits for it. The original stays until the event is cleared.
     fn send(&mut self, event: EventId) {
         let now = self.now;
         let Some(held) = self.entry(event) else { return };
@@ -346,7 +349,8 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.ask_for_postponed();
     }
 
-    /// Stores a fragment and sends it when it is wanted already; false when its place is taken, or gone.
+    /// Stores a fragment, and sends it if a builder waits for it. Returns false if the event has a fragment already, or
+    /// is over.
     fn take(&mut self, fragment: Fragment<B>) -> bool {
         let (event, length) = (fragment.event, u64::from(fragment.length));
         let is_missing = fragment.status == FragmentStatus::Missing;
@@ -373,7 +377,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         true
     }
 
-    /// Answers for every event that a builder waits for in vain.
+    /// Answers for all awaited events that the source will never have.
     fn answer_what_never_comes(&mut self) {
         for event in (self.first..self.first + self.held.len() as u64).map(EventId) {
             let waits = self.entry(event).is_some_and(|held| held.wanted_by.is_some() && held.fragment.is_none());
@@ -383,7 +387,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         }
     }
 
-    /// Says at once that a fragment does not come, instead of letting the builder wait.
+    /// Tells the builder at once that a fragment does not come.
     fn answer_missing(&mut self, event: EventId) {
         let missing = self.missing(event);
         self.take(missing);
@@ -419,7 +423,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.counts.through = self.counts.through.max(through);
     }
 
-    /// Part of the buffer in use, in percent. A buffer is full when something has to wait for room, and not for what is read.
+    /// Part of the buffer in use, in percent. The buffer counts as full when an event waits for room.
     fn fill_percent(&self) -> u64 {
         if self.under_way == 0 && !self.postponed.is_empty() {
             return 100;
@@ -459,7 +463,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         }
     }
 
-    /// Tells the event manager which events there are, when that is new.
+    /// Announces the available events to the event manager if they have changed.
     fn announce(&mut self, available: (u64, u64, bool)) {
         if available != self.announced {
             self.announced = available;

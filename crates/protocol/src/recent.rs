@@ -1,10 +1,10 @@
-//! A set that remembers what was put in last.
+//! A set of the items that were inserted last.
 
 use alloc::collections::VecDeque;
 use core::hash::Hash;
 use hashbrown::HashSet;
 
-/// A set of at most so many items: the oldest goes when one more comes.
+/// A set of bounded size: a new item replaces the oldest.
 #[derive(Clone, Debug)]
 pub struct Recent<T> {
     most: usize,
@@ -18,7 +18,7 @@ impl<T: Copy + Eq + Hash> Recent<T> {
         Self { most, items: HashSet::new(), order: VecDeque::new() }
     }
 
-    /// Puts an item in; true when it was not there.
+    /// Inserts an item; returns true if it was not there.
     pub fn insert(&mut self, item: T) -> bool {
         let is_new = self.items.insert(item);
         if is_new {
@@ -32,7 +32,7 @@ impl<T: Copy + Eq + Hash> Recent<T> {
         is_new
     }
 
-    /// Whether an item is there.
+    /// Returns true if an item is there.
     pub fn contains(&self, item: &T) -> bool {
         self.items.contains(item)
     }

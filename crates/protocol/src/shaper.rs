@@ -1,10 +1,10 @@
-//! Traffic shaping at the source: how fragments become packets.
+//! Traffic shaping at the source: packing of fragments.
 
 use crate::{Fragment, Message, Shaping};
 use alloc::{collections::VecDeque, vec::Vec};
 use evb_core::{NodeId, Span, Time, Transmit};
 
-/// A packet that fills for one builder.
+/// A packet that is being filled for one builder.
 struct Filling<B> {
     builder: NodeId,
     fragments: Vec<Fragment<B>>,
@@ -14,7 +14,7 @@ struct Filling<B> {
 
 /// Packs the fragments of one readout unit.
 pub(crate) struct Shaper<B> {
-    /// Bytes that fill a packet; `None` sends each fragment by itself.
+    /// Bytes that fill a packet, and the longest wait; `None` sends each fragment by itself.
     packet: Option<(u64, Span)>,
     filling: Vec<Filling<B>>,
     out: VecDeque<Transmit<Message<B>>>,
@@ -43,7 +43,7 @@ impl<B> Shaper<B> {
         }
     }
 
-    /// Puts a fragment into the packet for its builder, which goes when it is full or at its deadline.
+    /// Puts a fragment into the packet for its builder. The packet is sent when it is full or at its deadline.
     fn fill(&mut self, deadline: Time, size: u64, builder: usize, fragment: Fragment<B>) {
         let length = u64::from(fragment.length);
         if self.filling[builder].bytes + length > size {
@@ -66,7 +66,7 @@ impl<B> Shaper<B> {
         self.out.push_back(Transmit { to: self.filling[builder].builder.into(), message });
     }
 
-    /// Sends what is there for one builder.
+    /// Sends the packet for one builder.
     fn close(&mut self, builder: usize) {
         let filling = &mut self.filling[builder];
         let fragments = core::mem::take(&mut filling.fragments);
@@ -85,7 +85,7 @@ impl<B> Shaper<B> {
         }
     }
 
-    /// Drops what waits for a builder that is gone.
+    /// Drops the packet for a builder that is gone.
     pub(crate) fn forget(&mut self, builder: NodeId) {
         for filling in self.filling.iter_mut().filter(|filling| filling.builder == builder) {
             filling.fragments.clear();

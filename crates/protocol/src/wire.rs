@@ -53,54 +53,54 @@ impl RunMark {
     }
 }
 
-/// What a head announces.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// [`Message::Request`]
+    /// [`Message::Request`].
     Request = 1,
-    /// [`Message::Done`]
+    /// [`Message::Done`].
     Done = 2,
-    /// [`Message::Available`]
+    /// [`Message::Available`].
     Available = 3,
-    /// [`Message::Busy`]
+    /// [`Message::Busy`].
     Busy = 4,
-    /// [`Message::Readout`]
+    /// [`Message::Readout`].
     Readout = 5,
-    /// [`Message::Assign`]
+    /// [`Message::Assign`].
     Assign = 6,
-    /// [`Message::Grant`]
+    /// [`Message::Grant`].
     Grant = 7,
-    /// [`Message::Pull`]
+    /// [`Message::Pull`].
     Pull = 8,
-    /// [`Message::Clear`]
+    /// [`Message::Clear`].
     Clear = 9,
-    /// [`Message::Fragment`]
+    /// [`Message::Fragment`].
     Fragment = 10,
-    /// [`Message::Sighted`]: the number is where the event is, the segment where the checksum is, the bits where the source
-    /// is, and the second event is the last one before.
+    /// [`Message::Sighted`]. The number is in the field of the event, the segment in that of the checksum, the bits in
+    /// that of the source. The second event is the last one before the segment.
     Sighted = 11,
-    /// [`Message::Align`]: the segment is where the length is.
+    /// [`Message::Align`]. The segment is in the field of the length.
     Align = 12,
-    /// [`Message::Compare`]
+    /// [`Message::Compare`].
     Compare = 13,
-    /// [`Message::Marks`]
+    /// [`Message::Marks`].
     Marks = 14,
-    /// [`Message::Ask`]: the number is where the checksum is, the last heard answer where the mark is.
+    /// [`Message::Ask`]. The number is in the field of the checksum, the last heard answer in that of the mark.
     Ask = 15,
-    /// [`Message::Answer`]: the number is where the checksum is.
+    /// [`Message::Answer`]. The number is in the field of the checksum.
     Answer = 16,
-    /// [`Message::Away`]: the number is where the checksum is.
+    /// [`Message::Away`]. The number is in the field of the checksum.
     Away = 17,
-    /// [`Message::Standing`]: the number is where the checksum is.
+    /// [`Message::Standing`]. The number is in the field of the checksum.
     Standing = 18,
-    /// [`Message::Resume`]
+    /// [`Message::Resume`].
     Resume = 19,
-    /// [`Message::Unit`]: the node is where the source is.
+    /// [`Message::Unit`]. The node is in the field of the source.
     Unit = 20,
 }
 
-/// Why bytes are not a message.
+/// The reason why bytes are not a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// The first byte is no [`Kind`].
@@ -180,7 +180,7 @@ impl Head {
     }
 }
 
-/// Gives `send` the head and body of a message; of each of its fragments for a packet.
+/// Calls `send` with the head and body of a message; for a packet, with those of each of its fragments.
 pub fn encode<B>(message: Message<B>, mut send: impl FnMut([u8; HEAD_BYTES], Body<B>)) {
     let empty = |head: Head| (head, Body::Empty);
     let (head, body) = match message {
@@ -243,7 +243,7 @@ pub fn encode<B>(message: Message<B>, mut send: impl FnMut([u8; HEAD_BYTES], Bod
     send(zerocopy::transmute!(head), body);
 }
 
-/// Bytes of a message on the wire, heads included: what [`encode`] gives, without making it.
+/// Bytes of a message on the wire, heads included: the length of what [`encode`] produces.
 pub fn length<B>(message: &Message<B>) -> u64 {
     let fragment = |fragment: &Fragment<B>| (HEAD_BYTES as u64) + u64::from(fragment.length);
     let list = |entries: usize, size: usize| (HEAD_BYTES + entries * size) as u64;
@@ -306,7 +306,7 @@ fn encode_list<T, E: IntoBytes + Immutable, B>(kind: Kind, list: &[T], entry: im
 /// Reads a message from its head and body.
 ///
 /// # Errors
-/// [`WireError`] when the head means nothing or the body is not as long as it says.
+/// [`WireError`] if the head has no meaning or the body is not as long as the head says.
 pub fn decode<B: AsRef<[u8]>>(head: &[u8; HEAD_BYTES], body: B) -> Result<Message<B>, WireError> {
     let head: Head = zerocopy::transmute!(*head);
     let bytes = body.as_ref();

@@ -1,16 +1,16 @@
-//! The results of benchmarks: what a communication pattern reached on a transport.
+//! Results of benchmarks: the performance of a communication pattern on a transport.
 
 use crate::Kind;
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
-/// How nodes wait when time is simulated: nothing that a processor does makes a difference.
+/// The value of `wait` in simulated time, where the behaviour of a waiting processor makes no difference.
 pub const SIMULATED: &str = "simulated";
 
 /// One pattern with one size on one transport.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Benchmark {
-    /// What kind of work this was.
+    /// The kind of work.
     pub kind: Kind,
     /// Name of the suite that it belongs to: `bench`.
     pub experiment: String,
@@ -30,15 +30,15 @@ pub struct Benchmark {
     pub compute_us: f64,
     /// Messages that a sender has under way at once.
     pub window: u32,
-    /// Rate at which each sender offers messages, per second; none when it sends as fast as it goes.
+    /// Rate at which each sender offers messages, per second; none if it sends as fast as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_hz: Option<f64>,
-    /// How a node without work waits: `spin`, `yield` or `sleep`; [`SIMULATED`] when the time is.
+    /// Behaviour of a node without work: `spin`, `yield` or `sleep`; [`SIMULATED`] in simulated time.
     pub wait: String,
-    /// The core that each node was pinned to, as the system confirmed; empty when they were not.
+    /// The core that each node was pinned to, as confirmed by the system; empty without pinning.
     #[serde(default)]
     pub cores: Vec<u16>,
-    /// Times of one cycle, in nanoseconds; none where a pattern has no cycles. Under a rate: from the moment at which a
+    /// Times of one cycle, in nanoseconds; none for a pattern without cycles. Under a rate: from the moment at which a
     /// message was due to its arrival.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycle_ns: Option<Times>,
@@ -49,9 +49,9 @@ pub struct Benchmark {
     pub messages_per_s: f64,
     /// Bytes of the data messages received by all nodes, per second.
     pub bytes_per_s: f64,
-    /// Processor time over time, of one node of each side.
+    /// Processor time divided by elapsed time, for one node of each side.
     pub cpu_load: CpuLoad,
-    /// What the launches gave, each by itself.
+    /// The results of the single launches.
     pub launches: Launches,
     /// Longest time without a message at a receiver, in microseconds.
     pub longest_gap_us: f64,
@@ -61,38 +61,38 @@ pub struct Benchmark {
     pub lost: u64,
     /// Data messages with a wrong byte, a wrong length, or out of order.
     pub corrupted: u64,
-    /// What one core can tell another, before and after.
+    /// Core-to-core times before and after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
-    /// Whether the numbers can be trusted; else the notes say why not.
+    /// True if the numbers can be trusted; if false, the notes say why.
     pub trusted: bool,
-    /// What people should know.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
-    /// Whether every message arrived once, whole and in order.
+    /// True if every message arrived once, whole and in order.
     pub good: bool,
 }
 
-/// A distribution of times in nanoseconds: of all launches together.
+/// A distribution of times in nanoseconds, over all launches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
-    /// The shortest.
+    /// The shortest time.
     pub min: f64,
-    /// Half of all are shorter.
+    /// The median: half of all times are shorter.
     pub p50: f64,
-    /// 99 of 100 are shorter.
+    /// The 99th percentile: 99 of 100 times are shorter.
     pub p99: f64,
-    /// 999 of 1000 are shorter.
+    /// The 99.9th percentile: 999 of 1000 times are shorter.
     pub p999: f64,
-    /// The longest.
+    /// The longest time.
     pub max: f64,
-    /// Their mean.
+    /// The mean.
     pub mean: f64,
-    /// How many there were.
+    /// Number of times.
     pub samples: u64,
 }
 
 impl Times {
-    /// The same distribution in another unit.
+    /// The distribution in another unit.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         let Self { min, p50, p99, p999, max, mean, samples } = self;
@@ -109,46 +109,46 @@ impl Times {
 }
 
 impl Benchmark {
-    /// The load of the processors; `None` when time is simulated, in which they take none.
+    /// The load of the processors; `None` in simulated time, where it means nothing.
     #[must_use]
     pub fn processor_load(&self) -> Option<CpuLoad> {
         (self.wait != SIMULATED).then_some(self.cpu_load)
     }
 }
 
-/// Processor time over time; 1 is one core.
+/// Processor time divided by elapsed time; 1 is one core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuLoad {
-    /// Mean of the nodes that send.
+    /// Mean over the nodes that send.
     pub senders: f64,
-    /// Mean of the nodes that receive.
+    /// Mean over the nodes that receive.
     pub receivers: f64,
 }
 
-/// The launches of a benchmark: processes that were started anew each time.
+/// The launches of a benchmark. Each starts all processes anew.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Launches {
-    /// What `values` are: `cycle_ns` (of round trips and under a rate the median of each launch, else the mean) or
-    /// `messages_per_s`.
+    /// The quantity in `values`: `cycle_ns` (of round trips and under a rate the median of each launch, else the mean)
+    /// or `messages_per_s`.
     pub quantity: String,
     /// One value for each launch.
     pub values: Vec<f64>,
-    /// Their median.
+    /// The median of the values.
     pub median: f64,
     /// Lower end of the interval that holds the median of all possible launches.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
-    /// Probability of the interval, from 0 to 1; it is lower than 0.95 when there are few launches.
+    /// Probability of the interval, from 0 to 1. It is lower than 0.95 if there are few launches.
     pub confidence: f64,
 }
 
-/// What one core can tell another, before and after a series: the limit of everything that goes through memory.
+/// Core-to-core times before and after a series: the limit of everything that goes through memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// Before the series.
+    /// Times before the series.
     pub before: CoreToCore,
-    /// After it.
+    /// Times after the series.
     pub after: CoreToCore,
 }
 
@@ -161,7 +161,7 @@ pub struct CoreToCore {
     pub message_ns: f64,
 }
 
-/// Single times of a benchmark, which its record sums up.
+/// Single times of a benchmark, which its record summarises.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchmarkSamples {
     /// The message layer.
@@ -174,7 +174,7 @@ pub struct BenchmarkSamples {
     pub nodes: u16,
     /// Time that the receiver of a farm computes for each event, in microseconds.
     pub compute_us: f64,
-    /// For each launch the nodes that took times, and these in nanoseconds, in the order in which they were taken.
+    /// For each launch the nodes that measured times, and these times in nanoseconds, in the order of measurement.
     pub launches: Vec<Vec<(u16, Vec<u64>)>>,
 }
 
@@ -194,7 +194,7 @@ pub struct Parameters {
     pub overhead_us: Option<f64>,
     /// `pairs`, 1024 B: bytes per second of one pair, in MB/s.
     pub bandwidth_mb_per_s: Option<f64>,
-    /// Growth of the time of `outfarming` with twice the receivers, over that of `broadcast`, on average.
+    /// Growth of the time of `outfarming` when the number of receivers doubles, over that of `broadcast`, on average.
     pub broadcast_quality: Option<f64>,
     /// `funnel`, four senders of 1024 B: time per cycle.
     pub funnel_us: Option<f64>,
@@ -202,7 +202,7 @@ pub struct Parameters {
     pub push_farm_us: Option<f64>,
     /// `pull-farm` without computing, four senders of 1024 B: time per cycle.
     pub pull_farm_us: Option<f64>,
-    /// `push-farm`: `1 - a / t(0)` in percent, where `a` is the mean of `t(d) - d` over the times `d` computed for.
+    /// `push-farm`: `1 - a / t(0)` in percent, where `a` is the mean of `t(d) - d` over the computing times `d`.
     pub overlap_percent: Option<f64>,
     /// Message size at which half of the highest throughput is reached, in bytes.
     pub half_peak_bytes: Option<f64>,
@@ -213,17 +213,17 @@ pub struct Parameters {
     pub fixed_overhead_us: Option<f64>,
     /// Inverse slope of this line, in MB/s.
     pub rate_mb_per_s: Option<f64>,
-    /// Largest distance of a measured time from this line, in percent of the time: how straight it is.
+    /// Largest distance of a measured time from this line, in percent of the time.
     pub fit_error_percent: Option<f64>,
-    /// What each parameter was taken from, under its name.
+    /// The source of each parameter, under its name.
     pub taken_from: BTreeMap<String, Origin>,
 }
 
 /// The rows from which a parameter was taken.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Origin {
-    /// Their patterns, sizes and numbers of nodes, for people.
+    /// Their patterns, sizes and numbers of nodes, as text.
     pub rows: String,
-    /// Whether all of them can be trusted.
+    /// True if all these rows can be trusted.
     pub trusted: bool,
 }

@@ -1,4 +1,4 @@
-//! The results of `evb compare`: a benchmark in two files, and which of them is better.
+//! Results of `evb compare`: a benchmark in two files, and which of them is better.
 
 use crate::Kind;
 use alloc::string::String;
@@ -21,71 +21,71 @@ pub struct Comparison {
     pub compute_us: f64,
     /// Messages that a sender has under way at once.
     pub window: u32,
-    /// Rate at which each sender offers messages, per second; none when it sends as fast as it goes.
+    /// Rate at which each sender offers messages, per second; none if it sends as fast as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_hz: Option<f64>,
-    /// How a node without work waits.
+    /// Behaviour of a node without work.
     pub wait: String,
-    /// What is compared: `cycle_ns`, of which less is better, or `messages_per_s`, of which more is.
+    /// The compared quantity: `cycle_ns`, where less is better, or `messages_per_s`, where more is better.
     pub quantity: String,
-    /// What the old file has; none when the row is new.
+    /// The value in the old file; none if the row is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old: Option<Interval>,
-    /// What the new file has; none when the row is missing.
+    /// The value in the new file; none if the row is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new: Option<Interval>,
-    /// The new median less the old one, in percent of the old one; none unless there are both.
+    /// The new median less the old one, in percent of the old one; none unless both files have the row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_percent: Option<f64>,
-    /// Lower limit of the interval that holds the true change with 95 %, in percent of the old value; none when there are too few
-    /// launches.
+    /// Lower limit of the 95 % confidence interval of the change, in percent of the old value; none if there are too
+    /// few launches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_low_percent: Option<f64>,
-    /// The upper limit.
+    /// Upper limit of the 95 % confidence interval of the change, in percent of the old value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_high_percent: Option<f64>,
-    /// The smallest difference that could have been seen between launches that scatter as these do, in percent of the lesser
-    /// value: half of all such differences are.
+    /// The smallest difference that this comparison detects in half of all cases, given the scatter between the
+    /// launches, in percent of the lesser value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_from_percent: Option<f64>,
-    /// What to think of it.
+    /// The verdict on the change.
     pub verdict: Change,
-    /// Why, where the numbers do not tell it.
+    /// The reason for the verdict, if the numbers do not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whether the row is no reason to turn the new file down.
+    /// True if the row is no reason to reject the new file.
     pub good: bool,
 }
 
 /// The median of the launches of a row, and the interval that holds the median of all possible launches.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// The median.
+    /// The median of the launches.
     pub median: f64,
     /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
-/// What became of a row from the old file to the new one.
+/// The change of a row from the old file to the new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// Messages were lost or corrupted that were not before.
+    /// Messages were lost or corrupted in the new file, and not in the old one.
     NotGood,
-    /// Worse by more than the tolerance, and the interval of the change leaves no room for none.
+    /// Worse by more than the tolerance, with an interval that excludes no change.
     Slower,
-    /// It is in the old file only.
+    /// The row is in the old file only.
     Missing,
     /// The numbers of one of the files cannot be trusted, or the machine has changed.
     Untrusted,
-    /// The launches scatter too much, or are too few, for any of the others.
+    /// The launches scatter too much, or are too few, for any other verdict.
     CannotTell,
-    /// It is in the new file only.
+    /// The row is in the new file only.
     New,
     /// The whole interval of the change lies within the tolerance.
     Same,
-    /// Better by more than the tolerance, and the interval of the change leaves no room for none.
+    /// Better by more than the tolerance, with an interval that excludes no change.
     Faster,
 }

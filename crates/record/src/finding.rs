@@ -1,19 +1,19 @@
-//! What a result says beside its numbers: each finding has a kind, and the kinds alone decide the verdict.
+//! Findings: remarks beside the numbers of a result. Each finding has a kind, and the kinds alone decide the verdict.
 
 use crate::Record;
 use alloc::{format, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
-/// One thing that people should know of a result.
+/// A remark about a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What was found.
+    /// The kind of the finding.
     pub kind: FindingKind,
-    /// What it was found at: a node such as `ru1`, a link, or a key of the experiment file.
+    /// The place of the finding: a node such as `ru1`, a link, or a key of the experiment file.
     pub subject: String,
     /// The finding as a sentence with its numbers.
     pub message: String,
-    /// What to do about it.
+    /// Advice to the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -24,19 +24,19 @@ impl Finding {
         Self { kind, subject: subject.into(), message: message.into(), hint: None }
     }
 
-    /// Adds what to do about it.
+    /// Adds advice to the user.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }
 
-/// What a finding does to the verdict.
+/// The effect of a finding on the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The result is not good: what the experiment file asked for did not happen.
+    /// The result is not good: the run did not do what the experiment file asked for.
     Fails,
-    /// The result may be good, and people should know.
+    /// The result may be good; the finding is for information.
     Remark,
 }
 
@@ -58,12 +58,12 @@ macro_rules! kinds {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it does to the verdict.
+            /// The effect of this kind on the verdict.
             pub const fn effect(self) -> Effect {
                 match self { $(Self::$variant => Effect::$effect,)* }
             }
 
-            /// What it means, for the reference page.
+            /// The meaning of this kind, for the reference page.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $meaning,)* }
             }
@@ -99,8 +99,8 @@ kinds! {
 }
 
 impl Record {
-    /// Adds the findings that the numbers tell by themselves, sorts all by importance, and passes the verdict: good
-    /// when no finding of kind [`Effect::Fails`] is there.
+    /// Adds the findings that follow from the numbers, sorts all by importance, and sets the verdict: good if there is
+    /// no finding of kind [`Effect::Fails`].
     #[must_use]
     pub fn judged(mut self) -> Self {
         let own = self.telling();
@@ -110,7 +110,7 @@ impl Record {
         self
     }
 
-    /// What the numbers tell.
+    /// The findings that follow from the numbers.
     fn telling(&self) -> Vec<Finding> {
         let (events, unit) = (&self.events, self.unit());
         let of = |count: u64, what: &str| format!("{count} of {} {unit}s {what}", events.triggered);
@@ -132,7 +132,7 @@ impl Record {
         found
     }
 
-    /// What one thing that ends is called: event building and gathering make an `event`, all other traffic a `message`.
+    /// The name of one item that ends: `event` for event building and gathering, `message` for all other traffic.
     pub fn unit(&self) -> &'static str {
         if matches!(self.protocol.as_str(), "push" | "pull" | "phased" | "gather") { "event" } else { "message" }
     }

@@ -1,6 +1,6 @@
-//! The one result schema: every number that evb prints comes from a record, and every record is one JSON object.
+//! The result schema: every number that evb prints comes from a record, and every record is one JSON object.
 //!
-//! The names are a contract with those who read records; a dot in the documentation means a nested object.
+//! The field names are a contract with the readers of records. A dot in the documentation means a nested object.
 #![no_std]
 
 extern crate alloc;
@@ -21,7 +21,7 @@ pub use hardware::HardwareMeasurement;
 pub use paper::{Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// What kind of work a record tells of.
+/// The kind of work in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -44,7 +44,7 @@ pub enum Kind {
 /// The result of one run, real or simulated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What kind of work this was.
+    /// The kind of work.
     pub kind: Kind,
     /// Name of the experiment.
     pub experiment: String,
@@ -57,24 +57,24 @@ pub struct Record {
     pub version: String,
     /// Protocol: `push`, `pull` or `phased`; for other traffic the name of its pattern.
     pub protocol: String,
-    /// How the nodes talked: the name of the transport; `simulated` in virtual time.
+    /// Transport between the nodes, by its name in the experiment file; `simulated` in virtual time.
     pub transport: String,
     /// Number of readout units.
     pub readout_units: u16,
     /// Number of builder units.
     pub builder_units: u16,
-    /// What became of the events.
+    /// Number of events by outcome.
     pub events: Events,
-    /// Triggers that came, and those that were turned away.
+    /// Triggers that arrived, and triggers that were turned away.
     pub trigger: Trigger,
     /// Time from the start to the end of the last event, in seconds.
     pub seconds: f64,
-    /// The time that all rates are of.
+    /// The time window of all rates.
     #[serde(default)]
     pub window: Window,
     /// Events built, incomplete or rejected, per second of the window.
     pub event_rate_hz: f64,
-    /// The interval that holds the true event rate with 95 %; none without a steady window.
+    /// The 95 % confidence interval of the event rate; none without a steady window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_rate_interval_hz: Option<Bounds>,
     /// Fragments received by all builders, per second.
@@ -89,93 +89,94 @@ pub struct Record {
     pub latency_us: Latency,
     /// Faults by kind; kinds that did not occur are left out.
     pub faults: BTreeMap<String, u64>,
-    /// What each builder did.
+    /// Counts of each builder.
     pub builders: Vec<Builder>,
-    /// What each readout unit did.
+    /// Counts of each readout unit.
     pub readouts: Vec<Readout>,
-    /// Nodes that died or could not be reached any more, such as `ru1`, in the order in which this was noticed.
+    /// Nodes that died or became unreachable, such as `ru1`, in the order of detection.
     pub lost_nodes: Vec<String>,
-    /// What people should know, most important first: why the verdict is what it is.
+    /// The findings, most important first: the reasons for the verdict.
     pub findings: Vec<Finding>,
-    /// Whether what the experiment file asked for happened: no finding fails. [`Record::judged`] decides it.
+    /// True if the run did what the experiment file asked for: no finding fails. Set by [`Record::judged`].
     pub good: bool,
-    /// What only a simulation has; its fields stand beside those above.
+    /// Fields of simulations only. They stand beside the other fields in JSON.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub simulation: Option<Simulation>,
 }
 
-/// What only a simulation has.
+/// Fields of simulations only.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Simulation {
-    /// Real time that the simulation took, in seconds. The only number that differs when it is run again.
+    /// Elapsed real time of the simulation, in seconds. It is the only number that differs between two equal
+    /// simulations.
     pub wall_seconds: f64,
     /// Packets sent, from the start.
     pub packets: u64,
     /// Links taken by all packets, from the start.
     pub packet_hops: u64,
-    /// Part of the full performance of all destinations that was reached: the time that packets with payload need on the
-    /// wire and their overheads, as far as these do not run beside each other, over the time of the window. What fills
-    /// packets up does not count; at most 1.
+    /// Part of the full performance of all destinations that was reached. It is the time that packets with payload and
+    /// their overheads need on the wire, as far as they do not overlap, divided by the time of the window. Padding does
+    /// not count; at most 1.
     pub efficiency: f64,
-    /// The warm-up that the experiment file sets, in seconds, else 0.
+    /// The warm-up of the experiment file, in seconds, 0 without one.
     pub warmup_seconds: f64,
-    /// The network and what happened in it.
+    /// The network and its counts.
     pub network: Network,
 }
 
-/// A simulated network and what happened in it.
+/// A simulated network and its counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Network {
-    /// The preset that it was made from.
+    /// The preset of the network.
     pub preset: String,
-    /// Its topology.
+    /// The topology.
     pub topology: String,
-    /// How packets found their way.
+    /// The routing of packets.
     pub routing: String,
-    /// What happened to packets that could not go on.
+    /// The flow control: the fate of packets that cannot move.
     pub flow: String,
-    /// Hosts that it has room for.
+    /// Number of places for hosts.
     pub hosts: u64,
-    /// Packets dropped because a queue was full, or because no way was left.
+    /// Packets dropped because a queue was full, or because no route was left.
     pub lost_packets: u64,
-    /// Packets thrown away by their receivers because a fault had corrupted them.
+    /// Packets discarded by their receivers because a fault had corrupted them.
     pub corrupted_packets: u64,
     /// Packets in the network when the simulation ended.
     pub packets_left: u64,
-    /// How often a pair of hosts took another way because a packet was blocked (dispersive routing).
+    /// Number of times a pair of hosts changed its route because a packet was blocked (dispersive routing).
     pub route_changes: u64,
-    /// Links each of which waits for the next, the last for the first; empty without a deadlock.
+    /// Links in a circle of waiting, each of which waits for the next; empty without a deadlock.
     pub deadlock: Vec<String>,
-    /// What each link did.
+    /// Counts of each link.
     pub links: Vec<Link>,
 }
 
-/// What one direction of a link did while the measurement went on.
+/// Counts of one direction of a link during the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Link {
-    /// Name of the link: where it comes from and where it goes to.
+    /// Name of the link: its start and its end.
     pub name: String,
-    /// Packets that took it.
+    /// Packets over the link.
     pub packets: u64,
     /// Their bytes on the wire.
     pub bytes: u64,
     /// Part of the time in which bytes moved.
     pub used: f64,
-    /// Part of the time in which a packet stood on it and could not move.
+    /// Part of the time in which a packet stood on the link and could not move.
     pub blocked: f64,
-    /// Mean time that a packet waited for it, in microseconds.
+    /// Mean time that a packet waited for the link, in microseconds.
     pub mean_wait_us: f64,
-    /// Most packets that waited for it at once.
+    /// Most packets that waited for the link at once.
     pub most_waiting: u64,
-    /// Most bytes in its queue (store and forward), or in one buffer at its end (cut-through).
+    /// Most bytes in the link's queue (store and forward), or in one buffer at its end (cut-through).
     pub most_bytes: u64,
-    /// Packets dropped because its queue was full.
+    /// Packets dropped because the link's queue was full.
     pub dropped: u64,
-    /// How often its receiver asked it to pause.
+    /// Number of times the link's receiver asked for a pause.
     pub pauses: u64,
 }
 
-/// What became of the events: `triggered = built + incomplete + rejected + lost`.
+/// Number of events by outcome: `triggered = built + incomplete + rejected + lost`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Events {
     /// Events that were triggered.
@@ -184,7 +185,7 @@ pub struct Events {
     pub built: u64,
     /// Events with a fragment missing or bad.
     pub incomplete: u64,
-    /// Events rejected after their first phase; records of before phased building have none.
+    /// Events rejected after their first phase; 0 in records from before phased building.
     #[serde(default)]
     pub rejected: u64,
     /// Events that were triggered and never ended.
@@ -193,14 +194,14 @@ pub struct Events {
     pub reassigned: u64,
 }
 
-/// The time that rates are of: without warm-up and draining, where they were steady.
+/// The time window of rates: steady, without warm-up and draining.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Window {
-    /// Its begin, in seconds after the start.
+    /// Begin of the window, in seconds after the start.
     pub from_s: f64,
-    /// Its end, in seconds after the start.
+    /// End of the window, in seconds after the start.
     pub to_s: f64,
-    /// Whether a steady state was found; else it is the whole time, with what drained at its end.
+    /// True if a steady state was found; if false, the window is the whole time, including the draining.
     pub steady: bool,
 }
 
@@ -213,68 +214,69 @@ pub struct Bounds {
     pub high: f64,
 }
 
-/// Triggers that came, and those that were turned away. For other traffic: messages that were offered and refused.
+/// Triggers that arrived, and triggers that were turned away. For other traffic: messages that were offered and
+/// refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trigger {
-    /// Triggers that came, taken or turned away.
+    /// Triggers that arrived, accepted or turned away.
     #[serde(default)]
     pub offered: u64,
-    /// The rate of triggers that the experiment file asks for, per second; none where they come as fast as it goes.
+    /// The trigger rate of the experiment file, per second; none if triggers come as fast as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_rate_hz: Option<f64>,
-    /// Triggers that came while the trigger was inhibited.
+    /// Triggers that arrived while the trigger was inhibited.
     pub inhibited: u64,
-    /// How often the trigger became inhibited.
+    /// Number of times the trigger became inhibited.
     pub inhibitions: u64,
 }
 
 /// A distribution of times, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// Half of all are shorter.
+    /// The median: half of all times are shorter.
     pub p50: f64,
-    /// 99 of 100 are shorter.
+    /// The 99th percentile: 99 of 100 times are shorter.
     pub p99: f64,
-    /// The longest.
+    /// The longest time.
     pub max: f64,
 }
 
-/// What one builder did.
+/// Counts of one builder.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Builder {
     /// Events with every fragment there and good.
     pub built: u64,
     /// Events with a fragment missing or bad.
     pub incomplete: u64,
-    /// Events rejected after their first phase; records of before phased building have none.
+    /// Events rejected after their first phase; 0 in records from before phased building.
     #[serde(default)]
     pub rejected: u64,
     /// Fragments received.
     pub fragments: u64,
     /// Payload bytes received.
     pub bytes: u64,
-    /// Fragments that it asked for because they had not come, each as often as it was asked for.
+    /// Fragments asked for because they had not arrived; each question counts.
     #[serde(default)]
     pub asked: u64,
-    /// Second copies of fragments that it had asked for. They were dropped.
+    /// Second copies of fragments that were asked for. They were dropped.
     #[serde(default)]
     pub repeated: u64,
     /// Events written to files.
     pub stored: u64,
     /// Bytes written to files.
     pub stored_bytes: u64,
-    /// Files written; 0 in records of before they were counted.
+    /// Number of files written; 0 in records from before this count.
     #[serde(default)]
     pub file_count: u64,
-    /// The files that were written: the first of them, when there are very many.
+    /// Names of the files written; only the first ones if there are very many.
     pub files: Vec<String>,
 }
 
-/// What one readout unit did.
+/// Counts of one readout unit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Readout {
-    /// Fragments that the source had: `came = fragments + apart` but for those that wait when the run ends. 0 for
-    /// generated ones.
+    /// Fragments of the source: `came = fragments + apart`, except for those that wait at the end of the run. 0 for
+    /// generated fragments.
     #[serde(default)]
     pub came: u64,
     /// Fragments that belong to no event.
@@ -294,7 +296,7 @@ pub struct Readout {
     /// Fragments that were sent again because they were lost on the way.
     #[serde(default)]
     pub repeated: u64,
-    /// How often the buffer became busy.
+    /// Number of times the buffer became busy.
     pub busy: u64,
     /// Most events held at once.
     pub most_events: u64,

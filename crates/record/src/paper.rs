@@ -1,11 +1,11 @@
-//! The results of `evb paper`: published values, ours beside them, and the tables and figures that they belong to.
+//! Results of `evb paper`: published values, reproduced values beside them, and their tables and figures.
 
 use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use crate::Kind;
 
-/// One published value and ours: one line of `evb paper --json`.
+/// One published value and its reproduction: one line of `evb paper --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaperItem {
     /// Always [`Kind::Paper`].
@@ -14,29 +14,29 @@ pub struct PaperItem {
     pub paper: String,
     /// Name of the item, unique in its paper.
     pub item: String,
-    /// What it is.
+    /// Description of the value.
     pub what: String,
-    /// Where in the paper it stands.
+    /// Place in the paper.
     pub place: String,
     /// Unit of `published`, `reproduced`, `difference` and `tolerance`; empty for a plain number.
     pub unit: String,
-    /// How `reproduced` should compare with `published`.
+    /// The expected relation of `reproduced` to `published`.
     pub relation: Relation,
-    /// The published value; none when there is only ours to show.
+    /// The published value; none if nothing was published.
     pub published: Option<f64>,
-    /// Ours.
+    /// The reproduced value.
     pub reproduced: f64,
-    /// Ours less the published value.
+    /// The reproduced value less the published value.
     pub difference: Option<f64>,
-    /// Largest difference that is accepted, towards the wrong side only for `at_least` and `at_most`.
+    /// Largest accepted difference; for `at_least` and `at_most` in the wrong direction only.
     pub tolerance: f64,
-    /// Whether the difference is at most the tolerance.
+    /// True if the difference is at most the tolerance.
     pub within: bool,
-    /// What to think of it.
+    /// The verdict on the reproduced value.
     pub verdict: Verdict,
-    /// Why the tolerance is what it is; for a calibrated value, what was set by it.
+    /// The reason for the tolerance; for a calibrated value, the parameter that was set by it.
     pub because: String,
-    /// What ours was measured with, when it is no simulation of a network.
+    /// The tool of the measurement, if the value does not come from a simulation of a network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_with: Option<String>,
     /// Seed of every random stream.
@@ -45,21 +45,21 @@ pub struct PaperItem {
     pub version: String,
 }
 
-/// How a reproduced value should compare with the published one.
+/// The expected relation of a reproduced value to the published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
     /// Equal within the tolerance.
     Equal,
-    /// Not below it by more than the tolerance.
+    /// Not below the published value by more than the tolerance.
     AtLeast,
-    /// Not above it by more than the tolerance.
+    /// Not above the published value by more than the tolerance.
     AtMost,
     /// Nothing was published.
     Shown,
 }
 
-/// What to think of a reproduced value.
+/// The verdict on a reproduced value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -69,11 +69,11 @@ pub enum Verdict {
     Outside,
     /// Inside the tolerance, but a parameter was set by this very value: no success.
     Calibrated,
-    /// Nothing was published to compare it with.
+    /// Nothing was published for comparison.
     Shown,
 }
 
-/// All of one paper.
+/// The results of one paper.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaperReport {
     /// The folder of the paper.
@@ -82,7 +82,7 @@ pub struct PaperReport {
     pub title: String,
     /// Year in which it was published.
     pub year: u16,
-    /// Every value, those of the tables too.
+    /// Every value, including those of the tables.
     pub items: Vec<PaperItem>,
     /// The tables.
     pub tables: Vec<PaperTable>,
@@ -91,7 +91,7 @@ pub struct PaperReport {
 }
 
 impl PaperReport {
-    /// Whether every item is inside its tolerance.
+    /// Returns true if every item is inside its tolerance.
     pub fn good(&self) -> bool {
         self.items.iter().all(|item| item.within)
     }
@@ -102,13 +102,13 @@ impl PaperReport {
 pub struct PaperTable {
     /// Name of the table, unique in its paper; the items of its cells begin with it.
     pub name: String,
-    /// What it shows.
+    /// Description of the table.
     pub what: String,
-    /// Where in the paper it stands.
+    /// Place in the paper.
     pub place: String,
     /// Unit of all cells.
     pub unit: String,
-    /// What the rows differ in.
+    /// The quantity that differs between rows.
     pub row_name: String,
     /// The value of each row.
     pub rows: Vec<String>,
@@ -125,24 +125,24 @@ pub struct PaperColumn {
     pub items: Vec<usize>,
 }
 
-/// A figure: our curves, and the points that were published.
+/// A figure: reproduced curves and published points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Name of the figure, unique in its paper, fit for the stem of a file name.
     pub name: String,
-    /// What it shows.
+    /// Description of the figure.
     pub what: String,
-    /// Where in the paper it stands.
+    /// Place in the paper.
     pub place: String,
     /// Title of the horizontal axis, with its unit.
     pub x: String,
     /// Title of the vertical axis, with its unit.
     pub y: String,
-    /// Whether the horizontal axis is logarithmic.
+    /// True if the horizontal axis is logarithmic.
     pub x_log: bool,
-    /// Whether the vertical axis is logarithmic.
+    /// True if the vertical axis is logarithmic.
     pub y_log: bool,
-    /// Our curves.
+    /// Reproduced curves.
     pub curves: Vec<Curve>,
     /// Published points.
     pub published: Vec<Curve>,
@@ -152,8 +152,8 @@ pub struct Figure {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Curve {
-    /// What it is.
+    /// The label of the curve.
     pub label: String,
-    /// The points, in the order in which they are joined.
+    /// The points, in the order of the line through them.
     pub points: Vec<(f64, f64)>,
 }

@@ -1,4 +1,4 @@
-//! Communication benchmarks for the terminal: the parameters, then every measurement, then what to think of them.
+//! Communication benchmarks for the terminal: the parameters, then every measurement, then remarks and the verdict.
 
 mod case;
 mod detail;
@@ -9,8 +9,8 @@ pub(crate) use case::{Case, distinct};
 use evb_record::{Benchmark, Parameters};
 pub(crate) use remarks::titled;
 
-/// All tables of a suite: the parameters of each transport, the measurements pattern by pattern, notes and the conditions
-/// under which they were made, and the verdict. Transports that do not fit beside the others stand in further tables.
+/// All tables of a suite: the parameters of each transport, the measurements pattern by pattern, notes and conditions,
+/// and the verdict. Transports that do not fit beside the others get further tables.
 pub fn benchmark_tables(records: &[Benchmark], parameters: &[Parameters], width: usize) -> String {
     let parts =
         [parameters::table(parameters, width), detail::tables(records, width), remarks::remarks(records, width)];

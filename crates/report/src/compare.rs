@@ -1,4 +1,4 @@
-//! Two files of benchmarks compared, row by row.
+//! Comparison of two files of benchmarks, row by row.
 
 mod ratio;
 mod table;
@@ -7,21 +7,23 @@ use evb_record::{Benchmark, Calibration, Change, Comparison, CoreToCore, Interva
 use ratio::LogRatio;
 pub use table::comparison_table;
 
-/// What cores can tell each other must not differ by more than this factor between two files.
+/// Largest ratio of the core-to-core times of two files.
 const MOST_DRIFT: f64 = 1.25;
-/// Of this quantity less is better.
+/// The quantity of which less is better.
 const CYCLE: &str = "cycle_ns";
 
-/// Compares the launches of rows that measured the same: those with one transport, pattern, size, number of nodes,
-/// time of computing, window, rate and way to wait. The rows of the old file come first, in their order, then what is new.
+/// Compares the launches of rows of the same measurement: those with one transport, pattern, size, number of nodes,
+/// computing time, window, rate and way of waiting. The rows of the old file come first, in their order, then the new
+/// ones.
 ///
-/// What counts is the interval that holds the true ratio of new and old with 95 %. A row is the same when all of it lies within
-/// `tolerance`, a part of the lesser value. It is faster or slower when the interval leaves no room for no change, and the medians
-/// differ by more than `tolerance`. Else nobody can tell. A row is untrusted when a file says so, or when the cores of
-/// the machine have come nearer to each other, or farther away, by more than 25 %. It is no success when it is trusted and slower,
-/// or missing though the old one was trusted, or when messages were lost or corrupted that were not before.
+/// The verdict depends on the interval that holds the true ratio of new and old with 95 %. A row is the same if the
+/// whole interval lies within `tolerance`, a part of the lesser value. It is faster or slower if the interval excludes
+/// no change, and the medians differ by more than `tolerance`. In all other cases there is no verdict. A row is
+/// untrusted if a file says so, or if the core-to-core times of the machine have changed by more than 25 %. A row is
+/// not good if it is trusted and slower, or missing though the old one was trusted, or if messages were lost or
+/// corrupted that were not before.
 ///
-/// No two rows of one file may measure the same; of those that do the first counts.
+/// Each measurement may occur once in a file; of several the first counts.
 #[must_use]
 pub fn compare(old: &[Benchmark], new: &[Benchmark], tolerance: f64) -> Vec<Comparison> {
     let of_old = old.iter().map(|before| {
@@ -36,7 +38,7 @@ pub fn compare(old: &[Benchmark], new: &[Benchmark], tolerance: f64) -> Vec<Comp
     of_old.chain(of_new).collect()
 }
 
-/// Whether two rows differ in nothing but what came out.
+/// Returns true if two rows differ in their results only.
 #[must_use]
 pub fn is_same_measurement(one: &Benchmark, other: &Benchmark) -> bool {
     let texts = |row: &Benchmark| [row.transport.clone(), row.pattern.clone(), row.wait.clone()];
@@ -44,7 +46,7 @@ pub fn is_same_measurement(one: &Benchmark, other: &Benchmark) -> bool {
     numbers(one) == numbers(other) && texts(one) == texts(other)
 }
 
-/// A comparison with nothing in the old file.
+/// The comparison of a row that the old file does not have.
 fn row(new: &Benchmark, verdict: Change, reason: Option<String>, good: bool) -> Comparison {
     Comparison {
         kind: Kind::Comparison,
@@ -101,7 +103,8 @@ fn both(old: &Benchmark, new: &Benchmark, tolerance: f64) -> Comparison {
     }
 }
 
-/// The ratio of new and old, or why there is none. Simulated time is the same in each launch, so that one of them is enough.
+/// The ratio of new and old, or the reason why there is none. Simulated time is the same in each launch, so one launch
+/// is enough.
 fn ratio(old: &Benchmark, new: &Benchmark) -> Result<LogRatio, String> {
     if new.wait == SIMULATED {
         return Ok(LogRatio::exact(old.launches.median, new.launches.median));
@@ -118,7 +121,7 @@ fn interval(row: &Benchmark) -> Interval {
     Interval { median: launches.median, low: launches.low, high: launches.high }
 }
 
-/// Why two rows cannot be compared.
+/// The reason why two rows cannot be compared.
 fn doubt(old: &Benchmark, new: &Benchmark) -> Option<String> {
     let has_value = |row: &Benchmark| row.launches.median.is_finite() && row.launches.median > 0.0;
     for (row, file) in [(old, "old"), (new, "new")] {
@@ -139,7 +142,7 @@ fn doubt(old: &Benchmark, new: &Benchmark) -> Option<String> {
     drift(&old.calibration?, &new.calibration?)
 }
 
-/// How the cores have changed, if they have.
+/// The change of the core-to-core times, if it is too large.
 fn drift(old: &Calibration, new: &Calibration) -> Option<String> {
     let middle = |both: &Calibration, of: fn(&CoreToCore) -> f64| f64::midpoint(of(&both.before), of(&both.after));
     let change = |what: &str, of: fn(&CoreToCore) -> f64| {
@@ -152,7 +155,8 @@ fn drift(old: &Calibration, new: &Calibration) -> Option<String> {
     change("a word", |cores| cores.line_ns).or_else(|| change("a word and 64 B", |cores| cores.message_ns))
 }
 
-/// What the launches say. `medians` is the logarithm of the ratio of their medians, `margin` that of a difference that matters.
+/// The verdict of the launches. `medians` is the logarithm of the ratio of their medians, `margin` that of the
+/// tolerance.
 fn verdict(ratio: &LogRatio, medians: f64, margin: f64, less_is_better: bool) -> Change {
     let is_less = ratio.high < 0.0 && medians < -margin;
     let is_more = ratio.low > 0.0 && medians > margin;

@@ -1,5 +1,4 @@
-//! Records as CSV for spreadsheets and scripts, quoted as RFC 4180 says. Lines end in a line feed alone, like those of
-//! every other text here.
+//! Records as CSV for spreadsheets and scripts, quoted by RFC 4180. Lines end in a line feed, as all texts of evb do.
 
 mod benchmark;
 
@@ -8,9 +7,9 @@ pub use benchmark::{MOST_SAMPLES, benchmark_csv, samples_csv};
 use evb_record::{Link, Record, Simulation};
 use std::collections::BTreeSet;
 
-/// One line for each record: the swept keys, then every number and text of the record under its name in the record,
-/// with dots for nested ones. Lists are left out, but of `per_destination_bytes_per_s` there is the mean. What a record
-/// does not have is empty. A field with the name of a swept key is left out, because that key already stands there.
+/// One line for each record: the swept keys, then every number and text of the record under its name, with dots for
+/// nested ones. Lists are left out, except for the mean of `per_destination_bytes_per_s`. Absent values are empty. A
+/// field with the name of a swept key is left out, because that key is there already.
 pub fn csv(records: &[Record]) -> String {
     let swept = swept_keys(records);
     let kinds: BTreeSet<_> = records.iter().flat_map(|record| record.faults.keys()).collect();
@@ -32,8 +31,8 @@ pub fn csv(records: &[Record]) -> String {
     text
 }
 
-/// One line for each link of each record: the place of the record among all, counted from 0, the swept keys, then what
-/// the record says of the link.
+/// One line for each link of each record: the index of the record, counted from 0, the swept keys, then the fields of
+/// the link.
 pub fn links_csv(records: &[Record]) -> String {
     let swept = swept_keys(records);
     let mut text = String::new();
@@ -122,7 +121,7 @@ const LINK_FIELDS: &[Field<Link>] = &[
     ("pauses", |l| l.pauses.to_string()),
 ];
 
-/// The shortest text that reads back as the same number; empty for what is not a number.
+/// The shortest text that reads back as the same number; empty if the value is no number.
 fn number(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
 }

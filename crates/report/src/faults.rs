@@ -1,8 +1,8 @@
-//! What went wrong with fragments, for the tables of runs and of simulations.
+//! Faults of fragments, for the tables of runs and of simulations.
 
 use evb_record::Record;
 
-/// Rows of a summary: faults by kind, and what was slow or lost on its way; none where nothing was.
+/// Rows of a summary: faults by kind, and slow or lost fragments; none if there are none.
 pub(crate) fn rows(record: &Record) -> impl Iterator<Item = (&'static str, String)> {
     [faults(record), asked(record)].into_iter().flatten()
 }
@@ -13,7 +13,8 @@ fn faults(record: &Record) -> Option<(&'static str, String)> {
     (!kinds.is_empty()).then(|| ("faults", kinds.join(", ")))
 }
 
-/// A question costs little; a fragment that is sent again was lost or damaged on its way.
+/// The row of questions and repeated fragments. A question costs little; a fragment that is sent again was lost or
+/// damaged on its way.
 fn asked(record: &Record) -> Option<(&'static str, String)> {
     let asked: u64 = record.builders.iter().map(|builder| builder.asked).sum();
     let again: u64 = record.readouts.iter().map(|unit| unit.repeated).sum();

@@ -1,5 +1,5 @@
-//! Tables, CSV and plots drawn from records. This crate reads records and nothing else, so all of them can be drawn
-//! again later. Texts for people keep to a width, in columns of a terminal; sentences that say why flow on.
+//! Tables, CSV and plots from records. This crate reads records and nothing else, so all of them can be drawn again
+//! later. Texts for people fit a width, in columns of a terminal; sentences with reasons may be longer.
 
 mod benchmark;
 mod compare;

@@ -1,4 +1,4 @@
-//! Papers: published values and ours beside them, as text and as a web page.
+//! Papers: published and reproduced values, as text and as a web page.
 
 mod page;
 
@@ -10,7 +10,7 @@ use evb_record::{PaperItem, PaperReport, PaperTable, Relation, Verdict};
 pub use page::paper_page;
 use std::{collections::BTreeSet, fmt::Write as _};
 
-/// A paper for people: its tables, then all other values, then how many are inside their tolerance.
+/// A paper as text: its tables, then all other values, then the number of those inside their tolerance.
 pub fn paper_summary(report: &PaperReport, width: usize) -> String {
     let mut text = hanging("", &format!("{} ({}): {}", report.title, report.year, report.slug), width);
     for table in &report.tables {
@@ -40,12 +40,12 @@ pub fn paper_summary(report: &PaperReport, width: usize) -> String {
     text
 }
 
-/// How many items of all papers have which verdict.
+/// Number of items of all papers with each verdict.
 pub fn paper_totals(items: &[PaperItem], width: usize) -> String {
     hanging("all papers: ", last_line(items).trim_end(), width)
 }
 
-/// How many items have which verdict; the bad ones first.
+/// Number of items with each verdict; the bad ones first.
 fn last_line(items: &[PaperItem]) -> String {
     let kinds = [Verdict::Outside, Verdict::Within, Verdict::Calibrated, Verdict::Shown];
     let count = |kind: Verdict| items.iter().filter(|item| item.verdict == kind).count();
@@ -67,7 +67,7 @@ fn heading(what: &str, place: &str) -> String {
     if place.is_empty() { what.to_owned() } else { format!("{what} ({place})") }
 }
 
-/// A table as text for terminals: as many of its columns beside each other as keep to the width.
+/// A table as text for terminals: as many of its columns side by side as fit the width.
 fn cells(report: &PaperReport, table: &PaperTable, width: usize) -> String {
     beside(table.columns.len(), width, |part, gap, width| {
         let (columns, rows) = (table.columns[part].to_vec(), table.rows.clone());
@@ -82,10 +82,10 @@ fn cells(report: &PaperReport, table: &PaperTable, width: usize) -> String {
     })
 }
 
-/// A cell, and the item that it shows if it is one of ours.
+/// A cell, and the item that it shows if it is a reproduced one.
 type Cell<'a> = (String, Option<&'a PaperItem>);
 
-/// Header and rows of a table: published and ours side by side where something was published.
+/// Header and rows of a table: published and reproduced values side by side where something was published.
 fn cells_of<'a>(report: &'a PaperReport, table: &PaperTable) -> (Vec<String>, Vec<Vec<Cell<'a>>>) {
     let mut header = vec![table.row_name.clone()];
     for column in &table.columns {
@@ -146,7 +146,7 @@ fn with_unit(value: f64, unit: &str) -> String {
     if unit.is_empty() { number(value) } else { format!("{} {unit}", number(value)) }
 }
 
-/// The unit of a whole table behind its title.
+/// The unit of a whole table, behind its title.
 fn in_unit(unit: &str) -> String {
     if unit.is_empty() { String::new() } else { format!(", in {unit}") }
 }
@@ -155,7 +155,7 @@ fn signed(value: f64) -> String {
     if value >= 0.0 { format!("+{}", number(value)) } else { number(value) }
 }
 
-/// Four significant digits; all of large numbers.
+/// A number with four significant digits; large numbers with all digits.
 fn number(value: f64) -> String {
     if value.abs() >= 1e7 { format!("{value}") } else { significant(value, 4) }
 }

@@ -1,4 +1,4 @@
-//! Rates with their interval, and the time that they are of: the same rows for runs and simulations.
+//! Rates with their interval, and their time window: the same rows for runs and simulations.
 
 use crate::text::{metric, percent};
 use evb_record::Record;
@@ -9,12 +9,12 @@ pub(crate) fn rows(record: &Record) -> Vec<(&'static str, String)> {
     offered.into_iter().chain([(rate_name(record), event_rate(record)), ("window", window(record))]).collect()
 }
 
-/// What the rate of what ends is called.
+/// The name of the rate.
 pub(crate) fn rate_name(record: &Record) -> &'static str {
     if record.unit() == "event" { "event rate" } else { "message rate" }
 }
 
-/// Half of the interval of the event rate in percent of the rate; a dash where there was no steady state.
+/// Half of the interval of the event rate in percent of the rate; a dash without a steady state.
 pub(crate) fn half_interval(record: &Record) -> String {
     let half = |low: f64, high: f64| percent((high - low) / 2.0 / record.event_rate_hz);
     record.event_rate_interval_hz.map_or_else(|| "-".to_owned(), |interval| half(interval.low, interval.high))

@@ -1,4 +1,4 @@
-//! The end of a simulation for people: what was reached, and where it blocks.
+//! Summary of a simulation: results, and blocked links.
 
 use crate::{
     faults, rates,
@@ -9,11 +9,11 @@ use crate::{
 use evb_record::{Link, Network, Record, Simulation};
 use std::fmt::Write as _;
 
-/// Most links in the table of where it blocks.
+/// Most links in the table of blocked links.
 const MOST_LINKS: usize = 8;
 
-/// The end of a simulation for people: totals, the links that block most and the verdict. For traffic that builds no
-/// events it speaks of messages. A record of a real run has no network, and only its totals are shown.
+/// The summary of a simulation: totals, the links that block most and the verdict. For traffic that builds no events it
+/// counts messages. A record of a real run has no network, and only its totals are shown.
 pub fn simulation_summary(record: &Record, width: usize) -> String {
     let Record { experiment, readout_units, builder_units, protocol, seed, version, .. } = record;
     let network = record.simulation.as_ref().map(|simulation| names(&simulation.network)).unwrap_or_default();
@@ -31,7 +31,7 @@ pub fn simulation_summary(record: &Record, width: usize) -> String {
     text
 }
 
-/// `preset topology, routing, flow, `: what of it is known.
+/// The known parts of `preset topology, routing, flow, `.
 fn names(network: &Network) -> String {
     let made = [&network.preset, &network.topology].map(String::as_str);
     let made = if made[0] == made[1] { made[0].to_owned() } else { made.join(" ").trim().to_owned() };
@@ -57,7 +57,7 @@ fn totals(record: &Record) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// What became of the events or messages; what did not happen is left out.
+/// Number of events or messages by outcome, without those that did not occur.
 fn accounts(record: &Record) -> Vec<(&'static str, String)> {
     let events = &record.events;
     let (begun, ended) = if record.unit() == "event" { ("triggered", "built") } else { ("sent", "delivered") };
@@ -95,7 +95,7 @@ fn losses(network: &Network) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// The links that packets waited for longest, all in all: the cause comes before what stands behind it.
+/// The links with the longest total waits: the cause comes before the links that wait for it.
 fn where_it_blocks(network: &Network, width: usize) -> String {
     let waited = |link: &Link| link.mean_wait_us * link.packets as f64;
     let mut links: Vec<_> = network.links.iter().filter(|link| link.blocked > 0.0 || waited(link) > 0.0).collect();
@@ -109,7 +109,7 @@ fn where_it_blocks(network: &Network, width: usize) -> String {
     format!("\nwhere it blocks\n{}\n{more}", link_table(&links, width))
 }
 
-/// Name and importance of a column, its number, and how that is written.
+/// Name and importance of a column, its number, and the format of the number.
 type Column = (&'static str, u8, fn(&Link) -> f64, fn(f64) -> String);
 
 const COLUMNS: [Column; 8] = [

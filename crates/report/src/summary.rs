@@ -1,4 +1,4 @@
-//! The end of a real run for people.
+//! Summary of a real run.
 
 use crate::{
     faults, rates,
@@ -8,7 +8,7 @@ use crate::{
 use evb_record::{FindingKind, Record};
 use std::fmt::Write as _;
 
-/// The end of a run for people: a table per builder, totals, faults and the verdict.
+/// The summary of a run: a table per builder, totals, faults and the verdict.
 pub fn run_summary(record: &Record, width: usize) -> String {
     let Record { experiment, readout_units, builder_units, protocol, transport, seed, version, .. } = record;
     let what = format!("{readout_units} x {builder_units}, {protocol}, {transport}, seed {seed}, evb {version}");
@@ -22,7 +22,7 @@ pub fn run_summary(record: &Record, width: usize) -> String {
     text
 }
 
-/// Where rejected events stand in both tables, when there are any: after the incomplete ones.
+/// Index of the column of rejected events in both tables, if there are any: after the incomplete ones.
 const REJECTED: usize = 3;
 
 fn builder_table(record: &Record, width: usize) -> String {
@@ -99,7 +99,7 @@ fn totals(record: &Record, width: usize) -> String {
     aligned(&rows, width)
 }
 
-/// What people should know, and whether all is well.
+/// The findings, and the verdict.
 pub(crate) fn verdict(record: &Record) -> String {
     let mut text = String::from("\n");
     let mut say = |line: &str| text.extend([line, "\n"]);
@@ -116,7 +116,7 @@ pub(crate) fn verdict(record: &Record) -> String {
     text
 }
 
-/// Findings that the last line tells.
+/// Findings that the last line shows.
 const LAST_LINE: [FindingKind; 4] =
     [FindingKind::NothingTriggered, FindingKind::IncompleteEvents, FindingKind::LostEvents, FindingKind::LostMessages];
 

@@ -8,8 +8,8 @@ use crate::{
 use evb_record::Record;
 use std::collections::BTreeSet;
 
-/// One row for each record, real or simulated: the swept keys, what was reached, and what is wrong where something is.
-/// Below it stands how many are good.
+/// One row for each record, real or simulated: the swept keys, the results, and the faults if there are any. The number
+/// of good records is below it.
 pub fn sweep_table(records: &[Record], width: usize) -> String {
     let keys = swept_keys(records);
     let shown = columns(records);
@@ -33,14 +33,14 @@ pub(crate) fn swept_keys(records: &[Record]) -> Vec<&str> {
     keys.into_iter().collect()
 }
 
-/// Longest beginning of a note in the table: the whole stands in the record.
+/// Longest part of a note in the table: the record has the whole text.
 const LONGEST_NOTE: usize = 48;
 const REASON: &str = "not good because";
 
 /// Name, importance and cells of a column.
 type Column = (&'static str, u8, fn(&Record) -> String);
 
-/// The columns that have something to show. The nameless one is the rate of events or messages.
+/// The columns with content. The nameless one is the rate of events or messages.
 fn columns(records: &[Record]) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
     if records.iter().any(|record| record.trigger.offered_rate_hz.is_some()) {
@@ -71,7 +71,7 @@ fn columns(records: &[Record]) -> Vec<Column> {
     columns
 }
 
-/// Why a record is not good, in few words; empty for a good one.
+/// The reason why a record is not good, in few words; empty for a good one.
 fn reason(record: &Record) -> String {
     if record.good {
         return String::new();

@@ -1,4 +1,4 @@
-//! Tables that keep to the width of a terminal: columns have an importance, and the least important ones make room.
+//! Tables that fit the width of a terminal: columns have an importance, and the least important ones are left out.
 
 use crate::text::hanging;
 use comfy_table::{
@@ -7,15 +7,15 @@ use comfy_table::{
 };
 use std::ops::Range;
 
-/// Columns of a terminal that nobody knows the width of.
+/// Width of a terminal whose width is unknown, in columns.
 pub const NARROW: usize = 80;
 
-/// A column without which the table would say nothing.
+/// Importance of a column that is never left out.
 pub(crate) const ALWAYS: u8 = u8::MAX;
-/// Narrowest that a column of sentences becomes before another one is left out.
+/// Narrowest width of a column of sentences before another column is left out.
 const NARROWEST_TEXT: u16 = 16;
 
-/// A column: what it is called, and what happens to it where there is no room for all.
+/// A column: its name, and its treatment in a narrow table.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     name: String,
@@ -25,7 +25,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// A column of numbers. The least importance is left out first; [`ALWAYS`] never is.
+    /// A column of numbers. The column with the least importance is left out first; [`ALWAYS`] never is.
     pub(crate) fn number(name: impl Into<String>, importance: u8) -> Self {
         Self { alignment: CellAlignment::Right, importance, ..Self::word(name) }
     }
@@ -35,7 +35,7 @@ impl Column {
         Self { name: name.into(), alignment: CellAlignment::Left, importance: ALWAYS, wraps: false }
     }
 
-    /// A column of sentences, which are broken into lines.
+    /// A column of sentences, which are wrapped.
     pub(crate) fn sentence(name: impl Into<String>) -> Self {
         Self { wraps: true, ..Self::word(name) }
     }
@@ -56,12 +56,12 @@ impl Table {
         Self { columns: columns.into_iter().collect(), rows: Vec::new(), padding: (1, 1), ruled: false }
     }
 
-    /// Draws lines between the rows, where these are few.
+    /// Draws lines between the rows, if there are few.
     pub(crate) fn ruled(self) -> Self {
         Self { ruled: true, ..self }
     }
 
-    /// Leaves so much room on either side of each cell.
+    /// Sets the space on either side of each cell.
     pub(crate) fn padded(self, left: u16, right: u16) -> Self {
         Self { padding: (left, right), ..self }
     }
@@ -71,8 +71,9 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The table in `width` columns of a terminal. Where it is too wide, first the names of its columns are broken into lines and the
-    /// gaps made smaller, then the least important columns are left out, which is said below, and at last all cells are broken.
+    /// The table in `width` columns of a terminal. If it is too wide, first the names of its columns are wrapped and
+    /// the gaps made smaller, then the least important columns are left out, which is noted below, and at last all
+    /// cells are wrapped.
     pub(crate) fn draw(&self, width: usize) -> String {
         let mut shown: Vec<_> = (0..self.columns.len()).collect();
         let is_narrow = |shown: &[usize], squeeze| widest(&self.drawing(shown, squeeze, Cells::Narrowest)) <= width;
@@ -90,7 +91,7 @@ impl Table {
         }
     }
 
-    /// Takes the least important column away, of several the last; false when all that are left are needed.
+    /// Leaves out the least important column, of several the last; returns false if all remaining ones are needed.
     fn leave_out(&self, shown: &mut Vec<usize>) -> bool {
         let least = shown.iter().rposition(|&index| {
             let importance = self.columns[index].importance;
@@ -123,24 +124,24 @@ impl Table {
     }
 }
 
-/// What is done to a table before columns are left out.
+/// The first measures in a narrow table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Squeeze {
     No,
-    /// The names of columns are broken into lines.
+    /// The names of columns are wrapped.
     Names,
-    /// The gaps between columns are made smaller, too.
+    /// The names are wrapped, and the gaps between columns are smaller.
     Gaps,
 }
 
-/// How cells keep to a width.
+/// The way in which cells fit a width.
 #[derive(Clone, Copy, Debug)]
 enum Cells {
-    /// Sentences are as narrow as they may become, and all others as wide as they are.
+    /// Sentences are as narrow as allowed, and all other cells unwrapped.
     Narrowest,
-    /// Sentences are broken into lines, so that the table has this width at most.
+    /// Sentences are wrapped, so that the table has this width at most.
     Sentences(usize),
-    /// Everything is.
+    /// All cells are wrapped.
     Broken(usize),
 }
 
@@ -161,8 +162,8 @@ impl Cells {
     }
 }
 
-/// As many things beside each other as keep to the width, and the others in further tables below. `table` draws some of them, with
-/// or without gaps between, in so many columns.
+/// As many things side by side as fit the width, and the others in further tables below. `table` draws some of them,
+/// with or without gaps between, in a number of columns.
 pub(crate) fn beside(count: usize, width: usize, table: impl Fn(Range<usize>, bool, usize) -> String) -> String {
     let tables = |most: usize, gaps: bool, width: usize| -> Vec<String> {
         let parts = (0..count).step_by(most).map(|first| first..count.min(first + most));
@@ -174,7 +175,7 @@ pub(crate) fn beside(count: usize, width: usize, table: impl Fn(Range<usize>, bo
     narrow.unwrap_or_else(|| tables(1, false, width)).join("\n")
 }
 
-/// No table is broken at this width.
+/// A width at which no table is wrapped.
 const WIDEST: usize = u16::MAX as usize;
 
 /// Columns of the longest line.
@@ -182,7 +183,7 @@ pub(crate) fn widest(text: &str) -> usize {
     text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
 }
 
-/// The name of a column; broken behind the spaces and dots in it, unless it has lines of its own.
+/// The name of a column; wrapped at its spaces and dots, unless it has lines of its own.
 fn header(name: &str, squeeze: Squeeze) -> String {
     match squeeze == Squeeze::No || name.contains('\n') {
         true => name.to_owned(),

@@ -1,4 +1,4 @@
-//! How numbers and words are written in tables.
+//! Numbers and words in tables.
 
 use evb_record::Record;
 
@@ -36,7 +36,7 @@ pub(crate) fn nanos(value: f64) -> String {
     format!("{} {unit}", micros(value / scale))
 }
 
-/// So many significant digits, or all before the point, without zeros behind it that say nothing.
+/// A number with `count` significant digits, or all digits before the point, without trailing zeros after it.
 pub(crate) fn significant(value: f64, count: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
@@ -59,7 +59,7 @@ pub(crate) fn percent(part: f64) -> String {
     format!("{:.1}", part * 100.0)
 }
 
-/// Mean, least and most payload per second of all destinations; nothing without destinations.
+/// Mean, least and most payload per second of all destinations; `None` without destinations.
 pub(crate) fn per_destination(record: &Record) -> Option<(f64, f64, f64)> {
     let rates = &record.per_destination_bytes_per_s;
     let least = rates.iter().copied().reduce(f64::min)?;
@@ -67,7 +67,7 @@ pub(crate) fn per_destination(record: &Record) -> Option<(f64, f64, f64)> {
     Some((rates.iter().sum::<f64>() / rates.len() as f64, least, most))
 }
 
-/// Names and their values, one below the other. Values are broken between words where they are longer than `width` allows.
+/// Names and their values in lines. Values longer than `width` allows are wrapped between words.
 pub(crate) fn aligned(rows: &[(&str, String)], width: usize) -> String {
     rows.iter().map(|(name, value)| hanging(&format!("{name:<NAME$}"), value, width)).collect()
 }
@@ -75,7 +75,7 @@ pub(crate) fn aligned(rows: &[(&str, String)], width: usize) -> String {
 /// Columns of the names in [`aligned`].
 const NAME: usize = 14;
 
-/// A text behind the first columns of a line. What does not fit stands below its beginning.
+/// A text behind the first columns of a line. Further lines are indented to its beginning.
 pub(crate) fn hanging(first: &str, text: &str, width: usize) -> String {
     let indent = first.chars().count();
     let mut lines = vec![String::new()];

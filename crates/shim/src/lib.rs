@@ -1,8 +1,7 @@
-//! Libraries that are compiled when they are first needed, from sources that stand in the binary, and then kept in the
-//! cache folder of the user.
+//! Libraries that are compiled on first use, from sources inside the binary, and kept in the user's cache folder.
 //!
-//! Many processes may do this at once: each compiles in a folder of its own and renames what it made, and all results are
-//! equal. A library is only given out if nobody else can have written it.
+//! Several processes may compile at once: each works in a folder of its own and renames the result, and all results are
+//! equal. A library is only used if nobody else can have written it.
 
 use std::{
     env, fs,
@@ -13,21 +12,22 @@ use std::{
     process::Output,
 };
 
-/// The cache folder is of no use.
+/// The cache folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("what evb compiles cannot be kept in {folder}: {reason}\nhint: set XDG_CACHE_HOME to a folder of your own")]
 pub struct CacheError {
     /// The folder.
     pub folder: PathBuf,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// The file of a library, which `build` compiles if it is not there. `key` is all that the result depends on: the sources, and the
-/// compiler. `build` gets an empty folder to work in, which is gone afterwards, and gives the path of the library in it.
+/// The file of a library; `build` compiles it if it does not exist. `key` covers everything that the result depends on:
+/// the sources and the compiler. `build` gets an empty folder to work in, which is removed afterwards, and returns the
+/// path of the library in it.
 ///
 /// # Errors
-/// [`CacheError`], or what `build` gives.
+/// [`CacheError`], or the error of `build`.
 pub fn library<E: From<CacheError>>(
     name: &str,
     key: impl Hash,
@@ -50,7 +50,7 @@ pub fn library<E: From<CacheError>>(
     Ok(file)
 }
 
-/// What a tool that failed has said, or else how it ended.
+/// The output of a tool that failed, or its exit status if it wrote nothing.
 #[must_use]
 pub fn said(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
@@ -63,7 +63,7 @@ fn cache_folder() -> PathBuf {
     absolute("XDG_CACHE_HOME").or_else(home).unwrap_or_else(env::temp_dir).join("evb")
 }
 
-/// Makes the folder if it is not there, and gives the user that files made in it belong to.
+/// Creates the folder if needed, and returns the user that owns files created in it.
 fn claim(folder: &Path) -> io::Result<u32> {
     if let Some(above) = folder.parent() {
         fs::create_dir_all(above)?;
@@ -79,7 +79,7 @@ fn claim(folder: &Path) -> io::Result<u32> {
     Ok(owner)
 }
 
-/// A name that no other process uses. Hosts may share the folder, and process ids say nothing across hosts.
+/// A name that no other process uses. Hosts may share the folder, and process ids are not unique across hosts.
 fn temporary(folder: &Path, kind: &str) -> PathBuf {
     let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), kind);
     folder.join(format!(".{kind}-{}-{random:016x}", std::process::id()))
@@ -108,7 +108,7 @@ fn keep(made: &Path, file: &Path) -> io::Result<()> {
     fs::rename(made, file)
 }
 
-/// What others can write is not opened.
+/// Refuses a file that others can write.
 fn check_owner(path: &Path, owner: u32) -> Result<(), String> {
     let metadata = fs::symlink_metadata(path).map_err(|error| error.to_string())?;
     if metadata.is_symlink() || metadata.uid() != owner || metadata.mode() & 0o022 != 0 {

@@ -1,5 +1,5 @@
-//! CSV files of numbers as people have them: a header line, then a row on each line. Spaces around fields, quotes, commas at
-//! the end, empty lines and lines that begin with `#` mean nothing. Lines have a bounded length.
+//! CSV files of numbers as written by hand: a header line, then one row per line. Spaces around fields, quotes, commas
+//! at the end, empty lines and lines that begin with `#` are ignored. Lines have a bounded length.
 
 use crate::SourceError;
 use std::{
@@ -11,7 +11,7 @@ use std::{
 /// Longest line in bytes.
 const LONGEST_LINE: usize = 1024;
 
-/// What editors put at the beginning of a file to say that it is UTF-8.
+/// The byte order mark, which editors write at the beginning of a UTF-8 file.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Longest part of a bad line that an error shows, in characters.
@@ -29,17 +29,17 @@ impl<R: BufRead> Lines<R> {
     /// Reads and checks the header line.
     ///
     /// # Errors
-    /// When the file cannot be read or the first line is not `header`.
+    /// If the file cannot be read or the first line is not `header`.
     pub(crate) fn open(path: PathBuf, reader: R, header: &str) -> Result<Self, SourceError> {
         let mut lines = Self { path, reader, number: 0, line: Vec::new() };
         let found = lines.advance()? && lines.is_header(header);
         if found { Ok(lines) } else { Err(lines.expected(&format!("the header line \"{header}\""))) }
     }
 
-    /// Goes to the next line that is neither blank nor a comment; `false` at the end of the file.
+    /// Goes to the next line that is neither blank nor a comment; returns false at the end of the file.
     ///
     /// # Errors
-    /// When the file cannot be read or the line is too long.
+    /// If the file cannot be read or the line is too long.
     pub(crate) fn advance(&mut self) -> Result<bool, SourceError> {
         loop {
             self.line.clear();
@@ -76,7 +76,7 @@ impl<R: BufRead> Lines<R> {
         named && fields.all(str::is_empty)
     }
 
-    /// The fields of the current line without spaces and quotes. Numbers hold no comma, so a quote protects nothing.
+    /// The fields of the current line without spaces and quotes. Numbers contain no comma, so quotes protect nothing.
     fn all_fields(&self) -> Option<impl Iterator<Item = &str>> {
         Some(self.text()?.split(',').map(unquoted))
     }
@@ -95,7 +95,7 @@ impl<R: BufRead> Lines<R> {
     /// A field as a number.
     ///
     /// # Errors
-    /// When the field is not such a number.
+    /// If the field is not such a number.
     pub(crate) fn number_in<T: FromStr>(&self, field: &str, expected: &str) -> Result<T, SourceError> {
         field.parse().map_err(|_| self.expected(expected))
     }

@@ -1,5 +1,5 @@
-//! Random draws that are a pure function of a key and an event: an event may be asked for again, in any order, by any
-//! process, and gives the same value.
+//! Random draws as a pure function of a key and an event. An event may be requested again, in any order, by any
+//! process, and gets the same value.
 
 use rand_distr::{Distribution as _, StandardNormal};
 use rand_xoshiro::{SplitMix64, rand_core::SeedableRng as _};
@@ -7,7 +7,7 @@ use rand_xoshiro::{SplitMix64, rand_core::SeedableRng as _};
 /// 2^64 divided by the golden ratio, odd (Steele, Lea and Flood, OOPSLA 2014).
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The key of everything that `purpose` and `source` draw in a run with this `seed`.
+/// The key of all draws for `purpose` and `source` in a run with this `seed`.
 pub(crate) const fn key(seed: u64, purpose: u64, source: u16) -> u64 {
     mix(mix(mix(seed.wrapping_add(GOLDEN)) ^ purpose).wrapping_add(source as u64))
 }
@@ -33,8 +33,8 @@ pub(crate) struct LogNormal {
 }
 
 impl LogNormal {
-    /// By mean and rms of the values themselves: sigma^2 = ln(1 + (rms/mean)^2), mu = ln mean - sigma^2/2
-    /// (Johnson, Kotz and Balakrishnan, *Continuous Univariate Distributions* 1, chapter 14).
+    /// A distribution by mean and rms of the values: sigma^2 = ln(1 + (rms/mean)^2), mu = ln mean - sigma^2/2 (Johnson,
+    /// Kotz and Balakrishnan, *Continuous Univariate Distributions* 1, chapter 14).
     pub(crate) fn new(key: u64, mean: f64, rms: f64) -> Self {
         let variance = (rms / mean).powi(2).ln_1p();
         Self { key, mu: mean.ln() - variance / 2.0, sigma: variance.sqrt() }

@@ -1,9 +1,9 @@
-//! Why a source cannot be opened or read.
+//! Errors of opening and reading a source.
 
 use crate::fed::FedFileError;
 use std::{io, path::PathBuf};
 
-/// Why a source cannot be opened or read.
+/// The reason why a source cannot be opened or read.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// A path names an environment variable that is not set.
@@ -25,7 +25,7 @@ pub enum SourceError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// A file cannot be read.
@@ -33,10 +33,10 @@ pub enum SourceError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
-    /// A line of a CSV file is not what was expected.
+    /// A line of a CSV file differs from the expected form.
     #[error("{}:{line}: found {found:?}, expected {expected}", path.display())]
     Line {
         /// The file.
@@ -45,7 +45,7 @@ pub enum SourceError {
         line: u64,
         /// The start of the line.
         found: String,
-        /// What should stand there.
+        /// The expected content.
         expected: String,
     },
     /// A trace gives the same event and source twice.
@@ -67,7 +67,7 @@ pub enum SourceError {
     NoRow {
         /// The file.
         path: PathBuf,
-        /// What was looked for.
+        /// The requested row.
         wanted: String,
     },
     /// A CSV file has more rows for this readout unit than are held in memory.
@@ -78,14 +78,14 @@ pub enum SourceError {
         /// The largest number of rows.
         limit: usize,
     },
-    /// A parameter that the model cannot have.
+    /// A parameter outside of the model's range.
     #[error("{name} is {value}, but must be {expected}")]
     Parameter {
         /// The parameter.
         name: &'static str,
         /// Its value.
         value: String,
-        /// What it must be.
+        /// The expected value.
         expected: String,
     },
     /// A file of recorded fragments cannot be used.
@@ -93,7 +93,7 @@ pub enum SourceError {
     Fed {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: FedFileError,
     },
     /// A live source cannot be asked for a size or an event.
@@ -107,7 +107,7 @@ pub enum SourceError {
     Listen {
         /// The address as written.
         address: String,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
 }

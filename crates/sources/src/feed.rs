@@ -1,4 +1,4 @@
-//! Plays a live front end from any other source: sends its fragments in the documented framing.
+//! A live front end played from any other source: sends its fragments in the documented framing.
 
 mod link;
 
@@ -13,18 +13,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What marks are drawn by, beside seed and event.
+/// Purpose of the draws of marks, beside seed and event.
 const MARK: u64 = 3;
 /// Largest UDP datagram over IPv4 in bytes.
 const MAX_DATAGRAM: usize = 65_507;
 /// Bytes that are sent at once on TCP.
 const BATCH: usize = 1 << 16;
-/// How often progress is told, and a waiting feed looks whether it should stop.
+/// Interval of progress reports and of checks for a stop.
 const TICK: Duration = Duration::from_millis(50);
-/// How often the end of the run is sent by UDP, which may lose it.
+/// Number of times the end of the run is sent by UDP, which may lose it.
 const UDP_ENDS: usize = 3;
 
-/// How fragments are sent.
+/// The protocol of a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedProtocol {
     /// Back to back on one connection.
@@ -33,40 +33,40 @@ pub enum FeedProtocol {
     Udp,
 }
 
-/// What a feed needs beside its source.
+/// Options of a feed.
 #[derive(Clone, Debug)]
 pub struct FeedOptions<'a> {
-    /// Where to send, `host:port`.
+    /// Destination, `host:port`.
     pub to: String,
-    /// How to send.
+    /// The protocol.
     pub protocol: FeedProtocol,
     /// The source id in every frame: the index of the readout unit that listens.
     pub unit: u16,
-    /// Events per second; as fast as they are taken by default. A feed that falls behind catches up.
+    /// Events per second; by default as fast as the receiver takes them. A feed that falls behind catches up.
     pub rate: Option<Frequency>,
-    /// The last event; the source's last one, or none, by default.
+    /// The last event; by default the source's last one, or none.
     pub events: Option<u64>,
     /// Width of the event counter in bits, 1 to 64.
     pub counter_bits: u8,
     /// The counter of the first event.
     pub first_counter: u64,
-    /// Whether every fragment carries a mark beside its counter: that of its recording, or one drawn from `seed` and event
-    /// that is the same in all sources.
+    /// Seed of the marks. With it, every fragment carries a mark beside its counter: that of its recording, or one
+    /// drawn from this seed and the event, equal in all sources.
     pub marked: Option<u64>,
-    /// How long to try to connect.
+    /// Longest time for connecting.
     pub connect_timeout: Duration,
-    /// Ends the feed, with a proper end of run, when it becomes true.
+    /// A flag that ends the feed, with a regular end of run, when it becomes true.
     pub stop: &'a AtomicBool,
 }
 
-/// How far a feed is.
+/// Progress of a feed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedProgress {
-    /// Events gone through.
+    /// Events processed.
     pub events: u64,
     /// Fragments sent.
     pub fragments: u64,
-    /// Of these, fragments sent marked as damaged: corrupted or cut off.
+    /// Fragments sent with the damaged flag: corrupted or truncated.
     pub damaged: u64,
     /// Events without a fragment.
     pub missing: u64,
@@ -74,18 +74,18 @@ pub struct FeedProgress {
     pub bytes: u64,
 }
 
-/// Why a feed cannot go on.
+/// The reason why a feed ends early.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
     /// The source cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The address is none, or its name cannot be resolved.
+    /// The address is invalid, or its name cannot be resolved.
     #[error("{to:?} is no address that can be sent to: {error}")]
     Address {
         /// The address as written.
         to: String,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// Nobody listens.
@@ -93,19 +93,19 @@ pub enum FeedError {
     Connect {
         /// The address as written.
         to: String,
-        /// How long it was tried.
+        /// Time spent on connecting.
         timeout: Duration,
-        /// What the system said last.
+        /// The last error of the system.
         error: io::Error,
     },
-    /// The other end has gone, or does not take the rest after a stop.
+    /// The peer has closed the connection, or does not take the rest after a stop.
     #[error("cannot send to {to} after {fragments} fragments: {error}")]
     Send {
         /// The address as written.
         to: String,
         /// Fragments sent before.
         fragments: u64,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// A fragment does not fit into a datagram.
@@ -120,11 +120,11 @@ pub enum FeedError {
     },
 }
 
-/// Sends the fragments of `source`, the event counter counting from 1, and then the end of the run. `progress` is
+/// Sends the fragments of `source`, with the event counter counting from 1, and then the end of the run. `progress` is
 /// called several times per second and at the end.
 ///
 /// # Errors
-/// When the source cannot be read or is live, nobody listens, the other end goes, or a fragment does not fit.
+/// If the source cannot be read or is live, nobody listens, the peer closes the connection, or a fragment does not fit.
 pub fn feed(
     source: Source,
     options: &FeedOptions<'_>,
@@ -146,7 +146,7 @@ struct Feeder<'a, P> {
     options: &'a FeedOptions<'a>,
     mask: u64,
     link: Link,
-    /// Frames that are still to be sent.
+    /// Encoded frames that wait to be sent.
     out: Vec<u8>,
     sent: FeedProgress,
     progress: P,
@@ -172,7 +172,7 @@ impl<P: FnMut(FeedProgress)> Feeder<'_, P> {
         Ok(self.sent)
     }
 
-    /// Waits until the next event is due; `false` when the feed should stop.
+    /// Waits until the next event is due; returns false if the feed should stop.
     fn wait_for_turn(&mut self, start: Instant) -> Result<bool, FeedError> {
         let stop = self.options.stop;
         if let Some(rate) = self.options.rate {

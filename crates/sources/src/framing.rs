@@ -36,20 +36,20 @@ pub struct Frame<B = Bytes> {
     pub source: u16,
     /// The front end's event counter; only its low bits count.
     pub counter: u64,
-    /// No fragment follows. Such a frame has no payload, and its counter is the last fragment's.
+    /// End of the run: no fragment follows. Such a frame has no payload, and its counter is that of the last fragment.
     pub end_of_run: bool,
-    /// The front end has started counting again with this fragment.
+    /// The front end has restarted its counter with this fragment.
     pub resynchronised: bool,
-    /// Whether the payload's checksum is right and the front end did not say that the payload is damaged.
+    /// True if the payload's checksum is right and the front end did not flag the payload as damaged.
     pub good: bool,
-    /// The value that the fragments of this event carry in all sources, beside the counter: a bunch crossing, an orbit, the
-    /// low bits of a timestamp. At the end of run the number of fragments that were sent, its low 32 bits.
+    /// The mark, equal in all sources for one event: a bunch crossing, an orbit, the low bits of a timestamp. At the
+    /// end of run the number of fragments that were sent, its low 32 bits.
     pub mark: Option<u32>,
     /// The fragment.
     pub payload: B,
 }
 
-/// Why bytes are no frame.
+/// The reason why bytes are no frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The bytes do not begin with the magic.
@@ -64,7 +64,7 @@ pub enum FrameError {
         /// The version.
         found: u8,
     },
-    /// The header's own checksum is wrong.
+    /// The checksum of the header is wrong.
     #[error("the checksum of the frame header is wrong")]
     HeaderChecksum,
     /// A field has a value that this version does not allow.
@@ -81,24 +81,24 @@ pub enum FrameError {
     /// A datagram is longer or shorter than its frame.
     #[error("the datagram has {found} bytes, its frame {wanted}")]
     DatagramSize {
-        /// Bytes there are.
+        /// Bytes found.
         found: usize,
-        /// Bytes there should be.
+        /// Bytes expected.
         wanted: usize,
     },
 }
 
 impl FrameError {
-    /// Whether the place of the next frame in a stream is lost.
+    /// Returns true if the position of the next frame in a stream is lost.
     pub const fn ends_stream(self) -> bool {
         !matches!(self, Self::Oversized { .. })
     }
 }
 
-/// Appends a frame. `frame.good` says whether the payload is marked as damaged.
+/// Appends a frame. A frame that is not `good` gets the damaged flag.
 ///
 /// # Panics
-/// When the payload is 4 GiB or longer.
+/// If the payload is 4 GiB or longer.
 pub fn encode<B: AsRef<[u8]>>(frame: &Frame<B>, out: &mut Vec<u8>) {
     let payload = frame.payload.as_ref();
     let length = u32::try_from(payload.len()).expect("a payload is shorter than 4 GiB");
@@ -124,7 +124,7 @@ pub fn encode<B: AsRef<[u8]>>(frame: &Frame<B>, out: &mut Vec<u8>) {
 /// Reads one datagram.
 ///
 /// # Errors
-/// When it is not exactly one frame.
+/// If it is not exactly one frame.
 pub fn decode_datagram(bytes: &[u8], max_fragment: u32) -> Result<Frame, FrameError> {
     let short = FrameError::DatagramSize { found: bytes.len(), wanted: HEADER_SIZE };
     let (header, payload) = bytes.split_first_chunk().ok_or(short)?;
@@ -136,10 +136,10 @@ pub fn decode_datagram(bytes: &[u8], max_fragment: u32) -> Result<Frame, FrameEr
     Ok(header.frame(Bytes::copy_from_slice(payload)))
 }
 
-/// Takes frames out of a stream of bytes, however it is cut up.
+/// Extracts frames from a stream of bytes, however it is cut up.
 ///
-/// It holds what was pushed and not yet popped: at most one unfinished frame, if every push is followed by pops until
-/// nothing comes.
+/// It holds the bytes that were pushed and not yet popped: at most one unfinished frame, if frames are popped after
+/// every push until none is left.
 #[derive(Debug)]
 pub struct FrameParser {
     buffer: BytesMut,
@@ -156,7 +156,7 @@ impl FrameParser {
         Self { buffer: BytesMut::new(), max_fragment, skip: 0, ended: None }
     }
 
-    /// Takes in bytes. After an error that ends the stream they are dropped.
+    /// Takes bytes. After an error that ends the stream they are dropped.
     pub fn push(&mut self, bytes: &[u8]) {
         let dropped = self.skip.min(bytes.len());
         self.skip -= dropped;
@@ -165,11 +165,11 @@ impl FrameParser {
         }
     }
 
-    /// The next frame, or `None` when more bytes are needed.
+    /// The next frame, or `None` if more bytes are needed.
     ///
     /// # Errors
-    /// When the bytes are no frame. After an error that [ends the stream](FrameError::ends_stream) every further call
-    /// gives it again.
+    /// If the bytes are no frame. After an error that [ends the stream](FrameError::ends_stream) every further call
+    /// returns it again.
     pub fn pop(&mut self) -> Result<Option<Frame>, FrameError> {
         if let Some(error) = self.ended {
             return Err(error);
@@ -189,12 +189,12 @@ impl FrameParser {
         Ok(Some(header.frame(self.buffer.split_to(length).freeze())))
     }
 
-    /// What has come of a frame that is not whole.
+    /// The bytes of an unfinished frame.
     pub fn unfinished(&self) -> &[u8] {
         &self.buffer
     }
 
-    /// Whether the stream stands between two frames.
+    /// Returns true if the stream is between two frames.
     pub fn is_at_boundary(&self) -> bool {
         self.buffer.is_empty() && self.skip == 0
     }

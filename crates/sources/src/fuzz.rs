@@ -1,6 +1,6 @@
-//! Entry points for fuzzing: any bytes may be given to the parsers of this crate, none may panic or hang.
+//! Entry points for fuzzing: the parsers of this crate must neither panic nor hang on any bytes.
 //!
-//! Each function also checks what must hold whatever the bytes are. The corpora under `tests/corpus` run as tests.
+//! Each function also checks invariants that hold for all bytes. The corpora under `tests/corpus` run as tests.
 
 use crate::{
     FedEntry, FrameParser, HEADER_SIZE, check_fragment, decode_datagram, encode,
@@ -11,10 +11,10 @@ use std::{collections::BTreeSet, io::Cursor, path::PathBuf};
 
 const LIMIT: u32 = 4096;
 
-/// Frames of a stream and of a datagram: what is accepted encodes to the same bytes again.
+/// Frames of a stream and of a datagram: every accepted frame encodes to the same bytes again.
 ///
 /// # Panics
-/// When the parser is wrong.
+/// If the parser is wrong.
 pub fn fuzz_frame(bytes: &[u8]) {
     let whole = parse_stream(bytes, bytes.len().max(1));
     assert_eq!(whole, parse_stream(bytes, 1), "the cutting of the stream must not matter");
@@ -30,7 +30,7 @@ pub fn fuzz_frame(bytes: &[u8]) {
 /// Fragments of a recorded file: good and bad together are the file.
 ///
 /// # Panics
-/// When the walk is wrong.
+/// If the search is wrong.
 pub fn fuzz_fed(bytes: &[u8]) {
     let checked = check_fragment(bytes);
     match walk(Cursor::new(bytes)) {
@@ -54,7 +54,7 @@ pub fn fuzz_size_model(bytes: &[u8]) {
     }
 }
 
-/// What a stream gives, cut into pieces of `size`: frames, and the error that ends it.
+/// The frames of a stream cut into pieces of `size`, and the error that ends it.
 fn parse_stream(bytes: &[u8], size: usize) -> Vec<Result<crate::Frame, crate::FrameError>> {
     let mut parser = FrameParser::new(LIMIT);
     let mut results = Vec::new();

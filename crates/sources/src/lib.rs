@@ -1,7 +1,24 @@
-//! Where fragments come from: size models, recorded detector data, and the framing of live front ends.
+//! Sources of fragments: size models, recorded detector data, and the framing of live front ends.
 //!
-//! Both drivers use this crate: the simulator needs sizes only ([`SizeModel`]), the real event builder also the bytes
-//! ([`Source`] for what can be asked for, [`LiveSource`] for what comes by itself).
+//! Both drivers use this crate. The simulator needs only sizes ([`SizeModel`]). The real event builder also needs the
+//! bytes: from a [`Source`] on demand, or from a [`LiveSource`] as they arrive.
+//!
+//! # Example
+//! A generated source: open it, and read the fragment of an event.
+//!
+//! ```
+//! use evb_core::{ByteCount, EventId};
+//! use evb_sources::{OpenOptions, ReadOutcome, Source, SourceSpec};
+//!
+//! let spec = SourceSpec::Fixed { size: ByteCount(2048) };
+//! let options = OpenOptions { data_directory: ".".into(), unit: 0, seed: 1, max_fragment: 1 << 20 };
+//! let mut source = Source::open(&spec, &options)?;
+//!
+//! let mut buffer = bytes::BytesMut::new();
+//! assert_eq!(source.read(EventId(1), &mut buffer)?, ReadOutcome::Good);
+//! assert_eq!(buffer.len(), 2048);
+//! # Ok::<(), evb_sources::SourceError>(())
+//! ```
 
 mod csv;
 mod draw;

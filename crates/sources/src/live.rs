@@ -1,8 +1,8 @@
 //! Live front ends: they connect by TCP or send UDP datagrams, and deliver fragments when they have them.
 //!
-//! One thread listens and one thread reads each connection. All parsed frames go through one bounded queue: a full queue
-//! stops the readers, so that TCP slows its front end down and UDP loses datagrams, which shows as a gap in the event
-//! counter. What is no frame is counted by kind, outside the queue, so that it cannot displace good fragments.
+//! One thread listens and one thread reads each connection. All parsed frames go through one bounded queue. A full
+//! queue stops the readers: TCP then slows its front end down, and UDP loses datagrams, which leaves a gap in the event
+//! counter. Anything that is no frame is counted by kind, outside the queue, so that it cannot displace good fragments.
 
 mod readers;
 
@@ -20,41 +20,41 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// Most bytes that the queue may hold, whatever the largest fragment is.
+/// Most bytes in the queue, whatever the largest fragment is.
 const QUEUE_BYTES: usize = 64 << 20;
-/// Fewest and most fragments that the queue holds.
+/// Fewest and most fragments in the queue.
 const QUEUE_ITEMS: [usize; 2] = [16, 4096];
 
-/// What a live source has to say.
+/// An item from a live source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiveItem {
     /// A fragment.
     Fragment {
         /// The front end's event counter, cut to its width.
         counter: u64,
-        /// Whether the front end has started counting again with this fragment.
+        /// True if the front end has restarted its counter with this fragment.
         resynchronised: bool,
-        /// What the fragment says of itself beside its counter.
+        /// The mark of the fragment, if it carries one.
         mark: Option<Mark>,
-        /// Whether the payload's checksum is right and the front end did not call it damaged.
+        /// True if the payload's checksum is right and the front end did not flag it as damaged.
         good: bool,
         /// The payload.
         bytes: Bytes,
     },
-    /// The front end says that no fragment follows. It may say so several times.
+    /// The front end announces that no fragment follows, perhaps several times.
     EndOfRun {
         /// The event counter of its last fragment, cut to its width.
         counter: u64,
-        /// How many fragments it has sent, modulo 2^32, if it says so.
+        /// Number of fragments that it has sent, modulo 2^32, if it reports that.
         sent: Option<u32>,
     },
-    /// Something came that is no frame for this source.
+    /// Something arrived that is no frame for this source.
     Rejected {
-        /// What it was.
+        /// The kind of what arrived.
         kind: RejectKind,
-        /// How often since it was last told.
+        /// Number of occurrences since the last report.
         count: u64,
-        /// The first of this kind that ever came.
+        /// The first occurrence of this kind.
         first: Refused,
     },
 }
@@ -62,7 +62,7 @@ pub enum LiveItem {
 /// The first refused bytes of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Who sent them.
+    /// The sender.
     pub peer: SocketAddr,
     /// The bytes, at most [`Refused::BYTES`].
     bytes: [u8; Self::BYTES],
@@ -70,7 +70,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// Bytes that are kept: enough to know a foreign protocol.
+    /// Number of bytes that are kept: enough to recognise a foreign protocol.
     pub const BYTES: usize = 16;
 
     fn new(peer: SocketAddr, sent: &[u8]) -> Self {
@@ -92,7 +92,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// What came instead of a frame for this source.
+/// The reason why received bytes were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RejectKind {
     /// Bytes that do not begin like a frame, or with another version of the framing.
@@ -172,7 +172,7 @@ impl LiveSource {
     /// [`try_next`](Self::try_next) may have something new.
     ///
     /// # Errors
-    /// When `spec` is not live, its counter width is not 1 to 64, or its address cannot be bound.
+    /// If `spec` is not live, its counter width is not 1 to 64, or its address cannot be bound.
     pub fn start(
         spec: &SourceSpec,
         options: &OpenOptions,
@@ -226,10 +226,10 @@ impl Drop for LiveSource {
     }
 }
 
-/// The bits of an event counter that count.
+/// The mask of the event counter's bits.
 ///
 /// # Errors
-/// When the width is not 1 to 64.
+/// If the width is not 1 to 64.
 pub(crate) fn counter_mask(bits: u8) -> Result<u64, SourceError> {
     match bits {
         1..=64 => Ok(u64::MAX >> (64 - bits)),
@@ -241,7 +241,7 @@ pub(crate) fn counter_mask(bits: u8) -> Result<u64, SourceError> {
     }
 }
 
-/// What the threads of a source share.
+/// State shared by the threads of a source.
 struct Shared {
     queue: SyncSender<LiveItem>,
     waker: Arc<dyn Fn() + Send + Sync>,
@@ -251,7 +251,7 @@ struct Shared {
     stop: AtomicBool,
     any_rejected: AtomicBool,
     rejected: [AtomicU64; RejectKind::ALL.len()],
-    /// The first of each kind.
+    /// The first occurrence of each kind.
     refused: [OnceLock<Refused>; RejectKind::ALL.len()],
 }
 
@@ -264,7 +264,7 @@ impl Shared {
         (self.waker)();
     }
 
-    /// Queues an item, waiting for room; `false` when nobody takes items any more.
+    /// Queues an item and waits for room; returns false if the receiver is gone.
     fn deliver(&self, item: LiveItem) -> bool {
         match self.queue.try_send(item) {
             Ok(()) => true,

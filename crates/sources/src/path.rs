@@ -3,10 +3,10 @@
 use crate::SourceError;
 use std::path::{Path, PathBuf};
 
-/// The file that `path` means.
+/// The file that `path` names.
 ///
 /// # Errors
-/// When a variable is not set or its braces are not closed.
+/// If a variable is not set or its braces are not closed.
 pub(crate) fn resolve(path: &Path, data_directory: &Path) -> Result<PathBuf, SourceError> {
     let Some(text) = path.to_str() else {
         return Ok(data_directory.join(path)); // not Unicode: nothing in it that could be expanded
@@ -35,7 +35,7 @@ fn expand_with(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<
     Ok(expanded)
 }
 
-/// What the system accepts as the name of a variable; `std::env::var` must not be asked for anything else.
+/// Returns true if the system accepts this as the name of a variable; `std::env::var` may panic on other names.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0', '$', '{'])
 }

@@ -1,7 +1,7 @@
 //! The generated payload: a pattern that depends on seed, event, source and position.
 //!
-//! The 64-bit words, little-endian, count up from a mixed key in steps that depend on the key too. That is one addition
-//! and one store per word, so the compiler makes vector code of it and both directions run near the speed of memory.
+//! The 64-bit words, little-endian, count up from a mixed key in steps that depend on the key, too. That is one
+//! addition and one store per word, so the compiler vectorises it, and both directions run near the speed of memory.
 
 use crate::draw::{GOLDEN, bits, mix};
 use evb_core::EventId;
@@ -19,7 +19,7 @@ pub fn fill(bytes: &mut [u8], seed: u64, event: EventId, source: u16) {
     tail.copy_from_slice(&expected.to_le_bytes()[..tail.len()]);
 }
 
-/// Reads every byte of a payload; whether it is what [`fill`] writes.
+/// Reads every byte of a payload; returns true if it equals the pattern of [`fill`].
 pub fn check(bytes: &[u8], seed: u64, event: EventId, source: u16) -> bool {
     let (mut expected, step) = progression(seed, event, source);
     let mut difference = 0;
@@ -31,8 +31,8 @@ pub fn check(bytes: &[u8], seed: u64, event: EventId, source: u16) -> bool {
     difference == 0 && *tail == expected.to_le_bytes()[..tail.len()]
 }
 
-/// The first word of a fragment, and what every word is more than the one before: odd, so that no word repeats. If all
-/// fragments had one step, a byte that is equal in two of them would be equal in every word.
+/// The first word of a fragment, and the step from word to word: odd, so that no word repeats. If all fragments had one
+/// step, a byte that is equal in two of them would be equal in every word.
 const fn progression(seed: u64, event: EventId, source: u16) -> (u64, u64) {
     let first = bits(mix(seed.wrapping_add(GOLDEN.wrapping_mul(source as u64 + 1))), event.0);
     (first, first.rotate_left(29) | 1)

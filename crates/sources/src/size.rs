@@ -1,4 +1,4 @@
-//! How large fragments are: a pure function of seed, source and event.
+//! Sizes of fragments as a pure function of seed, source and event.
 
 mod relative;
 mod trace;
@@ -22,15 +22,15 @@ use std::{
 };
 use trace::Trace;
 
-/// Smallest size that a distribution gives, in bytes; sizes that the user wrote down are taken as they are.
+/// Smallest size of a distribution, in bytes. Sizes in a file are used as they are.
 pub const MIN_DRAWN_SIZE: u32 = 16;
 
-/// What the draws of this module are keyed by, beside seed and source.
+/// Purpose of the draws of this module, beside seed and source.
 const OWN_SIZE: u64 = 1;
 const EVENT_SIZE: u64 = 2;
 
-/// The sizes of one readout unit's fragments. The same seed, source and event give the same size in every process, as
-/// often as it is asked for.
+/// The sizes of one readout unit's fragments. The same seed, source and event give the same size in every process, at
+/// every call.
 #[derive(Clone, Debug)]
 pub struct SizeModel(Kind);
 
@@ -45,10 +45,11 @@ enum Kind {
 }
 
 impl SizeModel {
-    /// The sizes that `spec` describes for readout unit `options.unit`. Drawn sizes are cut at `options.max_fragment`.
+    /// The sizes that `spec` describes for readout unit `options.unit`. Drawn sizes are limited to
+    /// `options.max_fragment`.
     ///
     /// # Errors
-    /// When a parameter is impossible, a written size is above `options.max_fragment`, a file cannot be read or has a
+    /// If a parameter is impossible, a size in a file is above `options.max_fragment`, a file cannot be read or has a
     /// bad line, or the source is live.
     pub fn open(spec: &SourceSpec, options: &OpenOptions) -> Result<Self, SourceError> {
         let own = key(options.seed, OWN_SIZE, options.unit);
@@ -71,7 +72,7 @@ impl SizeModel {
         Ok(Self(kind))
     }
 
-    /// Size in bytes of this source's fragment of `event`; `None` when it has none.
+    /// Size in bytes of this source's fragment of `event`; `None` if it has none.
     pub fn size(&mut self, event: EventId) -> Option<u32> {
         match &mut self.0 {
             Kind::Fixed(size) => Some(*size),
@@ -82,7 +83,7 @@ impl SizeModel {
         }
     }
 
-    /// What a recording says of its events.
+    /// The extent and first fragments of a recording.
     pub const fn recording(&self) -> Option<&Recording> {
         match &self.0 {
             Kind::Recorded { recording, .. } => Some(recording),
@@ -90,7 +91,7 @@ impl SizeModel {
         }
     }
 
-    /// How far the sizes go.
+    /// The extent of the sizes.
     pub const fn feed(&self) -> Feed {
         match &self.0 {
             Kind::Trace(trace) | Kind::Recorded { trace, .. } => Feed::Finite { events: trace.last_event() },
@@ -152,7 +153,7 @@ fn open(file: &Path, options: &OpenOptions) -> Result<(PathBuf, BufReader<File>)
     }
 }
 
-/// A size that the user wrote down: it must fit as it is.
+/// Checks a size from the user: it must not exceed the limit.
 fn written(name: &'static str, size: ByteCount, limit: u32) -> Result<u32, SourceError> {
     let fits = u32::try_from(size.0).ok().filter(|&bytes| bytes <= limit);
     fits.ok_or_else(|| parameter(name, size, format!("at most {}, the largest fragment", ByteCount(u64::from(limit)))))

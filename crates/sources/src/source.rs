@@ -1,4 +1,4 @@
-//! What a readout unit reads: any source whose fragments can be asked for by event.
+//! Input of a readout unit: any source whose fragments can be requested by event.
 
 use crate::{
     SourceError, SourceSpec,
@@ -12,7 +12,7 @@ use bytes::BytesMut;
 use evb_core::{EventId, Mark};
 use std::path::PathBuf;
 
-/// What opening a source needs beside its description.
+/// Options for opening a source, beside its description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Folder that relative paths start from.
@@ -25,13 +25,13 @@ pub struct OpenOptions {
     pub max_fragment: u32,
 }
 
-/// Where a source puts a fragment.
+/// A buffer for a fragment.
 pub trait Room {
-    /// Bytes for a fragment of this length, with any content. What was there before is gone.
+    /// Memory for a fragment of this length, with any content. The earlier content is lost.
     fn room(&mut self, length: usize) -> &mut [u8];
 }
 
-/// A buffer that keeps its length from one fragment to the next is the fastest: it need not be cleared.
+/// The fastest buffer keeps its length from one fragment to the next: it need not be cleared.
 impl Room for BytesMut {
     fn room(&mut self, length: usize) -> &mut [u8] {
         self.resize(length, 0);
@@ -39,23 +39,23 @@ impl Room for BytesMut {
     }
 }
 
-/// What reading one event gave.
+/// The outcome of reading one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOutcome {
     /// A good fragment.
     Good,
-    /// A damaged fragment: the buffer holds its bytes as they are, at most the largest fragment.
+    /// A damaged fragment: the buffer holds its bytes unchanged, at most the largest fragment.
     Corrupted(FedFault),
     /// The source has no fragment of this event; the buffer is empty.
     Missing,
-    /// A good fragment above the largest size: the buffer holds its beginning.
+    /// A good fragment above the largest size: the buffer holds its first bytes.
     Oversized {
         /// Its whole size in bytes.
         bytes: u32,
     },
 }
 
-/// What a readout unit reads.
+/// The fragments of a readout unit on demand.
 #[derive(Debug)]
 pub struct Source(Kind);
 
@@ -67,11 +67,11 @@ enum Kind {
 }
 
 impl Source {
-    /// Opens the source of readout unit `options.unit`. A live source opens, but gives nothing: see
+    /// Opens the source of readout unit `options.unit`. A live source opens, but has no fragments: see
     /// [`LiveSource`](crate::LiveSource).
     ///
     /// # Errors
-    /// When a parameter is impossible, or a file is not there, cannot be read or is bad.
+    /// If a parameter is impossible, or a file does not exist, cannot be read or is bad.
     pub fn open(spec: &SourceSpec, options: &OpenOptions) -> Result<Self, SourceError> {
         Ok(Self(match spec {
             SourceSpec::CmsFed { file, source_id } => Kind::Recorded {
@@ -86,7 +86,7 @@ impl Source {
         }))
     }
 
-    /// How the source reaches its end.
+    /// The extent of the source.
     pub fn feed(&self) -> Feed {
         match &self.0 {
             Kind::Generated { sizes, .. } => sizes.feed(),
@@ -95,10 +95,10 @@ impl Source {
         }
     }
 
-    /// Puts the fragment of `event` into `buffer`. Any event may be asked for again.
+    /// Reads the fragment of `event` into `buffer`. Any event may be read again.
     ///
     /// # Errors
-    /// When the file cannot be read, or the source is live.
+    /// If the file cannot be read, or the source is live.
     pub fn read(&mut self, event: EventId, buffer: &mut impl Room) -> Result<ReadOutcome, SourceError> {
         match &mut self.0 {
             Kind::Generated { sizes, seed, unit } => Ok(generate(sizes, *seed, *unit, event, buffer)),
@@ -107,7 +107,7 @@ impl Source {
         }
     }
 
-    /// What the fragment of `event` says of itself beside its number; generated ones say nothing.
+    /// The mark of the fragment of `event`; generated fragments have none.
     pub fn mark(&self, event: EventId) -> Option<Mark> {
         self.recorded()?.mark(event.0)
     }

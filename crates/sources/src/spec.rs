@@ -4,7 +4,7 @@ use evb_core::ByteCount;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Where the fragments of one readout unit come from.
+/// The source of the fragments of one readout unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum SourceSpec {
@@ -31,14 +31,14 @@ pub enum SourceSpec {
     Trace {
         /// The file, with `${NAME}` for environment variables.
         file: PathBuf,
-        /// The value of the `source` column that is meant; the readout unit's own index by default.
+        /// The value in the `source` column; by default the readout unit's own index.
         source: Option<u64>,
     },
     /// Generated, sizes from a per-source model `FED,offset,slope,square,rms` with one relative event size for all.
     SizeModel {
         /// The file, with `${NAME}` for environment variables.
         file: PathBuf,
-        /// The value of the `FED` column that is meant; the row at the readout unit's own index by default.
+        /// The value in the `FED` column; by default the row at the readout unit's own index.
         fed: Option<u64>,
         /// Mean of the relative event size; 1 is the nominal event.
         event_size_mean: f64,
@@ -49,7 +49,7 @@ pub enum SourceSpec {
     CmsFed {
         /// The file, with `${NAME}` for environment variables.
         file: PathBuf,
-        /// The source id that its fragments must have; that of the first good one by default.
+        /// The source id that its fragments must have; by default that of the first good one.
         source_id: Option<u16>,
     },
     /// Live front ends that connect by TCP.
@@ -68,27 +68,27 @@ pub enum SourceSpec {
     },
 }
 
-/// How a fragment stream reaches its end.
+/// The extent of a source of fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feed {
-    /// Any event can be asked for, without end.
+    /// Any event can be requested, without end.
     Endless,
     /// There are fragments for the events 1 to `events`.
     Finite {
         /// The last event.
         events: u64,
     },
-    /// Fragments come by themselves.
+    /// Fragments arrive by themselves.
     Live,
 }
 
 impl SourceSpec {
-    /// Whether the source numbers its fragments by itself.
+    /// Returns true if the source numbers its fragments itself.
     pub const fn is_numbered(&self) -> bool {
         matches!(self, Self::CmsFed { .. } | Self::Tcp { .. } | Self::Udp { .. })
     }
 
-    /// Whether the source ends or is live: such a source decides how many events there are.
+    /// Returns true if the source ends or is live: such a source decides on the number of events.
     pub const fn is_data(&self) -> bool {
         matches!(self, Self::CmsFed { .. } | Self::Trace { .. } | Self::Tcp { .. } | Self::Udp { .. })
     }

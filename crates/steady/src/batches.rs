@@ -1,14 +1,14 @@
 //! The mean of steps that depend on each other, with an interval, by the method of batch means (Law, "Simulation Modeling
 //! and Analysis", 5th edition, section 9.5.3).
 
-/// Numbers of batches that are tried, most first, each with the quantile at 97.5 % of Student's t for one degree of
-/// freedom less, and the quantile of the normal distribution above which its batches count as correlated. Ten to thirty
-/// batches are enough: Schmeiser, "Batch size effects in the analysis of simulation output", Operations Research 30, 1982.
-/// The last resort is asked less strictly, at 1 % instead of 5 %.
+/// Numbers of batches to try, most first. Each has the quantile at 97.5 % of Student's t with one degree of freedom
+/// less, and the quantile of the normal distribution above which its batches count as correlated. Ten to thirty batches
+/// are enough: Schmeiser, "Batch size effects in the analysis of simulation output", Operations Research 30, 1982. The
+/// last resort is tested less strictly, at 1 % instead of 5 %.
 const TRIES: [Try; 2] =
     [Try { batches: 20, student: 2.093, normal: 1.645 }, Try { batches: 10, student: 2.262, normal: 2.326 }];
 
-/// Batches that differ from their mean by less than this part count as equal, however they follow each other.
+/// Relative deviation below which batches count as equal to their mean, whatever their correlation.
 pub(crate) const MARGIN: f64 = 0.01;
 
 struct Try {
@@ -17,14 +17,14 @@ struct Try {
     normal: f64,
 }
 
-/// A mean, and half of the width of the interval that holds the true one with 95 %.
+/// A mean, and half of the width of its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Mean {
     pub(crate) mean: f64,
     pub(crate) half_width: f64,
 }
 
-/// Mean and interval of the steps; none when even long batches depend on each other, so that the steps still drift. There
+/// Mean and interval of the steps; `None` if even long batches are correlated, so that the steps still drift. There
 /// must be as many steps as batches.
 pub(crate) fn mean(steps: &[f64]) -> Option<Mean> {
     TRIES.iter().find_map(|attempt| {
@@ -36,13 +36,13 @@ pub(crate) fn mean(steps: &[f64]) -> Option<Mean> {
     })
 }
 
-/// Mean and interval of steps whose drift is what is asked for.
+/// Mean and interval of steps whose drift is wanted.
 pub(crate) fn drift(steps: &[f64]) -> Mean {
     let last = &TRIES[TRIES.len() - 1];
     interval(&batches(steps, last.batches), last.student)
 }
 
-/// Means of so many equal parts of the steps; what does not fit is left out at the beginning.
+/// Means of `count` equal parts of the steps. A remainder is left out at the beginning.
 fn batches(steps: &[f64], count: usize) -> Vec<f64> {
     let size = steps.len() / count;
     steps[steps.len() - size * count..].chunks(size).map(|batch| batch.iter().sum::<f64>() / size as f64).collect()
@@ -55,9 +55,9 @@ fn interval(batches: &[f64], student: f64) -> Mean {
     Mean { mean, half_width: student * (variance / count).sqrt() }
 }
 
-/// Whether neighbours resemble each other more than chance allows: von Neumann's ratio as a statistic of the lag-1
-/// correlation, which is near normal from eight batches on (Fishman and Yarberry, "An implementation of the batch means
-/// method", INFORMS Journal on Computing 9, 1997).
+/// Returns true if neighbours resemble each other more than chance allows: von Neumann's ratio as a statistic of the
+/// lag-1 correlation, which is near normal from eight batches on (Fishman and Yarberry, "An implementation of the batch
+/// means method", INFORMS Journal on Computing 9, 1997).
 fn is_correlated(batches: &[f64], normal: f64) -> bool {
     let count = batches.len() as f64;
     let mean = batches.iter().sum::<f64>() / count;

@@ -1,8 +1,7 @@
-//! Counts over time, the steady window in them, and rates with their intervals: what simulations and real runs measure
-//! in the same way.
+//! Counts over time, the steady window in them, and rates with their intervals, for simulations and real runs alike.
 //!
-//! A [`Series`] keeps what was counted by some equally spaced moments. [`Steady::find`] looks for the part of it in which
-//! the rate no longer changes, by published rules; [`Offer::judge`] says whether in this part as much was carried as came.
+//! A [`Series`] keeps counts at equally spaced moments. [`Steady::find`] finds the part in which the rate no longer
+//! changes, by published rules. [`Offer::judge`] compares the carried rate with the offered rate in this part.
 
 mod batches;
 mod offer;

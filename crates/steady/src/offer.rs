@@ -1,4 +1,4 @@
-//! Whether as much was carried as came.
+//! Comparison of the carried rate with the offered rate.
 
 use crate::{
     batches::MARGIN,
@@ -6,26 +6,26 @@ use crate::{
 };
 use evb_record::{Bounds, Finding, FindingKind};
 
-/// What a run was offered.
+/// The offered load of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Offer {
-    /// The key of the experiment file that says so.
+    /// The key of the experiment file that sets the load.
     pub key: &'static str,
-    /// What is offered: triggers, messages or events.
+    /// The unit of the load: triggers, messages or events.
     pub what: &'static str,
-    /// How much came in all, taken or turned away.
+    /// Number of arrivals, accepted or turned away.
     pub came: u64,
-    /// How much of it was turned away.
+    /// Number of arrivals that were turned away.
     pub turned_away: u64,
-    /// The rate that was asked for, per second.
+    /// The requested rate, per second.
     pub rate_hz: f64,
-    /// The part of it that may be lost.
+    /// The part of the load that may be lost.
     pub accepted_loss: f64,
 }
 
 impl Offer {
-    /// Says when less was carried than may be: when more was turned away than the accepted part, or when in the steady
-    /// window more of what came was left behind than this part, beyond its interval and beyond one per cent.
+    /// A finding if less was carried than allowed: more than the accepted part was turned away, or in the steady window
+    /// more than this part of the arrivals was left behind, beyond its interval and beyond one per cent.
     pub fn judge(&self, steady: &Steady) -> Option<Finding> {
         let turned_away = self.turned_away as f64 > self.accepted_loss * self.came as f64;
         (turned_away || self.is_behind(steady)).then(|| self.finding(steady))

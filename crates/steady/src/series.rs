@@ -3,44 +3,44 @@
 use evb_core::Time;
 use serde::{Deserialize, Serialize};
 
-/// Most moments of which counts are kept. When there are more, every second one is dropped and the spacing doubles, so
-/// that from half as many to all of them tell of any time that is not very short.
+/// Most moments that are kept. When there are more, every second one is dropped and the spacing doubles. So a time that
+/// is not very short has between half as many and this many moments.
 pub const MARKS: usize = 256;
 
-/// The first spacing: a microsecond in picoseconds.
+/// The first spacing: one microsecond in picoseconds.
 const FIRST_SPACING: u64 = 1_000_000;
 
-/// Of the counts that a window is found by, the triggers or messages that came, taken or turned away.
+/// Index of the offered count: triggers or messages that arrived, accepted or turned away.
 pub const OFFERED: usize = 0;
-/// The events triggered, or the messages sent: when no more come, the window ends.
+/// Index of the started count: events triggered, or messages sent. The window ends when it stops growing.
 pub const STARTED: usize = 1;
-/// The events or cycles that ended, or the messages that arrived: what the rate is of.
+/// Index of the ended count: events or cycles that ended, or messages that arrived. The rate is taken from it.
 pub const ENDED: usize = 2;
-/// What is done of that which was offered, in the same unit as [`OFFERED`].
+/// Index of the done count: the part of the offered load that is done, in the unit of [`OFFERED`].
 pub const DONE: usize = 3;
-/// How many counts a window is found by; others may follow them.
+/// Number of counts that a window is found by; others may follow them.
 pub const RATES: usize = 4;
 
-/// What was counted by equally spaced moments: some counts that only grow.
+/// Counts at equally spaced moments. Every count only grows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// Moments and spans are in picoseconds.
+    /// Start of the series, in picoseconds as all moments and spans.
     start: u64,
     spacing: u64,
-    /// How many counts there are at a moment.
+    /// Number of counts at each moment.
     counts: usize,
-    /// The counts at the start, one spacing later, and so on, one after the other.
+    /// The counts at the start, one spacing later, and so on, in one list.
     marks: Vec<u64>,
-    /// When the next mark is due.
+    /// Time of the next mark.
     next: u64,
-    /// When the trigger or the senders were stopped, and what was counted by then.
+    /// Time at which the trigger or the senders were stopped, and the counts at that time.
     stopped: Option<(u64, Vec<u64>)>,
-    /// The end of all, and what was counted by then.
+    /// Time of the end, and the counts at that time.
     ended: Option<(u64, Vec<u64>)>,
 }
 
 impl Series {
-    /// A series that begins with what was counted before.
+    /// A series that begins with these counts.
     pub fn new(start: Time, counts: &[u64]) -> Self {
         Self {
             start: start.0,
@@ -53,13 +53,13 @@ impl Series {
         }
     }
 
-    /// Whether [`mark`](Self::mark) has to be called before anything that happens at `now` is counted.
+    /// Returns true if [`mark`](Self::mark) must be called before anything that happens at `now` is counted.
     #[inline]
     pub fn is_due(&self, now: Time) -> bool {
         now.0 >= self.next
     }
 
-    /// Takes what was counted before `now` for all moments up to it.
+    /// Stores the counts from before `now` for all moments up to it.
     pub fn mark(&mut self, now: Time, counts: &[u64]) {
         while self.is_due(now) {
             if self.len() == MARKS {
@@ -71,29 +71,30 @@ impl Series {
         }
     }
 
-    /// The trigger, or the senders, are stopped.
+    /// Stores the counts at the time when the trigger or the senders stop.
     pub fn stop(&mut self, now: Time, counts: &[u64]) {
         self.mark(now, counts);
         self.stopped.get_or_insert_with(|| (now.0, counts.to_vec()));
     }
 
-    /// The last event has ended; what comes later does not count. May be said again: then the last time counts.
+    /// Stores the counts at the end of the last event; later counts are ignored. In case of several calls the last one
+    /// counts.
     pub fn end(&mut self, now: Time, counts: &[u64]) {
         self.mark(now, counts);
         self.ended = Some((now.0, counts.to_vec()));
     }
 
-    /// When it begins.
+    /// The start of the series.
     pub fn start(&self) -> Time {
         Time(self.start)
     }
 
-    /// How many moments are marked.
+    /// Number of marks.
     pub(crate) fn len(&self) -> usize {
         self.marks.len().checked_div(self.counts).unwrap_or(0)
     }
 
-    /// When a mark is.
+    /// Time of a mark.
     pub(crate) fn time(&self, mark: usize) -> Time {
         Time(self.start + self.spacing * mark as u64)
     }
@@ -103,19 +104,19 @@ impl Series {
         self.marks[mark * self.counts + count]
     }
 
-    /// When the trigger or the senders were stopped; none when they ended by number.
+    /// Time at which the trigger or the senders were stopped; `None` if they ended by number.
     pub(crate) fn stopped(&self) -> Option<Time> {
         self.stopped.as_ref().map(|(at, _)| Time(*at))
     }
 
-    /// The last mark before the last start.
+    /// The last mark before the last start of an event.
     pub(crate) fn last_start(&self) -> Time {
         let all = self.ended.as_ref().map_or(0, |(_, counts)| counts[STARTED]);
         let before = (0..self.len()).rev().find(|&mark| self.counted(mark, STARTED) < all);
         before.map_or(self.start(), |mark| self.time(mark))
     }
 
-    /// One of the counts at a moment, by a straight line between the moments around it of which counts are kept.
+    /// One of the counts at a moment, interpolated linearly between the nearest marks.
     pub fn at(&self, moment: Time, count: usize) -> f64 {
         let marks = (0..self.len()).map(|mark| (self.time(mark), self.counted(mark, count)));
         let singles = self.stopped.iter().chain(&self.ended).map(|(at, counts)| (Time(*at), counts[count]));
@@ -128,7 +129,7 @@ impl Series {
         before.1 as f64 + part * (after.1 - before.1) as f64
     }
 
-    /// The mean rate of one of the counts between two moments, per second; 0 when there is no time between them.
+    /// The mean rate of one of the counts between two moments, per second; 0 if they are equal.
     pub fn rate(&self, (from, to): (Time, Time), count: usize) -> f64 {
         let seconds = to.since(from).as_secs_f64();
         if seconds > 0.0 { (self.at(to, count) - self.at(from, count)) / seconds } else { 0.0 }
@@ -149,7 +150,7 @@ mod tests {
         Time(us * 1_000_000)
     }
 
-    /// A series of something that happens once in so many microseconds.
+    /// A series of something that happens once every `every_us`.
     fn regular(every_us: u64, until_us: u64) -> Series {
         let mut series = Series::new(Time::ZERO, &[0]);
         for n in 1..=until_us / every_us {

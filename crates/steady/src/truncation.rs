@@ -1,13 +1,13 @@
-//! Where the warm-up ends.
+//! The end of the warm-up.
 
-/// Of the steps that are looked at, the part from which on too few are left to tell anything: a minimum there is chance.
+/// Part of the steps that is searched for a minimum. Beyond it too few steps are left: a minimum there is chance.
 const LOOKED_AT: f64 = 0.75;
 
-/// How many steps belong to the warm-up, by the marginal standard error rule: leaving them out makes the standard error
-/// of the mean of the others smallest (White, "An effective truncation heuristic for bias reduction in simulation output",
+/// Number of steps in the warm-up, by the marginal standard error rule: leaving them out minimises the standard error
+/// of the mean of the others (White, "An effective truncation heuristic for bias reduction in simulation output",
 /// Simulation 69, 1997; with steps that are sums of several observations it is the MSER-5 of White, Cobb and Spratt, "A
-/// comparison of five steady-state truncation heuristics for simulation", Winter Simulation Conference 2000). None when
-/// more than half of the steps would be left out: then there is no steady state, as they recommend.
+/// comparison of five steady-state truncation heuristics for simulation", Winter Simulation Conference 2000). `None` if
+/// more than half of the steps would be left out: then there is no steady state, as the authors recommend.
 pub(crate) fn warmup(steps: &[f64]) -> Option<usize> {
     let looked_at = (steps.len() as f64 * LOOKED_AT) as usize;
     let (mut sum, mut squares, mut best) = (0.0, 0.0, (f64::INFINITY, 0));

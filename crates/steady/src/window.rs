@@ -8,33 +8,34 @@ use crate::{
 use evb_core::Time;
 use evb_record::{Bounds, Finding, FindingKind, Window};
 
-/// Fewest steps in which a window is looked for: half of them must be enough for twenty batches.
+/// Fewest steps in which a window is searched: half of them must be enough for twenty batches.
 const FEWEST_STEPS: usize = 40;
-/// Events that a step has on average, so that chance does not drown the warm-up: the five of MSER-5.
+/// Mean number of events per step, so that noise does not hide the warm-up: the five of MSER-5.
 const EVENTS_PER_STEP: u64 = 5;
-/// A run of so many times the length is proposed when a series did not settle.
+/// Factor by which a longer run is proposed for a series that did not settle.
 const LONGER: f64 = 4.0;
 
-/// The part of a series that its rates are taken from.
+/// The part of a series that rates are taken from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steady {
-    /// From when to when.
+    /// Begin and end of the window.
     pub window: (Time, Time),
-    /// Rate of what ended, with its interval, and what of the offered was left behind; none without a steady state.
+    /// The rate of ended events with its interval, and the part of the offered load that was left behind; `None`
+    /// without a steady state.
     pub(crate) settled: Option<Settled>,
-    /// Why there is no steady state.
+    /// The reason why there is no steady state.
     unsettled: Option<Unsettled>,
 }
 
-/// What is known of a steady window.
+/// The rates in a steady window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Settled {
     pub(crate) rate_hz: Bounds,
-    /// What of the offered was done, per second, with its interval.
+    /// Rate of the offered load that was done, per second, with its interval.
     pub(crate) carried_hz: (f64, Bounds),
-    /// What came in the window, per second.
+    /// Rate of arrivals in the window, per second.
     pub(crate) offered_hz: f64,
-    /// What of it was neither done nor was there room for, per second: the interval.
+    /// Interval of the rate of arrivals that were neither done nor had room, per second.
     pub(crate) behind_hz: Bounds,
 }
 
@@ -46,9 +47,9 @@ enum Unsettled {
 }
 
 impl Steady {
-    /// Looks for the steady window of a series that has ended at `end`. It goes to the end of the trigger: what drains is
-    /// no steady state. It begins where the warm-up ends, or `from` a moment that the user has set; then nothing is cut
-    /// off at the end of a trigger that has ended by number. Without a steady state, it is all from there to `end`.
+    /// Finds the steady window of a series that has ended at `end`. The window ends with the trigger, since draining is
+    /// no steady state. It begins at the end of the warm-up, or at `from` if the user has set it; then the end of a
+    /// trigger that ended by number is kept. Without a steady state, the window goes from its begin to `end`.
     pub fn find(series: &Series, from: Option<Time>, end: Time) -> Self {
         let whole = (from.unwrap_or(series.start()), end);
         match settle(series, from, end) {
@@ -63,12 +64,12 @@ impl Steady {
         Window { from_s: from.0 as f64 * 1e-12, to_s: to.0 as f64 * 1e-12, steady: self.settled.is_some() }
     }
 
-    /// The interval that holds the rate of what ended with 95 %; none without a steady state.
+    /// The 95 % confidence interval of the rate of ended events; `None` without a steady state.
     pub fn rate_hz(&self) -> Option<Bounds> {
         self.settled.map(|settled| settled.rate_hz)
     }
 
-    /// Says that there is no steady state, why, and how long a run would be needed.
+    /// A finding if there is no steady state, with the reason and the length of a run that would have one.
     pub fn finding(&self) -> Option<Finding> {
         let longer = time(self.window.1.since(self.window.0).as_secs_f64() * LONGER);
         let longer = format!("a run of about {longer} may have one");
@@ -112,7 +113,7 @@ fn settle(series: &Series, from: Option<Time>, whole: Time) -> Result<((Time, Ti
     Ok(((start, end), settled))
 }
 
-/// How many marks a step goes on, so that it has enough events; none when there are too few for that.
+/// Number of marks per step, so that a step has enough events; `None` if there are too few events.
 fn steps(marks: usize, ended: u64) -> Option<usize> {
     let step = (EVENTS_PER_STEP * marks as u64).div_ceil(ended.max(1)).max(1) as usize;
     (marks / step >= FEWEST_STEPS).then_some(step)
@@ -125,7 +126,7 @@ fn rates(series: &Series, marks: &[usize], count: usize) -> Vec<f64> {
     marks.windows(2).map(|pair| counted(pair) / seconds(pair)).collect()
 }
 
-/// A time for people, with two digits.
+/// A time for display, with two digits.
 fn time(seconds: f64) -> String {
     let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us")];
     let (scale, unit) = units.into_iter().find(|(scale, _)| seconds >= *scale).unwrap_or(units[2]);

@@ -127,11 +127,11 @@ fn a_warmup_that_is_set_is_where_the_window_begins() {
     assert!(steady.rate_hz().is_some());
 }
 
-/// What it is called, and the rate at a time in seconds.
+/// Name of a rate, and its value at a time in seconds.
 type Kind = (&'static str, fn(f64) -> f64);
 
-/// How often the interval holds the true rate, for Poisson events and for such that come in bunches, with a warm-up before.
-/// Of 1000 series 950 should; truncation and the choice of batches may cost a little, and chance twenty either way.
+/// Coverage of the interval, for Poisson events and for events in bunches, with a warm-up before. 950 of 1000 series
+/// should hold the true rate; truncation and the choice of batches may cost a little, and chance twenty either way.
 #[test]
 fn the_interval_holds_the_true_rate_as_often_as_it_says() {
     let kinds: [Kind; 3] = [

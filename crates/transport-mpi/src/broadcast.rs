@@ -1,14 +1,15 @@
-//! Broadcasts of MPI: what one node sends and its receivers have agreed to.
+//! Broadcasts over MPI.
 //!
-//! The receivers take part in [`AHEAD`] broadcasts at any time, and tell the sender how many they have taken, so that it
-//! never is further ahead. MPI cannot take a broadcast back: a sender that leaves ends those that its receivers wait for.
+//! The receivers take part in [`AHEAD`] broadcasts at any time, and report to the sender how many they have taken, so
+//! that the sender is never further ahead. MPI cannot take a broadcast back: a sender that leaves ends the broadcasts
+//! that its receivers wait for.
 
 use crate::ffi::{Comm, Receiving, Sending, Shim};
 use std::collections::VecDeque;
 
-/// Broadcasts on the way.
+/// Broadcasts that are under way at a time.
 const AHEAD: usize = 8;
-/// The first byte of a broadcast with a message, and of one that has come to its end.
+/// The first byte of a broadcast with a message; the other constant marks one without.
 const MESSAGE: u8 = 1;
 const END: u8 = 0;
 
@@ -19,7 +20,7 @@ pub(crate) struct Outbound {
     pub(crate) to: Vec<usize>,
     pub(crate) length: usize,
     sent: u64,
-    /// What each receiver has taken.
+    /// Number of broadcasts that each receiver has taken.
     taken: Vec<u64>,
     sending: VecDeque<Sending>,
 }
@@ -30,7 +31,7 @@ impl Outbound {
         Self { shim, comm, to, length, sent: 0, taken, sending: VecDeque::new() }
     }
 
-    /// Sends to all, if none is behind by too many; false if one is.
+    /// Sends to all receivers; returns false if one of them is too far behind.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> bool {
         self.progress();
         let slowest = self.taken.iter().copied().min().unwrap_or(self.sent);
@@ -50,14 +51,14 @@ impl Outbound {
         self.sending.push_back(Sending::broadcast(self.shim, self.comm, all));
     }
 
-    /// A receiver has taken so many more. One that has left takes all.
+    /// Adds broadcasts that a receiver has taken. A receiver that has left takes all.
     pub(crate) fn was_taken(&mut self, by: usize, count: u64) {
         if let Some(index) = self.to.iter().position(|&node| node == by) {
             self.taken[index] = self.taken[index].saturating_add(count);
         }
     }
 
-    /// True when nothing is left.
+    /// Advances the broadcasts. Returns true if nothing is left.
     pub(crate) fn progress(&mut self) -> bool {
         while self.sending.front_mut().is_some_and(Sending::poll) {
             self.sending.pop_front();
@@ -88,7 +89,7 @@ impl Inbound {
         Self { from, posted: (0..AHEAD).map(post).collect(), ended: false }
     }
 
-    /// Whether one has come.
+    /// Returns true if a broadcast has arrived.
     pub(crate) fn poll(&mut self) -> bool {
         while !self.ended && self.posted.front_mut().is_some_and(Receiving::poll) {
             match self.posted[0].bytes().first() {
@@ -99,12 +100,12 @@ impl Inbound {
         false
     }
 
-    /// The bytes of the one that has come.
+    /// The bytes of the broadcast that has arrived.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.posted.front().map_or(&[], |posted| &posted.bytes()[1..])
     }
 
-    /// Waits for one more instead of the one that has come.
+    /// Frees the broadcast that has arrived, and waits for one more.
     pub(crate) fn release(&mut self) {
         if let Some(mut posted) = self.posted.pop_front() {
             posted.again();

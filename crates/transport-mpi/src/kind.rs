@@ -1,31 +1,31 @@
-//! What a frame is: it stands in the tag, so that the bytes of a message are all that MPI sends.
+//! The kind of a frame. It is part of the tag, so that MPI sends the bytes of the message only.
 
-/// Tags that a node needs for its frames: 7 bits of credits above 3 bits for the kind.
+/// Number of tags that a node needs for its frames: 7 bits of credits above 3 bits for the kind.
 pub(crate) const TAGS_PER_SENDER: usize = 1 << (KIND_BITS + CREDIT_BITS);
 const KIND_BITS: u32 = 3;
 const CREDIT_BITS: u32 = 7;
 /// Most credits in a tag.
 #[cfg(test)]
 pub(crate) const MOST_CREDITS: u32 = (1 << CREDIT_BITS) - 1;
-/// What a frame holds.
+/// The content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Credits only.
     Credit,
-    /// Messages; what they look like is the user's.
+    /// Messages in the format of the user.
     Data,
-    /// The announcement of a body; what it looks like is the user's.
+    /// The announcement of a body, in the format of the user.
     Large,
-    /// So many broadcasts were taken.
+    /// A number of broadcasts that were taken.
     Broadcast,
-    /// No frame comes after this.
+    /// The last frame of a node.
     Goodbye,
 }
 
 impl Kind {
     const ALL: [Self; 5] = [Self::Credit, Self::Data, Self::Large, Self::Broadcast, Self::Goodbye];
 
-    /// The tag of a frame of this kind with some credits, from the node with this index on its rank.
+    /// The tag of a frame of this kind with `credits`, from the node with this index on its rank.
     #[inline]
     pub(crate) fn tag(self, credits: u32, sender: usize) -> i32 {
         (((sender as u32) << CREDIT_BITS | credits) << KIND_BITS) as i32 | self as i32

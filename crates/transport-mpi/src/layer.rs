@@ -1,4 +1,4 @@
-//! The message layer: each message is a frame of its own, or one that announces it if it is large.
+//! The message layer: a small message is a frame of its own; a frame announces a large one.
 
 use crate::{
     MpiOptions,
@@ -14,13 +14,13 @@ use evb_core::{NodeId, NodeRange};
 use evb_transport::{Connect, MessageLayer, Refused, Take};
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
-/// Longest message that goes within a frame.
+/// Longest message inside a frame.
 const MOST_INLINE: usize = FRAME_BYTES;
 
-/// One node's endpoint, which moves bytes.
+/// The endpoint of one node, for bytes.
 ///
 /// Broadcasts are those of MPI if no two nodes are on one rank. They do not keep their order with the other messages of
-/// a pair, and each has exactly the length that was expected.
+/// a pair, and each must have exactly the announced length.
 pub struct Layer {
     link: Link,
     max_bytes: usize,
@@ -28,7 +28,7 @@ pub struct Layer {
     frame: Vec<u8>,
     /// The large message that is being received, and its sender.
     large: Option<(usize, Receiving)>,
-    /// Room for the next large message.
+    /// Buffer for the next large message.
     room: Vec<u8>,
     outbound: Vec<Outbound>,
     inbound: Vec<Inbound>,
@@ -69,7 +69,7 @@ impl Layer {
         self.link.send_body(to, Bytes::copy_from_slice(bytes));
     }
 
-    /// Gives the next message, if it is there.
+    /// Delivers the next message, if there is one.
     #[inline]
     fn receive_one(&mut self, take: &mut Take<'_>) -> bool {
         loop {
@@ -87,7 +87,7 @@ impl Layer {
         }
     }
 
-    /// Takes a frame without a message in it.
+    /// Takes a frame without a message.
     fn open(&mut self, from: usize, kind: Kind) {
         let number = number(self.link.payload());
         match kind {
@@ -131,7 +131,7 @@ impl Layer {
         true
     }
 
-    /// Whether a message is there, or what was sent moves on.
+    /// Returns true if a message is there, or sends make progress.
     fn is_ready(&mut self) -> bool {
         let unsent = !self.flush_all();
         let there = match &mut self.large {
@@ -185,7 +185,7 @@ impl MessageLayer for Layer {
         self.link.places().are_single()
     }
 
-    /// The nodes of the broadcast call this together: it blocks until all have.
+    /// The nodes of the broadcast call this together: it blocks until all have called it.
     fn expect_broadcasts(&mut self, from: NodeId, to: NodeRange, length: usize) {
         let (local, to): (_, Vec<_>) = (self.link.local.index(), to.iter().map(NodeId::index).collect());
         if !self.has_broadcast() || (from.index() != local && !to.contains(&local)) {
@@ -199,8 +199,8 @@ impl MessageLayer for Layer {
         }
     }
 
-    /// Broadcasts that the receivers do not [expect](MessageLayer::expect_broadcasts), or not with this length, are refused
-    /// as lost.
+    /// Broadcasts that the receivers do not [expect](MessageLayer::expect_broadcasts), or not with this length, are
+    /// refused as lost.
     fn broadcast(&mut self, to: NodeRange, bytes: &[u8]) -> Result<(), Refused> {
         let wanted = |outbound: &&mut Outbound| {
             outbound.length == bytes.len() && outbound.to.iter().copied().eq(to.iter().map(NodeId::index))

@@ -1,20 +1,21 @@
 //! The transport and the message layer over MPI.
 //!
-//! [`Mpi::init`] starts MPI; [`Mpi::endpoints`] gives the nodes that are placed on this rank a [`Transport`], and
-//! [`Mpi::layers`] a [`MessageLayer`]. [`launched`] tells whether a launcher started this process.
+//! [`Mpi::init`] starts MPI. [`Mpi::endpoints`] gives the nodes on this rank a [`Transport`], and [`Mpi::layers`] a
+//! [`MessageLayer`]. [`launched`] tells whether a launcher started this process.
 //!
-//! MPI is found at run time: a shim of some lines of C is compiled at first use by the `mpicc` of the MPI that is there,
-//! which `EVB_MPICC` names if it is not found by itself. So one binary works with every MPI, and without one.
+//! MPI is found at run time. A small shim in C is compiled on first use by the `mpicc` of the installed MPI; the
+//! environment variable `EVB_MPICC` names one that is not found by itself. So one binary works with every MPI, and
+//! without one.
 //!
-//! # What MPI is, and what follows
-//! - *A job lives and dies as a whole.* When a process is killed, the launcher ends all others; no node outlives the loss
-//!   of a rank. A node that leaves in order is reported to its peers, as in every transport.
+//! # Properties of MPI
+//! - *A job lives and dies as a whole.* When a process is killed, the launcher ends all others; no node outlives the
+//!   loss of a rank. A node that leaves in order is reported to its peers, as in every transport.
 //! - *An error of MPI ends the job,* which is the default of MPI.
-//! - *There is no wait with a time limit.* A node that waits looks again and again: some times in a row, then it gives way
-//!   to others, then it sleeps for longer and longer, at most for a millisecond.
-//! - *Nothing moves by itself.* MPI moves messages while this process calls it. That is so for what was flushed, too, and
-//!   for the goodbye of an endpoint that was dropped: all calls of endpoints and layers do it, the end of MPI does it, and
-//!   who does something else for long calls [`Mpi::progress`].
+//! - *There is no wait with a time limit.* A node that waits polls: some times in a row, then it yields to others, then
+//!   it sleeps for longer and longer, at most for a millisecond.
+//! - *Progress needs calls.* MPI moves messages only while this process calls it. That includes flushed messages, and
+//!   the goodbye of an endpoint that was dropped. All calls of endpoints and layers make progress, and so does the end
+//!   of MPI. A process that does something else for a long time must call [`Mpi::progress`].
 //!
 //! [`Transport`]: evb_transport::Transport
 //! [`MessageLayer`]: evb_transport::MessageLayer
@@ -38,19 +39,19 @@ pub use transport::Endpoint;
 
 use evb_transport::DEFAULT_MAX_BODY;
 
-/// Which threads use MPI. The fewer, the faster: some MPIs leave out their own locks.
+/// The threads that use MPI. Fewer are faster: some MPIs leave out their own locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// The one that starts it, and the process has no other (`MPI_THREAD_SINGLE`).
+    /// The thread that starts MPI; the process has no other (`MPI_THREAD_SINGLE`).
     Only,
-    /// The one that starts it (`MPI_THREAD_FUNNELED`). As with `Only`, what belongs to MPI panics when another thread uses
-    /// or drops it.
+    /// The thread that starts MPI (`MPI_THREAD_FUNNELED`). As with `Only`, values of this crate panic when another
+    /// thread uses or drops them.
     One,
-    /// Any, in turns: a lock is held around each call (`MPI_THREAD_SERIALIZED`).
+    /// Any thread, in turns: a lock is held around each call (`MPI_THREAD_SERIALIZED`).
     Many,
 }
 
-/// What endpoints and layers are told, on all ranks alike.
+/// Options of endpoints and layers, equal on all ranks.
 #[derive(Clone, Debug)]
 pub struct MpiOptions {
     /// Longest body or message in bytes, below 2 GiB.

@@ -1,4 +1,4 @@
-//! How the shim is found: compiled once by the `mpicc` of the MPI that is there, then kept in a cache folder.
+//! Search for the shim: compiled once by the `mpicc` of the installed MPI, then kept in a cache folder.
 
 use evb_shim::{CacheError, said};
 use std::{
@@ -8,10 +8,10 @@ use std::{
 };
 
 const SOURCE: &str = include_str!("../shim/evb_mpi.c");
-/// The variable that names the compiler.
+/// The environment variable that names the compiler.
 pub(crate) const MPICC: &str = "EVB_MPICC";
 
-/// Why there is no MPI.
+/// The reason why MPI cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MpiError {
     /// No compiler for MPI programs runs.
@@ -21,9 +21,9 @@ pub enum MpiError {
          EVB_MPICC to the mpicc of yours"
     )]
     NoCompiler {
-        /// What was tried.
+        /// The compilers that were tried.
         tried: String,
-        /// What the last try said.
+        /// The error of the last attempt.
         source: io::Error,
     },
     /// The compiler does not compile the shim.
@@ -31,23 +31,23 @@ pub enum MpiError {
     Build {
         /// The compiler.
         mpicc: String,
-        /// What it said.
+        /// The output of the compiler.
         says: String,
     },
-    /// The cache folder is of no use.
+    /// The cache folder cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// The library is there, but does not open.
+    /// The library exists, but cannot be opened.
     #[error(
         "the MPI of {mpicc} cannot be opened: {reason}\nhint: set EVB_MPICC to the mpicc of the MPI that is to run"
     )]
     Open {
         /// The compiler.
         mpicc: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// MPI cannot be started (again).
+    /// MPI cannot be started, or not a second time.
     #[error("MPI cannot be started: {0}")]
     Start(&'static str),
     /// The launcher belongs to another MPI.
@@ -56,14 +56,14 @@ pub enum MpiError {
          hint: set EVB_MPICC to the mpicc that belongs to this launcher"
     )]
     OtherLauncher {
-        /// As many as the launcher says.
+        /// Number of processes according to the launcher.
         launched: usize,
-        /// As many as MPI says.
+        /// Number of processes according to MPI.
         size: usize,
         /// The MPI.
         version: String,
     },
-    /// The nodes are not placed on the ranks that there are.
+    /// A node is placed on a rank that does not exist.
     #[error("{0}")]
     Placement(String),
 }
@@ -91,7 +91,7 @@ fn candidates() -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// The first compiler that runs, and the command line that it would use: it changes with the MPI behind it.
+/// The first compiler that runs, and its full command line, which changes with the MPI behind it.
 fn compiler() -> Result<(String, String), MpiError> {
     let (candidates, mut last) = (candidates(), None);
     for mpicc in &candidates {

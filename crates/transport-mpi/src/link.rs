@@ -1,19 +1,19 @@
-//! What transport and layer share: frames between nodes, credits for them, and large bodies beside them.
+//! The common part of transport and layer: frames between nodes, credits for them, and large bodies beside them.
 //!
-//! A frame is one MPI message of at most [`FRAME_BYTES`], small enough to be sent without a question to the receiver
-//! (eagerly) by the common MPIs. A node has posted [`POSTED`] receives that take the frames of all peers in the order in
-//! which they come; so one test finds out whether anything came, however many peers there are. What a frame is, and which
-//! node of its rank it is from, stands in its tag: a message of 8 bytes is 8 bytes for MPI, too.
+//! A frame is one MPI message of at most [`FRAME_BYTES`], small enough that the common MPIs send it eagerly, without
+//! asking the receiver. A node has posted [`POSTED`] receives that take the frames of all peers in the order of
+//! arrival. So one test finds out whether anything arrived, however many peers there are. The tag of a frame has its
+//! kind and its sender's index on the rank: for MPI, too, a message of 8 bytes is 8 bytes.
 //!
-//! A body that is too large for a frame goes as an MPI message of its own, from where it is, and is received by a receive
-//! that is posted when its frame has come. Frames and bodies of a pair keep their order in MPI, hence bodies belong to
-//! their frames by order.
+//! A body that is too large for a frame is an MPI message of its own, sent in place. Its receive is posted when its
+//! frame has arrived. Frames and bodies of a pair keep their order in MPI, hence bodies belong to their frames by
+//! order.
 //!
-//! A peer may have [`WINDOW`] frames on the way, and starts a body as long as fewer than [`BODY_WINDOW`] bytes of bodies
-//! are. What the receiver has taken comes back as credit, in the tags of its own frames, or in a frame of its own when it
-//! is much: so what MPI must keep for a slow receiver is bounded. MPI promises no fairness, and the queues within it
-//! that all senders share are short: a sender could fill them again and again while others stand outside. Hence the
-//! [`Shares`]: when several peers send, the receiver keeps some of the credits of each back, so that all find room.
+//! A peer may have [`WINDOW`] frames under way, and starts a body as long as fewer than [`BODY_WINDOW`] bytes of bodies
+//! are under way. The receiver returns credits in the tags of its own frames, or in a frame of its own when they are
+//! many. So the memory that MPI needs for a slow receiver is bounded. MPI promises no fairness, and its internal
+//! queues, which all senders share, are short: one sender could fill them again and again while others wait. Hence the
+//! [`Shares`]: when several peers send, the receiver holds some credits of each back, so that all find room.
 
 use crate::{
     Mpi,
@@ -28,66 +28,66 @@ use std::collections::VecDeque;
 
 /// Longest frame. Open MPI sends up to 4096 bytes eagerly between processes of one machine, its own header included.
 pub(crate) const FRAME_BYTES: usize = 4032;
-/// Frames on the way from one node to another.
+/// Frames under way from one node to another.
 pub(crate) const WINDOW: u32 = 64;
-/// Bytes of bodies on the way from one node to another, before the last of them.
+/// Bytes of bodies under way from one node to another, before the last of them.
 pub(crate) const BODY_WINDOW: u64 = 4 << 20;
-/// Most bytes that wait for one peer, or are on the way from it.
+/// Most bytes that wait for one peer, or are under way from it.
 pub(crate) const BYTES_PER_PEER: usize = BODY_WINDOW as usize + (POSTED + MOST_SPARE) * FRAME_BYTES;
 /// Receives that are posted for frames.
 const POSTED: usize = 64;
-/// Frame buffers that are kept for use again.
+/// Frame buffers that are kept for reuse.
 const MOST_SPARE: usize = 2 * WINDOW as usize;
 
-/// A frame that came.
+/// A frame that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrived {
     pub(crate) from: usize,
     pub(crate) kind: Kind,
 }
 
-/// One node's frames.
+/// The frames of one node.
 pub(crate) struct Link {
     shim: &'static Shim,
     bodies: Comm,
     pub(crate) local: NodeId,
-    /// Among the nodes of this rank.
+    /// Index of the node on its rank.
     index: usize,
     places: Places,
     peers: Vec<Peer>,
     posted: Vec<Receiving>,
-    /// The posted receive that is the next to be over.
+    /// The posted receive that ends next.
     head: usize,
-    /// It is over, and its frame was not released yet.
+    /// The frame of the receive that has ended, until it is released.
     arrived: Option<Arrived>,
-    /// Receives before the head that are not posted again yet.
+    /// Number of receives before the head that are not posted again yet.
     unposted: usize,
     spare: Vec<Vec<u8>>,
-    /// How many sends MPI has not ended yet, and how many of them are bodies.
+    /// Number of sends that MPI has not ended yet, and number of bodies among them.
     sending: usize,
     sending_bodies: usize,
     shares: Shares,
-    /// Credits came, or something has left, since the last look.
+    /// True if credits arrived or a send ended since the last check.
     pub(crate) moved: bool,
-    /// Last, so that MPI ends after all else.
+    /// The handle of MPI, the last field: MPI ends after everything else.
     _mpi: Mpi,
 }
 
-/// The account with one peer.
+/// The state of one peer.
 struct Peer {
     here: bool,
-    /// Where its frames go to; the tag is made for each.
+    /// Destination of the peer's frames; the tag is made for each.
     route: Route,
     /// Frames that may be sent.
     credits: u32,
-    /// Bytes of bodies that are on the way to it.
+    /// Bytes of bodies under way to the peer.
     body_bytes: u64,
-    /// What was taken from it, and not told it yet.
+    /// Frames taken from the peer and not reported yet.
     taken_frames: u32,
     taken_bytes: u64,
-    /// The round of the shares in which something came from it.
+    /// The round of the shares in which something arrived from the peer.
     heard: u64,
-    /// What MPI has not ended yet, in order.
+    /// Sends that MPI has not ended yet, in order.
     frames: VecDeque<Sending>,
     bodies: VecDeque<Sending>,
 }
@@ -135,19 +135,19 @@ impl Link {
         &self.places
     }
 
-    /// Whether there is such a peer, and it has not left.
+    /// Returns true if the peer exists and has not left.
     #[inline]
     pub(crate) fn is_here(&self, peer: usize) -> bool {
         self.peers.get(peer).is_some_and(|peer| peer.here)
     }
 
-    /// Whether a frame may be sent.
+    /// Returns true if a frame may be sent.
     #[inline]
     pub(crate) fn has_credit(&self, peer: usize) -> bool {
         self.peers[peer].credits > 0
     }
 
-    /// Whether a body may be sent.
+    /// Returns true if a body may be sent.
     #[inline]
     pub(crate) fn has_body_credit(&self, peer: usize) -> bool {
         self.peers[peer].body_bytes < BODY_WINDOW
@@ -174,7 +174,7 @@ impl Link {
         frame.clear();
     }
 
-    /// Sends a frame that holds nothing but a number; it needs no credit.
+    /// Sends a frame with a number only; it needs no credit.
     fn post_number(&mut self, to: usize, kind: Kind, number: u32) {
         let mut frame = self.spare.pop().unwrap_or_else(empty_frame);
         frame.clear();
@@ -206,8 +206,8 @@ impl Link {
         Receiving::start(self.shim, Route { comm: self.bodies, rank: self.places.rank(from), tag }, room)
     }
 
-    /// Looks at the frames that have come: takes credits, and stops at the first frame that is the user's. It stays
-    /// until it is [released](Link::release).
+    /// Reads arrived frames: takes their credits, and stops at the first frame with content for the user. That frame
+    /// stays until it is [released](Link::release).
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<Arrived> {
         if self.unposted > 0 {
@@ -225,13 +225,13 @@ impl Link {
         self.arrived
     }
 
-    /// What the frame that came holds.
+    /// The content of the arrived frame.
     #[inline]
     pub(crate) fn payload(&self) -> &[u8] {
         self.posted[self.head].bytes()
     }
 
-    /// Lets the frame that came go. Its receive is posted at the next look: the answer to the frame goes before.
+    /// Releases the arrived frame. Its receive is posted at the next check, so that the answer to the frame goes first.
     #[inline]
     pub(crate) fn release(&mut self) {
         self.arrived = None;
@@ -250,7 +250,7 @@ impl Link {
         }
     }
 
-    /// Reads the tag of the frame that came.
+    /// Reads the tag of the arrived frame.
     #[inline]
     fn open(&mut self) {
         let status = self.posted[self.head].status;
@@ -281,7 +281,7 @@ impl Link {
         }
     }
 
-    /// The peer has left: nobody takes what is on the way to it.
+    /// Drops everything under way to a peer that has left.
     fn forget(&mut self, peer: usize) {
         self.moved = true;
         self.peers[peer].here = false;
@@ -295,7 +295,7 @@ impl Link {
         }
     }
 
-    /// Notes that frames, or bodies of so many bytes, were taken by the user. Tells the peer when it is time for that.
+    /// Adds frames, or a body of `bytes` bytes, that the user has taken. Returns the credits when there are enough.
     #[inline]
     pub(crate) fn took(&mut self, from: usize, frames: u32, bytes: usize) {
         let peer = &mut self.peers[from];
@@ -313,15 +313,15 @@ impl Link {
         self.post_number(to, Kind::Credit, bytes);
     }
 
-    /// Tells a peer that so many broadcasts were taken. There are few on the way, and these frames need no credit.
+    /// Reports to a peer that `count` broadcasts were taken. Few are under way, and these frames need no credit.
     pub(crate) fn took_broadcasts(&mut self, from: usize, count: u32) {
         if self.is_here(from) {
             self.post_number(from, Kind::Broadcast, count);
         }
     }
 
-    /// Moves on what MPI has not ended yet. True when no body is left: frames are with MPI, which needs nothing from this
-    /// node any more, even if some MPIs end them only when they have been taken.
+    /// Advances the sends that MPI has not ended yet. Returns true if no body is left: MPI needs nothing from this node
+    /// for frames, even if some MPIs end them only when the receiver has taken them.
     pub(crate) fn progress(&mut self) -> bool {
         for peer in 0..if self.is_sending() { self.peers.len() } else { 0 } {
             while self.peers[peer].frames.front_mut().is_some_and(Sending::poll) {
@@ -338,7 +338,7 @@ impl Link {
         self.sending_bodies == 0
     }
 
-    /// Whether MPI has something that it has not ended yet.
+    /// Returns true if MPI has not ended a send yet.
     #[inline]
     pub(crate) fn is_sending(&self) -> bool {
         self.sending > 0

@@ -1,4 +1,4 @@
-//! MPI in this process: start, end, and what ranks do together.
+//! MPI in this process: start, end, and collective operations.
 
 use crate::{
     Endpoint, Layer, MpiError, MpiOptions, Threads,
@@ -18,11 +18,11 @@ use std::{
 /// The MPI of this process, while a handle or an endpoint is there.
 static STARTED: Mutex<Weak<Session>> = Mutex::new(Weak::new());
 
-/// What a job ends with when a process leaves without [`Mpi::finish`].
+/// Exit status of a job in which a process leaves without [`Mpi::finish`].
 const FAILED: i32 = 1;
 
-/// How many processes `mpirun` or `srun` has started together with this one; `None` if it was started by itself. Asks
-/// the environment only, so that a program that was started by itself needs no MPI.
+/// Number of processes that `mpirun` or `srun` has started together with this one; `None` without a launcher. Only the
+/// environment is read, so that a program without a launcher needs no MPI.
 #[must_use]
 pub fn launched() -> Option<usize> {
     let number = |name: &str| env::var(name).ok()?.parse().ok();
@@ -36,7 +36,7 @@ pub fn launched() -> Option<usize> {
 /// The MPI of this process, which is one of [`size`](Mpi::size) that were started together.
 ///
 /// A process that does not call [`finish`](Mpi::finish) ends the whole job when its last handle and endpoint are gone:
-/// the others would wait for it for good. So an error that is returned from `main` and a panic both end the job.
+/// the others would wait for it forever. So an error that is returned from `main` and a panic both end the job.
 #[derive(Clone, Debug)]
 pub struct Mpi {
     session: Arc<Session>,
@@ -52,7 +52,7 @@ impl Mpi {
     /// Starts MPI, once per process. A process without a launcher is a job of its own.
     ///
     /// # Errors
-    /// [`MpiError`] says what is missing and what to do.
+    /// [`MpiError`] names what is missing and the remedy.
     pub fn init(threads: Threads) -> Result<Self, MpiError> {
         let shim = Shim::start(threads)?;
         if let Some(launched) = launched().filter(|&launched| launched != shim.size) {
@@ -89,8 +89,8 @@ impl Mpi {
         &self.session.shim.version
     }
 
-    /// Gives the bytes of rank 0 to all ranks, which call this together; it blocks until rank 0 has called it. What the
-    /// others bring is not used.
+    /// Sends the bytes of rank 0 to all ranks. All ranks call this together; it blocks until rank 0 has called it. The
+    /// arguments of other ranks are ignored.
     ///
     /// # Panics
     /// If there are 2 GiB or more.
@@ -105,13 +105,13 @@ impl Mpi {
         all
     }
 
-    /// The endpoints of the nodes that are placed on this rank, in ascending order: node `i` is on rank `placement[i]`.
-    /// All ranks call this together, also those without a node, with the same arguments. The nodes are connected then.
-    /// Each call takes communicators of MPI until the end of the process, one and as many as there are nodes on a rank;
-    /// there are about 2000.
+    /// The endpoints of the nodes on this rank, in ascending order: node `i` is on rank `placement[i]`. All ranks call
+    /// this together with the same arguments, also those without a node. The nodes are connected afterwards. Each call
+    /// uses up communicators of MPI until the end of the process: one, and one for each node on a rank. An MPI has
+    /// about 2000.
     ///
     /// # Errors
-    /// [`MpiError::Placement`] if a rank is not there, on all ranks alike.
+    /// [`MpiError::Placement`] if a rank does not exist, on all ranks alike.
     ///
     /// # Panics
     /// If `options.max_body` is 2 GiB or more.
@@ -120,13 +120,13 @@ impl Mpi {
         Ok(links.into_iter().map(|link| Endpoint::new(link, options)).collect())
     }
 
-    /// As [`endpoints`](Mpi::endpoints), for the message layer.
+    /// The endpoints of the message layer, as [`endpoints`](Mpi::endpoints) for the transport.
     ///
     /// # Errors
-    /// As `endpoints`.
+    /// Those of `endpoints`.
     ///
     /// # Panics
-    /// As `endpoints`.
+    /// Those of `endpoints`.
     pub fn layers(&self, placement: &[usize], options: &MpiOptions) -> Result<Vec<Layer>, MpiError> {
         let links = self.links(placement, options)?;
         Ok(links.into_iter().map(|link| Layer::new(link, options)).collect())
@@ -142,15 +142,15 @@ impl Mpi {
         Ok(here.map(|node| Link::new(self.clone(), shim, &comms, NodeId(node as u16), &places)).collect())
     }
 
-    /// Lets MPI move on what it has taken. Calls of endpoints do that, too; a process that makes none for long should call
-    /// this now and then, or what it has flushed may stay with it.
+    /// Lets MPI make progress. Calls of endpoints do that, too. A process that makes none for a long time should call
+    /// this now and then, or its flushed messages may stay here.
     pub fn progress(&self) {
         self.session.shim.progress();
         self.session.shim.settle();
     }
 
-    /// Ends the use of MPI in order, as soon as the last handle and endpoint of this process are gone; that waits for the
-    /// other ranks, which must finish, too.
+    /// Ends the use of MPI in order, as soon as the last handle and endpoint of this process are gone. The end waits
+    /// for the other ranks, which must finish, too.
     pub fn finish(self) {
         self.session.finished.store(true, Ordering::Release);
     }
@@ -180,7 +180,7 @@ impl Drop for Session {
 /// The communicators of connected nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Comms {
-    /// Frames to each node of a rank.
+    /// Communicators of frames, one for each node of a rank.
     pub(crate) frames: Arc<[Comm]>,
     pub(crate) bodies: Comm,
 }
@@ -191,10 +191,10 @@ impl Comms {
     }
 }
 
-/// No node's id.
+/// An id that no node has.
 const NOBODY: u16 = u16::MAX;
 
-/// Where nodes are.
+/// The placement of nodes on ranks.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     /// Rank of each node, and its index among the nodes of that rank.
@@ -255,7 +255,7 @@ impl Places {
         self.places.get(place).filter(|&&node| node != NOBODY).map(|&node| usize::from(node))
     }
 
-    /// Whether each rank has one node at most.
+    /// Returns true if each rank has one node at most.
     pub(crate) fn are_single(&self) -> bool {
         self.most <= 1
     }

@@ -1,16 +1,16 @@
-//! The fair part of the window for each of several senders.
+//! The fair share of the window for each of several senders.
 
 use crate::link::WINDOW;
 
-/// Least frames on the way from one node to another while many send.
+/// Fewest frames under way from one node to another while many send.
 const LEAST_SHARE: u32 = 4;
-/// How many of their credits the peers get back. A round is as many frames as there are posted receives; the peers that
-/// were heard in the last one, and one more that may come, share the window.
+/// Limits on the credits that peers get back. A round is as many frames as there are posted receives. The peers that
+/// sent in the last round, and one more that may begin, share the window.
 pub(crate) struct Shares {
     pub(crate) round: u64,
-    /// Peers that were heard in this round.
+    /// Peers that sent in this round.
     pub(crate) heard: u32,
-    /// Frames that each peer may have on the way.
+    /// Frames that each peer may have under way.
     share: u32,
 }
 
@@ -24,13 +24,13 @@ impl Shares {
         (self.round, self.heard) = (self.round + 1, 0);
     }
 
-    /// How many of the frames that were taken from a peer may come back to it as credits.
+    /// Number of taken frames of a peer that may return as credits.
     #[inline]
     pub(crate) fn payable(&self, taken: u32) -> u32 {
         taken.saturating_sub(WINDOW - self.share)
     }
 
-    /// Whether they should, without waiting for a frame that goes there anyway.
+    /// Returns true if credits should return at once, without waiting for a frame to the peer.
     #[inline]
     pub(crate) fn is_due(&self, taken: u32) -> bool {
         self.payable(taken) >= self.share / 2

@@ -14,33 +14,33 @@ use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
 /// Bytes of a message in a frame without its body: the length of the body, and the head.
 const ENTRY_BYTES: usize = 4 + HEAD_BYTES;
-/// Longest body that goes within a frame.
+/// Longest body inside a frame.
 const MOST_INLINE: usize = FRAME_BYTES - ENTRY_BYTES;
-/// Most messages that one peer gives before the next has its turn.
+/// Most messages from one peer before the next has its turn.
 const TURN: usize = 64;
 
-/// One node's endpoint, which moves whole messages.
+/// The endpoint of one node, for whole messages.
 pub struct Endpoint {
     link: Link,
     max_body: usize,
-    /// The frame to each peer that was begun and not sent; no bytes where there is none.
+    /// The unfinished frame to each peer; empty if there is none.
     begun: Vec<Vec<u8>>,
-    /// The peers with a frame that was begun.
+    /// The peers with an unfinished frame.
     unsent: Vec<usize>,
-    /// What came from each peer, in order.
+    /// Items from each peer, in order.
     inboxes: Vec<VecDeque<Item>>,
-    /// The peers with something in their inbox; the next turn is the first one's.
+    /// The peers with something in their inbox; the first one has the next turn.
     turns: VecDeque<usize>,
-    /// A message came back because of a full queue.
+    /// A message was returned because of a full queue.
     starved: bool,
     bell: Arc<Bell>,
 }
 
-/// What came from a peer.
+/// An item from a peer.
 enum Item {
     Message {
         message: Message,
-        /// It is the last one of its frame.
+        /// True if the item is the last one of its frame.
         ends_frame: bool,
     },
     Large {
@@ -82,7 +82,7 @@ impl Endpoint {
         (fits || begun.is_empty() || self.link.has_credit(to)) && (!large || self.link.has_body_credit(to))
     }
 
-    /// Puts a message into the frame that was begun, or into a new one.
+    /// Puts a message into the unfinished frame, or into a new one.
     fn put(&mut self, to: usize, message: Message) {
         let (length, large) = (message.body.len(), message.body.len() > MOST_INLINE);
         let needed = ENTRY_BYTES + if large { 0 } else { length };
@@ -104,7 +104,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends the frames that were begun, as far as there is credit.
+    /// Sends the unfinished frames as far as there is credit.
     fn send_begun(&mut self) {
         let (link, begun) = (&mut self.link, &mut self.begun);
         self.unsent.retain(|&to| {
@@ -119,8 +119,8 @@ impl Endpoint {
         });
     }
 
-    /// Takes frames that have come into the inboxes, until there are so many items more. The windows of the peers bound
-    /// what is in the inboxes.
+    /// Moves arrived frames into the inboxes, until there are `wanted` more items. The windows of the peers bound the
+    /// inboxes.
     fn pump(&mut self, wanted: usize) {
         let mut count = 0;
         while count < wanted
@@ -139,7 +139,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes the messages out of the frame that came.
+    /// Takes the messages out of the arrived frame.
     fn unpack(&mut self, from: usize) {
         let inbox = &mut self.inboxes[from];
         let mut rest = self.link.payload();
@@ -160,7 +160,7 @@ impl Endpoint {
         }
     }
 
-    /// Gives at most `limit` items of one peer, and says how many there were.
+    /// Delivers at most `limit` items of one peer; returns their number.
     fn take(&mut self, from: usize, limit: usize, sink: &mut Vec<Received>) -> usize {
         let node = NodeId(from as u16);
         let mut count = 0;
@@ -186,7 +186,7 @@ impl Endpoint {
         count
     }
 
-    /// Whether `receive` gives something, or what was sent moves on.
+    /// Returns true if `receive` has something, or sends make progress.
     fn is_ready(&mut self) -> bool {
         self.pump(1);
         if self.link.is_sending() {
@@ -259,12 +259,12 @@ impl Transport for Endpoint {
 }
 
 impl Connect for Endpoint {
-    /// `mpi:` and the rank.
+    /// The address: `mpi:` and the rank.
     fn address(&self) -> String {
         address(&self.link, self.link.local.index())
     }
 
-    /// The peers are connected from the start: this compares their addresses with the placement.
+    /// Compares the addresses of the peers with the placement. The peers are connected from the start.
     fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String> {
         let wrong = |(node, text): &&(NodeId, String)| {
             node.index() >= self.link.places().len() || *text != address(&self.link, node.index())

@@ -1,4 +1,4 @@
-//! Waiting where the system has no wait: look, give way, sleep.
+//! Waiting where the system has no wait: poll, yield, sleep.
 
 use evb_transport::{Waker, doorbell::Doorbell};
 use std::{
@@ -11,16 +11,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Looks in a row before the first time that others are given way.
+/// Polls in a row before the first yield.
 const SPINS: usize = 64;
-/// Times that others are given way before the first sleep.
+/// Yields before the first sleep.
 const YIELDS: usize = 64;
-/// The first sleep; each is twice as long as the one before.
+/// The first sleep; each sleep is twice as long as the one before.
 const FIRST_SLEEP: Duration = Duration::from_micros(10);
 /// The longest sleep.
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
-/// What ends a wait from outside.
+/// The bell that ends a wait from outside.
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
     called: AtomicBool,
@@ -37,7 +37,7 @@ impl Bell {
         })
     }
 
-    /// Looks until something is `ready`, the waker was called, or the time is over.
+    /// Polls until `ready` holds, the waker was called, or the time is over.
     pub(crate) fn wait(&self, timeout: Duration, mut ready: impl FnMut() -> bool) {
         let start = Instant::now();
         let mut steps = steps();

@@ -1,5 +1,5 @@
-//! The message layer against what libfabric gives without it: its own `fi_pingpong`, and a plain loop in C with the same
-//! calls. The three take turns, so that a busy machine harms them alike; medians and minima of one way are printed.
+//! The message layer against libfabric without it: its own `fi_pingpong`, and a plain loop in C with the same calls.
+//! The three take turns, so that a busy machine affects them alike; medians and minima of one way are printed.
 //!
 //! The program starts itself again as the other side: `serve` and the provider are its arguments then.
 
@@ -16,10 +16,10 @@ use std::{
 
 const SIZES: [usize; 4] = [8, 64, 1024, 65536];
 const ROUNDS: usize = 9;
-/// Where `fi_pingpong` meets its other side.
+/// The port on which `fi_pingpong` meets its other side.
 const CONTROL_PORT: &str = "47593";
 
-/// A provider, how `fi_pingpong` is to name it, and how many round trips make a measurement at the smallest size.
+/// A provider, its name for `fi_pingpong`, and the number of round trips of a measurement at the smallest size.
 const PROVIDERS: [(&str, &str, usize); 2] = [("tcp", "tcp;ofi_rxm", 10_000), ("shm", "shm", 100_000)];
 
 fn main() {
@@ -38,7 +38,7 @@ fn options(provider: &str) -> OfiOptions {
     OfiOptions { provider: provider.into(), ..OfiOptions::new(2, Token::new([1; Token::BYTES])) }
 }
 
-/// The sides tell each other their addresses, one a line.
+/// Exchanges the addresses of both sides, one per line.
 fn join(layer: &mut OfiLayer, peer: u16, mut to: impl Write, from: &mut impl BufRead) {
     writeln!(to, "{}", evb_transport::Connect::address(layer)).expect("the other side reads");
     let mut line = String::new();
@@ -46,7 +46,7 @@ fn join(layer: &mut OfiLayer, peer: u16, mut to: impl Write, from: &mut impl Buf
     layer.connect(&[(NodeId(peer), line.trim().to_owned())]).expect("the other side is there");
 }
 
-/// Gives every message back until an empty line comes in.
+/// Returns every message until an empty line is read.
 fn serve(provider: &str) {
     let mut layer = OfiLayer::open(NodeId(1), options(provider)).expect("an endpoint");
     join(&mut layer, 0, std::io::stdout(), &mut std::io::stdin().lock());

@@ -1,10 +1,10 @@
-//! The messages that nodes send for themselves: who they are, and how far they are.
+//! Control messages between nodes: their identity and their progress.
 
 use evb_core::NodeId;
 use evb_transport::tcp::Token;
 use std::fmt;
 
-/// Room for any of these messages in bytes.
+/// Most bytes of a control message.
 pub(crate) const CONTROL_BYTES: usize = 128;
 
 const MAGIC: [u8; 8] = *b"evb-ofi\0";
@@ -13,16 +13,16 @@ const TOKEN_DIGITS: usize = 2 * Token::BYTES;
 const HELLO_BYTES: usize = 44 + TOKEN_DIGITS;
 const STATUS_BYTES: usize = 17;
 
-/// Why a peer refuses this node.
+/// The reason why a peer refuses this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It speaks another version of this protocol.
+    /// The peer speaks another version of this protocol.
     Version,
-    /// The token is not that of its run.
+    /// The token is not that of the peer's run.
     Token,
-    /// It is another node, or its run has another number of nodes.
+    /// The peer is another node, or its run has another number of nodes.
     Node,
-    /// It has other limits, or one is a transport and the other a layer.
+    /// The peer has other limits, or one is a transport and the other a layer.
     Limits,
 }
 
@@ -37,11 +37,11 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What all nodes of a run must agree on.
+/// Parameters that are equal on all nodes of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terms {
     pub(crate) nodes: u16,
-    /// Messages that may be on the way between two nodes, in one direction.
+    /// Messages that may be under way between two nodes, in one direction.
     pub(crate) credits: u16,
     pub(crate) frame_bytes: u32,
     /// Longest message; the highest bit tells layers from transports.
@@ -49,7 +49,7 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// In `max_bytes`: the node is a layer.
+    /// The bit in `max_bytes` that marks a layer.
     pub(crate) const LAYER: u64 = 1 << 63;
 }
 
@@ -58,13 +58,13 @@ impl Terms {
 pub(crate) struct Hello {
     pub(crate) to: NodeId,
     pub(crate) terms: Terms,
-    /// What the peer puts into its tags.
+    /// The key for the tags of the peer.
     pub(crate) key: u64,
     pub(crate) refusal: Option<Refusal>,
 }
 
 impl Hello {
-    /// Writes it to the start of `room` and says how long it is. A refusal does not show the token.
+    /// Writes the message to the start of `room` and returns its length. A refusal does not show the token.
     pub(crate) fn encode(&self, token: &Token, room: &mut [u8]) -> usize {
         let refusal = self.refusal.map_or(0, |refusal| 1 + refusal as u16);
         let Terms { nodes, credits, frame_bytes, max_bytes } = self.terms;
@@ -77,7 +77,7 @@ impl Hello {
         bytes.len()
     }
 
-    /// Reads it. An error if the sender is to be refused, or `None` in it if there is no answer to such a thing.
+    /// Reads the message. The error is `Some` if the sender is to be refused, and `None` if the message gets no answer.
     pub(crate) fn decode(bytes: &[u8], token: &Token) -> Result<Self, Option<Refusal>> {
         let bytes: &[u8; HELLO_BYTES] = bytes.try_into().map_err(|_| None)?;
         let small = |index: usize| u16::from_le_bytes([bytes[8 + 2 * index], bytes[9 + 2 * index]]);
@@ -104,19 +104,19 @@ impl Hello {
     }
 }
 
-/// How far a node is with a peer: sent after half of the credits are used, as a sign of life, and as a goodbye.
+/// The progress of a node with a peer: sent after half of the credits are used, as a sign of life, and as a goodbye.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
-    /// How many messages of the peer it has consumed.
+    /// Number of messages of the peer that were consumed.
     pub(crate) consumed: u64,
-    /// How many it has sent.
+    /// Number of messages that were sent.
     pub(crate) sent: u64,
-    /// It sends no more.
+    /// True if no more messages will be sent.
     pub(crate) leaving: bool,
 }
 
 impl Status {
-    /// Writes it to the start of `room` and says how long it is.
+    /// Writes the message to the start of `room` and returns its length.
     pub(crate) fn encode(&self, room: &mut [u8]) -> usize {
         room[..8].copy_from_slice(&self.consumed.to_le_bytes());
         room[8..16].copy_from_slice(&self.sent.to_le_bytes());
@@ -124,7 +124,7 @@ impl Status {
         STATUS_BYTES
     }
 
-    /// `None` for what is none.
+    /// Reads the message; `None` if it is none.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; STATUS_BYTES] = bytes.try_into().ok()?;
         let word = |index: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[8 * index + byte]));

@@ -1,18 +1,18 @@
-//! Why there is no endpoint.
+//! Errors of opening an endpoint.
 
 use crate::ffi::PATH_VARIABLE;
 
-/// Why an endpoint cannot be opened.
+/// The reason why an endpoint cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OfiError {
-    /// The library is not there or is another one.
+    /// The library does not exist or is another one.
     #[error(
         "cannot open libfabric as {path}: {reason}; install it (Debian: libfabric1) or name its file in {PATH_VARIABLE}"
     )]
     Library {
-        /// The file that was looked for.
+        /// The file name of the library.
         path: String,
-        /// What the system says.
+        /// The error of the system.
         reason: String,
     },
     /// The library does not offer this provider here.
@@ -21,15 +21,15 @@ pub enum OfiError {
          there are: {others}"
     )]
     Provider {
-        /// What was asked for.
+        /// The requested provider.
         provider: String,
-        /// The interface that was asked for, as a part of the sentence.
+        /// The requested interface, as a part of the sentence.
         interface: String,
-        /// What the library says.
+        /// The error of the library.
         reason: String,
-        /// Its version.
+        /// The version of the library.
         library: String,
-        /// The providers for reliable messages that are there.
+        /// The available providers of reliable messages.
         others: String,
     },
     /// A call failed.
@@ -37,13 +37,13 @@ pub enum OfiError {
     Call {
         /// The function.
         call: &'static str,
-        /// What the library says.
+        /// The error of the library.
         reason: String,
     },
     /// An option has no meaning.
     #[error("{reason}")]
     Option {
-        /// Which and why.
+        /// The option and the reason.
         reason: String,
     },
 }

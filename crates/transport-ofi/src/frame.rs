@@ -1,12 +1,12 @@
-//! What a transport's messages look like in a frame: records one after another, each of a length, a head and, if it is
-//! short enough, the body. The record of a longer body stands alone in its frame, and the body follows by itself.
+//! The format of a transport's messages in a frame: records one after another, each of a length, a head and, if it is
+//! short enough, the body. The record of a longer body is alone in its frame, and the body follows by itself.
 
 use evb_transport::HEAD_BYTES;
 
 /// Bytes of a record without its body: length and head.
 pub(crate) const RECORD_BYTES: usize = 8 + HEAD_BYTES;
 
-/// In a length: the body is not here, but follows.
+/// The bit in a length that marks a body that follows by itself.
 const FOLLOWS: u64 = 1 << 63;
 
 /// One record.
@@ -16,17 +16,17 @@ pub(crate) struct Record<'a> {
     pub(crate) body: Body<'a>,
 }
 
-/// Where the body is.
+/// The place of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body<'a> {
     /// In the frame.
     Here(&'a [u8]),
-    /// It follows, with this length.
+    /// Outside of the frame, with this length.
     Follows(usize),
 }
 
 impl<'a> Record<'a> {
-    /// Writes it to the start of `room`, which is long enough; how long it is.
+    /// Writes the record to the start of `room`, which is long enough; returns its length.
     pub(crate) fn encode(&self, room: &mut [u8]) -> usize {
         let (length, body): (u64, &[u8]) = match self.body {
             Body::Here(body) => (body.len() as u64, body),
@@ -38,7 +38,7 @@ impl<'a> Record<'a> {
         RECORD_BYTES + body.len()
     }
 
-    /// The first record of `bytes` and its length. `None` for what no node writes.
+    /// The first record of `bytes` and its length. `None` for bytes that no node writes.
     pub(crate) fn decode(bytes: &'a [u8]) -> Option<(Self, usize)> {
         let (length, rest) = bytes.split_first_chunk()?;
         let (head, rest) = rest.split_first_chunk()?;

@@ -1,7 +1,7 @@
-//! The thin message layer over libfabric: bytes go out by one call of the provider and come in to one posted buffer.
+//! The message layer over libfabric: bytes leave by one call of the provider and arrive in one posted buffer.
 //!
-//! Messages of a frame (8 KiB, or what the provider injects) are injected where that is sure to send them, or sent from a
-//! slot; longer ones from and to large buffers, of which a node has [`LARGE_BUFFERS`]. Sender and number stand in the tag.
+//! Messages of a frame (8 KiB, or the inject size of the provider) are injected if that surely sends them, or sent from
+//! a slot. Longer ones use large buffers, of which a node has [`LARGE_BUFFERS`]. The tag has sender and number.
 
 use crate::{
     OfiError, OfiOptions,
@@ -14,15 +14,15 @@ use std::time::Duration;
 
 /// Long messages that a node can send and receive at a time.
 const LARGE_BUFFERS: usize = 4;
-/// Most messages that one peer gives before the next has its turn.
+/// Most messages from one peer before the next has its turn.
 const TURN: usize = 64;
-/// Providers whose injected messages are at the receiver when the call returns. With others an injected message may stay
-/// in this node, and no completion tells when it has left.
+/// Providers whose injected messages are at the receiver when the call returns. With others an injected message may
+/// stay in this node, and no completion tells when it has left.
 const INJECTS_AT_ONCE: &[&str] = &["shm"];
-/// Longest time that a drop takes to send what waits.
+/// Longest time that a drop takes to send the rest.
 const DROP_PATIENCE: Duration = Duration::from_secs(1);
 
-/// One node's endpoint of the message layer.
+/// The endpoint of one node for the message layer.
 pub struct OfiLayer {
     links: Links,
     inject_bytes: usize,
@@ -33,7 +33,7 @@ impl OfiLayer {
     /// Opens an endpoint of node `local`.
     ///
     /// # Errors
-    /// [`OfiError`] if there is no library, no such provider, or it gives no endpoint.
+    /// [`OfiError`] if there is no library or no such provider, or if the provider opens no endpoint.
     ///
     /// # Panics
     /// If `local` is not below `options.nodes`.
@@ -46,7 +46,7 @@ impl OfiLayer {
         Ok(Self { links, inject_bytes, lost: Vec::new() })
     }
 
-    /// How many messages were dropped: of unknown senders, without the key, with a wrong token, or out of place.
+    /// Number of messages that were dropped: of unknown senders, without the key, with a wrong token, or out of place.
     #[must_use]
     pub fn rejected(&self) -> u64 {
         self.links.rejected
@@ -63,7 +63,7 @@ impl OfiLayer {
         result
     }
 
-    /// Whether a peer takes a message now.
+    /// Checks that a peer takes a message now.
     #[inline]
     fn room(&mut self, to: usize) -> Result<(), Refused> {
         match self.links.peer(to) {
@@ -74,7 +74,7 @@ impl OfiLayer {
         }
     }
 
-    /// Gives at most `limit` messages of one peer; how many there were.
+    /// Delivers at most `limit` messages of one peer; returns their number.
     #[inline]
     fn give(&mut self, from: usize, limit: usize, take: &mut Take<'_>) -> usize {
         let mut given = 0;
@@ -87,7 +87,7 @@ impl OfiLayer {
         given
     }
 
-    /// Whether this peer has more; one that is over is forgotten.
+    /// Returns true if this peer has more messages. A peer that is over is forgotten.
     #[inline]
     fn has_more(&mut self, from: usize) -> bool {
         let Some(peer) = self.links.peer(from) else { return false };

@@ -1,9 +1,10 @@
-//! The transport and the thin message layer over libfabric (OFI), for what it knows how to reach: `tcp` between machines,
-//! `shm` within one, and the networks of clusters by their own providers.
+//! The transport and the message layer over libfabric (OFI): `tcp` between machines, `shm` within one, and the networks
+//! of clusters by their own providers.
 //!
-//! The library is opened at run time as `libfabric.so.1`, or what the environment variable `EVB_LIBFABRIC` names; this
-//! crate builds without it. [`Ofi`] is the transport of the event builder, [`OfiLayer`] the layer of the benchmarks;
-//! [`providers`] lists what there is. `docs/reference/ofi.md` has the messages, and what is known of the library.
+//! The library is opened at run time as `libfabric.so.1`, or by the name in the environment variable `EVB_LIBFABRIC`;
+//! this crate builds without it. [`Ofi`] is the transport of the event builder, [`OfiLayer`] the layer of the
+//! benchmarks, and [`providers`] lists the available providers. `docs/reference/ofi.md` describes the messages, and
+//! known properties of the library.
 
 mod control;
 mod error;

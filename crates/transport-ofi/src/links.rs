@@ -1,4 +1,4 @@
-//! The numbered messages between a node and its peers, which transport and layer stand on: each arrives once and in
+//! Numbered messages between a node and its peers, for transport and layer alike. Each message arrives once and in
 //! order, never more than the receiver has buffers for, and only from peers that have shown the token.
 
 mod control;
@@ -20,43 +20,43 @@ use std::{collections::VecDeque, time::Instant};
 
 pub use join::ConnectError;
 
-/// Longest message that is received into a buffer of any peer's.
+/// Longest message that is received into a shared buffer.
 pub(crate) const FRAME_BYTES: usize = 8 << 10;
-/// A provider that injects that much takes small messages without the receiver's help up to there, and no further.
+/// Inject size from which a provider takes small messages without the receiver's help, up to that size and no further.
 const LEAST_INJECT: usize = 1 << 10;
-/// Bodies that are received from one peer at a time, at most.
+/// Most bodies that are received from one peer at a time.
 pub(crate) const BODIES_AHEAD: usize = 4;
-/// Buffers beyond the credits: for strangers and hellos, and of each peer for permits and for how far it is.
+/// Buffers beyond the credits: for strangers and hellos, and for permits and progress of each peer.
 const SPARE_BUFFERS: usize = 32;
 const SPARE_BUFFERS_PER_PEER: usize = BODIES_AHEAD + 4;
-/// The part of the receives which the provider can have that are for small messages; the rest is for bodies.
+/// Part of the provider's receives for small messages; the rest is for bodies.
 const SMALL_RECEIVES: (usize, usize) = (3, 4);
-/// Fewer credits than this are not worth a try: the peer hears of free buffers after half of them.
+/// Fewest credits that are usable: the peer hears of free buffers after half of them.
 const LEAST_CREDITS: usize = 2;
 
-/// What an operation is for.
+/// The purpose of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// Receives from anybody.
     Receive { large: bool },
-    /// Sends what was copied into it.
+    /// Sends its own memory.
     Slot { to: u16, large: bool },
     /// Sends a control message.
     Control { to: u16 },
-    /// Sends a body from where it is.
+    /// Sends a body in place.
     Body { to: u16 },
-    /// Receives an announced body; the length when it is there.
+    /// Receives an announced body; the length when it has arrived.
     Room { from: u16, done: Option<usize> },
     /// Receives a body that nobody waits for any more.
     Orphan,
-    /// Nothing.
+    /// No purpose.
     Free,
 }
 
-/// How large messages are received.
+/// The way of receiving large messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Large {
-    /// Into so many buffers of that many bytes, for anybody.
+    /// Into `count` buffers of `bytes` bytes, from any peer.
     Buffers { count: usize, bytes: usize },
     /// As bodies that a small message announces.
     Announced,
@@ -71,27 +71,27 @@ pub(crate) struct Links {
     terms: Terms,
     pub(crate) peers: Vec<Option<Box<Peer>>>,
     roles: Vec<Role>,
-    /// Receives that the provider does not have, by size.
+    /// Receives that are not posted, by size.
     idle_receives: [Vec<Operation>; 2],
-    /// Free slots to send from, small and large; how many slots there are at most, and are.
+    /// Free slots to send from, small and large; the limit and the number of slots.
     slots: [Vec<Operation>; 2],
     controls: Vec<Operation>,
     /// Peers that may have something for the user.
     pub(crate) active: VecDeque<u16>,
-    /// Peers that are owed a status.
+    /// Peers that wait for a status.
     owing: VecDeque<u16>,
-    /// Peers that are owed the permit of a message.
+    /// Peers that wait for the permit of a message.
     permits: VecDeque<(u16, u64)>,
-    /// Hellos of nodes that this node was not told of yet.
+    /// Hellos of nodes that the user has not named yet.
     early: Vec<Option<Hello>>,
     pub(crate) rest: Rest,
-    /// Something came or went since the flag was cleared.
+    /// True if something arrived or left since the flag was cleared.
     pub(crate) moved: bool,
-    /// The provider had no room for something.
+    /// True if the provider had no room for something.
     blocked: bool,
     polls: u32,
     last_tick: Instant,
-    /// The goodbyes are out.
+    /// True if the goodbyes were sent.
     left: bool,
     pub(crate) rejected: u64,
 }
@@ -159,7 +159,7 @@ impl Links {
         self.roles[operation.index()] = role;
     }
 
-    /// Longest message that is sent from and received into a small buffer.
+    /// Longest message that uses a small buffer.
     #[inline]
     pub(crate) fn frame_bytes(&self) -> usize {
         self.terms.frame_bytes as usize
@@ -180,7 +180,7 @@ impl Links {
         self.peers.get_mut(index)?.as_deref_mut()
     }
 
-    /// This peer may have something for the user.
+    /// Marks a peer that may have something for the user.
     #[inline]
     pub(crate) fn activate(&mut self, index: usize) {
         if let Some(peer) = self.peers[index].as_deref_mut()
@@ -192,8 +192,8 @@ impl Links {
     }
 }
 
-/// What all nodes compute alike. There are as many credits as were asked for, or as there can be receives for: a provider
-/// keeps a message for which there is none at the cost of a copy, and `shm` of libfabric 1.17 never finds it again.
+/// Parameters that all nodes compute alike. There are as many credits as requested, or as there can be receives: a
+/// provider keeps a message without a receive at the cost of a copy, and `shm` of libfabric 1.17 never finds it again.
 fn terms(options: &OfiOptions, endpoint: &Endpoint, large: Large) -> Result<Terms, OfiError> {
     let receives = endpoint.limits().receives * SMALL_RECEIVES.0 / SMALL_RECEIVES.1;
     let for_each = receives.saturating_sub(SPARE_BUFFERS) / usize::from(options.nodes - 1).max(1);

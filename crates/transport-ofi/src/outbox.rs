@@ -1,4 +1,5 @@
-//! What waits for one peer of a transport: full frames, the frame that is being filled, and bodies that follow theirs.
+//! The outgoing queue to one peer of a transport: full frames, the frame that is being filled, and bodies that follow
+//! their frames.
 
 use crate::{
     ffi::{Operation, Posted},
@@ -9,7 +10,7 @@ use bytes::Bytes;
 use evb_transport::Message;
 use std::collections::VecDeque;
 
-/// A frame that waits, filled that far, and the body that it announces.
+/// A frame that waits, its filled length, and the body that it announces.
 struct Frame {
     slot: Operation,
     bytes: usize,
@@ -20,9 +21,9 @@ struct Frame {
 #[derive(Default)]
 pub(crate) struct Outbox {
     queue: VecDeque<Frame>,
-    /// Bodies whose frames have gone, by number: each is sent when the peer has a buffer for it.
+    /// Bodies whose frames have gone, by number. Each is sent when the peer has a buffer for it.
     announced: Vec<(u64, Bytes)>,
-    /// The last frame of the queue may take more.
+    /// True if the last frame of the queue may take more.
     open: bool,
 }
 
@@ -31,7 +32,7 @@ impl Outbox {
         self.queue.is_empty() && self.announced.is_empty()
     }
 
-    /// Queues a message, unless that needs another frame and there are too many bytes already: then it comes back.
+    /// Queues a message, or returns it if it needs another frame and there are too many bytes already.
     pub(crate) fn push(&mut self, links: &mut Links, to: usize, message: Message) -> Result<(), Message> {
         let room = links.frame_bytes() - RECORD_BYTES;
         let Message { head, body } = message;
@@ -61,7 +62,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// A slot for a frame and the count of what it costs, if there is room for that. One frame always fits.
+    /// A slot for a frame with its cost, if there is room for it. One frame always fits.
     fn new_frame(&mut self, links: &mut Links, to: usize, body: usize) -> Option<Operation> {
         let (cost, limit) = (links.frame_bytes() + body, links.options.send_queue_bytes);
         let waiting = links.peer(to)?.out_bytes;
@@ -73,7 +74,8 @@ impl Outbox {
         Some(slot)
     }
 
-    /// Sends what waits, as far as the peer takes it, or forgets it if the peer is gone. True when nothing waits any more.
+    /// Sends the queue as far as the peer takes it, or drops it if the peer is gone. Returns true if nothing waits any
+    /// more.
     pub(crate) fn send(&mut self, links: &mut Links, to: usize) -> bool {
         if !links.peer(to).is_some_and(|peer| peer.takes_messages()) {
             self.clear(links);
@@ -104,7 +106,7 @@ impl Outbox {
         }
     }
 
-    /// Throws away what waits: the peer is gone.
+    /// Drops the queue: the peer is gone.
     pub(crate) fn clear(&mut self, links: &mut Links) {
         self.queue.drain(..).for_each(|frame| links.give_back(frame.slot, false));
         self.announced.clear();

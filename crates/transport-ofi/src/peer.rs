@@ -1,4 +1,4 @@
-//! What a node knows of one peer: how far both are, what has arrived, and whether it lives.
+//! The state of one peer: progress of both sides, arrived messages, and liveness.
 
 use crate::{control::Refusal, ffi::Operation};
 use std::{
@@ -11,50 +11,50 @@ use std::{
 pub(crate) struct Arrival {
     pub(crate) operation: Operation,
     pub(crate) bytes: usize,
-    /// What receives the body that this message announces.
+    /// The operation that receives the body which this message announces.
     pub(crate) body: Option<Operation>,
 }
 
-/// One peer. Numbers count messages of one direction from 0 on.
+/// One peer. Numbers count messages of one direction from 0.
 pub(crate) struct Peer {
-    /// Its number in the address vector.
+    /// Number of the peer in the address vector.
     pub(crate) address: u64,
-    /// What it must put into its tags, and what we must put into ours.
+    /// The key in the peer's tags, and the key in the tags to the peer.
     pub(crate) key: u64,
     pub(crate) their_key: u64,
 
-    /// The number of the next message to it, and of the first that it has no room for.
+    /// The number of the next message to the peer, and of the first one without room.
     pub(crate) sent: u64,
     pub(crate) allowed: u64,
-    /// Operations on the way to it.
+    /// Operations under way to the peer.
     pub(crate) outstanding: usize,
-    /// Bytes that wait or are on the way, of a transport.
+    /// Bytes that wait or are under way, of a transport.
     pub(crate) out_bytes: usize,
-    /// Messages to it whose bodies it has made room for.
+    /// Messages to the peer whose bodies it has room for.
     pub(crate) permitted: VecDeque<u64>,
 
-    /// The number of the next message to give to the user, and what has arrived from there on, by number modulo length.
+    /// The number of the next message for the user, and the arrived messages from there on, by number modulo length.
     pub(crate) expected: u64,
     ring: Box<[Option<Arrival>]>,
-    /// Messages that the peer knows to be consumed.
+    /// Consumed messages that were reported to the peer.
     pub(crate) told: u64,
-    /// It has used half of its credits since then.
+    /// True if the peer has used half of its credits since the last report.
     pub(crate) status_owed: bool,
 
-    /// Its hello came and was good; it answered ours.
+    /// True if the peer's hello was good; true if it has answered the own hello.
     pub(crate) known: bool,
     pub(crate) accepted: bool,
     pub(crate) refused: Option<Refusal>,
-    /// It said goodbye after this many messages.
+    /// The number of messages before the peer's goodbye.
     pub(crate) left_after: Option<u64>,
-    /// Why nothing can be sent to it or comes from it any more.
+    /// The reason why nothing can be sent to the peer or comes from it any more.
     pub(crate) failure: Option<String>,
-    /// It is in the queue of those that may have something for the user.
+    /// True if the peer is in the queue of those that may have something for the user.
     pub(crate) active: bool,
 
     heard: bool,
     last_heard: Instant,
-    /// Looks since then, in vain.
+    /// Number of checks without a sign of life.
     silent: u32,
     pub(crate) spoke: bool,
 }
@@ -87,25 +87,25 @@ impl Peer {
         }
     }
 
-    /// Whether it has neither failed nor left.
+    /// Returns true if the peer has neither failed nor left.
     #[inline]
     pub(crate) fn is_there(&self) -> bool {
         self.failure.is_none() && self.left_after.is_none()
     }
 
-    /// Whether it was joined and is there.
+    /// Returns true if the peer was joined and is there.
     #[inline]
     pub(crate) fn takes_messages(&self) -> bool {
         self.known && self.accepted && self.is_there()
     }
 
-    /// Whether it has room for one more message.
+    /// Returns true if the peer has room for one more message.
     #[inline]
     pub(crate) fn has_credit(&self) -> bool {
         self.sent < self.allowed
     }
 
-    /// Puts a message in its place, which is that many after the expected one. False if it is out of place.
+    /// Stores a message at its place, `ahead` after the expected one. Returns false if it is out of place.
     #[inline]
     pub(crate) fn put(&mut self, ahead: u64, arrival: Arrival) -> bool {
         if ahead >= self.ring.len() as u64 {
@@ -119,7 +119,7 @@ impl Peer {
         true
     }
 
-    /// The message that is so many after the expected one.
+    /// The message that is `ahead` after the expected one.
     #[inline]
     pub(crate) fn ahead(&mut self, ahead: u64) -> Option<&mut Arrival> {
         if ahead >= self.ring.len() as u64 {
@@ -128,7 +128,7 @@ impl Peer {
         self.ring[(self.expected + ahead) as usize & (self.ring.len() - 1)].as_mut()
     }
 
-    /// It has room for the body of the message that was sent so many messages ago. False if there is no such message.
+    /// Permits the body of the message that was sent `ago` messages ago. Returns false if there is no such message.
     pub(crate) fn permit(&mut self, ago: u64) -> bool {
         let window = self.ring.len() as u64;
         let known = 1 <= ago && ago <= window.min(self.sent) && (self.permitted.len() as u64) < window;
@@ -138,7 +138,7 @@ impl Peer {
         known
     }
 
-    /// Takes the expected message out; the next is expected then.
+    /// Removes the expected message; the next one is expected then.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Arrival> {
         let slot = self.expected as usize & (self.ring.len() - 1);
@@ -148,29 +148,30 @@ impl Peer {
         Some(arrival)
     }
 
-    /// All that has arrived, in no order; nothing is left.
+    /// Removes all arrived messages, in no order.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Arrival> {
         self.ring.iter_mut().filter_map(Option::take)
     }
 
-    /// It gave a sign of life.
+    /// Takes note of a sign of life.
     #[inline]
     pub(crate) fn hear(&mut self) {
         self.heard = true;
     }
 
-    /// Whether all that it sent was given, and it has left or failed.
+    /// Returns true if all messages of the peer were delivered, and it has left or failed.
     pub(crate) fn is_over(&mut self) -> bool {
         let nothing_more = self.failure.is_some() || self.left_after.is_some_and(|count| count <= self.expected);
         nothing_more && self.ahead(0).is_none()
     }
 
-    /// Why it is gone, for people.
+    /// The reason for the loss of the peer, as text.
     pub(crate) fn reason(&self) -> String {
         self.failure.clone().unwrap_or_else(|| "it left".into())
     }
 
-    /// Looks whether it was heard since the last look. If it was silent at more than `most` looks, how long that was.
+    /// Checks for signs of life since the last check. Returns the length of the silence if there was none at more than
+    /// `most` checks.
     pub(crate) fn silence(&mut self, now: Instant, most: u32) -> Option<Duration> {
         if std::mem::take(&mut self.heard) {
             (self.last_heard, self.silent) = (now, 0);

@@ -1,30 +1,31 @@
-//! What a tag says: kind, sender and number of a message, so that the message itself is nothing but its bytes.
+//! The fields of a tag: kind, sender and number of a message, so that the message itself has the user's bytes only.
 //!
-//! From the highest bit that the provider allows: 1 bit for messages that need a large buffer, 2 bits for the kind, 16 for
-//! the sender's id, and the rest, at most 45, for the number. To each of its peers a receiver gives another secret key,
-//! which is added to the number: whoever does not know it sends messages that are out of place, and are dropped.
+//! From the highest bit that the provider allows: 1 bit for messages that need a large buffer, 2 bits for the kind, 16
+//! for the sender's id, and the rest, at most 45, for the number. A receiver gives each of its peers another secret
+//! key, which is added to the number. A sender without the key produces messages that are out of place, and are
+//! dropped.
 
 use evb_core::NodeId;
 
 const KIND_BITS: u32 = 2;
 const SENDER_BITS: u32 = 16;
-/// Numbers need to be longer than all that can be on the way, and keys not to be met by chance.
+/// Fewest bits of a number. Numbers must be longer than all messages under way, and keys too long to be guessed.
 const LEAST_NUMBER_BITS: u32 = 24;
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A numbered message of the user.
     Data,
-    /// How far the sender is: see [`Status`](crate::control::Status).
+    /// The progress of the sender: see [`Status`](crate::control::Status).
     Status,
     /// The buffer for the body of this message is ready.
     Permit,
-    /// Who the sender is, with the token; the only one without a key.
+    /// The identity of the sender, with the token; the only kind without a key.
     Hello,
 }
 
-/// A tag, read.
+/// A decoded tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) kind: Kind,
@@ -34,7 +35,7 @@ pub(crate) struct Tag {
     pub(crate) low: u64,
 }
 
-/// How tags are laid out for a provider.
+/// The layout of tags for a provider.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tags {
     bits: u32,
@@ -42,7 +43,7 @@ pub(crate) struct Tags {
 }
 
 impl Tags {
-    /// For a provider whose highest bit is the highest of `format`. `None` if that is too few bits.
+    /// The layout for a provider whose highest bit is the highest of `format`. `None` if that is too few bits.
     pub(crate) fn new(format: u64) -> Option<Self> {
         let bits = u64::BITS - format.leading_zeros();
         let number_bits = bits.checked_sub(1 + KIND_BITS + SENDER_BITS)?;
@@ -70,13 +71,13 @@ impl Tags {
         Tag { kind, large: high >> KIND_BITS & 1 == 1, from, low: self.low(tag) }
     }
 
-    /// Only the bits that a number has.
+    /// The bits of a number.
     #[inline]
     pub(crate) fn low(self, value: u64) -> u64 {
         value & ((1 << self.number_bits) - 1)
     }
 
-    /// The tag to receive messages for small or for large buffers from anybody, and the bits of it that do not count.
+    /// The tag to receive messages for small or for large buffers from any peer, and its ignored bits.
     pub(crate) fn any(self, large: bool) -> (u64, u64) {
         let bit = 1 << (self.bits - 1);
         (if large { bit } else { 0 }, bit - 1)

@@ -1,9 +1,9 @@
-//! The transport over libfabric. Small messages share frames of up to 8 KiB; a longer body goes from where it is into a
-//! buffer of its length: its frame announces it, the receiver makes the buffer and permits it, and only then it is sent.
+//! The transport over libfabric. Small messages share frames of up to 8 KiB. A longer body is sent in place into a
+//! buffer of its length: its frame announces it, and the receiver creates the buffer and permits it before it is sent.
 //!
-//! There is no thread behind an endpoint. What is on the way moves within [`receive`](Transport::receive),
-//! [`flush`](Transport::flush) and [`wait`](Transport::wait), and so do signs of life: a node must call one of them at
-//! least every half [`peer_timeout`](OfiOptions::peer_timeout), or its peers take it for dead.
+//! An endpoint has no thread. Messages move within [`receive`](Transport::receive), [`flush`](Transport::flush) and
+//! [`wait`](Transport::wait), and so do signs of life. A node must call one of them at least every half
+//! [`peer_timeout`](OfiOptions::peer_timeout), or its peers take it for dead.
 
 use crate::{
     ConnectError, OfiError, OfiOptions,
@@ -16,27 +16,28 @@ use evb_core::NodeId;
 use evb_transport::{Connect, HEAD_BYTES, Message, Received, SendError, Transport, Waker};
 use std::time::{Duration, Instant};
 
-/// Most messages that one peer gives before the next has its turn.
+/// Most messages from one peer before the next has its turn.
 const TURN: usize = 64;
 /// Bytes of bodies that are received from one peer at a time, unless one alone is longer.
 const BODIES_AHEAD_BYTES: usize = 8 << 20;
 /// Bytes that wait for a peer before they are sent without a flush.
 const WRITE_AHEAD_BYTES: usize = 256 << 10;
-/// Longest time that a drop takes to send what was flushed, and the goodbye.
+/// Longest time that a drop takes to send flushed messages and the goodbye.
 const DROP_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a peer's messages are read by.
+/// The state of reading a peer's messages.
 #[derive(Default)]
 struct Inbox {
-    /// Where the next record begins in the expected frame.
+    /// Offset of the next record in the expected frame.
     offset: usize,
-    /// Frames ahead that were looked at for announced bodies, and how many of these are received, of how many bytes.
+    /// Number of later frames that were searched for announced bodies; number and bytes of the bodies that are being
+    /// received.
     looked: u64,
     bodies: usize,
     body_bytes: usize,
 }
 
-/// One node's endpoint of the transport.
+/// The endpoint of one node for the transport.
 pub struct Ofi {
     links: Links,
     outboxes: Vec<Outbox>,
@@ -49,7 +50,7 @@ impl Ofi {
     /// Opens an endpoint of node `local`.
     ///
     /// # Errors
-    /// [`OfiError`] if there is no library, no such provider, or it gives no endpoint.
+    /// [`OfiError`] if there is no library or no such provider, or if the provider opens no endpoint.
     ///
     /// # Panics
     /// If `local` is not below `options.nodes`.
@@ -69,24 +70,24 @@ impl Ofi {
         self.links.provider()
     }
 
-    /// How many messages were dropped: of unknown senders, without the key, with a wrong token, or out of place.
+    /// Number of messages that were dropped: of unknown senders, without the key, with a wrong token, or out of place.
     #[must_use]
     pub fn rejected(&self) -> u64 {
         self.links.rejected
     }
 
-    /// Joins these peers, all of which must name this node too, at most for
-    /// [`connect_timeout`](OfiOptions::connect_timeout). The order in which nodes call this does not matter; a peer may
-    /// send before this returns.
+    /// Joins these peers, all of which must name this node, too, within
+    /// [`connect_timeout`](OfiOptions::connect_timeout). Nodes may call this in any order; a peer may send before this
+    /// returns.
     ///
     /// # Errors
-    /// [`ConnectError`] says which peer is missing or why one refuses this node.
+    /// [`ConnectError`] names the peer that is missing or refuses this node.
     pub fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), ConnectError> {
         self.links.join(peers)
     }
 
-    /// Sends what waits and says goodbye, at most for `timeout`. True if all that was sent has left this node. An endpoint
-    /// that is dropped instead sends what was flushed, and gives up after a second.
+    /// Sends the rest and says goodbye within `timeout`. Returns true if all messages have left this node. Dropping an
+    /// endpoint sends flushed messages, and gives up after a second.
     pub fn close(mut self, timeout: Duration) -> bool {
         let start = Instant::now();
         let mut flushed = self.flush();
@@ -97,14 +98,14 @@ impl Ofi {
         self.links.leave(timeout.saturating_sub(start.elapsed())) && flushed
     }
 
-    /// Sends what waits for all peers. True when nothing does any more.
+    /// Sends the queues to all peers. Returns true if nothing waits any more.
     fn send_all(&mut self) -> bool {
         let (outboxes, links) = (&mut self.outboxes, &mut self.links);
         self.unsent.retain(|&index| !outboxes[usize::from(index)].send(links, usize::from(index)));
         self.unsent.is_empty()
     }
 
-    /// Appends at most `limit` messages of one peer; true if it may have more.
+    /// Appends at most `limit` messages of one peer; returns true if it may have more.
     fn receive_from(&mut self, from: usize, limit: usize, sink: &mut Vec<Received>) -> bool {
         self.open_bodies(from);
         for _ in 0..limit {
@@ -121,7 +122,7 @@ impl Ofi {
         true
     }
 
-    /// The next message of a peer; an error if it sends what no node sends.
+    /// The next message of a peer; an error if the peer breaks the protocol.
     fn next(&mut self, from: usize) -> Option<Result<Message, &'static str>> {
         let arrival = *self.links.peer(from)?.ahead(0)?;
         let frame = &self.links.memory(arrival.operation)[self.inboxes[from].offset..arrival.bytes];
@@ -166,7 +167,7 @@ impl Ofi {
         (inbox.offset, inbox.looked) = (0, inbox.looked.saturating_sub(1));
     }
 
-    /// Makes buffers for bodies that frames of this peer have announced, as far as that is allowed at a time.
+    /// Creates buffers for bodies that frames of this peer have announced, up to the limit.
     fn open_bodies(&mut self, from: usize) {
         let limit = self.links.options.max_body;
         loop {
@@ -194,7 +195,7 @@ impl Ofi {
         }
     }
 
-    /// There is nothing now: reports a peer that is over.
+    /// Reports the end of a peer that is over.
     fn end(&mut self, from: usize, sink: &mut Vec<Received>) -> bool {
         let Some(peer) = self.links.peer(from) else { return false };
         if peer.is_over() {

@@ -1,4 +1,4 @@
-//! How a node rests until something may have come, and how others end that.
+//! Rests of a node until something may have arrived, and wakers that end them.
 
 use crate::ffi::wait_readable;
 use evb_transport::{Waker, doorbell::Doorbell};
@@ -16,23 +16,23 @@ use std::{
     time::Duration,
 };
 
-/// Without a file to sleep on, a node looks that often without a pause, then so often giving way to other threads, and
-/// then after naps, each twice as long as the one before.
+/// Number of polls without a pause of a node without a file to sleep on. Then it yields to other threads as often, and
+/// then naps, each nap twice as long as the one before.
 const SPINS: u32 = 200;
 const YIELDS: u32 = 50;
 const FIRST_NAP: Duration = Duration::from_micros(20);
 const LONGEST_NAP: Duration = Duration::from_millis(1);
 
-/// What ends a rest: shared by the node and its wakers.
+/// The bell that ends a rest: shared by the node and its wakers.
 struct Bell {
     called: AtomicBool,
-    /// For a node that naps.
+    /// The bell of a node that naps.
     doorbell: Doorbell,
-    /// For a node that sleeps on files.
+    /// The bell of a node that sleeps on files.
     writer: UnixStream,
 }
 
-/// The resting side.
+/// The resting side of a bell.
 pub(crate) struct Rest {
     bell: Arc<Bell>,
     reader: UnixStream,
@@ -47,19 +47,19 @@ impl Rest {
         Ok(Self { bell: Arc::new(bell), reader })
     }
 
-    /// Whether a waker was called since the last time.
+    /// Returns true if a waker was called since the last time.
     pub(crate) fn was_called(&self) -> bool {
         self.bell.called.load(Ordering::Relaxed) && self.bell.called.swap(false, Ordering::AcqRel)
     }
 
-    /// Sleeps until the file can be read, somebody calls, or `longest` is over. The flag is set before the byte is
-    /// written, so whoever takes the byte out here sees the flag next.
+    /// Sleeps until the file can be read, a waker is called, or `longest` is over. The flag is set before the byte is
+    /// written, so the reader of the byte sees the flag next.
     pub(crate) fn sleep(&self, file: RawFd, longest: Duration) {
         wait_readable([file, self.reader.as_raw_fd()], longest);
         let _ = (&self.reader).read(&mut [0; 8]);
     }
 
-    /// Rests without a file, after `idle` such rests without anything to do.
+    /// Rests without a file, after `idle` such rests without work.
     pub(crate) fn nap(&self, idle: u32, longest: Duration) {
         if idle < SPINS {
             std::hint::spin_loop();

@@ -23,7 +23,7 @@ fn shm_conforms() {
     conforms(&OfiOptions { max_body: 1 << 20, ..options("shm") });
 }
 
-/// Credits and queues are used up all the time.
+/// Credits and queues are always used up.
 #[test]
 fn tcp_conforms_with_few_credits() {
     conforms(&OfiOptions { max_body: 300_000, credits: 30, send_queue_bytes: 250_000, ..options("tcp") });

@@ -1,5 +1,5 @@
-//! Without the library there is an error that says what to do. The library is opened once per process, so the program
-//! starts itself again with another name for it.
+//! Without the library there is an error with a hint. The library is opened once per process, so the program starts
+//! itself again with another name for it.
 
 mod support;
 
@@ -19,7 +19,7 @@ fn a_missing_library_is_an_error_everywhere() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Does nothing but in the process that the other test starts.
+/// The process that the other test starts; without it there is nothing to do.
 #[test]
 fn without_a_library() {
     if env::var("EVB_LIBFABRIC").is_ok_and(|path| path == FILE) {

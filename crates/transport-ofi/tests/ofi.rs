@@ -1,4 +1,4 @@
-//! What only an endpoint of libfabric can suffer: wrong tokens and limits, strangers, wrong addresses, missing providers,
+//! Faults of libfabric endpoints only: wrong tokens and limits, strangers, wrong addresses, missing providers,
 //! silent peers, and peers that go while much is on the way.
 
 mod support;
@@ -39,7 +39,7 @@ fn poll_until<T>(node: &mut Ofi, mut found: impl FnMut(&mut Ofi, &mut Vec<Receiv
     }
 }
 
-/// Joins node 0 and a node that was told other things; what each of them says.
+/// Joins node 0 and a node with other options; returns the error of each.
 fn joined_with(
     mut node: Ofi,
     mut other: impl Connect + Send + 'static,
@@ -75,7 +75,7 @@ fn a_layer_and_a_transport_do_not_join() {
     });
 }
 
-/// It has the address, but nobody told the node of it.
+/// The stranger has the address, but the node does not expect it.
 #[test]
 fn messages_of_strangers_are_dropped_and_counted() {
     with_each(|options| {
@@ -139,7 +139,7 @@ fn too_many_nodes_for_a_provider_are_refused() {
     });
 }
 
-/// The node is there, but nobody calls it.
+/// The node exists, but nobody calls it.
 #[test]
 fn a_silent_peer_is_lost() {
     with_each(|options| {
@@ -154,7 +154,7 @@ fn a_silent_peer_is_lost() {
     });
 }
 
-/// Idle nodes keep each other alive. Both providers at once, since it takes its time.
+/// Idle nodes keep each other alive. Both providers run at once to save time.
 #[test]
 fn signs_of_life_keep_idle_peers() {
     const TIMEOUT: Duration = Duration::from_secs(2);
@@ -176,8 +176,8 @@ fn signs_of_life_keep_idle_peers() {
     ends.iter().for_each(|(node, sink)| assert!(sink.is_empty(), "{}: {sink:?}", node.provider()));
 }
 
-/// As many messages as there are credits, each alone in its frame, and then the sender is gone: the receiver's answers go
-/// nowhere, and must not harm what it has not read yet.
+/// As many messages as there are credits, each alone in its frame, before the sender ends. The receiver's answers go
+/// nowhere, and must not affect messages that it has not read yet.
 #[test]
 fn what_was_flushed_outlives_the_sender() {
     with_each(|options| {

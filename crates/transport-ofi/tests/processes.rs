@@ -18,7 +18,7 @@ use support::{options, there_is};
 
 const MAX_BODY: usize = 1 << 20;
 
-/// Not a test, but the other processes; without a parent there is nothing to do.
+/// The other processes, which are no test; without a parent there is nothing to do.
 #[test]
 fn serve() {
     process::serve(node_options);
@@ -65,7 +65,7 @@ fn shm_conforms_between_processes() {
     conforms("shm");
 }
 
-/// The reason that node 0 gives for the loss of node 1, and the messages before it.
+/// The reason of node 0 for the loss of node 1, and the number of messages before it.
 fn loss(node: &mut Ofi) -> (String, usize) {
     let (begin, mut sink) = (Instant::now(), Vec::new());
     loop {

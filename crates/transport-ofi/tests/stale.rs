@@ -8,7 +8,7 @@ use evb_transport_ofi::Ofi;
 use std::{fs, os::unix::fs::MetadataExt, path::PathBuf, process};
 use support::{options, there_is};
 
-/// So many endpoints of a former process.
+/// Number of endpoints of a former process.
 const ENDPOINTS: usize = 8;
 
 #[test]

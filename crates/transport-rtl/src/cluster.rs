@@ -1,9 +1,9 @@
-//! All nodes, and the clock that they share.
+//! The nodes of a cluster, and the clock that they share.
 //!
-//! In lockstep a node is a thread. A poll or a refused message uses up one cycle, computing uses up several: the thread says how
-//! many and waits. When all nodes wait, the last of them lets cycles pass until one has waited for long enough. Between
-//! two edges a thread touches its own host alone, and what others do shows behind the next edge. So every run is the
-//! same, whatever the machine does meanwhile.
+//! In lockstep a node is a thread. A poll or a refused message takes one cycle, computing takes several: the thread
+//! requests them and waits. When all nodes wait, the last of them runs the clock until one has waited for long enough.
+//! Between two edges a thread touches its own host only, and the effects of others appear after the next edge. So every
+//! run is the same, whatever the machine does meanwhile.
 
 use crate::{
     CYCLE, Pace, RtlOptions,
@@ -22,20 +22,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often a node that sleeps looks whether the clock stands.
+/// Interval at which a sleeping node checks that the clock runs.
 const LOOK: Duration = Duration::from_millis(200);
-/// Looks of a node that waits before it lets others run, and times that it does so before it sleeps.
+/// Polls of a waiting node before it yields to others, and yields before it sleeps.
 const SPINS: u32 = 200;
 const YIELDS: u32 = 20;
-/// Most cycles of one wait that may end early when nodes are not in lockstep: others may have to do something in real time.
+/// Most cycles of one wait that may end early if nodes are not in lockstep: others may have work in real time.
 const MOST_FREE: u64 = 10_000;
 
-/// How long a node waits.
+/// The length of a node's wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     /// Cycles, at least 1.
     pub(crate) cycles: u64,
-    /// Something that has come ends it, or room for what was refused.
+    /// True if an arrival ends the wait, or room for what was refused.
     pub(crate) ends_early: bool,
 }
 
@@ -45,9 +45,9 @@ pub(crate) struct Cluster {
     patience: Duration,
     hosts: Vec<Mutex<Host>>,
     clock: Mutex<Clock>,
-    /// For each node, whether its wait is over.
+    /// For each node, true if its wait is over.
     over: Vec<AtomicBool>,
-    /// Nobody moves the clock any more: a node panicked, or did not come to the next edge.
+    /// True if nobody runs the clock any more: a node panicked, or did not reach the next edge.
     broken: AtomicBool,
     time: VirtualTime,
 }
@@ -57,14 +57,14 @@ struct Clock {
     inputs: Vec<Inputs>,
     outputs: Vec<Outputs>,
     cycle: u64,
-    seats: Vec<Seat>,
+    states: Vec<NodeState>,
     /// Nodes that have left since the last edge.
     leaving: Vec<usize>,
 }
 
-/// What the clock knows of a node.
-enum Seat {
-    /// It does something.
+/// The state of a node at the clock.
+enum NodeState {
+    /// The node is working.
     Busy,
     Waiting {
         until: u64,
@@ -74,20 +74,21 @@ enum Seat {
     Left,
 }
 
-/// What is under these locks is whole between any two calls; a panic breaks the cluster besides.
+/// Locks, ignoring poison: data under these locks are consistent between any two calls, and a panic breaks the cluster
+/// besides.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Cluster {
-    /// So many nodes behind a reset, whose mailboxes are opened. The time begins then.
+    /// A cluster of `nodes` nodes after a reset, with open mailboxes. The time begins then.
     pub(crate) fn new(hardware: Box<dyn Hardware>, nodes: usize, options: &RtlOptions) -> Self {
         let clock = Clock {
             hardware,
             inputs: vec![Inputs::default(); nodes],
             outputs: vec![Outputs::default(); nodes],
             cycle: 0,
-            seats: (0..nodes).map(|_| Seat::Busy).collect(),
+            states: (0..nodes).map(|_| NodeState::Busy).collect(),
             leaving: Vec::new(),
         };
         let cluster = Self {
@@ -119,7 +120,7 @@ impl Cluster {
         self.broken.load(Ordering::Acquire)
     }
 
-    /// Lets time pass for a node.
+    /// Lets a node wait.
     pub(crate) fn pass(&self, node: usize, wait: Wait) {
         if !self.is_broken() {
             match self.pace {
@@ -129,13 +130,13 @@ impl Cluster {
         }
     }
 
-    /// A node leaves. What it has stored still goes; what comes for it is thrown away.
+    /// Removes a node. Its stores are still sent; packets to it are discarded.
     pub(crate) fn leave(&self, node: usize) {
         let mut clock = lock(&self.clock);
         if thread::panicking() {
             self.give_up();
         }
-        clock.seats[node] = Seat::Left;
+        clock.states[node] = NodeState::Left;
         clock.leaving.push(node);
         match self.pace {
             Pace::Lockstep if !self.is_broken() => self.turn(&mut clock),
@@ -156,7 +157,7 @@ impl Cluster {
         self.time.set(Time::ZERO);
     }
 
-    /// Lets cycles pass until all requests to registers are answered.
+    /// Runs the clock until all requests to registers are answered.
     fn settle(&self, clock: &mut Clock) {
         while !self.hosts.iter().all(|host| lock(host).is_settled()) {
             self.step(clock);
@@ -178,22 +179,22 @@ impl Cluster {
         self.over[node].store(false, Ordering::Relaxed);
         let mut clock = lock(&self.clock);
         let until = clock.cycle + wait.cycles.max(1);
-        clock.seats[node] = Seat::Waiting { until, ends_early: wait.ends_early, thread: thread::current() };
+        clock.states[node] = NodeState::Waiting { until, ends_early: wait.ends_early, thread: thread::current() };
         self.turn(&mut clock);
         drop(clock);
         self.rest(node);
     }
 
-    /// When all nodes wait, lets cycles pass until the first of them need not wait any longer.
+    /// Runs the clock, when all nodes wait, until the first of them has waited long enough.
     fn turn(&self, clock: &mut Clock) {
-        let waiting = clock.seats.iter().filter(|seat| matches!(seat, Seat::Waiting { .. })).count();
-        if waiting == 0 || clock.seats.iter().any(|seat| matches!(seat, Seat::Busy)) {
+        let waiting = clock.states.iter().filter(|state| matches!(state, NodeState::Waiting { .. })).count();
+        if waiting == 0 || clock.states.iter().any(|state| matches!(state, NodeState::Busy)) {
             return;
         }
         self.announce(clock);
         loop {
             self.step(clock);
-            let due: Vec<_> = (0..clock.seats.len()).filter(|&node| self.is_due(clock, node)).collect();
+            let due: Vec<_> = (0..clock.states.len()).filter(|&node| self.is_due(clock, node)).collect();
             due.iter().for_each(|&node| self.wake(clock, node));
             if !due.is_empty() {
                 return;
@@ -202,31 +203,31 @@ impl Cluster {
     }
 
     fn is_due(&self, clock: &Clock, node: usize) -> bool {
-        match clock.seats[node] {
-            Seat::Waiting { until, ends_early, .. } => {
+        match clock.states[node] {
+            NodeState::Waiting { until, ends_early, .. } => {
                 until <= clock.cycle || (ends_early && self.host(node).has_news())
             }
-            Seat::Busy | Seat::Left => false,
+            NodeState::Busy | NodeState::Left => false,
         }
     }
 
     fn wake(&self, clock: &mut Clock, node: usize) {
-        if let Seat::Waiting { thread, .. } = std::mem::replace(&mut clock.seats[node], Seat::Busy) {
+        if let NodeState::Waiting { thread, .. } = std::mem::replace(&mut clock.states[node], NodeState::Busy) {
             self.over[node].store(true, Ordering::Release);
             thread.unpark();
         }
     }
 
-    /// One cycle.
+    /// Runs one cycle.
     fn step(&self, clock: &mut Clock) {
         for (host, inputs) in self.hosts.iter().zip(&mut clock.inputs) {
             *inputs = lock(host).inputs();
         }
         clock.hardware.step(&clock.inputs, &mut clock.outputs);
-        for ((host, outputs), seat) in self.hosts.iter().zip(&clock.outputs).zip(&clock.seats) {
+        for ((host, outputs), state) in self.hosts.iter().zip(&clock.outputs).zip(&clock.states) {
             let mut host = lock(host);
             host.outputs(outputs);
-            if matches!(seat, Seat::Left) {
+            if matches!(state, NodeState::Left) {
                 while host.take().is_some() {}
             }
         }
@@ -234,7 +235,7 @@ impl Cluster {
         self.time.set(Time::ZERO + Span(CYCLE.0 * clock.cycle));
     }
 
-    /// Tells all of the nodes that have left.
+    /// Tells all nodes about those that have left.
     fn announce(&self, clock: &mut Clock) {
         for gone in clock.leaving.drain(..) {
             for node in (0..self.nodes()).filter(|&node| node != gone) {

@@ -1,11 +1,11 @@
-//! Why there is no cluster.
+//! Errors of opening a cluster.
 
 use crate::{LINKS, NODES};
 use evb_shim::CacheError;
 use evb_velo::mailbox::RingError;
 use std::io;
 
-/// Why there is no cluster.
+/// The reason why a cluster cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum RtlError {
     /// Too few or too many nodes.
@@ -14,13 +14,13 @@ pub enum RtlError {
         /// Number of nodes.
         nodes: usize,
     },
-    /// No such link.
+    /// An invalid width of the link.
     #[error("a link of {link} wires: use {} or {}", LINKS[..LINKS.len() - 1].iter().map(u32::to_string).collect::<Vec<_>>().join(", "), LINKS[LINKS.len() - 1])]
     Link {
         /// Wires in one direction.
         link: u32,
     },
-    /// No such mailbox.
+    /// An invalid mailbox.
     #[error(transparent)]
     Mailbox(#[from] RingError),
     /// A tool does not run.
@@ -31,21 +31,21 @@ pub enum RtlError {
     NoTool {
         /// The tool.
         tool: &'static str,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// A tool does not take the sources.
+    /// A tool refuses the sources.
     #[error("{tool} cannot build the simulation of the hardware: {says}\nhint: Verilator 5.006 and g++ 12 can")]
     Build {
         /// The tool.
         tool: &'static str,
-        /// What it said.
+        /// The output of the tool.
         says: String,
     },
-    /// The cache folder is of no use.
+    /// The cache folder cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// The library is there, but does not open.
+    /// The library exists, but cannot be opened.
     #[error("the simulation of the hardware cannot be opened: {0}")]
     Open(#[from] libloading::Error),
 }

@@ -11,7 +11,7 @@ use evb_velo::{
 };
 use std::collections::VecDeque;
 
-/// Cycles of a packet on its way.
+/// Cycles of a packet under way.
 const LATENCY: u64 = 20;
 /// Cycles in which the device takes one word from its buffer.
 const PACE: u64 = 3;
@@ -29,16 +29,16 @@ struct Device {
     tail: u64,
     writes: VecDeque<(u64, u64)>,
     credits: usize,
-    /// What was read in the last two cycles.
+    /// Words read in the last two cycles.
     read: [u32; 2],
 }
 
-/// Some devices.
+/// A set of devices.
 pub(crate) struct Fake {
     map: AddressMap,
     cycle: u64,
     devices: Vec<Device>,
-    /// Packets on their way, and when they arrive; for each node.
+    /// Packets under way to each node, with their arrival times.
     ways: Vec<VecDeque<(u64, Vec<u64>)>>,
 }
 
@@ -89,7 +89,7 @@ impl Fake {
 }
 
 impl Device {
-    /// Takes what the host shows; true when a transaction has posted its last word.
+    /// Takes the signals of the host; returns true if a transaction has posted its last word.
     fn take(&mut self, map: AddressMap, inputs: &Inputs) {
         if inputs.posted_valid {
             self.posted.push_back((inputs.posted_data, inputs.posted_last));

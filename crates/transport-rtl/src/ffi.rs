@@ -1,10 +1,10 @@
-//! The foreign calls, and a safe value around them: the one place with unsafe code.
+//! The foreign calls, and a safe value around them: the only unsafe code of the crate.
 //!
 //! # Invariants
-//! - **The signatures below are those of `sim/evb_velo.cpp`,** and so are the layouts of [`Inputs`] and [`Outputs`], whose sizes
-//!   both sides check. The library that is opened was compiled from the sources that stand in this binary: a hash of them
-//!   is in its name, and nobody else can write it. It is never closed.
-//! - **Calls do not overlap:** a [`Verilated`] is all that has the pointer, and its calls take it exclusively. Clusters share
+//! - **The signatures below are those of `sim/evb_velo.cpp`,** and so are the layouts of [`Inputs`] and [`Outputs`],
+//!   whose sizes both sides check. The opened library was compiled from the sources in this binary: a hash of them is
+//!   in its name, and nobody else can write it. It is never closed.
+//! - **Calls do not overlap:** only a [`Verilated`] has the pointer, and its calls take it exclusively. Clusters share
 //!   nothing, so several may be used at once, and one may go from thread to thread.
 //! - **There are as many inputs and outputs as nodes:** [`step`](Hardware::step) checks that.
 
@@ -23,7 +23,7 @@ type Create = unsafe extern "C" fn(u32) -> *mut c_void;
 type Step = unsafe extern "C" fn(*mut c_void, *const Inputs, *mut Outputs);
 type Destroy = unsafe extern "C" fn(*mut c_void);
 
-/// A cluster as Verilator simulates it.
+/// A cluster simulated by Verilator.
 pub(crate) struct Verilated {
     cluster: NonNull<c_void>,
     nodes: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Verilated {
 unsafe impl Send for Verilated {}
 
 impl Verilated {
-    /// A cluster of so many nodes behind its reset, of a [library](crate::library) for them.
+    /// A cluster of `nodes` nodes after its reset, from a [library](crate::library) for them.
     pub(crate) fn open(file: &Path, nodes: usize) -> Result<Self, RtlError> {
         // SAFETY: opening runs the initialisers of a C++ library that was made of the sources in this binary.
         let library = ManuallyDrop::new(unsafe { Library::new(file) }?);

@@ -1,7 +1,7 @@
 //! The host of a node: its side of the bus, its memory, and one mailbox in it.
 //!
-//! A processor does not wait for its stores: they stand in write-combining buffers until the bus takes them. Here that is a
-//! queue of words, one of which goes in each cycle for which the device has given a credit.
+//! A processor does not wait for its stores: they stay in write-combining buffers until the bus takes them. Here that
+//! is a queue of words, one of which goes in each cycle for which the device has given a credit.
 
 use crate::{
     RtlOptions,
@@ -17,11 +17,11 @@ use std::collections::VecDeque;
 
 /// Words that the device takes before it gives the first credit (parameter `POSTED` of `velo_node`).
 pub(crate) const POSTED: usize = 32;
-/// The thread whose mailbox messages go to; see [`crate::layer`] for the threads that send.
+/// The thread whose mailbox gets the messages; see [`crate::layer`] for the threads that send.
 pub(crate) const RECEIVER: u64 = 0;
-/// Where the mailbox lies in the memory of the host, in bytes: some place that is aligned to the largest ring.
+/// Address of the mailbox in the memory of the host, in bytes: any address aligned to the largest ring.
 const RING_BASE: u64 = 1 << 20;
-/// The slots are given back by so many parts of a ring.
+/// Number of parts of a ring whose slots are freed one by one.
 const PARTS: u64 = 4;
 
 /// A request to a register.
@@ -31,33 +31,33 @@ enum Request {
     Write { address: u64, data: u64 },
 }
 
-/// One host.
+/// The host of one node.
 #[derive(Debug)]
 pub(crate) struct Host {
     map: AddressMap,
-    /// Words of posted writes that the bus has not taken, each with whether it is the last of its transaction. At most
+    /// Words of posted writes that the bus has not taken; the flag marks the last word of its transaction. At most
     /// [`RtlOptions::queue_words`] and one message.
     posted: VecDeque<(u64, bool)>,
     queue_words: usize,
     credits: usize,
     ring: Ring,
     memory: Vec<u64>,
-    /// Messages taken from the ring, and those of them whose slots the device has back.
+    /// Messages taken from the ring, and how many of their slots were freed.
     head: u64,
     freed: u64,
-    /// Writes that the memory has taken without a credit for them.
+    /// Writes that the memory has taken and not returned a credit for.
     owed: usize,
-    /// At most one for each message of a ring, and those of the beginning.
+    /// Requests to registers: at most one for each message of a ring, and those of the beginning.
     requests: VecDeque<Request>,
-    /// What the device showed last of its registers.
+    /// The last value of the register output.
     pub(crate) read: u32,
-    /// A message found no room since the last wait.
+    /// True if a message found no room since the last wait.
     pub(crate) starved: bool,
     pub(crate) peers: Peers,
 }
 
 impl Host {
-    /// The host of a device that was reset, one of `nodes`.
+    /// The host of a device after a reset, one of `nodes`.
     pub(crate) fn new(nodes: usize, options: &RtlOptions) -> Self {
         let ring = Ring::new(RING_BASE, options.pages).expect("the options have been checked");
         Self {
@@ -77,7 +77,7 @@ impl Host {
         }
     }
 
-    /// Asks for the number of the node to be set and the mailbox to be opened, whose tail is `tail`.
+    /// Requests the node number to be set and the mailbox to be opened, whose tail is `tail`.
     pub(crate) fn open(&mut self, node: u64, tail: u64) {
         (self.head, self.freed) = (tail, tail);
         let entry = TableEntry { ring: self.ring, enabled: true };
@@ -89,23 +89,23 @@ impl Host {
         ]);
     }
 
-    /// Asks for the tail of the mailbox: it is in `read` two cycles after the cycle that takes the request.
+    /// Requests the tail of the mailbox: it is in `read` two cycles after the cycle that takes the request.
     pub(crate) fn ask_tail(&mut self) {
         let address = Window::Tail.address(self.map, RECEIVER).expect("every map has a thread");
         self.requests.push_back(Request::Read { address });
     }
 
-    /// The same for a register of the unit.
+    /// Requests a register of the unit: it is in `read` two cycles after the cycle that takes the request.
     pub(crate) fn ask(&mut self, register: Control) {
         self.requests.push_back(Request::Read { address: control(self.map, register) });
     }
 
-    /// Whether the registers have been asked and told all.
+    /// Returns true if no request to a register is left.
     pub(crate) fn is_settled(&self) -> bool {
         self.requests.is_empty()
     }
 
-    /// Whether a message may be stored.
+    /// Returns true if a message may be stored.
     pub(crate) fn has_room(&self) -> bool {
         self.posted.len() < self.queue_words
     }
@@ -120,7 +120,7 @@ impl Host {
         self.posted.extend(words.into_iter().enumerate().map(|(index, word)| (word, index == last)));
     }
 
-    /// Whether there is something that a node waits for: a message, a loss, or room for what was refused.
+    /// Returns true if a waiting node has news: a message, a loss, or room for what was refused.
     pub(crate) fn has_news(&self) -> bool {
         self.memory[self.slot()] != 0 || self.peers.has_news() || (self.starved && self.has_room())
     }
@@ -139,7 +139,7 @@ impl Host {
         packet
     }
 
-    /// What the host puts on the bus in this cycle.
+    /// The signals of the host in this cycle.
     pub(crate) fn inputs(&mut self) -> Inputs {
         let mut inputs = Inputs::default();
         if self.credits > 0
@@ -162,10 +162,10 @@ impl Host {
         inputs
     }
 
-    /// Takes what the device shows behind the edge.
+    /// Takes the signals of the device after the edge.
     ///
     /// # Panics
-    /// If it writes to memory that it was not given.
+    /// If the device writes to memory outside of the mailbox.
     pub(crate) fn outputs(&mut self, outputs: &Outputs) {
         self.credits += usize::from(outputs.posted_credit);
         self.read = outputs.reg_read;
@@ -177,12 +177,12 @@ impl Host {
         }
     }
 
-    /// Index of the word at which the next slot begins.
+    /// Index of the first word of the next slot.
     fn slot(&self) -> usize {
         ((self.ring.slot(self.head) - RING_BASE) / SLOT_BYTES) as usize * SLOT_WORDS
     }
 
-    /// Tells the device of the slots that are free, when they are enough to be worth it.
+    /// Frees the taken slots at the device, when there are enough of them.
     fn give_back(&mut self) {
         if mailbox::waiting(self.freed, self.head) >= self.ring.slots() / PARTS {
             let address = Window::Head.address(self.map, RECEIVER).expect("every map has a thread");

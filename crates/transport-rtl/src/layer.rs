@@ -1,7 +1,7 @@
-//! The message layer of one node: messages of up to 64 B as they are, longer ones in pieces.
+//! The message layer of one node: messages of up to 64 B unchanged, longer ones in pieces.
 //!
-//! Which thread sends says whether more of a message follows: so no byte is spent on it. All threads of a node share one
-//! requester and one way, so pieces stay in order, and each receiver puts together what comes from each sender.
+//! The sending thread tells whether more of a message follows, so no byte is spent on it. All threads of a node share
+//! one requester and one way, so pieces stay in order, and each receiver assembles the pieces of each sender.
 
 use crate::cluster::{Cluster, Wait};
 use crate::{CYCLE, RtlOptions};
@@ -12,7 +12,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 /// The thread that sends whole messages and last pieces.
 const LAST: u64 = 0;
-/// The thread that sends pieces of which more follow.
+/// The thread that sends pieces with successors.
 const MORE: u64 = 1;
 
 /// One node of a simulated cluster.
@@ -21,9 +21,9 @@ pub struct RtlLayer {
     node: usize,
     max_bytes: usize,
     recombiner: Recombiner,
-    /// What has come of the message of each sender, when it is not whole; its sender keeps it below `max_bytes`.
+    /// The unfinished message of each sender, which keeps it below `max_bytes`.
     begun: Vec<Vec<u8>>,
-    /// The last cycle of a wait was that of a poll.
+    /// True if the last cycle of a wait was that of a poll.
     has_polled: bool,
 }
 
@@ -80,7 +80,7 @@ impl MessageLayer for RtlLayer {
         Ok(())
     }
 
-    /// What was stored leaves by itself.
+    /// Returns true at once: stores leave by themselves.
     fn flush(&mut self) -> bool {
         true
     }
@@ -120,7 +120,7 @@ impl MessageLayer for RtlLayer {
         host.peers.lost()
     }
 
-    /// Polls in each cycle. The `receive` that comes next sees what the last of these polls saw.
+    /// Polls in each cycle. The next `receive` uses the result of the last of these polls.
     fn wait(&mut self, timeout: Duration) {
         let cycles = (Span::from(timeout).0 / CYCLE.0).max(1);
         self.use_up(Wait { cycles, ends_early: true });

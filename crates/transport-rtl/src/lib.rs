@@ -1,15 +1,16 @@
-//! The VELO hardware as a message layer: its Verilog (`hw/velo/rtl`), simulated cycle by cycle, with a host for each node.
+//! The VELO hardware as a message layer: its Verilog (`hw/velo/rtl`), simulated cycle by cycle, with a host for each
+//! node.
 //!
-//! [`prepare`] compiles the Verilog with Verilator and a C++ compiler when it is first needed, [`cluster`] gives each node a
-//! [`RtlLayer`]; [`cluster_of`] does so for other [`Hardware`], such as a model. Two nodes are joined back to back, more by
-//! one switch.
+//! [`prepare`] compiles the Verilog with Verilator and a C++ compiler on first use. [`cluster`] gives each node a
+//! [`RtlLayer`]; [`cluster_of`] does so for other [`Hardware`], such as a model. Two nodes are joined back to back,
+//! more by one switch.
 //!
-//! # What is simulated, and what is not
+//! # Scope of the simulation
 //! - *The device and the network* are the hardware, edge by edge.
-//! - *The bus* takes one word of posted writes in each cycle for which the device has given a credit, and the memory takes one.
-//!   What is between a processor and the device in a real machine is not there.
-//! - *The processor* is the program that uses the layer. It costs no time but this: each poll, and each message that finds no
-//!   room, uses up one cycle. So times are those of the hardware alone.
+//! - *The bus* takes one word of posted writes in each cycle for which the device has given a credit, and the memory
+//!   takes one. The other parts between a processor and the device in a real machine are left out.
+//! - *The processor* is the program that uses the layer. It costs only this: each poll, and each message that finds no
+//!   room, takes one cycle. So times are those of the hardware alone.
 //!
 //! A [`Transport`](evb_transport::Transport) over it is [`OverLayer`](evb_transport::OverLayer).
 
@@ -40,28 +41,28 @@ use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 /// One cycle: the clock has 100 MHz, as in the prototype of VELO 2008 (section 4).
 pub const CYCLE: Span = Span(10_000);
 
-/// Numbers of nodes that there can be: the switch has 16 ports.
+/// Possible numbers of nodes: the switch has 16 ports.
 pub const NODES: RangeInclusive<usize> = 2..=16;
 
-/// Wires of a link in one direction that there can be: a frame of 96 bits takes 6, 3 or 1 cycles.
+/// Possible numbers of wires of a link in one direction: a frame of 96 bits takes 6, 3 or 1 cycles.
 pub const LINKS: [u32; 3] = [PROTOTYPE_LINK, 32, 96];
-/// The prototype's.
+/// Wires of a link of the prototype.
 const PROTOTYPE_LINK: u32 = 16;
 
 /// Bits of the addresses of the modules (their parameters N and T).
 const ADDRESS_BITS: (u32, u32) = (28, 20);
 
-/// How nodes share the clock.
+/// The way in which nodes share the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// Each node is a thread, and a cycle passes when all of them have used it up: a run is the same each time. A node that
-    /// does not come breaks the cluster: all nodes are lost to each other then.
+    /// Each node is a thread, and a cycle passes when all of them have used it up: a run is the same each time. A node
+    /// that does not continue breaks the cluster: all nodes are lost to each other then.
     Lockstep,
     /// Each poll of any node is a cycle for all. For nodes that share a thread, or do other things meanwhile.
     Free,
 }
 
-/// What all nodes of a cluster are told.
+/// Options of all nodes of a cluster.
 #[derive(Clone, Debug)]
 pub struct RtlOptions {
     /// Wires of a link in one direction, one of [`LINKS`].
@@ -72,7 +73,7 @@ pub struct RtlOptions {
     pub queue_words: usize,
     /// Longest message in bytes.
     pub max_bytes: usize,
-    /// How nodes share the clock.
+    /// The way in which nodes share the clock.
     pub pace: Pace,
     /// Longest real time for which the clock of nodes in lockstep may stand while one of them waits.
     pub patience: Duration,
@@ -98,8 +99,8 @@ impl RtlOptions {
     }
 }
 
-/// Compiles what a cluster of so many nodes needs, if that is not done yet. `notice` is told when it begins, since it takes
-/// some seconds.
+/// Compiles the library for a cluster of `nodes` nodes, if that is not done yet. `notice` is called when the
+/// compilation begins, since it takes some seconds.
 ///
 /// # Errors
 /// [`RtlError`]: there is no such cluster, or the Verilog cannot be compiled here.
@@ -108,20 +109,20 @@ pub fn prepare(nodes: usize, options: &RtlOptions, notice: &mut dyn FnMut(&str))
     library::library(Shape::of(nodes, options.link), notice).map(drop)
 }
 
-/// A cluster of the hardware; the layers of all nodes, from 0 on. It is [prepared](prepare) if that was not done before.
+/// A cluster of the hardware: the layers of all nodes, in order. It is [prepared](prepare) if that was not done before.
 ///
 /// # Errors
-/// As [`prepare`].
+/// Those of [`prepare`].
 pub fn cluster(nodes: usize, options: &RtlOptions) -> Result<Vec<RtlLayer>, RtlError> {
     check(nodes, options)?;
     let library = library::library(Shape::of(nodes, options.link), &mut |_| ())?;
     cluster_of(Box::new(ffi::Verilated::open(&library, nodes)?), nodes, options)
 }
 
-/// The same of some hardware that was reset, with so many nodes.
+/// A cluster of other hardware after a reset: the layers of all nodes, in order.
 ///
 /// # Errors
-/// As [`cluster`].
+/// Those of [`cluster`].
 pub fn cluster_of(hardware: Box<dyn Hardware>, nodes: usize, options: &RtlOptions) -> Result<Vec<RtlLayer>, RtlError> {
     check(nodes, options)?;
     let cluster = Arc::new(Cluster::new(hardware, nodes, options));

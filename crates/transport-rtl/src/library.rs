@@ -1,4 +1,4 @@
-//! How the simulation of the hardware is made: by Verilator and a C++ compiler, from the sources that stand in this binary.
+//! Compilation of the simulated hardware by Verilator and a C++ compiler, from the sources in this binary.
 
 use crate::RtlError;
 use evb_shim::said;
@@ -22,15 +22,15 @@ const PACKAGE: &str = "velo_pkg.sv";
 const NODE: Model = Model { module: "velo_node", prefix: "VeloNode" };
 const SWITCH: Model = Model { module: "velo_switch", prefix: "VeloSwitch" };
 
-/// Fast models that begin with zeros everywhere, and are the same each time.
+/// Options for fast models that begin with zeros everywhere, and are the same each time.
 const VERILATOR_OPTIONS: [&str; 9] =
     ["--cc", "-O3", "--noassert", "-Wno-fatal", "--x-assign", "fast", "--x-initial", "fast", "-y"];
 const COMPILER_OPTIONS: [&str; 4] = ["-std=gnu++17", "-O1", "-fPIC", "-pthread"];
 const LINKER_OPTIONS: [&str; 3] = ["-shared", "-pthread", "-Wl,--no-undefined"];
-/// What every model needs of Verilator.
+/// Sources of Verilator that every model needs.
 const RUNTIME: [&str; 2] = ["verilated.cpp", "verilated_threads.cpp"];
 
-/// What a library is made for.
+/// The parameters of a library.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Shape {
     /// Wires of a link in one direction.
@@ -47,8 +47,8 @@ struct Model {
 }
 
 impl Shape {
-    /// What so many nodes need. The switch has no more ports than that, rounded up: a larger one takes longer to build and
-    /// to simulate.
+    /// The shape for `nodes` nodes. The switch has no more ports than that, rounded up: a larger one takes longer to
+    /// build and to simulate.
     pub(crate) fn of(nodes: usize, link: u32) -> Self {
         Self { link, ports: if nodes > 2 { (nodes as u32).next_power_of_two() } else { 0 } }
     }
@@ -71,7 +71,7 @@ pub(crate) fn library(shape: Shape, notice: &mut dyn FnMut(&str)) -> Result<Path
     })
 }
 
-/// What the tools say of their versions. They are asked once, as a suite makes many clusters.
+/// The versions of the tools, read once, since a suite makes many clusters.
 fn tools() -> Result<&'static [String; 2], RtlError> {
     static TOOLS: OnceLock<[String; 2]> = OnceLock::new();
     if let Some(tools) = TOOLS.get() {
@@ -117,7 +117,7 @@ fn verilate(Model { module, prefix }: Model, parameters: &[String]) -> Command {
     command
 }
 
-/// The folder of what every model needs of Verilator.
+/// The folder with the part of Verilator that every model needs.
 fn runtime() -> Result<PathBuf, RtlError> {
     let output = run(VERILATOR, Command::new(VERILATOR).args(["--getenv", "VERILATOR_ROOT"]))?;
     let root = String::from_utf8_lossy(&output.stdout).trim().to_owned();

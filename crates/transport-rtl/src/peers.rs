@@ -1,16 +1,16 @@
-//! What a node knows of the others: what went to them and came from them, and who has left.
+//! The other nodes as a node knows them: packets to and from them, and those that have left.
 
 use evb_core::NodeId;
 
 /// Another node.
 #[derive(Clone, Debug, Default)]
 struct Peer {
-    /// Packets stored for it, and packets taken that it sent.
+    /// Packets stored for the node, and packets taken from it.
     sent: u64,
     taken: u64,
-    /// It has left, and had stored so many packets for this node.
+    /// The number of packets that it had stored for this node when it left.
     gone: Option<u64>,
-    /// That was told.
+    /// True if its loss was reported.
     told: bool,
 }
 
@@ -23,7 +23,7 @@ impl Peers {
         Self(vec![Peer::default(); nodes])
     }
 
-    /// Whether there is such a node, and it has not left.
+    /// Returns true if the node exists and has not left.
     pub(crate) fn is_here(&self, node: usize) -> bool {
         self.0.get(node).is_some_and(|peer| peer.gone.is_none())
     }
@@ -41,24 +41,24 @@ impl Peers {
         self.0[to].sent
     }
 
-    /// A node has left, and had stored so many packets for this one.
+    /// Takes note that a node has left, and had stored `sent` packets for this one.
     pub(crate) fn note_gone(&mut self, node: usize, sent: u64) {
         self.0[node].gone = Some(sent);
     }
 
-    /// Nothing comes any more from any node but this one.
+    /// Takes note that nothing comes any more from any node but this one.
     pub(crate) fn give_up(&mut self, local: usize) {
         for (_, peer) in self.0.iter_mut().enumerate().filter(|(node, _)| *node != local) {
             peer.gone = Some(peer.taken);
         }
     }
 
-    /// Whether [`lost`](Self::lost) gives a node.
+    /// Returns true if [`lost`](Self::lost) has a node.
     pub(crate) fn has_news(&self) -> bool {
         self.0.iter().any(Peer::is_news)
     }
 
-    /// A node that has left and of which nothing more comes, each once.
+    /// A node that has left and whose packets have all been taken; each node once.
     pub(crate) fn lost(&mut self) -> Option<NodeId> {
         let node = self.0.iter().position(Peer::is_news)?;
         self.0[node].told = true;

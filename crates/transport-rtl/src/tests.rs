@@ -27,7 +27,7 @@ fn cycles(count: u64) -> Span {
     Span(count * CYCLE.0)
 }
 
-/// Takes messages until there are so many.
+/// Takes `count` messages.
 fn receive(layer: &mut RtlLayer, count: usize) -> Vec<(NodeId, Vec<u8>, Time)> {
     let mut messages = Vec::new();
     for poll in 0.. {
@@ -49,7 +49,7 @@ fn send(layer: &mut RtlLayer, to: NodeId, bytes: &[u8]) {
     }
 }
 
-/// What a thread of the machine may do between two calls.
+/// Delays the thread as a scheduler may between two calls.
 fn dawdle(rounds: usize) {
     (0..rounds).for_each(|_| thread::yield_now());
 }
@@ -211,7 +211,7 @@ fn a_loss_is_told_after_the_messages_and_the_others_go_on() {
     });
 }
 
-/// The clock would stand for ever.
+/// The clock would stop forever.
 #[test]
 fn a_panic_is_the_loss_of_all() {
     let (mut first, mut second) = pair();

@@ -1,4 +1,5 @@
-//! The hardware as a message layer and as a transport. Where it cannot be simulated, the tests are skipped and say so.
+//! The hardware as a message layer and as a transport. Where it cannot be simulated, the tests are skipped with a
+//! message.
 
 use evb_core::NodeId;
 use evb_transport::{
@@ -15,7 +16,7 @@ const MAX_BODY: usize = 4096;
 /// Polls after which nothing more comes.
 const MOST_POLLS: u32 = 1_000_000;
 
-/// A cluster; none where no tool can build it.
+/// A cluster; `None` where no tool can build it.
 fn nodes(count: usize, options: &RtlOptions) -> Option<Vec<RtlLayer>> {
     match cluster(count, options) {
         Ok(nodes) => Some(nodes),
@@ -31,7 +32,7 @@ fn free() -> RtlOptions {
     RtlOptions { pace: Pace::Free, ..RtlOptions::default() }
 }
 
-/// Takes messages until there are so many.
+/// Takes `count` messages.
 fn receive(layer: &mut RtlLayer, count: usize) -> Vec<(NodeId, Vec<u8>)> {
     let mut messages = Vec::new();
     for poll in 0.. {
@@ -59,7 +60,7 @@ fn the_transport_over_the_hardware_conforms() {
     run_all(&Subject { connect: &connect, max_body: MAX_BODY });
 }
 
-/// Cycles of each of some round trips, by two threads in lockstep.
+/// Cycles of single round trips, by two threads in lockstep.
 fn round_trips(length: usize) -> Option<Vec<u64>> {
     let [mut first, mut second] = <[_; 2]>::try_from(nodes(2, &RtlOptions::default())?).expect("two nodes");
     let echo = thread::spawn(move || {

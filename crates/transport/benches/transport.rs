@@ -1,4 +1,4 @@
-//! How fast the transports are: the event builder's own pattern (some nodes send 2 KiB bodies, others receive them) and
+//! Speed of the transports: the event builder's own pattern (some nodes send 2 KiB bodies, others receive them) and
 //! ping-pong. Bodies are shared, so that the transport is measured and not the memory.
 
 use bytes::Bytes;
@@ -19,18 +19,18 @@ use std::{
 
 const BODY_BYTES: usize = 2048;
 const BATCH: usize = 64;
-/// Messages that a sender may be ahead of what its receivers confirm.
+/// Most messages of a sender that its receivers have not confirmed.
 const IN_FLIGHT: u64 = 512;
 
 fn bodies(length: usize) -> Vec<Bytes> {
     (0..64).map(|value| Bytes::from(vec![value; length])).collect()
 }
 
-/// One node that sends its share to each of some receivers as fast as they take it.
+/// A node that sends its share to each of several receivers as fast as they take it.
 struct Sender {
     node: Box<dyn Transport>,
     bodies: Vec<Bytes>,
-    /// Receiver, what is left, and what it has not confirmed.
+    /// Receiver, remaining messages, and unconfirmed messages.
     left: Vec<(NodeId, u64, u64)>,
     sink: Vec<Received>,
 }
@@ -70,7 +70,7 @@ impl Sender {
     }
 }
 
-/// One node that receives and confirms every [`BATCH`] messages of a sender.
+/// A node that receives and confirms every [`BATCH`] messages of a sender.
 struct Receiver {
     node: Box<dyn Transport>,
     left: u64,
@@ -251,7 +251,7 @@ fn benches(criterion: &mut Criterion) {
     idle_polls(criterion);
 }
 
-/// Only whole batches are confirmed.
+/// The number rounded to whole batches, since only whole batches are confirmed.
 fn in_batches(messages: u64) -> u64 {
     messages.next_multiple_of(BATCH as u64)
 }

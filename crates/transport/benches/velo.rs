@@ -1,5 +1,5 @@
-//! How near shared memory comes to what the caches of two cores can do: half round trips against a ping-pong of bare
-//! cache lines, measured before and after, and message rates from one sender and from many into one mailbox.
+//! Shared memory against the caches of two cores: half round trips against a ping-pong of bare cache lines,
+//! measured before and after, and message rates from one sender and from many into one mailbox.
 //!
 //! Processes are pinned: the receiver to the first processor that this process may use, senders to the second. Ratios
 //! count, since a machine that others use is slower for both.
@@ -32,18 +32,18 @@ mod bench {
     const LARGEST: usize = 64;
     const RATE_MESSAGES: u64 = 10_000_000;
     const FLUSH_EVERY: u64 = 32;
-    /// Messages over which a rate is taken: few enough that other processes leave some windows alone.
+    /// Messages over which a rate is measured: few enough that other processes leave some windows alone.
     const WINDOW: u64 = 50_000;
-    /// Tries of a sender without room before it sleeps.
+    /// Attempts of a sender without room before it sleeps.
     const SPINS: u32 = 2000;
 
-    /// What a child is told, in one variable.
+    /// Orders to a child process, in one variable.
     struct Role {
         address: String,
         node: u16,
         nodes: u16,
         bytes: usize,
-        /// Messages to send; 0 to send back whatever comes.
+        /// Number of messages to send; 0 to return all messages.
         count: u64,
         processor: usize,
     }
@@ -143,7 +143,8 @@ mod bench {
     #[derive(Default)]
     struct Line([AtomicU64; 8]);
 
-    /// Half round trips of bare lines in ns: a flag each way, and with `payload` a full line that is written before it.
+    /// Half round trips of bare cache lines in ns: a flag each way, and with `payload` a full line that is written
+    /// before it.
     fn limit(payload: bool) -> Vec<f64> {
         let lines: Arc<[Line; 4]> = Arc::new(array::from_fn(|_| Line::default()));
         let theirs = Arc::clone(&lines);

@@ -6,7 +6,7 @@ pub(crate) struct BitSet {
     words: Box<[u64]>,
 }
 
-/// How many words hold `bound` bits.
+/// Number of words that hold `bound` bits.
 pub(crate) const fn words_for(bound: usize) -> usize {
     bound.div_ceil(64)
 }
@@ -37,7 +37,7 @@ impl BitSet {
         self.words[word] &= !bit;
     }
 
-    /// Empties one word and gives what was in it.
+    /// Empties one word and returns its bits.
     pub(crate) fn take_word(&mut self, word: usize) -> u64 {
         std::mem::take(&mut self.words[word])
     }

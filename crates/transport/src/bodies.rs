@@ -1,13 +1,13 @@
-//! Bodies that are used again: what a sender allocates and a receiver frees costs both a lock of the allocator, and new
-//! pages each time that it gives memory back to the system.
+//! Reuse of message bodies. A body that a sender allocates and a receiver frees costs both a lock of the allocator, and
+//! new pages each time that it returns memory to the system.
 
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 
-/// Most bytes of bodies that are kept: a few messages of the longest benchmarks. What is under way beyond is allocated.
+/// Most bytes of bodies that are kept: a few messages of the longest benchmarks. Further bodies are allocated.
 const MOST_BYTES: usize = 16 << 20;
 
-/// Bodies that receivers may still read, the oldest first. They are dropped in this order as long as there is one receiver.
+/// Bodies that receivers may still read, the oldest first. With a single receiver they are dropped in this order.
 #[derive(Debug, Default)]
 pub(crate) struct Bodies {
     kept: VecDeque<Bytes>,
@@ -16,7 +16,7 @@ pub(crate) struct Bodies {
 }
 
 impl Bodies {
-    /// A body with these bytes, in the memory of the oldest one if nobody reads that any more.
+    /// A body with these bytes, in the memory of the oldest one if nobody reads it any more.
     pub(crate) fn copy(&mut self, bytes: &[u8]) -> Bytes {
         let mut buffer = self.take().unwrap_or_else(reusable_buffer);
         buffer.clear();
@@ -29,7 +29,7 @@ impl Bodies {
         body
     }
 
-    /// Takes back the last body, which was not sent: it is the next to be used.
+    /// Takes back the last body, which was not sent, for the next use.
     pub(crate) fn take_back(&mut self, body: Bytes) {
         if self.kept.back().is_some_and(|last| last.as_ptr() == body.as_ptr()) {
             self.kept.rotate_right(1);
@@ -52,8 +52,8 @@ impl Bodies {
     }
 }
 
-/// An empty buffer of the kind that is shared without an allocation, and comes back as it was from
-/// [`Bytes::try_into_mut`]. A split makes it so.
+/// An empty buffer of the kind that is shared without an allocation and returned unchanged by [`Bytes::try_into_mut`].
+/// A split makes it so.
 #[must_use]
 pub fn reusable_buffer() -> BytesMut {
     let mut buffer = BytesMut::with_capacity(2);

@@ -1,27 +1,27 @@
-//! Buffers that a transport lends: what is written there is sent without a copy.
+//! Buffers lent by a transport: data written there are sent without a copy.
 
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// Memory of a transport that nobody else has.
+/// Memory of a transport with one owner.
 pub trait Memory: AsRef<[u8]> + AsMut<[u8]> + Send + 'static {}
 
 impl<T: AsRef<[u8]> + AsMut<[u8]> + Send + 'static> Memory for T {}
 
-/// Where buffers come from. It may be used by any thread and outlive its transport.
+/// A source of buffers. Any thread may use it, and it may outlive its transport.
 #[derive(Clone)]
 pub struct Buffers(Arc<Lend>);
 
 type Lend = dyn Fn(usize) -> Option<Buffer> + Send + Sync;
 
 impl Buffers {
-    /// Buffers made by `lend`, which is told how many bytes are wanted.
+    /// Buffers made by `lend`, which gets the wanted number of bytes.
     pub fn new(lend: impl Fn(usize) -> Option<Buffer> + Send + Sync + 'static) -> Self {
         Self(Arc::new(lend))
     }
 
-    /// A buffer for `capacity` bytes with any content; `None` when there is no room now. Then use memory of your own: the
-    /// transport takes that too, and copies it.
+    /// A buffer for `capacity` bytes with any content; `None` if there is no room now. The caller then uses memory of
+    /// its own, which the transport copies.
     #[must_use]
     pub fn take(&self, capacity: usize) -> Option<Buffer> {
         self.0(capacity)
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Buffers {
     }
 }
 
-/// A buffer to be filled and made a body.
+/// A buffer to be filled and turned into a body.
 pub struct Buffer {
     memory: Box<dyn Memory>,
 }
@@ -45,7 +45,7 @@ impl Buffer {
         Self { memory: Box::new(memory) }
     }
 
-    /// The first `length` bytes as a body. The memory comes back when all its copies and slices are dropped.
+    /// The first `length` bytes as a body. The memory is returned when all its copies and slices are dropped.
     ///
     /// # Panics
     /// If the buffer is shorter.

@@ -1,17 +1,18 @@
-//! Chunks of memory that received bodies are slices of.
+//! Chunks of memory; received bodies are slices of them.
 
 use bytes::BytesMut;
 use std::collections::VecDeque;
 
 /// Bytes of one chunk: a few fit into a second-level cache.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
-/// Bodies below this are copied out, so that a small message that is kept does not keep a chunk.
+/// Length below which bodies are copied, so that a small message that is kept does not keep a chunk.
 pub(crate) const COPY_BELOW: usize = 512;
-/// Most used-up chunks that are remembered for use again.
+/// Most full chunks that are remembered for reuse.
 const MOST_RETIRED: usize = 64;
 
-/// The chunks that all connections of one node read into, one after the other. A chunk is used again when no body in it
-/// is kept any more: there is no allocation and no page fault in the steady state, and what grows is what consumers keep.
+/// The chunks that all connections of one node read into, one after the other. A chunk is reused when no body in it is
+/// kept any more. So there is no allocation and no page fault in the steady state, and memory grows only with what
+/// consumers keep.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkPool {
     pub(crate) current: BytesMut,

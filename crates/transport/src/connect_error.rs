@@ -1,33 +1,33 @@
-//! Why joining fails, the same for all transports in which the higher id dials the lower.
+//! Errors of joining, the same for all transports in which the higher id dials the lower.
 
 use crate::tcp::Refusal;
 use evb_core::NodeId;
 use std::time::Duration;
 
-/// Why a node cannot join its peers.
+/// The reason why a node cannot join its peers.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Peers were not there in time.
+    /// Some peers did not appear in time.
     #[error("no connection with {} within {timeout:?}{}", list(.missing), last(.last_error))]
     Timeout {
         /// The peers that are missing, in ascending order.
         missing: Vec<NodeId>,
         /// The limit.
         timeout: Duration,
-        /// What happened last to one of them.
+        /// The last error of one of them.
         last_error: Option<String>,
     },
-    /// Somebody has set `stop`.
+    /// The flag `stop` is set.
     #[error("stopped before all peers were there")]
     Stopped,
-    /// A peer does not want this node.
+    /// A peer refuses this node.
     #[error("{peer} at {address} refuses this node: {refusal}")]
     Refused {
         /// The peer.
         peer: NodeId,
         /// Its address, as text.
         address: String,
-        /// Why.
+        /// The reason.
         refusal: Refusal,
     },
     /// The list of peers names a node that is no peer of this one, or one twice.

@@ -1,21 +1,22 @@
-//! How one thread sleeps until another has something for it, at the price of a fence and a load when nobody sleeps.
+//! A doorbell: one thread sleeps until another has something for it, at the price of a fence and a load if nobody
+//! sleeps.
 //!
 //! A worker hosts many endpoints and sleeps on one [`Doorbell`] for all of them.
 //!
 //! # Why no wake-up is lost
 //! The ringer publishes its data, passes a sequentially consistent fence and loads `sleeping`. The sleeper stores
-//! `sleeping`, passes such a fence and asks `ready` for the data. Fences of this kind stand in one total order:
+//! `sleeping`, passes such a fence and asks `ready` for the data. Fences of this kind have one total order:
 //! - the ringer's fence is first: `ready` sees the data, and the sleeper does not park;
-//! - the sleeper's fence is first: the ringer's load sees `sleeping` set, or a later value. A later value was written by
-//!   another ringer, which unparks the sleeper, or by the sleeper itself, which is awake.
+//! - the sleeper's fence is first: the ringer's load sees `sleeping` set, or a later value. A later value was written
+//!   by another ringer, which unparks the sleeper, or by the sleeper itself, which is awake.
 //!
-//! An unpark that comes before the park makes the park return at once. An unpark that comes too late makes a later park
-//! return early, which [`Doorbell::wait`] allows. `tests/doorbell.rs` checks this with a model checker.
+//! An unpark before the park makes the park return at once. An unpark that comes too late makes a later park return
+//! early, which [`Doorbell::wait`] allows. `tests/doorbell.rs` checks this with a model checker.
 
 use crate::sync::{AtomicBool, Mutex, Ordering, Thread, current, fence, park_timeout};
 use std::time::Duration;
 
-/// What one thread sleeps on and any thread rings.
+/// A doorbell: one thread sleeps on it, and any thread rings it.
 #[derive(Debug)]
 pub struct Doorbell {
     sleeping: AtomicBool,
@@ -30,7 +31,7 @@ impl Doorbell {
         Self { sleeping: AtomicBool::new(false), called: AtomicBool::new(false), sleeper: Mutex::new(None) }
     }
 
-    /// Wakes the sleeper, if there is one, after the caller has published what its `ready` looks for.
+    /// Wakes the sleeper, if there is one. The caller must first publish the data that the sleeper's `ready` checks.
     #[inline]
     pub fn ring(&self) {
         fence(Ordering::SeqCst);
@@ -39,14 +40,14 @@ impl Doorbell {
         }
     }
 
-    /// Ends the current [`wait`](Doorbell::wait), or else the next one, whatever its `ready` says.
+    /// Ends the current [`wait`](Doorbell::wait), or else the next one, whatever its `ready` returns.
     pub fn call(&self) {
         self.called.store(true, Ordering::Release);
         self.ring();
     }
 
-    /// Sleeps until `ready` holds and somebody rang, somebody called, or `timeout` is over; may return early. Returns at
-    /// once when `ready` holds already. Only one thread at a time may wait on a doorbell.
+    /// Sleeps until `ready` holds after a ring, a call, or the `timeout`; may return early. Returns at once if `ready`
+    /// holds already. Only one thread at a time may wait on a doorbell.
     pub fn wait(&self, timeout: Duration, ready: impl Fn() -> bool) {
         let awake = || ready() || self.called.load(Ordering::Relaxed);
         if !awake() {

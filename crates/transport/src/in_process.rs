@@ -1,8 +1,8 @@
 //! The transport between nodes of one process: one bounded ring per ordered pair, messages moved by value and bodies by
 //! reference.
 //!
-//! A flush tells the receiver which senders have something, by one bit each in the receiver's inbox, so that an idle
-//! poll is one load however many peers there are. Endpoints of the same worker thread share its [`Doorbell`].
+//! A flush sets one bit per sender in the receiver's inbox. So an idle poll is one load, however many peers there are.
+//! Endpoints of the same worker thread share its [`Doorbell`].
 
 mod registered;
 
@@ -21,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-/// Most messages that one peer gives before the next has its turn.
+/// Most messages from one peer before the next has its turn.
 const TURN: usize = 64;
 
 /// Connects `nodes` nodes (ids from 0 on), each with a doorbell of its own. Every ordered pair has a queue of `capacity`
@@ -36,8 +36,8 @@ pub fn connect(nodes: usize, capacity: usize) -> Vec<InProcess> {
 }
 
 /// Connects as many nodes as there are doorbells: node `i` rings for and sleeps on `doorbells[i]`. Endpoints with the
-/// same doorbell must be used by one thread, which waits with
-/// `doorbell.wait(timeout, || endpoints.iter().any(InProcess::is_ready))`.
+/// same doorbell must be used by one thread, which waits with `doorbell.wait(timeout, ||
+/// endpoints.iter().any(InProcess::is_ready))`.
 ///
 /// # Panics
 /// If `capacity` is 0 or there are more doorbells than node ids.
@@ -57,7 +57,7 @@ pub fn connect_workers(capacity: usize, doorbells: &[Arc<Doorbell>]) -> Vec<InPr
     endpoints
 }
 
-/// One node's endpoint.
+/// The endpoint of one node.
 #[derive(Debug)]
 pub struct InProcess {
     local: usize,
@@ -82,7 +82,7 @@ impl InProcess {
         &self.inboxes[self.local].doorbell
     }
 
-    /// Whether `receive` may give something, or a queue that was full has room.
+    /// Returns true if `receive` may return something, or a queue that was full has room.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         !self.ready.is_empty()
@@ -109,7 +109,8 @@ impl InProcess {
         self.outgoing[to].as_ref().is_none_or(|ring| ring.slots() > 0 || ring.is_abandoned())
     }
 
-    /// A thread that runs is not asleep: endpoints of the same worker need not ring.
+    /// Rings for a peer on another worker. A running thread is not asleep, so endpoints of the same worker need no
+    /// ring.
     fn ring(&self, peer: usize) {
         let (theirs, mine) = (&self.inboxes[peer].doorbell, self.doorbell());
         if !Arc::ptr_eq(theirs, mine) {
@@ -122,8 +123,8 @@ impl InProcess {
         self.ring(to);
     }
 
-    /// The receiver's ring is full: ask to be rung when there is room, and look once more, since it may have been made
-    /// just before.
+    /// Handles a full ring: asks the receiver to ring when there is room, and tries once more, since the room may have
+    /// been made just before.
     #[cold]
     fn ask_for_room(&mut self, to: usize, message: Message) -> Result<(), SendError> {
         if self.unannounced.contains(to) {
@@ -168,7 +169,7 @@ impl InProcess {
         }
     }
 
-    /// Rings for senders that ran out of room in a ring that was just read.
+    /// Rings for senders that had no room in a ring that was just read.
     fn relieve_served(&mut self) {
         fence(Ordering::SeqCst);
         for word in 0..words_for(self.inboxes.len()) {
@@ -252,7 +253,7 @@ impl Drop for InProcess {
     }
 }
 
-/// What others tell one receiver.
+/// The bits that senders set for one receiver.
 #[derive(Debug)]
 struct Inbox {
     words: Box<[InboxWord]>,
@@ -263,7 +264,7 @@ struct Inbox {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct InboxWord {
-    /// Set by a sender after it has put messages into its ring, or abandoned it.
+    /// Set by a sender after it has put messages into its ring, or abandoned the ring.
     fresh: AtomicU64,
     /// Set by a sender that found its ring full, cleared by the receiver after it has made room.
     starved: AtomicU64,
@@ -274,7 +275,8 @@ impl Inbox {
         Self { words: (0..words_for(nodes)).map(|_| InboxWord::default()).collect(), doorbell: Arc::clone(doorbell) }
     }
 
-    /// Pairs with [`collect`](Inbox::collect): who sees the bit sees the ring's contents.
+    /// Sets the bit of a sender. It pairs with [`collect`](Inbox::collect): a reader of the bit sees the ring's
+    /// contents.
     fn announce(&self, sender: usize) {
         let (word, bit) = place(sender);
         self.words[word].fresh.fetch_or(bit, Ordering::Release);
@@ -298,8 +300,8 @@ impl Inbox {
         self.words[word].starved.load(Ordering::Relaxed) & bit != 0
     }
 
-    /// The fence stands against the one in `relieve_served`: either the sender's next look at the ring sees the room,
-    /// or the receiver sees this bit. It is the same argument as that of the doorbell.
+    /// Sets the bit of a sender without room. The fence pairs with the one in `relieve_served`: either the sender's
+    /// next look at the ring sees the room, or the receiver sees this bit. The argument is that of the doorbell.
     fn starve(&self, sender: usize) {
         let (word, bit) = place(sender);
         self.words[word].starved.fetch_or(bit, Ordering::Relaxed);

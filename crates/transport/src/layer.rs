@@ -1,20 +1,20 @@
-//! The thin message layer of the communication benchmarks (ATLAS DAQ note 77, section 3): bytes to a node, bytes from a
+//! The message layer of the communication benchmarks (ATLAS DAQ note 77, section 3): bytes to a node, bytes from a
 //! node, and nothing else.
 //!
-//! A [`Transport`](crate::Transport) owns its messages and shares their bodies; a layer borrows bytes for one call. What
-//! a message system can do at its best shows here, where nothing is allocated or counted on the way.
+//! A [`Transport`](crate::Transport) owns its messages and shares their bodies; a layer borrows bytes for one call.
+//! Nothing is allocated or counted on the way, so a layer shows the best performance of a message system.
 
 use crate::VirtualTime;
 use evb_core::{NodeId, NodeRange, Span};
 use std::time::Duration;
 
-/// Why a layer did not take a message now or at all.
+/// The reason why a layer did not take a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// There is no room: call [`receive`](MessageLayer::receive) or [`flush`](MessageLayer::flush), then try again.
     #[error("the queue to the peer is full")]
     Full,
-    /// The peer is gone, or was never there.
+    /// The peer is gone or never existed.
     #[error("the peer is gone")]
     Lost,
     /// The message is above [`MessageLayer::max_bytes`].
@@ -25,11 +25,31 @@ pub enum Refused {
     },
 }
 
-/// What a layer gives for what has arrived: the sender and the bytes, which are gone after the call.
+/// A receiver of messages: gets the sender and the bytes, which are valid during the call only.
 pub type Take<'a> = dyn FnMut(NodeId, &[u8]) + 'a;
 
-/// One node's access to all others, by bytes. Nothing blocks but [`wait`](MessageLayer::wait). Messages of a pair arrive
-/// once each and in order.
+/// One node's access to all others, by bytes. Only [`wait`](MessageLayer::wait) blocks. Messages of a pair arrive once
+/// each and in order.
+///
+/// # Example
+/// A message from one node to another, over the layer that any transport gives:
+///
+/// ```
+/// use evb_core::NodeId;
+/// use evb_transport::{in_process, MessageLayer, OverTransport};
+/// use std::time::Duration;
+///
+/// let mut nodes: Vec<_> = in_process::connect(2, 16).into_iter().map(|node| OverTransport::new(node, 1024)).collect();
+/// nodes[0].send(NodeId(1), b"hello")?;
+/// nodes[0].flush();
+///
+/// let mut seen = Vec::new();
+/// while nodes[1].receive(1, &mut |from, bytes| seen.push((from, bytes.to_vec()))) == 0 {
+///     nodes[1].wait(Duration::from_millis(1));
+/// }
+/// assert_eq!(seen, [(NodeId(0), b"hello".to_vec())]);
+/// # Ok::<(), evb_transport::Refused>(())
+/// ```
 pub trait MessageLayer: Send {
     /// The node that this endpoint belongs to.
     fn local(&self) -> NodeId;
@@ -37,27 +57,27 @@ pub trait MessageLayer: Send {
     /// Longest message in bytes.
     fn max_bytes(&self) -> usize;
 
-    /// Sends a copy of `bytes`, from 1 byte to [`max_bytes`](MessageLayer::max_bytes). It need not leave before
+    /// Sends a copy of `bytes`, from 1 byte to [`max_bytes`](MessageLayer::max_bytes). It may stay here until the next
     /// [`flush`](MessageLayer::flush).
     ///
     /// # Errors
-    /// [`Refused`]; the message is not sent then, not even in part.
+    /// [`Refused`]; no part of the message is sent then.
     fn send(&mut self, to: NodeId, bytes: &[u8]) -> Result<(), Refused>;
 
-    /// Whether [`broadcast`](MessageLayer::broadcast) is an operation of the message system itself, instead of a message
-    /// to each node.
+    /// Returns true if the message system has an operation for [`broadcast`](MessageLayer::broadcast). If false, a
+    /// broadcast is a message to each node.
     fn has_broadcast(&self) -> bool {
         false
     }
 
-    /// Tells, on all nodes and before the first of them, that broadcasts of this length will come from `from` to `to`;
-    /// `from` is not in `to`. Only systems whose receivers take part in a broadcast need it.
+    /// Announces broadcasts of this length from `from` to `to`, on all nodes and before the first broadcast; `from` is
+    /// not in `to`. Only systems whose receivers take part in a broadcast need it.
     fn expect_broadcasts(&mut self, from: NodeId, to: NodeRange, length: usize) {
         let _ = (from, to, length);
     }
 
-    /// Sends the same bytes to all nodes of `to`. Only for layers that [have it](MessageLayer::has_broadcast): whoever
-    /// calls it for another layer gets [`Refused::Lost`].
+    /// Sends the same bytes to all nodes of `to`. A layer [without broadcasts](MessageLayer::has_broadcast) returns
+    /// [`Refused::Lost`].
     ///
     /// # Errors
     /// [`Refused`]; the message is sent to nobody then.
@@ -66,10 +86,10 @@ pub trait MessageLayer: Send {
         Err(Refused::Lost)
     }
 
-    /// Moves messages on as far as the peers take them now. True when nothing is left in this node.
+    /// Moves messages on as far as the peers take them now. Returns true if nothing is left in this node.
     fn flush(&mut self) -> bool;
 
-    /// Gives `take` at most `limit` messages that have arrived; how many there were.
+    /// Calls `take` with at most `limit` messages that have arrived; returns their number.
     fn receive(&mut self, limit: usize, take: &mut Take<'_>) -> usize;
 
     /// A peer that has gone since the last call, if any.
@@ -80,15 +100,15 @@ pub trait MessageLayer: Send {
     /// Sleeps until something may have arrived, messages may move again, or `timeout` is over.
     fn wait(&mut self, timeout: Duration);
 
-    /// The time of a layer whose network is simulated. It goes on with each call of [`receive`](MessageLayer::receive),
-    /// unless a [`wait`](MessageLayer::wait) was just before it, with each wait, and with each message that finds no
-    /// room; never by itself. Timeouts are of this time.
+    /// The time of a layer whose network is simulated. It advances with each call of
+    /// [`receive`](MessageLayer::receive), unless a [`wait`](MessageLayer::wait) was just before it, with each wait,
+    /// and with each message that finds no room; never by itself. Timeouts are in this time.
     fn virtual_time(&self) -> Option<VirtualTime> {
         None
     }
 
-    /// Lets so much simulated time pass without a look at messages, as a processor that computes. Only layers with a
-    /// [virtual time](MessageLayer::virtual_time) do anything here.
+    /// Lets simulated time pass without a look at messages, as a processor that computes. Layers without a [virtual
+    /// time](MessageLayer::virtual_time) do nothing.
     fn pass(&mut self, span: Span) {
         let _ = span;
     }
@@ -96,13 +116,13 @@ pub trait MessageLayer: Send {
 
 /// An endpoint that finds its peers by their addresses, which the nodes exchange by other means.
 pub trait Connect {
-    /// Where the peers find this node, as text without line breaks.
+    /// The address of this node for its peers, as text without line breaks.
     fn address(&self) -> String;
 
-    /// Joins these peers, all of which must name this node too. Each is there once, with its
-    /// [`address`](Connect::address), and this node is not.
+    /// Joins these peers, all of which must name this node, too. Each peer occurs once, with its
+    /// [`address`](Connect::address); this node is not in the list.
     ///
     /// # Errors
-    /// A text for people, which names the peer that is missing or refuses this node.
+    /// A message that names the peer that is missing or refuses this node.
     fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String>;
 }

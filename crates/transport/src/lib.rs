@@ -105,6 +105,26 @@ pub enum SendError {
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// One node's access to all others.
+///
+/// # Example
+/// A message from one node to another:
+///
+/// ```
+/// use evb_core::NodeId;
+/// use evb_transport::{HEAD_BYTES, Message, Received, SendError, Transport, in_process};
+/// use std::time::Duration;
+///
+/// let mut nodes = in_process::connect(2, 16);
+/// nodes[0].send(NodeId(1), Message { head: [0; HEAD_BYTES], body: "hello".into() })?;
+/// nodes[0].flush();
+///
+/// let mut sink = Vec::new();
+/// while nodes[1].receive(1, &mut sink) == 0 {
+///     nodes[1].wait(Duration::from_millis(1));
+/// }
+/// assert!(matches!(&sink[0], Received::Message { from: NodeId(0), message } if message.body == "hello"));
+/// # Ok::<(), SendError>(())
+/// ```
 pub trait Transport: Send {
     /// The node that this endpoint belongs to.
     fn local(&self) -> NodeId;

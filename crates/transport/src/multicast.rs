@@ -1,7 +1,7 @@
 //! Broadcasts by UDP multicast, beside any layer that carries all other messages.
 //!
-//! A datagram goes to all members of the group at once, and nobody says that it came: a receiver that is too slow loses it.
-//! Whoever needs all of them must count.
+//! A datagram goes to all members of the group at once, without an acknowledgement: a receiver that is too slow loses
+//! it. A user that needs all of them must count.
 
 use crate::{Connect, MessageLayer, Refused, Take};
 use evb_core::{NodeId, NodeRange};
@@ -14,13 +14,13 @@ use std::{
 
 /// Longest broadcast in bytes: a datagram less headers and [`TAG_BYTES`].
 const LONGEST: usize = 65_507 - TAG_BYTES;
-/// The sender's id before the bytes.
+/// Bytes of the sender's id before the payload.
 const TAG_BYTES: usize = 2;
 /// Bytes that the system keeps for a slow receiver, if it allows.
 const RECEIVE_BUFFER: usize = 4 << 20;
-/// The group; the port tells those of one machine apart (administratively scoped, RFC 2365).
+/// The group. The port distinguishes several groups on one machine (administratively scoped, RFC 2365).
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 192, 77, 1);
-/// What stands between the address of the layer below and the port of the group.
+/// Separator between the address of the layer below and the port of the group.
 const SEPARATOR: char = '|';
 
 /// A layer whose broadcasts go by multicast, on one interface.
@@ -37,13 +37,13 @@ impl<L> WithMulticast<L> {
     /// Adds multicast on the interface with this address.
     ///
     /// # Errors
-    /// The system gives no socket, or the interface has no multicast.
+    /// The system refuses a socket, or the interface has no multicast.
     pub fn new(layer: L, interface: Ipv4Addr) -> io::Result<Self> {
         let (socket, group) = open(interface, 0)?;
         Ok(Self { layer, interface, socket, group, datagram: vec![0; TAG_BYTES + LONGEST].into() })
     }
 
-    /// The next broadcast of somebody else: its sender and its length.
+    /// The next broadcast of another node: its sender and its length.
     fn next_datagram(&mut self, local: NodeId) -> Option<(NodeId, usize)> {
         loop {
             match self.socket.recv(&mut self.datagram) {
@@ -82,7 +82,7 @@ impl<L: Connect + MessageLayer> Connect for WithMulticast<L> {
         format!("{}{SEPARATOR}{}", self.layer.address(), self.group.port())
     }
 
-    /// All take the port of the node with the lowest id.
+    /// All nodes use the port of the node with the lowest id.
     fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String> {
         let parted = |(node, text): &(NodeId, String)| match text.split_once(SEPARATOR) {
             Some((below, port)) => {
@@ -116,7 +116,7 @@ impl<L: MessageLayer> MessageLayer for WithMulticast<L> {
         true
     }
 
-    /// What is left of earlier ones is thrown away.
+    /// Discards the rest of earlier broadcasts.
     fn expect_broadcasts(&mut self, _from: NodeId, _to: NodeRange, _length: usize) {
         let local = self.local();
         while self.next_datagram(local).is_some() {}
@@ -140,7 +140,7 @@ impl<L: MessageLayer> MessageLayer for WithMulticast<L> {
         self.layer.flush()
     }
 
-    /// Broadcasts come first: what was sent after them on the layer below must not overtake them here.
+    /// Broadcasts come first: messages that were sent after them on the layer below must not overtake them here.
     fn receive(&mut self, limit: usize, take: &mut Take<'_>) -> usize {
         let local = self.local();
         for count in 0..limit {
@@ -156,7 +156,7 @@ impl<L: MessageLayer> MessageLayer for WithMulticast<L> {
         self.layer.lost()
     }
 
-    /// Broadcasts do not end it: wait shortly.
+    /// Waits only for a short time, since broadcasts do not end the wait.
     fn wait(&mut self, timeout: Duration) {
         self.layer.wait(timeout.min(Duration::from_micros(200)));
     }

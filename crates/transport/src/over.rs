@@ -1,4 +1,4 @@
-//! The thin message layer over any transport, for those that have none of their own.
+//! The message layer over any transport, for transports that have none of their own.
 
 use crate::{
     Connect, HEAD_BYTES, Message, MessageLayer, Received, Refused, SendError, Take, Transport, bodies::Bodies,
@@ -9,11 +9,11 @@ use std::{collections::VecDeque, time::Duration};
 
 /// Longest message that travels in the head alone: its last byte has the length.
 const LONGEST_IN_HEAD: usize = HEAD_BYTES - 1;
-/// What stands for the length when all bytes are in the body.
+/// Value in place of the length when all bytes are in the body.
 const IN_BODY: u8 = u8::MAX;
 
-/// A [`MessageLayer`] that makes a [`Message`] of the bytes: a short one goes in the head, a longer one is copied once, into
-/// memory that is used again when the receiver is done with it.
+/// A [`MessageLayer`] that makes a [`Message`] of the bytes. A short one goes into the head. A longer one is copied
+/// once, into memory that is reused when the receiver is done with it.
 #[derive(Debug)]
 pub struct OverTransport<T> {
     transport: T,

@@ -11,16 +11,16 @@ use std::{
     time::Duration,
 };
 
-/// Longest sleep: a layer cannot be woken, so a waker has to wait for the end of it.
+/// Longest sleep. A layer cannot be woken, so a waker has to wait for its end.
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// A [`Transport`] that copies each message into the bytes of a layer, and out of them.
 ///
-/// Its waits end early, after a millisecond at most: that is how long a [`Waker`] may take.
+/// Its waits end after a millisecond at most, which is the longest delay of a [`Waker`].
 #[derive(Debug)]
 pub struct OverLayer<L> {
     layer: L,
-    /// The message that is sent.
+    /// The message that is being sent.
     bytes: Vec<u8>,
     called: Arc<AtomicBool>,
 }

@@ -1,5 +1,5 @@
-//! The synchronisation primitives of [`doorbell`](crate::doorbell) and of shared memory. Their model-checking tests
-//! put loom's in their place.
+//! The synchronisation primitives of [`doorbell`](crate::doorbell) and of shared memory. The model-checking tests
+//! replace them by those of loom.
 
 pub(crate) use std::{
     sync::{

@@ -1,4 +1,4 @@
-//! The secret of a run, which every transport between processes asks of its peers.
+//! The secret of a run, which every transport between processes demands from its peers.
 
 use std::{fmt, str::FromStr};
 
@@ -10,26 +10,26 @@ impl Token {
     /// Length in bytes.
     pub const BYTES: usize = 32;
 
-    /// The token with these bytes, which the caller draws from a good source.
+    /// The token with these bytes, which must come from a cryptographic random source.
     #[must_use]
     pub const fn new(bytes: [u8; Self::BYTES]) -> Self {
         Self(bytes)
     }
 
-    /// The token as 64 hexadecimal digits, as [`str::parse`] takes them: for handing it to another process.
+    /// The token as 64 hexadecimal digits, as [`str::parse`] takes them, for another process.
     #[must_use]
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Compares in a time that does not depend on where the first difference is.
+    /// Compares in constant time: the duration does not depend on the position of the first difference.
     pub(crate) fn matches(&self, other: &[u8; Self::BYTES]) -> bool {
         let difference = self.0.iter().zip(other).fold(0, |all, (mine, theirs)| all | (mine ^ theirs));
         std::hint::black_box(difference) == 0
     }
 }
 
-/// Takes a time that does not depend on where the first difference is.
+/// Compares in constant time: the duration does not depend on the position of the first difference.
 impl PartialEq for Token {
     fn eq(&self, other: &Self) -> bool {
         self.matches(&other.0)
@@ -38,7 +38,7 @@ impl PartialEq for Token {
 
 impl Eq for Token {}
 
-/// Tokens stay out of logs.
+/// Hides the secret from logs.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(..)")

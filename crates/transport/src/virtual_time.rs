@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// A clock that all nodes of a simulated network share. Whoever simulates moves it on; copies show the same time.
+/// A clock that all nodes of a simulated network share. The simulator sets it; copies show the same time.
 #[derive(Clone, Debug, Default)]
 pub struct VirtualTime(Arc<AtomicU64>);
 
@@ -18,7 +18,7 @@ impl VirtualTime {
         Time(self.0.load(Ordering::Acquire))
     }
 
-    /// Moves the time to `now`. What was written before is seen by those who see this time.
+    /// Sets the time to `now`. Earlier writes are visible to threads that see this time.
     pub fn set(&self, now: Time) {
         self.0.store(now.0, Ordering::Release);
     }

@@ -12,7 +12,7 @@ use evb_transport::{
 use std::{sync::Arc, time::Duration};
 use support::{boxed, tcp_nodes};
 
-/// Longest silence where slow nodes are to be told from dead ones.
+/// Longest silence in the tests that tell slow nodes from dead ones.
 const SILENCE: Duration = Duration::from_millis(200);
 
 #[test]
@@ -21,7 +21,7 @@ fn in_process_conforms() {
     run_all(&Subject { connect: &connect, max_body: DEFAULT_MAX_BODY });
 }
 
-/// A transport that carries a layer that carries a transport.
+/// A transport over a layer over a transport.
 #[test]
 fn a_transport_over_a_layer_conforms() {
     let max_body = 1 << 20;

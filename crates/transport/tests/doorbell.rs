@@ -2,8 +2,8 @@
 //! lost wake-up is a deadlock here, because the model's park has no timeout.
 
 mod sync {
-    //! loom's primitives under the names that the doorbell uses. Parking is made of them too, because loom's own `unpark`
-    //! wakes a thread that waits for something else.
+    //! The primitives of loom under the names that the doorbell uses. Parking is built from them, because loom's own
+    //! `unpark` wakes a thread that waits for something else.
     use loom::sync::{Arc, Notify};
     pub(crate) use loom::sync::{
         Mutex,
@@ -43,7 +43,7 @@ use loom::sync::{
 };
 use std::time::Duration;
 
-/// Three preemptions find what there is to find, and keep the search short.
+/// Runs a case with three preemptions, which are enough to find the faults, and keep the search short.
 fn model(case: impl Fn() + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);

@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 mod sync {
-    //! loom's primitives under the names that the lane uses.
+    //! The primitives of loom under the names that the lane uses.
     pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
 }
 
@@ -45,7 +45,7 @@ fn lane(first: u64) -> (Producer<Memory>, Consumer<Memory>, Arc<AtomicU64>) {
     (Producer::new(memory.clone(), first), Consumer::new(memory, first), Arc::new(AtomicU64::new(first)))
 }
 
-/// A message of two words that tells its number.
+/// A message of two words with its number.
 fn message(number: u64) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&number.to_ne_bytes());
@@ -53,7 +53,7 @@ fn message(number: u64) -> [u8; 16] {
     bytes
 }
 
-/// Takes a record, if there is one, which must be the message of this number. True when the sender has new room.
+/// Takes a record, if there is one, which must be the message of this number. Returns true if the sender has new room.
 fn take(consumer: &mut Consumer<Memory>, credit: &AtomicU64, number: u64) -> Option<bool> {
     let record = consumer.next().expect("a header")?;
     let mut bytes = [0; 16];
@@ -63,7 +63,7 @@ fn take(consumer: &mut Consumer<Memory>, credit: &AtomicU64, number: u64) -> Opt
     Some(consumer.advance(record, credit))
 }
 
-/// Three preemptions find what there is to find, and keep the search short.
+/// Runs a case with three preemptions, which are enough to find the faults, and keep the search short.
 fn model(case: impl Fn() + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);

@@ -1,4 +1,4 @@
-//! What only shared memory can suffer: processes that are killed at any instant, and strangers who look for a way in.
+//! Faults of shared memory only: processes that are killed at any instant, and strangers who look for a way in.
 //!
 //! The other processes are this test again, with a role in a variable. `EVB_SOAK_SECONDS` makes the killing longer.
 #![cfg(target_os = "linux")]
@@ -40,7 +40,7 @@ fn options(nodes: u16) -> ShmOptions {
     ShmOptions { ring_bytes: 64 << 10, pool_bytes: 256 << 10, max_body: 200_000, ..ShmOptions::new(nodes, TOKEN) }
 }
 
-/// This program as another process, in a role of [`role`].
+/// A command that starts this program as another process, in a role of [`role`].
 fn play(role: &str) -> Command {
     let mut command = Command::new(env::current_exe().expect("this program"));
     command.args(["--exact", "role", "--nocapture"]).env(ROLE, role);
@@ -48,7 +48,7 @@ fn play(role: &str) -> Command {
     command
 }
 
-/// What the other processes do. Without a role there is nothing to do.
+/// The other processes. Without a role there is nothing to do.
 #[test]
 fn role() {
     let Ok(text) = env::var(ROLE) else { return };
@@ -66,8 +66,8 @@ fn mix(value: u64) -> u64 {
     value ^ value >> 27
 }
 
-/// A message whose every byte follows from these numbers. The bodies go in all three ways: in the lane, by reference,
-/// and in pieces.
+/// A message whose every byte follows from these numbers. The bodies use all three ways: in the lane, by reference, and
+/// in pieces.
 fn message(node: u16, life: u64, number: u64) -> Message {
     let key = mix(mix(u64::from(node) << 32 | life) ^ number);
     let length = match key % 16 {
@@ -109,7 +109,7 @@ fn send_for_ever(address: &str, node: u16, life: u64) {
     }
 }
 
-/// The receiver of a run in which nobody lives long.
+/// The receiver of a run whose senders are killed.
 struct Battlefield {
     shm: Shm,
     /// Life and next number of each sender.
@@ -137,7 +137,7 @@ impl Battlefield {
         }
     }
 
-    /// Starts a process in the place of a sender, and what will kill it.
+    /// Starts a process in the place of a sender, and the thread that kills it.
     fn spawn(&mut self, node: u16) {
         self.lives += 1;
         let life = self.lives;
@@ -198,8 +198,8 @@ fn named_memory() -> Vec<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(|name| name.contains("evb")).collect()
 }
 
-/// Senders are killed at random instants, and new ones come in their place: what arrives is whole, in order and once, and
-/// nothing is left of them.
+/// Kills senders at random instants and replaces them. All received messages are whole, in order and unique, and
+/// nothing is left of dead senders.
 fn fight(duration: Duration) {
     let mut field = Battlefield::new();
     let (files, names, start) = (open_files(), named_memory(), Instant::now());
@@ -223,7 +223,7 @@ fn fight(duration: Duration) {
     assert!(field.messages > 100);
 }
 
-/// The tests of this file share a process, and so its files: one after the other.
+/// Serialises the tests of this file: they share a process, and so its files.
 #[test]
 fn one_after_the_other() {
     let seconds = env::var("EVB_SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
@@ -232,7 +232,7 @@ fn one_after_the_other() {
     a_wrong_token_is_refused();
 }
 
-/// All files of shared memory that a process has open or mapped, as paths through which others could try them.
+/// All files of shared memory that a process has open or mapped, as paths that other processes could use.
 fn ways_in(process: &str) -> Vec<PathBuf> {
     let list = |folder: &str| fs::read_dir(format!("/proc/{process}/{folder}")).into_iter().flatten().flatten();
     let shared =
@@ -275,7 +275,7 @@ fn strangers_find_no_way_in() {
     }
 }
 
-/// Whoever may open a file of another process, as the same user may, still cannot write to it.
+/// Checks that a file of another process cannot be written, even by the same user.
 fn no_way_in(path: &PathBuf) {
     let file: File = match OpenOptions::new().read(true).write(true).open(path) {
         Ok(file) => file,
@@ -287,7 +287,7 @@ fn no_way_in(path: &PathBuf) {
     assert!(file.set_len(0).is_err() && file.set_len(1 << 30).is_err(), "{path:?} can be cut");
 }
 
-/// A run that looks joined turns everybody away, and gives nobody a descriptor or a word.
+/// Checks that a run whose nodes are all joined refuses everybody, without a descriptor or an answer.
 fn wrong_tokens(address: &str) {
     for words in [b"GET / HTTP/1.1\r\n\r\n".to_vec(), vec![0; 64], vec![0xff; 1000]] {
         let mut socket = UnixStream::connect_addr(&SocketAddr::from_abstract_name(address).unwrap()).unwrap();
@@ -298,7 +298,7 @@ fn wrong_tokens(address: &str) {
     }
 }
 
-/// Another user, who even knows the token.
+/// Tries to join as another user who knows the token.
 fn break_in(address: &str, process: &str) {
     let opened = ways_in(process).into_iter().filter(|path| File::open(path).is_ok()).count();
     assert_eq!(opened, 0, "files of another user");

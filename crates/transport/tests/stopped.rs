@@ -1,5 +1,5 @@
-//! A process that is stopped keeps its memory and its sockets, is given up, and goes on later: what it was lent must be as it
-//! was, and it must hear that it has no part any more.
+//! A stopped process keeps its memory and its sockets, is given up, and continues later. Bodies lent to it must be
+//! unchanged, and it must learn that it was given up.
 //!
 //! The other process is this test again, with a role in a variable.
 #![cfg(target_os = "linux")]
@@ -53,7 +53,7 @@ fn body(item: Received) -> Bytes {
     message.body
 }
 
-/// What the other process does: holds bodies until it hears of a loss, and looks at them then.
+/// The other process: it holds bodies until it hears of a loss, and checks them then.
 #[test]
 fn keeper() {
     let Ok(address) = env::var(ROLE) else { return };
@@ -70,7 +70,7 @@ fn keeper() {
     assert_eq!(reason, "it gave this node up");
 }
 
-/// The other process; it does not outlive a test that fails.
+/// The other process; it ends with a failing test.
 struct Keeper(Child);
 
 impl Drop for Keeper {
@@ -91,7 +91,7 @@ fn start(lender: &mut Shm) -> (Keeper, Shm) {
     (Keeper(child), joining.join().unwrap())
 }
 
-/// Sends so much that all of the pool that is free is written to many times.
+/// Sends so much that the free part of the pool is overwritten many times.
 fn churn(lender: &mut Shm, third: &mut Shm) {
     for number in 0..300 {
         let mut waiting = message(100 + number as u8 % 100, 20_000);

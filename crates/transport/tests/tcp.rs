@@ -1,4 +1,4 @@
-//! What only TCP can suffer: strangers, wrong tokens, cut streams, silent peers, wrong frames.
+//! Faults of TCP only: strangers, wrong tokens, cut streams, silent peers, wrong frames.
 
 mod support;
 
@@ -27,7 +27,7 @@ fn message(number: u32, length: usize) -> Message {
     Message { head: [number as u8; HEAD_BYTES], body: Bytes::from(vec![(number >> 3) as u8; length]) }
 }
 
-/// A hello as the wire's description has it.
+/// A hello as the wire's description defines it.
 fn hello(from: u16, to: u16, nodes: u16, token: [u8; 32]) -> Vec<u8> {
     let mut bytes = b"evb-tcp\0".to_vec();
     [1, from, to, nodes].iter().for_each(|field: &u16| bytes.extend_from_slice(&field.to_le_bytes()));
@@ -55,7 +55,7 @@ fn loss_reason(node: &mut Tcp, lost: NodeId) -> String {
     })
 }
 
-/// Node 0 of 2, joined by a peer that this test plays by hand.
+/// Node 0 of 2, joined by a peer that the test plays by hand.
 fn with_raw_peer(options: TcpOptions) -> (Tcp, TcpStream) {
     let mut node = Tcp::bind(NodeId(0), options).unwrap();
     let address = node.listen_addr();
@@ -204,7 +204,7 @@ fn a_silent_peer_is_given_up() {
     assert!(reason.starts_with("it was silent for 0."), "{reason}");
 }
 
-/// The peer is there but reads nothing: what it is sent stays, and it is given up all the same.
+/// The peer exists but reads nothing: its messages stay queued, and it is given up.
 #[test]
 fn a_stopped_peer_is_given_up_while_the_queue_is_full() {
     let options = TcpOptions { peer_timeout: Duration::from_millis(200), ..options(2) };
@@ -220,7 +220,7 @@ fn a_stopped_peer_is_given_up_while_the_queue_is_full() {
     assert!(node.flush(), "nothing waits for a lost peer");
 }
 
-/// It was away for too long, and learns that it has no part any more.
+/// The node was away for too long, and learns that it was given up.
 #[test]
 fn a_node_that_was_given_up_sees_its_connection_close() {
     let mut nodes = tcp_nodes(2, &TcpOptions { peer_timeout: Duration::from_millis(100), ..options(2) });

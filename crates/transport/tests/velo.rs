@@ -1,7 +1,7 @@
-//! The traffic that the hardware is tested with, through shared memory: the same stores give the same messages.
+//! The traffic of the hardware tests, through shared memory: the same stores give the same messages.
 //!
 //! Each thread of the vectors is an endpoint and a thread of this process. A store becomes a packet as in the hardware,
-//! its words go through the lane to its target, and the receiver makes messages of them.
+//! its words go through the lane to its target, and the receiver assembles the messages.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -28,7 +28,7 @@ type Place = (u64, u64);
 /// Messages as hexadecimal digits, in order, by sender.
 type Messages = BTreeMap<Place, Vec<String>>;
 
-/// What a thread does, and what must come to it.
+/// Sends of a thread, and the messages that it must receive.
 #[derive(Default)]
 struct Part {
     /// Receivers and the bytes of packets.
@@ -79,7 +79,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// Sends all, and receives until so many packets are there.
+    /// Sends all packets, and receives until all expected ones have arrived.
     fn run(&mut self, packets: &[(Place, Vec<u8>)], slots: usize) {
         let (start, mut packets) = (Instant::now(), packets.iter().peekable());
         loop {

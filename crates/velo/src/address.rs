@@ -1,8 +1,8 @@
 //! The address map: node, thread, length and offset in the address of a store (VELO 2008, figure 2).
 //!
-//! From the top bit `n - 1` of the base address register (BAR) down: the target node (`n - t` bits), the thread
-//! there (`t - 12` bits), and the 12 bits of a page with the length of the message and the offset of the store in it. Pages
-//! are what a driver maps, so node and thread are the driver's to give, and length and offset the user's.
+//! From the top bit `n - 1` of the base address register (BAR) down: the target node (`n - t` bits), the thread on that
+//! node (`t - 12` bits), and the 12 bits of a page with the length of the message and the offset of the store in it. A
+//! driver maps pages. So the driver decides on node and thread, and the user on length and offset.
 //!
 //! The text of the paper does not divide the 12 bits. Here both halves have six: the length less one above, the offset
 //! below. So the stores of a message follow each other within a cache line, and write combining joins them.
@@ -18,28 +18,28 @@ pub const LINE_BITS: u32 = LINE_BYTES.ilog2();
 /// The largest BAR, in bits: its size fits a `u64`.
 const MAX_BITS: u32 = u64::BITS - 1;
 
-/// How an address is divided: `n` bits of it in all, `t` of them below the node.
+/// The division of an address: `n` bits in all, `t` of them below the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressMap {
     n: u32,
     t: u32,
 }
 
-/// What the address of a store says.
+/// The fields in the address of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Node that the message goes to.
+    /// The target node.
     pub node: u64,
-    /// Thread on that node.
+    /// The target thread on that node.
     pub thread: u64,
     /// Length of the whole message in bytes, 1 to 64.
     pub length: u64,
-    /// Where in the message the data of this store begin, in bytes; less than the length. It is 0 but for what follows the first
-    /// piece of a message that was cut.
+    /// Offset of this store's data in the message, in bytes; less than the length. It is 0 except for the later pieces
+    /// of a message that was cut.
     pub offset: u64,
 }
 
-/// Why there is no such map, or no such address in it.
+/// The reason why a map or an address is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// The bits of a map do not follow each other.
@@ -91,7 +91,7 @@ pub enum AddressError {
 }
 
 impl AddressMap {
-    /// A map of `n` bits, `t` of them for what is below the node.
+    /// A map of `n` bits, `t` of them below the node.
     ///
     /// # Errors
     /// [`AddressError::Bits`] unless `12 <= t <= n <= 63`.
@@ -150,10 +150,10 @@ impl AddressMap {
         Ok(node << self.t | thread << PAGE_BITS | (length - 1) << LINE_BITS | offset)
     }
 
-    /// What an address says, from the base of the BAR.
+    /// The fields of an address, counted from the base of the BAR.
     ///
     /// # Errors
-    /// The address is outside of the BAR, or its offset behind the message.
+    /// The address is outside of the BAR, or its offset is behind the message.
     pub const fn decode(self, address: u64) -> Result<Target, AddressError> {
         if address >= self.bar_bytes() {
             return Err(AddressError::Outside { address, bytes: self.bar_bytes() });

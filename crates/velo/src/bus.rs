@@ -7,9 +7,9 @@
 //! | to 57 | 0 |
 //! | 58 to 63 | length of the data in bytes, less one |
 //!
-//! A thread cannot write the bits of its own number: the driver maps a window of the device for each thread, an alias of the
-//! whole BAR, and hands out pages of it. VELO 2008 says that the packet names its sender and not how the device knows; this
-//! way is ours, and needs no table.
+//! A thread cannot write the bits of its own number: the driver maps a window of the device for each thread, an alias
+//! of the whole BAR, and grants pages of it. VELO 2008 says that the packet names its sender, but not how the device
+//! knows it. The windows are a choice of this model, and need no table.
 
 extern crate alloc;
 
@@ -19,24 +19,24 @@ use alloc::vec::Vec;
 /// Bits of the physical address in a command.
 pub const ADDRESS_BITS: u32 = 58;
 
-/// Where the length of the data stands.
+/// Lowest bit of the length of the data.
 pub const DATA_SHIFT: u32 = ADDRESS_BITS;
 
 /// Bits of the length of the data.
 pub const DATA_BITS: u32 = LINE_BITS;
 
-/// What a command says.
+/// The fields of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
     /// The thread that stores, on the node of the device.
     pub thread: u64,
-    /// Address from the base of the BAR, whatever it means.
+    /// Address from the base of the BAR, valid or not.
     pub address: u64,
     /// Length of the data in bytes, 1 to 64.
     pub data: u64,
 }
 
-/// Why there is no such command, or a transaction means nothing.
+/// The reason why a command or a transaction is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BusError {
     /// The windows of all threads have more bits than a command has for an address.
@@ -57,15 +57,16 @@ pub enum BusError {
     /// A transaction without a command.
     #[error("a transaction without words: begin with its command")]
     Empty,
-    /// A transaction with more or fewer data words than its command says.
+    /// A transaction with more or fewer data words than its command announces.
     #[error(transparent)]
     Count(#[from] lanes::CountError),
-    /// No packet comes of the store.
+    /// The store makes no valid packet.
     #[error(transparent)]
     Header(#[from] HeaderError),
 }
 
-/// Bits of a physical address, from the base of the BAR: those of an address, and the thread that stores above them.
+/// Bits of a physical address from the base of the BAR: those of an address, and the number of the storing thread above
+/// them.
 pub const fn physical_bits(map: AddressMap) -> u32 {
     map.address_bits() + map.thread_bits()
 }
@@ -74,7 +75,7 @@ impl Command {
     /// The command as a word.
     ///
     /// # Errors
-    /// A field that cannot be, or a map with more windows than a command can name.
+    /// An invalid field, or a map with more windows than a command can name.
     pub fn encode(self, map: AddressMap) -> Result<u64, BusError> {
         let (Self { thread, address, data }, bits) = (self, physical_bits(map));
         if bits > ADDRESS_BITS {
@@ -92,7 +93,7 @@ impl Command {
         Ok((data - 1) << DATA_SHIFT | thread << map.address_bits() | address)
     }
 
-    /// What a word says. Whether the address means anything is not looked at.
+    /// The command in a word. The address is not checked.
     ///
     /// # Errors
     /// [`AddressError::Outside`] if a bit above the windows is set, or [`BusError::Map`].
@@ -110,11 +111,11 @@ impl Command {
     }
 }
 
-/// The words of a store of 1 to 64 B: its command, then its data. Bytes beside the data, which a bus may fill with anything,
-/// are 0.
+/// The words of a store of 1 to 64 B: its command, then its data. Bytes beside the data, which a bus may fill with
+/// anything, are 0.
 ///
 /// # Errors
-/// As [`Command::encode`].
+/// Those of [`Command::encode`].
 pub fn store(map: AddressMap, thread: u64, address: u64, bytes: &[u8]) -> Result<Vec<u64>, BusError> {
     let command = Command { thread, address, data: bytes.len() as u64 }.encode(map)?;
     let mut words = alloc::vec![command];

@@ -1,9 +1,10 @@
-//! The receiving side of the hardware: the register file that opens mailboxes, and the completer that puts packets into them.
+//! The receiving side of the hardware: the register file that opens mailboxes, and the completer that puts packets into
+//! them.
 //!
-//! Every packet takes a slot, whole message or part: a [`Recombiner`](crate::Recombiner) of the receiver makes messages of
-//! them. Nothing is dropped for want of room: a packet that finds none is [refused](Answer::Full), stays in the network, and
-//! stops what is behind it, as HyperTransport and the network do it by credits (VELO 2008, section 3, flow control). What
-//! cannot be delivered rightly is counted by [`Fault`] and goes.
+//! Every packet takes a slot, whether whole message or part; a [`Recombiner`](crate::Recombiner) of the receiver makes
+//! messages of them. Nothing is dropped for lack of room. A packet without room is [refused](Answer::Full), stays in
+//! the network, and stops the packets behind it, as the credits of HyperTransport and of the network do (VELO 2008,
+//! section 3, flow control). A packet that cannot be delivered correctly is counted by [`Fault`] and dropped.
 
 extern crate alloc;
 
@@ -13,36 +14,36 @@ use crate::{
 };
 use alloc::vec::Vec;
 
-/// What became of a packet.
+/// The completer's answer to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is in the mailbox.
+    /// The packet is in the mailbox.
     Delivered,
-    /// There is no room for it now: it comes again, unchanged.
+    /// There is no room for the packet now. It is offered again unchanged.
     Full,
-    /// It cannot be delivered: it is gone, and counted.
+    /// The packet cannot be delivered: it is dropped and counted.
     Dropped(Fault),
 }
 
-/// Why a packet cannot be delivered. The first that holds counts.
+/// The reason why a packet cannot be delivered. The first reason that applies counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It is for another node.
+    /// The packet is for another node.
     Node,
-    /// There is no such thread, or its mailbox is closed.
+    /// The thread does not exist, or its mailbox is closed.
     Closed,
-    /// Its header is none, or its data are empty or end behind the message.
+    /// The header is invalid, or the data are empty or end behind the message.
     Data,
 }
 
-/// How often each [`Fault`] came.
+/// Number of packets with each [`Fault`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// [`Fault::Node`].
+    /// Packets with [`Fault::Node`].
     pub node: u64,
-    /// [`Fault::Closed`].
+    /// Packets with [`Fault::Closed`].
     pub closed: u64,
-    /// [`Fault::Data`].
+    /// Packets with [`Fault::Data`].
     pub data: u64,
 }
 
@@ -88,15 +89,15 @@ pub struct Completer {
 }
 
 impl Completer {
-    /// The completer of a node, all mailboxes closed.
+    /// The completer of a node, with all mailboxes closed.
     pub fn new(map: AddressMap, node: u64) -> Self {
         let mailboxes = (0..map.threads_per_node()).map(|_| Mailbox::default()).collect();
         Self { map, node, mailboxes, received: 0, faults: Faults::default() }
     }
 
-    /// Opens the mailbox of a thread with so many slots, a power of two up to 4096; what was in it is gone. Head and tail go
-    /// on where the tail is. False if there is no such thread, or no such number of slots. The hardware has 32 slots in a
-    /// page; fewer are for models.
+    /// Opens the mailbox of a thread with `slots` slots, a power of two up to 4096; its former content is lost. Head
+    /// and tail continue at the tail. Returns false if the thread does not exist or the number of slots is invalid. The
+    /// hardware has 32 slots in a page; fewer are for models.
     pub fn open(&mut self, thread: u64, slots: usize) -> bool {
         let is_size = slots.is_power_of_two() && slots as u64 <= MOST_SLOTS;
         let Some(mailbox) = self.mailbox_mut(thread).filter(|_| is_size) else { return false };
@@ -104,7 +105,7 @@ impl Completer {
         true
     }
 
-    /// Closes the mailbox of a thread: nothing is written there any more. What is in it can still be read.
+    /// Closes the mailbox of a thread to new packets. Its content can still be read.
     pub fn close(&mut self, thread: u64) {
         if let Some(mailbox) = self.mailbox_mut(thread) {
             mailbox.enabled = false;
@@ -117,8 +118,8 @@ impl Completer {
         self.deliver(*packet, fault)
     }
 
-    /// Takes the words of a packet from the network, of which the header may be anything. One without data is dropped. Data
-    /// words beyond those of the header are not looked at, and those that are missing are 0: a network gives neither.
+    /// Takes the words of a packet from the network, whose header may be invalid. A packet without data is dropped.
+    /// Data words beyond those of the header are ignored, and missing ones are 0: a network delivers neither.
     pub fn accept_words(&mut self, words: &[u64]) -> Answer {
         let (&word, data) = words.split_first().unwrap_or((&0, &[]));
         let header = Header::split(word, self.map);
@@ -130,7 +131,7 @@ impl Completer {
         self.deliver(Packet { header, data }, fault)
     }
 
-    /// Reads and gives back the first slot of the mailbox of a thread. Its place is a credit for the network.
+    /// Reads and frees the first slot of the mailbox of a thread. Its place is a credit for the network.
     pub fn take(&mut self, thread: u64) -> Option<Packet> {
         self.mailbox_mut(thread)?.take()
     }
@@ -157,7 +158,7 @@ impl Completer {
         self.received
     }
 
-    /// What was dropped.
+    /// The dropped packets.
     pub fn faults(&self) -> Faults {
         self.faults
     }
@@ -170,7 +171,7 @@ impl Completer {
         self.mailboxes.get_mut(usize::try_from(thread).ok()?)
     }
 
-    /// What is wrong with the target of a packet.
+    /// The fault of a packet's target, if any.
     fn fault(&self, header: Header) -> Option<Fault> {
         if header.target.node != self.node {
             return Some(Fault::Node);

@@ -1,32 +1,32 @@
-//! Some nodes and a network between them that keeps order, has bounded queues and moves a packet when it is told to.
+//! Nodes and a network between them that keeps order, has bounded queues and moves a packet on command.
 
 extern crate alloc;
 
 use crate::{AddressMap, Answer, Completer, Endpoint, Entry, HeaderError, Packet, Recombiner, Requester};
 use alloc::{collections::VecDeque, vec::Vec};
 
-/// Why a store did not go.
+/// The reason why a store was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// It means nothing.
+    /// The store is invalid.
     #[error(transparent)]
     Header(#[from] HeaderError),
-    /// The network takes no more from this thread to that node now: the processor waits.
+    /// The network takes no more packets from this thread to that node now: the processor waits.
     #[error("the network is full: move a packet, then store again")]
     Full,
 }
 
-/// How large an engine is.
+/// The size of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineOptions {
-    /// How addresses are divided: this gives the number of nodes and threads, all of which are made.
+    /// The address map, which gives the number of nodes and threads; all of them are created.
     pub map: AddressMap,
-    /// Packets under way from one thread to one thread.
+    /// Most packets under way from one thread to one thread.
     pub credits: usize,
 }
 
-/// The nodes and what is under way between them. A way is a channel of its own, with credits from end to end, so that a
-/// full mailbox stops its own senders and nobody else.
+/// The nodes and the packets between them. A way is a channel of its own, with end-to-end credits, so that a full
+/// mailbox stops its own senders only.
 #[derive(Clone, Debug)]
 pub struct Engine {
     options: EngineOptions,
@@ -39,7 +39,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine at rest, all mailboxes closed.
+    /// An idle engine with all mailboxes closed.
     pub fn new(options: EngineOptions) -> Self {
         let map = options.map;
         let all = map.threads() as usize;
@@ -52,10 +52,10 @@ impl Engine {
         }
     }
 
-    /// A store that a thread of a node made.
+    /// Takes a store of a thread.
     ///
     /// # Errors
-    /// [`StoreError`]; nothing is sent then.
+    /// [`StoreError`]; nothing is sent in this case.
     ///
     /// # Panics
     /// If there is no such node.
@@ -69,12 +69,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Ways between two threads, counted by sender and then by receiver.
+    /// Number of ways between two threads, counted by sender and then by receiver.
     pub fn ways(&self) -> usize {
         self.ways.len()
     }
 
-    /// Brings the first packet of a way to its completer; `None` if there is none. One that is refused stays the first.
+    /// Brings the first packet of a way to its completer; `None` if there is none. A refused packet stays the first.
     ///
     /// # Panics
     /// If there is no such way.
@@ -100,7 +100,7 @@ impl Engine {
         is_open
     }
 
-    /// Closes the mailbox of a thread. What is in it can still be taken.
+    /// Closes the mailbox of a thread. Its content can still be taken.
     ///
     /// # Panics
     /// If there is no such node.
@@ -108,7 +108,7 @@ impl Engine {
         self.completers[node].close(thread);
     }
 
-    /// The next whole message of a thread. It empties the mailbox up to there; parts stay in the recombination buffer.
+    /// The next whole message of a thread. The mailbox is emptied up to it; parts stay in the recombination buffer.
     ///
     /// # Panics
     /// If there is no such node.
@@ -139,7 +139,7 @@ impl Engine {
         &self.recombiners[self.index(Endpoint { node: node as u64, thread })]
     }
 
-    /// Whether nothing is under way.
+    /// Returns true if nothing is under way.
     pub fn is_idle(&self) -> bool {
         self.ways.iter().all(VecDeque::is_empty)
     }

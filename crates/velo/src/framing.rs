@@ -1,4 +1,4 @@
-//! What a message costs beside its bytes, and how often it goes in pieces.
+//! Cost of a message beside its bytes, and frequency of cut messages.
 
 /// Bytes of the command that HyperTransport puts before the data of each transaction (VELO 2008, section 3, atomic PIO).
 pub const COMMAND_BYTES: u64 = 8;
@@ -7,16 +7,16 @@ pub const COMMAND_BYTES: u64 = 8;
 /// section 3, atomic PIO).
 pub const LINE_BYTES: u64 = 64;
 
-/// Part of a transaction that is its command, from 0 to 1, for so many bytes of payload (VELO 2008, section 3, atomic PIO:
-/// 50 % of a word of 8 B, 11.1 % of a cache line). A payload of more than [`LINE_BYTES`] goes in several transactions.
+/// Part of a transaction that is its command, from 0 to 1, for `payload` bytes (VELO 2008, section 3, atomic PIO: 50 %
+/// of a word of 8 B, 11.1 % of a cache line). A payload of more than [`LINE_BYTES`] takes several transactions.
 pub fn overhead(payload: u64) -> f64 {
     let commands = (payload.div_ceil(LINE_BYTES).max(1) * COMMAND_BYTES) as f64;
     commands / (commands + payload as f64)
 }
 
-/// Mean number of messages for each one that a scheduler cuts in two, when a thread sends `rate` messages per second without
-/// a pause and is taken from its processor each `tick` seconds (VELO 2008, footnote 1: one of 30,000 at 3 million
-/// per second and 10 ms).
+/// Mean number of messages for each one that a scheduler cuts in two. The thread sends `rate` messages per second
+/// without a pause and is taken from its processor every `tick` seconds (VELO 2008, footnote 1: one of 30,000 at 3
+/// million per second and 10 ms).
 pub fn messages_for_each_cut(rate: f64, tick: f64) -> f64 {
     rate * tick
 }

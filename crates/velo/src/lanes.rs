@@ -1,7 +1,7 @@
-//! Byte lanes: how the bytes of a store stand in words of 64 bits, on the bus of the host and on the network.
+//! Byte lanes: the places of the bytes of a store in words of 64 bits, on the bus of the host and on the network.
 //!
-//! Byte `k` of a word is its bits `8k` to `8k + 7`, and data stay where they stand in their message: word `i` of the data
-//! covers the message from byte `8 (offset / 8 + i)` on. So hardware moves words and never turns bytes.
+//! Byte `k` of a word is its bits `8k` to `8k + 7`, and data keep the place that they have in their message: word `i`
+//! of the data covers the message from byte `8 (offset / 8 + i)` on. So hardware moves words and never shifts bytes.
 
 extern crate alloc;
 
@@ -11,17 +11,17 @@ use alloc::vec::Vec;
 /// Bytes of a word.
 pub const WORD_BYTES: u64 = 8;
 
-/// Most words of the data of one store that means nothing: 64 B that begin at the last byte of a word. The data of a packet
-/// end within their message, and have 8 words at most.
+/// Most data words of one invalid store: 64 B that begin at the last byte of a word. The data of a packet end within
+/// their message, and have 8 words at most.
 pub const MOST_WORDS: u64 = words(WORD_BYTES - 1, LINE_BYTES);
 
-/// The number of data words is not what offset and length say.
+/// The number of data words does not match offset and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{found} data words where offset and length ask for {expected}: send a word for each 8 B that the data touch")]
 pub struct CountError {
-    /// Words that came.
+    /// Number of words found.
     pub found: usize,
-    /// Words that were to come.
+    /// Number of words expected.
     pub expected: usize,
 }
 
@@ -30,7 +30,7 @@ pub const fn words(offset: u64, data: u64) -> u64 {
     (offset % WORD_BYTES + data).div_ceil(WORD_BYTES)
 }
 
-/// Bytes that begin at `offset` of their message, as words; what is beside them is 0.
+/// Bytes that begin at `offset` of their message, as words; the bytes beside them are 0.
 pub fn pack(offset: u64, bytes: &[u8]) -> Vec<u64> {
     let mut packed = alloc::vec![0; words(offset, bytes.len() as u64) as usize];
     for (at, &byte) in (offset % WORD_BYTES..).zip(bytes) {
@@ -39,7 +39,7 @@ pub fn pack(offset: u64, bytes: &[u8]) -> Vec<u64> {
     packed
 }
 
-/// Ones where data of at most 64 B are in their words, zeros where nothing is said.
+/// Masks of at most 64 B of data in their words: ones for data, zeros elsewhere.
 ///
 /// # Panics
 /// If there are more than 64 B.
@@ -47,8 +47,8 @@ pub fn masks(offset: u64, data: u64) -> Vec<u64> {
     pack(offset, &[0xff; LINE_BYTES as usize][..data as usize])
 }
 
-/// The first 64 B of data that begin at `offset`, from index 0 on; what is behind them is 0. What stands beside them in
-/// their words is not looked at.
+/// The first 64 B of data that begin at `offset`, from index 0 on, filled up with 0. Bytes beside the data in their
+/// words are ignored.
 ///
 /// # Errors
 /// [`CountError`] if there are not as many words as the data touch.

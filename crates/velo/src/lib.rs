@@ -1,28 +1,27 @@
-//! The VELO message engine as a model: where a store goes, what travels, how it arrives, and what a frame costs.
+//! The VELO message engine as a model: addresses, packets, mailboxes, and the cost of a frame.
 //!
 //! "VELO 2008" is H. Litz et al., "VELO: A Novel Communication Engine for Ultra-low Latency Message Transfers". The engine
-//! keeps no state for a thread that sends: the address of a store says all about a message but its bytes. A
+//! keeps no state for a sending thread: the address of a store has everything about a message but its bytes. A
 //! [`Requester`] makes a [`Packet`] of a store, a [`Completer`] puts it into the mailbox of a thread, whose [`Recombiner`]
-//! makes whole messages of packets, and an [`Engine`] joins some of all three.
+//! makes whole messages of packets, and an [`Engine`] joins several of all three.
 //!
-//! What is said here of bits holds for software and hardware alike: package and test vectors of the hardware come
-//! from this crate.
+//! The layouts hold for software and hardware alike: package and test vectors of the hardware come from this crate.
 //!
-//! | module | what of the hardware it says |
+//! | module | part of the hardware |
 //! |---|---|
 //! | `address` | node, thread, length and offset in the address of a store |
-//! | [`bus`] | a store as the device gets it: command and data words, and the window that says who stores |
+//! | [`bus`] | a store as the device gets it: command and data words, and the window of the storing thread |
 //! | [`lanes`] | bytes in words |
-//! | `packet` | what travels: header and data words |
+//! | `packet` | packets: header and data words |
 //! | `requester` | from a store to a packet |
 //! | [`mailbox`] | rings and slots in the memory of the host, head and tail |
 //! | [`registers`] | addresses and words of the register file |
 //! | `completer` | from a packet to a slot |
 //! | `recombiner` | nothing: software that makes messages of slots |
 //! | `engine` | nothing: some nodes and a network, to test with |
-//! | `framing` | what a transaction costs beside its bytes |
+//! | `framing` | cost of a transaction beside its bytes |
 //!
-//! The crate is `no_std`: nothing below can name a clock, a socket, a thread or a file.
+//! The crate is `no_std`: it has no clock, socket, thread or file.
 #![no_std]
 
 mod address;

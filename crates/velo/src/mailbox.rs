@@ -1,9 +1,9 @@
 //! A mailbox in the memory of the host: a ring of slots that the completer fills and the receiving thread empties.
 //!
-//! A slot has 128 B: the header of a packet at byte 0, and byte `k` of its message at byte `8 + k`. The header is written
-//! last and is never 0, so a message is there when its header is. The receiver sets the header to 0 before it gives the
-//! slot back. Head and tail count messages modulo 2^13, which is twice the slots of the largest ring, so that a full
-//! ring and an empty one differ.
+//! A slot has 128 B: the header of a packet at byte 0, and byte `k` of its message at byte `8 + k`. The header is
+//! written last and is never 0, so a message is complete when its header is there. The receiver sets the header to 0
+//! before it frees the slot. Head and tail count messages modulo 2^13, twice the slots of the largest ring, so that a
+//! full ring and an empty one differ.
 
 use crate::{AddressMap, Header, LINE_BYTES, PAGE_BITS, Packet, PacketError, lanes};
 
@@ -37,14 +37,14 @@ pub const POINTER_BITS: u32 = 13;
 /// Bits of an address in the memory of the host.
 pub const HOST_BITS: u32 = 40;
 
-/// Where the ring of a thread lies.
+/// The memory of a thread's ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ring {
     page: u64,
     mask: u64,
 }
 
-/// Why there is no such ring.
+/// The reason why a ring is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RingError {
     /// A number of pages that is no power of two, or too large.
@@ -64,7 +64,7 @@ pub enum RingError {
 }
 
 impl Ring {
-    /// A ring of so many pages of 4 KiB at an address in the memory of the host.
+    /// A ring of `pages` pages of 4 KiB at an address in the memory of the host.
     ///
     /// # Errors
     /// [`RingError`] unless `pages` is a power of two up to 128, and `base` a multiple of the ring's size below 2^40.
@@ -79,7 +79,7 @@ impl Ring {
         Ok(Self { page: base >> PAGE_BITS, mask: pages - 1 })
     }
 
-    /// Address of the ring over 4 KiB.
+    /// Page number of the ring: its address divided by 4 KiB.
     pub const fn page(self) -> u64 {
         self.page
     }
@@ -100,7 +100,7 @@ impl Ring {
     }
 }
 
-/// A count of messages as head and tail have it.
+/// A count of messages as head and tail store it.
 pub const fn pointer(count: u64) -> u64 {
     count & ((1 << POINTER_BITS) - 1)
 }
@@ -110,8 +110,8 @@ pub const fn waiting(head: u64, tail: u64) -> u64 {
     pointer(tail.wrapping_sub(head))
 }
 
-/// What is written into a slot for a packet of these words, as address and word: the data in order, the header last. The
-/// header says where the data go and is not checked. Nothing for no words.
+/// The writes into a slot for a packet of these words, as address and word: the data in order, the header last. The
+/// header gives the place of the data and is not checked. No words make no writes.
 pub fn writes(slot: u64, packet: &[u64]) -> impl Iterator<Item = (u64, u64)> {
     let (&header, data) = packet.split_first().map_or((&0, &[][..]), |parts| parts);
     let offset = header & (LINE_BYTES - 1);
@@ -120,10 +120,10 @@ pub fn writes(slot: u64, packet: &[u64]) -> impl Iterator<Item = (u64, u64)> {
     data.chain((!packet.is_empty()).then_some((slot + HEADER_AT, header)))
 }
 
-/// The packet in a slot; `None` if its header is 0 and so nothing there.
+/// The packet in a slot; `None` if its header is 0, so that the slot is empty.
 ///
 /// # Errors
-/// [`PacketError`] for a header that is none of the map.
+/// [`PacketError`] for a header that is invalid in the map.
 pub fn read(slot: &[u64; SLOT_WORDS], map: AddressMap) -> Result<Option<Packet>, PacketError> {
     let word = slot[(HEADER_AT / lanes::WORD_BYTES) as usize];
     if word == 0 {

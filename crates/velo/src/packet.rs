@@ -1,4 +1,4 @@
-//! What travels: a header of 64 bits and the data of one store, which stay in their [byte lanes](crate::lanes).
+//! A packet: a header of 64 bits and the data of one store, which stay in their [byte lanes](crate::lanes).
 //!
 //! | bits | field |
 //! |---|---|
@@ -10,9 +10,9 @@
 //! | 62 | 0 |
 //! | 63 | 1: a header is never 0 |
 //!
-//! Both lengths are there so that a fragment shows itself (VELO 2008, section 3, statelessness): a packet whose data are
-//! shorter than its message is one. The paper names neither order nor width of these fields; these are ours, and the low
-//! 12 bits are those of the address.
+//! Both lengths are in the header so that a fragment can be recognised (VELO 2008, section 3, statelessness): its data
+//! are shorter than its message. The paper gives neither order nor width of these fields. Both are choices of this
+//! model, and the low 12 bits are those of the address.
 
 extern crate alloc;
 
@@ -22,19 +22,19 @@ use alloc::vec::Vec;
 /// Bits of a target or a source.
 pub const ENDPOINT_BITS: u32 = 22;
 
-/// Where the length of the data stands in a header.
+/// Lowest bit of the length of the data in a header.
 pub const DATA_SHIFT: u32 = 2 * LINE_BITS;
 
-/// Where the target stands.
+/// Lowest bit of the target in a header.
 pub const TARGET_SHIFT: u32 = 3 * LINE_BITS;
 
-/// Where the source stands.
+/// Lowest bit of the source in a header.
 pub const SOURCE_SHIFT: u32 = TARGET_SHIFT + ENDPOINT_BITS;
 
-/// Where the bits stand that are the same in all headers.
+/// Lowest of the bits that are the same in all headers.
 pub const FIXED_SHIFT: u32 = SOURCE_SHIFT + ENDPOINT_BITS;
 
-/// These bits: so a header is never 0.
+/// Value of the bits that are the same in all headers: a header is never 0.
 pub const FIXED: u64 = 0b10;
 
 /// A thread of a node.
@@ -42,7 +42,7 @@ pub const FIXED: u64 = 0b10;
 pub struct Endpoint {
     /// The node.
     pub node: u64,
-    /// The thread there.
+    /// The thread on that node.
     pub thread: u64,
 }
 
@@ -52,13 +52,13 @@ impl Endpoint {
         self.node << map.thread_bits() | self.thread
     }
 
-    /// What these bits say; the node may be none of the map.
+    /// The endpoint in these bits; its node may be outside of the map.
     pub const fn from_bits(bits: u64, map: AddressMap) -> Self {
         Self { node: bits >> map.thread_bits(), thread: bits & (map.threads_per_node() - 1) }
     }
 }
 
-/// What a packet says of itself.
+/// The fields of a packet's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The thread that sent it.
@@ -67,19 +67,19 @@ pub struct Header {
     pub target: Endpoint,
     /// Length of the whole message in bytes, 1 to 64.
     pub length: u64,
-    /// Where in the message the data stand, in bytes.
+    /// Offset of the data in the message, in bytes.
     pub offset: u64,
     /// Length of the data in bytes, at least 1; they end within the message.
     pub data: u64,
 }
 
-/// Why there is no such header, or a word is none.
+/// The reason why a header is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
-    /// Target, length or offset cannot be.
+    /// Target, length or offset are invalid.
     #[error(transparent)]
     Target(AddressError),
-    /// The sender cannot be.
+    /// The sender is invalid.
     #[error("source: {0}")]
     Source(AddressError),
     /// The data are empty or end behind their message.
@@ -112,7 +112,7 @@ impl Header {
     /// The header as a word.
     ///
     /// # Errors
-    /// A field that cannot be, or a map with more than 2^22 threads.
+    /// An invalid field, or a map with more than 2^22 threads.
     pub const fn encode(self, map: AddressMap) -> Result<u64, HeaderError> {
         let Self { source, target, length, offset, data } = self;
         let target = Target { node: target.node, thread: target.thread, length, offset };
@@ -136,10 +136,10 @@ impl Header {
         Ok(FIXED << FIXED_SHIFT | source << SOURCE_SHIFT | target | (data - 1) << DATA_SHIFT | low)
     }
 
-    /// What a word says.
+    /// The header in a word.
     ///
     /// # Errors
-    /// As [`encode`](Header::encode), for a word that it does not give.
+    /// Those of [`encode`](Header::encode), for a word that it does not produce.
     pub const fn decode(word: u64, map: AddressMap) -> Result<Self, HeaderError> {
         if !Self::has_fixed_bits(word) {
             return Err(HeaderError::Fixed { word });
@@ -151,7 +151,8 @@ impl Header {
         }
     }
 
-    /// The fields of any word, as hardware sees them: nothing is checked, and they may name what is not there.
+    /// The fields of any word, as hardware sees them. Nothing is checked, and they may name a node or thread that does
+    /// not exist.
     pub const fn split(word: u64, map: AddressMap) -> Self {
         let (endpoint, line) = ((1 << ENDPOINT_BITS) - 1, LINE_BYTES - 1);
         Self {
@@ -163,32 +164,32 @@ impl Header {
         }
     }
 
-    /// Whether a word has the fixed bits of a header.
+    /// Returns true if a word has the fixed bits of a header.
     pub const fn has_fixed_bits(word: u64) -> bool {
         word >> FIXED_SHIFT == FIXED
     }
 
-    /// Whether there are data, and they end within their message, which fits a cache line.
+    /// Returns true if there are data, and they end within their message, which fits a cache line.
     pub const fn is_consistent(self) -> bool {
         self.data > 0 && self.offset.saturating_add(self.data) <= self.length && self.length <= LINE_BYTES
     }
 
-    /// Whether this is a part of its message only.
+    /// Returns true if the data are only a part of the message.
     pub const fn is_fragment(self) -> bool {
         self.data < self.length
     }
 }
 
-/// Why words are no packet.
+/// The reason why words are no packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
-    /// There are none.
+    /// There are no words.
     #[error("a packet without words: begin with its header")]
     Empty,
-    /// The first is no header.
+    /// The first word is no header.
     #[error(transparent)]
     Header(#[from] HeaderError),
-    /// There are more or fewer than the header says.
+    /// There are more or fewer words than the header announces.
     #[error(transparent)]
     Count(#[from] lanes::CountError),
 }
@@ -196,24 +197,24 @@ pub enum PacketError {
 /// A header and its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// What the packet says of itself.
+    /// The header of the packet.
     pub header: Header,
-    /// The data, from index 0 on wherever they stand in the message; what is behind [`Header::data`] bytes is 0.
+    /// The data from index 0 on, wherever they belong in the message; bytes behind [`Header::data`] bytes are 0.
     pub data: [u8; LINE_BYTES as usize],
 }
 
 impl Packet {
-    /// The packet as it travels: its header, then the words that its data touch.
+    /// The words of the packet on the network: its header, then the words that its data touch.
     ///
     /// # Errors
-    /// As [`Header::encode`].
+    /// Those of [`Header::encode`].
     pub fn words(&self, map: AddressMap) -> Result<Vec<u64>, HeaderError> {
         let mut words = alloc::vec![self.header.encode(map)?];
         words.extend(lanes::pack(self.header.offset, self.bytes()));
         Ok(words)
     }
 
-    /// The packet of these words. What stands beside the data in their words is not looked at.
+    /// The packet of these words. Bytes beside the data in their words are ignored.
     ///
     /// # Errors
     /// [`PacketError`] if the first word is no header of this map, or does not fit the number of words.
@@ -223,7 +224,7 @@ impl Packet {
         Ok(Self { header, data: lanes::unpack(header.offset, header.data, data)? })
     }
 
-    /// The bytes that travel.
+    /// The data bytes of the packet.
     pub fn bytes(&self) -> &[u8] {
         &self.data[..self.header.data as usize]
     }

@@ -1,8 +1,8 @@
 //! Recombination: the receiving thread makes whole messages of the packets in its mailbox.
 //!
-//! It is software, as in VELO 2008, section 3, statelessness: one message of 30,000 is cut, and hardware that looked for its
-//! parts would cost more than it saves. Parts lie here and not in the mailbox, so that a message that is never ended holds
-//! no slot.
+//! It is software, as in VELO 2008, section 3, statelessness: one message of 30,000 is cut, and hardware that looked
+//! for its parts would cost more than it saves. Parts are kept outside of the mailbox, so that a message that is never
+//! completed occupies no slot.
 
 extern crate alloc;
 
@@ -12,11 +12,11 @@ use alloc::collections::BTreeMap;
 /// A whole message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Who sent it.
+    /// The sender.
     pub source: Endpoint,
     /// Length in bytes.
     pub length: u64,
-    /// The bytes; what is behind them is 0.
+    /// The bytes, filled up with 0.
     pub data: [u8; LINE_BYTES as usize],
 }
 
@@ -27,15 +27,16 @@ impl Entry {
     }
 }
 
-/// A message of which parts are there, from its beginning on: a thread stores in ascending order.
+/// A message whose first parts have arrived. A thread stores in ascending order.
 #[derive(Clone, Copy, Debug)]
 struct Partial {
     entry: Entry,
     filled: u64,
 }
 
-/// The recombination buffer of one receiving thread. Its limit is one open message for each sender, so at most as many as
-/// the map has threads; a smaller limit would have to drop messages, since what completes one stands behind others.
+/// The recombination buffer of one receiving thread. Its limit is one open message for each sender, so at most as many
+/// as the map has threads. A smaller limit would have to drop messages, since the part that completes a message waits
+/// behind others.
 #[derive(Clone, Debug, Default)]
 pub struct Recombiner {
     partials: BTreeMap<Endpoint, Partial>,
@@ -43,15 +44,16 @@ pub struct Recombiner {
 }
 
 impl Recombiner {
-    /// A buffer with nothing in it. A mailbox that is opened again gets a new one.
+    /// An empty buffer. A mailbox that is opened again gets a new one.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next packet of the mailbox, and gives the message that is whole with it.
+    /// Takes the next packet of the mailbox, and returns the message that it completes.
     ///
-    /// A part that does not go on where the message of its sender stopped is a fault, and gone with what was there of that
-    /// message: it would never be whole. So is a message that was begun when its sender begins another.
+    /// A part that does not continue the message of its sender is a fault, and is dropped with the earlier parts of
+    /// that message, which can never be complete. A message that was begun is a fault, too, when its sender begins
+    /// another one.
     pub fn accept(&mut self, packet: &Packet) -> Option<Entry> {
         let header = packet.header;
         let begun = self.partials.remove(&header.source);
@@ -73,12 +75,12 @@ impl Recombiner {
         None
     }
 
-    /// Messages of which parts are here.
+    /// Number of messages of which only parts have arrived.
     pub fn partials(&self) -> usize {
         self.partials.len()
     }
 
-    /// Parts that did not go on where their message stopped, and messages that were begun and never ended.
+    /// Parts that did not continue their message, and messages that were begun and never completed.
     pub fn faults(&self) -> u64 {
         self.faults
     }

@@ -1,11 +1,11 @@
-//! The registers of the unit: where they are, and the words of the mailbox table.
+//! The registers of the unit: their addresses, and the words of the mailbox table.
 //!
-//! Writes have 64 bits and reads 32. A register address is a window of two bits above an index of `t - 12` bits. The first
-//! window has the registers of the unit, the others one register for each thread.
+//! Writes have 64 bits and reads 32. A register address is a window of two bits above an index of `t - 12` bits. The
+//! first window has the registers of the unit, the others one register for each thread.
 //!
 //! | bits of a table word | field |
 //! |---|---|
-//! | 0 to 27 | page of the ring: its address over 4 KiB |
+//! | 0 to 27 | page of the ring: its address divided by 4 KiB |
 //! | 28 to 34 | mask: pages of the ring, less one |
 //! | 35 | the mailbox is open |
 
@@ -23,7 +23,7 @@ pub const LONG_COUNTER_BITS: u32 = 32;
 /// Bits of all other counters. They wrap.
 pub const SHORT_COUNTER_BITS: u32 = 16;
 
-/// Where the mask stands in a table word, above the page.
+/// Lowest bit of the mask in a table word, above the page.
 pub const TABLE_MASK_SHIFT: u32 = HOST_BITS - PAGE_BITS;
 
 /// The bit of a table word that opens a mailbox.
@@ -32,7 +32,7 @@ pub const TABLE_ENABLE_SHIFT: u32 = TABLE_MASK_SHIFT + MASK_BITS;
 /// Bits of a table word.
 pub const TABLE_BITS: u32 = TABLE_ENABLE_SHIFT + 1;
 
-/// What the index of an address counts.
+/// A window: the meaning of the index of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// The registers of the unit: [`Control`].
@@ -54,7 +54,7 @@ pub enum Control {
     Sent = 1,
     /// Packets that the completer has put into mailboxes.
     Received = 2,
-    /// Stores that mean nothing.
+    /// Stores that are invalid.
     BadStores = 3,
     /// Packets dropped for [`Fault::Node`](crate::Fault::Node).
     FaultNode = 4,
@@ -102,7 +102,7 @@ impl Control {
     /// Address of this register.
     ///
     /// # Errors
-    /// As [`Window::address`]: maps with fewer than 16 threads have no room for all.
+    /// Those of [`Window::address`]: maps with fewer than 16 threads have no room for all registers.
     pub const fn address(self, map: AddressMap) -> Result<u64, AddressError> {
         Window::Control.address(map, self as u64)
     }
@@ -111,9 +111,9 @@ impl Control {
 /// The word of a thread in the mailbox table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableEntry {
-    /// Where the mailbox lies.
+    /// The memory of the mailbox.
     pub ring: Ring,
-    /// Whether it is open.
+    /// True if the mailbox is open.
     pub enabled: bool,
 }
 
@@ -123,7 +123,7 @@ impl TableEntry {
         (self.enabled as u64) << TABLE_ENABLE_SHIFT | self.ring.mask() << TABLE_MASK_SHIFT | self.ring.page()
     }
 
-    /// What a word says; bits above the fields are not looked at.
+    /// The entry in a word; bits above the fields are ignored.
     ///
     /// # Errors
     /// [`RingError`] if there is no such ring.

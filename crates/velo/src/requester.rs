@@ -6,7 +6,7 @@ use crate::{
     lanes,
 };
 
-/// The requester of one node. All that it knows is the map and the node it is in; which thread stores, the mapping tells.
+/// The requester of one node. It knows only the map and its own node; the mapping gives the thread that stores.
 #[derive(Clone, Copy, Debug)]
 pub struct Requester {
     map: AddressMap,
@@ -19,11 +19,11 @@ impl Requester {
         Self { map, node }
     }
 
-    /// The packet of a store of 1 to 64 B that `thread` made to `address`, counted from the base of the BAR. It is a
-    /// fragment when the write-combining buffer was flushed before the message was complete.
+    /// The packet of a store of 1 to 64 B that `thread` made to `address`, counted from the base of the BAR. The packet
+    /// is a fragment if the write-combining buffer was flushed before the message was complete.
     ///
     /// # Errors
-    /// [`HeaderError`] if the address means nothing, or the data are empty or end behind their message.
+    /// [`HeaderError`] if the address is invalid, or the data are empty or end behind their message.
     pub fn store(&self, thread: u64, address: u64, data: &[u8]) -> Result<Packet, HeaderError> {
         let target = self.map.decode(address).map_err(HeaderError::Target)?;
         let header = Header {
@@ -39,11 +39,11 @@ impl Requester {
         Ok(packet)
     }
 
-    /// The packet of a store as it comes over the [bus of the host](crate::bus): a command and its data words. What the bus
-    /// has beside the data does not come into the packet.
+    /// The packet of a store as it comes over the [bus of the host](crate::bus): a command and its data words. Bytes on
+    /// the bus beside the data do not get into the packet.
     ///
     /// # Errors
-    /// [`BusError`]: the command or its address mean nothing, or have another number of words.
+    /// [`BusError`]: the command or its address is invalid, or the number of words is wrong.
     pub fn post(&self, words: &[u64]) -> Result<Packet, BusError> {
         let (&command, data) = words.split_first().ok_or(BusError::Empty)?;
         let Command { thread, address, data: length } = Command::decode(command, self.map)?;

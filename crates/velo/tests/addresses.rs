@@ -1,4 +1,4 @@
-//! The address map: every target has an address of its own, and what has none is refused.
+//! The address map: every target has an address of its own, and any other target is refused.
 
 use evb_velo::{AddressError, AddressMap, LINE_BYTES, PAGE_BITS, Target};
 use proptest::prelude::*;
@@ -85,7 +85,7 @@ fn fields_stand_where_figure_2_has_them() {
     assert_eq!(example().encode(target), Ok(0xab << 20 | 0xcd << 12 | 0x2e << 6 | 0x10));
 }
 
-/// Else a user could send as somebody else: the page is what the driver hands out.
+/// The page is granted by the driver: a user who could leave it could send as somebody else.
 #[test]
 fn length_and_offset_never_leave_the_page() {
     let pages = |length| {

@@ -1,4 +1,4 @@
-//! The engine under random stores, interruptions and interleavings: what arrives is what was sent, whatever else comes.
+//! The engine under random stores, interruptions and interleavings: the received messages are those that were sent.
 
 use evb_velo::{
     AddressMap, Answer, Endpoint, Engine, EngineOptions, Fault, Faults, Header, HeaderError, LINE_BYTES, StoreError,
@@ -20,22 +20,22 @@ fn endpoint(index: usize) -> Endpoint {
     Endpoint { node: index as u64 / 4, thread: index as u64 % 4 }
 }
 
-/// A message whose bytes tell its sender and number.
+/// A message whose bytes show its sender and number.
 fn message(from: usize, number: u8, length: usize) -> Vec<u8> {
     (0..length).map(|at| (from as u8) << 5 ^ number.wrapping_mul(31) ^ at as u8).collect()
 }
 
-/// One thread that sends to one thread: what is still to be stored of its message.
+/// A thread that sends to one thread, and the rest of its message.
 #[derive(Default)]
 struct Sender {
     number: u8,
     rest: VecDeque<(u64, Vec<u8>)>,
 }
 
-/// One thing that happens.
+/// A step of the test.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// A thread goes on with its message to a thread, or begins one of so many bytes that is cut after so many.
+    /// A thread continues its message to a thread, or begins one of `length` bytes that is cut.
     Store {
         from: usize,
         to: usize,
@@ -128,7 +128,7 @@ impl Case {
         true
     }
 
-    /// Everybody goes on until all is read: there is progress after any back-pressure.
+    /// Completes all messages and reads them: there is progress after any back-pressure.
     fn finish(&mut self) {
         let pairs: Vec<_> = self.senders.keys().copied().collect();
         for _ in 0..10_000 {
@@ -193,7 +193,7 @@ fn a_header_has_its_bits_where_they_are_said_to_be() {
     assert_eq!(header(8, 0, 8).encode(large), Err(HeaderError::Map { threads: 1 << 23 }));
 }
 
-/// A completer with one open mailbox, and a way to send it anything.
+/// A completer with one open mailbox, and a way to send it any packet.
 fn send(engine: &mut Engine, thread: u64, length: u64, offset: u64, data: &[u8]) -> Answer {
     let address = map().encode(Target { node: 1, thread: 0, length, offset }).unwrap();
     engine.store(0, thread, address, data).unwrap();
@@ -245,7 +245,7 @@ fn a_full_mailbox_refuses_and_loses_nothing() {
     assert_eq!(engine.take(1, 0).unwrap().bytes(), [1; 8]);
 }
 
-/// Else parts of two messages could make one: what came between them was in the old mailbox.
+/// Parts of two messages could form one if the buffer survived: the part between them was in the old mailbox.
 #[test]
 fn a_mailbox_that_is_opened_again_has_parts_of_nothing() {
     let mut engine = engine();

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-/// A line: where it stands, its name, and what follows.
+/// A line: its number, its name, and its arguments.
 struct Statement<'a> {
     line: usize,
     name: &'a str,
@@ -66,7 +66,7 @@ fn replay_requester(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The completer, and what the table says of rings: address and slots.
+/// The completer, and the rings of the table: address and slots.
 struct Unit<'a> {
     completer: Completer,
     map: AddressMap,
@@ -117,7 +117,7 @@ impl Unit<'_> {
         [0, 0, self.completer.received(), 0, faults.node, faults.closed, faults.data][register as usize]
     }
 
-    /// Gives the completer a packet and compares what the lines below say of it.
+    /// Passes a packet to the completer and compares the result with the lines below.
     fn deliver(&mut self, statement: &Statement<'_>, words: Vec<u64>) -> Result<(), String> {
         let header = *words.first().ok_or_else(|| statement.error("no words"))?;
         let thread = header >> 18 & (self.map.threads_per_node() - 1);
@@ -152,7 +152,7 @@ impl Unit<'_> {
     }
 }
 
-/// What arrives from a sender at a receiver, as node and thread: packets and messages.
+/// Packets and messages from a sender at a receiver, each given as node and thread.
 #[derive(Default)]
 struct Arrivals {
     slots: BTreeMap<[u64; 3], VecDeque<Vec<u64>>>,
@@ -219,7 +219,7 @@ impl Arrivals {
 
 type Replay = fn(&str) -> Result<(), String>;
 
-/// Each file, how it is replayed, and which of its lines say what must come.
+/// Each file, its replay, and the lines with expected results.
 const FILES: [(&str, Replay, &[&str]); 3] = [
     ("requester.vec", replay_requester, &["send", "bad"]),
     ("completer.vec", replay_completer, &["write", "drop", "full", "tail", "count"]),

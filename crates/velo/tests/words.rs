@@ -1,5 +1,5 @@
-//! Words of bus, network, mailbox and registers: they come back as they were, stand where they are said to, and what means
-//! nothing is refused.
+//! Words of bus, network, mailbox and registers: they survive a round trip, have their documented layout, and invalid
+//! ones are refused.
 
 use evb_velo::{
     AddressError, AddressMap, Answer, Completer, Endpoint, FIXED_SHIFT, Fault, Faults, Header, HeaderError, LINE_BYTES,
@@ -16,7 +16,7 @@ fn map() -> AddressMap {
     AddressMap::new(28, 20).unwrap()
 }
 
-/// A target of map(), how many bytes are stored there, and which.
+/// A target of `map()`, and the bytes that are stored there.
 fn stores() -> impl Strategy<Value = (Target, Vec<u8>)> {
     let place = (1..=LINE_BYTES).prop_flat_map(|length| (Just(length), 0..length));
     let place = place.prop_flat_map(|(length, offset)| (Just((length, offset)), 1..=length - offset));
@@ -26,7 +26,7 @@ fn stores() -> impl Strategy<Value = (Target, Vec<u8>)> {
     })
 }
 
-/// The words of a transaction with ones wherever nothing is said.
+/// The words of a transaction with ones in all unused bits.
 fn with_noise(mut words: Vec<u64>) -> Vec<u64> {
     let command = Command::decode(words[0], map()).unwrap();
     for (word, mask) in words[1..].iter_mut().zip(lanes::masks(command.address, command.data)) {
@@ -38,7 +38,8 @@ fn with_noise(mut words: Vec<u64>) -> Vec<u64> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// From bytes over the bus and the network into a slot and back, whatever else the bus has in its words.
+    /// A store goes from bytes over the bus and the network into a slot and back, whatever the unused bits of the bus
+    /// are.
     #[test]
     fn a_store_arrives_in_a_slot((target, bytes) in stores(), thread in 0..256_u64, count in 0..20_000_u64) {
         let address = map().encode(target).unwrap();
@@ -74,7 +75,7 @@ proptest! {
         }
     }
 
-    /// The completer takes any words and drops by the first of its reasons.
+    /// The completer takes any words, and drops packets for the first reason that applies.
     #[test]
     fn any_words_are_delivered_or_dropped(words in prop::collection::vec(any::<u64>(), 0..12), good in any::<u16>()) {
         let mut completer = Completer::new(map(), 0);

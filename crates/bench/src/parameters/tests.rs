@@ -1,9 +1,9 @@
-//! The parameters of rows that are made up, against the formulas of the note worked out by hand.
+//! The parameters of invented rows, against the formulas of the note worked out by hand.
 
 use super::*;
 use evb_record::{CpuLoad, Launches, Times};
 
-/// A row whose cycles all take so many microseconds, or with so many messages per second.
+/// A row whose cycles all take `cycle_us`, or with this number of messages per second.
 pub(crate) fn row(pattern: Pattern, nodes: u16, size: u64, cycle_us: Option<f64>, messages_per_s: f64) -> Benchmark {
     let ns = cycle_us.map(|us| us * 1e3);
     let times = ns.map(|ns| Times { min: ns, p50: ns, p99: ns, p999: ns, max: ns, mean: ns, samples: 1000 });

@@ -258,9 +258,10 @@ fn measure_layer(
     layer: &LayerChoice,
     stop: &AtomicBool,
 ) -> Result<Vec<Measured>, Failure> {
-    let (cells, program) = (suite.cells(layer), std::env::current_exe()?);
-    let nodes = cells.iter().map(|cell| cell.nodes).max().unwrap_or(0);
-    let (token, longest) = (token::fresh()?, cells.iter().map(|cell| cell.size).max().unwrap_or(0));
+    let (measurements, program) = (suite.measurements(layer), std::env::current_exe()?);
+    let nodes = measurements.iter().map(|measurement| measurement.nodes).max().unwrap_or(0);
+    let (token, longest) =
+        (token::fresh()?, measurements.iter().map(|measurement| measurement.size).max().unwrap_or(0));
     let launcher =
         layer.about().has_launcher.then(|| launcher::command(args.launcher.as_deref(), nodes)).transpose()?;
     let commands = |control: SocketAddr| -> Vec<Command> {
@@ -281,7 +282,8 @@ fn measure_layer(
         }
     };
     let launch = || Launch { nodes, listen: LOCAL, token, commands: &commands, stop };
-    let series = Series { layer: layer.clone(), cells, launches: args.launches, cores: cores(args), launch: &launch };
+    let series =
+        Series { layer: layer.clone(), measurements, launches: args.launches, cores: cores(args), launch: &launch };
     let mut progress = BenchProgress::new(layer, stop, args.progress);
     let result = run_series(&series, &mut progress);
     drop(progress);

@@ -1,4 +1,4 @@
-//! The payload bytes of each source, as they came.
+//! Export of the payload bytes of each source.
 
 use super::{ExportSummary, merge};
 use crate::{Event, ExportError, Found, Status};
@@ -11,17 +11,17 @@ use std::{
 };
 
 /// Bytes that wait in memory for all output files together. Then each file is opened, appended to and closed, so that
-/// thousands of sources need no thousands of open files.
+/// thousands of sources do not need thousands of open files.
 const BUFFER_BYTES: usize = 32 << 20;
 
 /// Writes the payloads of each source in the order of event ids, back to back, to `source-NNN.raw` in `directory`,
-/// which is made if it is not there.
+/// which is created if it does not exist.
 ///
-/// Bytes are as they came: corrupted and cut fragments included, missing ones left out. Of an event that is stored more
-/// than once the best copy is taken.
+/// The bytes are those that arrived: corrupted and truncated fragments are included, missing ones left out. Of an event
+/// that is stored more than once the best copy is taken.
 ///
 /// # Errors
-/// [`ExportError::Exists`] before anything is overwritten, and whatever reading and writing gives.
+/// [`ExportError::Exists`] before anything is overwritten, and any error of reading and writing.
 pub fn export_raw<P: AsRef<Path>>(paths: &[P], directory: impl AsRef<Path>) -> Result<ExportSummary, ExportError> {
     let mut output = RawOutput::new(directory.as_ref())?;
     let mut merge = merge(paths)?;
@@ -49,7 +49,7 @@ pub fn export_raw<P: AsRef<Path>>(paths: &[P], directory: impl AsRef<Path>) -> R
     Ok(output.summary)
 }
 
-/// How much a copy of an event is worth beside another.
+/// Rank of a copy of an event among its copies.
 fn worth(found: &Found) -> u8 {
     match found {
         Found::Event(event) if event.complete => 3,
@@ -104,7 +104,7 @@ impl RawOutput {
         if self.buffered >= BUFFER_BYTES { self.spill() } else { Ok(()) }
     }
 
-    /// Brings all that waits to the files.
+    /// Writes the waiting bytes to the files.
     fn spill(&mut self) -> Result<(), ExportError> {
         self.buffered = 0;
         for (id, source) in &mut self.sources {

@@ -13,7 +13,7 @@ use std::{
     path::Path,
 };
 
-/// Checks one file, and says whether its index, if it has one, is right.
+/// Checks one file; returns true if its index, if it has one, is right.
 pub(crate) fn check_file<R: Read + Seek>(
     reader: &mut Reader<R>,
     verification: &mut Verification,
@@ -37,7 +37,7 @@ pub(crate) fn check_file<R: Read + Seek>(
     Ok(pass.index_agrees)
 }
 
-/// Looks for ids that are there twice or not at all.
+/// Searches for ids that are stored twice or not at all.
 pub(crate) fn check_ids(inputs: Vec<MergeInput>, verification: &mut Verification) -> Result<(), ReadError> {
     let paths: Vec<_> = inputs.iter().map(|input| input.path.clone()).collect();
     let mut merge = Merge::new(inputs)?;
@@ -88,7 +88,7 @@ impl Verification {
 struct Pass<'a> {
     file: &'a Path,
     verification: &'a mut Verification,
-    /// Entries of the index that were met.
+    /// Number of index entries that were matched.
     entries: usize,
     index_agrees: bool,
 }
@@ -145,7 +145,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Judges what comes after the events, which end at `end`.
+    /// Checks the part of the file after the events, which end at `end`.
     fn closing<R: Read + Seek>(&mut self, reader: &Reader<R>, end: u64) {
         self.index_agrees &= reader.index.as_ref().is_none_or(|index| index.len() == self.entries);
         // Events that end before the end of the file end at an index, even where the footer is not to be read.

@@ -110,7 +110,7 @@ fn whole_events(bytes: &[u8]) -> (Vec<u64>, bool) {
     (ids.collect(), closed)
 }
 
-/// Writes events 1 to 12 with a flush after every fourth, and returns what each step said.
+/// Writes events 1 to 12 with a flush after every fourth, and returns the result of each step.
 fn write_until_full(
     disk: &SmallDisk,
     max_file_bytes: u64,

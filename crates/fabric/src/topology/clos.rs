@@ -1,4 +1,4 @@
-//! Two layers of switches: a Clos network, and the tree with trunks, which is one with a single spine.
+//! Two layers of switches: a Clos network, and the tree with trunks, which is a Clos network with a single spine.
 
 use super::above_zero;
 use crate::builder::{Builder, Kind, Size};
@@ -41,7 +41,7 @@ pub(super) fn build_tree(
     build_layers(config, layers, uplink, vec!["root".to_owned()])
 }
 
-/// Leaves come first, so that crossbar 4 of a composite switch with four leaves is its first spine.
+/// Adds leaves first, so that crossbar 4 of a composite switch with four leaves is its first spine.
 fn build_layers(
     config: &NetworkConfig,
     layers: &Layers,

@@ -1,4 +1,4 @@
-//! Whatever the user lists.
+//! A network that the user lists.
 
 use super::above_zero;
 use crate::builder::{Builder, Kind, Size};
@@ -20,7 +20,7 @@ pub(super) fn build(config: &NetworkConfig, names: &[String], links: &[ExplicitL
     builder.finish()
 }
 
-/// The ports of hosts, of which the one with the highest number tells how many there are.
+/// The number of ports of hosts: the highest port number decides.
 fn count_endpoints(config: &NetworkConfig, links: &[ExplicitLink]) -> Result<u64, NetworkError> {
     let ends = links.iter().flat_map(|link| &link.ends);
     let endpoints = ends.filter_map(|end| endpoint_number(end)).max().map_or(0, |most| most.saturating_add(1));
@@ -82,7 +82,7 @@ fn find(switches: &HashMap<&str, SwitchId>, name: &str) -> Result<Place, Network
     switch.or_else(host).ok_or_else(|| NetworkError::UnknownEnd { name: name.to_owned() })
 }
 
-/// The number of a name like `h12`; a number beyond all limits is as large as can be.
+/// The number of a name like `h12`; a number beyond all limits becomes the largest one.
 fn endpoint_number(name: &str) -> Option<u64> {
     let digits = name.strip_prefix('h')?;
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());

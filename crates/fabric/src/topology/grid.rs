@@ -11,7 +11,7 @@ pub(super) struct Plane {
     pub(super) terminals: u16,
     /// Parallel links between neighbours.
     pub(super) links: u16,
-    /// Whether rows and columns are closed to rings.
+    /// True if rows and columns are closed to rings.
     pub(super) closed: bool,
 }
 
@@ -48,7 +48,7 @@ impl Plane {
     }
 }
 
-/// Row by row, as [`crate::Network`]'s routes expect it.
+/// Adds the switches row by row, as [`crate::Network`]'s routes expect it.
 fn add_switches(builder: &mut Builder<'_>, plane: &Plane) -> Vec<SwitchId> {
     let mut switches = Vec::new();
     for row in 0..plane.height {
@@ -59,7 +59,7 @@ fn add_switches(builder: &mut Builder<'_>, plane: &Plane) -> Vec<SwitchId> {
     switches
 }
 
-/// Joins a row or a column to a line or, from three switches on, to a ring: two are neighbours already.
+/// Joins a row or a column to a line or, from three switches on, to a ring: two switches are neighbours already.
 fn join(builder: &mut Builder<'_>, plane: &Plane, line: &[SwitchId], kind: Kind) {
     for pair in line.windows(2) {
         builder.cables(pair[0], pair[1], plane.links, kind);

@@ -1,4 +1,4 @@
-//! From the description of a topology to its switches and links; one module per family.
+//! Construction of switches and links from the description of a topology; one module per family.
 
 mod butterfly;
 mod clos;
@@ -9,7 +9,7 @@ mod grid;
 
 use crate::{Network, NetworkConfig, NetworkError, Topology};
 
-/// Builds the switches and links; the settings have been checked.
+/// Builds the switches and links. The settings have been checked.
 pub(crate) fn build(config: &NetworkConfig) -> Result<Network, NetworkError> {
     match &config.topology {
         Topology::Crossbar { ports } => crossbar::build(config, *ports),

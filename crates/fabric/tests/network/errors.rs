@@ -1,4 +1,4 @@
-//! What is refused, in which words.
+//! Refused descriptions, and the error messages.
 
 use crate::support::*;
 use NetworkError as E;

@@ -1,4 +1,4 @@
-//! What each topology consists of.
+//! Switches and links of each topology.
 
 use crate::support::*;
 use evb_core::{Bandwidth, ByteCount, Span};

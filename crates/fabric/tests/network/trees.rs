@@ -21,7 +21,7 @@ fn in_order(network: &Network) -> Vec<EndpointId> {
     order
 }
 
-/// How many pairs of a shift each link carries.
+/// Number of pairs of a shift on each link.
 fn shifted(network: &Network, routes: &Routes, spread: Spread, order: &[EndpointId], shift: usize) -> Vec<u32> {
     let mut loads = vec![0; network.links.len()];
     for (place, &from) in order.iter().enumerate() {
@@ -31,7 +31,7 @@ fn shifted(network: &Network, routes: &Routes, spread: Spread, order: &[Endpoint
     loads
 }
 
-/// Whether a network is a fat tree with as many ways up as down in all layers.
+/// Returns true if a network is a fat tree with as many ways up as down in all layers.
 fn is_full_tree(topology: &Topology) -> bool {
     match *topology {
         Topology::Clos { ports_per_leaf, spines, links, uplink: None, .. } => spines * links == ports_per_leaf,
@@ -81,7 +81,7 @@ fn presets_have_full_trees() {
     assert_eq!(names, expected);
 }
 
-/// What Zahavi (JPDC 72, 2012) proves; `Spread` has the title.
+/// A theorem of Zahavi (JPDC 72, 2012); `Spread` has the title.
 #[test]
 fn a_shift_puts_one_pair_at_most_on_each_link() {
     for (name, network) in trees() {

@@ -1,20 +1,20 @@
 //! ATLAS DAQ note 77 (1997): farms on ATM, and the parameters of its figure 6 on networks that are modelled here.
 
-use crate::{PaperError, Results, fit::mean, results::per_destination, sheet::Sheet};
+use crate::{PaperError, Results, fit::mean, report_builder::ReportBuilder, results::per_destination};
 use evb_record::Record;
 
 const SENDERS: [&str; 7] = ["1", "2", "3", "4", "5", "6", "7"];
-/// What a farm computes for each event, in microseconds.
+/// Computing time of a farm for each event, in microseconds.
 const COMPUTE: [f64; 4] = [0.0, 100.0, 400.0, 1600.0];
 const NETWORKS: [&str; 5] =
     ["atm-155", "fast-ethernet", "myrinet-oct-sw8", "gigabit-ethernet", "infiniband-hdr-fat-tree"];
 
-pub(crate) fn reproduce(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
-    overheads(results, sheet)?;
-    rates(results, sheet)?;
-    bandwidth(results, sheet)?;
+pub(crate) fn reproduce(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
+    overheads(results, report)?;
+    rates(results, report)?;
+    bandwidth(results, report)?;
     let columns = NETWORKS.iter().map(|network| parameters(results, network)).collect::<Result<Vec<_>, _>>()?;
-    show_parameters(&columns, sheet)
+    show_parameters(&columns, report)
 }
 
 /// A key of a sweep, and its value at a point.
@@ -25,7 +25,7 @@ fn cycle(record: &Record) -> f64 {
     1e6 / record.event_rate_hz
 }
 
-/// The point of a sweep at which a farm computes for so long.
+/// The value of the swept key for a computing time.
 fn computing(us: f64) -> String {
     format!("{us} us")
 }
@@ -35,18 +35,18 @@ fn megabits(record: &Record) -> f64 {
     per_destination(record) * 8.0
 }
 
-fn overheads(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+fn overheads(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
     for (experiment, column) in [("push-small", "push"), ("pull-small", "pull")] {
         let at = |senders| results.at(experiment, &[("readout.units", senders), ("workload.compute", "0 us")]);
         let times = SENDERS.iter().map(|senders| Ok(cycle(at(senders)?))).collect::<Result<Vec<_>, _>>()?;
-        sheet.column("overhead", column, &times)?;
+        report.column("overhead", column, &times)?;
         let points = (1..).map(f64::from).zip(times).collect();
-        sheet.curve("overheads", &format!("{column}-farm"), points)?;
+        report.curve("overheads", &format!("{column}-farm"), points)?;
     }
     Ok(())
 }
 
-fn rates(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+fn rates(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
     let rates = |experiment: &str, fixed: &[Point<'_>]| -> Result<Vec<f64>, PaperError> {
         let rate = |us: &f64| {
             let compute = computing(*us);
@@ -55,29 +55,29 @@ fn rates(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
         };
         COMPUTE.iter().map(rate).collect()
     };
-    sheet.column("rate-model", "push-small", &rates("push-small", &[("readout.units", "4")])?)?;
-    sheet.column("rate-model", "pull-small", &rates("pull-small", &[("readout.units", "4")])?)?;
+    report.column("rate-model", "push-small", &rates("push-small", &[("readout.units", "4")])?)?;
+    report.column("rate-model", "pull-small", &rates("pull-small", &[("readout.units", "4")])?)?;
     for farm in ["push", "pull"] {
         let rates = rates(&format!("{farm}-1kb"), &[])?;
-        sheet.item(&format!("{farm}-4.rate"), rates[0])?;
-        sheet.item(&format!("{farm}-4.time"), 1e3 / rates[0])?;
-        sheet.column("rate-model", &format!("{farm}-1kB"), &rates)?;
-        sheet.curve("rates", &format!("{farm}-farm"), COMPUTE.into_iter().zip(rates).collect())?;
+        report.item(&format!("{farm}-4.rate"), rates[0])?;
+        report.item(&format!("{farm}-4.time"), 1e3 / rates[0])?;
+        report.column("rate-model", &format!("{farm}-1kB"), &rates)?;
+        report.curve("rates", &format!("{farm}-farm"), COMPUTE.into_iter().zip(rates).collect())?;
     }
     Ok(())
 }
 
-fn bandwidth(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+fn bandwidth(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
     for (item, size) in [("usable-rate", "60 kB"), ("rate-at-1024", "1024 B"), ("rate-at-1024-bit", "128 B")] {
-        sheet.item(item, megabits(results.at("bandwidth", &[("readout.source.size", size)])?))?;
+        report.item(item, megabits(results.at("bandwidth", &[("readout.source.size", size)])?))?;
     }
     let two_hosts = |point: &[Point<'_>]| results.at("one-to-one", point);
     let pairs =
         |size| two_hosts(&[("network.preset", "atm-155"), ("workload.type", "pairs"), ("readout.source.size", size)]);
-    sheet.item("receiver-overhead", cycle(pairs("8 B")?))?;
+    report.item("receiver-overhead", cycle(pairs("8 B")?))?;
     let bandwidth = per_destination(pairs("1024 B")?);
-    sheet.item("bandwidth.least", bandwidth)?;
-    sheet.item("bandwidth.most", bandwidth)
+    report.item("bandwidth.least", bandwidth)?;
+    report.item("bandwidth.most", bandwidth)
 }
 
 /// One of the parameters.
@@ -87,18 +87,18 @@ type Parameter = fn(&Parameters) -> f64;
 struct Parameters {
     /// Half of a round trip of the smallest message, in microseconds.
     ping_pong: f64,
-    /// Both ways at once, not halved.
+    /// A cycle with both directions at once, not halved.
     two_way: f64,
-    /// One way, from message to message.
+    /// One direction, from message to message.
     pairs: f64,
-    /// At 1 kB, in MB/s.
+    /// Bandwidth at 1 kB, in MB/s.
     bandwidth: f64,
     /// Ratio of the times of outfarming to 4 and to 2 receivers, over the same ratio of broadcast.
     broadcast: f64,
     /// Cycle of four senders of 1 kB.
     funnel: f64,
     pull_farm: f64,
-    /// Per cent of the communication that computing hides.
+    /// Per cent of the communication that is hidden by computing.
     overlap: f64,
 }
 
@@ -135,7 +135,7 @@ fn overlap(results: &Results, network: Point<'_>) -> Result<f64, PaperError> {
     Ok((1.0 - mean(&excess) / time(0.0)?) * 100.0)
 }
 
-fn show_parameters(networks: &[Parameters], sheet: &mut Sheet) -> Result<(), PaperError> {
+fn show_parameters(networks: &[Parameters], report: &mut ReportBuilder) -> Result<(), PaperError> {
     let columns: [(&str, Parameter); 8] = [
         ("ping-pong-us", |network| network.ping_pong),
         ("two-way-us", |network| network.two_way),
@@ -147,11 +147,11 @@ fn show_parameters(networks: &[Parameters], sheet: &mut Sheet) -> Result<(), Pap
         ("overlap-percent", |network| network.overlap),
     ];
     for (column, of) in columns {
-        sheet.column("parameters", column, &networks.iter().map(of).collect::<Vec<_>>())?;
+        report.column("parameters", column, &networks.iter().map(of).collect::<Vec<_>>())?;
     }
     for (name, network) in NETWORKS.iter().zip(networks) {
-        sheet.item(&format!("two-way-over-ping-pong.{name}"), network.two_way / network.ping_pong)?;
-        sheet.item(&format!("pairs-over-ping-pong.{name}"), network.pairs / network.ping_pong)?;
+        report.item(&format!("two-way-over-ping-pong.{name}"), network.two_way / network.ping_pong)?;
+        report.item(&format!("pairs-over-ping-pong.{name}"), network.pairs / network.ping_pong)?;
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 use crate::{
     PaperError, Results,
     fit::crossing,
+    report_builder::ReportBuilder,
     results::{SIZE, curve, efficiency, per_destination, simulation},
-    sheet::Sheet,
 };
 use evb_record::Record;
 
@@ -13,55 +13,55 @@ const PORTS: [(&str, &str, &str, f64); 2] = [("1", "1-port", "1 port", 250.0), (
 /// Rate that CMS required of each node, in MB/s.
 const REQUIRED: f64 = 200.0;
 
-pub(crate) fn reproduce(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
-    pairs(results, sheet)?;
-    let streams = many(results, sheet, "mstreamio", ["fig-9", "fig-10"])?;
-    let events = many(results, sheet, "event-builder", ["fig-11", "fig-12"])?;
-    sheet.item("falls-to.mstreamio", last(&streams[0]) / PORTS[0].3 * 100.0)?;
-    sheet.item("falls-to.event-builder", last(&events[0]) / PORTS[0].3 * 100.0)?;
+pub(crate) fn reproduce(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
+    pairs(results, report)?;
+    let streams = many(results, report, "mstreamio", ["fig-9", "fig-10"])?;
+    let events = many(results, report, "event-builder", ["fig-11", "fig-12"])?;
+    report.item("falls-to.mstreamio", last(&streams[0]) / PORTS[0].3 * 100.0)?;
+    report.item("falls-to.event-builder", last(&events[0]) / PORTS[0].3 * 100.0)?;
     for ((.., label, _), rates) in PORTS.iter().zip(&events) {
-        sheet.curve("fig-13", &format!("adaptive routing, {label}"), sums(rates))?;
+        report.curve("fig-13", &format!("adaptive routing, {label}"), sums(rates))?;
     }
     let each: Vec<_> = (1..).map(f64::from).zip(events[1].iter().copied()).collect();
-    sheet.item("required.crossing", crossing(&each, REQUIRED).unwrap_or(f64::NAN))?;
+    report.item("required.crossing", crossing(&each, REQUIRED).unwrap_or(f64::NAN))?;
     let queueing: Vec<_> = results.all("queueing")?.iter().map(efficiency).collect();
-    sheet.column("queueing", "throughput", &queueing)?;
-    barrel_shifter(results, sheet)?;
-    settling(results, sheet)
+    report.column("queueing", "throughput", &queueing)?;
+    barrel_shifter(results, report)?;
+    settling(results, report)
 }
 
 /// One host to another, and two to each other.
-fn pairs(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+fn pairs(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
     for (ports, column, label, _) in PORTS {
         let alone = results.at("standalone", &[("network.nic.ports", ports)])?;
-        sheet.item(&format!("standalone.{column}"), per_destination(alone))?;
+        report.item(&format!("standalone.{column}"), per_destination(alone))?;
         for (experiment, figure) in [("one-way", "fig-7"), ("two-way", "fig-8")] {
             let curve = against_size(results, experiment, ports)?;
-            sheet.item(&format!("{experiment}.{column}"), curve.last().map_or(0.0, |point| point.1))?;
-            sheet.curve(figure, label, curve)?;
+            report.item(&format!("{experiment}.{column}"), curve.last().map_or(0.0, |point| point.1))?;
+            report.curve(figure, label, curve)?;
         }
     }
     let one_way = |ports, size| results.at("one-way", &[("network.nic.ports", ports), (SIZE, size)]);
     let ratio = |over: &Record, under: &Record| over.event_rate_hz / under.event_rate_hz;
-    sheet.item("small-messages.ports", ratio(one_way("2", "128 B")?, one_way("1", "128 B")?))?;
+    report.item("small-messages.ports", ratio(one_way("2", "128 B")?, one_way("1", "128 B")?))?;
     let (whole, shadowed) = (one_way("1", "64 kB")?, one_way("1", "8 kB")?);
-    sheet.item("shadowed.8kB", ratio(shadowed, whole) * 8.0 / 64.0 * 100.0)?;
+    report.item("shadowed.8kB", ratio(shadowed, whole) * 8.0 / 64.0 * 100.0)?;
     let both = results.at("dma", &[])?;
-    sheet.item("dma.combined", both.throughput_bytes_per_s / 1e6)
+    report.item("dma.combined", both.throughput_bytes_per_s / 1e6)
 }
 
-/// Throughput of all nodes in MB/s against the size of the messages in bytes: what applications were given, not what is
-/// still in their queues.
+/// Throughput of all nodes in MB/s against the size of the messages in bytes: data delivered to applications, without
+/// those in queues.
 fn against_size(results: &Results, experiment: &str, ports: &str) -> Result<Vec<(f64, f64)>, PaperError> {
     let records = results.among(experiment, &[("network.nic.ports", ports)])?;
     let rates = curve(records, SIZE, |record| record.event_rate_hz);
     Ok(rates.into_iter().map(|(size, rate)| (size, size * rate / 1e6)).collect())
 }
 
-/// N to N: the table, aggregate and throughput of each node; gives the latter in MB/s for one and two ports.
+/// N to N: the table, aggregate and throughput of each node; returns the latter in MB/s for one and two ports.
 fn many(
     results: &Results,
-    sheet: &mut Sheet,
+    report: &mut ReportBuilder,
     experiment: &str,
     [aggregate, each]: [&str; 2],
 ) -> Result<[Vec<f64>; 2], PaperError> {
@@ -70,9 +70,9 @@ fn many(
         let records = results.among(experiment, &[("network.nic.ports", ports)])?;
         *rates = records.iter().map(|record| per_destination(record)).collect();
         let saturation: Vec<_> = rates.iter().map(|rate| rate / full * 100.0).collect();
-        sheet.column(experiment, column, &saturation)?;
-        sheet.curve(aggregate, label, sums(rates))?;
-        sheet.curve(each, label, (1..).map(f64::from).zip(rates.iter().copied()).collect())?;
+        report.column(experiment, column, &saturation)?;
+        report.curve(aggregate, label, sums(rates))?;
+        report.curve(each, label, (1..).map(f64::from).zip(rates.iter().copied()).collect())?;
     }
     Ok(rates)
 }
@@ -82,30 +82,30 @@ fn sums(rates: &[f64]) -> Vec<(f64, f64)> {
     (1..).map(f64::from).zip(rates).map(|(n, rate)| (n, n * rate)).collect()
 }
 
-fn barrel_shifter(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+fn barrel_shifter(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
     let link = PORTS[0].3;
     for (experiment, column) in [("barrel-shifter", "separate-control"), ("barrel-shifter-shared", "shared-control")] {
         let records = results.all(experiment)?;
         let efficiency: Vec<_> = records.iter().map(|record| per_destination(record) / link * 100.0).collect();
-        sheet.column("barrel-shifter", column, &efficiency)?;
+        report.column("barrel-shifter", column, &efficiency)?;
     }
     let records = results.all("barrel-shifter")?;
     let rates: Vec<_> =
         records.iter().map(|record| (f64::from(record.builder_units), per_destination(record))).collect();
     let least = rates.iter().map(|rate| rate.1).fold(f64::INFINITY, f64::min);
-    sheet.item("barrel-shifter.least", least / link * 100.0)?;
+    report.item("barrel-shifter.least", least / link * 100.0)?;
     let first = rates.first().map_or(0.0, |rate| rate.1);
-    sheet.item("barrel-shifter.linear", rates.last().map_or(0.0, |rate| rate.1) / first)?;
-    sheet.curve("fig-13", "barrel shifter, 1 port", rates.iter().map(|(n, rate)| (*n, n * rate)).collect())?;
-    sheet.curve("fig-13", "required", rates.iter().map(|(n, _)| (*n, n * REQUIRED)).collect())
+    report.item("barrel-shifter.linear", rates.last().map_or(0.0, |rate| rate.1) / first)?;
+    report.curve("fig-13", "barrel shifter, 1 port", rates.iter().map(|(n, rate)| (*n, n * rate)).collect())?;
+    report.curve("fig-13", "required", rates.iter().map(|(n, _)| (*n, n * REQUIRED)).collect())
 }
 
-fn settling(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+fn settling(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
     for (record, name) in results.all("settling")?.iter().zip(["fixed", "turning"]) {
         let simulation = simulation(record)?;
         let changes = simulation.network.route_changes as f64 / simulation.packets as f64;
-        sheet.item(&format!("settling.{name}.efficiency"), efficiency(record))?;
-        sheet.item(&format!("settling.{name}.changes"), changes * 100.0)?;
+        report.item(&format!("settling.{name}.efficiency"), efficiency(record))?;
+        report.item(&format!("settling.{name}.changes"), changes * 100.0)?;
     }
     Ok(())
 }

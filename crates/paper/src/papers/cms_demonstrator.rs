@@ -3,8 +3,8 @@
 use crate::{
     PaperError, Results,
     fit::{crossing, line, mean},
+    report_builder::ReportBuilder,
     results::{SIZE, curve, efficiency, per_destination, simulation},
-    sheet::Sheet,
 };
 use evb_record::Record;
 
@@ -14,28 +14,28 @@ const HALF_SPEED: f64 = 66.0;
 const ASSIGNMENTS: [&str; 5] = ["01234567", "00234567", "00034567", "00004567", "01243567"];
 const START: &str = "workload.start";
 
-pub(crate) fn reproduce(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
-    one_to_one(results, sheet)?;
-    exclusive_pairs(results, sheet)?;
-    blocking(results, sheet)?;
-    random(results, sheet)?;
-    without_manager(results, sheet)?;
-    with_manager(results, sheet)?;
-    future(results, sheet)
+pub(crate) fn reproduce(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
+    one_to_one(results, report)?;
+    exclusive_pairs(results, report)?;
+    blocking(results, report)?;
+    random(results, report)?;
+    without_manager(results, report)?;
+    with_manager(results, report)?;
+    future(results, report)
 }
 
-fn one_to_one(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+fn one_to_one(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
     let throughput = curve(results.all("point-to-point")?, SIZE, per_destination);
     // Bytes over MB/s are microseconds.
     let times: Vec<_> = throughput.iter().map(|(size, rate)| (*size, size / rate)).collect();
     let (overhead, slope) = line(&times);
-    sheet.item("fit.overhead", overhead)?;
-    sheet.item("fit.speed", 1.0 / slope)?;
-    sheet.item("half-efficiency", crossing(&throughput, HALF_SPEED).unwrap_or(f64::NAN))?;
-    sheet.curve("fig-5", "1 x 1", throughput)
+    report.item("fit.overhead", overhead)?;
+    report.item("fit.speed", 1.0 / slope)?;
+    report.item("half-efficiency", crossing(&throughput, HALF_SPEED).unwrap_or(f64::NAN))?;
+    report.curve("fig-5", "1 x 1", throughput)
 }
 
-fn exclusive_pairs(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+fn exclusive_pairs(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
     let aggregate = |size: &str, units: &str| -> Result<f64, PaperError> {
         let point = [(SIZE, size), ("readout.units", units)];
         Ok(results.at("exclusive-pairs", &point)?.throughput_bytes_per_s / 1e6)
@@ -44,16 +44,16 @@ fn exclusive_pairs(results: &Results, sheet: &mut Sheet) -> Result<(), PaperErro
     for (units, count) in [("4", 4.0), ("8", 8.0)] {
         let scaling = |size: &&str| Ok(aggregate(size, units)? / (count * aggregate(size, "1")?));
         let scaling = sizes.iter().map(scaling).collect::<Result<Vec<f64>, PaperError>>()?;
-        sheet.item(&format!("pairs.{units}"), scaling.into_iter().fold(f64::INFINITY, f64::min))?;
+        report.item(&format!("pairs.{units}"), scaling.into_iter().fold(f64::INFINITY, f64::min))?;
     }
     for size in sizes {
         let points = [("1", 1.0), ("4", 4.0), ("8", 8.0)].map(|(units, n)| Ok((n, aggregate(size, units)?)));
-        sheet.curve("fig-6", size, points.into_iter().collect::<Result<_, PaperError>>()?)?;
+        report.curve("fig-6", size, points.into_iter().collect::<Result<_, PaperError>>()?)?;
     }
     Ok(())
 }
 
-fn blocking(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+fn blocking(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
     let assigned = |name: &str| {
         let digits: Vec<_> = name.chars().map(String::from).collect();
         format!("[{}]", digits.join(", "))
@@ -70,95 +70,94 @@ fn blocking(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
         let factors: Vec<_> = free.iter().zip(&blocked).map(|(free, blocked)| free / blocked).collect();
         slowdowns.push(factors[0]);
         if *name == ASSIGNMENTS[4] {
-            sheet.column("internal-blocking", "slowdown", &factors)?;
+            report.column("internal-blocking", "slowdown", &factors)?;
             let short = rates(name, "1 KiB")?;
-            sheet.item("blocking.constant", short[0] / blocked[0])?;
+            report.item("blocking.constant", short[0] / blocked[0])?;
         } else {
             let others = factors.iter().zip(name.chars()).filter(|(_, destination)| *destination != '0');
             change = others.map(|(factor, _)| (factor - 1.0).abs() * 100.0).fold(change, f64::max);
         }
     }
-    sheet.column("blocking", "source-0", &slowdowns)?;
-    sheet.item("blocking.others", change)?;
+    report.column("blocking", "source-0", &slowdowns)?;
+    report.item("blocking.others", change)?;
     for name in ASSIGNMENTS {
         let records = results.among("blocking", &[("workload.destinations", &assigned(name))])?;
         let points = curve(records, SIZE, |record| record.per_source_bytes_per_s[0] / 1e6);
-        sheet.curve("fig-7", &format!("d({name})"), points)?;
+        report.curve("fig-7", &format!("d({name})"), points)?;
     }
     Ok(())
 }
 
-fn random(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
-    sheet.item("random.2KiB", efficiency(results.at("random", &[(SIZE, "2 KiB")])?))?;
-    sheet.item("random.32KiB", efficiency(results.at("random", &[(SIZE, "32 KiB")])?))?;
-    sheet.curve("random", "8 x 8", curve(results.all("random")?, SIZE, efficiency))
+fn random(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
+    report.item("random.2KiB", efficiency(results.at("random", &[(SIZE, "2 KiB")])?))?;
+    report.item("random.32KiB", efficiency(results.at("random", &[(SIZE, "32 KiB")])?))?;
+    report.curve("random", "8 x 8", curve(results.all("random")?, SIZE, efficiency))
 }
 
-fn without_manager(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+fn without_manager(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
     for (config, figure) in [("4x4", "fig-8"), ("8x8", "fig-9")] {
         let experiment = format!("without-manager-{config}");
         for start in ["simultaneous", "retarded"] {
             let records = results.among(&experiment, &[(START, start)])?;
             let first = |record: &Record| record.per_destination_bytes_per_s[0] / 1e6;
-            sheet.curve(figure, &format!("{start} start"), curve(records.iter().copied(), SIZE, first))?;
+            report.curve(figure, &format!("{start} start"), curve(records.iter().copied(), SIZE, first))?;
             let long = curve(records, SIZE, efficiency).into_iter().filter(|(size, _)| *size >= 2048.0);
             let parts: Vec<_> = long.map(|(_, part)| part).collect();
             // What is said to be near the full performance is judged by its worst size; what is not, by its best one.
             let locks = (config, start) == ("8x8", "simultaneous");
             let (from, judge): (f64, fn(f64, f64) -> f64) = if locks { (0.0, f64::max) } else { (100.0, f64::min) };
-            sheet.item(&format!("without-manager.{config}.{start}"), parts.into_iter().fold(from, judge))?;
+            report.item(&format!("without-manager.{config}.{start}"), parts.into_iter().fold(from, judge))?;
         }
     }
     let arbitrations: Vec<_> = results.all("arbitration")?.iter().map(efficiency).collect();
-    sheet.column("arbitration", "efficiency", &arbitrations)?;
+    report.column("arbitration", "efficiency", &arbitrations)?;
     for start in ["simultaneous", "retarded"] {
         let record = results.at("without-manager-8x8", &[(START, start), (SIZE, "2 KiB")])?;
         let layers = [("leaf", "spine"), ("spine", "leaf"), ("leaf", "h")];
         let waits = layers.map(|(from, to)| mean_wait(record, from, to));
-        sheet.column("waits", start, &waits.into_iter().collect::<Result<Vec<_>, _>>()?)?;
+        report.column("waits", start, &waits.into_iter().collect::<Result<Vec<_>, _>>()?)?;
     }
     Ok(())
 }
 
-/// Mean time in microseconds that a packet waited for a link from one kind of place to another, over the links that
-/// packets took.
+/// Mean time in microseconds that a packet waited for a link from one kind of end to another, over the used links.
 fn mean_wait(record: &Record, from: &str, to: &str) -> Result<f64, PaperError> {
     let joins = |name: &str| name.split_once('>').is_some_and(|(a, b)| a.starts_with(from) && b.starts_with(to));
     let links = simulation(record)?.network.links.iter().filter(|link| joins(&link.name) && link.packets > 0);
     Ok(mean(&links.map(|link| link.mean_wait_us).collect::<Vec<_>>()))
 }
 
-fn with_manager(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+fn with_manager(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
     let fixed = results.at("with-manager", &[(SIZE, "2 KiB")])?;
-    sheet.item("with-manager.throughput", per_destination(fixed))?;
-    sheet.item("with-manager.trigger", fixed.event_rate_hz / 1e3)?;
-    sheet.item("with-manager.rate", fixed.event_rate_hz / 1e3 / f64::from(fixed.builder_units))?;
+    report.item("with-manager.throughput", per_destination(fixed))?;
+    report.item("with-manager.trigger", fixed.event_rate_hz / 1e3)?;
+    report.item("with-manager.rate", fixed.event_rate_hz / 1e3 / f64::from(fixed.builder_units))?;
     let (mean, rms) = ("readout.source.mean", "readout.source.rms");
     let variable = results.at("variable-sizes", &[(mean, "2 KiB"), (rms, "2 KiB")])?;
-    sheet.item("variable.throughput", per_destination(variable))?;
-    sheet.item("variable.degradation", variable.throughput_bytes_per_s / fixed.throughput_bytes_per_s)?;
+    report.item("variable.throughput", per_destination(variable))?;
+    report.item("variable.degradation", variable.throughput_bytes_per_s / fixed.throughput_bytes_per_s)?;
     let points = curve(results.all("with-manager")?, SIZE, per_destination);
-    sheet.curve("fig-10", "fixed size", points.clone())?;
-    sheet.curve("fig-11", "fixed size", points)?;
+    report.curve("fig-10", "fixed size", points.clone())?;
+    report.curve("fig-11", "fixed size", points)?;
     for size in ["256 B", "1 KiB", "2 KiB", "4 KiB"] {
         let records = results.among("variable-sizes", &[(rms, size)])?;
-        sheet.curve("fig-11", &format!("rms {size}"), curve(records, mean, per_destination))?;
+        report.curve("fig-11", &format!("rms {size}"), curve(records, mean, per_destination))?;
     }
     Ok(())
 }
 
-fn future(results: &Results, sheet: &mut Sheet) -> Result<(), PaperError> {
+fn future(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
     for (experiment, column) in [("shaping", "push 8x8"), ("pull", "pull 8x8"), ("shaping-16x16", "push 16x16")] {
         let rates: Vec<_> = results.all(experiment)?.iter().map(per_destination).collect();
-        sheet.column("future", column, &rates)?;
+        report.column("future", column, &rates)?;
     }
-    sheet.item("future.barrel-shifter", per_destination(results.point("shaping", 3)?))?;
+    report.item("future.barrel-shifter", per_destination(results.point("shaping", 3)?))?;
     for (sizes, (pull, phased)) in [("fixed", (0, 1)), ("log-normal", (2, 3))] {
         let (pull, phased) = (results.point("phased", pull)?, results.point("phased", phased)?);
-        sheet.item(&format!("phased.rate.{sizes}"), phased.event_rate_hz / pull.event_rate_hz)?;
+        report.item(&format!("phased.rate.{sizes}"), phased.event_rate_hz / pull.event_rate_hz)?;
         if sizes == "fixed" {
             let bytes = |record: &Record| record.throughput_bytes_per_s / record.event_rate_hz;
-            sheet.item("phased.bytes", bytes(phased) / bytes(pull) * 100.0)?;
+            report.item("phased.bytes", bytes(phased) / bytes(pull) * 100.0)?;
         }
     }
     Ok(())

@@ -1,24 +1,24 @@
-//! The events that a builder has ended last, to tell a late fragment from a duplicate and from a stray one.
+//! The events that a builder ended last. They tell a late fragment from a duplicate and from a stray one.
 
 use crate::Fragment;
 use alloc::{collections::VecDeque, vec::Vec};
 use evb_core::{EventId, SourceId};
 
-/// How many ended events are remembered.
+/// Most ended events that are remembered.
 const MOST: usize = 1024;
 
-/// The last events that ended. It is searched only for stray fragments, so that it costs little otherwise.
+/// The events that ended last. The list is searched only for stray fragments, so it costs little otherwise.
 #[derive(Default)]
 pub(super) struct History {
     ended: VecDeque<EventId>,
-    /// The highest that has ever ended.
+    /// The highest event that has ended.
     highest: Option<EventId>,
-    /// Of these, the ones with missing fragments, and their sources.
+    /// Ended events with missing fragments, and the sources of those fragments.
     missing: VecDeque<(EventId, Vec<SourceId>)>,
 }
 
 impl History {
-    /// Remembers an event and which of the fragments that were asked for did not come.
+    /// Remembers an event and which of its requested fragments are missing.
     pub(super) fn push<B>(&mut self, event: EventId, fragments: &[Option<Fragment<B>>]) {
         if fragments.iter().any(Option::is_none) {
             let sources = (0..).map(SourceId).zip(fragments);
@@ -35,12 +35,13 @@ impl History {
         }
     }
 
-    /// Whether the event ended lately. Fragments that overtake their grant ask for events to come, and need no search.
+    /// Returns true if the event ended recently. Fragments that arrive before their grant belong to later events and
+    /// need no search.
     pub(super) fn has(&self, event: EventId) -> bool {
         Some(event) <= self.highest && self.ended.contains(&event)
     }
 
-    /// Whether the event ended lately without the fragment of this source, which was asked for.
+    /// Returns true if the event ended recently without the requested fragment of this source.
     pub(super) fn lacks(&self, event: EventId, source: SourceId) -> bool {
         self.missing.iter().any(|(ended, missing)| *ended == event && missing.contains(&source))
     }

@@ -1,8 +1,8 @@
-//! The questions that a builder asks a readout unit about fragments that have not come.
+//! The questions of a builder to a readout unit about fragments that have not arrived.
 //!
-//! One question at a time is under way to each readout unit. Its answer travels behind the fragments that were sent
-//! before, so a slow network slows the questions down, and what still lacks when the answer is there was lost. A
-//! question that is not answered is asked again, each time later.
+//! One question at a time is under way to each readout unit. The answer travels behind the fragments that were sent
+//! before it, so a slow network slows the questions down. A fragment that is still missing when the answer arrives was
+//! lost. A question without an answer is repeated, with growing intervals.
 
 use crate::Message;
 use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
@@ -10,34 +10,34 @@ use evb_core::{EventId, Span, Time};
 
 /// Most events in one question.
 pub(super) const MOST_ASKED: usize = 256;
-/// Questions about the same events are at most so many times the patience apart.
+/// Longest interval between questions about the same events, as a multiple of the patience.
 pub(super) const LONGEST_WAIT: u64 = 32;
-/// Most fragments of which is remembered that they were asked for: a second copy of one is no fault.
+/// Most fragments that are remembered as asked for. A second copy of a remembered fragment is no fault.
 pub(super) const MOST_REMEMBERED: usize = 1 << 14;
 
-/// Answers without a loss until one more readout unit is asked at a time.
+/// Answers without a loss after which one more readout unit may be asked at a time.
 const GOOD_ANSWERS: u32 = 8;
 
-/// How many readout units are asked at a time.
+/// The number of readout units that may be asked at a time.
 ///
-/// All of them, until something is lost: then a switch that drops has had more for this builder than it can hold, and
-/// asking all again would only fill it again. So each loss halves the number, and answers without one raise it slowly, as
-/// TCP does with what it has under way.
+/// The window starts with all readout units. A loss means that a switch drops packets because this builder gets more
+/// than the switch can hold; asking every unit again would fill it again. So each loss halves the window, and answers
+/// without a loss raise it slowly, as TCP does with its congestion window.
 pub(super) struct Window {
     limit: u32,
     under_way: u32,
     good: u32,
-    /// Readout units that have to wait for their question, in turn.
+    /// Readout units whose question has to wait, in order.
     held: VecDeque<usize>,
 }
 
 impl Window {
-    /// A window for so many readout units.
+    /// A window that admits this many readout units.
     pub(super) const fn new(units: u16) -> Self {
         Self { limit: units as u32, under_way: 0, good: 0, held: VecDeque::new() }
     }
 
-    /// Whether one more may be asked; one that may not waits for its turn.
+    /// Returns true if this readout unit may be asked now; if not, it is queued.
     pub(super) fn admit(&mut self, source: usize) -> bool {
         let admitted = self.under_way < self.limit;
         if !admitted && !self.held.contains(&source) {
@@ -46,7 +46,7 @@ impl Window {
         admitted
     }
 
-    /// Who is asked next, if somebody waits and may be asked.
+    /// The next queued readout unit that may be asked.
     pub(super) fn next(&mut self) -> Option<usize> {
         if self.under_way < self.limit { self.held.pop_front() } else { None }
     }
@@ -59,7 +59,7 @@ impl Window {
         self.under_way = self.under_way.saturating_sub(1);
     }
 
-    /// Notes whether something was lost.
+    /// Adapts the window to an answer with or without a loss.
     pub(super) fn note(&mut self, lost: bool, units: usize) {
         self.good = if lost { 0 } else { self.good + 1 };
         if lost {
@@ -70,25 +70,25 @@ impl Window {
     }
 }
 
-/// What a builder has asked one readout unit.
+/// The state of the questions to one readout unit.
 #[derive(Default)]
 pub(super) struct Inquiry {
-    /// The last question.
+    /// Number of the last question.
     number: u32,
-    /// The last question whose answer has come.
+    /// Number of the last question whose answer has arrived.
     heard: u32,
-    /// The events of the last question, as long as it has no answer.
+    /// The events of the last question while it has no answer.
     asked: Arc<[EventId]>,
-    /// The oldest event of the last question: as long as it is the same, nothing has come.
+    /// The oldest event of the last question. While it stays the same, nothing has arrived.
     oldest: EventId,
-    /// What was lost was asked for at once, without waiting.
+    /// Lost fragments were asked for again without waiting.
     hurried: bool,
     wait: Span,
     due: Time,
 }
 
 impl Inquiry {
-    /// When the next question may go.
+    /// Time from which the next question may be sent.
     pub(super) const fn due(&self) -> Time {
         self.due
     }
@@ -116,7 +116,7 @@ impl Inquiry {
         Message::Ask { number: self.number, heard: self.heard, events: Arc::clone(&self.asked) }
     }
 
-    /// What was asked for has come, and the answer not: it is waited for no longer than a lost one.
+    /// Limits the wait for an answer when all requested fragments are there: the answer may be lost.
     pub(super) fn lapse(&mut self, now: Time, window: &mut Window) {
         if self.is_under_way() && self.due <= now {
             window.end();
@@ -124,7 +124,7 @@ impl Inquiry {
         }
     }
 
-    /// Begins anew with a readout unit that has begun anew.
+    /// Resets the state after a restart of the readout unit.
     pub(super) fn forget(&mut self, window: &mut Window) {
         if self.is_under_way() {
             window.end();
@@ -132,12 +132,12 @@ impl Inquiry {
         (self.heard, self.asked, self.due) = (0, Arc::default(), Time::ZERO);
     }
 
-    /// Whether a question has no answer yet.
+    /// Returns true if a question has no answer yet.
     pub(super) fn is_under_way(&self) -> bool {
         !self.asked.is_empty()
     }
 
-    /// Takes an answer; the events of the question, if it is the last one.
+    /// Takes an answer. Returns the events of the question if it is the last one.
     pub(super) fn hear(&mut self, number: u32, window: &mut Window) -> Option<Arc<[EventId]>> {
         if number <= self.heard || number > self.number {
             return None;
@@ -149,12 +149,12 @@ impl Inquiry {
         })
     }
 
-    /// All that was asked for has come: the next question need not wait.
+    /// Allows the next question at once: all requested fragments have arrived.
     pub(super) const fn settle(&mut self, now: Time) {
         self.due = now;
     }
 
-    /// Some of what was asked for is lost: the next question asks for it at once, but only once until something comes.
+    /// Allows the next question at once after a loss, but only once until something arrives.
     pub(super) const fn hurry(&mut self, now: Time) {
         if !self.hurried {
             (self.hurried, self.due) = (true, now);

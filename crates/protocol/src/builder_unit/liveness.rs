@@ -1,5 +1,6 @@
-//! How a builder tells slow from gone: it asks for what has not come, and ends an event without a fragment only when the
-//! readout unit has said that there is none, or is dead. And how it finds out whether it was given up itself.
+//! Liveness of peers as seen by a builder. The builder asks for missing fragments, and ends an event without one only
+//! when its readout unit says that it has none, or is dead. After a long pause the builder also asks whether it was
+//! given up itself.
 
 use super::{BuilderEvent, BuilderUnit, Building, MOST_DAMAGED, inquiry};
 use crate::{Fault, Fragment, FragmentStatus, Message};
@@ -7,35 +8,35 @@ use alloc::vec::Vec;
 use core::mem::{replace, take};
 use evb_core::{EventId, NodeId, SourceId, Span, Time, Transmit};
 
-/// Whether the builder is still one of the run, as far as it knows.
+/// The state of this builder in the run, as far as it knows.
 #[derive(Default)]
 pub(super) struct Standing {
-    /// The last question to the event manager.
+    /// Number of the last question to the event manager.
     number: u32,
-    /// That question has no answer yet.
+    /// The last question has no answer yet.
     asking: bool,
     fenced: bool,
-    /// The driver has not heard of the fence.
+    /// The driver has not been told about the fence.
     news: bool,
     /// The event manager is gone.
     orphaned: bool,
 }
 
 impl Standing {
-    /// Whether the builder may build and report.
+    /// Returns true if the builder may build and report.
     #[inline]
     pub(super) const fn is_firm(&self) -> bool {
         !self.asking && !self.fenced
     }
 
-    /// What the driver hears while the builder does not stand.
+    /// The next event for the driver about the state of this builder.
     pub(super) fn take_event<B>(&mut self) -> Option<BuilderEvent<B>> {
         take(&mut self.news).then_some(BuilderEvent::Fenced)
     }
 }
 
 impl<B> BuilderUnit<B> {
-    /// When the first look at an event is due whose phase begins now.
+    /// Time of the first check of an event whose phase begins now.
     pub(super) fn first_limit(&self) -> Time {
         let first = self.config.deadline.map_or(self.config.patience, |deadline| deadline.min(self.config.patience));
         self.now + first
@@ -45,7 +46,7 @@ impl<B> BuilderUnit<B> {
         self.next_look = self.next_look.min(at);
     }
 
-    /// Ends what is over its time limit, and asks for what has not come for long.
+    /// Ends events that are over their time limit, and asks for fragments that are overdue.
     pub(super) fn look(&mut self) {
         self.next_look = Time::MAX;
         self.drop_strays();
@@ -55,8 +56,8 @@ impl<B> BuilderUnit<B> {
         self.plan_next_look();
     }
 
-    /// Events that nobody has granted for so long belong to somebody else. Should they be granted later, their fragments
-    /// are asked for again.
+    /// Drops events that were not granted for a long time: they belong to another builder. If such an event is granted
+    /// later, its fragments are asked for again.
     fn drop_strays(&mut self) {
         let limit = Span(self.config.patience.0 * inquiry::LONGEST_WAIT);
         if self.ungranted > 0 {
@@ -65,14 +66,14 @@ impl<B> BuilderUnit<B> {
         }
     }
 
-    /// Makes room for an event that is granted.
+    /// Drops the oldest event without a grant to make room for a granted one.
     pub(super) fn drop_oldest_stray(&mut self) {
         let strays = self.building.iter().filter(|(_, building)| !building.granted);
         let oldest = strays.min_by_key(|(event, building)| (building.since, **event)).map(|(&event, _)| event);
         oldest.into_iter().for_each(|event| self.conclude(event));
     }
 
-    /// Ends the events, or their first phases, that are over the time limit of the file.
+    /// Ends the events or first phases that are over the time limit of the experiment file.
     fn cut_overdue(&mut self) {
         let Some(limit) = self.config.deadline else { return };
         let waits = |building: &Building<B>| building.granted && building.phase.is_collecting();
@@ -84,14 +85,14 @@ impl<B> BuilderUnit<B> {
         }
     }
 
-    /// Sets a time limit where the file has none, or a longer one.
+    /// Sets the time limit to the patience if the file has none or a longer one.
     pub(super) fn cut_from_now_on(&mut self) {
         let patience = self.config.patience;
         self.config.deadline = Some(self.config.deadline.map_or(patience, |deadline| deadline.min(patience)));
         self.look();
     }
 
-    /// The events under construction of a kind, the oldest first.
+    /// The events under construction that match `is_such`, the oldest first.
     fn select(&self, is_such: impl Fn(&Building<B>, Time) -> bool) -> Vec<EventId> {
         let such = self.building.iter().filter(|(_, building)| is_such(building, self.now));
         let mut events: Vec<_> = such.map(|(&event, _)| event).collect();
@@ -99,7 +100,7 @@ impl<B> BuilderUnit<B> {
         events
     }
 
-    /// Asks a source for the fragments that have not come for long, if no question to it is under way.
+    /// Asks a source for its overdue fragments if no question to it is under way.
     fn inquire(&mut self, source: usize) {
         // Without an event manager nothing is cleared, and what is not there yet may never have room.
         if !self.alive[source] || self.standing.fenced || self.standing.orphaned {
@@ -123,8 +124,8 @@ impl<B> BuilderUnit<B> {
         self.look_at_question(source);
     }
 
-    /// Plans a look when the question to a source is due. One that has to wait for its turn is asked when another source
-    /// has answered.
+    /// Plans a check for the time when the question to a source is due. A source that is queued is asked after another
+    /// source has answered.
     fn look_at_question(&mut self, source: usize) {
         let due = self.inquiries[source].due();
         if due > self.now {
@@ -132,7 +133,8 @@ impl<B> BuilderUnit<B> {
         }
     }
 
-    /// Events that are overdue are looked at when their questions are due; here it is said when others become overdue.
+    /// Plans the check for events that become overdue. Events that are overdue already are checked when their questions
+    /// are due.
     fn plan_next_look(&mut self) {
         let (patience, deadline) = (self.config.patience, self.config.deadline);
         let stray = Span(patience.0 * inquiry::LONGEST_WAIT);
@@ -146,7 +148,7 @@ impl<B> BuilderUnit<B> {
         next.into_iter().for_each(|at| self.look_after(at));
     }
 
-    /// What was asked for and is neither here nor still to come was lost on the way.
+    /// Takes the answer of a readout unit. A requested fragment that is neither here nor pending was lost on the way.
     pub(super) fn hear_answer(&mut self, from: NodeId, number: u32, pending: &[EventId]) {
         let Some(source) = self.source_of(from).map(SourceId::index) else {
             return self.counts.faults.count(Fault::Unexpected);
@@ -168,14 +170,14 @@ impl<B> BuilderUnit<B> {
         self.ask_who_waits();
     }
 
-    /// Asks those whose questions had to wait for the answers of others.
+    /// Asks the queued sources that may be asked now.
     fn ask_who_waits(&mut self) {
         while let Some(source) = self.window.next() {
             self.inquire(source);
         }
     }
 
-    /// A copy whose payload changed on the way is dropped, and the fragment asked for again.
+    /// Drops a copy whose payload changed on the way, and asks for the fragment again.
     pub(super) fn receive_damaged(&mut self, from: NodeId, fragment: Fragment<B>) {
         let (event, source, found) = (fragment.event, fragment.source, fragment.checksum);
         if self.source_of(from) != Some(source) {
@@ -192,21 +194,21 @@ impl<B> BuilderUnit<B> {
         self.damaged.push((event, source, found));
     }
 
-    /// The checksum of the last damaged copy of a fragment, which is forgotten.
+    /// Removes and returns the checksum of the last damaged copy of a fragment.
     fn forget_damage(&mut self, event: EventId, source: SourceId) -> Option<u32> {
         let index = self.damaged.iter().position(|&(of, by, _)| (of, by) == (event, source))?;
         Some(self.damaged.swap_remove(index).2)
     }
 
-    /// A fragment has come well: copies before it were damaged on their way.
+    /// Counts earlier damaged copies of a fragment that has now arrived intact.
     #[cold]
     pub(super) fn count_damage(&mut self, event: EventId, source: SourceId) {
         let was_damaged = self.forget_damage(event, source).is_some();
         self.counts.faults.add(Fault::Damaged, u64::from(was_damaged));
     }
 
-    /// The event manager has said that a readout unit is dead, or back. What a dead one has not sent does not come; what
-    /// one that is back has not sent is waited for again.
+    /// Takes the event manager's word that a readout unit is dead or back. Fragments of a dead unit are no longer
+    /// awaited; those of a unit that is back are awaited again.
     pub(super) fn set_alive(&mut self, node: NodeId, alive: bool) {
         let Some(source) = self.source_of(node).map(SourceId::index) else { return };
         if replace(&mut self.alive[source], alive) == alive {
@@ -218,7 +220,7 @@ impl<B> BuilderUnit<B> {
         self.select(|building, _| building.is_ready()).into_iter().for_each(|event| self.conclude(event));
     }
 
-    /// A readout unit has begun anew, and knows of no question.
+    /// Resets the questions to a readout unit that has restarted.
     pub(super) fn ask_anew(&mut self, node: NodeId) {
         if let Some(source) = self.source_of(node) {
             self.inquiries[source.index()].forget(&mut self.window);
@@ -226,7 +228,7 @@ impl<B> BuilderUnit<B> {
         }
     }
 
-    /// Changes for how many sources those events wait that lack the fragment of this source.
+    /// Changes the number of awaited sources in every event that lacks the fragment of this source.
     fn count_in(&mut self, source: usize, change: impl Fn(u32) -> u32) {
         for building in self.building.values_mut() {
             if building.phase.awaits(source) && building.fragments[source].is_none() {
@@ -235,7 +237,7 @@ impl<B> BuilderUnit<B> {
         }
     }
 
-    /// Nobody will say any more whether the builder stands. What is complete by itself is still built.
+    /// Takes note that the event manager is gone. Events that are complete are still built.
     pub(super) fn lose_manager(&mut self) {
         self.standing.orphaned = true;
         self.events.push_back(BuilderEvent::Orphaned);
@@ -246,7 +248,7 @@ impl<B> BuilderUnit<B> {
 
     // ---- being away
 
-    /// The node was away for long: it asks whether it was given up meanwhile.
+    /// Asks the event manager whether this builder was given up while it did not run.
     pub(super) fn go_away(&mut self) {
         if self.standing.fenced {
             return;
@@ -270,7 +272,7 @@ impl<B> BuilderUnit<B> {
         }
     }
 
-    /// The builder was given up: it builds nothing more.
+    /// Stops all building: the builder was given up.
     fn fence(&mut self) {
         let fenced = replace(&mut self.standing.fenced, true);
         self.standing.news |= !fenced;

@@ -1,9 +1,9 @@
-//! Fragments of one event that were not recorded for the same trigger.
+//! Comparison of the marks of one event: fragments that were not recorded for the same trigger.
 
 use crate::{Fragment, FragmentStatus};
 use evb_core::{EventId, Mark, SourceId};
 
-/// How many mismatches are kept to be told.
+/// Most mismatches that are kept for the report.
 pub(super) const MOST_TOLD: usize = 8;
 
 /// Two fragments of one event that disagree.
@@ -11,13 +11,13 @@ pub(super) const MOST_TOLD: usize = 8;
 pub struct Mismatch {
     /// The event.
     pub event: EventId,
-    /// A source that most others agree with, or the first one, and its mark.
+    /// A source that agrees with the majority, or the first source, and its mark.
     pub expected: (SourceId, Mark),
     /// A source that disagrees, and its mark.
     pub found: (SourceId, Mark),
 }
 
-/// What a comparison has found.
+/// The result of a comparison.
 #[derive(Default)]
 pub(super) struct Found {
     /// Fragments that disagree.
@@ -27,9 +27,9 @@ pub(super) struct Found {
     pub(super) first: Option<Mismatch>,
 }
 
-/// Compares the marks of good fragments, and gives those that disagree with the majority the status
-/// [`FragmentStatus::Mismatched`]. Without a majority nobody knows which are right, and all of them get it. Those of
-/// `tolerant` sources stay as they are, and are counted.
+/// Compares the marks of good fragments. Those that disagree with the majority get the status
+/// [`FragmentStatus::Mismatched`]. Without a majority all get it, since nobody knows which are right. Fragments of
+/// `tolerant` sources keep their status and are only counted.
 pub(super) fn compare<B>(event: EventId, fragments: &mut [Option<Fragment<B>>], tolerant: &[SourceId]) -> Found {
     let Some(Reference { expected, is_majority }) = reference(fragments, tolerant) else { return Found::default() };
     let other = marks(fragments).find(|(_, mark)| *mark != expected.1);
@@ -54,8 +54,8 @@ struct Reference {
     is_majority: bool,
 }
 
-/// The mark that most fragments carry; `None` when all that carry one agree. Tolerant sources have no vote, unless no
-/// other carries a mark.
+/// The mark that most fragments carry; `None` if all marks agree. Tolerant sources have no vote, unless no other source
+/// carries a mark.
 fn reference<B>(fragments: &[Option<Fragment<B>>], tolerant: &[SourceId]) -> Option<Reference> {
     let (_, first) = marks(fragments).next()?;
     if marks(fragments).all(|(_, mark)| mark == first) {
@@ -79,7 +79,7 @@ mod tests {
     use FragmentStatus::{Good, Mismatched};
     use alloc::{vec, vec::Vec};
 
-    /// The status of fragments with these marks after a comparison, and what it found.
+    /// The status of fragments with these marks after a comparison, and the result of the comparison.
     fn compared(values: &[Option<u32>], tolerant: &[u16]) -> (Vec<FragmentStatus>, Found) {
         let event = EventId(7);
         let fragment = |(source, value): (u16, &Option<u32>)| Fragment {

@@ -1,15 +1,15 @@
-//! Which numbers of different sources belong to one event.
+//! Alignment of sources: which numbers of different sources belong to one event.
 //!
-//! Sources count from anywhere, begin at different times, and may start to count again. The event manager hears what
-//! each has seen and cannot place, and answers with the event that it begins with:
+//! Sources count from anywhere, begin at different times, and may restart their counters. Each readout unit reports
+//! fragments that it cannot assign to events. The event manager answers with the event of the first of them:
 //!
 //! - *At the beginning* numbers are compared by value, and by their marks where there are any. The run begins with the
 //!   first event that all sources have.
-//! - *Later* a source that has started to count again comes back when its marks agree with those of events that others
-//!   have, several in a row and at one place only; or when all sources have started again after the same event. A source
-//!   with which nobody can disagree is believed.
+//! - *Later* a source that has restarted its counter is aligned again when its marks agree with those of known events,
+//!   several in a row and at one place only; or when all sources have restarted after the same event. A source that no
+//!   other source can contradict is believed.
 //!
-//! What is not proven stays apart: a missing fragment is better than a wrong one.
+//! Fragments without proof stay apart: a missing fragment is better than a wrong one.
 
 use crate::{Config, Sighted};
 use alloc::{
@@ -18,19 +18,19 @@ use alloc::{
 };
 use evb_core::{EventId, Mark};
 
-/// Marks in a row that must agree, before two sources are taken to belong together by them.
+/// Marks in a row that must agree before two sources are aligned by them.
 const WITNESSES: usize = 4;
 /// Most marks of events that are remembered for comparison.
 const MOST_MARKS: usize = 1 << 14;
-/// Most fragments of a source that propose a place; all of them must agree with it.
+/// Most fragments of a source that propose an alignment; all of them must agree with it.
 const MOST_TRIED: usize = 64;
 
 /// The answer to one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Aligned {
-    /// Its readout unit.
+    /// The index of the readout unit.
     pub(super) unit: usize,
-    /// The segment that it has told of.
+    /// The segment that the answer is for.
     pub(super) segment: u32,
     /// The event of position 0.
     pub(super) first: Option<i64>,
@@ -38,17 +38,17 @@ pub(super) struct Aligned {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It has told nothing yet.
+    /// The source has reported nothing yet.
     Silent,
-    /// It waits for an answer.
+    /// The source waits for an answer.
     Waiting,
-    /// Its events are known, or it has none.
+    /// The events of the source are known, or it has none.
     Placed,
-    /// It is dead.
+    /// The readout unit of the source is dead.
     Gone,
 }
 
-/// One source that numbers its fragments by itself.
+/// A source that numbers its fragments itself.
 struct Source {
     unit: usize,
     state: State,
@@ -60,17 +60,17 @@ struct Source {
     number: u64,
     /// Marks by position.
     seen: BTreeMap<u64, Option<Mark>>,
-    /// How many fragments it can show before it is full.
+    /// Number of fragments that the source can report before its buffer is full.
     capacity: usize,
 }
 
-/// What is known of all sources that number their fragments by themselves.
+/// The state of all sources that number their fragments themselves.
 pub(super) struct Alignment {
     sources: Vec<Source>,
     begun: bool,
-    /// Marks of events, told by sources that are in step.
+    /// Marks of events, reported by aligned sources.
     marks: BTreeMap<EventId, Vec<Mark>>,
-    /// The last event of each unit that is in step.
+    /// The last event of each aligned source, by unit.
     through: BTreeMap<usize, EventId>,
     answers: VecDeque<Aligned>,
     dirty: bool,
@@ -100,28 +100,28 @@ impl Alignment {
         }
     }
 
-    /// Whether the first event of all sources is known.
+    /// Returns true if the first event of all sources is known.
     pub(super) const fn has_begun(&self) -> bool {
         self.begun
     }
 
-    /// Whether the marks of sources in step are wanted.
+    /// Returns true if the marks of aligned sources are wanted.
     pub(super) fn wants_marks(&self) -> bool {
         self.begun && self.sources.iter().any(|source| source.state == State::Waiting && source.has_marks())
     }
 
-    /// Whether no other source that lives will have more events than this one.
+    /// Returns true if no other living source will have more events than this one.
     pub(super) fn is_last_of_all(&self, unit: usize) -> bool {
         let mut others = self.sources.iter().filter(|source| source.unit != unit);
         others.all(|source| source.state == State::Gone || (source.state == State::Placed && source.last))
     }
 
-    /// How many sources take part.
+    /// Number of living sources.
     pub(super) fn alive(&self) -> usize {
         self.sources.iter().filter(|source| source.state != State::Gone).count()
     }
 
-    /// A source has told of fragments that it cannot place.
+    /// Takes a report of fragments that the readout unit cannot assign to events.
     pub(super) fn sighted(&mut self, unit: usize, sighted: &Sighted) {
         let Some(source) = self.sources.iter_mut().find(|source| source.unit == unit) else { return };
         if source.segment != sighted.segment {
@@ -137,7 +137,7 @@ impl Alignment {
         self.dirty = true;
     }
 
-    /// A source in step has told of its events: through this one, and whether no more will come.
+    /// Takes the last event that an aligned source has, and whether it is final.
     pub(super) fn available(&mut self, unit: usize, through: EventId, last: bool) {
         let Some(source) = self.sources.iter_mut().find(|source| source.unit == unit) else { return };
         if last && source.state != State::Gone {
@@ -147,7 +147,7 @@ impl Alignment {
         self.dirty |= self.sources.iter().any(|source| source.state == State::Waiting);
     }
 
-    /// A source in step has told the marks of its events.
+    /// Takes the marks of events of an aligned source.
     pub(super) fn marks(&mut self, marks: &[(EventId, Mark)]) {
         for &(event, mark) in marks {
             self.marks.entry(event).or_default().push(mark);
@@ -158,7 +158,7 @@ impl Alignment {
         self.dirty = true;
     }
 
-    /// A readout unit is gone.
+    /// Takes note that a readout unit is gone.
     pub(super) fn lose(&mut self, unit: usize) {
         if let Some(source) = self.sources.iter_mut().find(|source| source.unit == unit) {
             source.state = State::Gone;
@@ -166,7 +166,7 @@ impl Alignment {
         }
     }
 
-    /// The next answer. `triggered` is the last event that was triggered.
+    /// The next answer. `triggered` is the last triggered event.
     pub(super) fn poll(&mut self, triggered: u64) -> Option<Aligned> {
         if core::mem::take(&mut self.dirty) {
             match self.begun {
@@ -193,7 +193,7 @@ impl Alignment {
 
     // ---- the beginning
 
-    /// Finds the first event that all sources have, once every source that lives has told of its first fragments.
+    /// Finds the first event that all sources have, once every living source has reported its first fragments.
     fn begin(&mut self) {
         if self.sources.iter().any(|source| source.state == State::Silent) {
             return;
@@ -207,7 +207,7 @@ impl Alignment {
         }
     }
 
-    /// How far ahead of the reference each source begins, in events; `None` when more must be seen to tell.
+    /// Offset of each source from the reference, in events; `None` if more fragments are needed.
     fn offsets(&self, waiting: &[usize]) -> Option<Vec<i64>> {
         let has_marks = |index: &&usize| self.sources[**index].has_marks();
         let Some(&reference) = waiting.iter().find(has_marks).or_else(|| waiting.first()) else {
@@ -218,7 +218,7 @@ impl Alignment {
 
     // ---- later
 
-    /// Answers the sources that have started to count again, as far as there is evidence.
+    /// Answers the sources that have restarted their counters, as far as there is evidence.
     fn bring_back(&mut self, triggered: u64) {
         let waiting = self.waiting();
         if let Some(first) = self.common_restart(&waiting, triggered) {
@@ -235,7 +235,7 @@ impl Alignment {
         }
     }
 
-    /// The event after which all sources have started to count again, from the same number: a marker that all carry.
+    /// The event after which all sources have restarted from the same number, as at a marker that all carry.
     fn common_restart(&self, waiting: &[usize], triggered: u64) -> Option<i64> {
         let first = &self.sources[*waiting.first()?];
         let agrees = |source: &Source| match source.state {
@@ -251,7 +251,7 @@ impl Alignment {
         self.sources.iter().all(agrees).then(|| first.after.0.max(triggered) as i64 + 1)
     }
 
-    /// Whether nothing will ever tell where this source belongs.
+    /// Returns true if this source can never be aligned.
     fn is_hopeless(&self, source: &Source) -> bool {
         let others = || self.sources.iter().filter(|other| other.unit != source.unit && other.state == State::Placed);
         let passed = |other: &Source| self.through.get(&other.unit).is_some_and(|through| *through > source.after);
@@ -268,7 +268,7 @@ impl Source {
         self.seen.values().any(Option::is_some)
     }
 
-    /// How far ahead of another source this one begins, in events; `None` when more must be seen to tell.
+    /// Offset of this source from another one, in events; `None` if more fragments are needed.
     fn offset_from(&self, other: &Self) -> Option<i64> {
         let by_value = self.ahead_of(other);
         let theirs = |position: i64| *other.seen.get(&u64::try_from(position).ok()?)?;
@@ -286,7 +286,7 @@ impl Source {
         self.place(&marks.collect()).or((!more_may_come).then_some(by_value))
     }
 
-    /// How far this source begins ahead of another, by the values of their numbers.
+    /// Offset of this source from another one by the values of their numbers.
     fn ahead_of(&self, other: &Self) -> i64 {
         let shift = 64 - u32::from(self.bits.min(other.bits));
         (self.number.wrapping_sub(other.number) << shift) as i64 >> shift
@@ -299,8 +299,8 @@ impl Source {
         self.place(&marks.range(self.after.next()..).map(|(event, marks)| (event.0 as i64, common(marks))).collect())
     }
 
-    /// The place of position 0 among marked events: where enough marks agree and none disagrees, if that is so at one
-    /// place only.
+    /// The event of position 0 among marked events: the place where enough marks agree and none disagrees, if there is
+    /// only one such place.
     fn place(&self, marks: &BTreeMap<i64, Option<Mark>>) -> Option<i64> {
         let own = || self.seen.iter().filter_map(|(&position, mark)| Some((position as i64, (*mark)?)));
         let agrees = |first: i64| {
@@ -328,7 +328,7 @@ impl Source {
     }
 }
 
-/// The mark that more than half of the sources have told.
+/// The mark that more than half of the sources report.
 fn common(marks: &[Mark]) -> Option<Mark> {
     let count = |wanted: &Mark| marks.iter().filter(|mark| *mark == wanted).count();
     marks.iter().find(|mark| 2 * count(mark) > marks.len()).copied()

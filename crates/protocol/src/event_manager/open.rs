@@ -1,4 +1,4 @@
-//! The events between their trigger and their end.
+//! The open events: triggered and not ended.
 
 use alloc::{collections::VecDeque, vec::Vec};
 use evb_core::{EventId, NodeId, Span, Time};
@@ -13,9 +13,9 @@ enum State {
 /// Bytes of one event.
 pub(super) const EVENT_BYTES: usize = size_of::<(Time, State)>();
 
-/// The events between their trigger and their end, and the order in which they are to be assigned.
+/// The open events, and the order of their assignment.
 pub(super) struct OpenEvents {
-    /// In the order of their numbers, the first of which is `first`. Ended ones stay until all before them have ended.
+    /// Events in ascending order from `first`. An ended event stays until all before it have ended.
     events: VecDeque<(Time, State)>,
     first: u64,
     /// Events that have not ended.
@@ -41,12 +41,12 @@ impl OpenEvents {
         self.events.len()
     }
 
-    /// The oldest event that has not ended; the next one to be triggered when all have.
+    /// The oldest event that has not ended; the next event to be triggered if all have ended.
     pub(super) const fn first(&self) -> EventId {
         EventId(self.first)
     }
 
-    /// The events that have ended while an older one has not.
+    /// The ended events that are newer than an open one.
     pub(super) fn ended(&self) -> Vec<EventId> {
         let numbered = (self.first..).map(EventId).zip(&self.events);
         numbered.filter(|(_, (_, state))| *state == State::Ended).map(|(event, _)| event).collect()
@@ -66,12 +66,12 @@ impl OpenEvents {
         self.returned.len() as u64 + self.first + self.events.len() as u64 - self.next_unassigned
     }
 
-    /// Whether the oldest event that has not ended is to be assigned again, and is next.
+    /// Returns true if the oldest open event waits for a new builder and is next.
     pub(super) fn oldest_is_returned(&self) -> bool {
         self.returned.front() == Some(&EventId(self.first))
     }
 
-    /// Gives the next waiting event to `builder`.
+    /// Assigns the next waiting event to `builder`.
     pub(super) fn assign_next(&mut self, builder: NodeId) -> Option<EventId> {
         let event = self.returned.pop_front().or_else(|| {
             let event = EventId(self.next_unassigned);
@@ -84,7 +84,7 @@ impl OpenEvents {
         Some(event)
     }
 
-    /// Ends an event that `builder` has; the time since its trigger, or `None` when the builder does not have it.
+    /// Ends an event of `builder`. Returns the time since its trigger, or `None` if the builder does not have it.
     pub(super) fn end(&mut self, now: Time, event: EventId, builder: NodeId) -> Option<Span> {
         let index = usize::try_from(event.0.checked_sub(self.first)?).ok()?;
         let (triggered, state) = self.events.get_mut(index).filter(|(_, state)| *state == State::Assigned(builder))?;
@@ -98,7 +98,7 @@ impl OpenEvents {
         Some(latency)
     }
 
-    /// Takes back all events of a builder that is gone; how many there were.
+    /// Takes back all events of a builder that is gone. Returns their number.
     pub(super) fn take_back(&mut self, builder: NodeId) -> u64 {
         let numbered = (self.first..).map(EventId).zip(&mut self.events);
         let taken = numbered.filter(|(_, (_, state))| *state == State::Assigned(builder)).map(|(event, (_, state))| {

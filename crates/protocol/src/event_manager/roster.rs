@@ -1,4 +1,4 @@
-//! The builders as the event manager sees them: who lives, who has room, whose turn it is.
+//! The builders as the event manager sees them: which are alive, their credits, and whose turn it is.
 
 use crate::{Assignment, Config};
 use alloc::vec::Vec;
@@ -6,11 +6,11 @@ use evb_core::{EventId, NodeId, NodeRange};
 
 pub(super) struct Builder {
     alive: bool,
-    /// Events it can still take.
+    /// Events that the builder can still take.
     credits: u32,
-    /// Events it has and has not ended.
+    /// Open events of the builder.
     assigned: u32,
-    /// Events it will be told of at the next drain.
+    /// Events to be granted at the next drain.
     pub(super) granted: Vec<EventId>,
 }
 
@@ -58,8 +58,8 @@ impl Roster {
         self.nodes.iter().zip(&mut self.builders)
     }
 
-    /// Takes a builder's request for events. It never has more than its slots, whatever it asks for. False when the
-    /// node is no builder that lives.
+    /// Takes a builder's request for events. Its credits never exceed its slots, whatever it asks for. Returns false if
+    /// the node is no living builder.
     pub(super) fn request(&mut self, node: NodeId, events: u32) -> bool {
         let slots = self.slots;
         let builder = self.get_mut(node).filter(|builder| builder.alive);
@@ -83,7 +83,7 @@ impl Roster {
         Some(self.take_credit(picked))
     }
 
-    /// As [`pick`](Self::pick), but in round robin only the builder whose turn it is.
+    /// Takes one credit as [`pick`](Self::pick) does, but in round robin only from the builder whose turn it is.
     pub(super) fn pick_in_turn(&mut self) -> Option<NodeId> {
         if self.assignment != Assignment::RoundRobin {
             return self.pick();
@@ -93,7 +93,7 @@ impl Roster {
         (self.builders[next].credits > 0).then(|| self.take_credit(next))
     }
 
-    /// The builder with the fewest events, which gets one that it has not asked for.
+    /// The builder with the fewest events. It gets an event without a credit.
     pub(super) fn pick_without_slot(&mut self) -> Option<NodeId> {
         let alive = self.builders.iter_mut().zip(self.nodes.iter()).filter(|(builder, _)| builder.alive);
         let (builder, node) = alive.min_by_key(|(builder, _)| builder.assigned)?;
@@ -108,26 +108,26 @@ impl Roster {
         NodeId(self.nodes.first.0 + picked as u16)
     }
 
-    /// An event of this builder has ended.
+    /// Takes note that an event of this builder has ended.
     pub(super) fn end(&mut self, node: NodeId) {
         if let Some(builder) = self.get_mut(node) {
             builder.assigned -= 1;
         }
     }
 
-    /// Whether a node is a builder that lives.
+    /// Returns true if a node is a living builder.
     pub(super) fn stands(&mut self, node: NodeId) -> bool {
         self.get_mut(node).is_some_and(|builder| builder.alive)
     }
 
-    /// A builder that was gone is back: it has nothing, and asks for events.
+    /// Takes back a builder that was gone. It has no events and asks for some.
     pub(super) fn join(&mut self, node: NodeId) {
         if let Some(builder) = self.get_mut(node).filter(|builder| !builder.alive) {
             builder.alive = true;
         }
     }
 
-    /// Takes a builder off the list; false when it was off already.
+    /// Takes note that a builder is gone; returns false if that is known already.
     pub(super) fn lose(&mut self, node: NodeId) -> bool {
         let Some(builder) = self.get_mut(node).filter(|builder| builder.alive) else { return false };
         *builder = Builder { alive: false, credits: 0, assigned: 0, granted: Vec::new() };

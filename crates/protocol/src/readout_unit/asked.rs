@@ -1,28 +1,28 @@
-//! What a readout unit says to a builder that asks for fragments which have not come.
+//! The answers of a readout unit to a builder that asks for missing fragments.
 //!
-//! A fragment that was sent before an answer which the builder has heard is lost, since messages of a pair keep their
-//! order: it is sent again. One that was sent later is under way, and the answer travels behind it. So a question costs a
-//! slow network nothing but itself, and asking twice gives no second copy.
+//! Messages between two nodes keep their order. A fragment that was sent before an answer which the builder has
+//! received is therefore lost, and is sent again. A fragment that was sent later is under way, and the next answer
+//! travels behind it. So a question costs a slow network only itself, and a repeated question causes no second copy.
 
 use super::{Held, ReadoutUnit};
 use crate::{Fault, Fragment, FragmentStatus, Message};
 use alloc::vec::Vec;
 use evb_core::{EventId, NodeId};
 
-/// What a readout unit knows of one builder.
+/// The state of one builder at a readout unit.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Asker {
-    /// The builder is gone: nothing that it says counts.
+    /// The builder is gone; its messages do not count.
     gone: bool,
     /// The last question that was answered.
     answered: u32,
 }
 
-/// A fragment that was sent.
+/// The transmission of a fragment.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Sent {
     to: NodeId,
-    /// It travels before the answer with this number.
+    /// Number of the answer that the fragment travels before.
     before: u32,
 }
 
@@ -33,7 +33,7 @@ impl Sent {
 }
 
 impl<B: Clone + Default> ReadoutUnit<B> {
-    /// The index of a builder that lives.
+    /// The index of a living builder.
     pub(super) fn builder(&self, node: NodeId) -> Option<usize> {
         let builders = self.config.builder_nodes();
         let index = builders.contains(node).then(|| usize::from(node.0 - builders.first.0))?;
@@ -47,12 +47,12 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         }
     }
 
-    /// What is noted of a fragment that goes to this builder now.
+    /// The transmission of a fragment that goes to this builder now.
     pub(super) fn sent_now(&self, to: NodeId, builder: usize) -> Sent {
         Sent { to, before: self.askers[builder].answered + 1 }
     }
 
-    /// Answers a question; the builder has heard the answer with number `heard`.
+    /// Answers a question. The builder has received the answer with number `heard`.
     pub(super) fn answer(&mut self, from: NodeId, number: u32, heard: u32, events: &[EventId]) {
         let Some(builder) = self.builder(from) else { return self.counts.faults.count(Fault::Unexpected) };
         // An older question than one that was answered came late.
@@ -65,7 +65,8 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.shaper.push_behind(builder, Message::Answer { number, pending: pending.into() });
     }
 
-    /// Sends the fragment of an event to a builder that lacks it, unless it is under way. True when it is not there yet.
+    /// Sends the fragment of an event to a builder that lacks it, unless it is under way. Returns true if the fragment
+    /// is not read yet.
     fn answer_for(&mut self, event: EventId, builder: NodeId, heard: u32) -> bool {
         if event.0 < self.first {
             self.refuse(event, builder);
@@ -93,7 +94,8 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         false
     }
 
-    /// Says that there is no fragment of an event that is over. The builder has most likely ended it meanwhile.
+    /// Tells a builder that there is no fragment of an event that is over. The builder has most likely ended it
+    /// meanwhile.
     fn refuse(&mut self, event: EventId, to: NodeId) {
         let (now, fragment) = (self.now, self.missing(event));
         if let Some(builder) = self.builder(to) {
@@ -107,7 +109,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         Fragment { event, source, length: 0, checksum: 0, mark: None, status: FragmentStatus::Missing, payload }
     }
 
-    /// This unit has begun anew in a run that goes on: earlier events are over.
+    /// Joins a run that goes on after a restart of this unit: earlier events are over.
     pub(super) fn resume(&mut self, first: EventId) {
         while self.first < first.0 {
             let event = EventId(self.first);

@@ -1,8 +1,8 @@
-//! What a readout unit knows of the numbers that a live source gives to its fragments, and of the events that they are.
+//! The numbers that a live source gives to its fragments, and their events.
 //!
-//! The numbers of a source come in segments: within one they follow each other by value, and between two the source has
-//! started to count again, or has leapt. Which event a segment begins with is told by the event manager, which hears of
-//! all sources; until then its fragments wait.
+//! The numbers of a source form segments. Within a segment they follow each other by value. Between two segments the
+//! source has restarted its counter, or the counter has leapt. The event manager, which hears of all sources, decides
+//! which event a segment begins with; until then its fragments wait.
 
 use super::{Arrival, ReadoutEvent, ReadoutUnit};
 use crate::{Config, Fault, Fragment, FragmentStatus, Message, Sighted};
@@ -20,15 +20,15 @@ pub(super) struct Stream<B> {
     /// The number at position 0 of the segment.
     number: u64,
     declared: bool,
-    /// The event of position 0; `None` as long as nobody knows it.
+    /// The event of position 0; `None` while it is unknown.
     first: Option<i64>,
-    /// Nobody will ever know it.
+    /// The event of position 0 will never be known.
     hopeless: bool,
     /// Fragments whose event is not known, by position in the segment.
     waiting: VecDeque<(u64, Arrival<B>)>,
-    /// How many of them the event manager knows, and whether it knows that no more will come.
+    /// Number of waiting fragments that were reported to the event manager, and whether their end was.
     told: (usize, bool),
-    /// What follows belongs to another segment, and this one still waits for its answer.
+    /// The next fragment belongs to another segment, and this segment still waits for its answer.
     blocked: bool,
     ended: bool,
     /// The number of the last fragment that has an event.
@@ -60,41 +60,41 @@ impl<B> Stream<B> {
         }
     }
 
-    /// Fragments that may wait to be placed beside those that do, of `most`.
+    /// Number of fragments that may wait for their event beside those that do, out of `most`.
     pub(super) fn room(&self, most: u64) -> u64 {
         if self.blocked { 0 } else { most.saturating_sub(self.waiting.len() as u64) }
     }
 
-    /// Whether the segment waits for the answer of the event manager.
+    /// Returns true if the segment waits for the answer of the event manager.
     fn asks(&self) -> bool {
         self.first.is_none() && !self.hopeless && !self.waiting.is_empty()
     }
 
-    /// Whether the source has passed this event, or cannot tell it any more.
+    /// Returns true if the source has passed this event, or has lost its alignment.
     pub(super) fn never_has(&self, event: EventId) -> bool {
         event <= self.last || (self.first.is_none() && self.hopeless)
     }
 
-    /// The last event that counts, the last that is claimed, and whether no more will come. `triggered` is the last event
-    /// that others have: a leap up to there is no mere claim.
+    /// The last event that counts, the last that is claimed, and whether no more will come. `triggered` is the last
+    /// event that others have: a leap up to it needs no confirmation.
     pub(super) fn available(&mut self, triggered: EventId) -> (u64, u64, bool) {
         self.leap = self.leap.filter(|(_, to)| triggered < *to);
         let through = self.leap.map_or(self.last, |(from, _)| from);
         (through.0, self.last.0, self.has_ended())
     }
 
-    /// Whether no more will come, and all that came has been placed or set apart.
+    /// Returns true if the source has ended and all its fragments have been placed or set apart.
     fn has_ended(&self) -> bool {
         self.ended && self.waiting.is_empty() && !self.blocked
     }
 
-    /// What the numbering says next. A turn has to wait for the answer on what came before it.
+    /// The next step of the numbering. A turn has to wait for the answer about the segment before it.
     fn next(&mut self) -> Option<Step<Arrival<B>>> {
         self.blocked = self.asks() && matches!(self.numbering.peek(), Some(Step::Turn { .. }));
         if self.blocked { None } else { self.numbering.pop() }
     }
 
-    /// What the event manager should know of a segment that waits for its answer.
+    /// The report about a segment that waits for its answer.
     fn sighted(&mut self) -> Option<Arc<Sighted>> {
         if !self.asks() {
             return None;
@@ -135,7 +135,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.settle_end();
     }
 
-    /// Goes on with what the numbering has made of the fragments.
+    /// Takes the steps of the numbering.
     fn follow(&mut self) {
         while let Some(step) = self.stream.as_mut().and_then(Stream::next) {
             match step {
@@ -174,7 +174,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         }
     }
 
-    /// Takes in the fragment of an event. Events below 1 were before the beginning.
+    /// Keeps the fragment of an event. Events below 1 were before the beginning.
     fn keep(&mut self, event: i64, arrival: Arrival<B>) {
         let event = EventId(u64::try_from(event).unwrap_or(0));
         let Some(stream) = self.stream.as_mut().filter(|_| event.0 > 0) else {
@@ -192,7 +192,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.events.push_back(ReadoutEvent::Released(arrival.payload));
     }
 
-    /// The source counts from another number now.
+    /// Begins a segment with this number.
     fn turn(&mut self, declared: bool, number: u64) {
         self.counts.faults.count(Fault::Resynchronised);
         self.set_waiting_apart();
@@ -209,7 +209,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.skipped = true;
     }
 
-    /// The event manager knows which event a segment begins with, or that nobody will ever know.
+    /// Takes the answer of the event manager: the event that a segment begins with, or none if it will never be known.
     pub(super) fn align(&mut self, segment: u32, first: Option<i64>) {
         let Some(stream) = &mut self.stream else { return self.align_recorded(first) };
         if first.is_none() && stream.leap.is_some() {
@@ -232,7 +232,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.settle_end();
     }
 
-    /// Nobody will know the events of this segment: better none than wrong ones.
+    /// Sets a segment apart whose events will never be known: none is better than wrong ones.
     fn give_up(&mut self) {
         if let Some(stream) = &mut self.stream {
             stream.hopeless = true;
@@ -241,7 +241,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.answer_what_never_comes();
     }
 
-    /// Nobody confirms where the counter has leapt to: the fragments behind the leap belong to no event.
+    /// Sets the fragments behind an unconfirmed leap of the counter apart.
     fn retract(&mut self) {
         let Some((from, _)) = self.stream.as_mut().and_then(|stream| stream.leap.take()) else { return };
         for event in from.0 + 1..self.first + self.held.len() as u64 {
@@ -271,7 +271,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         }
     }
 
-    /// When the source has ended and all its fragments have their events, no event after the last of them has one.
+    /// Fixes the last event of a source that has ended once all its fragments have their events.
     fn settle_end(&mut self) {
         let Some(stream) = &self.stream else { return };
         if stream.has_ended() {
@@ -289,7 +289,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.transmits.push_back(Transmit { to: Config::EVENT_MANAGER.into(), message });
     }
 
-    /// The event manager has said which event a recording begins with.
+    /// Takes the answer of the event manager: the event that a recording begins with.
     fn align_recorded(&mut self, first: Option<i64>) {
         let Some((solid, positions)) = self.unaligned.take() else { return };
         self.before = first.unwrap_or(1) - 1;
@@ -299,7 +299,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.announce((solid, last, true));
     }
 
-    /// Tells the event manager what waits for its answer, and the marks that it wants for other sources.
+    /// Reports fragments that wait for their events, and the marks that are wanted for other sources.
     pub(super) fn report_sightings(&mut self) {
         let to = Config::EVENT_MANAGER.into();
         if let Some(sighted) = self.stream.as_mut().and_then(Stream::sighted) {

@@ -44,7 +44,7 @@ pub(crate) enum Harm {
 }
 
 impl Harm {
-    /// Whether no good fragment of the source exists.
+    /// Returns true if no good fragment of the source exists.
     pub(crate) const fn spoils(self) -> bool {
         matches!(self, Self::Destroyed | Self::Corrupt)
     }
@@ -82,7 +82,7 @@ impl Scenario {
         Some(kinds[(draw >> 32) as usize % kinds.len()])
     }
 
-    /// Whether the source has no good fragment of this event.
+    /// Returns true if the source has no good fragment of this event.
     pub(crate) fn spoils(&self, event: EventId, source: u16) -> bool {
         self.harm(event, source).is_some_and(Harm::spoils)
     }

@@ -95,7 +95,7 @@ fn arrival(message: Message<Tag>, damaged: bool) -> Arrival {
     }
 }
 
-/// Whether a silence this long makes peers give a node up.
+/// Returns true if a silence this long makes peers give a node up.
 pub(crate) const fn is_long(span: Span) -> bool {
     span.0 >= PEER_TIMEOUT.0
 }

@@ -1,11 +1,11 @@
-//! Which measurement a row is of, apart from its transport, and how that is written.
+//! The identity of a measurement apart from its transport, and its text form.
 
 use evb_record::{Benchmark, Comparison};
 use std::cmp::Ordering;
 
-/// Behind a number of which messages were lost or corrupted.
+/// Mark of a number whose messages were lost or corrupted.
 pub(crate) const MARK_BAD: &str = "!";
-/// Behind a number that cannot be trusted.
+/// Mark of a number that cannot be trusted.
 pub(crate) const MARK_UNTRUSTED: &str = "?";
 
 /// A measurement that several transports can share.
@@ -20,12 +20,12 @@ pub(crate) struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// Whether both belong into one table.
+    /// Returns true if both belong in one table.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         (self.pattern, self.window, self.rate_hz) == (other.pattern, other.window, other.rate_hz)
     }
 
-    /// The pattern, and how its senders send where that is not the only way.
+    /// The pattern, and the way in which its senders send if there are several.
     pub(crate) fn heading(&self) -> String {
         let window = if self.window == 1 { String::new() } else { format!(", window {}", self.window) };
         let rate = self
@@ -34,18 +34,18 @@ impl<'a> Case<'a> {
         format!("{}{window}{rate}", self.pattern)
     }
 
-    /// The time computed for each event, in the unit that fits.
+    /// The computing time for each event, in a suitable unit.
     pub(crate) fn compute(&self) -> String {
         crate::text::nanos((self.compute_us * 1e3).round())
     }
 
-    /// The fewest nodes first, then the smallest size, then the least computing.
+    /// The order: fewest nodes first, then the smallest size, then the least computing.
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         let whole = |case: &Self| (case.nodes, case.size_bytes);
         whole(self).cmp(&whole(other)).then(self.compute_us.total_cmp(&other.compute_us))
     }
 
-    /// The measurements of some rows, each once and in their order, put together by pattern, window and rate.
+    /// The measurements of some rows, each once and in their order, grouped by pattern, window and rate.
     pub(crate) fn groups(rows: impl Iterator<Item = Self>) -> Vec<Vec<Self>> {
         let mut groups: Vec<Vec<Case<'a>>> = Vec::new();
         for case in rows {
@@ -74,7 +74,7 @@ impl<'a> From<&'a Comparison> for Case<'a> {
     }
 }
 
-/// What is kept of several values in the order in which they come, each once.
+/// Distinct values in the order of their first occurrence.
 pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut kept = Vec::new();
     for value in values {

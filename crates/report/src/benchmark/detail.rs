@@ -1,4 +1,4 @@
-//! Every measurement: a table for each pattern, a row for each number of nodes, size and time of computing, and a group of
+//! Every measurement: a table for each pattern, a row for each number of nodes, size and computing time, and a group of
 //! numbers for each transport.
 
 use super::case::{Case, MARK_BAD, MARK_UNTRUSTED, distinct, mark};
@@ -9,7 +9,7 @@ use crate::{
 use evb_record::Benchmark;
 use std::ops::Range;
 
-/// One table for each pattern; nothing without records.
+/// One table for each pattern; empty without records.
 pub(super) fn tables(records: &[Benchmark], width: usize) -> String {
     let groups = Case::groups(records.iter().map(Case::from));
     let tables: Vec<_> = groups.iter().map(|cases| Group::new(records, cases).draw(width)).collect();
@@ -25,12 +25,12 @@ fn legend(width: usize) -> String {
     hanging("", numbers, width) + &hanging("", &marks, width)
 }
 
-/// What the numbers of a pattern are.
+/// The kind of a pattern's numbers.
 #[derive(Clone, Copy, PartialEq)]
 enum Value {
     HalfRoundTrip,
     Cycle,
-    /// Of messages at a given rate.
+    /// Times of messages at a given rate.
     Way,
     Stream,
 }
@@ -63,7 +63,7 @@ impl Value {
         }
     }
 
-    /// The numbers of a row. The mark stands behind the one that was measured for its own sake.
+    /// The numbers of a row. The mark is behind the main one.
     fn cells(self, row: &Benchmark) -> Vec<String> {
         let cpu = row.processor_load();
         let cpu =
@@ -113,7 +113,7 @@ impl<'a> Group<'a> {
         Self { cases, value, transports, cells, widths }
     }
 
-    /// The heading, and as many transports beside each other as keep to the width, with a gap between them where there is room.
+    /// The heading, and as many transports side by side as fit the width, with a gap between them if there is room.
     fn draw(&self, width: usize) -> String {
         let heading = format!("{}: {}", self.cases[0].heading(), self.value.describe());
         let tables = beside(self.transports.len(), width, |part, gap, width| self.table(part, gap).draw(width));
@@ -135,7 +135,7 @@ impl<'a> Group<'a> {
         table
     }
 
-    /// Numbers under each other.
+    /// Numbers in columns.
     fn padded(&self, numbers: &[String]) -> String {
         let padded = numbers.iter().zip(&self.widths).map(|(number, &width)| format!("{number:>width$}"));
         padded.collect::<Vec<_>>().join(" ")

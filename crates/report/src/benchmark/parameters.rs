@@ -1,4 +1,4 @@
-//! The parameters of each transport, as in figure 6 of ATLAS DAQ note 77, and from which rows they were taken.
+//! The parameters of each transport, as in figure 6 of ATLAS DAQ note 77, and the rows that they were taken from.
 
 use super::case::{MARK_UNTRUSTED, distinct};
 use crate::{
@@ -9,7 +9,7 @@ use evb_record::Parameters;
 
 type Row = (&'static str, &'static str, &'static str, fn(&Parameters) -> Option<f64>);
 
-/// What it is called for people, its unit, its name in the record, and its value: those of the note in its order, then others.
+/// Title, unit, name in the record and value of each parameter: those of the note in its order, then others.
 const ROWS: [Row; 14] = [
     ("latency (ping-pong)", "us", "latency_us", |p| p.latency_us),
     ("latency (two-way)", "us", "two_way_us", |p| p.two_way_us),
@@ -30,7 +30,7 @@ const ROWS: [Row; 14] = [
 /// Longest name of a transport in the heading.
 const LONGEST_NAME: usize = 14;
 
-/// The table and its footnotes; nothing when no transport has any of the parameters.
+/// The table and its footnotes; empty if no transport has any of the parameters.
 pub(super) fn table(all: &[Parameters], width: usize) -> String {
     if all.iter().all(|parameters| parameters.taken_from.is_empty()) {
         return String::new();
@@ -58,12 +58,12 @@ fn mark(parameters: &Parameters, name: &str) -> &'static str {
     if trusted { " " } else { MARK_UNTRUSTED }
 }
 
-/// For each parameter from which rows it was taken.
+/// The rows that each parameter was taken from.
 fn footnotes(all: &[Parameters], width: usize) -> String {
     ROWS.iter().map(|(title, _, name, _)| footnote(all, title, name, width)).collect()
 }
 
-/// One line, or one for each way in which transports differ.
+/// One line, or one for each group of transports that differ.
 fn footnote(all: &[Parameters], title: &str, name: &str, width: usize) -> String {
     let rows = |parameters: &'_ Parameters| parameters.taken_from.get(name).map(|origin| origin.rows.clone());
     let ways = distinct(all.iter().filter_map(rows));

@@ -1,13 +1,13 @@
-//! What people should know of a suite: notes, how nodes waited, where they ran, and what their cores can tell each other.
+//! Remarks on a suite: notes, waiting, placement, and core-to-core times.
 
 use super::case::distinct;
 use crate::text::{aligned, nanos};
 use evb_record::{Benchmark, CoreToCore, SIMULATED};
 
-/// Layers whose messages go through memory, so that what one core can tell another is their limit.
+/// Layers whose messages go through memory, so that the core-to-core time is their limit.
 const THROUGH_MEMORY: [&str; 2] = ["threads", "shm"];
 
-/// The notes, each once, then the conditions; nothing without records.
+/// The notes, each once, then the conditions; empty without records.
 pub(super) fn remarks(records: &[Benchmark], width: usize) -> String {
     if records.is_empty() {
         return String::new();
@@ -22,7 +22,7 @@ pub(super) fn remarks(records: &[Benchmark], width: usize) -> String {
     notes(records) + &aligned(&rows, width)
 }
 
-/// The different values that rows have, with a comma between them.
+/// The distinct values of the rows, separated by commas.
 fn joined(records: &[Benchmark], value: impl Fn(&Benchmark) -> String) -> String {
     distinct(records.iter().map(value)).join(", ")
 }
@@ -35,8 +35,8 @@ fn notes(records: &[Benchmark]) -> String {
     titled("notes", records.iter().flat_map(|row| &row.notes).map(String::as_str))
 }
 
-/// Texts under a title, and an empty line; nothing when there are none. Those that differ in their numbers only stand there once,
-/// with the number of rows that have one like it.
+/// Texts under a title, and an empty line; empty without texts. Texts that differ in numbers only are shown once, with
+/// the number of their rows.
 pub(crate) fn titled<'a>(title: &str, texts: impl Iterator<Item = &'a str>) -> String {
     let mut kinds: Vec<(String, &str, usize)> = Vec::new();
     for text in texts {
@@ -58,7 +58,7 @@ fn without_numbers(text: &str) -> String {
     text.split(|c: char| c.is_ascii_digit()).filter(|part| !part.is_empty()).collect()
 }
 
-/// What one core can tell another: of each quantity the middle of all rows before and after them, and the ends.
+/// Core-to-core times: of each quantity the median over all rows before and after them, and the extremes.
 fn core_to_core(records: &[Benchmark]) -> Vec<(&'static str, String)> {
     let calibrations: Vec<_> = records.iter().filter_map(|row| row.calibration).collect();
     let describe = |what: &str, of: fn(&CoreToCore) -> f64| {
@@ -83,7 +83,7 @@ fn middle(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// How much longer than the limit the half round trip of the smallest message takes.
+/// Ratio of the half round trip of the smallest message to the limit.
 fn ratio(records: &[Benchmark], transport: &str) -> Option<String> {
     let of_layer = records.iter().filter(|row| row.transport == transport && row.pattern == "ping-pong");
     let row = of_layer.min_by_key(|row| row.size_bytes)?;

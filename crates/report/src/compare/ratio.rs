@@ -1,31 +1,32 @@
-//! How many times the old value the new one is, and between which limits that lies with 95 %.
+//! The ratio of the new value to the old one, and its limits with 95 %.
 //!
-//! Launches are what is compared: cycles within one launch share its memory and its cores, and say nothing of the next. Two
-//! intervals are computed from the logarithms of the launches, and the limits are those of both together:
+//! Launches are compared: cycles within one launch share its memory and its cores, and say nothing about the next
+//! launch. Two intervals are computed from the logarithms of the launches, and the limits are those of their union:
 //!
 //! - Welch's t interval of the difference of two means ("The generalization of Student's problem when several different
-//!   population variances are involved", Biometrika 34, 1947). It is wide when launches scatter, and when some of them went
-//!   another way than the rest.
+//!   population variances are involved", Biometrika 34, 1947). It is wide if launches scatter, and if some of them
+//!   behave differently from the rest.
 //! - The interval that inverts the test of Mann and Whitney ("On a test of whether one of two random variables is
-//!   stochastically larger than the other", Annals of Mathematical Statistics 18, 1947). When nothing has changed it excludes
-//!   that in fewer than 5 % of all comparisons, however the launches are distributed. Three launches beside three or four are too few
-//!   for that: it is the range of all ratios then, and excludes it in up to 10 %, alone.
+//!   stochastically larger than the other", Annals of Mathematical Statistics 18, 1947). If nothing has changed it
+//!   excludes that in fewer than 5 % of all comparisons, however the launches are distributed. Three launches beside
+//!   three or four are too few for that: the interval is then the range of all ratios, and excludes it in up to 10 %,
+//!   alone.
 
-/// Fewest launches on either side that tell anything. Where launches go one of two ways at random, two and two go different ways
-/// in 12 % of all comparisons, three and three in 3 %.
+/// Fewest launches on either side that allow a verdict. If launches behave in one of two ways at random, two and two
+/// differ in 12 % of all comparisons, three and three in 3 %.
 const FEWEST_LAUNCHES: usize = 3;
-/// Fewest launches on either side that can tell that nothing changed. A new way that half of the launches go stays unseen by four of
-/// them with 6 %, by five with 3 %.
+/// Fewest launches on either side that can prove that nothing changed. A new behaviour of half of the launches stays
+/// unseen by four of them with 6 %, by five with 3 %.
 const FEWEST_FOR_SAME: usize = 5;
 const HINT: &str = "measure with --launches 6 or more";
 
-/// Most launches on each side for which the test of Mann and Whitney is counted out; it is nearly normal for more.
+/// Most launches on each side for which the test of Mann and Whitney is counted exactly; for more it is nearly normal.
 const MOST_COUNTED: usize = 20;
 /// Two-sided probability that the true ratio is outside the limits.
 const RISK: f64 = 0.05;
 /// The normal deviate that is exceeded, to either side, with probability [`RISK`].
 const NORMAL: f64 = 1.96;
-/// The same of Student's distribution, for 1 to 30 degrees of freedom.
+/// Quantiles of Student's distribution at [`RISK`], for 1 to 30 degrees of freedom.
 const STUDENT: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
@@ -34,18 +35,18 @@ const STUDENT: [f64; 30] = [
 /// The natural logarithm of new over old.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LogRatio {
-    /// The limits that hold the true one with 95 %.
+    /// The lower limit of the true value, with 95 %.
     pub(super) low: f64,
-    /// The upper one.
+    /// The upper limit.
     pub(super) high: f64,
     /// Difference of the means of the logarithms.
     middle: f64,
-    /// Launches of the side that has fewer.
+    /// Launches of the side with fewer launches.
     fewest: usize,
 }
 
 impl LogRatio {
-    /// The limits from the launches of both sides, all above zero; or why there are none.
+    /// The limits from the launches of both sides, all above zero; or the reason why there are none.
     pub(super) fn of_launches(old: &[f64], new: &[f64]) -> Result<Self, String> {
         let fewest = old.len().min(new.len());
         if fewest < FEWEST_LAUNCHES {
@@ -57,30 +58,31 @@ impl LogRatio {
         Ok(Self { low, high, middle: f64::midpoint(welch.0, welch.1), fewest })
     }
 
-    /// Of values that come out the same each time.
+    /// The ratio of values that are the same in every launch.
     pub(super) fn exact(old: f64, new: f64) -> Self {
         let ratio = (new / old).ln();
         Self { low: ratio, high: ratio, middle: ratio, fewest: usize::MAX }
     }
 
-    /// Whether the true ratio and its inverse are at most this far from one, and launches are enough to tell that.
+    /// Returns true if the limits of the ratio and of its inverse are within this margin of one, and there are enough
+    /// launches.
     pub(super) fn is_within(&self, margin: f64) -> bool {
         self.fewest >= FEWEST_FOR_SAME && -margin <= self.low && self.high <= margin
     }
 
-    /// Why there are too few launches to tell that nothing changed, if there are.
+    /// The reason why there are too few launches to prove that nothing changed, if there are.
     pub(super) fn too_few(&self) -> Option<String> {
         let is_few = self.fewest < FEWEST_FOR_SAME;
         is_few.then(|| format!("{} launches are too few to tell that nothing changed: {HINT}", self.fewest))
     }
 
-    /// The smallest difference that could have been seen, whatever the difference is.
+    /// The smallest difference that could be detected.
     pub(super) fn resolution(&self) -> f64 {
         (self.high - self.middle).max(self.middle - self.low)
     }
 }
 
-/// Limits of the difference of two means whose variances need not be the same.
+/// Limits of the difference of two means whose variances may differ.
 fn welch(old: &[f64], new: &[f64]) -> (f64, f64) {
     let [old, new] = [old, new].map(|values| {
         let (count, mean) = (values.len() as f64, mean(values));
@@ -97,12 +99,13 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Fewer whole degrees of freedom, and 30 at most, make the limits wider than they must be. Without any variance it does not matter.
+/// The quantile of Student's distribution. Rounding the degrees of freedom down, and limiting them to 30, makes the
+/// limits wider. Without any variance the value does not matter.
 fn student(degrees: f64) -> f64 {
     STUDENT[(degrees as usize).clamp(1, STUDENT.len()) - 1]
 }
 
-/// Limits of all differences between one of each side, with as many left out at either end as [`RISK`] allows.
+/// Limits of all differences between one value of each side, with as many left out at either end as [`RISK`] allows.
 fn mann_whitney(old: &[f64], new: &[f64]) -> (f64, f64) {
     let mut differences: Vec<f64> = new.iter().flat_map(|new| old.iter().map(move |old| new - old)).collect();
     differences.sort_unstable_by(f64::total_cmp);
@@ -110,7 +113,7 @@ fn mann_whitney(old: &[f64], new: &[f64]) -> (f64, f64) {
     (differences[cut], differences[differences.len() - 1 - cut])
 }
 
-/// How many differences to leave out at either end: the most that may be below zero when that is rare.
+/// Number of differences to leave out at either end: the most that may be below zero by chance.
 fn left_out(old: usize, new: usize) -> usize {
     if old.max(new) > MOST_COUNTED {
         let (old, new) = (old as f64, new as f64);
@@ -126,8 +129,8 @@ fn left_out(old: usize, new: usize) -> usize {
     tails.take_while(|&tail| tail <= RISK).count().saturating_sub(1)
 }
 
-/// In how many orders of all values so many differences are below zero, from none to all of them: the coefficients of the
-/// Gaussian binomial.
+/// Number of orders of all values with a given number of differences below zero, from none to all of them: the
+/// coefficients of the Gaussian binomial.
 fn ways(old: usize, new: usize) -> Vec<f64> {
     let most = old * new;
     let mut ways = vec![0.0; most + 1];

@@ -7,7 +7,7 @@ use crate::{
 };
 use evb_record::{Change, Comparison};
 
-/// One table for each pattern, then the reasons, each once, then how many rows have which verdict.
+/// One table for each pattern, then the reasons, each once, then the number of rows with each verdict.
 pub fn comparison_table(rows: &[Comparison], width: usize) -> String {
     let groups = Case::groups(rows.iter().map(Case::from));
     let tables: String = groups.iter().map(|group| draw(rows, &group[0], width)).collect();

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 /// Most lines of single times: about a hundred megabytes.
 pub const MOST_SAMPLES: usize = 2_000_000;
 
-/// One line for each record: every number and text under its name in the record, with dots for nested ones. Of the lists only
-/// the notes are there, in one cell. What a record does not have is empty.
+/// One line for each record: every number and text under its name in the record, with dots for nested ones. Lists are
+/// left out, except for the notes, in one cell. Absent values are empty.
 pub fn benchmark_csv(records: &[Benchmark]) -> String {
     let mut text = String::new();
     line(&mut text, FIELDS.iter().map(|field| field.0));
@@ -19,8 +19,8 @@ pub fn benchmark_csv(records: &[Benchmark]) -> String {
     text
 }
 
-/// One line for each time in nanoseconds: its row, launch and node, and its place among the times of that node, all counted from
-/// 0. When there are more than `most`, every second one is left out, or more of them, evenly.
+/// One line for each time in nanoseconds: its row, launch and node, and its index among the times of that node, all
+/// counted from 0. If there are more than `most`, every second one is left out, or more of them, evenly.
 ///
 /// # Errors
 /// Those of the output.

@@ -1,4 +1,4 @@
-//! Papers as a web page that needs nothing but itself and its figures.
+//! Papers as a web page without external resources but its figures.
 
 use super::{
     cells_of, heading, in_unit, last_line, number, published, signed, single_items, tolerance, verdict, with_unit,
@@ -6,8 +6,8 @@ use super::{
 use evb_record::{PaperItem, PaperReport, PaperTable, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// Style of the page: the house style of the plots, light or dark as the reader likes. What is wider than the screen scrolls in
-/// a box of its own, so that the page itself never does.
+/// Style of the page: the house style of the plots, light or dark as the reader prefers. Wide content scrolls in a box
+/// of its own, so that the page itself never does.
 const STYLE: &str = "
 :root { color-scheme: light dark; --page: #ffffff; --ink: #202020; --grey: #606060; --grid: #e0e0e0;
   --within: #007a56; --outside: #b00020; --calibrated: #806000; --link: #0050a0; }
@@ -27,7 +27,8 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; } td.n { whi
 @media (max-width: 600px) { body { margin: 1em auto; padding: 0 .7em; } ul { padding-left: 1.2em; } th, td { padding: .2em .45em; } }
 ";
 
-/// The page of all reports. The figures are beside it, as `<slug>-<figure>.svg`; those without are left out by `has_figure`.
+/// The page of all reports. The figures are files beside it, `<slug>-<figure>.svg`; `has_figure` tells which of them
+/// exist.
 pub fn paper_page(reports: &[PaperReport], has_figure: impl Fn(&str) -> bool) -> String {
     let items: Vec<_> = reports.iter().flat_map(|report| report.items.iter().cloned()).collect();
     let (seed, version) = items.first().map_or((0, ""), |item| (item.seed, item.version.as_str()));
@@ -109,7 +110,7 @@ fn table(report: &PaperReport, table: &PaperTable) -> Markup {
     }
 }
 
-/// Why the tolerance is what it is, or what was set, and what ours was measured with.
+/// The reason for the tolerance, or the calibrated parameter, and the tool of the measurement.
 fn reasons(item: &PaperItem) -> impl Iterator<Item = String> {
     let because = match item.verdict {
         Verdict::Calibrated => format!("used to set {}", item.because),
@@ -119,7 +120,7 @@ fn reasons(item: &PaperItem) -> impl Iterator<Item = String> {
     [(!item.because.is_empty()).then_some(because), measured].into_iter().flatten()
 }
 
-/// What each column may be off.
+/// The tolerance of each column.
 fn tolerances(report: &PaperReport, table: &PaperTable) -> String {
     let of_column = |column: &evb_record::PaperColumn| {
         let item = column.items.first().map(|index| &report.items[*index])?;

@@ -1,4 +1,4 @@
-//! Axes with ticks where people expect them.
+//! Axes with ticks at round numbers.
 
 use super::quantity::{Unit, short};
 use plotters::coord::ranged1d::{KeyPointHint, KeyPointWeight, NoDefaultFormatting, Ranged, ValueFormatter};
@@ -12,7 +12,7 @@ pub(super) struct Axis {
     ticks: Vec<(f64, String)>,
 }
 
-/// Ticks nearer to each other than this part of the axis would run into each other.
+/// Smallest distance of ticks as a part of the axis: closer ones would overlap.
 const CLOSEST_TICKS: f64 = 0.09;
 
 impl Axis {
@@ -39,8 +39,8 @@ impl Axis {
         Self { range, is_log: true, ticks }
     }
 
-    /// The axis of a swept key: logarithmic when its values span more than a factor of ten. The values themselves are
-    /// the ticks, as they are written in the file, unless they lie too close.
+    /// The axis of a swept key: logarithmic if its values span more than a factor of ten. The values themselves are the
+    /// ticks, as they are written in the file, unless they are too close.
     pub(super) fn of_key(values: &[(f64, &str)], unit: Unit) -> Self {
         let (least, most) = span(values.iter().map(|value| value.0)).unwrap_or((0.0, 1.0));
         let is_log = least > 0.0 && most / least > 10.0;
@@ -72,7 +72,7 @@ impl Axis {
         (first..=last).map(|n| n as f64 * step).collect()
     }
 
-    /// Where a value lies: 0 at the start, 1 at the end.
+    /// The position of a value: 0 at the start, 1 at the end.
     fn part(&self, value: f64) -> f64 {
         let Range { start, end } = self.range;
         if self.is_log { (value / start).ln() / (end / start).ln() } else { (value - start) / (end - start) }
@@ -132,7 +132,7 @@ fn one_two_five(least: f64, most: f64) -> impl Iterator<Item = f64> {
     decades.flat_map(move |decade| [1.0, 2.0, 5.0].map(|digit| digit * power(decade)))
 }
 
-/// All ticks over up to two and a half decades; over more only the powers of ten, and of many not all of these.
+/// All ticks for up to two and a half decades; for more only the powers of ten, and not all of those if they are many.
 fn thinned(range: &Range<f64>, ticks: &[f64]) -> Vec<f64> {
     let decades = (range.end / range.start).log10();
     if decades <= 2.5 {

@@ -1,4 +1,4 @@
-//! Plots of benchmarks: what a size costs on each transport, and how cycle times are distributed.
+//! Plots of benchmarks: the cost of a size on each transport, and the distribution of cycle times.
 
 use super::{
     Plot,
@@ -11,20 +11,21 @@ use crate::benchmark::{Case, distinct};
 use evb_core::ByteCount;
 use evb_record::{Benchmark, BenchmarkSamples, Parameters};
 
-/// What most plots have across.
+/// Title of the horizontal axis of most plots.
 const SIZE: &str = "message size (bytes)";
-/// Points of a curve that is computed.
+/// Number of points of a computed curve.
 const POINTS: usize = 400;
 
-/// The plots that make sense for these benchmarks, one curve for each transport. Of each pattern with several sizes, on the fewest
-/// nodes and with the least computing:
+/// The plots that make sense for these benchmarks, one curve for each transport. For each pattern with several sizes,
+/// on the fewest nodes and with the least computing:
 ///
 /// - `throughput-PATTERN`: bytes that all nodes received per second against the size;
-/// - `latency-PATTERN`: median and 99th percentile of its cycles, or of half of them for a round trip, against the size;
+/// - `latency-PATTERN`: median and 99th percentile of its cycles, or of half of them for a round trip, against the
+///   size;
 /// - `cpu-PATTERN`: processor load of senders and receivers against the size.
 ///
-/// Of each pattern with samples, `cycle-times-PATTERN`: which part of its cycles took up to a time, for the smallest size. Of
-/// `ping-pong`, where the parameters have a line through its times, `elapsed`: the times and the line.
+/// For each pattern with samples, `cycle-times-PATTERN`: the cumulative distribution of its cycle times, for the
+/// smallest size. For `ping-pong`, if the parameters have a line through its times, `elapsed`: the times and the line.
 pub fn benchmark_plots(records: &[Benchmark], parameters: &[Parameters], samples: &[BenchmarkSamples]) -> Vec<Plot> {
     let groups = Case::groups(records.iter().map(Case::from));
     let mut plots = Vec::new();
@@ -45,7 +46,7 @@ pub fn benchmark_plots(records: &[Benchmark], parameters: &[Parameters], samples
     plots
 }
 
-/// The rows of one pattern that differ in their sizes and transports only.
+/// The rows of one pattern that differ in size and transport only.
 struct Sweep<'a> {
     first: Case<'a>,
     transports: Vec<&'a str>,
@@ -98,8 +99,8 @@ impl<'a> Sweep<'a> {
         self.transports.iter().enumerate().map(line).collect()
     }
 
-    /// Gives the points of the lines the interval of the median of all launches, in what a factor makes of it; rows without a
-    /// factor get none. The entry of the legend, if there is any.
+    /// Adds the interval of the median of all launches to the points of the lines, scaled by a factor; rows without a
+    /// factor get none. Returns the entry of the legend, if there is any.
     fn add_bars(&self, lines: &mut [Line], factor: impl Fn(&Benchmark) -> Option<f64>) -> Vec<Entry> {
         let mut confidence: f64 = 1.0;
         for row in &self.rows {
@@ -127,7 +128,7 @@ impl<'a> Sweep<'a> {
         format!("{}: {what}, {} nodes", self.first.heading(), self.first.nodes)
     }
 
-    /// Which part of the cycles took up to a time.
+    /// The cumulative distribution of the cycle times.
     fn distribution(&self, samples: &[BenchmarkSamples]) -> Option<String> {
         let Case { pattern, nodes, size_bytes, compute_us, .. } = self.first;
         let belongs = |of: &&BenchmarkSamples| {
@@ -154,20 +155,20 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// The axis of sizes, which are its ticks where there is room.
+/// The axis of sizes, with a tick for each size if there is room.
 fn sizes(rows: &[&Benchmark]) -> Axis {
     let sizes: Vec<_> = distinct(rows.iter().map(|row| row.size_bytes as f64));
     let named: Vec<_> = sizes.iter().map(|&size| (size, ByteCount(size as u64).to_string())).collect();
     Axis::of_key(&named.iter().map(|(size, name)| (*size, name.as_str())).collect::<Vec<_>>(), Unit::Bytes)
 }
 
-/// What full and dashed lines are.
+/// Legend entries for full and dashed lines.
 fn styles(solid: &str, dashed: &str) -> Vec<Entry> {
     let entry = |label: &str, stroke| Entry::Line { label: label.into(), colour: None, stroke };
     vec![entry(solid, Stroke::Solid), entry(dashed, Stroke::Dashed)]
 }
 
-/// The transports of which there is anything to see.
+/// Legend entries for the transports that have a line.
 fn transports(names: &[&str], lines: &[Line], stroke: Stroke) -> Vec<Entry> {
     let is_seen = |colour: usize| lines.iter().any(|line| line.colour == colour && !line.points.is_empty());
     let seen = names.iter().enumerate().filter(|(colour, _)| is_seen(*colour));
@@ -188,7 +189,7 @@ fn cumulative<'a>(rows: impl Iterator<Item = &'a BenchmarkSamples>) -> Vec<(f64,
     (0..=POINTS).map(point).collect()
 }
 
-/// Half of the round trip against the size: measured as marks, and as the line through it.
+/// Half of the round trip against the size: marks for measurements, and the line through them.
 fn elapsed(records: &[Benchmark], parameters: &[Parameters]) -> Option<String> {
     let names = distinct(records.iter().map(|row| row.transport.as_str()));
     let is_measured = |row: &&Benchmark| row.pattern == "ping-pong" && row.rate_hz.is_none();
@@ -215,12 +216,12 @@ fn elapsed(records: &[Benchmark], parameters: &[Parameters]) -> Option<String> {
     Chart { title, x: sizes(&rows), x_title: SIZE, y, y_title: "half of the round trip (us)", lines, legend }.draw()
 }
 
-/// Whether a point has a place on a logarithmic axis.
+/// Returns true if a point has a place on a logarithmic axis.
 fn can_be_drawn(point: &(f64, f64)) -> bool {
     is_drawable(point.1) && point.1 > 0.0
 }
 
-/// A line of an overhead in microseconds and a rate in MB/s, over the sizes of these points.
+/// The line of an overhead in microseconds and a rate in MB/s, over the sizes of these points.
 fn along((overhead, rate): (f64, f64), points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let ends = points.iter().map(|point| (point.0, point.0)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     let Some((least, most)) = ends.filter(|(least, most)| least < most) else { return Vec::new() };

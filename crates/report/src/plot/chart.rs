@@ -11,14 +11,14 @@ use plotters::{
     style::text_anchor::{HPos, VPos},
 };
 
-/// One line of a chart, or its place in the palette in a legend.
+/// One line of a chart, or its colour in a legend.
 pub(super) struct Line {
-    /// Place in the palette; past its end the colours come again with other marks.
+    /// Index in the palette; past its end the colours repeat with other marks.
     pub(super) colour: usize,
     pub(super) stroke: Stroke,
-    /// The points in the order in which they are joined.
+    /// The points in the order of the line through them.
     pub(super) points: Vec<(f64, f64)>,
-    /// Where a point may as well lie: its place across, and both ends upwards.
+    /// Error bars of points: the horizontal position, and both ends.
     pub(super) bars: Vec<(f64, f64, f64)>,
 }
 
@@ -29,7 +29,7 @@ impl Line {
     }
 }
 
-/// How the points of a line are joined and marked.
+/// The style of a line and its marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stroke {
     /// A line with full marks.
@@ -38,17 +38,17 @@ pub(super) enum Stroke {
     Dashed,
     /// A line without marks, with dashes of its own.
     Plain,
-    /// Hollow marks that nothing joins.
+    /// Hollow marks without a line.
     Points,
 }
 
 /// One row of a legend.
 pub(super) enum Entry {
-    /// What the lines below it differ in.
+    /// The property in which the following lines differ.
     Heading(String),
-    /// A kind of line; without a place in the palette it stands for lines of all colours.
+    /// A kind of line; without an index in the palette it stands for lines of all colours.
     Line { label: String, colour: Option<usize>, stroke: Stroke },
-    /// What the bars at the points are.
+    /// The meaning of the error bars.
     Bars(String),
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Chart<'a> {
 const WIDTH: u32 = 720;
 const HEIGHT: u32 = 460;
 const ROW: i32 = 20;
-/// Length of a line in the legend, and where its label begins.
+/// Length of a line in the legend, and start of its label.
 const SAMPLE: i32 = 36;
 const LABEL: i32 = 44;
 /// Room above the legend.
@@ -85,12 +85,12 @@ const LONGEST: usize = 40;
 
 type Failure<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
-/// The inside of a mark and its outline, at a point.
+/// The inside and the outline of a mark at a point.
 type Mark<'a, At> = ComposedElement<At, SVGBackend<'a>, Polygon<Pixel>, PathElement<Pixel>>;
 type Pixel = (i32, i32);
 
 impl Chart<'_> {
-    /// The chart as SVG, or nothing when no line has two points.
+    /// The chart as SVG; `None` if no line has two points.
     pub(super) fn draw(&self) -> Option<String> {
         if self.lines.iter().all(|line| line.points.len() < 2) {
             return None;
@@ -193,7 +193,7 @@ impl Chart<'_> {
     }
 }
 
-/// A bar as at the points of a chart.
+/// Draws an error bar for the legend.
 fn draw_sample_bar<'a>(area: &Area<'a>, (x, y): (i32, i32)) -> Result<(), Failure<'a>> {
     for ends in [[(x, y - 7), (x, y + 7)], [(x - 4, y - 7), (x + 4, y - 7)], [(x - 4, y + 7), (x + 4, y + 7)]] {
         area.draw(&PathElement::new(ends, GREY.stroke_width(1)))?;
@@ -201,7 +201,7 @@ fn draw_sample_bar<'a>(area: &Area<'a>, (x, y): (i32, i32)) -> Result<(), Failur
     Ok(())
 }
 
-/// A point of a line, full or hollow; what is under a hollow one that nothing joins can be seen.
+/// A mark, full or hollow; points under a hollow one without a line stay visible.
 fn mark<'a, At: Clone + 'a>(at: At, place: Option<usize>, stroke: Stroke) -> Mark<'a, At> {
     let corners = outline(place, stroke != Stroke::Points);
     let inside = match stroke {

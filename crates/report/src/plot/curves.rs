@@ -1,4 +1,4 @@
-//! A sweep as curves: one key runs along a curve, all others tell curves from each other.
+//! A sweep as curves: one key runs along a curve, and all other keys distinguish the curves.
 
 use super::{
     chart::{Entry, Line, Stroke},
@@ -8,11 +8,11 @@ use crate::sweep::swept_keys;
 use evb_record::Record;
 use std::collections::BTreeSet;
 
-/// Words at the end of a key that is a size, whatever its values look like.
+/// Words at the end of a key that is a size, whatever its values are.
 const SIZES: [&str; 6] = ["size", "mean", "packet", "bucket", "bytes", "length"];
 
-/// The key that runs along the curves: one that is called a size, else one whose values are byte counts, else the first
-/// whose values are numbers. A key with one value only is not swept.
+/// The key that runs along the curves: one whose name is that of a size, else one whose values are byte counts, else
+/// the first whose values are numbers. A key with one value only is not swept.
 pub(super) fn main_key(records: &[Record]) -> Option<&str> {
     let rank = |key: &str, unit: Unit| match (key.rsplit('.').next().is_some_and(|end| SIZES.contains(&end)), unit) {
         (true, _) => 0,
@@ -23,7 +23,7 @@ pub(super) fn main_key(records: &[Record]) -> Option<&str> {
     numeric.min_by_key(|(key, unit)| rank(key, *unit)).map(|(key, _)| key)
 }
 
-/// The unit and the values of a key when all records have it as a number of one unit and it has at least two values.
+/// The unit and the values of a key if all records have it as a number of one unit and it has at least two values.
 fn numbers<'a>(records: &'a [Record], key: &str) -> Option<(Unit, Vec<(f64, &'a str)>)> {
     let read = |record: &'a Record| record.sweep.get(key).and_then(|text| Some((parse(text)?, text.as_str())));
     let values: Vec<_> = records.iter().map(read).collect::<Option<_>>()?;
@@ -37,9 +37,9 @@ fn numbers<'a>(records: &'a [Record], key: &str) -> Option<(Unit, Vec<(f64, &'a 
 pub(super) struct Curves<'a> {
     /// The key that runs along the curves.
     pub(super) key: &'a str,
-    /// What its values count.
+    /// The unit of its values.
     pub(super) unit: Unit,
-    /// Its values and how they are written, each once.
+    /// Its values and their texts, each once.
     pub(super) ticks: Vec<(f64, &'a str)>,
     /// The other keys that are swept.
     others: Vec<&'a str>,
@@ -52,7 +52,7 @@ struct Curve<'a> {
 }
 
 impl<'a> Curves<'a> {
-    /// The curves along this key, when it is swept and its values are numbers.
+    /// The curves along this key, if it is swept and its values are numbers.
     pub(super) fn of(records: &'a [Record], key: &'a str) -> Option<Self> {
         let (unit, values) = numbers(records, key)?;
         let others: Vec<_> =
@@ -75,7 +75,7 @@ impl<'a> Curves<'a> {
         Some(Self { key, unit, ticks, others, curves })
     }
 
-    /// The same curves, still in the order of the key, with something of the records across.
+    /// The curves in the order of the key, with another quantity of the records on the horizontal axis.
     pub(super) fn against(mut self, across: impl Fn(&Record) -> Option<f64>) -> Self {
         for curve in &mut self.curves {
             let points = std::mem::take(&mut curve.points).into_iter();
@@ -84,12 +84,12 @@ impl<'a> Curves<'a> {
         self
     }
 
-    /// One line for each curve; what cannot be drawn is left out.
+    /// One line for each curve; points that cannot be drawn are left out.
     pub(super) fn lines(&self, height: impl Fn(&Record) -> Option<f64>) -> Vec<Line> {
         self.lines_with_bars(height, |_| None)
     }
 
-    /// The same, with the ends of a bar for each record that has them.
+    /// One line for each curve, with error bars for the records that have them.
     pub(super) fn lines_with_bars(
         &self,
         height: impl Fn(&Record) -> Option<f64>,
@@ -106,12 +106,12 @@ impl<'a> Curves<'a> {
         self.curves.iter().enumerate().map(line).collect()
     }
 
-    /// Whether there is only one curve, because no other key is swept.
+    /// Returns true if there is only one curve, because no other key is swept.
     pub(super) fn is_single(&self) -> bool {
         self.others.is_empty()
     }
 
-    /// The other keys, and one entry for each curve; nothing for a single curve.
+    /// The other keys, and one entry for each curve; empty for a single curve.
     pub(super) fn legend(&self) -> Vec<Entry> {
         if self.is_single() {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! A figure of a paper: our curves as lines, published points as hollow marks of the same shape.
+//! A figure of a paper: reproduced curves as lines, published points as hollow marks of the same shape.
 
 use super::{
     axis::Axis,
@@ -7,7 +7,7 @@ use super::{
 };
 use evb_record::{Curve, Figure};
 
-/// The figure as SVG, or nothing when no curve of ours has two points.
+/// The figure as SVG; `None` if no reproduced curve has two points.
 pub fn figure(figure: &Figure) -> Option<String> {
     let ours = figure.curves.iter().enumerate().map(|(colour, curve)| (colour, curve, Stroke::Solid));
     let published = figure.published.iter().enumerate().map(|(place, curve)| {

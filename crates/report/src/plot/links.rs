@@ -1,4 +1,4 @@
-//! A map of the links: how much of the time each was used, and how much it was blocked.
+//! A chart of the links: the parts of the time in which each was used and blocked.
 
 use super::style::{BLUE, GRID, INK, TEXT, TITLE, VERMILLION, printable, text, themed, width};
 use evb_record::{Link, Record};
@@ -15,7 +15,7 @@ const ROW: i32 = 18;
 const BAR: i32 = 12;
 /// Pixels for one per cent of the time.
 const PER_CENT: i32 = 5;
-/// Room above the bars.
+/// Space above the bars.
 const TOP: i32 = 78;
 /// Longest name of a link, in characters.
 const LONGEST: usize = 40;
@@ -23,7 +23,7 @@ const LONGEST: usize = 40;
 type Failure<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-/// One bar for each link of a simulation, or nothing when no link was used or blocked.
+/// One bar for each link of a simulation; `None` if no link was used or blocked.
 pub(super) fn draw(record: &Record) -> Option<String> {
     let links = &record.simulation.as_ref()?.network.links;
     let mut busiest: Vec<_> = links.iter().filter(|link| busy(link) > 0.0).collect();
@@ -53,14 +53,14 @@ impl Map<'_> {
         ((left + 100 * PER_CENT + 40) as u32, (bottom + 66) as u32)
     }
 
-    /// Where the bars begin.
+    /// Horizontal position at which the bars begin.
     fn left(&self) -> i32 {
         let links = self.groups.iter().flat_map(|group| &group.1);
         let names = links.map(|link| width(&printable(&link.name, LONGEST), TEXT) as i32);
         names.max().unwrap_or(0).max(124) + 24
     }
 
-    /// Where the bars end.
+    /// Vertical position at which the bars end.
     fn bottom(&self) -> i32 {
         let rows: usize = self.groups.iter().map(|group| group.1.len() + 1).sum();
         TOP + rows as i32 * ROW + 6
@@ -150,12 +150,12 @@ fn groups(links: Vec<&Link>) -> Vec<(&'static str, Vec<&Link>)> {
     groups
 }
 
-/// Whether this end of a link is a port of a host: `h3`, `h3.1`.
+/// Returns true if this end of a link is a port of a host: `h3`, `h3.1`.
 fn is_host(end: &str) -> bool {
     end.strip_prefix('h').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The order in which people count: `h2` before `h10`.
+/// Natural order: `h2` before `h10`.
 fn natural(a: &str, b: &str) -> Ordering {
     pieces(a).cmp(pieces(b)).then_with(|| a.cmp(b))
 }
@@ -177,7 +177,7 @@ fn pieces(name: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A part of the time between 0 and 1, whatever the record says.
+/// A part of the time, clamped to the range from 0 to 1.
 fn part(value: f64) -> f64 {
     // A comparison with what is no number is false, so that it counts as nothing.
     if value > 0.0 { value.min(1.0) } else { 0.0 }

@@ -1,4 +1,4 @@
-//! Marks of points and dashes of lines: each series has its own, so that nobody needs colours to tell them apart.
+//! Marks of points and dashes of lines: each series has its own, so that colours are not needed to tell them apart.
 
 use super::style::{GREY, PALETTE};
 use plotters::prelude::*;
@@ -7,13 +7,13 @@ use plotters::prelude::*;
 const FULL: f64 = 4.5;
 const HOLLOW: f64 = 6.5;
 
-/// Strokes and gaps in pixels of lines without marks; the first one is whole.
+/// Strokes and gaps in pixels of lines without marks; the first one is solid.
 const DASHES: [Option<(i32, i32)>; 5] = [None, Some((9, 4)), Some((2, 3)), Some((14, 3)), Some((5, 8))];
 
-/// How many shapes there are.
+/// Number of shapes.
 const SHAPES: usize = 7;
 
-/// The colour at this place of the palette; grey stands for all.
+/// The colour at this index of the palette; grey stands for all.
 pub(super) fn colour(place: Option<usize>) -> RGBColor {
     place.map_or(GREY, |place| PALETTE[place % PALETTE.len()])
 }
@@ -28,7 +28,7 @@ pub(super) fn dashes(place: Option<usize>) -> Option<(i32, i32)> {
     DASHES[place.unwrap_or(0) % DASHES.len()]
 }
 
-/// The outline of a mark around its point, closed. Where the colours come again, the shapes are others.
+/// The outline of a mark around its point, closed. Where the colours repeat, the shapes differ.
 pub(super) fn outline(place: Option<usize>, is_full: bool) -> Vec<(i32, i32)> {
     let place = place.unwrap_or(0);
     let scale = if is_full { FULL } else { HOLLOW };
@@ -51,7 +51,7 @@ fn corners(shape: usize) -> Vec<(f64, f64)> {
     }
 }
 
-/// A star whose corners lie on two circles; of equal ones, a polygon. The first corner is above.
+/// A star whose corners lie on two circles; with equal circles, a polygon. The first corner is at the top.
 fn star(tips: u32, outer: f64, inner: f64) -> Vec<(f64, f64)> {
     let corner = |n: u32| {
         let (sin, cos) = (f64::from(n) * std::f64::consts::PI / f64::from(tips)).sin_cos();

@@ -22,19 +22,19 @@ use quantity::{Unit, in_words};
 /// A plot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plot {
-    /// What it shows, fit for the stem of a file name.
+    /// Name of the content, suitable for the stem of a file name.
     pub name: String,
     /// The picture.
     pub svg: String,
 }
 
-/// The plots that make sense for these records. Of a sweep over a number or a quantity with a unit:
+/// The plots that make sense for these records. For a sweep over a number or a quantity with a unit:
 ///
 /// - `throughput`: mean payload per destination against the swept size, or else the first swept number;
 /// - `latency`: median and 99th percentile against `workload.load` where that is swept, else against the throughput;
 /// - `efficiency`: of simulations, against the same key as the throughput.
 ///
-/// Of the last record, when it is a simulation, `links`: how much each link was used and blocked.
+/// For the last record, if it is a simulation, `links`: the parts of the time in which each link was used and blocked.
 pub fn plots(records: &[Record]) -> Vec<Plot> {
     let charts = [
         ("throughput", throughput(records)),

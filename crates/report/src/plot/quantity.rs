@@ -2,7 +2,7 @@
 
 use evb_core::{Bandwidth, ByteCount, Frequency, Span};
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     None,
@@ -12,15 +12,15 @@ pub(super) enum Unit {
     BytesPerSecond,
 }
 
-/// Numbers beyond this are not drawn: an axis that reaches them shows nothing else.
+/// Largest number that is drawn: an axis that reaches further shows nothing else.
 const LARGEST: f64 = 1e18;
 
-/// Whether a number can be drawn.
+/// Returns true if a number can be drawn.
 pub(super) fn is_drawable(value: f64) -> bool {
     value == 0.0 || (1.0 / LARGEST..LARGEST).contains(&value.abs())
 }
 
-/// Reads `2 kB`, `0.5` or `100 kHz`, in the base unit of what it counts; nothing for any other text.
+/// Reads `2 kB`, `0.5` or `100 kHz` in its base unit; `None` for any other text.
 pub(super) fn parse(text: &str) -> Option<(f64, Unit)> {
     let plain = || text.trim().replace('_', "").parse().ok().map(|value| (value, Unit::None));
     let bytes = || text.parse().ok().map(|ByteCount(bytes)| (bytes as f64, Unit::Bytes));
@@ -48,8 +48,8 @@ pub(super) fn short(value: f64, unit: Unit) -> String {
     format!("{} {prefix}{symbol}", rounded(value / scale))
 }
 
-/// The key of an experiment file as the title of an axis: `readout.source.size` is `fragment size (bytes)`. Keys that have no
-/// words of their own here are taken apart.
+/// The key of an experiment file as the title of an axis: `readout.source.size` is `fragment size (bytes)`. Keys
+/// without a title of their own are split into words.
 pub(super) fn in_words(key: &str, unit: Unit) -> String {
     const WORDS: [(&str, &str); 6] = [
         ("readout.source.size", "fragment size"),

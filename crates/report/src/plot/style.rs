@@ -1,4 +1,4 @@
-//! The house style: white, thin grey grid, sans-serif, colours that everybody can tell apart.
+//! The house style: white, thin grey grid, sans-serif, colours that everybody can distinguish.
 
 use plotters::style::{
     IntoFont, RGBColor, TextStyle,
@@ -11,16 +11,16 @@ pub(super) const TEXT: f64 = 13.0;
 pub(super) const TITLE: f64 = 14.0;
 /// Lines of the grid.
 pub(super) const GRID: RGBColor = RGBColor(0xE0, 0xE0, 0xE0);
-/// Lines of axes, and what belongs to no curve.
+/// Colour of axes, and of parts that belong to no curve.
 pub(super) const GREY: RGBColor = RGBColor(0x60, 0x60, 0x60);
 /// Text.
 pub(super) const INK: RGBColor = RGBColor(0x20, 0x20, 0x20);
-/// Used links, and the first curve.
+/// Colour of used links, and of the first curve.
 pub(super) const BLUE: RGBColor = RGBColor(0x00, 0x72, 0xB2);
-/// Blocked links, and the second curve.
+/// Colour of blocked links, and of the second curve.
 pub(super) const VERMILLION: RGBColor = RGBColor(0xD5, 0x5E, 0x00);
 
-/// Source: M. Okabe and K. Ito, "Color Universal Design", without the yellow, which cannot be seen on white.
+/// The palette of M. Okabe and K. Ito, "Color Universal Design", without the yellow, which is invisible on white.
 pub(super) const PALETTE: [RGBColor; 7] = [
     BLUE,
     VERMILLION,
@@ -31,7 +31,7 @@ pub(super) const PALETTE: [RGBColor; 7] = [
     RGBColor(0x00, 0x00, 0x00),
 ];
 
-/// Colours where the reader prefers dark pages: what is light becomes dark, and blue and black light enough to be seen.
+/// Colours for readers that prefer dark pages: light ones become dark, and blue and black light enough to be seen.
 const DARK: [(&str, &str); 7] = [
     ("#FFFFFF", "#16181C"),
     ("#E0E0E0", "#3A3D42"),
@@ -56,12 +56,12 @@ pub(super) fn text<'a>(size: f64, across: HPos, down: VPos) -> TextStyle<'a> {
     ("sans-serif", size * 1.24).into_font().color(&INK).pos(Pos::new(across, down))
 }
 
-/// About how wide a text is, in pixels, rather more than less: the font is only known to who looks at it.
+/// Estimated width of a text in pixels, rather too large: the font is only known to the viewer.
 pub(super) fn width(text: &str, size: f64) -> u32 {
     (text.chars().count() as f64 * size * 0.62).ceil() as u32
 }
 
-/// The text without what XML does not allow, and cut to `most` characters.
+/// The text without characters that XML forbids, cut to `most` characters.
 pub(super) fn printable(text: &str, most: usize) -> String {
     let clean = |c: char| if c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}') { ' ' } else { c };
     if text.chars().count() <= most {

@@ -59,7 +59,7 @@ fn few_launches_tell_little_and_say_so() {
     assert_eq!(of(5, 5, 1.0), (Change::Same, String::new()));
 }
 
-/// Of what comes out the same each time one launch tells all.
+/// Simulated values are the same in every launch, so one launch is enough.
 #[test]
 fn simulated_rows_need_no_more_than_one_launch() {
     let simulated = |value: f64| Benchmark { wait: SIMULATED.into(), ..launched(&[value]) };

@@ -1,4 +1,4 @@
-//! What people and programs get from records: texts, CSV and plots.
+//! Output from records: texts, CSV and plots.
 
 mod benchmarks;
 mod comparisons;

@@ -1,4 +1,4 @@
-//! How often a comparison is wrong: thousands of pairs of records whose launches are drawn, so that the truth is known.
+//! Rate of wrong comparisons: thousands of pairs of records whose launches are drawn, so that the truth is known.
 
 use crate::benchmarks::launched;
 use evb_core::{NodeId, stream};
@@ -16,10 +16,10 @@ const TOLERANCE: f64 = 0.05;
 const MOST_WRONG: f64 = 0.05;
 /// Launches before and now.
 const COUNTS: [(usize, usize); 7] = [(3, 3), (3, 6), (5, 5), (6, 6), (6, 24), (12, 12), (30, 30)];
-/// How much longer a cycle takes now; all but the first two matter.
+/// Factor of the cycle time; all but the first two matter.
 const FACTORS: [f64; 6] = [1.0, 1.03, 1.06, 1.2, 2.0, 4.4];
 
-/// How the launches of one build scatter.
+/// Distribution of the launches of one build.
 #[derive(Clone, Copy, Debug)]
 enum Scatter {
     /// By so much, normally.

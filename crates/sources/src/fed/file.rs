@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Most fragments that a file tells of before it is known which of them is the first of all sources.
+/// Most fragments that a file reports before the first event of all sources is known.
 const MOST_SIGHTED: usize = 1024;
 
 /// A file of recorded fragments: its index, and the bytes on demand through a window of 1 MiB.
@@ -23,12 +23,12 @@ pub struct FedFile {
 }
 
 impl FedFile {
-    /// Opens a file and walks through it once. Damaged fragments are noted, not refused. With `source_id` the fragments
-    /// must be of that front-end driver; without it the first good one decides.
+    /// Opens a file and reads through it once. Damaged fragments are noted, not refused. With `source_id` the fragments
+    /// must belong to that front-end driver; without it the first good fragment decides.
     ///
     /// # Errors
-    /// When the file cannot be opened or read, is empty or cut off, holds no good fragment at all, or those of another
-    /// front-end driver only.
+    /// If the file cannot be opened or read, is empty or cut off, holds no good fragment at all, or only those of
+    /// another front-end driver.
     pub fn open(path: impl Into<PathBuf>, source_id: Option<u16>) -> Result<Self, SourceError> {
         let path = path.into();
         let opened = File::open(&path).and_then(Window::new);
@@ -51,17 +51,17 @@ impl FedFile {
         &self.entries
     }
 
-    /// The last event that the file has a fragment of.
+    /// The last event with a fragment in the file.
     pub fn events(&self) -> u64 {
         self.events.last().map_or(0, |(event, _)| *event)
     }
 
-    /// How many fragments have this fault.
+    /// Number of fragments with this fault.
     pub fn count(&self, fault: FedFault) -> usize {
         self.entries.iter().filter(|entry| entry.fault == Some(fault)).count()
     }
 
-    /// The number (from 0) of the fragment of `event`, if there is one.
+    /// The position (from 0) of the fragment of `event`, if there is one.
     pub fn find(&self, event: u64) -> Option<usize> {
         let guess = usize::try_from(event.checked_sub(1)?).ok()?;
         // No event before this one is skipped: the usual case.
@@ -84,7 +84,7 @@ impl FedFile {
         entry.fault.is_none().then(|| Mark::new(entry.bunch_crossing.into()))
     }
 
-    /// What the file says of its events.
+    /// The extent and first fragments of the recording.
     pub fn recording(&self) -> Recording {
         let sighting = |(event, entry): (u64, &FedEntry)| Sighting {
             position: event - 1,
@@ -101,16 +101,16 @@ impl FedFile {
         }
     }
 
-    /// Good fragments with their events, in the order of these.
+    /// Good fragments with their events, in ascending order of events.
     fn good(&self) -> impl Iterator<Item = (u64, &FedEntry)> {
         let known = self.events.iter().map(|(event, index)| (*event, &self.entries[*index]));
         known.filter(|(_, entry)| entry.fault.is_none())
     }
 
-    /// Fills `bytes`, which is not longer than fragment `n`, with its beginning.
+    /// Fills `bytes`, which is not longer than fragment `n`, with the first bytes of that fragment.
     ///
     /// # Errors
-    /// When the file cannot be read, or there is no such fragment.
+    /// If the file cannot be read, or there is no such fragment.
     pub fn read(&mut self, n: usize, bytes: &mut [u8]) -> io::Result<()> {
         let entry = self.entries.get(n).ok_or(io::ErrorKind::NotFound)?;
         let length = bytes.len().min(entry.length as usize);

@@ -8,12 +8,12 @@ pub(crate) const WORD: usize = 8;
 pub(crate) const HEADER_TAG: u8 = 0x5;
 /// Top four bits of a trailer word.
 pub(crate) const TRAILER_TAG: u8 = 0xa;
-/// Where the CRC stands in the trailer word.
+/// Lowest bit of the CRC in the trailer word.
 const CRC_SHIFT: u32 = 16;
-/// Bytes whose order is turned around at a time.
+/// Bytes whose order is reversed at a time.
 const SWAPPED: usize = 1024;
 
-/// The header of a fragment. Fields wider than the format's are cut to its width when written.
+/// The header of a fragment. Fields wider than those of the format are cut to its width when written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FedHeader {
     /// Event type, 4 bits.
@@ -28,7 +28,7 @@ pub struct FedHeader {
     pub version: u8,
 }
 
-/// What is wrong with a fragment.
+/// The defect of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FedError {
     /// Not a whole number of words, or less than a header and a trailer.
@@ -49,15 +49,15 @@ pub enum FedError {
         /// The last word.
         word: u64,
     },
-    /// The length in the trailer is not the fragment's.
+    /// The length in the trailer is wrong.
     #[error("the trailer says {said} words, the fragment has {found}")]
     Length {
         /// Words according to the trailer.
         said: u32,
-        /// Words there are.
+        /// Words found.
         found: usize,
     },
-    /// The CRC in the trailer is not the fragment's.
+    /// The CRC in the trailer is wrong.
     #[error("the trailer says CRC {said:#06x}, the fragment has {found:#06x}")]
     Crc {
         /// CRC according to the trailer.
@@ -88,7 +88,7 @@ impl FedHeader {
     }
 }
 
-/// What a trailer word says.
+/// The fields of a trailer word.
 #[derive(Clone, Copy)]
 pub(crate) struct Trailer {
     pub(crate) words: u32,
@@ -108,7 +108,7 @@ impl Trailer {
 /// Checks one whole fragment: header, trailer, length and CRC-16.
 ///
 /// # Errors
-/// The first of these that is wrong.
+/// The first defect in this order.
 pub fn check_fragment(bytes: &[u8]) -> Result<FedHeader, FedError> {
     if bytes.len() < 2 * WORD || !bytes.len().is_multiple_of(WORD) {
         return Err(FedError::Size { bytes: bytes.len() });
@@ -134,10 +134,10 @@ pub fn check_fragment(bytes: &[u8]) -> Result<FedHeader, FedError> {
     Ok(FedHeader::from_word(first))
 }
 
-/// Appends one valid fragment. The payload is filled up with zeros to whole words.
+/// Appends one valid fragment. The payload is padded with zeros to whole words.
 ///
 /// # Panics
-/// When the payload is longer than the 24-bit length of the format can say, 128 MiB.
+/// If the payload is longer than the 24-bit length of the format allows, 128 MiB.
 pub fn write_fragment(out: &mut Vec<u8>, header: FedHeader, payload: &[u8]) {
     let words = 2 + payload.len().div_ceil(WORD);
     assert!(words < 1 << 24, "a FED fragment has less than 2^24 words");

@@ -1,8 +1,8 @@
-//! The events of recorded fragments, found by what their headers say.
+//! Assignment of recorded fragments to events by their headers.
 //!
-//! A good fragment has the event of its level-1 id, wherever in the file it stands. A damaged one says nothing that can be
-//! trusted: it fills the place that good ones leave between them, if there is exactly one for each damaged fragment, and
-//! can never make an event complete. Whatever else has no place is kept out of all events.
+//! A good fragment belongs to the event of its level-1 id, wherever in the file it is. Nothing in a damaged fragment
+//! can be trusted. It gets an event that good fragments leave between them, if there is exactly one for each damaged
+//! fragment, and can never make an event complete. Any other fragment is kept out of all events.
 
 use super::{FedEntry, FedFault};
 use evb_core::{Apart, Numbering, Step};
@@ -10,7 +10,7 @@ use evb_core::{Apart, Numbering, Step};
 /// Bits of a level-1 id.
 pub(crate) const ID_BITS: u8 = 24;
 
-/// Gives every fragment that has one its event, counted from 1 for the first of the file.
+/// Assigns events, counted from 1 for the first of the file, to all fragments that have one.
 pub(super) fn number(entries: &mut [FedEntry]) {
     number_good(entries);
     number_damaged(entries);
@@ -18,7 +18,7 @@ pub(super) fn number(entries: &mut [FedEntry]) {
     entries.iter_mut().for_each(|entry| entry.event = entry.event.map(|event| event - below));
 }
 
-/// Events of good fragments begin here, so that damaged ones may stand before them.
+/// First event of good fragments, so that damaged ones may precede them.
 const ORIGIN: u64 = 1 << 32;
 
 fn number_good(entries: &mut [FedEntry]) {
@@ -42,9 +42,9 @@ fn number_good(entries: &mut [FedEntry]) {
 /// An event and its level-1 id.
 type Known = (u64, u32);
 
-/// Where the ids have turned, and whether their values say how it goes on.
+/// The turns of the ids, and whether their values tell how the numbering continues.
 struct Segments {
-    /// The event of position 0; `None` when the ids have begun again, and nothing says to which events they belong.
+    /// The event of position 0; `None` if the ids have restarted and nothing tells their events.
     first: Option<u64>,
     /// The last good fragment with an event.
     last: Option<Known>,
@@ -63,8 +63,8 @@ impl Segments {
         }
     }
 
-    /// Goes on behind a long gap, or where the ids were before they leapt. `ahead` says how far the new id is ahead of
-    /// another one.
+    /// Continues after a long gap, or at the ids before a leap. `ahead` returns how far the new id is ahead of another
+    /// one.
     fn turn(&mut self, entries: &mut [FedEntry], ahead: impl Fn(u32) -> Option<u64>) {
         let behind = |(event, id): Known| Some(event + ahead(id)?);
         self.first = self.last.map_or(Some(ORIGIN), behind);
@@ -82,7 +82,7 @@ impl Segments {
     }
 }
 
-/// Damaged fragments between good ones, before the first and behind the last.
+/// Assigns events to damaged fragments between good ones, before the first and after the last.
 fn number_damaged(entries: &mut [FedEntry]) {
     let mut at = 0;
     while at < entries.len() {

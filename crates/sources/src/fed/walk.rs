@@ -1,47 +1,47 @@
-//! Finding the fragments of a file, robustly: damage to one of them must not hide the others.
+//! Robust search for the fragments of a file: damage to one must not hide the others.
 //!
 //! A fragment ends at the first trailer whose length points back to the fragment's beginning and whose CRC is right.
-//! When there is none, the fragment is bad. Its end is then the beginning of the next good one: the first trailer
-//! whose length points back to a header, of the right source, with a right CRC between them. If that good fragment is
-//! not the very next by its level-1 id, what lies before it is divided at the header that is.
+//! Without such a trailer the fragment is bad. Its end is then the beginning of the next good one: the first trailer
+//! whose length points back to a header of the right source with a right CRC between them. If the level-1 id of that
+//! good fragment is not the next one, the bytes before it are divided at the header that has the next id.
 
 use super::{Crc16, FedHeader, HEADER_TAG, TRAILER_TAG, Trailer, WORD, number::number, tag, window::Window};
 use std::io::{self, Read, Seek};
 
-/// Level-1 ids count modulo this.
+/// Modulus of level-1 ids.
 const ID_MODULUS: u32 = 1 << 24;
 /// Most level-1 ids between a damaged fragment at the beginning and the first good one.
 const MAX_GAP: u32 = 1024;
-/// Longest fragment in bytes that the 24-bit length can say.
+/// Longest fragment in bytes that the 24-bit length allows.
 const LONGEST: u64 = (ID_MODULUS as u64 - 1) * WORD as u64;
 const STEP: u64 = WORD as u64;
 
 /// One fragment of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FedEntry {
-    /// The event it belongs to, counted from 1 for the first of the file; skipped level-1 ids skip events. `None` when its
-    /// level-1 id does not tell.
+    /// The event of the fragment, counted from 1 for the first of the file; skipped level-1 ids skip events. `None` if
+    /// the level-1 id does not tell the event.
     pub event: Option<u64>,
-    /// Where it begins, in bytes from the start of the file.
+    /// Offset of the fragment, in bytes from the start of the file.
     pub offset: u64,
     /// Its length in bytes, header and trailer included.
     pub length: u32,
-    /// The level-1 id that its header says.
+    /// The level-1 id in the header.
     pub level1_id: u32,
-    /// The bunch crossing that its header says.
+    /// The bunch crossing in the header.
     pub bunch_crossing: u16,
-    /// The source id that its header says.
+    /// The source id in the header.
     pub source_id: u16,
-    /// What is wrong with it.
+    /// The defect of the fragment, if it has one.
     pub fault: Option<FedFault>,
 }
 
-/// What is wrong with a fragment of a file.
+/// The defect of a fragment in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FedFault {
-    /// The header word is none, or has another source id or level-1 id than it should.
+    /// The header word is invalid, or has an unexpected source id or level-1 id.
     Header,
-    /// The trailer word is none, or says a wrong length.
+    /// The trailer word is invalid, or has a wrong length.
     Trailer,
     /// Header and trailer fit, but the CRC-16 is wrong.
     Crc,
@@ -49,9 +49,9 @@ pub enum FedFault {
     Source,
     /// The CRC-16 is right, but the level-1 id fits neither those before nor those after it.
     Order,
-    /// The CRC-16 is right, but the level-1 id was there before.
+    /// The CRC-16 is right, but the level-1 id occurred before.
     Repeated,
-    /// The CRC-16 is right, but the level-1 ids have begun again: nothing says to which events they belong.
+    /// The CRC-16 is right, but the level-1 ids have restarted: nothing tells the events.
     OutOfStep,
 }
 
@@ -73,7 +73,7 @@ impl FedFault {
         }
     }
 
-    /// Whether the bytes are damaged, so that what the header says cannot be trusted.
+    /// Returns true if the bytes are damaged, so that the header cannot be trusted.
     pub(crate) const fn is_damage(self) -> bool {
         matches!(self, Self::Header | Self::Trailer | Self::Crc | Self::Source)
     }
@@ -85,13 +85,13 @@ impl std::fmt::Display for FedFault {
     }
 }
 
-/// Why a file of recorded fragments cannot be used.
+/// The reason why a file of recorded fragments cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FedFileError {
     /// The file has no bytes.
     #[error("the file is empty")]
     Empty,
-    /// The file is no whole number of words.
+    /// The file does not consist of whole words.
     #[error("{bytes} bytes are not whole 64-bit words: the file is cut off, or holds no CMS FED fragments")]
     Size {
         /// Size of the file in bytes.
@@ -103,7 +103,7 @@ pub enum FedFileError {
     /// The fragments are those of another front-end driver.
     #[error("the fragments are those of FED {found}, not of FED {expected}")]
     Source {
-        /// The source id that was asked for.
+        /// The requested source id.
         expected: u16,
         /// The source id of the first good fragment.
         found: u16,
@@ -111,7 +111,7 @@ pub enum FedFileError {
     /// The last fragment has no end.
     #[error("the file is cut off: the fragment at byte {offset} (number {number} in the file) has no trailer")]
     Truncated {
-        /// Where the last fragment begins.
+        /// Offset of the last fragment.
         offset: u64,
         /// Its number in the file, counted from 1.
         number: usize,
@@ -126,12 +126,12 @@ pub enum FedFileError {
 /// Memory: a window of 1 MiB and 40 bytes per fragment.
 ///
 /// # Errors
-/// When the file cannot be read, is empty or cut off, or holds no good fragment at all.
+/// If the file cannot be read, is empty or cut off, or holds no good fragment at all.
 pub fn walk(reader: impl Read + Seek) -> Result<Vec<FedEntry>, FedFileError> {
     walk_window(&mut Window::new(reader)?, None)
 }
 
-/// As [`walk`]; the fragments must be of `source` if that is known.
+/// Finds all fragments as [`walk`] does, and keeps the window. The fragments must belong to `source` if that is known.
 pub(crate) fn walk_window<R: Read + Seek>(
     window: &mut Window<R>,
     source: Option<u16>,
@@ -165,9 +165,9 @@ struct Walker<'a, R> {
     size: u64,
     /// The source id of the first good fragment.
     source: Option<u16>,
-    /// The level-1 id that comes next.
+    /// The next expected level-1 id.
     next_id: Option<u32>,
-    /// It is known that no good fragment begins before this place: searching again would find nothing.
+    /// Offset before which no good fragment begins: a second search would find nothing.
     no_good_before: u64,
     entries: Vec<FedEntry>,
 }
@@ -189,7 +189,7 @@ impl<R: Read + Seek> Walker<'_, R> {
         Ok((self.divide(at, self.no_good_before)?, false))
     }
 
-    /// The end of the fragment at `at` if it is good; otherwise notes where the next good one begins.
+    /// The end of the fragment at `at` if it is good; otherwise stores the offset of the next good one.
     fn search(&mut self, at: u64) -> io::Result<Option<u64>> {
         let limit = self.size.min(at + LONGEST);
         let mut last = at + STEP;
@@ -215,8 +215,8 @@ impl<R: Read + Seek> Walker<'_, R> {
         Ok(None)
     }
 
-    /// The level-1 id of the bad fragment at the beginning of the file: one less than that of the first good one, or
-    /// what its header says, if several bad fragments lie before the first good one.
+    /// The level-1 id of the bad fragment at the beginning of the file: one less than that of the first good one. If
+    /// several bad fragments precede the first good one, the id in the header.
     fn first_id(&mut self, at: u64) -> io::Result<u32> {
         let (own, good) = (self.header(at)?, self.no_good_before);
         let after = self.header(good)?.level1_id;
@@ -225,7 +225,8 @@ impl<R: Read + Seek> Walker<'_, R> {
         Ok(if is_told { own.level1_id } else { after.wrapping_sub(1) % ID_MODULUS })
     }
 
-    /// Whether a fragment with a right CRC, and of `source` if that is known, lies between a header and a trailer.
+    /// Returns true if a fragment with a right CRC, and of `source` if that is known, lies between a header and a
+    /// trailer.
     fn is_good(&mut self, begin: u64, end: u64, source: Option<u16>) -> io::Result<bool> {
         let first = self.window.word(begin)?;
         let found = FedHeader::from_word(first).source_id;
@@ -239,13 +240,13 @@ impl<R: Read + Seek> Walker<'_, R> {
         Ok(crc.finish(last) == Trailer::from_word(last).crc)
     }
 
-    /// Whether a trailer with the length from `begin` stands before `end`.
+    /// Returns true if a trailer with the length from `begin` stands before `end`.
     fn is_one(&mut self, begin: u64, end: u64) -> io::Result<bool> {
         let word = self.window.word(end - STEP)?;
         Ok(tag(word) == TRAILER_TAG && u64::from(Trailer::from_word(word).words) * STEP == end - begin)
     }
 
-    /// Where the bad fragment at `at` ends, given that nothing before `until` is good.
+    /// The end of the bad fragment at `at`, given that nothing before `until` is good.
     fn divide(&mut self, at: u64, until: u64) -> io::Result<u64> {
         let Some(after) = self.next_id.map(successor) else {
             return Ok(until);
@@ -265,7 +266,7 @@ impl<R: Read + Seek> Walker<'_, R> {
         Ok(until)
     }
 
-    /// Whether a trailer ends and the header of the fragment with this level-1 id begins here.
+    /// Returns true if a trailer ends and the header of the fragment with this level-1 id begins here.
     fn begins(&mut self, begin: u64, level1_id: u32) -> io::Result<bool> {
         let word = self.window.word(begin)?;
         let header = FedHeader::from_word(word);

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 /// Bytes in memory at a time.
 const CAPACITY: usize = 1 << 20;
-/// Bytes kept before the place asked for: a search looks back to where a fragment began.
+/// Bytes kept before the requested offset: a search looks back to the beginning of a fragment.
 const BEHIND: u64 = 1 << 17;
 
 /// A window that slides over a file.
@@ -23,7 +23,7 @@ impl<R: Read + Seek> Window<R> {
         Ok(Self { reader, size, start: 0, bytes: Vec::new() })
     }
 
-    /// Bytes of the whole file, as it was when it was opened.
+    /// Size of the whole file in bytes at the time of opening.
     pub(crate) const fn size(&self) -> u64 {
         self.size
     }
@@ -33,7 +33,7 @@ impl<R: Read + Seek> Window<R> {
         Ok(word_at(self.at(offset, 8)?))
     }
 
-    /// Gives the bytes from `from` to `to` piece by piece; every piece but the last is a whole number of words.
+    /// Calls `take` with the bytes from `from` to `to` in pieces; every piece but the last is a whole number of words.
     pub(crate) fn each(&mut self, from: u64, to: u64, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         let mut at = from;
         while at < to {
@@ -47,7 +47,7 @@ impl<R: Read + Seek> Window<R> {
         Ok(())
     }
 
-    /// At least `wanted` (at most 8) bytes from `offset`, and what the window holds after them.
+    /// At least `wanted` (at most 8) bytes from `offset`, and the bytes after them in the window.
     fn at(&mut self, offset: u64, wanted: usize) -> io::Result<&[u8]> {
         let end = self.start + self.bytes.len() as u64;
         if offset < self.start || offset + wanted as u64 > end {

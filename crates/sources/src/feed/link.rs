@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long the other end may take for what is left after a stop.
+/// Time that the peer may take for the rest after a stop.
 const GRACE: Duration = Duration::from_secs(2);
 
 pub(super) enum Link {
@@ -38,7 +38,7 @@ impl Link {
         matches!(self, Self::Udp(..))
     }
 
-    /// Sends everything, waiting while the other end is busy; not for long once `stop` is true.
+    /// Sends everything and waits while the peer is busy, but not for long once `stop` is true.
     pub(super) fn send(&mut self, bytes: &[u8], stop: &AtomicBool) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => write_all(stream, bytes, stop),
@@ -48,7 +48,7 @@ impl Link {
     }
 }
 
-/// Tries all addresses, again and again until the timeout: the other end may still be starting.
+/// Tries all addresses repeatedly until the timeout: the peer may still be starting.
 fn connect(addresses: &[SocketAddr], options: &FeedOptions<'_>) -> io::Result<TcpStream> {
     let deadline = Instant::now() + options.connect_timeout;
     loop {

@@ -13,9 +13,9 @@ use std::{
 
 /// Most front ends that may be connected at a time.
 const MAX_CONNECTIONS: usize = 16;
-/// How often a waiting thread looks whether it should stop.
+/// Interval at which a waiting thread checks for a stop.
 pub(super) const POLL: Duration = Duration::from_millis(50);
-/// How long a new connection may have to wait.
+/// Longest wait of a new connection.
 const ACCEPT_POLL: Duration = Duration::from_millis(5);
 /// Bytes read at a time.
 const READ_SIZE: usize = 1 << 16;
@@ -70,7 +70,7 @@ fn read_stream(mut stream: TcpStream, peer: SocketAddr, shared: &Shared) {
     }
 }
 
-/// Delivers all whole frames; `false` when the stream is of no more use. `read` is what came last.
+/// Delivers all whole frames; returns false if the stream cannot be used any more. `read` is the last input.
 fn drain(parser: &mut FrameParser, peer: SocketAddr, read: &[u8], shared: &Shared) -> bool {
     loop {
         match parser.pop() {
@@ -111,7 +111,7 @@ pub(super) fn read_datagrams(socket: &UdpSocket, shared: &Shared) {
     }
 }
 
-/// Delivers one frame; `false` when nobody takes items any more.
+/// Delivers one frame; returns false if the receiver is gone.
 fn take(frame: Frame, peer: SocketAddr, shared: &Shared) -> bool {
     if frame.source != shared.unit {
         shared.reject(RejectKind::WrongSource, peer, &frame.payload);

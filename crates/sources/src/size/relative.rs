@@ -1,5 +1,5 @@
-//! The size model of a large experiment: every source has its own mean size as a function of one relative event size
-//! that all sources of the event share, and fluctuates on its own on top.
+//! The size model of a large experiment. All sources of an event share one relative event size. Every source has its
+//! own mean size as a function of it, and fluctuates by itself.
 
 use crate::{SourceError, csv::Lines, draw::LogNormal};
 use std::{io::BufRead, path::PathBuf};
@@ -40,10 +40,10 @@ impl Relative {
     }
 }
 
-/// Reads the row of `fed`, or the `unit`-th row (from 0) when none is named. Every row is checked.
+/// Reads the row of `fed`, or the `unit`-th row (from 0) if none is named. Every row is checked.
 ///
 /// # Errors
-/// When the file cannot be read, a line is bad, or the row is not there.
+/// If the file cannot be read, a line is bad, or the row does not exist.
 pub(crate) fn read_model(path: PathBuf, reader: impl BufRead, fed: Option<u64>, unit: u16) -> Result<Row, SourceError> {
     let mut lines = Lines::open(path.clone(), reader, HEADER)?;
     let (mut chosen, mut rows) = (None, 0_u64);

@@ -14,7 +14,7 @@ const MAX_ROWS: usize = 1 << 24;
 pub(crate) struct Trace {
     sizes: Box<[(u64, u32)]>,
     last_event: u64,
-    /// Where the next event is, if events are asked for in order.
+    /// Position of the next event, if events are requested in order.
     next: usize,
 }
 
@@ -47,11 +47,11 @@ struct Row {
     line: u32,
 }
 
-/// Reads the sizes of `source`; rows may come in any order, every row is checked.
+/// Reads the sizes of `source`; rows may come in any order, and every row is checked.
 ///
 /// # Errors
-/// When the file cannot be read, a line is bad, a size is above `limit`, an event is given twice, or the source has no
-/// row or too many.
+/// If the file cannot be read, a line is bad, a size is above `limit`, an event occurs twice, or the source has no row
+/// or too many.
 pub(crate) fn read_trace(path: PathBuf, reader: impl BufRead, source: u64, limit: u32) -> Result<Trace, SourceError> {
     let mut lines = Lines::open(path.clone(), reader, HEADER)?;
     let (mut rows, mut last_event) = (Vec::new(), 0);

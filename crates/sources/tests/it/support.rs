@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Helpers of several tests.
 
 use evb_core::EventId;
 use evb_sources::{FedHeader, OpenOptions, payload, write_fragment};

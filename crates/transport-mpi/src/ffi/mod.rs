@@ -1,15 +1,15 @@
-//! The foreign calls, and safe values around them: the one place with unsafe code.
+//! The foreign calls, and safe values around them: the only unsafe code of the crate.
 //!
 //! # Invariants
-//! - **The signatures below are those of `shim/evb_mpi.c`.** The library that is opened was compiled from the source that
-//!   stands in this binary: a hash of the source is in its name, and nobody else can write it.
+//! - **The signatures below are those of `shim/evb_mpi.c`.** The opened library was compiled from the source in this
+//!   binary: a hash of the source is in its name, and nobody else can write it.
 //! - **Calls do not overlap.** All go through [`Shim::call`]. With [`Threads::Many`] it holds a lock, else it refuses
 //!   every thread but the one that started MPI.
-//! - **No call comes before the start or after the end.** [`Shim`] is given out after `init` only, and calls after
+//! - **No call comes before the start or after the end.** A [`Shim`] exists after `init` only, and calls after
 //!   [`Shim::end`] do nothing: its flag is read and written where calls do not overlap.
-//! - **The bytes of an active request stay where they are and are touched by nobody else.** [`Sending`] and
-//!   [`Receiving`] own both the request and the buffer, whose bytes are on the heap (or static), and give the buffer out
-//!   only when MPI has said that the request is over. If they are dropped before, the buffer is never freed.
+//! - **The bytes of an active request stay in place and are touched by nobody else.** [`Sending`] and [`Receiving`] own
+//!   both the request and the buffer, whose bytes are on the heap (or static), and release the buffer only when MPI has
+//!   reported the end of the request. If they are dropped before, the buffer is never freed.
 //! - **Lengths fit.** A length is that of the buffer, and all are at most [`MOST_BYTES`].
 
 #![allow(unsafe_code, reason = "calls into the compiled shim")]
@@ -36,9 +36,9 @@ use std::{
 
 /// Longest transfer in bytes: MPI counts in C integers.
 pub(crate) const MOST_BYTES: usize = i32::MAX as usize;
-/// Longest time at the end for sends that nobody has taken yet.
+/// Longest wait at the end for sends that nobody has taken yet.
 const LINGER: Duration = Duration::from_secs(2);
-/// Bytes of the name of an MPI.
+/// Most bytes of the name of an MPI.
 const VERSION_BYTES: usize = 256;
 
 type Buffer = *mut c_void;
@@ -78,11 +78,11 @@ calls! {
     cancel: unsafe extern "C" fn(&mut u64),
 }
 
-/// What a receive has received.
+/// The result of a receive.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Status {
-    /// Bytes.
+    /// Number of bytes.
     length: i32,
     /// The rank that sent it.
     pub(crate) rank: i32,
@@ -95,7 +95,7 @@ pub(crate) struct Shim {
     calls: Calls,
     /// The only thread that may call, if there is one.
     caller: Option<usize>,
-    /// Held around each call, if there is none.
+    /// The lock around each call, if any thread may call.
     turn: Mutex<()>,
     running: AtomicBool,
     pub(crate) rank: usize,
@@ -110,11 +110,11 @@ pub(crate) struct Shim {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Comm(u64);
 
-/// Where a message goes to or comes from.
+/// The destination or source of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
     pub(crate) comm: Comm,
-    /// A rank, and a tag; any with [`Route::ANY`] for a receive.
+    /// The rank; [`Route::ANY`] in rank or tag matches any for a receive.
     pub(crate) rank: i32,
     pub(crate) tag: i32,
 }
@@ -126,7 +126,7 @@ impl Route {
 static SHIM: OnceLock<Shim> = OnceLock::new();
 static STARTING: Mutex<()> = Mutex::new(());
 
-/// No state is left halfway by a panic: all there is under these locks are calls and moves.
+/// Locks, ignoring poison: only calls and moves happen under these locks, so a panic leaves no partial state.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -158,13 +158,13 @@ impl Shim {
         Ok(SHIM.get_or_init(|| Self { calls, caller, turn, running, rank, size, most_tag, version, lingering }))
     }
 
-    /// Whether this thread may call.
+    /// Returns true if this thread may call MPI.
     #[inline]
     pub(crate) fn is_callable(&self) -> bool {
         self.caller.is_none_or(|caller| caller == this_thread())
     }
 
-    /// Runs `call` alone, if MPI still runs.
+    /// Runs `call` alone; returns `None` if MPI has ended.
     #[inline]
     fn call<T>(&self, call: impl FnOnce(&Calls) -> T) -> Option<T> {
         if !self.is_callable() {
@@ -176,7 +176,7 @@ impl Shim {
         self.running.load(Ordering::Relaxed).then(|| call(&self.calls))
     }
 
-    /// Ends MPI, after what was sent has left.
+    /// Ends MPI after all sends have left.
     pub(crate) fn end(&self) {
         let end = Instant::now() + LINGER;
         while !self.settle() && Instant::now() < end {
@@ -201,33 +201,33 @@ impl Shim {
         self.call(|calls| unsafe { (calls.abort)(status) });
     }
 
-    /// A communicator of all ranks; all call it together.
+    /// A communicator of all ranks; all ranks call this together.
     pub(crate) fn duplicate(&self) -> Comm {
         // SAFETY: alone and while MPI runs.
         Comm(self.call(|calls| unsafe { (calls.duplicate)() }).unwrap_or_default())
     }
 
-    /// A communicator of these ranks; they call it together.
+    /// A communicator of these ranks; they call this together.
     pub(crate) fn subset(&self, ranks: &[i32], tag: i32) -> Comm {
         // SAFETY: alone and while MPI runs; the ranks are there for the call.
         let call = |calls: &Calls| unsafe { (calls.subset)(ranks.as_ptr(), ranks.len() as i32, tag) };
         Comm(self.call(call).unwrap_or_default())
     }
 
-    /// Puts the bytes of rank 0 into the buffer of each rank.
+    /// Copies the bytes of rank 0 into the buffer of each rank.
     pub(crate) fn share(&self, bytes: &mut [u8]) {
         assert!(bytes.len() <= MOST_BYTES, "{} bytes are more than MPI counts", bytes.len());
         // SAFETY: alone and while MPI runs; the call blocks, and the buffer is borrowed for it.
         self.call(|calls| unsafe { (calls.share)(bytes.as_mut_ptr().cast(), bytes.len() as i32) });
     }
 
-    /// Lets MPI move on what it has.
+    /// Lets MPI make progress.
     pub(crate) fn progress(&self) {
         // SAFETY: alone and while MPI runs.
         self.call(|calls| unsafe { (calls.progress)() });
     }
 
-    /// Lets go of what lingers and has left. True if nothing is left.
+    /// Drops lingering transfers that are over. Returns true if none is left.
     pub(crate) fn settle(&self) -> bool {
         let (sends, _) = &mut *lock(&self.lingering);
         sends.retain_mut(|sending| !sending.poll());
@@ -249,7 +249,7 @@ impl fmt::Debug for Shim {
     }
 }
 
-/// A number that no other living thread has.
+/// A number that identifies this thread among the living ones.
 #[inline]
 fn this_thread() -> usize {
     thread_local! {

@@ -1,4 +1,4 @@
-//! Bytes on their way, with what MPI knows of them. The invariants stand in the [module above](super).
+//! Transfers: bytes under way and their MPI requests. The [module above](super) states the invariants.
 
 #![allow(unsafe_code, reason = "buffers that MPI reads and writes while a request is active")]
 
@@ -6,28 +6,29 @@ use super::{Calls, Comm, MOST_BYTES, Route, Shim, Status, lock};
 use bytes::Bytes;
 use std::mem::ManuallyDrop;
 
-/// Tries to end a receive that nobody wants any more.
+/// Attempts to end a receive that nobody wants any more.
 const CANCEL_TRIES: usize = 100;
 
-/// Bytes that are sent.
+/// The bytes of a send.
 enum Outgoing {
-    /// A buffer that is used again.
+    /// A buffer for reuse.
     Buffer(Vec<u8>),
     /// The body of a message.
     #[expect(dead_code, reason = "it is held for its bytes")]
     Body(Bytes),
 }
 
-/// Bytes on their way out.
+/// Outgoing bytes.
 pub(crate) struct Sending {
     shim: &'static Shim,
-    /// `None` when it is over.
+    /// The request; `None` when it is over.
     request: Option<u64>,
     outgoing: ManuallyDrop<Outgoing>,
 }
 
 impl Sending {
-    /// Starts to send what is in the buffer. If MPI needs it any longer, it is taken, and an empty one is left.
+    /// Starts to send the content of the buffer. If MPI needs the buffer any longer, it is taken, and an empty one is
+    /// left.
     #[inline]
     pub(crate) fn buffer(shim: &'static Shim, route: Route, buffer: &mut Vec<u8>) -> Option<Self> {
         let request = start_send(shim, route, buffer)?;
@@ -35,7 +36,7 @@ impl Sending {
         Some(Self { shim, request: Some(request), outgoing })
     }
 
-    /// Starts to send a body, from where it is. `None` if it has left already.
+    /// Starts to send a body in place. Returns `None` if it has left already.
     pub(crate) fn body(shim: &'static Shim, route: Route, body: Bytes) -> Option<Self> {
         let request = start_send(shim, route, &body)?;
         Some(Self { shim, request: Some(request), outgoing: ManuallyDrop::new(Outgoing::Body(body)) })
@@ -47,7 +48,7 @@ impl Sending {
         Self { shim, request, outgoing: ManuallyDrop::new(Outgoing::Buffer(bytes)) }
     }
 
-    /// Whether it is over.
+    /// Returns true if the send is over.
     pub(crate) fn poll(&mut self) -> bool {
         if let Some(request) = &mut self.request
             && self.shim.test(request).is_some()
@@ -57,7 +58,7 @@ impl Sending {
         self.request.is_none()
     }
 
-    /// The buffer, to be used again.
+    /// The buffer, for reuse.
     pub(crate) fn into_buffer(mut self) -> Option<Vec<u8>> {
         if self.request.is_some() {
             return None;
@@ -69,13 +70,13 @@ impl Sending {
         }
     }
 
-    /// Keeps the bytes until they have left, after the endpoint has gone.
+    /// Keeps the bytes until they have left, after the end of the endpoint.
     pub(crate) fn linger(self) {
         let shim = self.shim;
         lock(&shim.lingering).0.push(self);
     }
 
-    /// Nobody will take the bytes any more: MPI keeps them for good.
+    /// Leaves the bytes to MPI for good: nobody will take them any more.
     pub(crate) fn abandon(self) {
         drop(self);
     }
@@ -109,20 +110,20 @@ fn start_broadcast(shim: &Shim, comm: Comm, bytes: &mut [u8]) -> Option<u64> {
     shim.call(|calls| unsafe { (calls.broadcast)(address, length, comm.0) })
 }
 
-/// Where a [`Receiving`] gets its bytes from.
+/// The sender of the bytes of a [`Receiving`].
 #[derive(Clone, Copy, Debug)]
 enum From {
     Route(Route),
     Broadcast(Comm),
 }
 
-/// Room for bytes that come.
+/// A buffer for incoming bytes.
 pub(crate) struct Receiving {
     shim: &'static Shim,
     from: From,
-    /// `None` when it is over.
+    /// The request; `None` when it is over.
     request: Option<u64>,
-    /// What came.
+    /// The result.
     pub(crate) status: Status,
     room: ManuallyDrop<Vec<u8>>,
 }
@@ -145,7 +146,7 @@ impl Receiving {
         receiving
     }
 
-    /// Starts the same again, when the last one is over.
+    /// Repeats a receive that is over.
     #[inline]
     pub(crate) fn again(&mut self) {
         assert!(self.request.is_none() && self.room.len() <= MOST_BYTES);
@@ -160,7 +161,7 @@ impl Receiving {
         };
     }
 
-    /// Whether something has come.
+    /// Returns true if something has arrived.
     #[inline]
     pub(crate) fn poll(&mut self) -> bool {
         if let Some(request) = &mut self.request
@@ -171,7 +172,7 @@ impl Receiving {
         self.request.is_none()
     }
 
-    /// What has come; nothing before.
+    /// The received bytes; empty before the end of the receive.
     pub(crate) fn bytes(&self) -> &[u8] {
         match (self.request, self.from) {
             (Some(_), _) => &[],
@@ -180,7 +181,7 @@ impl Receiving {
         }
     }
 
-    /// The room with what has come.
+    /// The buffer with the received bytes.
     pub(crate) fn into_room(mut self) -> Option<Vec<u8>> {
         self.request.is_none().then(|| {
             let mut room = std::mem::take(&mut *self.room);
@@ -189,13 +190,13 @@ impl Receiving {
         })
     }
 
-    /// Keeps the room to the end, for what may still come.
+    /// Keeps the buffer to the end, for bytes that may still arrive.
     pub(crate) fn linger(self) {
         let shim = self.shim;
         lock(&shim.lingering).1.push(self);
     }
 
-    /// Ends it without a message. If one is just being taken from the wire, the room is never freed.
+    /// Ends the receive without a message. If one is being taken from the wire, the buffer is never freed.
     pub(crate) fn cancel(mut self) {
         if let (Some(request), From::Route(_)) = (&mut self.request, self.from) {
             // SAFETY: alone and while MPI runs; the request is active.

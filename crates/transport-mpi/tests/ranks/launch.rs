@@ -20,20 +20,20 @@ pub(crate) struct Installed {
     is_open_mpi: bool,
 }
 
-/// What one case starts.
+/// The job of one case.
 pub(crate) struct Job {
     pub(crate) name: &'static str,
     /// 0 for a process without a launcher.
     pub(crate) ranks: usize,
     pub(crate) expected: Expected,
-    /// With the shim of another MPI.
+    /// True for the shim of another MPI.
     pub(crate) foreign: bool,
 }
 
-/// How a job ends.
+/// The end of a job.
 pub(crate) enum Expected {
     Good,
-    /// It fails, and says this.
+    /// The job fails with this message.
     Bad(&'static str),
 }
 
@@ -63,7 +63,7 @@ impl Installed {
         command
     }
 
-    /// The event builder in plain MPI builds events that it finds right.
+    /// Runs the event builder in plain MPI, which checks its events.
     pub(crate) fn build_events(&self) {
         let folder = tempfile::tempdir().expect("a folder");
         let (program, source) = (folder.path().join("event_building"), "/tests/peer/event_building.c");
@@ -77,7 +77,7 @@ impl Installed {
         }
     }
 
-    /// Runs a job to its end, each with an empty cache: so ranks race for it.
+    /// Runs a job to its end, with an empty cache, so that its ranks race for it.
     pub(crate) fn start(&self, job: &Job, foreign: Option<&str>) {
         let cache = tempfile::tempdir().expect("a folder");
         let program = env::current_exe().expect("this program");
@@ -97,7 +97,7 @@ impl Installed {
     }
 }
 
-/// Without a compiler the error says what to do.
+/// Checks that the error without a compiler has a hint.
 pub(crate) fn without_mpicc() {
     let program = env::current_exe().expect("this program");
     let output = limited(Command::new(program).arg("case:start").env("EVB_MPICC", "/nonexistent/mpicc"));
@@ -110,7 +110,7 @@ pub(crate) fn without_mpicc() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("no MPI found: false does not run: exit status: 1"));
 }
 
-/// Runs a test and says how it went.
+/// Runs a test and prints its result; returns true if it passed.
 pub(crate) fn run(name: &str, test: impl FnOnce()) -> bool {
     let start = Instant::now();
     let result = panic::catch_unwind(panic::AssertUnwindSafe(test));

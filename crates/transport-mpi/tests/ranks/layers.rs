@@ -60,7 +60,7 @@ fn pattern(number: usize, length: usize) -> Vec<u8> {
     (0..length).map(|index| (index * 7 + number * 13 + index / 251) as u8).collect()
 }
 
-/// A message of each size goes around, and node 0 sends the next when it is back.
+/// Sends a message of each size around; node 0 sends the next when it is back.
 fn sizes(layer: &mut Layer) {
     let near = |size: usize| [size - 1, size, size + 1];
     let sizes: Vec<_> = (1..70).chain([4032, 1 << 16].into_iter().flat_map(near)).chain([MAX_BYTES]).collect();
@@ -83,7 +83,7 @@ fn sizes(layer: &mut Layer) {
     assert_eq!(layer.send(NodeId(3), &[0]), Err(Refused::Lost));
 }
 
-/// Node 0 sends to node 1 until there is no room; all of it comes, in order.
+/// Node 0 sends to node 1 until there is no room; all messages arrive, in order.
 fn full(layer: &mut Layer) {
     let number = |number: u32| number.to_le_bytes();
     match layer.local().0 {

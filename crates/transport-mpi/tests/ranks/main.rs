@@ -1,5 +1,5 @@
-//! All that needs MPI, under each MPI that is installed. Started by hand, this program starts itself again under the
-//! launchers; started by them, it is one rank of a case.
+//! All tests that need MPI, under each installed MPI. Started by hand, this program starts itself again under the
+//! launchers; started by a launcher, it is one rank of a case.
 
 mod launch;
 mod layers;
@@ -12,7 +12,7 @@ use std::{env, process::ExitCode};
 
 /// Longest body in the conformance suite: far above what any MPI sends eagerly.
 const MAX_BODY: usize = 1 << 20;
-/// What a rank says when it could not start.
+/// Prefix of the message of a rank that could not start.
 const NO_START: &str = "no start: ";
 
 fn options() -> MpiOptions {
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The cases: ranks (0 is a process without a launcher), what comes of them, and whether the MPI is the launcher's.
+/// The cases: number of ranks (0 is a process without a launcher), expected end, and whether the MPI is the launcher's.
 fn jobs() -> Vec<Job> {
     let good = |name, ranks| Job { name, ranks, expected: Expected::Good, foreign: false };
     let bad = |name, ranks, says, foreign| Job { name, ranks, expected: Expected::Bad(says), foreign };

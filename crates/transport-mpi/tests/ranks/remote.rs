@@ -1,5 +1,5 @@
 //! The conformance suite across processes: rank 0 runs it, and reaches the endpoints of the other ranks over sockets.
-//! While rank 0 wants nothing, the other ranks let MPI work: nothing moves by itself there.
+//! The other ranks call MPI while they wait, since it makes no progress by itself.
 
 use evb_core::NodeId;
 use evb_transport::{
@@ -21,7 +21,7 @@ pub(crate) fn ranks(mpi: &Mpi) {
     if mpi.rank() == 0 { be_node_0(mpi) } else { be_another(mpi) }
 }
 
-/// Runs the suite: node 0 is here, the others are on the other ranks.
+/// Runs the suite: node 0 is in this process, the others are on the other ranks.
 fn be_node_0(mpi: &Mpi) {
     let (listener, port) = listen();
     let port = port.to_string();
@@ -40,7 +40,7 @@ fn be_node_0(mpi: &Mpi) {
     run_all(&Subject { connect: &connect, max_body: super::MAX_BODY });
 }
 
-/// Opens endpoints when rank 0 says so and serves them, until rank 0 closes the connection.
+/// Opens endpoints on the order of rank 0 and serves them, until rank 0 closes the connection.
 fn be_another(mpi: &Mpi) {
     let port = String::from_utf8(mpi.share(&[])).expect("a text").parse().expect("a port");
     let mut orders = dial(port);

@@ -1,16 +1,16 @@
-//! The part of libfabric's binary interface that is used here, as its headers `rdma/fabric.h`, `fi_domain.h`,
-//! `fi_endpoint.h`, `fi_tagged.h`, `fi_cm.h` and `fi_eq.h` declare it. Only declarations: nothing here does anything.
+//! The used part of libfabric's binary interface, as its headers `rdma/fabric.h`, `fi_domain.h`, `fi_endpoint.h`,
+//! `fi_tagged.h`, `fi_cm.h` and `fi_eq.h` declare it. The module has declarations only.
 //!
 //! # Invariant
-//! Every structure begins as that of the headers does. Those that the library allocates may be longer there; those that we
-//! allocate are declared whole. Unused functions of a table hold their place as [`Unused`]. `tests.rs` compares sizes and
-//! offsets with the installed headers.
+//! Every structure begins as that of the headers does. Structures that the library allocates may be longer there; those
+//! that this crate allocates are declared whole. Unused functions of a table hold their place as [`Unused`]. `tests.rs`
+//! compares sizes and offsets with the installed headers.
 
 #![allow(unsafe_code, reason = "declares functions of the library")]
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// `FI_VERSION(1, 14)`: the interface that is asked for. Nothing newer is used, and libraries since 2021 have it.
+/// `FI_VERSION(1, 14)`: the requested interface. Nothing newer is used, and libraries since 2021 have it.
 pub(crate) const VERSION: u32 = 1 << 16 | 14;
 
 pub(crate) const FI_TAGGED: u64 = 1 << 3;
@@ -18,7 +18,7 @@ pub(crate) const FI_RECV: u64 = 1 << 10;
 pub(crate) const FI_SEND: u64 = 1 << 11;
 /// `FI_TRANSMIT` is `FI_SEND`.
 pub(crate) const FI_TRANSMIT: u64 = FI_SEND;
-/// Of `fi_getinfo`: node and service are those of this side.
+/// Flag of `fi_getinfo`: node and service are those of this side.
 pub(crate) const FI_SOURCE: u64 = 1 << 57;
 /// Modes: operations bring 4 or 8 words of scratch memory for the provider.
 pub(crate) const FI_CONTEXT: u64 = 1 << 59;
@@ -96,7 +96,7 @@ pub(crate) struct RxAttr {
     pub(crate) iov_limit: usize,
 }
 
-/// `struct fi_ep_attr` up to what is used.
+/// `struct fi_ep_attr` up to the used fields.
 #[repr(C)]
 pub(crate) struct EpAttr {
     pub(crate) kind: c_int,
@@ -110,7 +110,7 @@ pub(crate) struct EpAttr {
     pub(crate) mem_tag_format: u64,
 }
 
-/// `struct fi_domain_attr` up to what is used.
+/// `struct fi_domain_attr` up to the used fields.
 #[repr(C)]
 pub(crate) struct DomainAttr {
     pub(crate) domain: *mut Domain,
@@ -178,7 +178,7 @@ pub(crate) struct DomainOps {
     pub(crate) endpoint: unsafe extern "C" fn(*mut Domain, *mut Info, *mut *mut Ep, *mut c_void) -> c_int,
 }
 
-/// What is registered: domain, memory, length, access, offset, key that is asked for, flags.
+/// Arguments of a registration: domain, memory, length, access, offset, requested key, flags.
 type Register =
     unsafe extern "C" fn(*mut Fid, *const c_void, usize, u64, u64, u64, u64, *mut *mut Mr, *mut c_void) -> c_int;
 
@@ -295,10 +295,10 @@ pub(crate) struct CmOps {
     pub(crate) getname: unsafe extern "C" fn(*mut Fid, *mut c_void, *mut usize) -> c_int,
 }
 
-/// Endpoint, memory, length, descriptor, source, tag, bits of the tag that do not count, context.
+/// Arguments of a receive: endpoint, memory, length, descriptor, source, tag, ignored bits of the tag, context.
 type TaggedReceive =
     unsafe extern "C" fn(*mut Ep, *mut c_void, usize, *mut c_void, u64, u64, u64, *mut c_void) -> isize;
-/// Endpoint, memory, length, descriptor, destination, tag, context.
+/// Arguments of a send: endpoint, memory, length, descriptor, destination, tag, context.
 type TaggedSend = unsafe extern "C" fn(*mut Ep, *const c_void, usize, *mut c_void, u64, u64, *mut c_void) -> isize;
 
 #[repr(C)]

@@ -1,4 +1,4 @@
-//! An endpoint with its queue, and the operations that it was given.
+//! An endpoint with its queue and its operations.
 
 #![allow(unsafe_code, reason = "calls into the library")]
 
@@ -18,33 +18,33 @@ use std::{ffi::c_void, mem, os::fd::RawFd, ptr};
 
 /// Most completions that are read at once.
 pub(crate) const BATCH: usize = 16;
-/// Room for an address; the longest known are those of shared memory, of at most 256 bytes.
+/// Most bytes of an address; the longest known are those of shared memory, of at most 256 bytes.
 const ADDRESS_BYTES: usize = 512;
 
-/// See [`Objects::part`].
+/// The provider that shares mappings, see [`Objects::part`].
 const SHARES_MAPPINGS: &str = "shm";
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Posted {
-    /// The provider has it.
+    /// The provider has accepted the operation.
     Yes,
     /// There is no room: poll, then try again.
     Again,
-    /// It will never go; the error number.
+    /// The operation is impossible; the error number.
     Failed(i32),
 }
 
 /// An operation is over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completion {
-    /// None for what was injected and failed.
+    /// The operation; `None` for an injected message that failed.
     pub(crate) operation: Option<Operation>,
-    /// Of receives: the sender's tag, and the length in bytes.
+    /// The sender's tag of a receive, and its length in bytes.
     pub(crate) tag: u64,
     pub(crate) bytes: usize,
-    /// The error number of what failed.
+    /// The error number of a failed operation.
     pub(crate) error: Option<i32>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Endpoint {
     next_key: u64,
     batch: [CqEntry; BATCH],
     read: usize,
-    /// The last poll found that an operation has failed.
+    /// True if the last poll found a failed operation.
     failed: bool,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Endpoint {
 unsafe impl Send for Endpoint {}
 
 impl Endpoint {
-    /// Opens an endpoint. With `sleeps`, the queue has a file to sleep on if the provider can do that.
+    /// Opens an endpoint. With `sleeps`, the queue has a file to sleep on if the provider supports that.
     pub(crate) fn open(provider: &str, interface: Option<&str>, sleeps: bool) -> Result<Self, OfiError> {
         let info = InfoList::find(provider, interface)?;
         let (limits, nothing) = (info.limits(), CqEntry::EMPTY);
@@ -153,7 +153,7 @@ impl Endpoint {
         self.info.api()
     }
 
-    /// What the provider can do.
+    /// The limits of the provider.
     pub(crate) fn limits(&self) -> Limits {
         self.limits
     }
@@ -163,12 +163,12 @@ impl Endpoint {
         self.info.provider()
     }
 
-    /// What an error number means.
+    /// The meaning of an error number.
     pub(crate) fn describe(&self, error: i32) -> String {
         self.api().describe(error)
     }
 
-    /// Where others find this endpoint; the bytes mean something to the same provider only.
+    /// The address of this endpoint. Only the same provider understands its bytes.
     pub(crate) fn address(&self) -> Result<Vec<u8>, OfiError> {
         let (mut bytes, mut length) = (vec![0; ADDRESS_BYTES], ADDRESS_BYTES);
         // SAFETY: the endpoint is open, and there are `length` bytes of room.
@@ -184,8 +184,8 @@ impl Endpoint {
         Ok(bytes)
     }
 
-    /// Makes another endpoint known, and gives the number that it has here. The bytes must be what
-    /// [`address`](Endpoint::address) gave for the same provider: its length is compared with this endpoint's own.
+    /// Adds another endpoint and returns its local number. The bytes must come from [`address`](Endpoint::address) for
+    /// the same provider: their length is compared with this endpoint's own.
     pub(crate) fn insert(&mut self, address: &[u8]) -> Result<u64, OfiError> {
         let mut number = FI_ADDR_UNSPEC;
         // Providers read up to the end of an address, which is a text with a zero or a structure of a fixed length.
@@ -213,7 +213,7 @@ impl Endpoint {
         Ok((0..count).map(|index| self.add(part(index), bytes, descriptor, Memory::Slab)).collect())
     }
 
-    /// An operation that sends this body from where it is.
+    /// An operation that sends this body in place.
     pub(crate) fn share(&mut self, body: Bytes) -> Result<Operation, OfiError> {
         let (start, bytes) = (body.as_ptr().cast_mut(), body.len());
         self.add_registered(start, bytes, Memory::Shared(body))
@@ -245,7 +245,7 @@ impl Endpoint {
         Operation(index)
     }
 
-    /// Ends an operation that is not busy and gives its memory back. Not for slabs.
+    /// Ends an operation that is not busy and returns its memory. Not for slabs.
     pub(crate) fn take(&mut self, operation: Operation) -> Option<Memory> {
         let entry = &mut self.objects.entries[operation.0 as usize];
         assert!(!entry.busy, "the provider has this memory");
@@ -255,7 +255,7 @@ impl Endpoint {
         memory
     }
 
-    /// Registers memory if the provider asks for that.
+    /// Registers memory if the provider demands it.
     fn register(&mut self, start: *mut u8, bytes: usize) -> Result<*mut Mr, OfiError> {
         let mut registration = ptr::null_mut();
         if !self.limits.registers {
@@ -281,7 +281,7 @@ impl Endpoint {
         Ok(registration)
     }
 
-    /// Registers memory even if the provider does not ask for it.
+    /// Registers memory even if the provider does not demand it.
     #[cfg(test)]
     pub(super) fn register_always(&mut self) {
         self.limits.registers = true;

@@ -1,8 +1,8 @@
-//! What a provider offers: `fi_getinfo` and the list that it gives.
+//! Offers of a provider: `fi_getinfo` and its list.
 //!
 //! # Invariant
-//! An [`InfoList`] owns a list that the library allocated, whole and with all attributes that [`abi`] reads, and frees it
-//! once. Texts in it are C strings or null.
+//! An [`InfoList`] owns a list that the library allocated, whole and with all attributes that [`abi`] reads, and frees
+//! it once. Texts in it are C strings or null.
 
 #![allow(unsafe_code, reason = "lists that the library allocates")]
 
@@ -17,8 +17,8 @@ use std::{
     ptr,
 };
 
-/// Modes of memory registration that this crate can live with: it registers what it sends and receives when the provider
-/// asks for that ([`FI_MR_LOCAL`]), and nothing for remote access, which is what the others are about.
+/// Supported modes of memory registration. This crate registers its messages when the provider demands it
+/// ([`FI_MR_LOCAL`]). It offers nothing for remote access, which the other modes concern.
 const MR_MODES: i32 = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
 
 pub(crate) struct InfoList {
@@ -27,7 +27,7 @@ pub(crate) struct InfoList {
 }
 
 impl InfoList {
-    /// What this provider offers for reliable tagged messages. `interface` is the address that this side uses.
+    /// The provider's offers for reliable tagged messages. `interface` is the address that this side uses.
     pub(crate) fn find(provider: &str, interface: Option<&str>) -> Result<Self, OfiError> {
         let library = library()?;
         let hints = Self::hints(library)?;
@@ -54,7 +54,7 @@ impl InfoList {
         Ok(Self { api: library, first })
     }
 
-    /// Fills hints in.
+    /// Fills in the hints.
     fn ask_for(&self, provider: &str) -> Result<(), OfiError> {
         let name = c_text("the provider's name", provider)?;
         // SAFETY: `fi_allocinfo` has made this info with the attributes that are written here, and nobody else has it.
@@ -88,12 +88,12 @@ impl InfoList {
         self.api
     }
 
-    /// The first of the list, which is the one that the library thinks best.
+    /// The first offer of the list, which is the best one for the library.
     pub(crate) fn best(&self) -> *mut Info {
         self.first
     }
 
-    /// What the endpoint must respect.
+    /// The limits of the endpoint.
     pub(crate) fn limits(&self) -> Limits {
         // SAFETY: the list is whole.
         unsafe {
@@ -139,19 +139,19 @@ impl Drop for InfoList {
     }
 }
 
-/// What a provider can do.
+/// Limits of a provider.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Longest message that is taken without a completion.
+    /// Longest message that is accepted without a completion.
     pub(crate) inject_bytes: usize,
     /// Most sends and receives that are outstanding.
     pub(crate) sends: usize,
     pub(crate) receives: usize,
     /// Longest message.
     pub(crate) max_bytes: usize,
-    /// The highest set bit is the highest that a tag may have.
+    /// Format of tags: the highest set bit is the highest bit of a tag.
     pub(crate) tag_format: u64,
-    /// Memory must be registered, and bound to the endpoint.
+    /// True if memory must be registered, and bound to the endpoint.
     pub(crate) registers: bool,
     pub(crate) registers_at_endpoint: bool,
 }
@@ -183,6 +183,6 @@ fn c_text(what: &'static str, text: &str) -> Result<CString, OfiError> {
 }
 
 unsafe extern "C" {
-    /// Of the C library: a copy that `free` frees.
+    /// The C library's copy of a string, for `free`.
     fn strdup(text: *const c_char) -> *mut c_char;
 }

@@ -1,8 +1,8 @@
 //! The library: opened once per process, at run time, so that programs need it only when they use it.
 //!
 //! # Invariant
-//! The functions have the types that `rdma/fabric.h` and `rdma/fi_errno.h` give them. The library is never closed, because
-//! what its providers leave behind (threads, handlers) must keep its code.
+//! The functions have the types that `rdma/fabric.h` and `rdma/fi_errno.h` give them. The library is never closed,
+//! because threads and handlers of its providers need its code.
 
 #![allow(unsafe_code, reason = "opens the library and calls it")]
 
@@ -15,9 +15,9 @@ use std::{
     sync::OnceLock,
 };
 
-/// The variable that names the library's file.
+/// The environment variable that names the library's file.
 pub(crate) const PATH_VARIABLE: &str = "EVB_LIBFABRIC";
-/// The library's name of all versions that have this binary interface.
+/// The file name of all library versions with this binary interface.
 const FILE: &str = "libfabric.so.1";
 
 pub(crate) struct Library {
@@ -30,7 +30,7 @@ pub(crate) struct Library {
     strerror: unsafe extern "C" fn(c_int) -> *const c_char,
 }
 
-/// The library, opened by the first call. What the first call found stays.
+/// The library, opened by the first call. Later calls return the same result.
 pub(crate) fn library() -> Result<&'static Library, OfiError> {
     static LIBRARY: OnceLock<Result<Library, OfiError>> = OnceLock::new();
     let path = || env::var(PATH_VARIABLE).ok().filter(|path| !path.is_empty()).unwrap_or_else(|| FILE.into());
@@ -68,7 +68,7 @@ unsafe fn load(library: &libloading::Library) -> Result<Library, libloading::Err
 }
 
 impl Library {
-    /// What an error number means.
+    /// The meaning of an error number.
     pub(crate) fn describe(&self, error: i32) -> String {
         // SAFETY: any number may be asked for, and the text is static.
         let text = unsafe { CStr::from_ptr((self.strerror)(error.abs())) };
@@ -80,7 +80,7 @@ impl Library {
         if result >= 0 { Ok(()) } else { Err(OfiError::Call { call, reason: self.describe(result) }) }
     }
 
-    /// The library's version as people write it.
+    /// The library's version as text.
     pub(crate) fn version_text(&self) -> String {
         // SAFETY: the function has no demands.
         let version = unsafe { (self.version)() };

@@ -1,8 +1,8 @@
-//! Memory that operations use, and their contexts: both stay where they are until an operation is over.
+//! Memory of operations, and their contexts: both stay in place until an operation is over.
 //!
 //! # Invariant
-//! A [`Slab`] and a [`Context`] are raw allocations, so that no reference to them exists while the provider writes there.
-//! Slices of an operation's memory are lent out only while it is not busy.
+//! A [`Slab`] and a [`Context`] are raw allocations, so that no reference to them exists while the provider writes
+//! there. Slices of an operation's memory are lent only while it is not busy.
 
 #![allow(unsafe_code, reason = "raw allocations that the provider writes into")]
 
@@ -14,7 +14,7 @@ use std::{
     ptr, slice,
 };
 
-/// Alignment of slabs: a page, which is what registration works in.
+/// Alignment of slabs: a page, the unit of registration.
 const ALIGNMENT: usize = 4096;
 
 /// The number of an operation of one endpoint.
@@ -22,21 +22,21 @@ const ALIGNMENT: usize = 4096;
 pub(crate) struct Operation(pub(super) u32);
 
 impl Operation {
-    /// Operations of an endpoint are counted from 0 on, and their numbers are used again.
+    /// The operation as an index. Operations of an endpoint are counted from 0, and their numbers are reused.
     #[inline]
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Any number, for tests that ask no endpoint about it.
+    /// An operation with any number, for tests that do not pass it to an endpoint.
     #[cfg(test)]
     pub(crate) fn test(index: u32) -> Self {
         Self(index)
     }
 }
 
-/// What the provider gets as an operation's context: 8 words of its own (`struct fi_context2`), then what we find the
-/// operation by.
+/// The context of an operation for the provider: 8 words of its own (`struct fi_context2`), then the number of the
+/// operation.
 #[repr(C)]
 pub(super) struct Context {
     scratch: [usize; 8],
@@ -48,7 +48,7 @@ impl Context {
         Box::into_raw(Box::new(Self { scratch: [0; 8], operation }))
     }
 
-    /// The operation that a completion speaks of.
+    /// The operation of a completion.
     ///
     /// # Safety
     /// `context` must be null or one of [`allocate`](Context::allocate) that was not freed.
@@ -73,7 +73,7 @@ impl Context {
 pub(super) struct Slab {
     start: *mut u8,
     layout: Layout,
-    /// Its registration, if the provider wants one, and the descriptor of that.
+    /// Its registration, if the provider demands one, with its descriptor.
     pub(super) registration: *mut Mr,
 }
 
@@ -100,17 +100,17 @@ impl Drop for Slab {
     }
 }
 
-/// Who owns the memory of an operation.
+/// The owner of an operation's memory.
 pub(crate) enum Memory {
     /// A slab of the endpoint.
     Slab,
-    /// A message that others may hold, too: it is only read.
+    /// A message that may have other owners: it is only read.
     Shared(#[expect(dead_code, reason = "what is held is not looked at")] Bytes),
-    /// A buffer that was made for one message.
+    /// A buffer for one message.
     Own(Vec<u8>),
 }
 
-/// What is known of an operation.
+/// The state of an operation.
 pub(super) struct Entry {
     pub(super) context: *mut Context,
     pub(super) start: *mut u8,
@@ -123,7 +123,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// What the memory holds.
+    /// The content of the memory.
     pub(super) fn slice(&self) -> &[u8] {
         assert!(!self.busy, "the provider has this memory");
         // SAFETY: start and length are those of living memory, which the entry owns a part of, and the provider does not

@@ -1,13 +1,13 @@
-//! Everything that touches libfabric's memory and functions; only code of this folder is excused from the checks of Rust.
+//! All code that touches libfabric's memory and functions; no other folder of the crate is excused from Rust's checks.
 //!
 //! # Invariants
 //! 1. Declarations are those of the installed headers ([`abi`] and [`library`]; compared in `tests.rs`).
-//! 2. An [`Endpoint`] owns its objects, which are closed once and in this order: endpoint, registrations, queue, address
-//!    vector, domain, fabric.
-//! 3. An operation that was given to the provider is *busy* until its completion was read or the endpoint is closed. Memory
-//!    and context of a busy operation stay where they are, and nobody but the provider looks at them.
-//! 4. Objects are not shared: an endpoint has a domain of its own, and `&mut` keeps calls one after the other, as
-//!    `FI_THREAD_DOMAIN` wants them. Which thread calls does not matter.
+//! 2. An [`Endpoint`] owns its objects, which are closed once and in this order: endpoint, registrations, queue,
+//!    address vector, domain, fabric.
+//! 3. An operation that was given to the provider is *busy* until its completion was read or the endpoint is closed.
+//!    Memory and context of a busy operation stay in place, and only the provider uses them.
+//! 4. Objects are not shared: an endpoint has a domain of its own, and `&mut` serialises its calls, as
+//!    `FI_THREAD_DOMAIN` demands. Any thread may call.
 
 mod abi;
 mod endpoint;

@@ -1,4 +1,4 @@
-//! The objects of an endpoint, and how they are closed.
+//! The objects of an endpoint, and their closing.
 
 #![allow(unsafe_code, reason = "handles that the library gives out")]
 
@@ -12,7 +12,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// What is closed with an endpoint: each object is open or null.
+/// The objects that are closed with an endpoint: each object is open or null.
 pub(super) struct Objects {
     pub(super) fabric: *mut Fabric,
     pub(super) domain: *mut Domain,
@@ -26,7 +26,7 @@ pub(super) struct Objects {
 // SAFETY: invariant 4 of the folder: objects belong to one endpoint alone and may be used by any thread, one at a time.
 unsafe impl Send for Objects {}
 
-/// Endpoints of this process that share mappings: how many are in use, and those that are not any more.
+/// Endpoints of this process that share mappings: the number in use, and the objects of those that are not any more.
 struct Parted {
     in_use: usize,
     parted: Vec<Objects>,
@@ -52,11 +52,11 @@ impl Objects {
         PARTED.lock().unwrap_or_else(PoisonError::into_inner).in_use += 1;
     }
 
-    /// Closes all, at once or, if the provider shares mappings, with the last of this process.
+    /// Closes all objects, at once or, if the provider shares mappings, with the last endpoint of this process.
     ///
-    /// The provider `shm` lets endpoints of one process use each other's own mapping of their memory, and a close takes
-    /// that away while the others may still write there (seen with libfabric 1.17). Between processes each has a mapping
-    /// of its own.
+    /// The provider `shm` lets endpoints of one process use each other's own mapping of their memory. A close removes
+    /// that mapping while the others may still write there (seen with libfabric 1.17). Between processes each endpoint
+    /// has a mapping of its own.
     pub(super) fn part(self, shares: bool) {
         if !shares {
             return drop(self);
@@ -94,7 +94,7 @@ impl Drop for Objects {
     }
 }
 
-/// Closes an object; null is none. False if the provider cannot.
+/// Closes an object; null is none. Returns false if the provider fails to close it.
 ///
 /// # Safety
 /// `fid` must be null or open, and is not used after this.

@@ -17,7 +17,7 @@ struct PollFd {
     revents: c_short,
 }
 
-/// Sleeps until one of these can be read, or fails, or `timeout` (rounded up to milliseconds) is over.
+/// Sleeps until one of these files can be read or fails, or until `timeout` (rounded up to milliseconds) is over.
 pub(crate) fn wait_readable(files: [RawFd; 2], timeout: Duration) {
     let mut polled = files.map(|fd| PollFd { fd, events: POLLIN, revents: 0 });
     let milliseconds = timeout.as_micros().div_ceil(1000).try_into().unwrap_or(c_int::MAX);

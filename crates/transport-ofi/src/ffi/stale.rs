@@ -1,8 +1,8 @@
-//! Files of shared memory that killed processes have left: the provider `shm` removes them only at an orderly end.
+//! Removal of shared-memory files left by killed processes: the provider `shm` removes them only at an orderly end.
 //!
-//! libfabric 1.17 names them `<process>:<user>:<endpoint>` in `/dev/shm`, of 16 MiB each. One of a former process with our
-//! own number would make an endpoint fail, since its owner seems to be alive. So before the first endpoint of a process
-//! all of them go whose user is ours and whose process is not there, or is this one.
+//! libfabric 1.17 names them `<process>:<user>:<endpoint>` in `/dev/shm`, of 16 MiB each. A file of a former process
+//! with the number of this one would make an endpoint fail, since its owner seems to be alive. So the first endpoint of
+//! a process removes all files of its user whose process does not exist, or is this one.
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path, process, sync::Once};
 
@@ -31,7 +31,7 @@ fn remove_of(user: u32) {
     }
 }
 
-/// Whether this is the name of an endpoint of this user without a process.
+/// Returns true if this is the name of an endpoint of this user without a process.
 fn is_stale(name: &str, user: u32) -> bool {
     let numbers: Option<Vec<u32>> = name.split(':').map(|part| part.parse().ok()).collect();
     match numbers.as_deref() {

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// C's name and field, and our offset or, without a field, size.
+/// C's name and field, and the offset here or, without a field, the size.
 fn layout() -> Vec<(&'static str, &'static str, usize)> {
     macro_rules! fields {
         ($list:ident, $c:literal, $rust:ident, $($c_field:literal $field:ident),*) => {
@@ -85,7 +85,7 @@ const CONSTANTS: &[(&str, u64)] = &[
     ("FI_VERSION(1, 14)", VERSION as u64),
 ];
 
-/// A C program that prints C's numbers, one a line.
+/// A C program that prints C's numbers, one per line.
 fn program() -> String {
     let headers = ["fabric", "fi_domain", "fi_endpoint", "fi_tagged", "fi_cm", "fi_eq", "fi_errno"];
     let mut text = String::from("#include <stddef.h>\n#include <stdio.h>\n");
@@ -122,7 +122,7 @@ fn declarations_are_those_of_the_headers() {
     ours.iter().zip(&theirs).for_each(|((what, ours), theirs)| assert_eq!(ours, theirs, "{what}"));
 }
 
-/// The completion of this operation; others are passed over.
+/// The completion of this operation; others are skipped.
 fn completed(endpoint: &mut Endpoint, wanted: super::Operation) -> Completion {
     let start = Instant::now();
     loop {

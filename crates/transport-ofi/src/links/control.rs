@@ -1,4 +1,4 @@
-//! Who the others are, how far they are, and the clock.
+//! Identity and progress of peers, and the clock.
 
 use super::{Links, Role};
 use crate::{
@@ -9,9 +9,9 @@ use crate::{
 use evb_core::NodeId;
 use std::time::{Duration, Instant};
 
-/// Parts of the longest silence: that often a node looks, and a peer must have been silent at one look more.
+/// Number of checks in the longest silence. A peer is given up after one more check without a sign of life.
 const LOOKS: u32 = 8;
-/// As many for a peer that has said goodbye.
+/// Number of checks for a peer that has said goodbye.
 const LOOKS_AFTER_GOODBYE: u32 = 2;
 
 impl Links {
@@ -48,7 +48,7 @@ impl Links {
         }
     }
 
-    /// Lets peers send the bodies that there are buffers for.
+    /// Permits peers to send the bodies that there are buffers for.
     pub(super) fn send_permits(&mut self) {
         for _ in 0..self.permits.len() {
             let Some((to, number)) = self.permits.pop_front() else { return };
@@ -89,7 +89,7 @@ impl Links {
         if hello.terms == self.terms { Ok(()) } else { Err(Refusal::Limits) }
     }
 
-    /// A peer has shown the token: it may send, and hears so.
+    /// Accepts a peer that has shown the token, and tells it so.
     pub(super) fn greet_back(&mut self, index: usize, hello: &Hello) {
         if let Some(peer) = self.peer(index) {
             (peer.known, peer.their_key) = (true, hello.key);
@@ -98,8 +98,8 @@ impl Links {
         }
     }
 
-    /// Counts a stranger, and answers if it says to be a peer that is still missing: only then there is a way to it. An
-    /// answer that the provider has no room for is not repeated; the other side then waits in vain.
+    /// Counts a stranger, and answers if it claims to be a peer that is still missing: only then there is an address
+    /// for it. An answer that the provider has no room for is not repeated; the other side then waits in vain.
     fn refuse(&mut self, from: NodeId, refusal: Refusal) {
         self.rejected += 1;
         if self.peer(from.index()).is_some_and(|peer| !peer.known) {
@@ -107,7 +107,7 @@ impl Links {
         }
     }
 
-    /// Says who this node is, or that it refuses the other.
+    /// Sends the identity of this node, or a refusal.
     pub(super) fn send_hello(&mut self, to: usize, refusal: Option<Refusal>) -> Posted {
         let Some(key) = self.peer(to).map(|peer| peer.key) else { return Posted::Again };
         let hello = Hello { to: NodeId(to as u16), terms: self.terms, key, refusal };
@@ -130,7 +130,7 @@ impl Links {
         self.note(to, result)
     }
 
-    /// This peer is to hear how far this node is.
+    /// Marks a peer that should hear the progress of this node.
     #[inline]
     pub(super) fn owe(&mut self, index: usize) {
         let queued = self.owing.contains(&(index as u16));
@@ -149,7 +149,7 @@ impl Links {
         }
     }
 
-    /// Says how far this node is, or goodbye.
+    /// Sends the progress of this node, or a goodbye.
     pub(super) fn send_status(&mut self, to: usize, leaving: bool) -> Posted {
         let local = self.local;
         let Some(peer) = self.peer(to).filter(|peer| peer.known) else { return Posted::Yes };
@@ -168,9 +168,9 @@ impl Links {
         self.options.peer_timeout / LOOKS
     }
 
-    /// Looks at the clock: sends signs of life, and gives up peers that were silent for too long. What the provider has
-    /// and this node has not read yet counts as heard: it is read before. Looks count and not time, so a node that was away
-    /// itself blames nobody for that.
+    /// Checks the clock: sends signs of life, and gives up peers that were silent for too long. Unread data from a peer
+    /// count as heard: they are read before. Checks count instead of time, so a node that was away itself blames nobody
+    /// for that.
     pub(crate) fn tick(&mut self, now: Instant) {
         self.polls = 0;
         let interval = self.tick_interval();
@@ -192,7 +192,8 @@ impl Links {
         }
     }
 
-    /// Stays until what was sent has left, at most for `patience`, and says goodbye to all peers. True if all has left.
+    /// Waits for at most `patience` until all sends have left, and says goodbye to all peers. Returns true if all have
+    /// left.
     pub(crate) fn leave(&mut self, patience: Duration) -> bool {
         let mut waiting: Vec<_> = (0..self.peers.len()).filter(|_| !self.left).collect();
         self.left = true;
@@ -207,7 +208,7 @@ impl Links {
         sent && goodbye
     }
 
-    /// Polls until something holds, at most for `patience`; whether it does.
+    /// Polls until `done` holds, for at most `patience`; returns true if it holds.
     fn until(&mut self, patience: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let (start, mut idle) = (Instant::now(), 0);
         loop {

@@ -1,4 +1,4 @@
-//! How a node joins its peers: both say hello, each at the other's address, and each hears that it was accepted.
+//! Joining of peers: both send a hello to the other's address, and each hears that it was accepted.
 
 use super::Links;
 use crate::{control::Refusal, ffi::Posted, peer::Peer};
@@ -9,13 +9,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Pause between two looks at peers that are not there yet.
+/// Pause between two checks for peers that do not answer yet.
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
-/// Why a node cannot join its peers.
+/// The reason why a node cannot join its peers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
-    /// Peers were not there in time.
+    /// Some peers did not appear in time.
     #[error("no connection with {} within {timeout:?}", list(.missing))]
     Timeout {
         /// The peers that are missing, in ascending order.
@@ -23,15 +23,15 @@ pub enum ConnectError {
         /// The limit.
         timeout: Duration,
     },
-    /// Somebody has set `stop`.
+    /// The flag `stop` is set.
     #[error("stopped before all peers were there")]
     Stopped,
-    /// A peer does not want this node.
+    /// A peer refuses this node.
     #[error("{peer} refuses this node: {refusal}")]
     Refused {
         /// The peer.
         peer: NodeId,
-        /// Why.
+        /// The reason.
         refusal: Refusal,
     },
     /// A peer failed while it was joined.
@@ -39,7 +39,7 @@ pub enum ConnectError {
     Lost {
         /// The peer.
         peer: NodeId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The list of peers names a node that is no peer of this one, or one twice.
@@ -52,7 +52,7 @@ pub enum ConnectError {
         peer: NodeId,
         /// Its address.
         text: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }

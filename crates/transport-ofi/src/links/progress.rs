@@ -1,16 +1,16 @@
-//! How everything moves on: completions of the provider, and rests when there are none.
+//! Progress: completions of the provider, and rests when there are none.
 
 use super::{Links, Role};
 use crate::ffi::{BATCH, Completion};
 use std::time::{Duration, Instant};
 
-/// Most polls between two looks at the clock.
+/// Most polls between two checks of the clock.
 const POLLS_PER_TICK: u32 = 64;
 /// Most batches of completions that one poll reads.
 const BATCHES: usize = 4;
 
 impl Links {
-    /// Lets the provider work, and takes what has come. Cheap when nothing has.
+    /// Lets the provider work, and handles completions. Cheap if there are none.
     #[inline]
     pub(crate) fn poll(&mut self) {
         for _ in 0..BATCHES {
@@ -34,7 +34,7 @@ impl Links {
         }
     }
 
-    /// Sends what peers are owed.
+    /// Sends outstanding permits and statuses.
     #[inline]
     pub(crate) fn settle(&mut self) {
         if !(self.owing.is_empty() && self.permits.is_empty()) {
@@ -79,7 +79,7 @@ impl Links {
         }
     }
 
-    /// Something has left this node.
+    /// Takes note that something has left this node.
     #[inline]
     pub(super) fn is_out(&mut self, to: u16, bytes: usize) {
         self.moved = true;
@@ -110,12 +110,12 @@ impl Links {
         self.complete(failure);
     }
 
-    /// Operations on the way to peers that live.
+    /// Number of operations under way to living peers.
     pub(crate) fn outstanding(&self) -> usize {
         self.peers.iter().flatten().filter(|peer| peer.is_there()).map(|peer| peer.outstanding).sum()
     }
 
-    /// Rests until `work`, which is called before each rest, finds something, a waker is called or `timeout` is over.
+    /// Rests until `work`, which is called before each rest, returns true, a waker is called or `timeout` is over.
     pub(crate) fn wait(&mut self, timeout: Duration, mut work: impl FnMut(&mut Self) -> bool) {
         let (start, mut idle) = (Instant::now(), 0);
         loop {

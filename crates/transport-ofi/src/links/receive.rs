@@ -1,4 +1,4 @@
-//! What comes in: messages that are put in their place, their buffers, and bodies into buffers of their own.
+//! Incoming messages: their order, their buffers, and bodies in buffers of their own.
 
 use super::{Links, Role};
 use crate::{
@@ -10,8 +10,8 @@ use bytes::Bytes;
 use evb_core::NodeId;
 
 impl Links {
-    /// Receives the body of message `number` into a buffer of its own, and lets the peer send it. The body never comes
-    /// before the buffer is there: with libfabric 1.17, `shm` takes unexpected messages for others.
+    /// Receives the body of message `number` into a buffer of its own, and lets the peer send it. The body never
+    /// arrives before the buffer is posted: with libfabric 1.17, `shm` confuses unexpected messages with others.
     pub(crate) fn receive_body(&mut self, from: usize, number: u64, bytes: usize) -> Option<Operation> {
         let key = self.peer(from)?.key;
         let operation = self.endpoint.own(vec![0; bytes]).ok()?;
@@ -32,7 +32,7 @@ impl Links {
         }
     }
 
-    /// Whether a body is there, and of what length.
+    /// The length of a body, if it has arrived.
     pub(crate) fn body_length(&self, room: Operation) -> Option<usize> {
         match self.roles[room.index()] {
             Role::Room { done, .. } => done,
@@ -40,7 +40,7 @@ impl Links {
         }
     }
 
-    /// Takes a body that is there.
+    /// Takes a body that has arrived.
     pub(crate) fn take_body(&mut self, room: Operation) -> Bytes {
         self.roles[room.index()] = Role::Free;
         match self.endpoint.take(room) {
@@ -49,7 +49,7 @@ impl Links {
         }
     }
 
-    /// Nobody waits for this body any more.
+    /// Abandons a body that nobody waits for any more.
     pub(super) fn orphan(&mut self, room: Operation) {
         if self.body_length(room).is_some() {
             self.take_body(room);
@@ -59,7 +59,7 @@ impl Links {
         }
     }
 
-    /// The next message of a peer was used: its buffer goes back to the provider.
+    /// Returns the buffer of the next message of a peer to the provider: the message was used.
     #[inline]
     pub(crate) fn consume(&mut self, from: usize) {
         let Some(peer) = self.peers[from].as_deref_mut() else { return };
@@ -71,7 +71,7 @@ impl Links {
         }
     }
 
-    /// Throws away what has arrived of a peer.
+    /// Discards the messages that have arrived from a peer.
     pub(crate) fn discard(&mut self, index: usize) {
         let Some(peer) = self.peer(index) else { return };
         let arrivals: Vec<_> = peer.drain().collect();
@@ -81,13 +81,13 @@ impl Links {
         }
     }
 
-    /// Forgets a peer that is gone, with all that it had here.
+    /// Forgets a peer that is gone, with all its state.
     pub(crate) fn forget(&mut self, index: usize) {
         self.discard(index);
         self.peers[index] = None;
     }
 
-    /// A message came, and it is known to be in the right place, or not.
+    /// Handles an arrived message: in place, or out of place.
     #[inline]
     pub(super) fn arrived(&mut self, operation: Operation, tag: u64, bytes: usize) {
         let Tag { kind, from, low, .. } = self.tags.decode(tag);
@@ -111,7 +111,7 @@ impl Links {
         self.recycle(operation);
     }
 
-    /// A receive is free again.
+    /// Frees a receive.
     #[inline]
     pub(super) fn recycle(&mut self, operation: Operation) {
         if let Role::Receive { large } = self.roles[operation.index()] {
@@ -120,7 +120,7 @@ impl Links {
         }
     }
 
-    /// Gives the provider all receives that are idle: no message may come before its buffer.
+    /// Posts all idle receives: no message may arrive before its buffer.
     #[inline]
     pub(super) fn post_receives(&mut self) {
         for large in [false, true] {

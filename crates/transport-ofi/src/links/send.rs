@@ -1,4 +1,4 @@
-//! What goes out: messages from slots, injected or as bodies, and what happens when the provider does not take them.
+//! Outgoing messages: from slots, injected or as bodies, and the handling of a full provider.
 
 use super::{Links, Role};
 use crate::{
@@ -7,11 +7,11 @@ use crate::{
 };
 use bytes::Bytes;
 
-/// Slots are added by so many.
+/// Number of slots that are added at a time.
 const MORE_SLOTS: usize = 16;
 
 impl Links {
-    /// A slot to fill and send, and its memory. With `more`, slots are added when none is free.
+    /// A slot to fill and send. With `more`, slots are added if none is free.
     #[inline]
     pub(crate) fn slot(&mut self, large: bool, more: bool) -> Option<Operation> {
         if self.slots[usize::from(large)].is_empty() && more && !large {
@@ -31,12 +31,12 @@ impl Links {
         self.endpoint.memory(operation)
     }
 
-    /// Gives a slot back that was not sent.
+    /// Frees a slot that was not sent.
     pub(crate) fn give_back(&mut self, slot: Operation, large: bool) {
         self.slots[usize::from(large)].push(slot);
     }
 
-    /// Sends a slot as the next message to a peer that has a credit; the number that the message got.
+    /// Sends a slot as the next message to a peer that has a credit.
     #[inline]
     pub(crate) fn send(&mut self, to: usize, slot: Operation, bytes: usize, large: bool) -> Posted {
         let Some(peer) = self.peers[to].as_deref_mut() else { return Posted::Failed(0) };
@@ -65,7 +65,7 @@ impl Links {
         self.note(to, result)
     }
 
-    /// Sends the body that message `number` has announced, from where it is.
+    /// Sends the body that message `number` has announced, in place.
     pub(crate) fn send_body(&mut self, to: usize, number: u64, body: &Bytes) -> Posted {
         let Ok(operation) = self.endpoint.share(body.clone()) else { return Posted::Again };
         let Some(peer) = self.peers[to].as_deref_mut() else { return Posted::Failed(0) };
@@ -97,7 +97,7 @@ impl Links {
         self.give_up(peer, reason);
     }
 
-    /// Nothing goes to this peer or comes from it any more.
+    /// Gives a peer up: nothing goes to it or comes from it any more.
     pub(crate) fn give_up(&mut self, index: usize, reason: String) {
         let Some(peer) = self.peer(index) else { return };
         if peer.failure.is_none() {

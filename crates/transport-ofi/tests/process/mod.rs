@@ -57,7 +57,7 @@ impl Process {
     }
 }
 
-/// The other process: does what the parent says until that is gone. Does nothing where there is no parent.
+/// The other process: executes the parent's calls until the parent is gone. Without a parent there is nothing to do.
 pub(crate) fn serve(options: impl Fn(&str, u16, Duration) -> OfiOptions) {
     let Ok(parent) = env::var(VARIABLE) else { return };
     let dial = || Wire::new(TcpStream::connect(&parent).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers of the tests.
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
 use evb_core::NodeId;
@@ -13,7 +13,7 @@ pub(crate) fn options(provider: &str) -> OfiOptions {
     OfiOptions { provider: provider.into(), connect_timeout, ..OfiOptions::new(2, TOKEN) }
 }
 
-/// Whether the provider is there; says why the test is skipped if not.
+/// Returns true if the provider exists; prints the reason for a skipped test if not.
 pub(crate) fn there_is(provider: &str) -> bool {
     match providers() {
         Ok(names) if names.iter().any(|name| name.split(';').next() == Some(provider)) => true,

@@ -1,4 +1,4 @@
-//! From the records of a peer's lane to messages.
+//! Assembly of messages from the records of a peer's lane.
 
 use super::{
     lending::SLOTS,
@@ -13,7 +13,7 @@ use crate::{
 use bytes::{Bytes, BytesMut};
 use evb_core::NodeId;
 
-/// From so many records in one turn on, a lane is in a burst.
+/// Records in one turn from which a lane is in a burst.
 const BURST: usize = 4;
 
 impl Peer {
@@ -33,7 +33,7 @@ impl Peer {
         Turn::Over
     }
 
-    /// Gives `take` at most `limit` records as they are; how many, and whether the peer is gone.
+    /// Calls `take` with at most `limit` unchanged records; returns their number, and whether the peer is gone.
     #[inline]
     pub(super) fn receive_bytes(
         &mut self,
@@ -76,7 +76,7 @@ impl Peer {
         Ok(None)
     }
 
-    /// The next record. An error once the peer is gone and its lane empty, or its lane is broken.
+    /// The next record; an error if the lane is broken, or empty after the end of the peer.
     #[inline]
     fn next_record(&mut self) -> Result<Option<Record>, String> {
         match self.incoming.next() {
@@ -152,7 +152,7 @@ impl Peer {
         good.then(|| self.inbox = Some((head, BytesMut::with_capacity(total), total)))
     }
 
-    /// The message when this was its last piece.
+    /// Takes a piece of a message; returns the message if this was its last piece.
     fn take_piece(&mut self, record: Record) -> Option<Option<Message>> {
         let (head, body, total) = self.inbox.as_mut()?;
         let filled = body.len();

@@ -1,13 +1,13 @@
-//! How a node joins its peers: the higher id dials the lower, on an abstract socket, which leaves nothing on a disk.
+//! Joining of peers: the higher id dials the lower, on an abstract socket, which leaves no file behind.
 //!
-//! Both sides belong to the same user, as the kernel says, and the dialer shows the token. Then each makes the lane in
-//! which the other is to send, and hands over its descriptors; once the other has mapped them, it closes the lane to all
-//! further writers. (Before that, another process of the same user could get at it through `/proc`; but that one could
-//! trace this process as well.) What a dead process began here costs a bounded time.
+//! The kernel confirms that both sides belong to the same user, and the dialer shows the token. Then each side creates
+//! the lane in which the other is to send, and passes its descriptors; once the other has mapped them, it closes the
+//! lane to all further writers. (Before that, another process of the same user could get at it through `/proc`; but
+//! such a process could trace this one as well.) A step that a dead process has begun costs a bounded time.
 
 use super::{
     NEWCOMER, Shm,
-    greeting::{self, Greeting, Judged},
+    greeting::{self, Greeting, Introduction},
     lane::{Consumer, first_position},
     link::{Link, RING},
     map::close_to_writers,
@@ -30,18 +30,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Most processes that have not shown a token yet; the oldest goes when one more comes.
+/// Most processes that have not shown a token yet; a new one replaces the oldest.
 const MOST_NEWCOMERS: usize = 64;
-/// Time between two tries to reach a peer that is not there yet.
+/// Time between two attempts to reach a peer that does not listen yet.
 const DIAL_AGAIN: Duration = Duration::from_millis(5);
 
 impl Shm {
-    /// Joins these peers, all of which must name this node too, at most for
-    /// [`connect_timeout`](super::ShmOptions::connect_timeout). The order in which nodes call this does not matter; a
-    /// peer may send before this returns. May be called again for a new process in the place of a peer that was lost.
+    /// Joins these peers, all of which must name this node, too, within
+    /// [`connect_timeout`](super::ShmOptions::connect_timeout). Nodes may call this in any order; a peer may send
+    /// before this returns. A second call may name a new process in the place of a lost peer.
     ///
     /// # Errors
-    /// [`ConnectError`] says which peer is missing or why one refuses this node.
+    /// [`ConnectError`] names the peer that is missing or refuses this node.
     pub fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), ConnectError> {
         let mut joining = Joining { shm: self, missing: BTreeMap::new(), newcomers: VecDeque::new(), last_error: None };
         joining.expect(peers)?;
@@ -66,9 +66,9 @@ struct Joining<'a> {
     last_error: Option<String>,
 }
 
-/// A peer that is not there yet.
+/// A peer that has not joined yet.
 enum Missing {
-    /// It has the higher id: it dials.
+    /// The peer has the higher id and dials.
     Comes,
     /// This node dials, and may wait for an answer.
     Dialed { address: String, again: Instant, socket: Option<UnixStream> },
@@ -135,8 +135,8 @@ impl Joining<'_> {
         for _ in 0..self.newcomers.len() {
             let Some((socket, since)) = self.newcomers.pop_front() else { return };
             match greeting::receive(&socket, &self.shm.options.token) {
-                Ok((judged, _)) => {
-                    if let Err(error) = self.answer(socket, judged) {
+                Ok((introduction, _)) => {
+                    if let Err(error) = self.answer(socket, introduction) {
                         self.shm.rejected += 1;
                         self.last_error = Some(error.to_string());
                     }
@@ -149,14 +149,14 @@ impl Joining<'_> {
         }
     }
 
-    /// The acceptor's part: offers, takes the dialer's offer, and says that it has mapped it.
-    fn answer(&mut self, socket: UnixStream, hello: Judged) -> io::Result<()> {
+    /// The acceptor's part: sends an offer, takes the dialer's offer, and confirms that it has mapped it.
+    fn answer(&mut self, socket: UnixStream, hello: Introduction) -> io::Result<()> {
         let (local, nodes, token) = (self.shm.local, self.shm.options.nodes, self.shm.options.token);
         let wanted = |hello: &Greeting| matches!(self.missing.get(&hello.from), Some(Missing::Comes));
-        let judged = hello.and_then(|hello| {
+        let introduction = hello.and_then(|hello| {
             (hello.to == local && hello.nodes == nodes && wanted(&hello)).then_some(hello).ok_or(Refusal::Node)
         });
-        let peer = match judged {
+        let peer = match introduction {
             Ok(hello) => hello.from,
             Err(refusal) => {
                 greeting::send(&socket, &Err(refusal), &token, &[])?;
@@ -194,7 +194,7 @@ impl Joining<'_> {
         Ok(())
     }
 
-    /// The dialer's part: shows the token, takes the acceptor's offer, and makes its own.
+    /// The dialer's part: shows the token, takes the acceptor's offer, and sends its own.
     fn dial(&mut self, peer: NodeId, address: &str, socket: Option<UnixStream>) -> io::Result<Result<(), Refusal>> {
         let token = self.shm.options.token;
         let socket = match socket {
@@ -245,7 +245,7 @@ impl Joining<'_> {
         greeting::send(socket, &Ok(self.greeting(peer)), &self.shm.options.token, &descriptors.map(AsFd::as_fd))
     }
 
-    /// The other side has shown the token: it is waited for, but not for long.
+    /// Waits for a peer that has shown the token, but not for long.
     fn be_patient(&self, socket: &UnixStream) -> io::Result<()> {
         self.shm.poll.registry().deregister(&mut SourceFd(&socket.as_raw_fd()))?;
         socket.set_nonblocking(false)?;
@@ -253,7 +253,7 @@ impl Joining<'_> {
         socket.set_write_timeout(Some(self.shm.options.handshake_timeout))
     }
 
-    /// Both sides have mapped all: the lane has its one writer.
+    /// Creates the peer. Both sides have mapped all memory, and the lane has its one writer.
     fn join(&mut self, node: NodeId, socket: UnixStream, ours: Offer, taken: Taken) -> io::Result<()> {
         close_to_writers(&ours.lane_file)?;
         socket.set_nonblocking(true)?;
@@ -273,7 +273,7 @@ impl Joining<'_> {
     }
 }
 
-/// Whether the process at the other end belongs to the same user. The kernel vouches for that.
+/// Checks with the kernel that the process at the other end belongs to the same user.
 pub(super) fn is_own(socket: &UnixStream) -> io::Result<()> {
     if socket_peercred(socket)?.uid == geteuid() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The message with which endpoints introduce themselves, and the descriptors that travel with it.
+//! The greeting with which endpoints introduce themselves, and the descriptors that travel with it.
 
 use crate::{Token, tcp::Refusal};
 use evb_core::NodeId;
@@ -25,26 +25,26 @@ const BYTES: usize = 64;
 /// Descriptors of an offer: lane, credit page, bell and pool.
 pub(super) const OFFERED: usize = 4;
 
-/// Who speaks to whom, and how large the memory is that is offered with it.
+/// Sender and receiver of a greeting, and the sizes of the offered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Greeting {
     pub(super) from: NodeId,
     pub(super) to: NodeId,
     pub(super) nodes: u16,
-    /// Bytes of the ring in which the other side is to send.
+    /// Bytes of the ring in which the peer is to send.
     pub(super) ring_bytes: u64,
     /// Bytes of this side's pool.
     pub(super) pool_bytes: u64,
 }
 
-/// An introduction, or why there is none.
-pub(super) type Judged = Result<Greeting, Refusal>;
+/// A greeting, or the reason for its refusal.
+pub(super) type Introduction = Result<Greeting, Refusal>;
 
 impl Greeting {
-    fn encode(judged: &Judged, token: &Token) -> [u8; BYTES] {
+    fn encode(introduction: &Introduction, token: &Token) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
-        let (status, parts) = match judged {
+        let (status, parts) = match introduction {
             Ok(greeting) => (0, Some(greeting)),
             Err(refusal) => (1 + *refusal as u16, None),
         };
@@ -61,7 +61,7 @@ impl Greeting {
         bytes
     }
 
-    fn decode(bytes: &[u8; BYTES], token: &Token) -> Judged {
+    fn decode(bytes: &[u8; BYTES], token: &Token) -> Introduction {
         let short = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| bytes[at + index]));
         if bytes[..8] != MAGIC || short(8) != VERSION {
@@ -83,10 +83,10 @@ impl Greeting {
     }
 }
 
-/// Sends a greeting with descriptors in one go. Only one who has shown the token gets more than a refusal.
+/// Sends a greeting and its descriptors in one message. A peer that has not shown the token gets a refusal only.
 pub(super) fn send(
     socket: &UnixStream,
-    judged: &Judged,
+    introduction: &Introduction,
     token: &Token,
     descriptors: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
@@ -95,13 +95,13 @@ pub(super) fn send(
     if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let bytes = Greeting::encode(judged, token);
+    let bytes = Greeting::encode(introduction, token);
     let sent = sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
     if sent == BYTES { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
-/// Takes a greeting, which a Unix socket gives as whole as it was sent, and the descriptors with it.
-pub(super) fn receive(socket: &UnixStream, token: &Token) -> io::Result<(Judged, Vec<OwnedFd>)> {
+/// Takes a greeting, which a Unix socket delivers as a whole, and its descriptors.
+pub(super) fn receive(socket: &UnixStream, token: &Token) -> io::Result<(Introduction, Vec<OwnedFd>)> {
     let (mut bytes, mut descriptors) = ([0; BYTES], Vec::new());
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(OFFERED))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

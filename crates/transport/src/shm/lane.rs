@@ -2,51 +2,51 @@
 //!
 //! # Why no message is torn or lost
 //! A record is a header word and its payload. The sender writes the payload, then stores the header with release; the
-//! receiver loads the header with acquire, so it sees the payload too. The word where the next header will stand is 0
-//! before a record is published: the receiver finds 0 there, never what a former lap left. The sender sets these words
-//! to 0 ahead of its position, which also brings their lines into its cache before they are wanted.
+//! receiver loads the header with acquire, so it sees the payload, too. The word of the next header is 0 before a
+//! record is published: the receiver finds 0 there, never the rest of an earlier lap. The sender sets these words to 0
+//! ahead of its position, which also brings their cache lines in before they are needed.
 //!
-//! Records are published in batches: all headers of a batch are stored at once but the first, which is stored last, with
-//! release. A receiver that looks for it takes one line from the sender, and not each line while it is written.
+//! Records are published in batches: all headers of a batch are stored at once except the first, which is stored last,
+//! with release. So a polling receiver takes one cache line from the sender, and not each line while it is written.
 //!
-//! The receiver stores the position up to which it has read (the credit) with release once per quarter of the ring, the
-//! sender loads it with acquire when it seems to be out of room. It writes only to what is before the credit plus one
-//! lap. A sender that dies between any two stores leaves no header at the place where the receiver looks, or whole records.
+//! The receiver stores the position up to which it has read (the credit) with release once per quarter of the ring. The
+//! sender loads it with acquire when it seems to be out of room. It writes only before the credit plus one lap. A
+//! sender that dies between any two stores leaves either no header at the position of the receiver, or whole records.
 //!
 //! A record does not cross the end of the ring: a pad goes before it. One record takes at most 3/8 of the ring, so that
-//! there is room for it and its pad whatever part of a quarter the receiver has not told yet.
+//! there is room for it and its pad even if the receiver has not published the last part of a quarter.
 //!
-//! Nothing that the other side writes can harm: a header that cannot be is [`Broken`], a credit that cannot be is not
-//! believed. `tests/lane.rs` has the model check.
+//! Nothing that the other side writes can cause harm: an impossible header is [`Broken`], and an impossible credit is
+//! ignored. `tests/lane.rs` has the model check.
 
 use super::record::{Kind, Record, WORD_BYTES};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Words before the ring, on cache lines of their own (two, because of the adjacent-line prefetcher). The first is the
-/// sender's [`bell`](super::bell) for the time that it waits for room.
+/// sender's [`bell`](super::bell) while it waits for room.
 pub(crate) const CONTROL_WORDS: usize = 16;
 /// Words of a cache line.
 const LINE_WORDS: u64 = 8;
-/// How far a sender clears behind the line that it writes next.
+/// Number of words that a sender clears after the line that it writes next.
 const AHEAD_WORDS: u64 = 2 * LINE_WORDS;
-/// How far a receiver looks ahead in a burst.
+/// Number of words that a receiver prefetches in a burst.
 const LOOK_AHEAD_WORDS: u64 = 8 * LINE_WORDS;
-/// Words after which a batch is published by itself.
+/// Words after which a batch is published without a call.
 const BATCH_WORDS: u64 = 16 * LINE_WORDS;
-/// Parts of the ring that the receiver frees at once.
+/// Number of parts of the ring that the receiver frees one by one.
 const CREDITS: u64 = 4;
 
 /// A header that no sender of this protocol writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Broken(pub(crate) u64);
 
-/// Longest payload of a record in a ring of so many words, in bytes.
+/// Longest payload of a record in a ring of `ring_words` words, in bytes.
 pub(crate) const fn longest(ring_words: usize) -> usize {
     (ring_words * 3 / 8 - 1) * WORD_BYTES
 }
 
-/// Where a lane begins: each sender's on another line of a page, so that the lanes that an idle receiver looks at do not
-/// all want the same set of its cache.
+/// First position of a lane. Each sender begins on another line of a page, so that the lanes of an idle receiver do not
+/// all compete for the same set of its cache.
 pub(crate) const fn first_position(sender: u16, ring_words: usize) -> u64 {
     (sender as u64 * LINE_WORDS) % ring_words as u64
 }
@@ -78,21 +78,21 @@ impl<W: AsRef<[AtomicU64]>> Ring<W> {
     }
 }
 
-/// The sender's side.
+/// The sending side of a lane.
 #[derive(Debug)]
 pub(crate) struct Producer<W> {
     ring: Ring<W>,
     position: u64,
-    /// All words from `position` to here are 0.
+    /// End of the words from `position` that are 0.
     zeroed: u64,
-    /// Words before this one may be written.
+    /// End of the words that may be written.
     limit: u64,
-    /// The first record of the batch: where it is, and its header, which is not stored yet.
+    /// The first record of the batch: its position, and its header, which is not stored yet.
     held: Option<(u64, u64)>,
 }
 
 impl<W: AsRef<[AtomicU64]>> Producer<W> {
-    /// The sender's side of an empty lane, all words of which are 0.
+    /// The sending side of an empty lane, all words of which are 0.
     pub(crate) fn new(words: W, first: u64) -> Self {
         let ring = Ring::new(words);
         let limit = first + ring.size;
@@ -104,14 +104,14 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
         &self.ring.words.as_ref()[0]
     }
 
-    /// All words of the ring, for tests that write what they should not.
+    /// All words of the ring, for tests that write invalid words.
     #[cfg(test)]
     pub(crate) fn all_words(&self) -> &[AtomicU64] {
         self.ring.span(0, self.ring.size)
     }
 
     /// Writes a record of `head` (a multiple of 8 bytes) and `body`, if there is room for it. It is published by
-    /// [`publish`](Producer::publish), or when the batch that it belongs to is long.
+    /// [`publish`](Producer::publish), or when its batch is long enough.
     #[inline]
     pub(crate) fn push(&mut self, kind: Kind, head: &[u8], body: &[u8], credit: &AtomicU64) -> bool {
         let record = Record { kind, length: head.len() + body.len() };
@@ -140,7 +140,7 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
         true
     }
 
-    /// Publishes all that was written: the header of the first record is stored last.
+    /// Publishes all written records: the header of the first one is stored last.
     #[inline]
     pub(crate) fn publish(&mut self) {
         if let Some((position, word)) = self.held.take() {
@@ -148,8 +148,8 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
         }
     }
 
-    /// Whether a record of this length can be written now. A pad before it is written already. If not, what was written is
-    /// published: only the receiver can make room.
+    /// Returns true if a record of this length can be written now. A pad before it is written already. If false, all
+    /// written records are published, since only the receiver can make room.
     #[inline]
     pub(crate) fn has_room(&mut self, length: usize, credit: &AtomicU64) -> bool {
         let words = Record { kind: Kind::Whole, length }.words();
@@ -172,7 +172,7 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
         room
     }
 
-    /// Makes sure of so many words to write and an empty one behind.
+    /// Makes room for `words` words and an empty one after them.
     #[inline]
     fn make_room(&mut self, words: u64, credit: &AtomicU64) -> bool {
         let end = self.position + words + 1;
@@ -205,12 +205,12 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
     }
 }
 
-/// The receiver's side.
+/// The receiving side of a lane.
 #[derive(Debug)]
 pub(crate) struct Consumer<W> {
     ring: Ring<W>,
     position: u64,
-    /// What the sender was told.
+    /// The credit that the sender knows.
     credit: u64,
 }
 
@@ -220,7 +220,7 @@ impl<W: AsRef<[AtomicU64]>> Consumer<W> {
         Self { ring: Ring::new(words), position: first, credit: first }
     }
 
-    /// Whether there is a record, or what looks like one.
+    /// Returns true if the next word is a header, valid or not.
     #[inline]
     pub(crate) fn has_next(&self) -> bool {
         self.ring.span(self.position, 1)[0].load(Ordering::Acquire) != 0
@@ -251,9 +251,9 @@ impl<W: AsRef<[AtomicU64]>> Consumer<W> {
         if fits && record.words() <= self.ring.until_end(self.position) { Ok(Some(record)) } else { Err(Broken(word)) }
     }
 
-    /// Asks for a line that will be read soon, and says whether the sender had been there. To be called when records come
-    /// one after another: where the next header stands is known from this one only, so each line would be waited for by
-    /// itself. When the sender had not been there, it was cost a line that it wants to write next.
+    /// Prefetches a line that will be read soon; returns true if the sender had written it. It is for records that come
+    /// one after another: the next header's position is known only from this record, so each line would cause a wait of
+    /// its own. If the sender had not written the line, the prefetch has cost it a line that it needs next.
     #[inline]
     pub(crate) fn look_ahead(&self) -> bool {
         self.ring.span(self.position + LOOK_AHEAD_WORDS, 1)[0].load(Ordering::Relaxed) != 0
@@ -272,7 +272,7 @@ impl<W: AsRef<[AtomicU64]>> Consumer<W> {
         }
     }
 
-    /// Lets go of a record. True when the sender was given new room.
+    /// Frees a record. Returns true if the sender was given new room.
     #[inline]
     pub(crate) fn advance(&mut self, record: Record, credit: &AtomicU64) -> bool {
         self.position += record.words();
@@ -284,7 +284,7 @@ impl<W: AsRef<[AtomicU64]>> Consumer<W> {
         due
     }
 
-    /// A pad is never at the start, so the second of two would be there.
+    /// Skips a pad. A pad is never at the start of the ring, so a second one would be.
     #[cold]
     fn skip(&mut self, word: u64) -> Result<Option<Record>, Broken> {
         let left = self.ring.until_end(self.position);
@@ -296,7 +296,7 @@ impl<W: AsRef<[AtomicU64]>> Consumer<W> {
     }
 }
 
-/// Writes bytes as words; the last may be filled up with zeros.
+/// Writes bytes as words; the last word may be padded with zeros.
 #[inline]
 fn write(words: &[AtomicU64], bytes: &[u8]) {
     let (whole, tail) = bytes.as_chunks::<WORD_BYTES>();

@@ -1,4 +1,4 @@
-//! Shared memory as the thin message layer: a message is a record, and nothing is allocated on the way.
+//! Shared memory as a message layer: a message is a record, and nothing is allocated on the way.
 
 use super::{Shm, lane::longest, peer::Turn};
 use crate::{MessageLayer, Refused, Take};

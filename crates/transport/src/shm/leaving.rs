@@ -1,6 +1,6 @@
-//! Peers that are gone for this node, and what they may still read. A peer that was silent may be stopped, and wake up in the
-//! middle of a body that it was lent. So its bodies stay as they are until it has given them back, or its socket has closed:
-//! the system closes it when the process ends, and the peer's [link](super::link) when the last body is dropped.
+//! Peers that are gone for this node, and bodies that they may still read. A silent peer may be stopped, and wake up
+//! while it reads a lent body. So its bodies stay unchanged until it has returned them, or its socket has closed. The
+//! system closes the socket when the process ends, and the peer's [link](super::link) when the last body is dropped.
 
 use super::{
     Shm,
@@ -11,17 +11,18 @@ use super::{
 use mio::unix::SourceFd;
 use std::{os::fd::AsRawFd, sync::Arc};
 
-/// What a peer that is gone still has of this node. It has one body at least, so there are never more than the pool has room for.
+/// Bodies of this node that a gone peer holds. There is at least one, so there are never more borrowers than the pool
+/// has room for.
 #[derive(Debug)]
 pub(super) struct Borrower {
     pub(super) link: Arc<Link>,
-    /// The credit page on which it gives back.
+    /// The credit page on which the peer returns bodies.
     pub(super) room: Words,
     pub(super) lending: Lending,
 }
 
 impl Borrower {
-    /// Takes back what was given back; whether there may be more.
+    /// Collects returned bodies; returns true if some are still lent.
     fn still_reads(&mut self) -> bool {
         self.lending.collect(link::returned(&self.room));
         !self.lending.is_empty() && !self.link.is_closed()
@@ -29,7 +30,7 @@ impl Borrower {
 }
 
 impl Shm {
-    /// Has no part with a peer any more. If the peer does not know that yet, it hears so.
+    /// Ends the relation with a peer, and tells the peer if it does not know.
     #[cold]
     pub(super) fn drop_peer(&mut self, index: usize) {
         self.lanes.retain(|lane| usize::from(lane.node) != index);
@@ -42,7 +43,7 @@ impl Shm {
         }
     }
 
-    /// Takes back what peers have given back; whether there was something.
+    /// Collects bodies that peers have returned; returns true if there were any.
     pub(super) fn collect(&mut self) -> bool {
         let mut found = false;
         for index in 0..self.peers.len() {
@@ -58,7 +59,7 @@ impl Shm {
         found
     }
 
-    /// Takes back what peers that are gone have given back, and what the ends of their processes have freed.
+    /// Collects bodies that gone peers have returned, and those of ended processes.
     #[cold]
     pub(super) fn collect_from_leaving(&mut self) {
         self.leaving.retain_mut(Borrower::still_reads);

@@ -1,7 +1,7 @@
-//! Bodies that peers read where they are: what is lent out, and what has come back.
+//! Bodies that peers read in place: lent and returned.
 //!
-//! Each has a slot, of which the record tells. The receiver turns over the slot's bit in its [credit page](super::link)
-//! when it lets go of the body; the sender compares the bits with those that it saw last.
+//! Each body has a slot, whose number is in the record. The receiver flips the slot's bit in its [credit
+//! page](super::link) when it drops the body. The sender compares the bits with those that it saw last.
 
 use crate::sync::{AtomicU64, Ordering};
 use bytes::Bytes;
@@ -11,7 +11,7 @@ pub(super) const SLOTS: usize = 512;
 /// Words of a bit for each slot: one cache line.
 pub(super) const SLOT_WORDS: usize = SLOTS / 64;
 
-/// What one peer has of this node's pool.
+/// The bodies in this node's pool that one peer holds.
 #[derive(Debug)]
 pub(super) struct Lending {
     bodies: Box<[Option<Bytes>]>,
@@ -29,7 +29,7 @@ impl Lending {
         self.free.len() == SLOTS
     }
 
-    /// The slot that the next body would get.
+    /// The slot of the next body, if one is free.
     pub(super) fn next_slot(&self) -> Option<u16> {
         self.free.last().copied()
     }
@@ -41,7 +41,7 @@ impl Lending {
         }
     }
 
-    /// Drops what has come back; whether there was something. A bit that was turned for nothing is ignored.
+    /// Drops returned bodies; returns true if there were any. A bit that was flipped without a body is ignored.
     #[inline]
     pub(super) fn collect(&mut self, returned: &[AtomicU64]) -> bool {
         let before = self.free.len();

@@ -1,11 +1,11 @@
-//! What joins two endpoints: the shared memory of both, and the socket on which they ring and die.
+//! The link of two endpoints: their shared memory, and the socket for rings and the detection of an end.
 //!
 //! # Safety
-//! [`Lent`] gives out bytes of the sender's pool. The sender keeps them as they are until this side has turned over the
-//! bit of their slot, which happens when the last handle is dropped, or the socket has closed, which no handle outlives.
-//! That holds also when one side has given the other up. A sender that does not keep to that can change what
-//! is in a body, as it could before it sent it, and nothing else: bodies are only ever read as bytes, and their place was
-//! checked when they came.
+//! [`Lent`] exposes bytes of the sender's pool. The sender keeps them unchanged until this side has flipped the bit of
+//! their slot, which happens when the last handle is dropped, or the socket has closed, which no handle outlives. That
+//! holds also when one side has given the other up. A sender that breaks this rule can change the content of a body, as
+//! it could before it sent it, and nothing else: bodies are only ever read as bytes, and their position was checked
+//! when they arrived.
 
 #![allow(unsafe_code, reason = "bodies that lie in the memory of another process")]
 
@@ -25,47 +25,48 @@ use std::{
 
 /// The byte that ends a sleep.
 pub(super) const RING: u8 = 1;
-/// The byte that says that no message follows those in the lane.
+/// The byte that announces that no message follows those in the lane.
 pub(super) const GOODBYE: u8 = 2;
-/// The byte that says that this side takes the other for lost, and reads and sends nothing any more.
+/// The byte that announces that this side takes the other for lost, and reads and sends nothing any more.
 pub(super) const GIVEN_UP: u8 = 3;
 
-/// Words of a credit page: how far the receiver has read, and on other lines which slots it has given back.
+/// Words of a credit page: the receiver's position, and on other lines the slots that it has returned.
 pub(super) const CREDIT_WORDS: usize = 512;
 const RETURNED_WORD: usize = 16;
 
-/// How far the receiver of a credit page has read.
+/// The position up to which the receiver of a credit page has read.
 #[inline]
 pub(super) fn read_until(credit: &Words) -> &AtomicU64 {
     &credit.as_ref()[0]
 }
 
-/// The bits of the slots that the receiver has given back.
+/// The bits of the slots that the receiver has returned.
 #[inline]
 pub(super) fn returned(credit: &Words) -> &[AtomicU64] {
     &credit.as_ref()[RETURNED_WORD..RETURNED_WORD + SLOT_WORDS]
 }
 
-/// What a look at the socket shows.
+/// News from the socket.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// Nothing that matters here.
+    /// No news.
     Nothing,
-    /// The peer sends no more, and may still use what it has.
+    /// The peer sends no more, and may still use its bodies.
     Left,
-    /// The peer takes this side for lost, and may still use what it has.
+    /// The peer takes this side for lost, and may still use its bodies.
     GaveUp,
-    /// The process has ended, or has left and dropped all that it had.
+    /// The process has ended, or has left and dropped all its bodies.
     Closed,
-    /// The system says why it cannot tell.
+    /// The socket has failed.
     Failed(io::Error),
 }
 
-/// This side's part in what a peer sends. Bodies keep it: the peer sees the socket close when the last of them is gone.
+/// This side's part of what a peer sends. Bodies keep it alive: the peer sees the socket close when the last of them is
+/// gone.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) socket: UnixStream,
-    /// The peer's lane; only its bell is looked at here.
+    /// The peer's lane; only its bell is used here.
     lane: Words,
     /// The credit page for the peer, written by this side.
     pub(super) credit: Words,
@@ -80,12 +81,12 @@ impl Link {
         Self { socket, lane, credit, pool, room: Ringer::default() }
     }
 
-    /// Sends one byte. A socket that takes none is full of them, or its end is seen elsewhere.
+    /// Sends one byte. A socket that takes none is full of them, or its end is noticed elsewhere.
     pub(super) fn tell(&self, byte: u8) {
         let _ = (&self.socket).write(&[byte]);
     }
 
-    /// Reads what the peer has said, up to what ends its part.
+    /// Reads the peer's bytes up to the one that ends its part.
     pub(super) fn hear(&self) -> Heard {
         let mut bytes = [0; 64];
         loop {
@@ -103,7 +104,7 @@ impl Link {
         }
     }
 
-    /// Whether the peer's socket has closed, whatever it said before.
+    /// Returns true if the peer's socket has closed, whatever it sent before.
     pub(super) fn is_closed(&self) -> bool {
         loop {
             match self.hear() {
@@ -127,7 +128,7 @@ impl Link {
     }
 }
 
-/// A body in the pool of the peer, given back when it is dropped.
+/// A body in the pool of the peer, returned when it is dropped.
 pub(super) struct Lent {
     link: Arc<Link>,
     range: Range<usize>,

@@ -1,9 +1,9 @@
-//! Memory that processes share: files without a name, sealed so that nobody gets more of them than was meant.
+//! Memory shared by processes: files without a name, sealed so that no other process gets more access than was granted.
 //!
 //! # Safety
-//! A [`Region`] maps a file that can neither shrink nor grow (both seals are there before it is mapped), so every address
-//! of the mapping is backed as long as the mapping lives. Words are only ever used as atomics, by all sides. Bytes are
-//! given out by unsafe functions, whose callers say why nobody else writes there.
+//! A [`Region`] maps a file that can neither shrink nor grow (both seals are set before it is mapped), so every address
+//! of the mapping is backed as long as the mapping lives. Words are only ever used as atomics, by all sides. Unsafe
+//! functions expose bytes, and their callers state why nobody else writes there.
 
 #![allow(unsafe_code, reason = "maps memory that processes share")]
 
@@ -21,7 +21,7 @@ use std::{
     sync::Arc,
 };
 
-/// The size of the file is fixed.
+/// Seals that fix the size of a file.
 const SIZED: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
 /// A new file of zeros, whose size cannot change.
@@ -32,7 +32,7 @@ pub(super) fn create(name: &str, bytes: usize) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
-/// From now on nobody can write to the file but through the mappings that are there, and no seal can be added.
+/// Forbids writing except through existing mappings, and further seals.
 pub(super) fn close_to_writers(file: impl AsFd) -> io::Result<()> {
     Ok(fcntl_add_seals(file, SealFlags::FUTURE_WRITE | SealFlags::SEAL)?)
 }
@@ -52,7 +52,7 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Maps the first `length` bytes of a file, which has that many and a fixed size.
+    /// Maps the first `length` bytes of a file, which has at least that many and a fixed size.
     pub(super) fn map(file: impl AsFd, length: usize, writable: bool) -> io::Result<Arc<Self>> {
         let file = file.as_fd();
         if !fcntl_get_seals(file)?.contains(SIZED) || fstat(file)?.st_size != length as i64 || length == 0 {
@@ -69,7 +69,7 @@ impl Region {
         self.length
     }
 
-    /// Where these bytes lie in the region, if they do.
+    /// The offset of these bytes in the region, if they lie in it.
     pub(super) fn locate(&self, bytes: &[u8]) -> Option<usize> {
         let offset = (bytes.as_ptr() as usize).checked_sub(self.start.as_ptr() as usize)?;
         (offset + bytes.len() <= self.length).then_some(offset)
@@ -107,12 +107,12 @@ impl Drop for Region {
     }
 }
 
-/// A region as words. A clone is another handle of the same.
+/// A region as words. A clone is another handle of the same region.
 #[derive(Clone, Debug)]
 pub(super) struct Words {
     start: NonNull<AtomicU64>,
     count: usize,
-    /// Keeps the memory. Stores to a region that is only read would fault: who has such words only loads.
+    /// Owner of the memory. Stores to a read-only region would fault; its words are only loaded.
     _region: Arc<Region>,
 }
 

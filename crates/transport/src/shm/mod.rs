@@ -1,23 +1,24 @@
 //! The transport between the processes of one machine: VELO's mailboxes in shared memory.
 //!
-//! A mailbox is made of one lane for each sender, a ring that only this sender can write and only the
-//! receiver reads. So there is no lock, no sender can hurt another, and one that is killed at any instruction leaves at
-//! most an unpublished record in its own lane. A message is stores to one's own mapping and nothing else: there is no
-//! system call on the way, but for one byte on a socket when the other side sleeps.
+//! A mailbox has one lane for each sender, a ring that only this sender can write and only the receiver reads. So there
+//! is no lock, and no sender can harm another. A sender that is killed at any instruction leaves at most an unpublished
+//! record in its own lane. A message is stores to one's own mapping: there is no system call, except for one byte on a
+//! socket when the other side sleeps.
 //!
 //! Small bodies travel in the lane. Large ones lie in the sender's pool, and the receiver's [`Bytes`](bytes::Bytes) are
-//! the same memory, until the last of them is dropped; [`Transport::buffers`] lends that memory, so that a body can be
-//! written where it is sent from. When the pool is full, large bodies go through the lane in pieces, so what receivers
-//! keep never stops an event builder.
+//! the same memory until the last of them is dropped. [`Transport::buffers`] lends that memory, so that a body can be
+//! written directly into it. When the pool is full, large bodies go through the lane in pieces, so bodies that
+//! receivers keep never stop an event builder.
 //!
-//! Nothing has a name but the abstract socket on which peers meet, so nothing is left behind by a crash, and the next
-//! run meets nothing old. [`connect`](Shm::connect) has who may join. Its [`Bytes`](bytes::Bytes) keep the connection of
-//! an endpoint that is dropped, until they are dropped too, so that the peer does not use their memory again.
+//! Only the abstract socket on which peers meet has a name. So a crash leaves nothing behind, and the next run finds
+//! nothing old. [`connect`](Shm::connect) says who may join. The [`Bytes`](bytes::Bytes) of a dropped endpoint keep its
+//! connection until they are dropped, too, so that the peer does not reuse their memory.
 //!
-//! A thread of each endpoint gives signs of life, so a node is alive as long as its process runs, whatever it does. A peer
-//! whose process stands still for [`peer_timeout`](ShmOptions::peer_timeout) is given up, after all that it has sent was
-//! read, and is told so on its socket: if it goes on, it hears [`Received::Lost`]. What it holds of this node's pool is not
-//! used again before it has given it back or its socket has closed; so it never reads what was written for another.
+//! A thread of each endpoint gives signs of life, so a node is alive as long as its process runs, whatever it does. A
+//! peer whose process stands still for [`peer_timeout`](ShmOptions::peer_timeout) is given up, after all its messages
+//! were read, and is told so on its socket: if it continues, it receives [`Received::Lost`]. Its bodies in this node's
+//! pool are not reused before it has returned them or its socket has closed. So it never reads data that were written
+//! for another peer.
 //!
 //! An endpoint is used as a [`Transport`] or as a [`MessageLayer`](crate::MessageLayer), and so are its peers.
 
@@ -52,7 +53,7 @@ use mio::{Events, Interest, Poll, unix::SourceFd};
 use offer::{BELL_WORDS, RING_BYTES};
 use peer::Peer;
 use pool::Pool;
-use pulse::Heart;
+use pulse::Heartbeat;
 use std::{
     io,
     os::{
@@ -65,21 +66,21 @@ use std::{
 };
 use turns::LaneTurn;
 
-/// Time between two tries to send what waits while an endpoint closes.
+/// Time between two attempts to send the rest while an endpoint closes.
 const CLOSE_AGAIN: Duration = Duration::from_millis(1);
 const PAGE_BYTES: usize = 4096;
 
 const LISTENER: mio::Token = mio::Token(usize::MAX - 1);
 const WAKER: mio::Token = mio::Token(usize::MAX - 2);
-/// Connections that are not a peer's yet.
+/// Token of connections that do not belong to a peer yet.
 const NEWCOMER: mio::Token = mio::Token(usize::MAX - 3);
 
-/// The system does not give what an endpoint needs.
+/// The system refuses memory or files that an endpoint needs.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot open an endpoint in shared memory: {0}")]
 pub struct BindError(#[from] io::Error);
 
-/// One node's endpoint.
+/// The endpoint of one node.
 #[derive(Debug)]
 pub struct Shm {
     local: NodeId,
@@ -99,22 +100,22 @@ pub struct Shm {
     lanes: Vec<LaneTurn>,
     turn: usize,
     calls: u32,
-    /// Peers that were sent something since the last flush.
+    /// Peers that have unflushed messages.
     unflushed: BitSet,
-    /// Peers for which there was no room at the last try, or that have a message in pieces.
+    /// Peers without room at the last attempt, or with a message in pieces.
     blocked: BitSet,
     /// Peers that may have bodies of this node.
     lending: BitSet,
-    /// Peers that are gone and may still read bodies of this node.
+    /// Gone peers that may still read bodies of this node.
     leaving: Vec<Borrower>,
-    /// Peers whose loss the message layer has not told yet.
+    /// Peers whose loss the message layer has not reported yet.
     gone: Vec<NodeId>,
     chunks: ChunkPool,
     scratch: Box<[u8]>,
     rejected: u64,
     woken: bool,
-    heart: Heart,
-    /// Beats at the last look at the pulses of the peers.
+    heartbeat: Heartbeat,
+    /// Beats at the last check of the peers' pulses.
     seen_beats: u64,
 }
 
@@ -122,10 +123,10 @@ impl Shm {
     /// Opens the endpoint of node `local`; peers find it by its [`address`](crate::Connect::address).
     ///
     /// # Errors
-    /// [`BindError`] if the system gives no more memory or files.
+    /// [`BindError`] if the system refuses memory or files.
     ///
     /// # Panics
-    /// If `local` is not below `options.nodes`, or `options.ring_bytes` is not what it may be.
+    /// If `local` is not below `options.nodes`, or `options.ring_bytes` is out of range.
     pub fn bind(local: NodeId, options: ShmOptions) -> Result<Self, BindError> {
         assert!(local.0 < options.nodes, "{local} is not one of {} nodes", options.nodes);
         let ring = options.ring_bytes;
@@ -173,21 +174,21 @@ impl Shm {
             scratch: vec![0; options.ring_bytes].into(),
             rejected: 0,
             woken: false,
-            heart: Heart::start(bell.clone(), options.peer_timeout)?,
+            heartbeat: Heartbeat::start(bell.clone(), options.peer_timeout)?,
             bell,
             seen_beats: 0,
             options,
         })
     }
 
-    /// How many processes were refused: of other users, with wrong tokens, silent, or not expected.
+    /// Number of processes that were refused: of other users, with wrong tokens, silent, or unexpected.
     #[must_use]
     pub fn rejected(&self) -> u64 {
         self.rejected
     }
 
-    /// Sends what waits, at most for `timeout`; true if all has gone. What is in the lanes and the pool, peers get without
-    /// this process. An endpoint that is dropped instead does not wait for room.
+    /// Sends the rest within `timeout`; returns true if all was sent. Peers get the data in lanes and pool without this
+    /// process. Dropping an endpoint does not wait for room.
     pub fn close(mut self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         while !self.flush_all() {
@@ -260,7 +261,7 @@ impl Transport for Shm {
         Arc::new(move || drop(waker.wake()))
     }
 
-    /// Small bodies are not lent: two copies through a lane cost less than handing memory there and back.
+    /// Small bodies are not lent: two copies through a lane cost less than lending and returning memory.
     fn buffers(&self) -> Option<Buffers> {
         let (pool, inline) = (Arc::clone(&self.pool), self.options.inline_bytes);
         Some(Buffers::new(move |capacity| if capacity > inline { pool.take(capacity).map(Buffer::new) } else { None }))

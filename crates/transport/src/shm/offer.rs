@@ -1,4 +1,4 @@
-//! The memory that joins two endpoints: what one makes for the other, and what it takes of the other's.
+//! The memory that joins two endpoints: the offer to the other side, and the other side's offer.
 
 use super::{
     greeting::{Greeting, OFFERED},
@@ -9,12 +9,12 @@ use super::{
 use evb_core::NodeId;
 use std::{io, os::fd::OwnedFd, sync::Arc};
 
-/// Rings that a peer may offer, in bytes.
+/// Range of rings that a peer may offer, in bytes.
 pub(super) const RING_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=1 << 30;
 /// Words of the page on which an endpoint sleeps.
 pub(super) const BELL_WORDS: usize = 512;
 
-/// What this side makes for one peer.
+/// Memory that this side creates for one peer.
 pub(super) struct Offer {
     pub(super) lane_file: OwnedFd,
     pub(super) lane: Words,
@@ -34,7 +34,7 @@ impl Offer {
     }
 }
 
-/// What this side has mapped of a peer's offer.
+/// Mapped memory of a peer's offer.
 pub(super) struct Taken {
     pub(super) outgoing: Producer<Words>,
     pub(super) room: Words,

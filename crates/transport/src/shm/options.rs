@@ -1,4 +1,4 @@
-//! What an endpoint of shared memory is told.
+//! Options of a shared-memory endpoint.
 
 use crate::{DEFAULT_MAX_BODY, Token};
 use std::{
@@ -6,33 +6,33 @@ use std::{
     time::Duration,
 };
 
-/// What an endpoint of shared memory is told: the run's token and the limits. Endpoints of a run may differ in all but
-/// token and number of nodes; a receiver's `ring_bytes` and `max_body` hold for what is sent to it.
+/// Options of a shared-memory endpoint: the run's token and the limits. Endpoints of a run may differ in all but token
+/// and number of nodes. A receiver's `ring_bytes` and `max_body` apply to messages that are sent to it.
 #[derive(Clone, Debug)]
 pub struct ShmOptions {
-    /// What all nodes of this run know and nobody else.
+    /// The secret of the run, known to its nodes only.
     pub token: Token,
     /// Number of nodes of the run; ids are below it.
     pub nodes: u16,
-    /// Longest time that the process of a peer may stand still; then it is given up. It does not matter how long a node
-    /// takes between two calls. The loss of a peer is found within [`receive`](crate::Transport::receive) and
-    /// [`wait`](crate::Transport::wait). Signs of life come eight times in it, and every millisecond at most.
+    /// Longest time that the process of a peer may stand still before it is given up. The time between two calls of a
+    /// node does not matter. The loss of a peer is found within [`receive`](crate::Transport::receive) and
+    /// [`wait`](crate::Transport::wait). Signs of life come eight times in this time, and at most every millisecond.
     pub peer_timeout: Duration,
     /// Longest time that [`Shm::connect`](super::Shm::connect) takes.
     pub connect_timeout: Duration,
-    /// Ends joining early, when it is set.
+    /// A flag that ends joining early when it is set.
     pub stop: Arc<AtomicBool>,
-    /// Longest time that a process that has come may take to show the token, and for each further step.
+    /// Longest time until a new process shows the token, and for each further step.
     pub handshake_timeout: Duration,
     /// Longest body in bytes, sent and received.
     pub max_body: usize,
-    /// Bytes of the ring in which each peer sends to this node: a power of two from 4 KiB to 1 GiB. It takes memory as
-    /// far as it is used.
+    /// Bytes of the ring in which each peer sends to this node: a power of two from 4 KiB to 1 GiB. Only used parts
+    /// take memory.
     pub ring_bytes: usize,
-    /// Bytes of the pool from which large bodies are sent, rounded up to whole pages. It takes memory as far as it is
-    /// used. When it is full, bodies go in pieces through the rings.
+    /// Bytes of the pool from which large bodies are sent, rounded up to whole pages. Only used parts take memory. When
+    /// it is full, bodies go in pieces through the rings.
     pub pool_bytes: usize,
-    /// Bodies above this many bytes go by reference. At most an eighth of a ring is used.
+    /// Length above which bodies go by reference, in bytes. At most an eighth of a ring is used.
     pub inline_bytes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! One peer: the lane to it, the lane from it, and what is known of its end.
+//! One peer: the lane to it, the lane from it, and the state of its end.
 
 use super::{
     bell::{self, PULSE, Ringer},
@@ -24,7 +24,7 @@ pub(super) const TOTAL_BYTES: usize = 8;
 /// Longest body in one record: a chunk holds several.
 pub(super) const MOST_INLINE: usize = CHUNK_BYTES / 4;
 
-/// What a joined peer is made of.
+/// The parts of a joined peer.
 pub(super) struct Parts {
     pub(super) node: NodeId,
     pub(super) link: Link,
@@ -36,14 +36,14 @@ pub(super) struct Parts {
     pub(super) bell: Words,
 }
 
-/// How an endpoint cuts and keeps bodies.
+/// Limits for cutting and keeping bodies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
     /// Longest body sent and received.
     pub(super) max_body: usize,
-    /// Bodies up to this go through the lane whole.
+    /// Longest body that goes through the lane as a whole.
     pub(super) inline: usize,
-    /// Bytes of body in one piece of a message in pieces, a multiple of 8.
+    /// Bytes of body in one piece, a multiple of 8.
     pub(super) piece: usize,
 }
 
@@ -56,28 +56,28 @@ pub(super) struct Peer {
     outgoing: Producer<Words>,
     pub(super) incoming: Consumer<Words>,
     room: Words,
-    /// The page with the word on which it sleeps, and its signs of life.
+    /// The page with the word on which the peer sleeps, and its signs of life.
     pub(super) bell: Words,
     pub(super) pulse: Pulse,
     sleep: Ringer,
     pub(super) lending: Lending,
-    /// A message that goes in pieces, and how much of its body is gone.
+    /// A message that is sent in pieces, and the number of bytes of its body that were sent.
     outbox: Option<(Bytes, usize)>,
-    /// A message that comes in pieces: its head, its body so far, and the length of that when it is complete.
+    /// A message that arrives in pieces: its head, its body so far, and the full length of the body.
     pub(super) inbox: Option<([u8; HEAD_BYTES], BytesMut, usize)>,
-    /// Why nothing more comes, but for what is in the lane, and up to where that may reach.
+    /// The reason why nothing more comes after the content of the lane, and the end of that content.
     pub(super) ended: Option<(String, u64)>,
-    /// Whether it knows that it is gone, and whether its socket has closed, so that nobody reads what it has.
+    /// True if the peer knows that it is gone, and true if its socket has closed, so that nobody reads its bodies.
     knows: bool,
     closed: bool,
 }
 
-/// Whether a lane may give more.
+/// The outcome of a lane's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// It goes on.
+    /// The turn is over and the peer goes on.
     Over,
-    /// It is gone.
+    /// The peer is gone.
     Lost,
 }
 
@@ -112,18 +112,18 @@ impl Peer {
         self.node
     }
 
-    /// Lets the peer see what was sent.
+    /// Publishes the sent messages to the peer.
     #[inline]
     pub(super) fn publish(&mut self) {
         self.outgoing.publish();
     }
 
-    /// Whether a message in pieces is under way to it.
+    /// Returns true if a message in pieces is under way to the peer.
     pub(super) fn has_outbox(&self) -> bool {
         self.outbox.is_some()
     }
 
-    /// Ends this node's part with it. Gives what must be kept: the bodies that it may still read, if there are any.
+    /// Ends this node's part. Returns the bodies that the peer may still read, if there are any.
     pub(super) fn part(mut self) -> Option<Borrower> {
         self.collect();
         if !self.knows {
@@ -133,19 +133,19 @@ impl Peer {
         reads.then_some(Borrower { link: self.link, room: self.room, lending: self.lending })
     }
 
-    /// What changes while it lives: its pulse, and how far it has read. Both only grow.
+    /// Signs of life: its pulse, and its read position. Both only grow.
     pub(super) fn signs(&self) -> u64 {
         let pulse = self.bell.as_ref()[PULSE].load(Ordering::Relaxed);
         pulse.wrapping_add(read_until(&self.room).load(Ordering::Relaxed))
     }
 
-    /// Whether messages to it may still be read.
+    /// Returns true if the peer may still read messages.
     #[inline]
     pub(super) fn takes_messages(&self) -> bool {
         self.ended.is_none()
     }
 
-    /// Sends a message, or gives it back when there is no room.
+    /// Sends a message, or returns it if there is no room.
     #[inline]
     pub(super) fn send(&mut self, message: Message, pool: &Arc<Pool>) -> Result<(), Message> {
         if self.outbox.is_some() && !self.advance() {
@@ -161,13 +161,13 @@ impl Peer {
         if sent { Ok(()) } else { Err(message) }
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     #[inline]
     pub(super) fn send_bytes(&mut self, bytes: &[u8]) -> bool {
         self.outgoing.push(Kind::Whole, &[], bytes, read_until(&self.room))
     }
 
-    /// Sends further pieces. True when none is left.
+    /// Sends further pieces. Returns true if none is left.
     pub(super) fn advance(&mut self) -> bool {
         while let Some((body, done)) = &mut self.outbox {
             let piece = &body[*done..body.len().min(*done + self.cut.piece)];
@@ -200,19 +200,19 @@ impl Peer {
         bell::wake_up(self.outgoing.bell());
     }
 
-    /// Whether a record of the largest kind can go.
+    /// Returns true if there is room for the largest record.
     pub(super) fn has_room(&mut self) -> bool {
         let largest = self.cut.piece.max(self.cut.inline) + HEAD_BYTES + TOTAL_BYTES;
         self.outgoing.has_room(largest, read_until(&self.room)) || self.ended.is_some()
     }
 
-    /// Takes back what the peer has given back; whether there was something.
+    /// Collects bodies that the peer has returned; returns true if there were any.
     #[inline]
     pub(super) fn collect(&mut self) -> bool {
         self.lending.collect(returned(&self.room))
     }
 
-    /// Whether there is something to receive.
+    /// Returns true if there is something to receive.
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
         self.incoming.has_next() || self.ended.is_some()
@@ -232,7 +232,7 @@ impl Peer {
         }
     }
 
-    /// Nothing more comes from it, but for what is in its lane.
+    /// Gives the peer up: nothing more comes from it except the content of its lane.
     pub(super) fn give_up(&mut self, reason: String) {
         // It cannot have written more than a ring since this node's last credit.
         let last = self.incoming.position() + self.incoming.size();
@@ -240,8 +240,8 @@ impl Peer {
         self.outbox = None;
     }
 
-    /// By reference if there is room in the pool, else in pieces through the lane. So what peers hold of the pool never
-    /// keeps a message from going.
+    /// Sends a large body by reference if there is room in the pool, else in pieces through the lane. So bodies that
+    /// peers keep in the pool never block a message.
     fn send_large(&mut self, message: &Message, pool: &Arc<Pool>) -> bool {
         let room = read_until(&self.room);
         if !self.outgoing.has_room(HEAD_BYTES + PLACE_BYTES, room) {

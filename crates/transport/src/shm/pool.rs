@@ -1,9 +1,9 @@
 //! The memory of one endpoint for large bodies: it writes there, its peers read.
 //!
 //! # Safety
-//! Blocks do not overlap: the free list gives a range to one [`Block`] at a time, and takes it back when that is dropped.
-//! A block is one's alone until it is a body, and only read from then on. It is kept while a peer may read it; when the
-//! endpoint is gone, nobody knows that any more, and no block is taken.
+//! Blocks do not overlap: the free list gives a range to one [`Block`] at a time, and takes it back when that is
+//! dropped. A block has one owner until it becomes a body, and is only read from then on. It is kept while a peer may
+//! read it. After the end of the endpoint the readers are unknown, and no block is taken.
 
 #![allow(unsafe_code, reason = "memory that other processes read")]
 
@@ -15,7 +15,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-/// Blocks begin and end at cache lines.
+/// Alignment of blocks: a cache line.
 const ALIGN: usize = 64;
 
 /// The pool.
@@ -31,13 +31,13 @@ impl Pool {
         Arc::new(Self { region, free })
     }
 
-    /// A block of at least so many bytes with any content, if there is room.
+    /// A block of at least `bytes` bytes with any content, if there is room.
     pub(super) fn take(self: &Arc<Self>, bytes: usize) -> Option<Block> {
         let range = self.free().take(bytes)?;
         Some(Block { pool: Arc::clone(self), range, length: bytes })
     }
 
-    /// A copy of these bytes in the pool, or themselves if they are there already.
+    /// A copy of these bytes in the pool, or the bytes themselves if they lie there already.
     pub(super) fn place(self: &Arc<Self>, body: &Bytes) -> Option<(Bytes, usize)> {
         if let Some(offset) = self.region.locate(body) {
             return Some((body.clone(), offset));
@@ -48,7 +48,7 @@ impl Pool {
         Some((Bytes::from_owner(block), offset))
     }
 
-    /// Gives out nothing from now on.
+    /// Refuses all further blocks.
     pub(super) fn close(&self) {
         self.free().closed = true;
     }
@@ -58,7 +58,7 @@ impl Pool {
     }
 }
 
-/// A part of the pool that somebody fills.
+/// A part of the pool with one owner.
 #[derive(Debug)]
 pub(super) struct Block {
     pool: Arc<Pool>,
@@ -86,7 +86,7 @@ impl Drop for Block {
     }
 }
 
-/// The free ranges of a pool by their start. Neighbours are joined, so the list is short.
+/// The free ranges of a pool by their start. Neighbours are merged, so the list is short.
 #[derive(Debug)]
 struct FreeList {
     ranges: BTreeMap<usize, usize>,

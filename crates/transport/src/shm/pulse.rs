@@ -1,9 +1,9 @@
-//! Signs of life: a process that is stopped keeps its sockets, so its end does not show there. A thread of each endpoint
-//! counts up a word that its peers can read, for as long as the endpoint lives. So what a node does with its time, a slow
-//! disk or a long turn, does not matter: a pulse says that the process runs.
+//! Signs of life. A stopped process keeps its sockets, so they do not reveal it. A thread of each endpoint increments a
+//! word that its peers can read, as long as the endpoint lives. So the work of a node, a slow disk or a long turn, does
+//! not matter: a pulse shows that the process runs.
 //!
-//! The own pulse is the clock as well. A peer is silent when nothing of it has moved during [`BEATS`] beats of this node. A
-//! node that was stopped itself has not beaten meanwhile, and blames nobody for that time.
+//! A node's own pulse is the clock as well. A peer is silent if none of its signs has changed during [`BEATS`] beats of
+//! this node. A node that was stopped itself has not beaten meanwhile, and blames nobody for that time.
 
 use super::{Shm, bell::PULSE, map::Words, peer::Peer};
 use std::{
@@ -18,22 +18,22 @@ use std::{
 
 /// Beats within the longest silence.
 const BEATS: u64 = 8;
-/// Shortest time between two beats: less says nothing about a process that shares its processor.
+/// Shortest time between two beats: a shorter one says nothing about a process that shares its processor.
 const LEAST_INTERVAL: Duration = Duration::from_millis(1);
-/// Stack of the thread that beats, in bytes. It calls next to nothing.
+/// Stack of the pulse thread, in bytes. It makes few calls.
 const STACK_BYTES: usize = 64 << 10;
 
-/// The pulse of this endpoint. The thread behind it ends when this is dropped.
+/// The pulse of this endpoint. Its thread ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct Heart {
+pub(super) struct Heartbeat {
     page: Words,
     interval: Duration,
-    /// The thread, and what ends it.
+    /// The thread, and the channel that ends it.
     running: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-impl Heart {
-    /// Begins to count on a page that peers can read.
+impl Heartbeat {
+    /// Starts to count on a page that peers can read.
     pub(super) fn start(page: Words, peer_timeout: Duration) -> io::Result<Self> {
         let interval = (peer_timeout / BEATS as u32).max(LEAST_INTERVAL);
         let ((end, ended), word) = (channel(), page.clone());
@@ -46,7 +46,7 @@ impl Heart {
         Ok(Self { page, interval, running: Some((end, thread)) })
     }
 
-    /// Beats so far.
+    /// Number of beats so far.
     #[inline]
     pub(super) fn beats(&self) -> u64 {
         self.page.as_ref()[PULSE].load(Ordering::Relaxed)
@@ -67,21 +67,21 @@ impl Heart {
     }
 }
 
-impl Drop for Heart {
+impl Drop for Heartbeat {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-/// What is known of the pulse of a peer: its signs when they were last seen to change, and at which beat of this node.
+/// The state of a peer's pulse: its signs when they last changed, and the beat of this node at that time.
 #[derive(Debug, Default)]
 pub(super) struct Pulse {
     last: Option<(u64, u64)>,
 }
 
 impl Pulse {
-    /// Notes what the signs of a peer are at a beat of this node; whether they have stood still for too long. Between the
-    /// first and the last of one beat more than [`BEATS`] there is the whole of the longest silence.
+    /// Takes the signs of a peer at a beat of this node; returns true if they have stood still for too long. The
+    /// longest silence lies within more than [`BEATS`] beats.
     pub(super) fn is_silent(&mut self, signs: u64, beats: u64) -> bool {
         match self.last {
             Some((last, since)) if last == signs => beats - since > BEATS,
@@ -94,8 +94,8 @@ impl Pulse {
 }
 
 impl Peer {
-    /// Whether it has given no sign of life for too long. What it has sent and this node has not read yet is one: then this
-    /// node is behind.
+    /// Returns true if the peer has given no sign of life for too long. Unread messages of the peer are a sign of life:
+    /// they show that this node is behind.
     fn is_silent(&mut self, beats: u64) -> bool {
         if self.incoming.has_next() {
             self.pulse = Pulse::default();
@@ -106,15 +106,15 @@ impl Peer {
 }
 
 impl Shm {
-    /// Whether this node's pulse has gone on since the last look at those of the peers.
+    /// Returns true if this node has beaten since its last check of the peers' pulses.
     #[inline]
     pub(super) fn has_beaten(&self) -> bool {
-        self.heart.beats() != self.seen_beats
+        self.heartbeat.beats() != self.seen_beats
     }
 
-    /// Looks for peers that are silent, once for each beat.
+    /// Checks for silent peers, once for each beat.
     pub(super) fn look_for_silent(&mut self) {
-        let beats = self.heart.beats();
+        let beats = self.heartbeat.beats();
         if beats == self.seen_beats {
             return;
         }

@@ -1,7 +1,8 @@
-//! The word before each record of a lane: that there is one, what it is, and how long.
+//! The word before each record of a lane: validity, kind and length.
 //!
-//! The low 12 bits are those of an address of VELO, offset and length less one; the length goes on upwards where an
-//! address has the thread, because a lane takes messages longer than a line. A record is written whole, so its offset is 0.
+//! The low 12 bits are those of an address of VELO, offset and length less one. The length continues upwards where an
+//! address has the thread, because a lane takes messages longer than a line. A record is written as a whole, so its
+//! offset is 0.
 
 use evb_velo::LINE_BITS;
 
@@ -12,21 +13,21 @@ const LENGTH_BITS: u32 = 40;
 const LENGTH_MASK: u64 = ((1 << LENGTH_BITS) - 1) << LINE_BITS;
 const KIND_SHIFT: u32 = 56;
 const KIND_MASK: u64 = 7 << KIND_SHIFT;
-/// Tells a record from memory that is still empty.
+/// The bit that tells a record from empty memory.
 const VALID: u64 = 1 << 63;
 
-/// What a record is.
+/// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Nothing: the next record is at the start of the ring.
+    /// Padding: the next record is at the start of the ring.
     Pad,
     /// A whole message.
     Whole,
     /// A message whose body lies in the sender's pool.
     Lent,
-    /// The first part of a message that goes in pieces.
+    /// The first part of a message in pieces.
     Begin,
-    /// A further part.
+    /// A further part of a message in pieces.
     Piece,
 }
 

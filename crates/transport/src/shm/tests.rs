@@ -1,4 +1,5 @@
-//! Lanes against a plain queue and against the model of the engine, and what a rightful sender can do wrong on purpose.
+//! Lanes against a plain queue and against the model of the engine, and faults that an accepted sender can cause on
+//! purpose.
 
 use super::{
     Shm, ShmOptions,
@@ -38,7 +39,7 @@ impl AsRef<[AtomicU64]> for Memory {
     }
 }
 
-/// Both sides of a lane, a queue that says what is in it, and the completer of the engine for messages of a line.
+/// Both sides of a lane, a queue with the expected content, and the completer of the engine for messages of a line.
 struct Case {
     producer: Producer<Memory>,
     consumer: Consumer<Memory>,
@@ -154,7 +155,7 @@ fn mix(state: &mut u64) -> u64 {
     value ^ value >> 27
 }
 
-/// Writes words that are anything, or headers of any kind with anything behind.
+/// Writes arbitrary words, or headers of any kind followed by arbitrary words.
 fn write_garbage(words: &[AtomicU64], seed: u64) {
     let mut state = seed;
     let kinds = [Kind::Pad, Kind::Whole, Kind::Lent, Kind::Begin, Kind::Piece];
@@ -172,7 +173,7 @@ fn write_garbage(words: &[AtomicU64], seed: u64) {
     }
 }
 
-/// What node 0 hears: the numbers of the honest node, and why the villain is lost.
+/// Messages at node 0: the numbers from the honest node, and the reason for the loss of the malicious one.
 #[derive(Default)]
 struct Heard {
     numbers: Vec<u8>,
@@ -199,7 +200,7 @@ impl Heard {
     }
 }
 
-/// Words that look like messages are messages: the others must be noticed, and none may hurt.
+/// Words that look like messages are messages. All others must be noticed, and none may cause harm.
 #[test]
 fn garbage_in_a_lane_costs_its_sender_the_connection_and_nobody_else() {
     let mut broken = 0;

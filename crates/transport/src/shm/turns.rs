@@ -1,4 +1,4 @@
-//! What an endpoint does in turn: looks at its lanes, hears its sockets, rings, and sleeps.
+//! The turns of an endpoint: it checks its lanes, reads its sockets, rings, and sleeps.
 
 use super::{
     LISTENER, Shm, WAKER, bell,
@@ -12,20 +12,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Most messages that one lane gives before the next has its turn.
+/// Most messages from one lane before the next has its turn.
 const TURN: usize = 64;
-/// Calls of `receive` between two looks at the sockets: they tell of the death of a peer, and messages do not need them. A
-/// beat of this node's pulse brings a look as well, however long the calls take.
+/// Calls of `receive` between two checks of the sockets. Sockets report the death of a peer; messages do not need them.
+/// A beat of this node's pulse causes a check as well, however long the calls take.
 const CALLS_PER_POLL: u32 = 1 << 12;
-/// Looks at a lane in vain until it is cold.
+/// Number of empty checks of a lane after which it is cold.
 const COLD_AFTER: u8 = 32;
-/// A cold lane is passed so often while others have messages.
+/// Number of turns that a cold lane is skipped while others have messages.
 const COLD_TURNS: u8 = 16;
-/// Most strangers that are turned away in one go.
+/// Most strangers that are refused in one turn.
 const STRANGERS_AT_ONCE: usize = 16;
 
 impl Shm {
-    /// Visits lanes in turn: the hot ones and some of the cold; when none of them had anything, all.
+    /// Visits the hot lanes and some of the cold ones in turn; if none had anything, all.
     #[inline]
     pub(super) fn sweep(
         &mut self,
@@ -75,7 +75,7 @@ impl Shm {
     #[cold]
     pub(super) fn poll_events(&mut self, timeout: Option<Duration>) {
         self.calls = 0;
-        // A signal ends this early, and so does a stop of the process. Who has died meanwhile is seen before silence is judged.
+        // A signal ends this early, and so does a stop of the process. Who has died meanwhile is seen before silence is introduction.
         if self.poll.poll(&mut self.events, timeout).is_err()
             && self.poll.poll(&mut self.events, Some(Duration::ZERO)).is_err()
         {
@@ -88,7 +88,7 @@ impl Shm {
         self.look_for_silent();
     }
 
-    /// Notes what the system's events say. True when somebody knocks.
+    /// Handles the system's events. Returns true if a new connection waits.
     pub(super) fn take_events(&mut self) -> bool {
         let mut strangers = false;
         for event in &self.events {
@@ -105,7 +105,7 @@ impl Shm {
         strangers
     }
 
-    /// All peers are there: whoever knocks now is a stranger, or comes too early and will try again.
+    /// Refuses a new connection. All peers are there, so it is a stranger, or comes too early and will try again.
     fn turn_away(&mut self) {
         for _ in 0..STRANGERS_AT_ONCE {
             match self.listener.accept() {
@@ -118,7 +118,7 @@ impl Shm {
         let _ = self.poll.registry().reregister(&mut SourceFd(&listener), LISTENER, Interest::READABLE);
     }
 
-    /// Moves pieces on and rings where somebody sleeps. True when nothing is left.
+    /// Sends further pieces and rings for sleepers. Returns true if nothing is left.
     #[inline]
     pub(super) fn flush_all(&mut self) -> bool {
         if !self.blocked.is_empty() {
@@ -165,13 +165,13 @@ impl Shm {
         wanted.filter_map(|(_, peer)| peer.as_mut())
     }
 
-    /// Whether there is something to receive, or room where there was none.
+    /// Returns true if there is something to receive, or room where there was none.
     fn is_ready(&mut self) -> bool {
         let roomy = self.starving().any(|peer| peer.has_room());
         roomy || self.woken || self.peers.iter().flatten().any(|peer| peer.is_ready())
     }
 
-    /// Room that was waited for ends one wait, not every further one.
+    /// Clears the list of blocked peers with room, so that new room ends one wait only.
     fn unblock(&mut self) {
         for index in 0..self.peers.len() {
             if let Some(Some(peer)) = self.peers.get_mut(index).filter(|_| self.blocked.contains(index))
@@ -187,7 +187,7 @@ impl Shm {
         if !self.is_ready() {
             self.starving().for_each(|peer| peer.starve());
             bell::fall_asleep(&self.bell.as_ref()[0]);
-            let (start, interval) = (Instant::now(), self.heart.interval());
+            let (start, interval) = (Instant::now(), self.heartbeat.interval());
             while !self.is_ready() {
                 let left = timeout.saturating_sub(start.elapsed());
                 self.poll_events(Some(left.min(interval)));
@@ -203,7 +203,7 @@ impl Shm {
     }
 }
 
-/// A peer that is there, and how often its lane was passed in vain.
+/// A connected peer, and the number of its empty turns.
 #[derive(Debug)]
 pub(super) struct LaneTurn {
     pub(super) node: u16,
@@ -211,7 +211,7 @@ pub(super) struct LaneTurn {
 }
 
 impl LaneTurn {
-    /// Whether the lane is cold, and its time has not come.
+    /// Returns true if the lane is cold and its turn has not come.
     #[inline]
     fn rests(&mut self) -> bool {
         let rests = (COLD_AFTER..COLD_AFTER + COLD_TURNS).contains(&self.misses);
@@ -219,7 +219,7 @@ impl LaneTurn {
         rests
     }
 
-    /// Notes what a look at the lane found.
+    /// Updates the state of the lane after a check.
     #[inline]
     fn note(&mut self, ready: bool) -> bool {
         self.misses = if ready { 0 } else { (self.misses + 1).min(COLD_AFTER) };
@@ -227,7 +227,7 @@ impl LaneTurn {
     }
 }
 
-/// A lane that has its turn.
+/// A visit to a lane in its turn.
 pub(super) struct Visit<'a> {
     pub(super) peer: &'a mut Peer,
     pub(super) chunks: &'a mut ChunkPool,

@@ -1,5 +1,4 @@
-//! How a node joins its peers: the higher id dials the lower. Strangers cost a bounded number of sockets for a bounded
-//! time.
+//! Joining of peers: the higher id dials the lower. Strangers cost a bounded number of sockets for a bounded time.
 
 use super::{
     NEWCOMER, Tcp,
@@ -18,18 +17,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Most connections that have not shown a token yet; the oldest goes when one more comes.
+/// Most connections that have not shown a token yet; a new one replaces the oldest.
 const MOST_NEWCOMERS: usize = 64;
-/// Time between two tries to reach a peer that does not listen yet.
+/// Time between two attempts to reach a peer that does not listen yet.
 const DIAL_AGAIN: Duration = Duration::from_millis(50);
 
 impl Tcp {
-    /// Joins these peers, all of which must name this node too, at most for
-    /// [`connect_timeout`](super::TcpOptions::connect_timeout). The order in which nodes call this does not matter; a
-    /// peer may send before this returns.
+    /// Joins these peers, all of which must name this node, too, within
+    /// [`connect_timeout`](super::TcpOptions::connect_timeout). Nodes may call this in any order; a peer may send
+    /// before this returns.
     ///
     /// # Errors
-    /// [`ConnectError`] says which peer is missing or why one refuses this node.
+    /// [`ConnectError`] names the peer that is missing or refuses this node.
     pub fn connect(&mut self, peers: &[(NodeId, SocketAddr)]) -> Result<(), ConnectError> {
         let mut joining = Joining { tcp: self, missing: BTreeMap::new(), newcomers: VecDeque::new(), last_error: None };
         joining.expect(peers)?;
@@ -59,9 +58,9 @@ struct Joining<'a> {
     last_error: Option<String>,
 }
 
-/// A peer that is not there yet.
+/// A peer that has not joined yet.
 enum Missing {
-    /// It has the higher id: it dials.
+    /// The peer has the higher id and dials.
     Comes,
     /// This node dials.
     Dialed { address: SocketAddr, again: Instant, opening: Option<Opening> },
@@ -73,7 +72,7 @@ struct Opening {
     since: Instant,
     bytes: Handshake,
     filled: usize,
-    /// The dialer's hello is out.
+    /// True if the dialer's hello was sent.
     greeted: bool,
 }
 
@@ -82,7 +81,7 @@ impl Opening {
         Self { stream, since: Instant::now(), bytes: [0; HANDSHAKE_BYTES], filled: 0, greeted: false }
     }
 
-    /// Reads on. `Some` when the message is complete; an error when it never will be.
+    /// Continues reading. Returns the message if it is complete, and an error if it can never be.
     fn read(&mut self) -> io::Result<Option<Handshake>> {
         while self.filled < HANDSHAKE_BYTES {
             match self.stream.read(&mut self.bytes[self.filled..]) {
@@ -99,7 +98,7 @@ impl Opening {
         Ok(Some(self.bytes))
     }
 
-    /// Sends the hello once the connection stands.
+    /// Sends the hello once the connection is established.
     fn greet(&mut self, message: &Handshake) -> io::Result<()> {
         if let Some(error) = self.stream.take_error()? {
             return Err(error);
@@ -148,7 +147,7 @@ impl Joining<'_> {
         }
     }
 
-    /// Every connection is tried after every wake-up: there are few, and it happens once.
+    /// Sleeps until an event. Every connection is tried after every wake-up: there are few, and it happens once.
     fn sleep(&mut self) {
         // Nothing but a signal ends this with an error.
         let _ = self.tcp.poll.poll(&mut self.tcp.events, Some(DIAL_AGAIN));
@@ -240,7 +239,7 @@ impl Joining<'_> {
     }
 }
 
-/// Moves one dialed connection on. `Some` when the peer has answered.
+/// Advances one dialed connection. Returns `Some` if the peer has answered.
 fn advance(
     tcp: &Tcp,
     opening: &mut Option<Opening>,

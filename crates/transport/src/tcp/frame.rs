@@ -1,4 +1,5 @@
-//! Frames on a connection: the fixed header and its checks, without any I/O. `docs/reference/tcp-wire.md` has the bytes.
+//! Frames on a connection: the fixed header and its checks, without any I/O. `docs/reference/tcp-wire.md` describes the
+//! bytes.
 
 use crate::HEAD_BYTES;
 
@@ -6,7 +7,7 @@ use crate::HEAD_BYTES;
 pub const FRAME_HEADER_BYTES: usize = CONTROL_BYTES + HEAD_BYTES;
 /// Bytes of a frame that carries no message.
 pub const CONTROL_BYTES: usize = 8;
-/// Longest body that a frame can announce; above are the control frames.
+/// Longest body that a frame can announce; larger values are control frames.
 pub const FRAME_MAX_BODY: usize = u32::MAX as usize - 16;
 
 const HEARTBEAT: u32 = u32::MAX;
@@ -22,9 +23,9 @@ pub enum FrameHeader {
         /// Length of the body in bytes, at most the parser's limit.
         body: usize,
     },
-    /// Nothing but a sign of life.
+    /// A sign of life without content.
     Heartbeat,
-    /// The peer ends the connection in order: no message comes after this.
+    /// The peer ends the connection in order: no message follows.
     Goodbye,
 }
 
@@ -53,7 +54,7 @@ impl FrameHeader {
     }
 }
 
-/// Why a peer's bytes are not taken; the connection is of no use after that.
+/// The reason why a peer's bytes are refused; the connection cannot be used after that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The announced body is above the limit.
@@ -67,7 +68,7 @@ pub enum FrameError {
     /// A frame is missing, or the bytes are no frame at all.
     #[error("it sent frame {found} where frame {expected} was due")]
     Sequence {
-        /// The number that was due.
+        /// The expected number.
         expected: u32,
         /// The number in the frame.
         found: u32,
@@ -92,11 +93,11 @@ impl FrameParser {
         Self { max_body, next: 0, ended: false }
     }
 
-    /// The header at the front of `bytes`, or `None` if more bytes are needed. The caller moves on by
-    /// [`FrameHeader::bytes`] and the body.
+    /// The header at the front of `bytes`, or `None` if more bytes are needed. The caller skips [`FrameHeader::bytes`]
+    /// and the body.
     ///
     /// # Errors
-    /// [`FrameError`] says what is wrong with the frame.
+    /// [`FrameError`] describes the fault of the frame.
     pub fn parse(&mut self, bytes: &[u8]) -> Result<Option<FrameHeader>, FrameError> {
         let Some((length, rest)) = bytes.split_first_chunk() else { return Ok(None) };
         let Some((sequence, rest)) = rest.split_first_chunk() else { return Ok(None) };
@@ -117,13 +118,13 @@ impl FrameParser {
         Ok(Some(header))
     }
 
-    /// Whether the peer has said goodbye.
+    /// Returns true if the peer has sent a goodbye.
     #[must_use]
     pub const fn ended(&self) -> bool {
         self.ended
     }
 
-    /// Length and number are known before the head has come: a wrong peer is found at once.
+    /// Checks length and number, which arrive before the head: a wrong peer is found at once.
     fn check(&self, length: u32, found: u32) -> Result<(), FrameError> {
         if self.ended {
             return Err(FrameError::AfterGoodbye);

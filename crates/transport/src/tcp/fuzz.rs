@@ -4,14 +4,14 @@ use super::{frame::FrameError, reader::FrameReader};
 use crate::Message;
 use crate::chunks::ChunkPool;
 
-/// Longest body that [`fuzz_frames`] takes, in bytes; above the size from which bodies have buffers of their own.
+/// Longest body that [`fuzz_frames`] takes, in bytes; larger than the bodies that have buffers of their own.
 const MAX_BODY: usize = 1 << 17;
 
 /// Reads `data` as the frames of a connection, once in one piece and once in pieces whose lengths come from its own
-/// bytes, and says how many messages there were.
+/// bytes. Returns the number of messages.
 ///
 /// # Panics
-/// If both do not give the same: that is the fault which a fuzzer looks for.
+/// If both results differ: that is the fault which a fuzzer looks for.
 pub fn fuzz_frames(data: &[u8]) -> usize {
     let whole = read_all(data, std::iter::repeat(usize::MAX));
     let pieces = data.iter().map(|&byte| 1 + usize::from(byte) * 3).chain(std::iter::repeat(1 << 12));

@@ -1,4 +1,4 @@
-//! The two messages that open a connection, without any I/O. `docs/reference/tcp-wire.md` has the bytes.
+//! The two messages that open a connection, without any I/O. `docs/reference/tcp-wire.md` describes the bytes.
 
 use crate::Token;
 use evb_core::NodeId;
@@ -13,7 +13,7 @@ const VERSION: u16 = 1;
 /// A handshake message: the dialer's hello, or the acceptor's answer to it.
 pub(super) type Handshake = [u8; HANDSHAKE_BYTES];
 
-/// Whose connection it is to be.
+/// The nodes of a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hello {
     pub(super) from: NodeId,
@@ -21,14 +21,14 @@ pub(super) struct Hello {
     pub(super) nodes: u16,
 }
 
-/// Why a peer refuses this node.
+/// The reason why a peer refuses this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It does not speak this protocol, or another version of it.
+    /// The peer does not speak this protocol, or another version of it.
     Version,
-    /// The token is not that of its run.
+    /// The token is not that of the peer's run.
     Token,
-    /// It is another node, expects no such node, has it already, or its run has another number of nodes.
+    /// The peer is another node, expects no such node, has it already, or its run has another number of nodes.
     Node,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn hello(Hello { from, to, nodes }: Hello, token: &Token) -> Handshak
     message([VERSION, from.0, to.0, nodes], token.0)
 }
 
-/// Reads the dialer's message; who does not show the token gets no other answer than that.
+/// Reads the dialer's message. A dialer without the token is told nothing else.
 pub(super) fn read_hello(bytes: &Handshake, token: &Token) -> Result<Hello, Refusal> {
     let ([version, from, to, nodes], theirs) = parts(bytes).ok_or(Refusal::Version)?;
     if version != VERSION {
@@ -59,7 +59,7 @@ pub(super) fn read_hello(bytes: &Handshake, token: &Token) -> Result<Hello, Refu
     Ok(Hello { from: NodeId(from), to: NodeId(to), nodes })
 }
 
-/// The acceptor's answer. It shows the token only to one who has shown it.
+/// The acceptor's answer. It contains the token only if the dialer has shown it.
 pub(super) fn answer(result: Result<(), Refusal>, local: NodeId, token: &Token) -> Handshake {
     match result {
         Ok(()) => message([VERSION, 0, local.0, 0], token.0),
@@ -81,7 +81,7 @@ pub(super) fn read_answer(bytes: &Handshake, peer: NodeId, token: &Token) -> Res
     }
 }
 
-/// Whether these first bytes may become a handshake message.
+/// Returns true if these first bytes may become a handshake message.
 pub(super) fn may_begin(bytes: &[u8]) -> bool {
     bytes.iter().zip(MAGIC).all(|(&byte, magic)| byte == magic)
 }

@@ -1,15 +1,15 @@
 //! The transport between processes and machines: one TCP connection per pair of nodes.
 //!
-//! [`Tcp::bind`] opens the listening socket, [`Tcp::connect`] joins the peers. Small messages are coalesced, bodies of a
-//! KiB or more are written from where they are, and received bodies are slices of the chunk that they were read into.
-//! `docs/reference/tcp-wire.md` has the bytes on the wire.
+//! [`Tcp::bind`] opens the listening socket, [`Tcp::connect`] joins the peers. Small messages are coalesced. Bodies of
+//! a KiB or more are written in place, and received bodies are slices of the chunk that they were read into.
+//! `docs/reference/tcp-wire.md` describes the bytes on the wire.
 //!
-//! There is no thread behind an endpoint. Signs of life go out, and silent peers are found, within
-//! [`receive`](Transport::receive), [`flush`](Transport::flush) and [`wait`](Transport::wait), when it is time for them,
-//! however busy the node is. A node must call one of them at least every half
-//! [`peer_timeout`](TcpOptions::peer_timeout), or its peers take it for dead. A node that was away itself, for however
-//! long, does not blame others for it: what came meanwhile counts, and its absence is one look of many. A peer that is
-//! given up sees its connection close.
+//! An endpoint has no thread. Signs of life are sent, and silent peers are found, within
+//! [`receive`](Transport::receive), [`flush`](Transport::flush) and [`wait`](Transport::wait), when it is time for
+//! them, however busy the node is. A node must call one of them at least every half
+//! [`peer_timeout`](TcpOptions::peer_timeout), or its peers take it for dead. A node that was away itself, however
+//! long, does not blame others for it: bytes that arrived meanwhile count, and its absence is one check of many. A peer
+//! that is given up sees its connection close.
 
 mod connect;
 mod frame;
@@ -40,34 +40,34 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Most messages that one peer gives before the next has its turn.
+/// Most messages from one peer before the next has its turn.
 const TURN: usize = 64;
-/// Parts of the longest silence: that often a node looks, and a peer must have been silent at one look more.
+/// Number of checks in the longest silence. A peer is given up after one more check without a sign of life.
 const LOOKS: u32 = 8;
-/// Calls of `receive` between two looks at the system's events while there is something to read without, if it is not time
-/// for one before.
+/// Calls of `receive` between two checks of the system's events while there is something to read, unless it is time for
+/// one before.
 const CALLS_PER_POLL: u32 = 16;
 /// Bytes that wait for a peer before they are written without a flush.
 const WRITE_AHEAD_BYTES: usize = 256 << 10;
-/// Most strangers that are turned away in one go.
+/// Most strangers that are refused in one turn.
 const STRANGERS_AT_ONCE: usize = 16;
 
 const LISTENER: mio::Token = mio::Token(usize::MAX - 1);
 const WAKER: mio::Token = mio::Token(usize::MAX - 2);
-/// Connections that are not a peer's yet.
+/// Token of connections that do not belong to a peer yet.
 const NEWCOMER: mio::Token = mio::Token(usize::MAX - 3);
 
 /// The listening socket cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {source}")]
 pub struct BindError {
-    /// The address that was asked for.
+    /// The requested address.
     pub address: SocketAddr,
-    /// Why not.
+    /// The reason.
     pub source: io::Error,
 }
 
-/// One node's endpoint.
+/// The endpoint of one node.
 #[derive(Debug)]
 pub struct Tcp {
     local: NodeId,
@@ -79,7 +79,7 @@ pub struct Tcp {
     waker: Arc<mio::Waker>,
     peers: Vec<Option<Box<Peer>>>,
     pool: ChunkPool,
-    /// Peers that may give something.
+    /// Peers that may have something to receive.
     active: BitSet,
     /// Peers with something in their outbox.
     unsent: BitSet,
@@ -94,7 +94,7 @@ impl Tcp {
     /// Opens the listening socket of node `local`.
     ///
     /// # Errors
-    /// [`BindError`] if the address cannot be listened on or the system gives no more files.
+    /// [`BindError`] if the system refuses the address or further files.
     ///
     /// # Panics
     /// If `local` is not below `options.nodes`, or `options.max_body` is above [`FRAME_MAX_BODY`].
@@ -129,21 +129,21 @@ impl Tcp {
         })
     }
 
-    /// Where this node listens.
+    /// The address on which this node listens.
     #[must_use]
     pub fn listen_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many connections were refused: wrong tokens, garbage, silent strangers, nodes that were not expected.
+    /// Number of connections that were refused: wrong tokens, garbage, silent strangers, unexpected nodes.
     #[must_use]
     pub fn rejected(&self) -> u64 {
         self.rejected
     }
 
-    /// Sends what waits, says goodbye and stays until all peers have closed too, at most for `timeout`. True if all that
-    /// was sent has gone out and all peers have closed. An endpoint that is dropped instead does not wait: what the
-    /// peers have not taken yet may be lost.
+    /// Sends the rest, says goodbye and waits until all peers have closed, too, within `timeout`. Returns true if all
+    /// was sent and all peers have closed. Dropping an endpoint does not wait: data that the peers have not taken yet
+    /// may be lost.
     pub fn close(mut self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         let moment = Some(Duration::from_millis(10));
@@ -174,7 +174,7 @@ impl Tcp {
         }
     }
 
-    /// Throws away what the peers send. True when none sends more.
+    /// Discards data from the peers. Returns true if none sends more.
     fn discard(&mut self) -> bool {
         let talking = self.present().map(Peer::discard).filter(|ended| !ended).count();
         talking == 0
@@ -190,7 +190,7 @@ impl Tcp {
         }
     }
 
-    /// Takes the system's events, waiting for at most `timeout`, and looks at the clock.
+    /// Takes the system's events, waiting for at most `timeout`, and checks the clock.
     fn poll_events(&mut self, timeout: Option<Duration>) {
         self.calls = 0;
         // A signal ends this early, and so does a stop of the process. What came meanwhile is seen before silence is judged.
@@ -205,7 +205,7 @@ impl Tcp {
         self.tick(Instant::now());
     }
 
-    /// Notes what the system's events say. True when somebody knocks.
+    /// Handles the system's events. Returns true if a new connection waits.
     fn take_events(&mut self) -> bool {
         let mut strangers = false;
         for event in &self.events {
@@ -224,7 +224,7 @@ impl Tcp {
         strangers
     }
 
-    /// All peers are there: whoever knocks now is a stranger.
+    /// Refuses a new connection. All peers are there, so it is a stranger.
     fn turn_away(&mut self) {
         for _ in 0..STRANGERS_AT_ONCE {
             match self.listener.accept() {
@@ -240,12 +240,12 @@ impl Tcp {
         self.options.peer_timeout / LOOKS
     }
 
-    /// Whether it is time for signs of life, however few the calls since the last ones.
+    /// Returns true if it is time for signs of life, however few the calls since the last ones.
     fn is_due(&self) -> bool {
         self.last_tick.elapsed() >= self.tick_interval()
     }
 
-    /// Sends signs of life and looks for those of the peers, if it is time. The events were taken just before.
+    /// Sends signs of life and checks those of the peers, if it is time. The events were taken just before.
     fn tick(&mut self, now: Instant) {
         let interval = self.tick_interval();
         let since = now.saturating_duration_since(self.last_tick);
@@ -264,7 +264,7 @@ impl Tcp {
         }
     }
 
-    /// Whether something may be received or written.
+    /// Returns true if something may be received or written.
     fn is_ready(&self) -> bool {
         let writable = |index: usize| self.peers[index].as_ref().is_none_or(|peer| peer.writable);
         !self.active.is_empty() || self.unsent.iter().any(writable)

@@ -1,4 +1,4 @@
-//! What a TCP endpoint is told.
+//! Options of a TCP endpoint.
 
 use crate::{DEFAULT_MAX_BODY, Token};
 use std::{
@@ -7,31 +7,31 @@ use std::{
     time::Duration,
 };
 
-/// What a TCP endpoint is told: addresses, the run's token and the limits.
+/// Options of a TCP endpoint: addresses, the run's token and the limits.
 #[derive(Clone, Debug)]
 pub struct TcpOptions {
-    /// Where peers connect to; port 0 lets the system choose.
+    /// Address to listen on; port 0 lets the system choose the port.
     pub listen: SocketAddr,
-    /// What all nodes of this run know and nobody else.
+    /// The secret of the run, known to its nodes only.
     pub token: Token,
     /// Number of nodes of the run; ids are below it.
     pub nodes: u16,
-    /// Longest silence of a peer, and of this node towards its peers: a node must call
-    /// [`receive`](crate::Transport::receive), [`flush`](crate::Transport::flush) or [`wait`](crate::Transport::wait) more
-    /// often than every half of it.
+    /// Longest silence of a peer, and of this node towards its peers. A node must call
+    /// [`receive`](crate::Transport::receive), [`flush`](crate::Transport::flush) or [`wait`](crate::Transport::wait)
+    /// more often than every half of it.
     pub peer_timeout: Duration,
     /// Longest time that [`Tcp::connect`](super::Tcp::connect) takes.
     pub connect_timeout: Duration,
-    /// Ends joining early, when it is set.
+    /// A flag that ends joining early when it is set.
     pub stop: Arc<AtomicBool>,
-    /// Longest time that a connection may take to show the token.
+    /// Longest time until a new connection shows the token.
     pub handshake_timeout: Duration,
     /// Longest body in bytes, sent and received.
     pub max_body: usize,
     /// Most bytes that wait for one peer, headers included. One message always fits.
     pub send_queue_bytes: usize,
-    /// Size of the system's socket buffers in bytes; `None` leaves them to the system, which lets them grow. Below
-    /// 64 KiB a loopback connection may stall for seconds: the system drops segments that do not fit.
+    /// Size of the system's socket buffers in bytes; `None` leaves them to the system, which lets them grow. Below 64
+    /// KiB a loopback connection may stall for seconds: the system drops segments that do not fit.
     pub socket_buffer_bytes: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! What waits to be sent to one peer, ready for vectored writes.
+//! Messages that wait to be sent to one peer, ready for vectored writes.
 
 use super::frame::{CONTROL_BYTES, FRAME_HEADER_BYTES, FrameHeader};
 use crate::Message;
@@ -8,21 +8,21 @@ use std::{
     io::{self, IoSlice, Write},
 };
 
-/// Bodies below this are copied beside their headers; others are written from where they are.
+/// Length below which bodies are copied beside their headers; others are written in place.
 const COPY_BELOW: usize = 1024;
 /// Most slices of one write; the system's own limit is 1024.
 const MOST_SLICES: usize = 512;
-/// Written headers above this many bytes are cleared away even if the queue does not run empty.
+/// Bytes of written headers above which they are removed even if the queue does not run empty.
 const COMPACT_ABOVE: usize = 64 << 10;
 
-/// Frames in the order in which they go out: runs of copied bytes, and bodies by reference between them.
+/// Frames in the order of sending: runs of copied bytes, and bodies by reference between them.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     copied: Vec<u8>,
-    /// How many bytes of `copied` belong to parts that are gone.
+    /// Number of bytes of `copied` that belong to sent parts.
     copied_gone: usize,
     parts: VecDeque<Part>,
-    /// How many bytes of the first part are gone.
+    /// Number of bytes of the first part that were sent.
     first_gone: usize,
     bytes: usize,
     sequence: u32,
@@ -44,7 +44,7 @@ impl Part {
     }
 }
 
-/// How far a write came.
+/// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
     /// Nothing is left.
@@ -59,7 +59,7 @@ impl Outbox {
         self.bytes
     }
 
-    /// Whether a body of this length keeps the queue within `limit` bytes. One message always fits.
+    /// Returns true if a body of this length keeps the queue within `limit` bytes. One message always fits.
     pub(super) fn has_room(&self, body: usize, limit: usize) -> bool {
         self.bytes == 0 || self.bytes + FRAME_HEADER_BYTES + body <= limit
     }
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::HEAD_BYTES;
 
-    /// Takes a number of bytes that changes from write to write, and then no more.
+    /// A stream that takes a number of bytes that changes from write to write, and then no more.
     struct Stutter {
         wire: Vec<u8>,
         turn: usize,

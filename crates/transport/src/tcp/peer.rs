@@ -1,4 +1,4 @@
-//! One peer: its connection, what waits to go out, and what is known of its health.
+//! One peer: its connection, its outgoing messages, and its state.
 
 use super::{
     LOOKS,
@@ -17,7 +17,7 @@ use std::{
 
 /// Most reads of one peer before the next has its turn.
 const TURN_READS: usize = 2;
-/// Most bytes that [`Peer::leave`] reads and throws away.
+/// Most bytes that [`Peer::leave`] reads and discards.
 const DISCARD_BYTES: usize = 8 << 20;
 
 /// A connected peer.
@@ -27,34 +27,35 @@ pub(super) struct Peer {
     stream: TcpStream,
     reader: FrameReader,
     pub(super) outbox: Outbox,
-    /// The socket may have bytes. Events come on changes only, so this stands until a read finds it empty.
+    /// True if the socket may have bytes. Events report changes only, so the flag stays until a read finds the socket
+    /// empty.
     readable: bool,
     pub(super) writable: bool,
-    /// The other side has closed: a short read does not mean that nothing comes any more.
+    /// True if the peer has closed: a short read does not mean that nothing more comes.
     closing: bool,
     /// The goodbye is queued.
     left: bool,
-    /// Why nothing is written any more.
+    /// The reason why nothing is written any more.
     write_error: Option<String>,
-    /// Why nothing is read any more.
+    /// The reason why nothing is read any more.
     failure: Option<String>,
-    /// Bytes came since the last look at the clock.
+    /// True if bytes arrived since the last check.
     heard: bool,
     last_heard: Instant,
-    /// Looks at the clock since then, in vain.
+    /// Number of checks since the last bytes.
     silent: u32,
-    /// Frames went out since the last look at the clock.
+    /// True if frames were sent since the last check.
     spoke: bool,
 }
 
-/// Whether a peer may give more at once.
+/// The outcome of a peer's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// It may have more.
+    /// The peer may have more.
     Over,
-    /// It has nothing now.
+    /// The peer has nothing now.
     Dry,
-    /// It is gone; the sink has the news.
+    /// The peer is gone; the sink has the news.
     Lost,
 }
 
@@ -78,12 +79,12 @@ impl Peer {
         }
     }
 
-    /// Whether messages to this peer can still go out.
+    /// Returns true if messages to this peer can still be sent.
     pub(super) fn takes_messages(&self) -> bool {
         self.write_error.is_none() && self.failure.is_none() && !self.left
     }
 
-    /// Notes what an event says. True when there may be something to read.
+    /// Handles an event. Returns true if there may be something to read.
     pub(super) fn on_event(&mut self, event: &mio::event::Event) -> bool {
         self.closing |= event.is_read_closed() || event.is_error();
         self.readable |= event.is_readable() || self.closing;
@@ -91,7 +92,7 @@ impl Peer {
         self.readable
     }
 
-    /// Writes what waits, as far as the socket takes it. True when nothing is left.
+    /// Writes waiting messages as far as the socket takes them. Returns true if nothing is left.
     pub(super) fn write(&mut self) -> bool {
         if !self.writable {
             return self.outbox.bytes() == 0;
@@ -136,9 +137,9 @@ impl Peer {
         Turn::Over
     }
 
-    /// Looks at the clock, once for each of the [`LOOKS`] in the longest silence: sends a sign of life if nothing went out
-    /// since the last look or that was `late`, and gives up a peer that was silent for more looks. Bytes that this node has
-    /// not read yet count as heard. True when there is news to receive.
+    /// Makes one of the [`LOOKS`] checks in the longest silence. Sends a sign of life if nothing was sent since the
+    /// last check or that was `late`, and gives up a peer that was silent for more checks. Bytes that this node has not
+    /// read yet count as heard. Returns true if there is news to receive.
     pub(super) fn tick(&mut self, now: Instant, late: bool) -> bool {
         self.listen(now);
         if (late || !self.spoke) && self.takes_messages() {
@@ -151,7 +152,7 @@ impl Peer {
         self.failure.is_some() || self.readable
     }
 
-    /// Counts looks and not time: a node that was away itself has not looked meanwhile.
+    /// Counts checks instead of time: a node that was away itself has made none meanwhile.
     fn listen(&mut self, now: Instant) {
         if std::mem::take(&mut self.heard) || self.readable {
             (self.last_heard, self.silent) = (now, 0);
@@ -173,14 +174,14 @@ impl Peer {
         self.left = true;
     }
 
-    /// Ends this node's half of the connection. What the peer still sent is read, because the system answers a close
-    /// over unread bytes with a reset, which would destroy what is on its way to the peer.
+    /// Ends this node's half of the connection. The rest of the peer's data is read, because the system answers a close
+    /// over unread bytes with a reset, which would destroy data on their way to the peer.
     pub(super) fn leave(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
         self.discard();
     }
 
-    /// Throws away what the peer sends. True when it sends no more.
+    /// Discards the peer's data. Returns true if it sends no more.
     pub(super) fn discard(&mut self) -> bool {
         let (mut waste, mut left) = (vec![0; 64 << 10], DISCARD_BYTES);
         while left > 0 {
@@ -195,7 +196,7 @@ impl Peer {
         false
     }
 
-    /// Takes the connection out of the poll.
+    /// Removes the connection from the poll.
     pub(super) fn deregister(&mut self, registry: &Registry) {
         // A socket that cannot be taken out is closed in a moment anyway.
         let _ = registry.deregister(&mut self.stream);

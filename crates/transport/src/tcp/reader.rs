@@ -1,4 +1,4 @@
-//! From the bytes of a connection to messages: bodies are slices of the chunk that they were read into.
+//! Assembly of messages from the bytes of a connection: bodies are slices of the chunk that they were read into.
 
 use super::frame::{FrameError, FrameHeader, FrameParser};
 use crate::{
@@ -8,9 +8,9 @@ use crate::{
 use bytes::{Buf, Bytes, BytesMut};
 use std::io;
 
-/// A chunk with less room than this is not read into any more.
+/// Least room in a chunk for another read.
 const LEAST_ROOM: usize = CHUNK_BYTES / 4;
-/// Bodies above this are read into a buffer of their own.
+/// Length above which bodies are read into a buffer of their own.
 const OWN_BUFFER_ABOVE: usize = CHUNK_BYTES / 4;
 
 /// The messages of one connection.
@@ -26,7 +26,7 @@ pub(super) struct FrameReader {
 struct PendingBody {
     head: [u8; HEAD_BYTES],
     length: usize,
-    /// The body's own buffer, if it is large: the buffer has its full length, this many bytes are there.
+    /// The body's own buffer, if it is large: the buffer has its full length, and this many bytes have arrived.
     own: Option<(BytesMut, usize)>,
 }
 
@@ -35,7 +35,7 @@ impl FrameReader {
         Self { parser: FrameParser::new(max_body), unparsed: BytesMut::new(), body: None }
     }
 
-    /// The next message that is there in full.
+    /// The next complete message.
     pub(super) fn next(&mut self) -> Result<Option<Message>, FrameError> {
         while self.body.is_none() {
             let Some(header) = self.parser.parse(&self.unparsed)? else {
@@ -54,18 +54,18 @@ impl FrameReader {
         Ok(message)
     }
 
-    /// Whether the peer said goodbye.
+    /// Returns true if the peer has sent a goodbye.
     pub(super) fn ended(&self) -> bool {
         self.parser.ended()
     }
 
-    /// Whether the bytes so far end between two frames.
+    /// Returns true if the bytes so far end between two frames.
     pub(super) fn between_frames(&self) -> bool {
         self.unparsed.is_empty() && self.body.is_none()
     }
 
-    /// Lets `read` put bytes into a slice, says how many it put there and whether it filled the slice. To be called
-    /// when [`next`](FrameReader::next) has nothing more.
+    /// Lets `read` put bytes into a slice. `read` returns their number, and whether it filled the slice. To be called
+    /// when [`next`](FrameReader::next) returns nothing more.
     pub(super) fn fill(
         &mut self,
         pool: &mut ChunkPool,
@@ -119,7 +119,7 @@ impl FrameReader {
         body
     }
 
-    /// An empty rest must not keep a chunk.
+    /// Drops an empty rest, which must not keep a chunk.
     fn let_go(&mut self) {
         if self.unparsed.is_empty() {
             self.unparsed = BytesMut::new();
@@ -140,7 +140,7 @@ mod tests {
         wire
     }
 
-    /// Feeds `wire` in pieces of at most `piece` bytes and gives the lengths of the bodies.
+    /// Feeds `wire` in pieces of at most `piece` bytes and returns the messages.
     fn feed(reader: &mut FrameReader, pool: &mut ChunkPool, mut wire: &[u8], piece: usize) -> Vec<Message> {
         let mut messages = Vec::new();
         while !wire.is_empty() {

@@ -1,4 +1,4 @@
-//! What the tests of the transports share.
+//! Helpers of the tests of the transports.
 
 use evb_core::NodeId;
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! What an endpoint does: operations that are given to the provider, and their completions.
+//! Operations of an endpoint: those given to the provider, and their completions.
 
 #![allow(unsafe_code, reason = "memory that the provider reads and writes during an operation")]
 
@@ -10,7 +10,7 @@ use crate::ffi::{
 use std::{ffi::c_void, mem, os::fd::RawFd};
 
 impl Endpoint {
-    /// What the memory of an operation that is not busy holds.
+    /// The memory of an operation that is not busy.
     #[inline]
     pub(crate) fn memory(&self, operation: Operation) -> &[u8] {
         self.objects.entries[operation.0 as usize].slice()
@@ -22,7 +22,7 @@ impl Endpoint {
         self.objects.entries[operation.0 as usize].slice_mut()
     }
 
-    /// Receives a message whose tag is this one in all bits but those of `ignore`.
+    /// Receives a message whose tag equals this one in all bits but those of `ignore`.
     #[inline]
     pub(crate) fn receive(&mut self, operation: Operation, tag: u64, ignore: u64) -> Posted {
         let entry = &mut self.objects.entries[operation.0 as usize];
@@ -61,7 +61,7 @@ impl Endpoint {
         })
     }
 
-    /// Asks the provider to give a receive back that nothing came for; its completion is an error.
+    /// Asks the provider to return a receive without a message; its completion is an error.
     pub(crate) fn cancel(&mut self, operation: Operation) {
         let entry = &self.objects.entries[operation.0 as usize];
         if entry.busy {
@@ -72,7 +72,8 @@ impl Endpoint {
         }
     }
 
-    /// Lets the provider work and reads a batch of completions; how many there are, for [`completion`](Self::completion).
+    /// Lets the provider work and reads a batch of completions. Returns their number, for
+    /// [`completion`](Self::completion).
     #[inline]
     pub(crate) fn poll(&mut self) -> usize {
         // SAFETY: the queue is open and the batch has this room, in this format.
@@ -92,7 +93,7 @@ impl Endpoint {
         Completion { operation, tag, bytes: len, error: None }
     }
 
-    /// An operation that failed, if any. To be called when [`poll`](Endpoint::poll) gives nothing.
+    /// A failed operation, if any. To be called when [`poll`](Endpoint::poll) returns 0.
     #[inline]
     pub(crate) fn failure(&mut self) -> Option<Completion> {
         if mem::take(&mut self.failed) { self.read_failure() } else { None }
@@ -120,7 +121,7 @@ impl Endpoint {
         Some(operation)
     }
 
-    /// Whether the thread may sleep on the queue's file; without one it may not.
+    /// The queue's file if the thread may sleep on it.
     pub(crate) fn may_sleep(&mut self) -> Option<RawFd> {
         let file = self.wait_fd?;
         // SAFETY: fabric and queue are open.
@@ -131,7 +132,7 @@ impl Endpoint {
         (result == 0).then_some(file)
     }
 
-    /// Whether the queue has a file to sleep on.
+    /// Returns true if the queue has a file to sleep on.
     pub(crate) fn has_file(&self) -> bool {
         self.wait_fd.is_some()
     }

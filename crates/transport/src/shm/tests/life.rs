@@ -1,6 +1,6 @@
-//! Peers that are slow, and peers that are silent: who is given up, and what both sides may still read then.
+//! Slow peers and silent peers: who is given up, and which bodies both sides may still read then.
 //!
-//! Only a process that is stopped is silent. Here an endpoint whose heart was stopped stands in for it.
+//! Only a stopped process is silent. An endpoint whose pulse was stopped stands in for it here.
 
 use super::{PATIENCE, body_of, nodes};
 use crate::{HEAD_BYTES, Message, Received, Transport, shm::Shm};
@@ -38,7 +38,7 @@ fn one(node: &mut Shm) -> Received {
     sink.remove(0)
 }
 
-/// Receives until the loss of a peer is told, and gives its reason.
+/// Receives until the loss of a peer is reported, and returns the reason.
 fn loss(node: &mut Shm, of: u16) -> String {
     loop {
         match one(node) {
@@ -53,7 +53,7 @@ fn loss(node: &mut Shm, of: u16) -> String {
 fn lend_and_lose(nodes: &mut [Shm]) -> Vec<Bytes> {
     (1..3).for_each(|value| send(&mut nodes[0], 1, large(value)));
     let held: Vec<_> = (0..2).map(|_| body_of(one(&mut nodes[1]))).collect();
-    nodes[1].heart.stop();
+    nodes[1].heartbeat.stop();
     let reason = loss(&mut nodes[0], 1);
     assert!(reason.starts_with("nothing was heard of it for"), "{reason}");
     held
@@ -74,7 +74,7 @@ fn churn(nodes: &mut [Shm]) {
     }
 }
 
-/// Whether nothing is lent any more.
+/// Returns true if nothing is lent any more.
 fn whole_pool(node: &mut Shm) -> bool {
     Transport::flush(node);
     node.collect_from_leaving();
@@ -97,7 +97,7 @@ fn what_a_silent_peer_holds_stays_as_it_is() {
     assert!(whole_pool(&mut nodes[0]) && nodes[0].leaving.is_empty());
 }
 
-/// Not all that was lent has been received, so not all is given back: the end of the peer frees it.
+/// Some lent bodies were never received, so they are not returned: the end of the peer frees them.
 #[test]
 fn the_end_of_a_silent_peer_frees_what_it_was_lent() {
     let mut nodes = three();
@@ -126,13 +126,13 @@ fn a_new_process_takes_the_place_of_one_that_still_reads() {
     assert_eq!(loss(&mut nodes[1], 0), "it gave this node up");
 }
 
-/// The lender may be alive: what it lent is kept by both sides.
+/// The lender may be alive, so both sides keep its bodies.
 #[test]
 fn what_came_from_a_silent_peer_stays_as_it_is() {
     let mut nodes = three();
     send(&mut nodes[0], 1, large(7));
     let body = body_of(one(&mut nodes[1]));
-    nodes[0].heart.stop();
+    nodes[0].heartbeat.stop();
     loss(&mut nodes[1], 0);
     assert_eq!(loss(&mut nodes[0], 1), "it gave this node up");
     churn(&mut nodes);
@@ -142,7 +142,7 @@ fn what_came_from_a_silent_peer_stays_as_it_is() {
     assert!(whole_pool(&mut nodes[0]));
 }
 
-/// Handles of a pool may outlive its endpoint, and then nobody knows what peers read.
+/// Handles of a pool may outlive its endpoint. The readers are unknown then.
 #[test]
 fn nothing_is_taken_of_a_pool_without_its_endpoint() {
     let mut nodes = three();
@@ -153,7 +153,7 @@ fn nothing_is_taken_of_a_pool_without_its_endpoint() {
     assert!(body.iter().all(|&byte| byte == 9));
 }
 
-/// Its user is away, and its process runs.
+/// The user of the node is away, but its process runs.
 #[test]
 fn a_node_in_a_long_turn_is_not_given_up() {
     let mut nodes = three();
@@ -168,16 +168,16 @@ fn a_node_in_a_long_turn_is_not_given_up() {
     assert_eq!(sink, []);
 }
 
-/// It has been silent for long, but this node has not read all yet.
+/// The peer has been silent for long, but this node has not read all its messages.
 #[test]
 fn a_peer_is_not_given_up_before_its_lane_is_empty() {
     let mut nodes = three();
     (0..3).for_each(|value| send(&mut nodes[1], 0, large(value)));
-    nodes[1].heart.stop();
-    let (beats, start) = (nodes[0].heart.beats(), Instant::now());
-    while nodes[0].heart.beats() < beats + 20 {
+    nodes[1].heartbeat.stop();
+    let (beats, start) = (nodes[0].heartbeat.beats(), Instant::now());
+    while nodes[0].heartbeat.beats() < beats + 20 {
         nodes[0].poll_events(Some(Duration::from_millis(5)));
-        assert!(start.elapsed() < PATIENCE, "the heart stands still");
+        assert!(start.elapsed() < PATIENCE, "the heartbeat has stopped");
     }
     assert!(nodes[0].peers[1].as_ref().unwrap().takes_messages(), "there is something unread");
     for value in 0..3 {
@@ -186,13 +186,13 @@ fn a_peer_is_not_given_up_before_its_lane_is_empty() {
     loss(&mut nodes[0], 1);
 }
 
-/// A node that is never idle looks for silent peers, and takes back what is free, all the same.
+/// A node that is never idle still finds silent peers, and collects free bodies.
 #[test]
 fn a_busy_node_sees_silence() {
     let mut nodes = three();
     send(&mut nodes[0], 1, large(1));
     let held = body_of(one(&mut nodes[1]));
-    nodes[1].heart.stop();
+    nodes[1].heartbeat.stop();
     let (start, mut sink) = (Instant::now(), Vec::new());
     while !sink.iter().any(|item| matches!(item, Received::Lost { peer: NodeId(1), .. })) {
         sink.clear();

@@ -1,4 +1,4 @@
-//! What is measured at once: one pattern with one size on some nodes.
+//! A measurement: one pattern with one size on some nodes.
 
 use evb_core::{NodeId, NodeRange, Span};
 use evb_patterns::{Pattern, TrafficConfig};
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 /// Length of messages that carry no data: requests and the like (ATLAS DAQ note 77, section 2: 64 bytes).
 pub const CONTROL_BYTES: usize = 64;
 
-/// One measurement. All nodes of a launch get it.
+/// One measurement, the same on all nodes of a launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
-    /// Who sends to whom.
+pub struct Measurement {
+    /// The communication pattern.
     pub benchmark: Benchmark,
-    /// Number of nodes that take part: those from 0 on.
+    /// Number of nodes that take part: nodes 0 to `nodes - 1`.
     pub nodes: u16,
     /// Length of a data message in bytes, at least [`wire::SMALLEST`](crate::SMALLEST_BYTES).
     pub size: usize,
@@ -20,13 +20,13 @@ pub struct Cell {
     pub compute: Span,
     /// Messages that a sender has under way at once, at least 1.
     pub window: u32,
-    /// Rate at which each sender offers messages, per second; else it sends as fast as it goes.
+    /// Rate at which each sender offers messages, per second; `None` for as fast as possible.
     pub rate: Option<f64>,
     /// Time before the measurement begins.
     pub warmup: Span,
     /// Time that is measured.
     pub duration: Span,
-    /// What nodes without work do.
+    /// Behaviour of nodes without work.
     pub wait: Wait,
     /// Seed of every random stream.
     pub seed: u64,
@@ -36,7 +36,7 @@ pub struct Cell {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Benchmark {
-    /// One node sends, another sends back.
+    /// One node sends a message, another sends it back.
     PingPong,
     /// Two nodes send to each other at once.
     TwoWay,
@@ -46,15 +46,15 @@ pub enum Benchmark {
     Pairs,
     /// One node sends a message to each of the others.
     Outfarming,
-    /// One node sends the same message to all others, by the layer's own broadcast where it has one.
+    /// One node sends the same message to all others, by the layer's own broadcast if it has one.
     Broadcast,
     /// All nodes but one send to that one.
     Funnel,
     /// A funnel whose receiver computes for each event.
     PushFarm,
-    /// One node asks all others for data, asks for those of the next event, and computes.
+    /// One node asks all others for data, then for those of the next event, and computes.
     PullFarm,
-    /// One node sends to another as fast as it goes, or at a given rate.
+    /// One node sends to another as fast as possible, or at a given rate.
     OneWay,
     /// Ping-pong with several messages under way.
     Roundtrip,
@@ -63,7 +63,7 @@ pub enum Benchmark {
 }
 
 impl Benchmark {
-    /// All of them, those of the note first.
+    /// All benchmarks, those of the note first.
     pub const ALL: [Self; 12] = [
         Self::PingPong,
         Self::TwoWay,
@@ -79,10 +79,10 @@ impl Benchmark {
         Self::Stream,
     ];
 
-    /// Those of ATLAS DAQ note 77.
+    /// The benchmarks of ATLAS DAQ note 77.
     pub const NOTE: &[Self] = Self::ALL.first_chunk::<9>().expect("there are nine").as_slice();
 
-    /// Its name, as on the command line and in records.
+    /// The name on the command line and in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -101,7 +101,7 @@ impl Benchmark {
         }
     }
 
-    /// The largest number of nodes up to `most` that it can use; none if they are too few.
+    /// The largest usable number of nodes up to `most`; `None` if `most` is too small.
     #[must_use]
     pub fn nodes_of(self, most: u16) -> Option<u16> {
         let nodes = match self {
@@ -112,8 +112,8 @@ impl Benchmark {
         (nodes >= 2).then_some(nodes)
     }
 
-    /// The numbers of nodes of ATLAS DAQ note 77 (section 2), as this pattern needs them: so many receivers and a sender, four
-    /// senders and a receiver, or so many nodes.
+    /// The numbers of nodes of ATLAS DAQ note 77 (section 2) for this pattern: its numbers of receivers and a sender,
+    /// four senders and a receiver, or its numbers of nodes.
     #[must_use]
     pub const fn note_nodes(self) -> &'static [u16] {
         match self {
@@ -124,7 +124,7 @@ impl Benchmark {
         }
     }
 
-    /// How many of `nodes` send.
+    /// Number of senders among `nodes`.
     #[must_use]
     pub const fn senders(self, nodes: u16) -> u16 {
         match self {
@@ -134,8 +134,8 @@ impl Benchmark {
         }
     }
 
-    /// Messages that a sender has under way when nobody says how many: in a funnel and a push-farm one event is on its way
-    /// while the receiver is busy with another, as the note has it.
+    /// Default number of messages that a sender has under way. In a funnel and a push-farm one event is on its way
+    /// while the receiver is busy with another, as in the note.
     #[must_use]
     pub const fn default_window(self) -> u32 {
         match self {
@@ -145,39 +145,39 @@ impl Benchmark {
         }
     }
 
-    /// Whether a farm computes.
+    /// Returns true if a farm computes.
     #[must_use]
     pub const fn computes(self) -> bool {
         matches!(self, Self::PushFarm | Self::PullFarm)
     }
 
-    /// Whether a cycle is a round trip.
+    /// Returns true if a cycle is a round trip.
     #[must_use]
     pub const fn is_round_trip(self) -> bool {
         matches!(self, Self::PingPong | Self::Roundtrip)
     }
 
-    /// Whether senders can be told to keep to a rate.
+    /// Returns true if the rate of senders can be set.
     #[must_use]
     pub const fn takes_rate(self) -> bool {
         matches!(self, Self::OneWay | Self::Pairs | Self::Stream)
     }
 }
 
-/// What a node without work does. It is the same for all message layers.
+/// Behaviour of a node without work. It is the same for all message layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wait {
-    /// It looks again at once. With more nodes than cores it keeps others from working.
+    /// Polls again at once. With more nodes than cores it keeps others from working.
     Spin,
-    /// It looks some times, then lets others run each time.
+    /// Polls some times, then yields to others each time.
     Yield,
-    /// It looks some times, lets others run some times, then sleeps until the layer wakes it.
+    /// Polls some times, yields some times, then sleeps until the layer wakes it.
     Sleep,
 }
 
 impl Wait {
-    /// Its name.
+    /// The name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -188,14 +188,14 @@ impl Wait {
     }
 }
 
-impl Cell {
-    /// What the receiver of a farm computes for each event, in microseconds.
+impl Measurement {
+    /// Computing time of the receiver of a farm for each event, in microseconds.
     #[must_use]
     pub fn compute_us(&self) -> f64 {
         self.compute.0 as f64 / 1e6
     }
 
-    /// What the machines are told.
+    /// The configuration of the machines.
     pub(crate) fn traffic(&self) -> TrafficConfig {
         let senders = self.benchmark.senders(self.nodes);
         TrafficConfig {

@@ -1,11 +1,11 @@
 //! The nodes of one launch: threads of this process, or processes that are told what to measure.
 
 use crate::{
-    cell::Cell,
     clock::monotonic_ns,
     cores,
     driver::{NodeResult, Setting, measure},
-    protocol::{Answer, Hello, Notice, Order},
+    measurement::Measurement,
+    protocol::{Answer, Hello, Order, Report},
 };
 use evb_core::NodeId;
 use evb_node::{
@@ -40,9 +40,9 @@ const SHORTEST_QUEUE: usize = 16;
 const QUEUE_BYTES: usize = 1 << 20;
 
 /// Nodes that can be told to measure.
-pub(crate) trait Fleet {
+pub(crate) trait LaunchedNodes {
     /// Measures; one result for each node that takes part.
-    fn measure(&mut self, cell: &Cell) -> Result<Vec<NodeResult>, String>;
+    fn measure(&mut self, measurement: &Measurement) -> Result<Vec<NodeResult>, String>;
 }
 
 /// Threads of this process: new ones, and a new network, for each measurement.
@@ -68,23 +68,27 @@ impl Threads {
     }
 }
 
-impl Fleet for Threads {
-    fn measure(&mut self, cell: &Cell) -> Result<Vec<NodeResult>, String> {
+impl LaunchedNodes for Threads {
+    fn measure(&mut self, measurement: &Measurement) -> Result<Vec<NodeResult>, String> {
         let setting = match self.layer.is_simulated() {
             // Nothing here may depend on the machine.
             true => Setting { epoch_ns: 0, shares_process: true, shares_cores: true },
-            false => setting(cell, true),
+            false => setting(measurement, true),
         };
-        let queue = (QUEUE_BYTES / cell.size.max(1)).clamp(SHORTEST_QUEUE, QUEUE);
-        let options = LayersOptions { nodes: cell.nodes, queue };
-        evb_transports::open_layers(self.layer.transport(), options, Measuring { cores: &self.cores, cell, setting })
+        let queue = (QUEUE_BYTES / measurement.size.max(1)).clamp(SHORTEST_QUEUE, QUEUE);
+        let options = LayersOptions { nodes: measurement.nodes, queue };
+        evb_transports::open_layers(
+            self.layer.transport(),
+            options,
+            Measuring { cores: &self.cores, measurement, setting },
+        )
     }
 }
 
 /// What threads are to measure.
 struct Measuring<'a> {
     cores: &'a [u16],
-    cell: &'a Cell,
+    measurement: &'a Measurement,
     setting: Setting,
 }
 
@@ -93,7 +97,7 @@ impl UseLayers for Measuring<'_> {
     type Error = String;
 
     fn with<L: MessageLayer>(self, layers: Vec<L>) -> Result<Vec<NodeResult>, String> {
-        in_threads(layers, self.cores, self.cell, self.setting)
+        in_threads(layers, self.cores, self.measurement, self.setting)
     }
 }
 
@@ -101,7 +105,7 @@ impl UseLayers for Measuring<'_> {
 fn in_threads<L: MessageLayer>(
     layers: Vec<L>,
     cores: &[u16],
-    cell: &Cell,
+    measurement: &Measurement,
     setting: Setting,
 ) -> Result<Vec<NodeResult>, String> {
     thread::scope(|scope| {
@@ -111,7 +115,7 @@ fn in_threads<L: MessageLayer>(
                 let core = core_of(cores, node);
                 let run = move || {
                     core.map(cores::pin).transpose().map_err(|error| format!("cannot pin: {error}"))?;
-                    measure(&mut layer, cell, setting)
+                    measure(&mut layer, measurement, setting)
                 };
                 thread::Builder::new()
                     .spawn_scoped(scope, run)
@@ -122,9 +126,9 @@ fn in_threads<L: MessageLayer>(
     })
 }
 
-fn setting(cell: &Cell, shares_process: bool) -> Setting {
+fn setting(measurement: &Measurement, shares_process: bool) -> Setting {
     let cores = cores::allowed().len().max(1);
-    Setting { epoch_ns: monotonic_ns(), shares_process, shares_cores: usize::from(cell.nodes) > cores }
+    Setting { epoch_ns: monotonic_ns(), shares_process, shares_cores: usize::from(measurement.nodes) > cores }
 }
 
 /// The core of a node, when nodes are pinned: they are dealt out in turn.
@@ -161,11 +165,11 @@ impl<'a> Processes<'a> {
             .map_err(|error| format!("cannot listen on {}: {error}", launch.listen))?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
         let children = start_all((launch.commands)(address))?;
-        let mut fleet = Self { stop: launch.stop, children, nodes: BTreeMap::new() };
-        let addresses = fleet.gather(launch, &listener)?;
-        fleet.tell(launch.nodes, &Answer::Welcome { peers: addresses })?;
-        fleet.hear(launch.nodes, START_TIMEOUT)?;
-        Ok(fleet)
+        let mut processes = Self { stop: launch.stop, children, nodes: BTreeMap::new() };
+        let addresses = processes.gather(launch, &listener)?;
+        processes.tell(launch.nodes, &Answer::Welcome { peers: addresses })?;
+        processes.hear(launch.nodes, START_TIMEOUT)?;
+        Ok(processes)
     }
 
     fn gather(&mut self, launch: &Launch<'_>, listener: &TcpListener) -> Result<Vec<(NodeId, String)>, String> {
@@ -213,12 +217,12 @@ impl<'a> Processes<'a> {
 
     /// One notice from each of the first nodes, or why some cannot go on. When one fails, the others have reasons, too: the
     /// first of all is among them.
-    fn hear(&mut self, nodes: u16, patience: Duration) -> Result<Vec<Notice>, String> {
+    fn hear(&mut self, nodes: u16, patience: Duration) -> Result<Vec<Report>, String> {
         let (mut end, mut heard, mut failed) = (Instant::now() + patience, Vec::new(), Vec::new());
         for (node, (_, lines)) in self.nodes.iter_mut().take(nodes.into()) {
             let left = end.saturating_duration_since(Instant::now());
             match lines.read_within(left) {
-                Ok(Some(Notice::Failed { why })) => failed.push(format!("{node}: {why}")),
+                Ok(Some(Report::Failed { why })) => failed.push(format!("{node}: {why}")),
                 Ok(Some(notice)) => heard.push(notice),
                 Ok(None) => failed.push(format!("{node} is gone")),
                 Err(error) => failed.push(format!("{node} does not answer: {error}")),
@@ -231,16 +235,19 @@ impl<'a> Processes<'a> {
     }
 }
 
-impl Fleet for Processes<'_> {
-    fn measure(&mut self, cell: &Cell) -> Result<Vec<NodeResult>, String> {
+impl LaunchedNodes for Processes<'_> {
+    fn measure(&mut self, measurement: &Measurement) -> Result<Vec<NodeResult>, String> {
         if self.stop.load(Ordering::Relaxed) {
             return Err("stopped".into());
         }
-        self.tell(cell.nodes, &Order::Measure { cell: cell.clone(), setting: setting(cell, false) })?;
-        let patience = ANSWER_TIMEOUT + cell.warmup.as_duration() + cell.duration.as_duration();
-        let results = self.hear(cell.nodes, patience)?.into_iter().map(|notice| match notice {
-            Notice::Measured(result) => Ok(result),
-            Notice::Joined | Notice::Failed { .. } => Err("a node tells of something else than its measurement".into()),
+        self.tell(
+            measurement.nodes,
+            &Order::Measure { measurement: measurement.clone(), setting: setting(measurement, false) },
+        )?;
+        let patience = ANSWER_TIMEOUT + measurement.warmup.as_duration() + measurement.duration.as_duration();
+        let results = self.hear(measurement.nodes, patience)?.into_iter().map(|notice| match notice {
+            Report::Measured(result) => Ok(result),
+            Report::Joined | Report::Failed { .. } => Err("a node tells of something else than its measurement".into()),
         });
         results.collect()
     }

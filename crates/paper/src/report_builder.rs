@@ -1,4 +1,4 @@
-//! Where the reproduced values are written beside the published ones.
+//! The table of reproduced values beside the published ones.
 
 use crate::{
     PaperError,
@@ -7,7 +7,7 @@ use crate::{
 };
 use evb_record::{Curve, Figure, Kind, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
 
-/// Our value of an item, and what it was measured with unless it comes of a network's simulation.
+/// The reproduced value of an item, and the tool of its measurement unless it is a simulation of a network.
 #[derive(Clone, Debug)]
 struct Value {
     number: f64,
@@ -15,7 +15,7 @@ struct Value {
 }
 
 /// The items, tables and figures of one paper while they are filled in.
-pub(crate) struct Sheet {
+pub(crate) struct ReportBuilder {
     slug: &'static str,
     published: Published,
     seed: u64,
@@ -24,18 +24,18 @@ pub(crate) struct Sheet {
     curves: Vec<Vec<Curve>>,
 }
 
-impl Sheet {
+impl ReportBuilder {
     pub(crate) fn new(slug: &'static str, published: Published, seed: u64, version: &str) -> Self {
         let (values, curves) = (vec![None; published.items.len()], vec![Vec::new(); published.figures.len()]);
         Self { slug, published, seed, version: version.to_owned(), values, curves }
     }
 
-    /// Writes the value of an item, in the unit of the item.
+    /// Sets the value of an item, in the unit of the item.
     pub(crate) fn item(&mut self, name: &str, value: f64) -> Result<(), PaperError> {
         self.write(name, Value { number: value, tool: None })
     }
 
-    /// Writes the value of an item that was measured with this tool.
+    /// Sets the value of an item that was measured with this tool.
     pub(crate) fn measured(&mut self, name: &str, value: f64, tool: &str) -> Result<(), PaperError> {
         self.write(name, Value { number: value, tool: Some(tool.to_owned()) })
     }
@@ -47,7 +47,7 @@ impl Sheet {
         Ok(())
     }
 
-    /// Writes a column of a table, one value for each row.
+    /// Sets a column of a table, one value for each row.
     pub(crate) fn column(&mut self, table: &str, column: &str, values: &[f64]) -> Result<(), PaperError> {
         let unknown = || PaperError::Unknown { name: format!("{table}.{column}") };
         let place = self.published.tables.iter().find(|one| one.name == table).ok_or_else(unknown)?;
@@ -63,7 +63,7 @@ impl Sheet {
         self.item(&mean_error, mean_absolute_difference(values, &published))
     }
 
-    /// Draws a curve into a figure.
+    /// Adds a curve to a figure.
     pub(crate) fn curve(&mut self, figure: &str, label: &str, points: Vec<(f64, f64)>) -> Result<(), PaperError> {
         let index = self.published.figures.iter().position(|one| one.name == figure);
         let index = index.ok_or_else(|| PaperError::Unknown { name: figure.to_owned() })?;
@@ -231,18 +231,18 @@ x = "x"
 y = "y"
 "#;
 
-    fn filled(near: f64, column: [f64; 2]) -> Sheet {
-        let mut sheet = Sheet::new("slug", Published::parse(PUBLISHED).unwrap(), 7, "0");
+    fn filled(near: f64, column: [f64; 2]) -> ReportBuilder {
+        let mut report = ReportBuilder::new("slug", Published::parse(PUBLISHED).unwrap(), 7, "0");
         for (name, value) in [("near", near), ("least", 95.0), ("most", 6.0), ("set", 2.0), ("shown", 1.0)] {
-            sheet.item(name, value).unwrap();
+            report.item(name, value).unwrap();
         }
-        sheet.column("table", "a", &column).unwrap();
-        sheet.curve("figure", "ours", vec![(0.0, 1.0)]).unwrap();
-        sheet
+        report.column("table", "a", &column).unwrap();
+        report.curve("figure", "ours", vec![(0.0, 1.0)]).unwrap();
+        report
     }
 
-    fn verdicts(sheet: Sheet) -> Vec<(String, Verdict)> {
-        sheet.finish().unwrap().items.into_iter().map(|item| (item.item, item.verdict)).collect()
+    fn verdicts(report: ReportBuilder) -> Vec<(String, Verdict)> {
+        report.finish().unwrap().items.into_iter().map(|item| (item.item, item.verdict)).collect()
     }
 
     #[test]
@@ -270,11 +270,11 @@ y = "y"
 
     #[test]
     fn nothing_is_computed_twice_or_left_out() {
-        let mut sheet = filled(10.0, [1.0, 2.0]);
-        assert_eq!(sheet.item("near", 1.0), Err(PaperError::Unknown { name: "near".into() }));
-        assert_eq!(sheet.item("far", 1.0), Err(PaperError::Unknown { name: "far".into() }));
-        assert_eq!(sheet.column("table", "b", &[1.0]), Err(PaperError::Unknown { name: "table.b".into() }));
-        let empty = Sheet::new("slug", Published::parse(PUBLISHED).unwrap(), 7, "0");
+        let mut report = filled(10.0, [1.0, 2.0]);
+        assert_eq!(report.item("near", 1.0), Err(PaperError::Unknown { name: "near".into() }));
+        assert_eq!(report.item("far", 1.0), Err(PaperError::Unknown { name: "far".into() }));
+        assert_eq!(report.column("table", "b", &[1.0]), Err(PaperError::Unknown { name: "table.b".into() }));
+        let empty = ReportBuilder::new("slug", Published::parse(PUBLISHED).unwrap(), 7, "0");
         assert_eq!(empty.finish(), Err(PaperError::Missing { name: "near".into() }));
     }
 }
