@@ -303,7 +303,8 @@ impl<T: Transport> Worker<'_, T> {
 
     /// Carries out what run control says; false when run control is gone.
     fn take_orders(&mut self, now: Time) -> bool {
-        loop {
+        // Orders that come after the last node has left are for whoever opens the nodes anew.
+        while !self.nodes.is_empty() {
             match self.desk.orders.try_recv() {
                 Ok((id, instruction)) => self.take_order(now, id, instruction),
                 Err(TryRecvError::Empty) => return true,
@@ -315,6 +316,7 @@ impl<T: Transport> Worker<'_, T> {
                 }
             }
         }
+        true
     }
 
     fn take_order(&mut self, now: Time, id: NodeId, Instruction { order, detail }: Instruction) {

@@ -156,7 +156,6 @@ fn what_only_a_simulation_can_do() {
     let traffic = Lab::with(&format!("{SMALL}[workload]\ntype = \"random\"\nmessages = 10\n"));
     let words = ["this file describes traffic, not event building", "hint: use `evb simulate`"];
     refuses(traffic.run(&[]), &words);
-    refuses(traffic.evb(&["node", "experiment.toml", "--role", "ru0", "--join", "127.0.0.1:1"]), &words);
     assert_eq!(good(&traffic.simulate(&[]).run()).events.built, 30);
 
     for shaping in ["barrel-shifter", "rate-division"] {
