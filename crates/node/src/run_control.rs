@@ -1,11 +1,11 @@
 //! Run control: starts the nodes, watches them, stops them, and makes the record.
 
-use crate::control::{NodeError, Notice, Order, Progress, Report};
-use crate::tally::Tally;
+use crate::control::{NodeError, Notice, Order};
 use evb_core::NodeId;
 use evb_experiment::{FaultAction, Plan};
 use evb_protocol::Config;
 use evb_record::{Finding, FindingKind, Record};
+use evb_unit::{Account, Progress};
 use std::{
     collections::BTreeSet,
     sync::{
@@ -68,7 +68,7 @@ pub(crate) struct RunControl<'a, N> {
     nodes: N,
     notices: &'a Receiver<(NodeId, Notice)>,
     observer: &'a mut dyn Observer,
-    tally: Tally,
+    account: Account,
     started: Instant,
     drained_at: Option<Instant>,
     phase: Phase,
@@ -102,7 +102,7 @@ impl<'a, N: Nodes> RunControl<'a, N> {
             nodes,
             notices,
             observer,
-            tally: Tally::new(&plan.building),
+            account: Account::new(&plan.building),
             started: Instant::now(),
             drained_at: None,
             phase: Phase::Running,
@@ -137,7 +137,7 @@ impl<'a, N: Nodes> RunControl<'a, N> {
         }
         self.order_all(Order::Exit);
         let seconds = self.drained_at.unwrap_or_else(Instant::now).duration_since(self.started).as_secs_f64();
-        Ok(self.tally.record(self.plan, transport, seconds))
+        Ok(self.account.record(self.plan, transport, seconds))
     }
 
     fn wait_until_ready(&mut self) -> Result<(), RunError> {
@@ -186,7 +186,7 @@ impl<'a, N: Nodes> RunControl<'a, N> {
         let name = self.plan.building.node_name(node);
         match notice {
             Notice::Ready => {}
-            Notice::Progress(report) => self.tally.report(node, report),
+            Notice::Progress(report) => self.account.report(node, report),
             Notice::Drained => {
                 self.drained_at.get_or_insert_with(Instant::now);
                 self.finish();
@@ -207,7 +207,7 @@ impl<'a, N: Nodes> RunControl<'a, N> {
                 self.stop();
             }
             Notice::Finished(report) => {
-                self.tally.report(node, report);
+                self.account.report(node, report);
                 self.expected.remove(&node);
             }
             Notice::Gone { reason } => {
@@ -223,11 +223,11 @@ impl<'a, N: Nodes> RunControl<'a, N> {
     /// Peers cannot reach a node that run control may still hear: a network that is cut, or a stopped process. It has
     /// no part in the run any more; should it wake up, it finds all its peers gone, and is not believed.
     fn notice_lost(&mut self, reporter: &str, peer: NodeId, reason: &str) {
-        if self.phase_is_finishing() || self.gone.contains(&peer) || self.tally.is_lost(reporter) {
+        if self.phase_is_finishing() || self.gone.contains(&peer) || self.account.is_lost(reporter) {
             return;
         }
         let name = self.plan.building.node_name(peer);
-        if self.tally.lose(&name) {
+        if self.account.lose(&name) {
             // Nodes find out one after the other: one that wakes up meanwhile must not be given events by the last.
             self.nodes.order(Config::EVENT_MANAGER, Order::Lost(peer));
             self.find(FindingKind::LostNode, &name, format!("{name} is lost to its peers: {reason}"));
@@ -241,7 +241,7 @@ impl<'a, N: Nodes> RunControl<'a, N> {
     fn lose(&mut self, node: NodeId) {
         self.gone.insert(node);
         self.expected.remove(&node);
-        self.tally.lose(&self.plan.building.node_name(node));
+        self.account.lose(&self.plan.building.node_name(node));
         // Without an event manager nobody says when the events are over.
         if node == Config::EVENT_MANAGER {
             self.finish();
@@ -255,7 +255,7 @@ impl<'a, N: Nodes> RunControl<'a, N> {
     /// Shows a finding now, and keeps it for the record.
     fn tell(&mut self, finding: Finding) {
         self.observer.note(&finding.message);
-        self.tally.find(finding);
+        self.account.find(finding);
     }
 
     fn phase_is_finishing(&self) -> bool {
@@ -306,13 +306,13 @@ impl<'a, N: Nodes> RunControl<'a, N> {
             Phase::Finishing { since } if stands_still || self.only_lost_remain(since) => self.give_up(),
             Phase::Running | Phase::Stopping | Phase::Cutting | Phase::Finishing { .. } => {}
         }
-        let progress = self.tally.progress(elapsed.as_secs_f64(), self.phase != Phase::Running);
+        let progress = self.account.progress(elapsed.as_secs_f64(), self.phase != Phase::Running);
         self.observer.progress(&progress);
     }
 
     /// Whether a stopped run has done nothing for so long that nothing will come. However long it takes, a slow one goes on.
     fn stands_still(&mut self) -> bool {
-        let done = self.tally.done() + (self.plan.building.nodes() as usize - self.expected.len()) as u64;
+        let done = self.account.done() + (self.plan.building.nodes() as usize - self.expected.len()) as u64;
         if done != self.done.0 {
             self.done = (done, Instant::now());
         }
@@ -321,7 +321,7 @@ impl<'a, N: Nodes> RunControl<'a, N> {
 
     /// Whether all that could still finish are nodes whose peers have given them up, and have had a moment to do so.
     fn only_lost_remain(&self, since: Instant) -> bool {
-        let lost = |&node: &NodeId| self.tally.is_lost(&self.plan.building.node_name(node));
+        let lost = |&node: &NodeId| self.account.is_lost(&self.plan.building.node_name(node));
         since.elapsed() > LOST_GRACE && self.expected.iter().all(lost)
     }
 
@@ -329,22 +329,12 @@ impl<'a, N: Nodes> RunControl<'a, N> {
     fn give_up(&mut self) {
         for node in std::mem::take(&mut self.expected) {
             let name = self.plan.building.node_name(node);
-            if self.tally.lose(&name) {
+            if self.account.lose(&name) {
                 let message = format!("{name} did not finish: nothing moved for {}", self.plan.run.drain_timeout);
                 self.find(FindingKind::LostNode, &name, message);
             }
             self.nodes.order(node, Order::Die);
             self.gone.insert(node);
-        }
-    }
-}
-
-impl Tally {
-    fn report(&mut self, node: NodeId, report: Report) {
-        match report {
-            Report::Manager(report) => self.manager = Some(report),
-            Report::Readout(report) => self.set_readout(node, report),
-            Report::Builder(report) => self.set_builder(node, report),
         }
     }
 }

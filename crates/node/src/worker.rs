@@ -1,11 +1,12 @@
 //! A worker: one thread that carries one or more nodes.
 
-use crate::control::{NodeError, Notice, Order, Report};
+use crate::control::{NodeError, Notice, Order};
 use crate::link::{Arrived, BATCH, Link};
 use bytes::Bytes;
 use evb_core::{NodeId, Span, Time, Transmit};
 use evb_protocol::Message;
 use evb_transport::Transport;
+use evb_unit::Report;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::mpsc::{Receiver, Sender, TryRecvError},
