@@ -8,7 +8,7 @@ use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
 use evb_protocol::{BuilderCommand, Built, Message};
 use evb_transport::Waker;
-use evb_unit::{Report, Store};
+use evb_unit::Report;
 
 pub(crate) struct Builder {
     unit: evb_unit::Builder<Bytes, Storage>,
@@ -39,27 +39,9 @@ impl Builder {
         self.unit.storage.take_stored(&mut self.stored)?;
         let moved = !self.stored.is_empty();
         for built in self.stored.drain(..) {
-            self.unit.stored(self.now, built);
+            self.unit.machine.handle_command(self.now, BuilderCommand::Stored(built));
         }
         Ok(moved)
-    }
-}
-
-impl Store<Bytes> for Storage {
-    fn store(&mut self, _now: Time, built: Built<Bytes>) -> Option<Built<Bytes>> {
-        Self::store(self, built)
-    }
-
-    fn is_held(&self) -> bool {
-        Self::is_held(self)
-    }
-
-    fn release(&mut self) {
-        Self::release(self);
-    }
-
-    fn fence(&mut self) {
-        Self::fence(self);
     }
 }
 

@@ -3,17 +3,17 @@
 use crate::control::{NodeError, Notice, Order};
 use crate::worker::Role;
 use bytes::Bytes;
-use evb_core::{Machine, NodeId, Time, Transmit};
+use evb_core::{Machine, NodeId, Span, Time, Transmit};
 use evb_experiment::Plan;
 use evb_protocol::{ManagerCommand, ManagerEvent, Message};
-use evb_unit::{Arrivals, Clocked, Report};
+use evb_unit::{Arrivals, Report};
 use std::collections::VecDeque;
 
 pub(crate) struct Manager {
     unit: evb_unit::Manager<Bytes>,
-    /// What begins with the run.
-    arrivals: Option<Arrivals>,
-    trigger: Option<Clocked>,
+    /// The times of triggers, from the start.
+    trigger: Option<Arrivals>,
+    started: Time,
     notices: VecDeque<Notice>,
     deadline: Option<Time>,
 }
@@ -22,8 +22,8 @@ impl Manager {
     pub(crate) fn new(plan: &Plan) -> Self {
         Self {
             unit: evb_unit::Manager::new(&plan.building),
-            arrivals: Arrivals::of_triggers(plan),
-            trigger: None,
+            trigger: Arrivals::of_triggers(plan),
+            started: Time::ZERO,
             notices: VecDeque::new(),
             deadline: None,
         }
@@ -53,7 +53,8 @@ impl Role for Manager {
     fn order(&mut self, now: Time, order: Order) {
         match order {
             Order::Start => {
-                self.trigger = self.arrivals.take().map(|arrivals| Clocked::new(arrivals, now));
+                self.started = now;
+                self.trigger.iter_mut().for_each(|trigger| _ = trigger.advance());
                 self.unit.start(now);
             }
             Order::Stop => self.unit.stop(now),
@@ -67,7 +68,7 @@ impl Role for Manager {
             self.unit.machine.handle_timeout(now);
         }
         let trigger = self.trigger.as_mut().filter(|_| self.unit.is_running());
-        let due = trigger.map_or(0, |trigger| trigger.due(now));
+        let due = trigger.map_or(0, |trigger| trigger.pass(Time(now.since(self.started).0)));
         if due > 0 {
             self.unit.machine.handle_command(now, ManagerCommand::Trigger(due));
         }
@@ -84,8 +85,9 @@ impl Role for Manager {
     }
 
     fn deadline(&self) -> Option<Time> {
-        let next_trigger = self.trigger.as_ref().filter(|_| self.unit.is_running()).map(Clocked::next);
-        self.deadline.into_iter().chain(next_trigger).min()
+        let trigger = self.trigger.as_ref().filter(|_| self.unit.is_running());
+        let next = trigger.map(|trigger| self.started + Span(trigger.at().0));
+        self.deadline.into_iter().chain(next).min()
     }
 
     fn notice(&mut self) -> Option<Notice> {

@@ -7,17 +7,18 @@ use bytes::Bytes;
 use evb_core::{EventId, Machine, NodeId, Recording, SourceId, Span, Time, Transmit};
 use evb_experiment::Plan;
 use evb_protocol::{Arrival, Fragment, FragmentStatus, Message, ReadoutCommand};
-use evb_sources::{FedFile, Feed, LiveItem, LiveSource, OpenOptions, ReadOutcome, Source, SourceSpec};
+use evb_sources::{FedFile, Feed, LiveItem, LiveSource, ReadOutcome, Source, SourceSpec};
 use evb_transport::{Buffers, Waker};
-use evb_unit::{FragmentSource, Limit, Report};
+use evb_unit::{FragmentSource, Report, open_options};
 use findings::Refusals;
 use std::collections::VecDeque;
 
 mod findings;
 
-/// What is read in one round. Few enough fragments to keep others served, and enough to amortise the round; a node with large
-/// ones gives signs of life in between.
-const ROUND: Limit = Limit { fragments: 64, bytes: 8 << 20 };
+/// Fragments read from the source in one round: enough to amortise the round, few enough to keep others served.
+const READS: usize = 64;
+/// Bytes read from the source in one round: a node with large fragments gives signs of life in between.
+const READ_BYTES: u64 = 8 << 20;
 
 pub(crate) struct Readout {
     unit: evb_unit::Readout<Bytes, Input>,
@@ -51,12 +52,7 @@ impl Readout {
         (waker, buffers): (Waker, Option<Buffers>),
     ) -> Result<Self, NodeError> {
         let spec = &plan.sources[source_id.index()];
-        let options = OpenOptions {
-            data_directory: plan.data_directory.clone(),
-            unit: source_id.0,
-            seed: plan.run.seed,
-            max_fragment: plan.building.max_fragment.0 as u32,
-        };
+        let options = open_options(plan, source_id.0);
         let (origin, bits) = match spec {
             SourceSpec::Tcp { counter_bits, .. } | SourceSpec::Udp { counter_bits, .. } => {
                 (LiveSource::start(spec, &options, waker).map(Origin::Live), Some(*counter_bits))
@@ -88,7 +84,7 @@ impl Readout {
     /// Takes what has come from a live front end; true when there was something.
     fn take_arrivals(&mut self, now: Time) -> bool {
         let Origin::Live(live) = &mut self.unit.source.origin else { return false };
-        for count in 0..ROUND.fragments {
+        for count in 0..READS {
             // A front end waits while the buffer is full: that is the back-pressure.
             if !self.unit.machine.has_room() {
                 return count > 0;
@@ -211,7 +207,7 @@ impl Role for Readout {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.unit.machine.handle_timeout(now);
         }
-        let has_read = self.unit.read(now, ROUND)?;
+        let has_read = self.unit.read(now, READS, READ_BYTES)?;
         Ok(self.take_arrivals(now) || has_read)
     }
 
@@ -238,17 +234,7 @@ impl Role for Readout {
         report.counts.apart = apart;
         report.counts.source_id = source_id;
         report.counts.rejected = self.refusals.count();
-        report.findings = findings::of(&findings::Seen {
-            unit: self.unit.id(),
-            counts: self.unit.machine.counts(),
-            came,
-            apart,
-            live: matches!(self.unit.source.origin, Origin::Live(_)),
-            numbered: self.numbered,
-            announced: self.announced,
-            refusals: &self.refusals,
-            recorded: self.unit.source.recorded(),
-        });
+        report.findings = self.findings(came, apart);
         Report::Readout(report)
     }
 }

@@ -5,7 +5,7 @@ use evb_experiment::{Load, Plan, Workload};
 use evb_patterns::Pattern;
 use evb_protocol::Config;
 use evb_sources::SizeModel;
-use evb_unit::Arrivals;
+use evb_unit::{Arrivals, open_options};
 
 /// How many sizes the mean of a distribution is taken from.
 const SAMPLES: u64 = 10_000;
@@ -15,10 +15,11 @@ pub(crate) struct AllArrivals {
     /// In the order of the nodes.
     nodes: Vec<Arriving>,
     /// Nothing arrives: senders send as much as goes.
-    saturating: bool,
+    pub(crate) saturating: bool,
     /// Events that may still come, for gathering.
     events: u64,
-    bounded: bool,
+    /// They end by number.
+    pub(crate) bounded: bool,
 }
 
 /// The arrivals at one node.
@@ -71,16 +72,6 @@ impl AllArrivals {
         (!self.saturating).then(|| self.nodes.iter().map(|arriving| arriving.arrivals.rate_hz()).sum())
     }
 
-    /// Whether senders send as much as goes.
-    pub(crate) fn are_saturating(&self) -> bool {
-        self.saturating
-    }
-
-    /// Whether they end by number.
-    pub(crate) fn are_bounded(&self) -> bool {
-        self.bounded
-    }
-
     /// The first arrival of each node.
     pub(crate) fn first(&mut self) -> Vec<(NodeId, Time)> {
         if self.nodes.len() > 1 {
@@ -112,12 +103,7 @@ impl Arriving {
 
 /// The mean size of the messages of a sender, in bytes.
 fn mean_size(plan: &Plan, unit: u16) -> f64 {
-    let options = evb_sources::OpenOptions {
-        data_directory: plan.data_directory.clone(),
-        unit,
-        seed: plan.run.seed,
-        max_fragment: u32::try_from(plan.building.max_fragment.0).unwrap_or(u32::MAX),
-    };
+    let options = open_options(plan, unit);
     // A source that cannot be opened is reported when its node is made.
     let Ok(mut sizes) = SizeModel::open(&plan.sources[usize::from(unit)], &options) else { return 1.0 };
     let sum: f64 = (1..=SAMPLES).map(|event| f64::from(sizes.size(EventId(event)).unwrap_or(0))).sum();

@@ -5,7 +5,7 @@ use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
 use evb_patterns::{Traffic, TrafficCommand, TrafficEvent, TrafficMessage};
 use evb_protocol::{BuilderCommand, ManagerCommand, ManagerEvent, Message as ProtocolMessage, ReadoutCommand, Timer};
 use evb_sources::SizeModel;
-use evb_unit::{Builder, Limit, Manager, Readout, Report};
+use evb_unit::{Builder, Manager, Readout, Report};
 
 /// A message that a machine wants to send.
 pub(crate) struct Outgoing {
@@ -92,7 +92,7 @@ impl Node {
         if let Unit::Builder(unit) = &mut self.unit
             && let Some(built) = unit.storage.stored()
         {
-            unit.stored(now, built);
+            unit.machine.handle_command(now, BuilderCommand::Stored(built));
         }
     }
 
@@ -165,7 +165,7 @@ fn control(Transmit { to, message }: Transmit<ProtocolMessage<()>>) -> Outgoing 
 fn drain_readout(unit: &mut Readout<(), SizeModel>, now: Time, room: usize, out: &mut Vec<Outgoing>) -> bool {
     let mut left = room;
     loop {
-        let Ok(has_read) = unit.read(now, Limit::NONE);
+        let Ok(has_read) = unit.read(now, usize::MAX, u64::MAX);
         let sent = unit.transmit(left, |Transmit { to, message }, delay| {
             let payload = match &message {
                 ProtocolMessage::Fragment(fragment) => u64::from(fragment.length),

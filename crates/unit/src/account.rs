@@ -1,12 +1,11 @@
 //! The account of an experiment: the last report of each node, lost nodes and findings.
 
-use crate::{BuilderReport, Ended, Faults, ManagerReport, Measurement, Offered, Rates, ReadoutReport, Report};
+use crate::{BuilderReport, Faults, ManagerReport, Offered, ReadoutReport, Report};
 use evb_core::{Frequency, NodeId, NodeRange, Span, Time};
 use evb_experiment::Plan;
 use evb_protocol::Config;
 use evb_record::{Events, Finding, Kind, Record};
 use evb_steady::{ENDED, Series, Steady};
-use std::ops::Add as _;
 
 /// What is known of all nodes.
 #[derive(Clone)]
@@ -97,7 +96,7 @@ impl Account {
     /// A number that changes when an event ends, or a builder receives or stores something.
     pub fn done(&self) -> u64 {
         let moved = self.builders.iter().map(|builder| builder.counts.bytes + builder.counts.stored_bytes);
-        ended(&self.manager.events).total() + moved.sum::<u64>()
+        self.manager.events.triggered - self.manager.events.lost + moved.sum::<u64>()
     }
 
     /// What became of the events. The event manager knows; when it died, the others' accounts stand in for its own.
@@ -108,21 +107,25 @@ impl Account {
         }
         let ended = self.ended_by_builders();
         let known = self.readouts.iter().map(|readout| readout.through).max().unwrap_or(0);
-        let triggered = events.triggered.max(known).max(ended.total());
-        let Ended { built, incomplete, rejected } = ended;
-        Events { triggered, built, incomplete, rejected, lost: triggered - ended.total(), ..events }
+        let triggered = events.triggered.max(known).max(ended.triggered);
+        Events { triggered, lost: triggered - ended.triggered, reassigned: events.reassigned, ..ended }
     }
 
     /// Events that have ended by the builders' own accounts. A builder that was lost before is taken at the event
     /// manager's word: what it had built beyond that was built again by others.
-    fn ended_by_builders(&self) -> Ended {
-        let nodes = self.config.builder_nodes().iter();
-        let ended = nodes.zip(&self.builders).enumerate().map(|(index, (node, builder))| {
+    fn ended_by_builders(&self) -> Events {
+        let mut all = Events::default();
+        for (index, (node, builder)) in self.config.builder_nodes().iter().zip(&self.builders).enumerate() {
             let evb_record::Builder { built, incomplete, rejected, .. } = builder.counts;
+            let own = Events { built, incomplete, rejected, ..Events::default() };
             let heard = self.manager.of_builders.get(index).copied().unwrap_or_default();
-            if self.is_lost(&self.config.node_name(node)) { heard } else { Ended { built, incomplete, rejected } }
-        });
-        ended.fold(Ended::default(), Ended::add)
+            let ended = if self.is_lost(&self.config.node_name(node)) { heard } else { own };
+            all.triggered += ended.built + ended.incomplete + ended.rejected;
+            all.built += ended.built;
+            all.incomplete += ended.incomplete;
+            all.rejected += ended.rejected;
+        }
+        all
     }
 
     /// Faults by kind, of all nodes.
@@ -141,17 +144,6 @@ impl Account {
         self.manager.events = self.events();
         let warmup = plan.run.warmup.map(|warmup| Time::ZERO + warmup);
         let steady = Steady::find(&self.manager.series, warmup, Time::ZERO + Span((seconds * 1e12) as u64));
-        let rates = self.rates(plan, &steady, seconds);
-        let offered = Offered::triggers(plan.trigger.rate.map(Frequency::as_hertz));
-        let protocol = plan.building.protocol.name();
-        let kind = Kind::Run;
-        self.assemble(
-            plan,
-            Measurement { kind, protocol, transport, seconds, steady, offered, rates, simulation: None },
-        )
-    }
-
-    fn rates(&self, plan: &Plan, steady: &Steady, seconds: f64) -> Rates {
         // Without a window, what the accounts say is exact.
         let is_windowed = steady.window().steady || plan.run.warmup.is_some();
         let rate = |series: &Series, count: usize, all: u64| match is_windowed {
@@ -159,17 +151,26 @@ impl Account {
             false if seconds > 0.0 => all as f64 / seconds,
             false => 0.0,
         };
-        let received = |builder: &BuilderReport| rate(&builder.series, 0, builder.counts.bytes);
-        let fragments = |builder: &BuilderReport| rate(&builder.series, 1, builder.counts.fragments);
+        let of_builders = |count, all: fn(&evb_record::Builder) -> u64| -> Vec<f64> {
+            self.builders.iter().map(|builder| rate(&builder.series, count, all(&builder.counts))).collect()
+        };
         let sent = |readout: &ReadoutReport| rate(&readout.series, 0, readout.counts.sent_bytes);
-        let received: Vec<_> = self.builders.iter().map(received).collect();
-        Rates {
-            events_hz: rate(&self.manager.series, ENDED, ended(&self.manager.events).total()),
-            fragments_hz: self.builders.iter().map(fragments).sum(),
-            bytes_per_s: received.iter().sum(),
-            received_bytes_per_s: received,
-            sent_bytes_per_s: self.readouts.iter().map(sent).collect(),
+        let received = of_builders(0, |builder| builder.bytes);
+        let fragments = of_builders(1, |builder| builder.fragments);
+        let sent = self.readouts.iter().map(sent).collect();
+        let events = rate(&self.manager.series, ENDED, self.manager.events.triggered - self.manager.events.lost);
+        let offered = Offered::triggers(plan.trigger.rate.map(Frequency::as_hertz));
+        Record {
+            transport: transport.into(),
+            seconds,
+            event_rate_hz: events,
+            fragment_rate_hz: fragments.iter().sum(),
+            throughput_bytes_per_s: received.iter().sum(),
+            per_destination_bytes_per_s: received,
+            per_source_bytes_per_s: sent,
+            ..self.assemble(Kind::Run, plan, &steady, &offered)
         }
+        .judged()
     }
 }
 
@@ -177,8 +178,4 @@ fn put<R>(reports: &mut [R], nodes: NodeRange, node: NodeId, report: R) {
     if let Some(place) = reports.get_mut(usize::from(node.0 - nodes.first.0)) {
         *place = report;
     }
-}
-
-const fn ended(events: &Events) -> Ended {
-    Ended { built: events.built, incomplete: events.incomplete, rejected: events.rejected }
 }

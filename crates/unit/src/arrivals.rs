@@ -1,6 +1,6 @@
 //! When triggers, messages and events come that nobody asks for.
 
-use evb_core::{Frequency, NodeId, Span, Stream, Time, stream};
+use evb_core::{Frequency, NodeId, Stream, Time, stream};
 use evb_experiment::Plan;
 use evb_protocol::Config;
 use rand::RngExt;
@@ -21,7 +21,7 @@ pub struct Arrivals {
     poisson: bool,
     /// Mean interval in picoseconds.
     interval: f64,
-    /// When the last one was due, unrounded, so that regular intervals do not drift.
+    /// When the one is due that it has gone on to, unrounded, so that regular intervals do not drift.
     due: f64,
 }
 
@@ -54,12 +54,31 @@ impl Arrivals {
         }
     }
 
-    /// When the next one comes.
+    /// Goes on to the next one, and says when it comes. For a driver that plans them one after the other.
     #[inline]
     pub fn advance(&mut self) -> Time {
         let factor: f64 = if self.poisson { Exp1.sample(&mut self.random) } else { 1.0 };
         self.due += self.interval * factor;
+        self.at()
+    }
+
+    /// When the one comes that it has gone on to.
+    pub fn at(&self) -> Time {
         Time(self.due.round() as u64)
+    }
+
+    /// Goes on to the first one after `now`, and says how many it has passed. For a driver that looks at a clock now and then:
+    /// where they are too many to count, their number is drawn.
+    pub fn pass(&mut self, now: Time) -> u64 {
+        let mut count = 0;
+        while self.at() <= now {
+            count += 1;
+            if count >= MOST_SINGLE {
+                count += self.skip(now);
+            }
+            self.advance();
+        }
+        count
     }
 
     /// Goes on to the last one that comes before `now`; how many it passes. In a Poisson process their number is drawn, and
@@ -76,69 +95,34 @@ impl Arrivals {
     }
 }
 
-/// Arrivals for a driver that looks at a clock now and then.
-#[derive(Clone, Debug)]
-pub struct Clocked {
-    arrivals: Arrivals,
-    start: Time,
-    next: Time,
-}
-
-impl Clocked {
-    /// Arrivals that begin now.
-    pub fn new(mut arrivals: Arrivals, start: Time) -> Self {
-        let next = arrivals.advance();
-        Self { arrivals, start, next }
-    }
-
-    /// When the next one comes.
-    pub fn next(&self) -> Time {
-        self.start + Span(self.next.0)
-    }
-
-    /// How many have come since the last call. Their number is drawn where they are too many to count.
-    pub fn due(&mut self, now: Time) -> u64 {
-        let now = Time(now.since(self.start).0);
-        let mut count = 0;
-        while self.next <= now {
-            count += 1;
-            if count >= MOST_SINGLE {
-                count += self.arrivals.skip(now);
-            }
-            self.next = self.arrivals.advance();
-        }
-        count
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evb_core::Span;
 
     const PERIOD: u64 = 1000;
 
     fn arrivals(seed: u64, poisson: bool) -> Arrivals {
-        Arrivals::new(seed, Config::EVENT_MANAGER, PERIOD as f64 / SECOND, poisson)
+        let mut arrivals = Arrivals::new(seed, Config::EVENT_MANAGER, PERIOD as f64 / SECOND, poisson);
+        arrivals.advance();
+        arrivals
     }
 
     /// A driver that looks now and then finds the arrivals that a driver in virtual time plans one after the other.
     #[test]
     fn a_clock_finds_the_planned_arrivals() {
         for (seed, poisson) in [(1, false), (1, true), (2, true), (3, true)] {
-            let mut planned = arrivals(seed, poisson);
-            let mut clocked = Clocked::new(arrivals(seed, poisson), Time(5_000_000));
-            let mut next = planned.advance();
+            let (mut planned, mut clocked) = (arrivals(seed, poisson), arrivals(seed, poisson));
             let mut now = Time::ZERO;
             for look in 1..10_000 {
                 // Looks of very different spacing, up to half as many arrivals as are counted one by one.
                 now = now + Span((look % 97) * (look % 97) * PERIOD / 20);
                 let mut come = 0;
-                while next <= now {
+                while planned.at() <= now {
                     come += 1;
-                    next = planned.advance();
+                    planned.advance();
                 }
-                assert_eq!(clocked.due(Time(5_000_000 + now.0)), come, "seed {seed}, look {look}");
-                assert_eq!(clocked.next().0, 5_000_000 + next.0, "seed {seed}, look {look}");
+                assert_eq!((clocked.pass(now), clocked.at()), (come, planned.at()), "seed {seed}, look {look}");
             }
         }
     }
@@ -147,22 +131,21 @@ mod tests {
     #[test]
     fn regular_arrivals_are_all_counted() {
         let end = Span::from_millis(10).0;
-        let mut often = Clocked::new(arrivals(1, false), Time::ZERO);
-        let looked_often: u64 = (0..=10_000).map(|part| often.due(Time(end / 10_000 * part))).sum();
-        let mut once = Clocked::new(arrivals(1, false), Time::ZERO);
-        assert_eq!((looked_often, once.due(Time(end))), (10_000_000, 10_000_000));
-        assert_eq!(once.next(), often.next());
+        let (mut often, mut once) = (arrivals(1, false), arrivals(1, false));
+        let looked_often: u64 = (0..=10_000).map(|part| often.pass(Time(end / 10_000 * part))).sum();
+        assert_eq!((looked_often, once.pass(Time(end))), (10_000_000, 10_000_000));
+        assert_eq!(once.at(), often.at());
     }
 
     /// A second of arrivals at 1 GHz costs no more than a thousand draws, and their number is that of a Poisson process.
     #[test]
     fn arrivals_at_random_are_skipped_by_their_number() {
         for seed in 1..=100 {
-            let mut clocked = Clocked::new(arrivals(seed, true), Time::ZERO);
+            let mut clocked = arrivals(seed, true);
             let end = Time(Span::from_secs(1).0);
-            let count = clocked.due(end) as f64;
+            let count = clocked.pass(end) as f64;
             assert!((count - 1e9).abs() < 6.0 * 1e9_f64.sqrt(), "{count} with seed {seed}");
-            assert!(clocked.next() > end, "seed {seed}");
+            assert!(clocked.at() > end, "seed {seed}");
         }
     }
 }

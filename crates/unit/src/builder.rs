@@ -7,8 +7,8 @@ use evb_protocol::{BuilderCommand, BuilderEvent, BuilderUnit, Built, Filter, Fra
 
 /// Where a builder puts its events.
 pub trait Store<B> {
-    /// Takes an event to be stored; gives it back when it needs no storing, or is stored already. Others the driver hands
-    /// back with [`Builder::stored`].
+    /// Takes an event to be stored; gives it back when it needs no storing, or is stored already. Others the driver gives
+    /// back to the machine.
     fn store(&mut self, now: Time, built: Built<B>) -> Option<Built<B>>;
 
     /// Whether nothing is stored until it is known that the builder stands: its node was away for long.
@@ -114,11 +114,6 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
             }
         }
         moved
-    }
-
-    /// An event is stored that was not given back at once.
-    pub fn stored(&mut self, now: Time, built: Built<B>) {
-        self.machine.handle_command(now, BuilderCommand::Stored(built));
     }
 
     /// Asks whether it is still one of the run, when its storage is held for that.

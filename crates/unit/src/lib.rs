@@ -19,15 +19,15 @@ mod record;
 mod report;
 
 pub use account::{Account, Progress};
-pub use arrivals::{Arrivals, Clocked};
+pub use arrivals::Arrivals;
 pub use builder::{Builder, Store};
 pub use injector::Injector;
 pub use latency::Latencies;
 pub use manager::Manager;
 pub use payload::Payload;
-pub use readout::{FragmentSource, Limit, Readout};
-pub use record::{Measurement, Offered, Rates};
-pub use report::{BuilderReport, Ended, Faults, ManagerReport, ReadoutReport, Report};
+pub use readout::{FragmentSource, Readout, open_options};
+pub use record::Offered;
+pub use report::{BuilderReport, Faults, ManagerReport, ReadoutReport, Report};
 
 /// The version that records and event files carry.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,8 +1,9 @@
 //! The event manager: its machine, and what is known of the events that ended.
 
-use crate::{Ended, Latencies, ManagerReport, meter::Meter};
+use crate::{Latencies, ManagerReport, meter::Meter};
 use evb_core::{Machine, NodeId, Time};
 use evb_protocol::{Config, Ending, EventManager, ManagerCommand, ManagerEvent};
+use evb_record::Events;
 use evb_steady::RATES;
 
 /// An event manager with the account of its builders.
@@ -15,7 +16,8 @@ pub struct Manager<B> {
     events: Option<u64>,
     running: bool,
     first_builder: NodeId,
-    of_builders: Vec<Ended>,
+    /// The events that each builder has ended.
+    of_builders: Vec<Events>,
     meter: Meter,
 }
 
@@ -28,7 +30,7 @@ impl<B: Clone> Manager<B> {
             events: config.events,
             running: false,
             first_builder: config.builder_nodes().first,
-            of_builders: vec![Ended::default(); config.builder_units.into()],
+            of_builders: vec![Events::default(); config.builder_units.into()],
             meter: Meter::default(),
         }
     }
@@ -75,7 +77,12 @@ impl<B: Clone> Manager<B> {
                 if completion.ending != Ending::Rejected {
                     self.latencies.record(latency);
                 }
-                self.of_builders[usize::from(builder.0 - self.first_builder.0)].count(completion.ending);
+                let events = &mut self.of_builders[usize::from(builder.0 - self.first_builder.0)];
+                match completion.ending {
+                    Ending::Complete => events.built += 1,
+                    Ending::Incomplete => events.incomplete += 1,
+                    Ending::Rejected => events.rejected += 1,
+                }
             }
             ManagerEvent::Drained => self.running = false,
             ManagerEvent::NoBuilders => {}

@@ -4,7 +4,7 @@ use crate::{Injector, Payload, ReadoutReport, meter::Meter};
 use evb_core::{EventId, Machine, NodeId, Recording, SourceId, Span, Time, Transmit};
 use evb_experiment::Plan;
 use evb_protocol::{Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutEvent, ReadoutUnit};
-use evb_sources::{Feed, SizeModel};
+use evb_sources::{Feed, OpenOptions, SizeModel};
 use std::convert::Infallible;
 
 /// A source of fragments.
@@ -48,18 +48,14 @@ impl FragmentSource<()> for SizeModel {
     }
 }
 
-/// How much is read in one round.
-#[derive(Clone, Copy, Debug)]
-pub struct Limit {
-    /// No more fragments than this.
-    pub fragments: usize,
-    /// No more fragments when there are so many bytes.
-    pub bytes: u64,
-}
-
-impl Limit {
-    /// All that is wanted.
-    pub const NONE: Self = Self { fragments: usize::MAX, bytes: u64::MAX };
+/// How the source of a readout unit is opened.
+pub fn open_options(plan: &Plan, unit: u16) -> OpenOptions {
+    OpenOptions {
+        data_directory: plan.data_directory.clone(),
+        unit,
+        seed: plan.run.seed,
+        max_fragment: u32::try_from(plan.building.max_fragment.0).unwrap_or(u32::MAX),
+    }
 }
 
 /// A readout unit with its source and the faults that are injected into what it sends.
@@ -111,16 +107,16 @@ impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
         self.meter.pass(now, || [self.machine.counts().sent_bytes]);
     }
 
-    /// Reads what the machine wants to have, as far as the limit goes; true when it has read something. A machine that does
-    /// not know sizes asks for one fragment after the other.
+    /// Reads what the machine wants to have, but no more than so many fragments, and none when there are so many bytes; true
+    /// when it has read something. A machine that does not know sizes asks for one fragment after the other.
     ///
     /// # Errors
     /// When the source is broken.
     #[inline]
-    pub fn read(&mut self, now: Time, limit: Limit) -> Result<bool, S::Error> {
+    pub fn read(&mut self, now: Time, most: usize, most_bytes: u64) -> Result<bool, S::Error> {
         let mut count = 0;
         let mut bytes = 0;
-        while count < limit.fragments && bytes < limit.bytes {
+        while count < most && bytes < most_bytes {
             match self.machine.poll_event() {
                 Some(ReadoutEvent::Read { event, position }) => {
                     let fragment = self.source.read(self.id, event, position)?;

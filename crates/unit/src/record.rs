@@ -1,30 +1,10 @@
-//! The record: what the account says, with what the driver has measured.
+//! The record, as far as the account makes it.
 
 use crate::{Account, ReadoutReport, VERSION};
 use evb_experiment::Plan;
-use evb_record::{Finding, FindingKind, Kind, Record, Simulation, Trigger};
+use evb_record::{Finding, FindingKind, Kind, Record, Trigger};
 use evb_steady::{Offer, Steady};
 use std::collections::BTreeMap;
-
-/// What a driver has measured.
-pub struct Measurement<'a> {
-    /// What kind of work this was.
-    pub kind: Kind,
-    /// Name of the protocol or of the pattern.
-    pub protocol: &'a str,
-    /// How the nodes talked.
-    pub transport: &'a str,
-    /// Time from the start to the end of the last event.
-    pub seconds: f64,
-    /// The window that the rates are of.
-    pub steady: Steady,
-    /// What was offered.
-    pub offered: Offered,
-    /// What was carried.
-    pub rates: Rates,
-    /// What only a simulation has.
-    pub simulation: Option<Simulation>,
-}
 
 /// What an experiment file asks for.
 pub struct Offered {
@@ -34,20 +14,6 @@ pub struct Offered {
     pub what: &'static str,
     /// Its rate; none when it comes as fast as it goes.
     pub rate_hz: Option<f64>,
-}
-
-/// Rates in the window.
-pub struct Rates {
-    /// Events that ended.
-    pub events_hz: f64,
-    /// Fragments that were received.
-    pub fragments_hz: f64,
-    /// Payload that was received.
-    pub bytes_per_s: f64,
-    /// Payload that each destination received.
-    pub received_bytes_per_s: Vec<f64>,
-    /// Payload that each source sent.
-    pub sent_bytes_per_s: Vec<f64>,
 }
 
 impl Offered {
@@ -70,36 +36,36 @@ impl Offered {
 }
 
 impl Account {
-    /// The record of an experiment that has ended.
-    pub fn assemble(mut self, plan: &Plan, measured: Measurement<'_>) -> Record {
-        let Measurement { kind, protocol, transport, seconds, steady, offered, rates, simulation } = measured;
+    /// The record of an experiment that has ended, as far as it follows from the plan, what the nodes said and the steady
+    /// window. What is measured is not in it: that is the driver's, and so is the verdict.
+    pub fn assemble(mut self, kind: Kind, plan: &Plan, steady: &Steady, offered: &Offered) -> Record {
         let faults = self.faults();
         let trigger = Trigger { offered_rate_hz: offered.rate_hz, ..self.manager.trigger };
         self.findings.extend(same_source(&self.readouts));
         self.findings.extend(self.readouts.iter_mut().flat_map(|readout| readout.findings.drain(..)));
         self.findings.extend(self.builders.iter_mut().flat_map(|builder| builder.findings.drain(..)));
         self.findings.extend(steady.finding());
-        self.findings.extend(offered.offer(&trigger, plan).and_then(|offer| offer.judge(&steady)));
+        self.findings.extend(offered.offer(&trigger, plan).and_then(|offer| offer.judge(steady)));
         Record {
             kind,
             experiment: plan.name.clone(),
             sweep: plan.sweep.iter().cloned().collect(),
             seed: plan.run.seed,
             version: VERSION.into(),
-            protocol: protocol.into(),
-            transport: transport.into(),
+            protocol: plan.building.protocol.name().into(),
+            transport: String::new(),
             readout_units: plan.building.readout_units,
             builder_units: plan.building.builder_units,
             events: self.manager.events,
             trigger,
-            seconds,
+            seconds: 0.0,
             window: steady.window(),
-            event_rate_hz: rates.events_hz,
+            event_rate_hz: 0.0,
             event_rate_interval_hz: steady.rate_hz(),
-            fragment_rate_hz: rates.fragments_hz,
-            throughput_bytes_per_s: rates.bytes_per_s,
-            per_destination_bytes_per_s: rates.received_bytes_per_s,
-            per_source_bytes_per_s: rates.sent_bytes_per_s,
+            fragment_rate_hz: 0.0,
+            throughput_bytes_per_s: 0.0,
+            per_destination_bytes_per_s: Vec::new(),
+            per_source_bytes_per_s: Vec::new(),
             latency_us: self.manager.latency_us,
             faults,
             builders: self.builders.into_iter().map(|builder| builder.counts).collect(),
@@ -107,9 +73,8 @@ impl Account {
             good: false,
             lost_nodes: self.lost_nodes,
             findings: self.findings,
-            simulation,
+            simulation: None,
         }
-        .judged()
     }
 }
 

@@ -1,10 +1,10 @@
 //! How a unit stands: what it says of itself again and again, and at the end.
 
-use evb_protocol::{BuilderUnit, Ending, FaultCounts, ManagerCounts, Mismatch, ReadoutCounts};
+use evb_protocol::{BuilderUnit, FaultCounts, ManagerCounts, Mismatch, ReadoutCounts};
 use evb_record::{Events, Finding, FindingKind, Latency, Trigger};
 use evb_steady::Series;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, ops::Add};
+use std::collections::BTreeMap;
 
 /// How one node stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,17 +21,6 @@ pub enum Report {
 /// Faults by kind.
 pub type Faults = BTreeMap<String, u64>;
 
-/// Events by their end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
-    /// With every fragment there and good.
-    pub built: u64,
-    /// With a fragment missing or bad.
-    pub incomplete: u64,
-    /// After their first phase.
-    pub rejected: u64,
-}
-
 /// How the event manager stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ManagerReport {
@@ -39,8 +28,8 @@ pub struct ManagerReport {
     pub events: Events,
     /// Triggers that came. The rate that was asked for is the driver's to say.
     pub trigger: Trigger,
-    /// What each builder has ended.
-    pub of_builders: Vec<Ended>,
+    /// The events that each builder has ended.
+    pub of_builders: Vec<Events>,
     /// Time from trigger to stored.
     pub latency_us: Latency,
     /// Faults by kind.
@@ -75,35 +64,6 @@ pub struct BuilderReport {
     pub findings: Vec<Finding>,
     /// The bytes and the fragments received.
     pub series: Series,
-}
-
-impl Ended {
-    /// Counts one event.
-    #[inline]
-    pub fn count(&mut self, ending: Ending) {
-        match ending {
-            Ending::Complete => self.built += 1,
-            Ending::Incomplete => self.incomplete += 1,
-            Ending::Rejected => self.rejected += 1,
-        }
-    }
-
-    /// All of them.
-    pub const fn total(self) -> u64 {
-        self.built + self.incomplete + self.rejected
-    }
-}
-
-impl Add for Ended {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            built: self.built + other.built,
-            incomplete: self.incomplete + other.incomplete,
-            rejected: self.rejected + other.rejected,
-        }
-    }
 }
 
 impl ManagerReport {

@@ -98,7 +98,7 @@ impl Simulation<'_> {
             Output::Storing(until) => self.queue.push(until.0, Event::Stored { node: id.0 }),
             _ => {}
         }
-        if is_gathered && self.arrivals.are_saturating() && !self.stopped {
+        if is_gathered && self.arrivals.saturating && !self.stopped {
             self.offer_event();
         }
     }
@@ -215,7 +215,7 @@ impl Simulation<'_> {
                 self.queue.push(now + self.plan.run.drain_timeout.0, Event::GiveUp);
             }
             // Senders that had ended before have set the end of the measurement themselves.
-            Workload::Traffic(_) if self.messages.len() > 0 || !self.arrivals.are_bounded() => {
+            Workload::Traffic(_) if self.messages.len() > 0 || !self.arrivals.bounded => {
                 self.tally.stop(now);
                 self.tally.close(now);
                 self.tally.links = self.net.counts().map(|(_, counts)| *counts).collect();

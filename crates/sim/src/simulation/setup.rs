@@ -14,8 +14,8 @@ use evb_experiment::{FaultAction, Workload};
 use evb_fabric::Service;
 use evb_patterns::{Traffic, TrafficCommand};
 use evb_protocol::{Config, Shaping};
-use evb_sources::{OpenOptions, SizeModel};
-use evb_unit::{Builder, Manager, Readout};
+use evb_sources::SizeModel;
+use evb_unit::{Builder, Manager, Readout, open_options};
 
 /// The purpose of an interface's random stream.
 const PEERS: u64 = 102;
@@ -23,15 +23,7 @@ const PEERS: u64 = 102;
 impl Simulation<'_> {
     pub(super) fn make_nodes(&self) -> Result<Vec<Node>, SimulateError> {
         let (plan, config) = (self.plan, &self.plan.building);
-        let sizes = |unit: u16| {
-            let options = OpenOptions {
-                data_directory: plan.data_directory.clone(),
-                unit,
-                seed: plan.run.seed,
-                max_fragment: u32::try_from(config.max_fragment.0).unwrap_or(u32::MAX),
-            };
-            SizeModel::open(&plan.sources[usize::from(unit)], &options)
-        };
+        let sizes = |unit: u16| SizeModel::open(&plan.sources[usize::from(unit)], &open_options(plan, unit));
         let make = |id: NodeId| -> Result<Unit, SimulateError> {
             let is_source = config.readout_nodes().contains(id);
             let unit = id.0.wrapping_sub(config.readout_nodes().first.0);
@@ -123,7 +115,7 @@ impl Simulation<'_> {
                 (Unit::Readout(unit), _) => unit.start(now),
                 (Unit::Builder(unit), _) => unit.start(now),
                 (Unit::Traffic(machine, _), Workload::Traffic(traffic)) => {
-                    let saturating = self.arrivals.are_saturating();
+                    let saturating = self.arrivals.saturating;
                     let messages = traffic.messages;
                     machine.handle_command(now, TrafficCommand::Start { saturating, messages });
                 }
@@ -134,7 +126,7 @@ impl Simulation<'_> {
         for (node, at) in self.arrivals.first() {
             self.queue.push(at.0, Event::Arrival { node: node.0 });
         }
-        if self.is_gathering() && self.arrivals.are_saturating() {
+        if self.is_gathering() && self.arrivals.saturating {
             let Workload::Traffic(traffic) = &self.plan.workload else { return };
             (0..traffic.config.window).for_each(|_| self.offer_event());
         }

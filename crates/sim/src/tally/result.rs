@@ -10,7 +10,7 @@ use evb_fabric::{Flow, Routing};
 use evb_protocol::Config;
 use evb_record::{Events, Finding, FindingKind, Kind, Link, Record, Trigger};
 use evb_steady::{ENDED, Steady};
-use evb_unit::{Account, ManagerReport, Measurement, Offered, Rates, Report};
+use evb_unit::{Account, ManagerReport, Offered, Report};
 use std::ops::Range;
 
 /// The record of a simulation that has ended.
@@ -21,13 +21,6 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
     let steady = Steady::find(&tally.series, plan.run.warmup.map(|_| Time(tally.from)), Time(to));
     let rate = |count: usize| tally.series.rate(steady.window, count);
     let rates = |counts: Range<usize>| counts.map(rate).collect();
-    let rates = Rates {
-        events_hz: rate(ENDED),
-        fragments_hz: rate(tally::FRAGMENTS),
-        bytes_per_s: rate(tally::BYTES),
-        received_bytes_per_s: rates(tally.places_received()),
-        sent_bytes_per_s: rates(tally.places_sent()),
-    };
     let of_network = evb_record::Simulation {
         wall_seconds,
         packets: tally.packets,
@@ -36,17 +29,19 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
         warmup_seconds: tally.from as f64 * 1e-12,
         network: network(simulation, seconds),
     };
-    let measured = Measurement {
-        kind: Kind::Simulation,
-        protocol: protocol(plan),
-        transport: "simulated",
+    Record {
+        protocol: protocol(plan).into(),
+        transport: "simulated".into(),
         seconds,
-        steady,
-        offered: offered(simulation),
-        rates,
+        event_rate_hz: rate(ENDED),
+        fragment_rate_hz: rate(tally::FRAGMENTS),
+        throughput_bytes_per_s: rate(tally::BYTES),
+        per_destination_bytes_per_s: rates(tally.places_received()),
+        per_source_bytes_per_s: rates(tally.places_sent()),
         simulation: Some(of_network),
-    };
-    account(simulation, Time(to)).assemble(plan, measured)
+        ..account(simulation, Time(to)).assemble(Kind::Simulation, plan, &steady, &offered(simulation))
+    }
+    .judged()
 }
 
 /// The account of all nodes at the end.
