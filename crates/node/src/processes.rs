@@ -2,7 +2,6 @@
 //!
 //! A node is known by its role, such as `ru0`, and stays through all runs and plans. Whoever is gone may join again.
 
-use crate::VERSION;
 use crate::children::Children;
 use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup};
 use crate::limits;
@@ -12,6 +11,7 @@ use crate::wire_control::{Answer, Hello};
 use evb_core::NodeId;
 use evb_experiment::Plan;
 use evb_transport::Token;
+use evb_unit::VERSION;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     io::{self, ErrorKind},
