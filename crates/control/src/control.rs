@@ -126,7 +126,9 @@ impl Control {
             (Command::Stop | Command::Abort, Phase::Configuring { .. }) => self.give_up_configuration(Phase::Initial),
             (Command::Stop, Phase::Running | Phase::Paused { .. }) => self.stop(now),
             (Command::Stop, Phase::Draining) => self.cut(now),
-            (Command::Stop | Command::Abort, Phase::Finishing { .. }) => self.end_without_answers(),
+            // It is about to end.
+            (Command::Stop, Phase::Finishing { .. }) => {}
+            (Command::Abort, Phase::Finishing { .. }) => self.end_without_answers(),
             (Command::Stop | Command::Abort, phase) if phase.is_building() => self.finish(now),
             (Command::Shutdown, _) if !self.state().is_active() => {
                 self.order_all(Order::Exit);
@@ -399,7 +401,12 @@ impl Control {
             }
             phase if phase.is_building() || phase.is_ending() => {
                 if self.nodes.is_pending(node) {
+                    // That its process has ended says more than that its peers cannot reach it, and may be known later.
+                    let was_unreachable = self.nodes.is_lost(node);
                     self.lose(node, Loss::Gone);
+                    if was_unreachable {
+                        self.events.push_back(Event::Lost { node, loss: Loss::Gone });
+                    }
                 }
                 self.nodes.leave(node);
                 self.go_on_without(now, node);
