@@ -153,7 +153,7 @@ impl Control {
             Notice::NoBuilders if node == self.config.event_manager => self.lose_builders(now),
             Notice::LostPeer(peer) if self.nodes.knows(peer) => self.lose_peer(now, node, peer),
             Notice::Finished => self.finished(now, node),
-            Notice::Rejoined => self.rejoin(node),
+            Notice::Rejoined => self.rejoin(now, node),
             Notice::Failed => self.fail(now, node),
             Notice::Gone => self.leave(now, node),
             Notice::Drained | Notice::NoBuilders | Notice::LostPeer(_) => {}
@@ -461,11 +461,19 @@ impl Control {
         }
     }
 
-    fn rejoin(&mut self, node: NodeId) {
-        if self.phase.is_building() && self.nodes.is_lost(node) && node != self.config.event_manager {
-            self.nodes.restore(node);
-            self.events.push_back(Event::Back(node));
+    /// A node has its place in the run again, and nothing of what it had. Without a run it is a node that joins.
+    fn rejoin(&mut self, now: Time, node: NodeId) {
+        if !self.phase.is_building() {
+            return self.join(now, node);
         }
+        // Its end may not be known yet.
+        self.lose(node, Loss::Gone);
+        if node == self.config.event_manager {
+            self.nodes.leave(node);
+            return self.go_on_without(now, node);
+        }
+        self.nodes.restore(node);
+        self.events.push_back(Event::Back(node));
     }
 
     // ---- helpers
