@@ -17,6 +17,7 @@ mod papers;
 mod phased;
 mod replay;
 mod sequences;
+mod sessions;
 mod simulating;
 mod simulation_results;
 mod slow_disks;

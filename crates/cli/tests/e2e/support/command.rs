@@ -5,9 +5,9 @@ use evb_record::Record;
 use rustix::process::Signal;
 use std::{
     fmt,
-    io::Read,
+    io::{Read, Write as _},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -61,7 +61,16 @@ impl Evb {
     }
 
     /// Starts it as the leader of its own process group.
-    pub(crate) fn start(mut self) -> Running {
+    pub(crate) fn start(self) -> Running {
+        self.start_with(Stdio::null())
+    }
+
+    /// Starts it with standard input for [`Running::say`].
+    pub(crate) fn start_listening(self) -> Running {
+        self.start_with(Stdio::piped())
+    }
+
+    fn start_with(mut self, stdin: Stdio) -> Running {
         use std::os::unix::process::CommandExt as _;
         for (name, _) in std::env::vars_os() {
             let ours = name.to_string_lossy().starts_with("EVB_");
@@ -70,19 +79,23 @@ impl Evb {
             }
         }
         self.command.env("NO_COLOR", "1").env("COLUMNS", "100");
-        self.command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command.process_group(0).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn().expect("evb starts");
+        let stdin = child.stdin.take();
         let stdout = Tap::new(child.stdout.take().expect("stdout is piped"));
         let stderr = Tap::new(child.stderr.take().expect("stderr is piped"));
-        Running { child, stdout, stderr, since: Instant::now() }
+        Running { child, stdin, stdout, stderr, heard: 0, since: Instant::now() }
     }
 }
 
 /// A command that runs. Dropping it ends its whole group.
 pub(crate) struct Running {
     child: Child,
+    stdin: Option<ChildStdin>,
     stdout: Tap,
     stderr: Tap,
+    /// Bytes of standard error that were waited for.
+    heard: usize,
     since: Instant,
 }
 
@@ -114,6 +127,29 @@ impl Running {
             let ended = self.child.try_wait().expect("the command can be waited for");
             assert!(ended.is_none(), "ended without saying {text:?}: {said}\n{}", self.stdout.text());
             None
+        });
+    }
+
+    /// Writes a line to standard input.
+    pub(crate) fn say(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("it listens");
+        stdin.write_all(format!("{line}\n").as_bytes()).expect("it listens");
+    }
+
+    /// Closes standard input.
+    pub(crate) fn say_no_more(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Waits until standard error holds `text` behind what was waited for before.
+    pub(crate) fn wait_for_new(&mut self, text: &str) {
+        let heard = self.heard;
+        self.heard = wait_until(&format!("{text:?} behind byte {heard} on standard error"), || {
+            let said = self.stderr();
+            let at = said[heard..].find(text).map(|at| heard + at + text.len());
+            let ended = self.child.try_wait().expect("the command can be waited for");
+            assert!(at.is_some() || ended.is_none(), "ended without saying {text:?}: {said}\n{}", self.stdout.text());
+            at
         });
     }
 

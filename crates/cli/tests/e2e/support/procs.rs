@@ -44,6 +44,19 @@ fn parent_of(pid: u32) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// The processes of a session in the order of their numbers, and the files, maps and threads that they have together.
+pub(crate) fn belongings(parent: u32) -> (Vec<u32>, [usize; 3]) {
+    let mut processes = children(parent);
+    processes.push(parent);
+    processes.sort_unstable();
+    let count = |folder: &str| {
+        let of = |pid: &u32| fs::read_dir(format!("/proc/{pid}/{folder}")).map_or(0, Iterator::count);
+        processes.iter().map(of).sum()
+    };
+    let counts = ["fd", "map_files", "task"].map(count);
+    (processes, counts)
+}
+
 /// Resident memory of a process and its children, in KiB.
 pub(crate) fn group_memory(parent: u32) -> u64 {
     children(parent).into_iter().chain([parent]).filter_map(resident).sum()
