@@ -12,19 +12,19 @@ use std::{
 /// Longest time for one short run.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// How an example is run for the test.
+/// An example as the test runs it.
 struct Example {
     name: &'static str,
-    /// What makes it short, and independent of what else runs on the machine.
+    /// Options that make it short, and independent of what else runs on the machine.
     changes: &'static [&'static str],
     /// The exit status that it must have.
     status: i32,
-    /// Whether it needs the recorded data that is not part of the repository.
+    /// True when it needs the recorded data that is not part of the repository.
     recorded: bool,
     drivers: &'static [Driver],
 }
 
-/// What an example can be given to.
+/// The command that an example can be given to.
 #[derive(Clone, Copy, PartialEq)]
 enum Driver {
     Run,

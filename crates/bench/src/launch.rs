@@ -30,7 +30,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest time that the processes may take beyond a measurement.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long the others may take to say why, when a process has failed.
+/// Time in which the others may say why, when a process has failed.
 const FAILURE_GRACE: Duration = Duration::from_secs(1);
 /// Most messages that a queue between two threads holds.
 const QUEUE: usize = 512;
@@ -48,7 +48,7 @@ pub(crate) trait LaunchedNodes {
 /// Threads of this process: new ones, and a new network, for each measurement.
 pub(crate) struct Threads {
     layer: LayerChoice,
-    /// Where they are pinned; what is simulated does not depend on it.
+    /// Cores that they are pinned to; what is simulated does not depend on them.
     cores: Vec<u16>,
 }
 
@@ -85,7 +85,7 @@ impl LaunchedNodes for Threads {
     }
 }
 
-/// What threads are to measure.
+/// Instructions for the threads of a measurement.
 struct Measuring<'a> {
     cores: &'a [u16],
     measurement: &'a Measurement,
@@ -136,11 +136,11 @@ pub(crate) fn core_of(cores: &[u16], node: u16) -> Option<u16> {
     (!cores.is_empty()).then(|| cores[usize::from(node) % cores.len()])
 }
 
-/// How the processes of a launch come about.
+/// Options of a launch of processes.
 pub struct Launch<'a> {
     /// Number of processes, one for each node.
     pub nodes: u16,
-    /// Where this process listens for them; port 0 lets the system choose.
+    /// Address at which this process listens for them; port 0 lets the system choose.
     pub listen: SocketAddr,
     /// The secret of the launch.
     pub token: Token,
@@ -193,7 +193,7 @@ impl<'a> Processes<'a> {
         Ok(addresses)
     }
 
-    /// Whether there is any point in waiting on for so many nodes.
+    /// Fails when there is no point in waiting on for so many nodes.
     fn check(&mut self, end: Instant, nodes: u16) -> Result<(), String> {
         if let Some((_, status)) = self.children.ended() {
             return Err(format!("a process of the launch ended: {status}"));
@@ -282,5 +282,5 @@ fn start_all(commands: Vec<Command>) -> Result<Children, String> {
     Ok(children)
 }
 
-/// Where the processes of one machine reach this one.
+/// Address at which the processes of one machine reach this one.
 pub const LOCAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);

@@ -110,7 +110,7 @@ pub enum Event {
     Lost {
         /// The node.
         node: NodeId,
-        /// How that became known.
+        /// The way in which it was lost.
         loss: Loss,
     },
     /// A lost node takes part again.

@@ -145,7 +145,7 @@ impl Checker {
         Some(Value::List(checked))
     }
 
-    /// Whether enough is wrong to stop looking.
+    /// True when enough is wrong to stop looking.
     fn is_full(&self) -> bool {
         self.problems.len() >= MAX_FOUND
     }

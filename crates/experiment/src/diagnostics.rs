@@ -1,4 +1,4 @@
-//! What is wrong with an experiment, where, and how to mend it.
+//! Problems of an experiment: their places, and how to mend them.
 
 use crate::{limits::MAX_PROBLEMS, tree::Origin};
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};

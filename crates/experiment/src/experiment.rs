@@ -18,7 +18,7 @@ use std::{fs::File, io::Read, path::Path};
 #[derive(Clone, Debug)]
 pub struct Experiment {
     plans: Vec<Plan>,
-    /// What the plans have in common, every default filled in.
+    /// The values that all plans have in common, every default filled in.
     common: Node,
     sweep: Sweep,
 }
@@ -205,7 +205,7 @@ fn resolve_point(
     Ok((plan, table))
 }
 
-/// What two filled trees have in common.
+/// The entries that two filled trees have in common.
 fn shared(mut one: Table, other: &Table) -> Table {
     one.0.retain_mut(|entry| other.get(&entry.key).is_some_and(|node| keep_shared(&mut entry.node, node)));
     one

@@ -5,7 +5,7 @@
 //! with all of that: its keys, what they must agree on, and how its part of the plan is made of them. The keys are also the
 //! source of the [`reference()`] page. [`Plan::new`] makes a plan without a file.
 //!
-//! What a file means does not depend on the machine: no environment variable, folder or file is looked at.
+//! The meaning of a file does not depend on the machine: no environment variable, folder or file is looked at.
 
 mod check;
 mod choice;

@@ -47,7 +47,7 @@ fn is_section(kind: &Kind) -> bool {
     matches!(kind, Kind::Section(_) | Kind::Choice(_) | Kind::List { .. } | Kind::Sweep)
 }
 
-/// What is below the heading of a section, then the tables inside it, each under its path.
+/// Writes the text below the heading of a section, then the tables inside it, each under its path.
 fn body(page: &mut String, kind: &Kind) {
     own(page, kind);
     let mut known = Vec::new();

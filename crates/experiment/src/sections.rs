@@ -60,9 +60,9 @@ pub(crate) const ROOT: &[Key] = &[
 /// A rule on several keys, which finds at most one problem. It looks at a tree whose single values are good.
 type Rule = fn(View<'_>) -> Option<Problem>;
 
-/// What every experiment has to obey.
+/// Rules for every experiment.
 const EVERY: &[&[Rule]] = &[readout::RULES, run::RULES];
-/// What the machines of event building want beyond that.
+/// Rules for event building alone.
 const EVENT_BUILDING: &[&[Rule]] =
     &[protocol::RULES, shaping::RULES, readout::BUILDING_RULES, builder::RULES, trigger::RULES];
 

@@ -54,7 +54,7 @@ pub(crate) struct Packet {
     pub(crate) lane: LaneId,
     /// The packet behind it in the same buffer, while neither is in front.
     pub(crate) next: PacketId,
-    /// When its head came into that buffer; once it asks for a link, since when.
+    /// Time at which its head came into that buffer; once it asks for a link, since when.
     pub(crate) since: Time,
     /// Longest time that any link or engine on its way needs for it, or (wormhole) for one byte of it.
     pub(crate) pace: Span,
@@ -85,7 +85,7 @@ impl Packet {
     }
 }
 
-/// When a worm's first byte went onto a link.
+/// Time at which a worm's first byte went onto a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
     pub(crate) link: LinkId,

@@ -16,9 +16,9 @@ pub struct About {
     pub name: &'static str,
     /// A sentence fragment that says what it is, for the reference page.
     pub doc: &'static str,
-    /// What an experiment file can say beside the name.
+    /// Its settings in an experiment file, beside the name.
     pub settings: &'static [Setting],
-    /// Where its nodes are.
+    /// The places that its nodes can have.
     pub nodes: Nodes,
     /// It gives up peers that are silent for [`NodeOptions::peer_timeout`](crate::NodeOptions::peer_timeout).
     pub gives_up_peers: bool,
@@ -46,13 +46,13 @@ impl About {
         }
     }
 
-    /// Whether its nodes are threads of one process.
+    /// True when its nodes are threads of one process.
     #[must_use]
     pub const fn is_one_process(&self) -> bool {
         !matches!(self.nodes, Nodes::Processes)
     }
 
-    /// Why its nodes can be threads only, if they can.
+    /// The reason why its nodes can be threads only, if there is one.
     #[must_use]
     pub const fn only_threads(&self) -> Option<&'static str> {
         match self.nodes {
@@ -71,7 +71,7 @@ impl About {
     }
 }
 
-/// Where the nodes of a transport are.
+/// The places of the nodes of a transport.
 #[derive(Clone, Copy, Debug)]
 pub enum Nodes {
     /// Each is a process.
@@ -96,13 +96,13 @@ pub struct MemoryOfNode {
 pub struct Setting {
     /// Name of the key.
     pub name: &'static str,
-    /// What it takes.
+    /// The values that it takes.
     pub value: SettingValue,
     /// A sentence fragment that says what it means, for the reference page.
     pub doc: &'static str,
 }
 
-/// What a setting takes, and what it is when nobody says.
+/// The values that a setting takes, and its default.
 #[derive(Clone, Copy, Debug)]
 pub enum SettingValue {
     /// Any text.
@@ -156,11 +156,11 @@ pub struct Layer {
     pub name: &'static str,
     /// Other names on the command line.
     pub aliases: &'static [&'static str],
-    /// How it is written on the command line, for people.
+    /// Its form on the command line, for people.
     pub usage: &'static str,
-    /// What the name does not say, for people; may be empty.
+    /// A note beside the name, for people; may be empty.
     pub note: &'static str,
-    /// What may stand behind its name and a colon.
+    /// The setting that may stand behind its name and a colon.
     pub parameter: Option<Parameter>,
     /// A launcher starts its processes and numbers them.
     pub has_launcher: bool,
@@ -199,13 +199,13 @@ pub struct Parameter {
     pub shows_default: bool,
 }
 
-/// Why there is no endpoint, and what to do about it.
+/// The reason why there is no endpoint, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct OpenError {
-    /// What is wrong, with place and value.
+    /// The fault, with place and value.
     pub message: String,
-    /// What to do about it.
+    /// A hint what to do about it.
     pub hint: Option<String>,
 }
 

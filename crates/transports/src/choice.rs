@@ -26,7 +26,7 @@ impl TransportChoice {
         Self { about, settings }
     }
 
-    /// What the transport is.
+    /// The transport's own description.
     #[must_use]
     pub const fn about(&self) -> &'static About {
         self.about

@@ -16,15 +16,15 @@ pub(super) struct Comparison {
     pub(super) peers: Vec<Peer>,
 }
 
-/// What evb is compared with.
+/// A comparison of evb with a peer.
 pub(super) struct Peer {
     pub(super) name: String,
-    /// What the peer tells of its single times, and so the one of ours that it is compared with.
+    /// The figure that the peer tells of its single times, and so the one of ours that it is compared with.
     pub(super) statistic: Statistic,
     pub(super) bar: Option<Bar>,
     pub(super) pinned: &'static str,
     pub(super) theirs: Theirs,
-    /// Why it cannot be measured here.
+    /// The reason why it cannot be measured here.
     pub(super) skipped: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub(super) enum Statistic {
 }
 
 pub(super) enum Theirs {
-    /// What the cores can do, from the record of ours.
+    /// Limit of the cores, from the record of ours.
     Limit,
     /// A tool.
     Program(Measure),

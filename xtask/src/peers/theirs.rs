@@ -26,7 +26,7 @@ pub(super) struct Mpi {
     pub(super) name: &'static str,
     mpirun: &'static str,
     mpicc: &'static str,
-    /// What it needs for more ranks than cores, to leave the cores to `taskset`, and to start anything for root.
+    /// Options for more ranks than cores, to leave the cores to `taskset`, and to start anything for root.
     arguments: &'static [&'static str],
 }
 

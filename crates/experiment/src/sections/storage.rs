@@ -39,7 +39,7 @@ pub(super) fn plan(view: View<'_>) -> StoragePlan {
     }
 }
 
-/// Which events are written.
+/// The choice of events that are written.
 pub(super) fn keep(view: View<'_>) -> Keep {
     match view.maybe_integer("storage.keep.one_in") {
         Some(n) => Keep::OneIn(n),

@@ -24,7 +24,7 @@ pub(super) struct Buffers {
     drains: Slab<u32, (LaneId, u32)>,
 }
 
-/// How buffers work.
+/// The discipline of buffers.
 #[derive(Clone, Copy, Debug)]
 enum Discipline {
     Worm(Wormhole),
@@ -77,7 +77,7 @@ impl Buffers {
         }
     }
 
-    /// How worms are held up; `None` where packets are none.
+    /// The parameters of wormhole flow; `None` under another flow.
     #[inline]
     pub(super) fn wormhole(&self) -> Option<Wormhole> {
         match self.discipline {
@@ -110,7 +110,7 @@ impl Buffers {
         }
     }
 
-    /// When the buffer behind a link with one virtual channel will have room for some bytes, or [`UNKNOWN`].
+    /// Time at which the buffer behind a link with one virtual channel will have room for some bytes, or [`UNKNOWN`].
     pub(super) fn credit_at(&self, links: &Links, link: LinkId, bytes: u32) -> Time {
         match &links[links.lane(link, 0)].contents {
             Contents::Bytes(credit) => credit.room_at(bytes),

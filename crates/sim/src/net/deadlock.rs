@@ -46,7 +46,7 @@ fn add_bodies(packets: &Packets, waits_for: &mut [Vec<u32>]) {
     }
 }
 
-/// When the last packet of a circle began to wait.
+/// Time at which the last packet of a circle began to wait.
 fn closed_at(links: &Links, packets: &Packets, circle: &[LinkId]) -> Time {
     let next = circle.iter().cycle().skip(1);
     let waiting = circle.iter().zip(next).flat_map(|(&from, &link)| {

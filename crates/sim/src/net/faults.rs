@@ -13,7 +13,7 @@ pub(super) struct Faults {
 struct Harm {
     /// One in this many packets is corrupted; 0 is none.
     corrupt_one_in: u64,
-    /// How much slower than configured.
+    /// Factor by which it is slower than configured.
     slowness: f64,
 }
 

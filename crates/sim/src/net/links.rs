@@ -40,7 +40,7 @@ pub(super) struct Ends {
 /// The sending end of a link: one cache line.
 #[repr(C, align(64))]
 pub(super) struct Port {
-    /// When the link is or was free; [`UNKNOWN`] while a stalled worm stands on it.
+    /// Time at which the link is or was free; [`UNKNOWN`] while a stalled worm stands on it.
     pub(super) free_at: Time,
     /// For when a wake is planned, or [`UNKNOWN`].
     pub(super) wake_at: Time,

@@ -102,12 +102,12 @@ impl Net {
         self.counts.packet_hops
     }
 
-    /// How often a pair of endpoints took another way (dispersive routing).
+    /// Number of changes of route by pairs of endpoints (dispersive routing).
     pub(crate) fn route_changes(&self) -> u64 {
         self.router.changes
     }
 
-    /// How far apart the events of a packet mostly are: the time of the largest packet on the slowest link.
+    /// Usual distance in time of the events of a packet: the time of the largest packet on the slowest link.
     pub(crate) fn reach(&self) -> Span {
         let nic = &self.network.config.nic;
         let largest = (nic.packet.0 + nic.header.0).max(nic.minimum.0);

@@ -16,7 +16,7 @@ pub(super) struct Router {
     ways: Vec<Way>,
     /// For adaptive routing: where the search for a free link begins.
     rotation: u32,
-    /// How often a pair of endpoints took another way because packets waited too long.
+    /// Number of times that a pair of endpoints took another route because packets waited too long.
     pub(super) changes: u64,
 }
 

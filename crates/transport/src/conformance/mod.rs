@@ -1,8 +1,8 @@
-//! What every transport must do, as functions that any transport's tests can call.
+//! The conformance suite: duties of every transport, as functions that any transport's tests can call.
 //!
 //! A test describes its transport with a [`Subject`] and calls [`run_all`], or the [`CASES`] one by one. A case panics
 //! with what went wrong; random cases name their seed. Nothing depends on speed, only on an end within [`PATIENCE`].
-//! Where each node needs a process of its own, [`remote`] reaches those of the others.
+//! For nodes that each need a process of their own, [`remote`] reaches those of the others.
 
 mod delivery;
 mod flow;

@@ -1,4 +1,4 @@
-//! What the keys of `[network]` must agree on, among themselves and with the number of nodes.
+//! Rules on the keys of `[network]`, among themselves and with the number of nodes.
 
 use super::placement::{self, has_manager};
 use crate::{diagnostics::Problem, limits::*, scalar::brief, view::View};
