@@ -30,7 +30,7 @@ pub(crate) fn run(workspace: &Workspace, long: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// By how much the memory grows in the second half, in KiB.
+/// Growth of the memory in the second half, in KiB.
 fn growth(workspace: &Workspace, name: &str, mode: Option<&str>, seconds: u64) -> Result<u64, String> {
     let (half, end) = memory(workspace, mode, seconds)?;
     eprintln!("  {name}: {half} KiB after half of {seconds} s, {end} KiB at the end");

@@ -43,7 +43,7 @@ pub(crate) fn find() -> Result<(), String> {
     eprintln!("xtask: installing {}", list.join(" "));
     let install = |command: &mut Command| run(command.env("DEBIAN_FRONTEND", "noninteractive"));
     let apt = || {
-        // Whoever is not root must have been allowed to become it.
+        // A user other than root must be allowed to become root.
         let mut command = Command::new(if works("test", &["-w", "/"]) { "apt-get" } else { "sudo" });
         if command.get_program() == "sudo" {
             command.args(["--non-interactive", "apt-get"]);

@@ -1,4 +1,4 @@
-//! The nodes of one launch: threads of this process, or processes that are told what to measure.
+//! The nodes of one launch: threads of this process, or processes that get the measurements as messages.
 
 use crate::{
     clock::monotonic_ns,
@@ -34,12 +34,12 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 const FAILURE_GRACE: Duration = Duration::from_secs(1);
 /// Most messages that a queue between two threads holds.
 const QUEUE: usize = 512;
-/// Fewest, however long they are.
+/// Fewest messages that it holds, also when they are long.
 const SHORTEST_QUEUE: usize = 16;
-/// Bytes that it holds, if these are neither more nor less messages: they stay in a cache, as those in shared memory do.
+/// Bytes that it holds between these limits: they stay in a cache, as those in shared memory do.
 const QUEUE_BYTES: usize = 1 << 20;
 
-/// Nodes that can be told to measure.
+/// Nodes that measure on request.
 pub(crate) trait LaunchedNodes {
     /// Measures; one result for each node that takes part.
     fn measure(&mut self, measurement: &Measurement) -> Result<Vec<NodeResult>, String>;
@@ -53,7 +53,7 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// Makes all that so many nodes need. `notice` is told what takes long.
+    /// Prepares this number of nodes. `notice` takes messages about long steps.
     pub(crate) fn prepare(
         layer: LayerChoice,
         cores: Vec<u16>,
@@ -176,7 +176,7 @@ impl<'a> Processes<'a> {
         let (end, mut addresses) = (Instant::now() + START_TIMEOUT, Vec::new());
         while addresses.len() < launch.nodes.into() {
             match listener.accept() {
-                // Whoever does not say who it is, or is not expected, is no node.
+                // A connection without an introduction, or that is not expected, is no node.
                 Ok((stream, _)) => {
                     let Ok(Some((hello, stream, lines))) = hear_out(stream) else { continue };
                     let node = NodeId(hello.node);
@@ -193,7 +193,7 @@ impl<'a> Processes<'a> {
         Ok(addresses)
     }
 
-    /// Fails when there is no point in waiting on for so many nodes.
+    /// Fails when this number of nodes cannot come any more.
     fn check(&mut self, end: Instant, nodes: u16) -> Result<(), String> {
         if let Some((_, status)) = self.children.ended() {
             return Err(format!("a process of the launch ended: {status}"));

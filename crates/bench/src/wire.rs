@@ -16,7 +16,7 @@ pub(crate) enum Content {
     Traffic(TrafficMessage),
     /// The node is ready to begin.
     Ready,
-    /// The node sends nothing more. It has sent so many data messages to this receiver.
+    /// The node sends nothing more. It has sent this number of data messages to the receiver.
     End { sent: u64 },
 }
 

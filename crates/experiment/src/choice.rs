@@ -64,7 +64,7 @@ impl<T> Choice<T> {
         self.variants.iter().find(|variant| variant.form.name == name).map(|variant| &variant.means)
     }
 
-    /// The meaning of the tag of a table that nobody may have checked; that of the default when there is no tag.
+    /// The meaning of the tag of an unchecked table; that of the default when there is no tag.
     pub(crate) fn written(&self, table: Option<&Node>) -> Option<&'static T> {
         match (table.and_then(|table| table.at(self.tag)), &self.default) {
             (Some(tag), _) => self.named(tag.text()?),

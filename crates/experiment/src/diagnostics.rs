@@ -4,7 +4,7 @@ use crate::{limits::MAX_PROBLEMS, tree::Origin};
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use std::{error::Error, fmt, sync::Arc};
 
-/// Everything that is wrong with an experiment file or a `--set`, most with a place in the text.
+/// All problems of an experiment file or a `--set`, most with a place in the text.
 #[derive(Debug)]
 pub struct Diagnostics {
     file_name: String,
@@ -80,7 +80,7 @@ impl Texts {
         Self(std::iter::once(named(file_name, text)).chain(overrides).collect())
     }
 
-    /// With one more file.
+    /// Adds one more file.
     pub(crate) fn and(mut self, name: &str, text: &str) -> Self {
         self.0.push(Arc::new(NamedSource::new(name, text.to_owned())));
         self

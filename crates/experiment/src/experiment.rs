@@ -50,7 +50,7 @@ impl Experiment {
         parse_all(text, file_name, None, overrides)
     }
 
-    /// As [`load_on`](Self::load_on) from texts.
+    /// Does the same as [`load_on`](Self::load_on), from texts.
     ///
     /// # Errors
     /// The texts are not a good experiment.
@@ -181,7 +181,7 @@ fn resolve(text: &str, file: &Path, network: Option<&Other>, overrides: &[String
     }
 }
 
-/// The points of a sweep often share a problem: it is told once.
+/// Drops repeated problems: the points of a sweep often share one.
 fn note(problems: &mut Vec<Problem>, problem: Problem) {
     if !problems.contains(&problem) {
         problems.push(problem);

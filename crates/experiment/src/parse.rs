@@ -1,4 +1,4 @@
-//! From text to tree: the file itself, and what `--set` puts on top of it.
+//! The way from text to tree: the file itself, and what `--set` puts on top of it.
 
 use crate::{
     diagnostics::Problem,

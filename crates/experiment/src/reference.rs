@@ -64,7 +64,7 @@ fn own(page: &mut String, kind: &Kind) {
     }
 }
 
-/// The tables inside a table. What stands in several places, as `source`, is told once.
+/// The tables inside a table. A part in several places, as `source`, is described once.
 fn inner(page: &mut String, kind: &Kind, path: &str, known: &mut Vec<&'static str>) {
     for key in kind.keys() {
         if !has_tables(&key.kind) {

@@ -189,7 +189,7 @@ impl Kind {
         }
     }
 
-    /// The keys that a table of this kind can have, whatever its tag.
+    /// The keys that a table of this kind can have, with any tag.
     pub(crate) fn keys(&self) -> Vec<&'static Key> {
         match self {
             Self::Section(keys) => keys.iter().collect(),

@@ -1,4 +1,4 @@
-//! "Did you mean": what someone may have wanted to write.
+//! "Did you mean": suggestions for misspelt keys and names.
 
 use crate::{
     schema::{Key, Kind, coded},

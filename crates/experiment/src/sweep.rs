@@ -80,7 +80,7 @@ impl Sweep {
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = (&str, &mut Node)> {
         self.0.iter_mut().flat_map(|axis| {
             let path = &*axis.path;
-            // Folders are anchored, whatever else gets the same value.
+            // Folders are anchored, even if other keys get the same value.
             let key = keys(path).find(|key| key.starts_with("data")).unwrap_or(path);
             axis.values.iter_mut().map(move |value| (key, value))
         })

@@ -60,7 +60,7 @@ pub(crate) struct Nic {
 /// One port of a network interface.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NicPort {
-    /// It waits for something to send.
+    /// True when it waits for something to send.
     pub(crate) idle: bool,
     /// The message that ends with the packet that it sends now.
     pub(crate) ending: Option<MessageId>,

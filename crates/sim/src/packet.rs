@@ -28,7 +28,7 @@ impl LaneId {
 pub(crate) struct Packet {
     pub(crate) from: EndpointId,
     pub(crate) to: EndpointId,
-    /// The message that it is a part of: the business of whoever sent it.
+    /// The message that it is a part of, for the sender's use.
     pub(crate) message: MessageId,
     /// Bytes of that.
     pub(crate) payload: u32,
@@ -42,7 +42,7 @@ pub(crate) struct Packet {
     pub(crate) dimension: u8,
     /// Destroyed on its way; it is thrown away where it arrives.
     pub(crate) corrupted: bool,
-    /// It waited too long at some switch (dispersive routing).
+    /// True when it waited too long at some switch (dispersive routing).
     pub(crate) blocked: bool,
     /// A number that its choice among equal ways depends on, beside its ends.
     pub(crate) variant: u32,

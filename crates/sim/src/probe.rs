@@ -18,9 +18,9 @@ use std::collections::VecDeque;
 pub struct Probe {
     /// Time at which it is handed to its network interface, behind those handed there before.
     pub at: Time,
-    /// Its sender.
+    /// Sender of the packet.
     pub from: EndpointId,
-    /// Its receiver.
+    /// Receiver of the packet.
     pub to: EndpointId,
     /// Bytes on the wire, at least 1.
     pub wire: u32,

@@ -98,7 +98,7 @@ pub struct NodeOptions {
 /// Options of the endpoints of threads.
 #[derive(Clone, Debug)]
 pub struct ThreadOptions {
-    /// For each node the doorbell of the thread that carries it.
+    /// Doorbells of the threads that carry the nodes, one for each node.
     pub doorbells: Vec<Arc<Doorbell>>,
     /// Messages that a queue between two nodes holds.
     pub queue: usize,

@@ -32,7 +32,7 @@ impl TransportChoice {
         self.about
     }
 
-    /// Its settings.
+    /// The settings of the transport.
     #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings

@@ -40,7 +40,7 @@ impl LayerChoice {
         self.transport.about().is_one_process()
     }
 
-    /// True when its time is that of a simulation: it is the same in each launch, whatever the machine does.
+    /// True when its time is that of a simulation: it is the same in each launch and on any machine.
     #[must_use]
     pub const fn is_simulated(&self) -> bool {
         self.layer.simulated_byte.is_some()

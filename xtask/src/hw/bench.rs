@@ -131,9 +131,9 @@ pub(crate) const TRACE: Bench = Bench {
 
 /// The end of a run.
 pub(crate) enum Outcome {
-    /// Everything is as it should be; the lines that it printed.
+    /// The run ended well; the lines that it printed.
     Passed(String),
-    /// Something is wrong: what it says.
+    /// The run failed; the message that it printed.
     Failed(String),
 }
 
@@ -260,7 +260,7 @@ pub(crate) fn designs(hardware: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(designs)
 }
 
-/// Their names as a script of Yosys has them that runs in `hardware`.
+/// Names of sources as a script of Yosys has them that runs in `hardware`.
 pub(crate) fn design_names(hardware: &Path) -> Result<String, String> {
     let designs = designs(hardware)?;
     let names = designs.iter().filter_map(|path| path.file_name()?.to_str());

@@ -143,7 +143,7 @@ fn place(hardware: &Path, folder: &Path) -> Result<Value, String> {
     serde_json::from_str(&bench::read(&report)?).map_err(|error| format!("{}: {error}", report.display()))
 }
 
-/// Each number that was found is the one that is known. Other versions of a tool may give others: those are not compared.
+/// Compares each number that was found with the known one. Numbers by other versions of a tool are not compared.
 fn compare(known: &[Value], found: &[Value]) -> Result<(), String> {
     let mut stale = Vec::new();
     for line in found {

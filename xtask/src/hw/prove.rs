@@ -1,4 +1,4 @@
-//! `cargo xtask hw prove`: what `hw/velo/formal` says of the hardware holds, whatever happens at its ports.
+//! `cargo xtask hw prove`: proofs of the properties in `hw/velo/formal`, for any input at the ports.
 //!
 //! The synthesizer's own solver does it: by induction over time for all time, or for all that can happen within so many cycles.
 

@@ -1,4 +1,4 @@
-//! Ours and the peers' in turns: what comes of it are the rows of the table.
+//! Comparison of evb and its peers in turns, which gives the rows of the table.
 
 use super::{
     ours::{OurMeasure, Reading},
@@ -6,11 +6,11 @@ use super::{
     theirs::Measure,
 };
 
-/// One thing that evb does and others do, too.
+/// A task that evb does and others do, too.
 pub(super) struct Comparison {
     pub(super) what: String,
     pub(super) unit: Unit,
-    /// In bytes; each makes a row with each peer.
+    /// Sizes in bytes; each makes a row with each peer.
     pub(super) sizes: &'static [u32],
     pub(super) ours: OurMeasure,
     pub(super) peers: Vec<Peer>,

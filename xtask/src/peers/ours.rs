@@ -118,7 +118,7 @@ fn words(record: &Value) -> Vec<f64> {
     calibrations(record, "line_ns")
 }
 
-/// Before and after.
+/// Times before and after.
 fn calibrations(record: &Value, name: &str) -> Vec<f64> {
     ["before", "after"].iter().filter_map(|moment| record["calibration"][moment][name].as_f64()).collect()
 }

@@ -70,7 +70,7 @@ pub(super) fn one_number(text: &str) -> Result<f64, String> {
     text.trim().parse().map_err(|_| not_understood("the program", text))
 }
 
-/// True when somebody listens at a port, by the kernel's table of TCP sockets (`/proc/net/tcp`): the second column is
+/// True when a process listens at a port, by the kernel's table of TCP sockets (`/proc/net/tcp`): the second column is
 /// `ADDRESS:PORT` in hexadecimal digits, the fourth is the state, and 0A is to listen.
 pub(super) fn listens(table: &str, port: u16) -> bool {
     let port = format!(":{port:04X}");

@@ -21,7 +21,7 @@ pub(super) enum Bar {
     AtMost(f64),
     /// Ours is at least so many times the peer's.
     AtLeast(f64),
-    /// Ours is at least this, whatever the peer does.
+    /// Ours is at least this value, independent of the peer's.
     OursAtLeast(f64),
 }
 

@@ -246,7 +246,7 @@ pub(super) fn is_traffic(view: View<'_>) -> bool {
     WORKLOAD.of(view.below("workload")).is_some()
 }
 
-/// True when the workload is event building, in a tree that nobody has checked.
+/// True when the workload is event building, in an unchecked tree.
 pub(super) fn is_event_building(root: &Node) -> bool {
     WORKLOAD.written(root.at("workload")).is_some_and(Option::is_none)
 }

@@ -44,11 +44,11 @@ enum Discipline {
 /// The room for a packet in the buffer behind a link.
 #[derive(Clone, Copy)]
 pub(super) enum Room {
-    /// It can take any.
+    /// Room for any packet.
     Any,
-    /// It can take one of at most so many bytes.
+    /// Room for a packet of at most this many bytes.
     Bytes(u32),
-    /// That depends on more than the size of the packet.
+    /// Room that depends on more than the size of the packet.
     Depends,
 }
 
@@ -118,7 +118,7 @@ impl Buffers {
         }
     }
 
-    /// From when on a link, once it is free, may take a packet: at or before `now`, later, or [`UNKNOWN`].
+    /// Time from which a link, once it is free, may take a packet: at or before `now`, later, or [`UNKNOWN`].
     #[inline]
     pub(super) fn room_at(&self, links: &mut Links, now: Time, link: LinkId, packet: &Packet) -> Time {
         let channel = match self.discipline {

@@ -11,7 +11,7 @@ pub(super) struct Faults {
 
 #[derive(Clone, Copy, Debug)]
 struct Harm {
-    /// One in this many packets is corrupted; 0 is none.
+    /// Packets of which one is corrupted; 0 for none.
     corrupt_one_in: u64,
     /// Factor by which it is slower than configured.
     slowness: f64,

@@ -1,4 +1,4 @@
-//! The buffer of one virtual channel, or priority, at the receiving end of a link: what is in it, and who is in front.
+//! The buffer of one virtual channel, or priority, at the receiving end of a link: its packets, and the one in front.
 
 use super::{PacketId, UNKNOWN};
 use evb_core::Time;

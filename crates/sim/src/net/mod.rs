@@ -199,7 +199,7 @@ impl Net {
         for link in faults::harmed_links(&self.network, target, action) {
             let port = &mut self.links[link];
             self.faults.harm(link, port, action);
-            // What is on the link when it fails is cut: it goes on as a bad packet, and whoever receives it sees that.
+            // A packet on the link is cut when it fails: it goes on as a bad packet, and the receiver sees that.
             if port.failed && port.free_at > queue.now() {
                 self.packets[port.holder].corrupted = true;
             }

@@ -19,7 +19,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A transport under test. Its queues must take 500 small messages for one peer.
 pub struct Subject<'a> {
-    /// Makes so many nodes, with ids from 0 on and in this order, all connected with each other.
+    /// Makes this number of nodes, with ids from 0 on and in this order, all connected with each other.
     pub connect: &'a dyn Fn(usize) -> Vec<Box<dyn Transport>>,
     /// Longest body of these nodes in bytes.
     pub max_body: usize,

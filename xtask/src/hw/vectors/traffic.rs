@@ -1,4 +1,4 @@
-//! Vectors of two whole nodes: stores of their threads, what must lie in the mailboxes, and the messages that come of it.
+//! Vectors of two whole nodes: stores of their threads, expected contents of the mailboxes, and the messages in them.
 //! Every message is whole in the end: what a receiver does with others is no matter of hardware.
 
 use super::{Script, address, map, say};
