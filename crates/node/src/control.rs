@@ -3,11 +3,8 @@
 pub(crate) use evb_control::Order;
 use evb_core::NodeId;
 use evb_experiment::Plan;
-use evb_protocol::{Ending, FaultCounts};
-use evb_record::Finding;
-use evb_steady::Series;
+use evb_unit::Report;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, ops::Add};
 
 /// An order on its way to a node, with what the node needs to carry it out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -117,107 +114,4 @@ impl NodeError {
     pub(crate) fn hint(self, hint: impl ToString) -> Self {
         Self { hint: Some(hint.to_string()), ..self }
     }
-}
-
-/// How one node stands.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Report {
-    Manager(ManagerReport),
-    Readout(ReadoutReport),
-    Builder(BuilderReport),
-}
-
-/// Faults by kind.
-pub(crate) type Faults = BTreeMap<String, u64>;
-
-/// The counts as a table by name.
-pub(crate) fn faults(counts: &FaultCounts) -> Faults {
-    counts.seen().map(|(fault, count)| (fault.name().to_owned(), count)).collect()
-}
-
-/// Events by their end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Ended {
-    pub(crate) built: u64,
-    pub(crate) incomplete: u64,
-    pub(crate) rejected: u64,
-}
-
-impl Ended {
-    pub(crate) fn count(&mut self, ending: Ending) {
-        match ending {
-            Ending::Complete => self.built += 1,
-            Ending::Incomplete => self.incomplete += 1,
-            Ending::Rejected => self.rejected += 1,
-        }
-    }
-
-    pub(crate) const fn total(self) -> u64 {
-        self.built + self.incomplete + self.rejected
-    }
-}
-
-impl Add for Ended {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            built: self.built + other.built,
-            incomplete: self.incomplete + other.incomplete,
-            rejected: self.rejected + other.rejected,
-        }
-    }
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ManagerReport {
-    pub(crate) triggered: u64,
-    pub(crate) ended: Ended,
-    pub(crate) inhibited: u64,
-    pub(crate) inhibitions: u64,
-    pub(crate) reassigned: u64,
-    /// What each builder has ended.
-    pub(crate) of_builders: Vec<Ended>,
-    pub(crate) latency_us: evb_record::Latency,
-    pub(crate) faults: Faults,
-    /// What a window is found by.
-    pub(crate) series: Series,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ReadoutReport {
-    /// The last event that the unit knows to be triggered.
-    pub(crate) through: u64,
-    pub(crate) counts: evb_record::Readout,
-    pub(crate) faults: Faults,
-    pub(crate) findings: Vec<Finding>,
-    /// The bytes sent.
-    pub(crate) series: Series,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct BuilderReport {
-    pub(crate) counts: evb_record::Builder,
-    pub(crate) faults: Faults,
-    pub(crate) findings: Vec<Finding>,
-    /// The bytes and the fragments received.
-    pub(crate) series: Series,
-}
-
-/// How a run stands, for whoever draws the progress.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Progress {
-    /// Events triggered so far.
-    pub triggered: u64,
-    /// Events ended so far: built, incomplete or rejected.
-    pub ended: u64,
-    /// Of these, events with a fragment missing or bad.
-    pub incomplete: u64,
-    /// Payload bytes delivered to builders so far.
-    pub bytes: u64,
-    /// Time since the start in seconds.
-    pub seconds: f64,
-    /// The run was told to stop and drains.
-    pub stopping: bool,
 }

@@ -1,6 +1,5 @@
 //! One node in a process of its own: joins run control, and takes part in its runs.
 
-use crate::VERSION;
 use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup};
 use crate::endpoint;
 use crate::limits;
@@ -12,6 +11,7 @@ use crate::worker::{Desk, Left, Node, carry};
 use evb_core::NodeId;
 use evb_experiment::Plan;
 use evb_transport::{Connect, Token, Transport, UseEndpoint, Waker};
+use evb_unit::VERSION;
 use std::{
     io::ErrorKind,
     net::{Shutdown, SocketAddr, TcpStream},

@@ -1,21 +1,19 @@
 //! The processes of an event builder: a plan, run for real.
 //!
-//! Each node is a protocol machine, a transport endpoint and what it needs of the world: a source of fragments, an
-//! event file, a clock. A worker thread carries one or more nodes. Run control starts and stops them, watches them and
+//! Each node is a unit of the event builder, a transport endpoint and what it needs of the world: a source of fragments,
+//! an event file, a clock. A worker thread carries one or more nodes. Run control starts and stops them, watches them and
 //! makes the record; it speaks to workers in threads and to processes by the same orders and notices.
 
 mod builder;
 mod children;
 mod control;
 mod endpoint;
-mod harm;
 mod join;
 pub mod limits;
 pub mod lines;
 mod link;
 mod manager;
 mod memory;
-mod meter;
 mod outcome;
 mod pool;
 mod processes;
@@ -25,20 +23,17 @@ mod roles;
 mod run_number;
 mod session;
 mod storage;
-mod tally;
 mod threads;
 mod wire_control;
 mod worker;
 
 pub use children::Children;
-pub use control::{NodeError, Progress};
+pub use control::NodeError;
 pub use evb_control::{Command, State};
 pub use evb_transport::Token;
+pub use evb_unit::{Progress, VERSION};
 pub use join::{JoinOptions, join};
 pub use memory::{MemoryBound, NodeMemory};
 pub use processes::{ProcessOptions, Start};
 pub use ranks::{Ranks, launched};
 pub use session::{Observer, RunError, Session};
-
-/// The version that records and event files carry.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");

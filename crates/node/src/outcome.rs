@@ -1,19 +1,19 @@
 //! The outcome of a run as run control sees it: the nodes' reports, and what people should know.
 
-use crate::control::{NodeError, Progress, Report};
+use crate::control::NodeError;
 use crate::session::{Observer, describe};
-use crate::tally::Tally;
 use evb_control::{Event, Loss, Step};
 use evb_core::{NodeId, Span};
 use evb_experiment::Plan;
 use evb_protocol::Config;
 use evb_record::{Finding, FindingKind, Record};
+use evb_unit::{Account, Progress, Report};
 use std::{collections::BTreeMap, mem};
 
 pub(crate) struct Outcome {
     config: Config,
     drain_timeout: Span,
-    tally: Tally,
+    account: Account,
     /// A number that changes when something moves.
     done: u64,
     /// Reasons for the end of nodes, or for the loss of connections to them.
@@ -29,7 +29,7 @@ impl Outcome {
         Self {
             config: plan.building.clone(),
             drain_timeout: plan.run.drain_timeout,
-            tally: Tally::new(&plan.building),
+            account: Account::new(&plan.building),
             done: 0,
             reasons: BTreeMap::new(),
             errors: BTreeMap::new(),
@@ -44,8 +44,8 @@ impl Outcome {
 
     /// Takes the report of a node; true when something has moved since the last one.
     pub(crate) fn report(&mut self, node: NodeId, report: Report) -> bool {
-        self.tally.report(node, report);
-        mem::replace(&mut self.done, self.tally.done()) != self.done
+        self.account.report(node, report);
+        mem::replace(&mut self.done, self.account.done()) != self.done
     }
 
     /// Keeps the first reason for the loss of a node.
@@ -59,7 +59,7 @@ impl Outcome {
 
     pub(crate) fn note_abort(&mut self) {
         let message = "the run was aborted: what was open is lost";
-        self.tally.find(Finding::new(FindingKind::Interrupted, "events", message));
+        self.account.find(Finding::new(FindingKind::Interrupted, "events", message));
     }
 
     /// The error that ended the configuration, once.
@@ -68,12 +68,12 @@ impl Outcome {
     }
 
     pub(crate) fn progress(&self, seconds: f64, stopping: bool) -> Progress {
-        self.tally.progress(seconds, stopping)
+        self.account.progress(seconds, stopping)
     }
 
     /// The record of the run, and nothing of it left behind.
     pub(crate) fn record(&mut self, plan: &Plan, transport: &str, seconds: f64) -> Record {
-        mem::replace(&mut self.tally, Tally::new(&plan.building)).record(plan, transport, seconds)
+        mem::replace(&mut self.account, Account::new(&plan.building)).record(plan, transport, seconds)
     }
 
     /// Takes an event of run control; people hear of it now, and in the record.
@@ -112,14 +112,14 @@ impl Outcome {
             (Loss::Unreachable { .. }, _) => finding(format!("{name} is lost to its peers: {reason}")),
             (Loss::Silent, _) => finding(format!("{name} did not finish: nothing moved for {}", self.drain_timeout)),
         };
-        self.tally.lose(&name);
+        self.account.lose(&name);
         self.find(finding, observer);
     }
 
     /// Shows a finding now, and keeps it for the record.
     fn find(&mut self, finding: Finding, observer: &mut dyn Observer) {
         observer.note(&finding.message);
-        self.tally.find(finding);
+        self.account.find(finding);
     }
 
     fn late(&self, step: Step, nodes: &[NodeId]) -> NodeError {

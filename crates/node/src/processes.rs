@@ -2,7 +2,6 @@
 //!
 //! A node is known by its role, such as `ru0`, and stays through all runs and plans. Whoever is gone may join again.
 
-use crate::VERSION;
 use crate::children::Children;
 use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup};
 use crate::limits;
@@ -12,8 +11,9 @@ use crate::wire_control::{Answer, Hello};
 use evb_core::NodeId;
 use evb_experiment::Plan;
 use evb_transport::Token;
+use evb_unit::VERSION;
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     io::{self, ErrorKind},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     process::Command,
@@ -77,6 +77,8 @@ pub(crate) struct ProcessNodes<'a> {
     connections: u64,
     notices: VecDeque<(NodeId, Notice)>,
     has_told: bool,
+    /// Roles whose process was started and has not joined.
+    awaited: BTreeSet<String>,
 }
 
 /// A node that has joined.
@@ -121,6 +123,7 @@ impl<'a> ProcessNodes<'a> {
             connections: 0,
             notices: VecDeque::new(),
             has_told: false,
+            awaited: BTreeSet::new(),
         })
     }
 
@@ -145,6 +148,7 @@ impl<'a> ProcessNodes<'a> {
             .start(&mut command(role, self.address))
             .map_err(|error| limits::error(&format!("cannot start {role}"), &error))?;
         self.places.insert(role.to_owned(), place);
+        self.awaited.insert(role.to_owned());
         Ok(())
     }
 
@@ -158,8 +162,8 @@ impl<'a> ProcessNodes<'a> {
 
     /// An error when a child has ended that should have joined.
     fn look_after_children(&mut self) -> Result<(), NodeError> {
-        for (role, &place) in self.places.iter().filter(|(role, _)| !self.members.contains_key(*role)) {
-            if let Some(status) = self.children.status(place).filter(|_| self.node(role).is_some()) {
+        for role in &self.awaited {
+            if let Some(status) = self.children.status(self.places[role]) {
                 return Err(NodeError::new(format!("{role} ended before the run began: {status}")));
             }
         }
@@ -204,6 +208,7 @@ impl<'a> ProcessNodes<'a> {
         lines.trust();
         self.connections += 1;
         let (node, connection, sender) = (self.node(&role), self.connections, self.channel.0.clone());
+        self.awaited.remove(&role);
         self.members.insert(role.clone(), Member { stream, connection });
         limits::spawn(move || {
             let said = |notice| Incoming::Said { role: role.clone(), connection, notice };
@@ -229,13 +234,24 @@ impl<'a> ProcessNodes<'a> {
     }
 
     /// Takes in what a connection says. What an old connection of a role says comes too late.
-    fn hear(&mut self, role: &str, connection: u64, notice: Notice) -> Option<(NodeId, Notice)> {
+    fn hear(
+        &mut self,
+        role: &str,
+        connection: u64,
+        notice: Notice,
+        observer: &mut dyn Observer,
+    ) -> Option<(NodeId, Notice)> {
         if self.members.get(role)?.connection != connection {
             return None;
         }
         let node = self.node(role);
         match (&notice, node) {
-            (Notice::Gone { .. }, _) => drop(self.members.remove(role)),
+            (Notice::Gone { .. }, _) => {
+                if self.addresses.is_empty() {
+                    observer.note(&format!("{role} has left before the run began"));
+                }
+                self.members.remove(role);
+            }
             (Notice::Opened { address }, Some(node)) => _ = self.addresses.insert(node, address.clone()),
             _ => {}
         }
@@ -314,7 +330,7 @@ impl Nodes for ProcessNodes<'_> {
                 let Some(newcomer) = newcomer else { return Ok(None) };
                 Ok(self.admit(newcomer, observer)?.map(|node| (node, Notice::Joined)))
             }
-            Ok(Incoming::Said { role, connection, notice }) => Ok(self.hear(&role, connection, notice)),
+            Ok(Incoming::Said { role, connection, notice }) => Ok(self.hear(&role, connection, notice, observer)),
             Err(_) => Ok(None),
         }
     }

@@ -1,48 +1,44 @@
-//! The readout unit as a node: its machine and its source of fragments.
+//! The readout unit as a node: its unit, and the bytes of its fragments.
 
-use crate::control::{NodeError, Order, ReadoutReport, Report, faults};
-use crate::harm::Harm;
-use crate::meter::Meter;
+use crate::control::{NodeError, Order};
 use crate::pool::Pool;
 use crate::worker::Role;
 use bytes::Bytes;
-use evb_core::{EventId, Machine, NodeId, SourceId, Time, Transmit};
+use evb_core::{EventId, Machine, NodeId, Recording, SourceId, Span, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{Arrival, Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutEvent, ReadoutUnit};
-use evb_record::Finding;
-use evb_sources::{FedFile, Feed, LiveItem, LiveSource, OpenOptions, ReadOutcome, Source, SourceSpec};
+use evb_protocol::{Arrival, Fragment, FragmentStatus, Message, ReadoutCommand};
+use evb_sources::{FedFile, Feed, LiveItem, LiveSource, ReadOutcome, Source, SourceSpec};
 use evb_transport::{Buffers, Waker};
+use evb_unit::{FragmentSource, Report, open_options};
 use findings::Refusals;
 use std::collections::VecDeque;
 
-/// An event, and where the source has its fragment.
-type Wanted = (EventId, u64);
+mod findings;
 
 /// Fragments read from the source in one round: enough to amortise the round, few enough to keep others served.
 const READS: usize = 64;
 /// Bytes read from the source in one round: a node with large fragments gives signs of life in between.
-const READ_BYTES: usize = 8 << 20;
-
-mod findings;
+const READ_BYTES: u64 = 8 << 20;
 
 pub(crate) struct Readout {
-    machine: ReadoutUnit<Bytes>,
-    source_id: SourceId,
-    source: Input,
-    /// Events to be read that did not fit into a round, and where the source has them.
-    reads: VecDeque<Wanted>,
-    pool: Pool,
+    unit: evb_unit::Readout<Bytes, Input>,
     /// Sources that number their fragments by themselves.
     numbered: usize,
-    harm: Option<Harm>,
     refusals: Refusals,
     /// Fragments that a live front end says it has sent.
     announced: Option<u32>,
+    /// Messages that a fault holds back, each with the time at which it goes.
+    held_back: VecDeque<(Time, Transmit<Message<Bytes>>)>,
     deadline: Option<Time>,
-    meter: Meter,
 }
 
-enum Input {
+/// Where fragments come from, and the memory that they are put into.
+struct Input {
+    origin: Origin,
+    pool: Pool,
+}
+
+enum Origin {
     OnDemand(Source),
     Live(LiveSource),
 }
@@ -56,107 +52,45 @@ impl Readout {
         (waker, buffers): (Waker, Option<Buffers>),
     ) -> Result<Self, NodeError> {
         let spec = &plan.sources[source_id.index()];
-        let options = OpenOptions {
-            data_directory: plan.data_directory.clone(),
-            unit: source_id.0,
-            seed: plan.run.seed,
-            max_fragment: plan.building.max_fragment.0 as u32,
-        };
-        let (source, bits) = match spec {
+        let options = open_options(plan, source_id.0);
+        let (origin, bits) = match spec {
             SourceSpec::Tcp { counter_bits, .. } | SourceSpec::Udp { counter_bits, .. } => {
-                (LiveSource::start(spec, &options, waker).map(Input::Live), Some(*counter_bits))
+                (LiveSource::start(spec, &options, waker).map(Origin::Live), Some(*counter_bits))
             }
-            _ => (Source::open(spec, &options).map(Input::OnDemand), None),
+            _ => (Source::open(spec, &options).map(Origin::OnDemand), None),
         };
+        let origin = origin.map_err(|error| source_error(source_id, &error))?;
         Ok(Self {
-            machine: ReadoutUnit::new(plan.building.clone(), source_id, bits),
-            source_id,
-            source: source.map_err(|error| source_error(source_id, &error))?,
-            reads: VecDeque::new(),
-            pool: Pool::new(buffers),
+            unit: evb_unit::Readout::new(plan, node, Input { origin, pool: Pool::new(buffers) }, bits),
             numbered: plan.building.numbered.len(),
-            harm: Harm::new(plan, node),
             refusals: Refusals::default(),
             announced: None,
+            held_back: VecDeque::new(),
             deadline: None,
-            meter: Meter::default(),
         })
     }
 
     /// Fragments that the source had, those of them that belong to no event, and the source id that they carry.
     fn origin(&self) -> (u64, u64, Option<u32>) {
-        let counts = self.machine.counts();
-        let Some(file) = self.recorded() else { return (counts.came, counts.apart, None) };
+        let counts = self.unit.machine.counts();
+        let Some(file) = self.unit.source.recorded() else { return (counts.came, counts.apart, None) };
         let entries = file.entries();
-        let before = self.machine.events_before();
+        let before = self.unit.machine.events_before();
         let outside = |event: Option<u64>| event.is_none_or(|event| event as i64 + before < 1);
         let apart = entries.iter().filter(|entry| outside(entry.event)).count();
         (entries.len() as u64, apart as u64, file.source_id().map(u32::from))
     }
 
-    fn recorded(&self) -> Option<&FedFile> {
-        match &self.source {
-            Input::OnDemand(source) => source.recorded(),
-            Input::Live(_) => None,
-        }
-    }
-
-    /// What people should know of this source.
-    fn findings(&self) -> Vec<Finding> {
-        let (came, apart, _) = self.origin();
-        findings::of(&findings::Seen {
-            unit: self.source_id,
-            counts: self.machine.counts(),
-            came,
-            apart,
-            live: matches!(self.source, Input::Live(_)),
-            numbered: self.numbered,
-            announced: self.announced,
-            refusals: &self.refusals,
-            recorded: self.recorded(),
-        })
-    }
-
-    fn start(&mut self, now: Time) {
-        let Input::OnDemand(source) = &self.source else { return };
-        let command = match (source.recorded(), source.feed()) {
-            (Some(file), _) => ReadoutCommand::StartRecorded(file.recording()),
-            (None, Feed::Finite { events }) => ReadoutCommand::Start { through: EventId(events), last: true },
-            (None, Feed::Endless | Feed::Live) => ReadoutCommand::Start { through: EventId(u64::MAX), last: true },
-        };
-        self.machine.handle_command(now, command);
-    }
-
-    fn handle_events(&mut self) {
-        take_events(&mut self.machine, &mut self.reads, &mut self.pool);
-    }
-
-    fn read(&mut self, now: Time) -> Result<bool, NodeError> {
-        let Input::OnDemand(source) = &mut self.source else { return self.take_arrivals(now) };
-        let mut bytes = 0;
-        for count in 0..READS {
-            if bytes >= READ_BYTES {
-                break;
-            }
-            let Some(event) = self.reads.pop_front() else { return Ok(count > 0) };
-            let fragment = read_fragment(source, self.source_id, event, &mut self.pool)?;
-            bytes += fragment.payload.len();
-            self.machine.handle_command(now, ReadoutCommand::Fragment(fragment));
-            // A machine that does not know the sizes asks for one fragment after the other.
-            take_events(&mut self.machine, &mut self.reads, &mut self.pool);
-        }
-        Ok(true)
-    }
-
-    fn take_arrivals(&mut self, now: Time) -> Result<bool, NodeError> {
-        let Input::Live(live) = &mut self.source else { return Ok(false) };
+    /// Takes what has come from a live front end; true when there was something.
+    fn take_arrivals(&mut self, now: Time) -> bool {
+        let Origin::Live(live) = &mut self.unit.source.origin else { return false };
         for count in 0..READS {
             // A front end waits while the buffer is full: that is the back-pressure.
-            if !self.machine.has_room() {
-                return Ok(count > 0);
+            if !self.unit.machine.has_room() {
+                return count > 0;
             }
             let command = match live.try_next() {
-                None => return Ok(count > 0),
+                None => return count > 0,
                 Some(LiveItem::Fragment { counter, resynchronised, mark, good, bytes }) => {
                     let status = if good { FragmentStatus::Good } else { FragmentStatus::Corrupted };
                     ReadoutCommand::Arrived(Arrival {
@@ -178,41 +112,66 @@ impl Readout {
                     continue;
                 }
             };
-            self.machine.handle_command(now, command);
+            self.unit.machine.handle_command(now, command);
         }
-        Ok(true)
+        true
     }
-}
 
-/// Notes what the machine wants to be read, and takes back what it needs no more.
-fn take_events(machine: &mut ReadoutUnit<Bytes>, reads: &mut VecDeque<Wanted>, pool: &mut Pool) {
-    while let Some(event) = machine.poll_event() {
-        match event {
-            ReadoutEvent::Read { event, position } => reads.push_back((event, position)),
-            ReadoutEvent::Released(payload) => pool.give(payload),
-            ReadoutEvent::Orphaned => {}
+    /// Sends what was held back long enough.
+    fn release(&mut self, now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>)) {
+        while self.held_back.front().is_some_and(|(at, _)| *at <= now) {
+            if let Some((_, transmit)) = self.held_back.pop_front() {
+                send(transmit);
+            }
         }
     }
 }
 
-/// Reads the fragment of one event.
-fn read_fragment(
-    source: &mut Source,
-    source_id: SourceId,
-    (event, position): Wanted,
-    pool: &mut Pool,
-) -> Result<Fragment<Bytes>, NodeError> {
-    let (mut draft, at) = (pool.draft(), EventId(position));
-    let outcome = source.read(at, &mut draft).map_err(|error| source_error(source_id, &error))?;
-    let status = match outcome {
-        ReadOutcome::Good => FragmentStatus::Good,
-        ReadOutcome::Corrupted(_) => FragmentStatus::Corrupted,
-        ReadOutcome::Missing => FragmentStatus::Missing,
-        ReadOutcome::Oversized { .. } => FragmentStatus::Oversized,
-    };
-    let payload = draft.finish();
-    let (length, checksum) = (payload.len() as u32, evb_core::checksum(&payload));
-    Ok(Fragment { event, source: source_id, length, checksum, mark: source.mark(at), status, payload })
+impl Input {
+    fn recorded(&self) -> Option<&FedFile> {
+        match &self.origin {
+            Origin::OnDemand(source) => source.recorded(),
+            Origin::Live(_) => None,
+        }
+    }
+}
+
+impl FragmentSource<Bytes> for Input {
+    type Error = NodeError;
+
+    fn feed(&self) -> Feed {
+        match &self.origin {
+            Origin::OnDemand(source) => source.feed(),
+            Origin::Live(_) => Feed::Live,
+        }
+    }
+
+    fn recording(&self) -> Option<Recording> {
+        self.recorded().map(FedFile::recording)
+    }
+
+    fn read(&mut self, unit: SourceId, event: EventId, position: u64) -> Result<Fragment<Bytes>, NodeError> {
+        let Origin::OnDemand(source) = &mut self.origin else {
+            return Err(NodeError::new(format!(
+                "readout unit {unit}: a live source cannot be asked for event {event}"
+            )));
+        };
+        let (mut draft, at) = (self.pool.draft(), EventId(position));
+        let outcome = source.read(at, &mut draft).map_err(|error| source_error(unit, &error))?;
+        let status = match outcome {
+            ReadOutcome::Good => FragmentStatus::Good,
+            ReadOutcome::Corrupted(_) => FragmentStatus::Corrupted,
+            ReadOutcome::Missing => FragmentStatus::Missing,
+            ReadOutcome::Oversized { .. } => FragmentStatus::Oversized,
+        };
+        let payload = draft.finish();
+        let (length, checksum) = (payload.len() as u32, evb_core::checksum(&payload));
+        Ok(Fragment { event, source: unit, length, checksum, mark: source.mark(at), status, payload })
+    }
+
+    fn release(&mut self, payload: Bytes) {
+        self.pool.give(payload);
+    }
 }
 
 fn source_error(source: SourceId, error: &evb_sources::SourceError) -> NodeError {
@@ -230,44 +189,38 @@ fn source_error(source: SourceId, error: &evb_sources::SourceError) -> NodeError
 
 impl Role for Readout {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
-        self.machine.handle_message(now, from, message);
+        self.unit.machine.handle_message(now, from, message);
     }
 
     fn lost(&mut self, now: Time, peer: NodeId) {
-        self.machine.handle_command(now, ReadoutCommand::Lost(peer));
+        self.unit.machine.handle_command(now, ReadoutCommand::Lost(peer));
     }
 
     fn order(&mut self, now: Time, order: Order) {
         if order == Order::Start {
-            self.meter.start(now, &[0]);
-            self.start(now);
+            self.unit.start(now);
         }
     }
 
     fn work(&mut self, now: Time, _calm: bool) -> Result<bool, NodeError> {
-        self.meter.pass(now, || [self.machine.counts().sent_bytes]);
+        self.unit.pass(now);
         if self.deadline.is_some_and(|deadline| deadline <= now) {
-            self.machine.handle_timeout(now);
+            self.unit.machine.handle_timeout(now);
         }
-        self.handle_events();
-        self.read(now)
+        let has_read = self.unit.read(now, READS, READ_BYTES)?;
+        Ok(self.take_arrivals(now) || has_read)
     }
 
     fn transmit(&mut self, now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>)) {
-        if let Some(harm) = &mut self.harm {
-            harm.release(now, send);
-        }
-        while let Some(transmit) = self.machine.poll_transmit() {
-            match &mut self.harm {
-                None => send(transmit),
-                Some(harm) => harm.pass(now, transmit, send),
-            }
-        }
-        self.handle_events();
-        let machine = self.machine.poll_timeout().map(|(at, _)| at);
-        let held_back = self.harm.as_ref().and_then(Harm::deadline);
-        let reading = (!self.reads.is_empty()).then_some(now);
-        self.deadline = [machine, held_back, reading].into_iter().flatten().min();
+        self.release(now, send);
+        let Self { unit, held_back, .. } = self;
+        unit.transmit(usize::MAX, |transmit, delay| match delay {
+            Span::ZERO => send(transmit),
+            delay => held_back.push_back((now + delay, transmit)),
+        });
+        let machine = self.unit.machine.poll_timeout().map(|(at, _)| at);
+        let held_back = self.held_back.front().map(|(at, _)| *at);
+        self.deadline = machine.into_iter().chain(held_back).min();
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -275,27 +228,13 @@ impl Role for Readout {
     }
 
     fn report(&self, now: Time) -> Report {
-        let counts = self.machine.counts();
         let (came, apart, source_id) = self.origin();
-        Report::Readout(ReadoutReport {
-            through: counts.through.0,
-            counts: evb_record::Readout {
-                came,
-                apart,
-                source_id,
-                fragments: counts.fragments,
-                bytes: counts.bytes,
-                sent: counts.sent,
-                sent_bytes: counts.sent_bytes,
-                repeated: counts.repeated,
-                busy: counts.busy,
-                most_events: counts.most_events,
-                most_bytes: counts.most_bytes,
-                rejected: self.refusals.count(),
-            },
-            faults: faults(&counts.faults),
-            findings: self.findings(),
-            series: self.meter.series(now, &[counts.sent_bytes]),
-        })
+        let mut report = self.unit.report(now);
+        report.counts.came = came;
+        report.counts.apart = apart;
+        report.counts.source_id = source_id;
+        report.counts.rejected = self.refusals.count();
+        report.findings = self.findings(came, apart);
+        Report::Readout(report)
     }
 }

@@ -3,7 +3,7 @@
 //! All decisions are those of [`evb_control::Control`]. A session gives it time, commands and notices, carries out its
 //! orders, and keeps the account of what the nodes report.
 
-use crate::control::{NodeError, Notice, Order, Progress};
+use crate::control::{NodeError, Notice, Order};
 use crate::outcome::Outcome;
 use crate::processes::{ProcessNodes, ProcessOptions};
 use crate::run_number::RunNumbers;
@@ -13,6 +13,7 @@ use evb_control::{Command, Config, Control, Event, Notice as Heard, State, Step}
 use evb_core::{NodeId, Span, Time};
 use evb_experiment::{FaultAction, Plan};
 use evb_record::Record;
+use evb_unit::Progress;
 use std::{
     sync::Arc,
     thread,

@@ -4,11 +4,12 @@ use crate::VERSION;
 use crate::control::NodeError;
 use crate::limits;
 use bytes::Bytes;
-use evb_core::{Bandwidth, NodeId};
+use evb_core::{Bandwidth, NodeId, Time};
 use evb_events::{Metadata, WriteError, WriteSummary, Writer, WriterOptions};
 use evb_experiment::{Keep, Plan};
 use evb_protocol::Built;
 use evb_transport::Waker;
+use evb_unit::Store;
 use exchange::Exchange;
 use pace::Pace;
 use std::{io::ErrorKind, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration};
@@ -58,16 +59,6 @@ impl Storage {
         let pace = slow_disk(plan, builder).map(Pace::new);
         let line = Line::start(builder, file, waker, pace, lease(plan))?;
         Ok(Self { keep, line: Some(line), file_name })
-    }
-
-    /// Takes an event to be stored. It comes back at once when it is not kept, and from [`take_stored`](Self::take_stored)
-    /// otherwise.
-    pub(crate) fn store(&mut self, built: Built<Bytes>) -> Option<Built<Bytes>> {
-        let Some(line) = self.line.as_mut().filter(|_| self.keep.keeps(built.event, built.complete)) else {
-            return Some(built);
-        };
-        line.fresh.push(built);
-        None
     }
 
     /// Events that wait for [`hand_over`](Self::hand_over).
@@ -137,30 +128,36 @@ impl Storage {
     pub(crate) fn file_names(&self) -> impl Iterator<Item = String> {
         (0..self.stored().files.min(NAMED_FILES)).map(|number| format!("{}-{number:04}.evb", self.file_name.display()))
     }
-}
-
-/// The fence: for a node that its peers may have given up, and whose events others then build.
-impl Storage {
-    /// Whether nothing is written and called stored until [`release`](Self::release) or [`fence`](Self::fence): somebody
-    /// holds, or the node was away for longer than its lease.
-    pub(crate) fn is_held(&self) -> bool {
-        self.line.as_ref().is_some_and(|line| line.exchange.gate.is_held())
-    }
 
     /// Begins no write and calls nothing stored from now on. A write that has begun ends.
     #[cfg(test)]
     pub(crate) fn hold(&self) {
         self.line.iter().for_each(|line| line.exchange.hold());
     }
+}
 
-    /// Goes on with all that was held.
-    pub(crate) fn release(&self) {
+/// The fence is for a node that its peers may have given up, and whose events others then build.
+impl Store<Bytes> for Storage {
+    /// What is kept comes back from [`take_stored`](Self::take_stored).
+    fn store(&mut self, _now: Time, built: Built<Bytes>) -> Option<Built<Bytes>> {
+        let Some(line) = self.line.as_mut().filter(|_| self.keep.keeps(built.event, built.complete)) else {
+            return Some(built);
+        };
+        line.fresh.push(built);
+        None
+    }
+
+    /// Somebody holds, or the node was away for longer than its lease.
+    fn is_held(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.exchange.gate.is_held())
+    }
+
+    fn release(&mut self) {
         self.line.iter().for_each(|line| line.exchange.release());
     }
 
-    /// Throws away what is queued, and takes out of the file what was written and not yet called stored. Nothing is written
-    /// any more.
-    pub(crate) fn fence(&mut self) {
+    /// Throws away what is queued, and takes out of the file what was written and not yet called stored.
+    fn fence(&mut self) {
         if let Some(line) = &mut self.line {
             line.fresh.clear();
             line.exchange.fence();

@@ -1,11 +1,12 @@
 //! A worker: one thread that carries one or more nodes.
 
-use crate::control::{Detail, Instruction, NodeError, Notice, Order, Report};
+use crate::control::{Detail, Instruction, NodeError, Notice, Order};
 use crate::link::{Arrived, BATCH, Link};
 use bytes::Bytes;
 use evb_core::{NodeId, Span, Time, Transmit};
 use evb_protocol::Message;
 use evb_transport::Transport;
+use evb_unit::Report;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -65,7 +66,7 @@ pub(crate) trait Role: Send {
     }
     fn report(&self, now: Time) -> Report;
     /// Closes what is open; the last report follows when it says true. Until then it goes on working, and is asked again.
-    fn finish(&mut self, _now: Time) -> Result<bool, NodeError> {
+    fn finish(&mut self) -> Result<bool, NodeError> {
         Ok(true)
     }
 }
@@ -144,7 +145,7 @@ impl<T: Transport> Node<T> {
     fn finish(&mut self, now: Time, desk: &Desk<'_>) {
         let Some(part) = &mut self.part else { return };
         part.finished = true;
-        match part.role.finish(now) {
+        match part.role.finish() {
             Ok(true) => {
                 desk.tell(self.id, Notice::Finished(part.role.report(now)));
                 self.part = None;
@@ -157,7 +158,7 @@ impl<T: Transport> Node<T> {
     /// A node that cannot go on closes what it has and says so; what it stored stays valid.
     fn fail(&mut self, now: Time, error: NodeError, desk: &Desk<'_>) {
         if let Some(mut part) = self.part.take() {
-            close(part.role.as_mut(), now);
+            close(part.role.as_mut());
             desk.tell(self.id, Notice::Progress(part.role.report(now)));
             desk.tell(self.id, Notice::Failed(error));
         }
@@ -165,8 +166,8 @@ impl<T: Transport> Node<T> {
 }
 
 /// Closes what a node has open, however long that takes: there is nobody to tell of errors.
-fn close(role: &mut dyn Role, now: Time) {
-    while let Ok(false) = role.finish(now) {
+fn close(role: &mut dyn Role) {
+    while let Ok(false) = role.finish() {
         std::thread::sleep(CLOSE_AGAIN);
     }
 }
@@ -303,18 +304,20 @@ impl<T: Transport> Worker<'_, T> {
 
     /// Carries out what run control says; false when run control is gone.
     fn take_orders(&mut self, now: Time) -> bool {
-        loop {
+        // Orders that come after the last node has left are for whoever opens the nodes anew.
+        while !self.nodes.is_empty() {
             match self.desk.orders.try_recv() {
                 Ok((id, instruction)) => self.take_order(now, id, instruction),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => {
                     for part in self.nodes.iter_mut().filter_map(|node| node.part.as_mut()) {
-                        close(part.role.as_mut(), now);
+                        close(part.role.as_mut());
                     }
                     return false;
                 }
             }
         }
+        true
     }
 
     fn take_order(&mut self, now: Time, id: NodeId, Instruction { order, detail }: Instruction) {

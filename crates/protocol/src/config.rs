@@ -116,6 +116,12 @@ impl Config {
         }
     }
 
+    /// True for the names that nodes have in event builders of any size.
+    pub fn is_node_name(name: &str) -> bool {
+        let index = name.strip_prefix("ru").or_else(|| name.strip_prefix("bu"));
+        name == "evm" || index.is_some_and(|index| index.parse::<u16>().is_ok())
+    }
+
     /// The node with this name, the reverse of [`node_name`](Self::node_name).
     pub fn node_by_name(&self, name: &str) -> Option<NodeId> {
         (0..self.nodes()).map(NodeId).find(|&node| self.node_name(node) == name)

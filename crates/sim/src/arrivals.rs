@@ -1,77 +1,67 @@
 //! When triggers, messages and events come that nobody asks for.
 
-use evb_core::{EventId, Frequency, NodeId, Stream, stream};
+use evb_core::{EventId, NodeId, Time};
 use evb_experiment::{Load, Plan, Workload};
 use evb_patterns::Pattern;
+use evb_protocol::Config;
 use evb_sources::SizeModel;
-use rand::RngExt;
-use rand_distr::{Distribution, Exp1};
-
-/// The purpose of the streams of intervals.
-const INTERVALS: u64 = 101;
+use evb_unit::{Arrivals, open_options};
 
 /// How many sizes the mean of a distribution is taken from.
 const SAMPLES: u64 = 10_000;
 
-/// Picoseconds per second.
-const SECOND: f64 = 1e12;
-
-/// The arrivals of one simulation.
-pub(crate) struct Arrivals {
-    streams: Vec<Arriving>,
-    poisson: bool,
+/// The arrivals of one simulation, at all nodes.
+pub(crate) struct AllArrivals {
+    /// In the order of the nodes.
+    nodes: Vec<Arriving>,
     /// Nothing arrives: senders send as much as goes.
-    saturating: bool,
+    pub(crate) saturating: bool,
     /// Events that may still come, for gathering.
     events: u64,
-    bounded: bool,
+    /// They end by number.
+    pub(crate) bounded: bool,
 }
 
 /// The arrivals at one node.
 struct Arriving {
-    node: u16,
-    random: Stream,
-    /// Mean interval in picoseconds.
-    interval: f64,
-    /// When the last one was due, unrounded, so that regular intervals do not drift.
-    due: f64,
+    node: NodeId,
+    arrivals: Arrivals,
     left: u64,
 }
 
-impl Arrivals {
+impl AllArrivals {
     pub(crate) fn new(plan: &Plan) -> Self {
-        match &plan.workload {
-            Workload::EventBuilding => Self::of_triggers(plan),
-            Workload::Traffic(traffic) => {
-                let messages = traffic.messages.unwrap_or(u64::MAX);
-                let gather = matches!(traffic.config.pattern, Pattern::Gather { .. });
-                let (saturating, poisson) = match traffic.load {
-                    Load::Saturating => (true, false),
-                    Load::Rate { poisson, .. } | Load::Fraction { poisson, .. } => (false, poisson),
-                };
-                let nodes = if gather { vec![0] } else { traffic.config.senders.iter().map(|node| node.0).collect() };
-                let interval = |node: u16| match traffic.load {
-                    Load::Saturating => f64::INFINITY,
-                    Load::Rate { rate, .. } => interval(rate),
-                    Load::Fraction { load, .. } => {
-                        let unit = node.saturating_sub(traffic.config.senders.first.0);
-                        let rate = plan.network.config.link.rate.as_bytes_per_second();
-                        mean_size(plan, unit) / (load * rate) * SECOND
-                    }
-                };
-                let streams = nodes.into_iter().filter(|_| !saturating);
-                let streams = streams.map(|node| Arriving::new(plan, node, interval(node), messages)).collect();
-                Self { streams, poisson, saturating, events: messages, bounded: traffic.messages.is_some() }
-            }
+        let Workload::Traffic(traffic) = &plan.workload else { return Self::of_triggers(plan) };
+        let left = traffic.messages.unwrap_or(u64::MAX);
+        let seed = plan.run.seed;
+        let arriving = |node: NodeId| {
+            let arrivals = match traffic.load {
+                Load::Saturating => return None,
+                Load::Rate { rate, poisson } => Arrivals::at_rate(seed, node, rate, poisson),
+                Load::Fraction { load, poisson } => {
+                    let unit = node.0.saturating_sub(traffic.config.senders.first.0);
+                    let rate = plan.network.config.link.rate.as_bytes_per_second();
+                    Arrivals::new(seed, node, mean_size(plan, unit) / (load * rate), poisson)
+                }
+            };
+            Some(Arriving { node, arrivals, left })
+        };
+        let is_gathering = matches!(traffic.config.pattern, Pattern::Gather { .. });
+        let nodes = if is_gathering { NodeId(0).into() } else { traffic.config.senders };
+        Self {
+            nodes: nodes.iter().filter_map(arriving).collect(),
+            saturating: matches!(traffic.load, Load::Saturating),
+            events: left,
+            bounded: traffic.messages.is_some(),
         }
     }
 
     fn of_triggers(plan: &Plan) -> Self {
-        let driven = plan.trigger.rate.map(|rate| Arriving::new(plan, 0, interval(rate), u64::MAX));
+        let arrivals = Arrivals::of_triggers(plan);
+        let arriving = |arrivals| Arriving { node: Config::EVENT_MANAGER, arrivals, left: u64::MAX };
         Self {
-            saturating: driven.is_none(),
-            streams: driven.into_iter().collect(),
-            poisson: plan.trigger.poisson,
+            saturating: arrivals.is_none(),
+            nodes: arrivals.into_iter().map(arriving).collect(),
             events: 0,
             bounded: plan.building.events.is_some(),
         }
@@ -79,38 +69,21 @@ impl Arrivals {
 
     /// What comes per second at all nodes; none when senders send as much as goes.
     pub(crate) fn rate_hz(&self) -> Option<f64> {
-        (!self.saturating).then(|| self.streams.iter().map(|stream| SECOND / stream.interval).sum())
-    }
-
-    /// Whether senders send as much as goes.
-    pub(crate) fn are_saturating(&self) -> bool {
-        self.saturating
-    }
-
-    /// Whether they end by number.
-    pub(crate) fn are_bounded(&self) -> bool {
-        self.bounded
+        (!self.saturating).then(|| self.nodes.iter().map(|arriving| arriving.arrivals.rate_hz()).sum())
     }
 
     /// The first arrival of each node.
-    pub(crate) fn first(&mut self) -> Vec<(u16, u64)> {
-        let nodes: Vec<u16> = self.streams.iter().map(|stream| stream.node).collect();
-        // Regular arrivals at many nodes are out of step with each other.
-        let shift = !self.poisson && nodes.len() > 1;
-        for stream in self.streams.iter_mut().filter(|_| shift) {
-            stream.due = -stream.interval * stream.random.random::<f64>();
+    pub(crate) fn first(&mut self) -> Vec<(NodeId, Time)> {
+        if self.nodes.len() > 1 {
+            self.nodes.iter_mut().for_each(|arriving| arriving.arrivals.shift());
         }
-        nodes.into_iter().filter_map(|node| Some((node, self.next(node, 0)?))).collect()
+        self.nodes.iter_mut().filter_map(|arriving| Some((arriving.node, arriving.next()?))).collect()
     }
 
     /// The arrival after the one at `now`.
-    pub(crate) fn next(&mut self, node: u16, now: u64) -> Option<u64> {
-        let index = self.streams.binary_search_by_key(&node, |stream| stream.node).ok()?;
-        let stream = &mut self.streams[index];
-        stream.left = stream.left.checked_sub(1)?;
-        let factor: f64 = if self.poisson { Exp1.sample(&mut stream.random) } else { 1.0 };
-        stream.due += stream.interval * factor;
-        Some((stream.due.round() as u64).max(now))
+    pub(crate) fn next(&mut self, node: NodeId, now: Time) -> Option<Time> {
+        let index = self.nodes.binary_search_by_key(&node, |arriving| arriving.node).ok()?;
+        Some(self.nodes[index].next()?.max(now))
     }
 
     /// Counts one event for gathering; false when there shall be no more.
@@ -122,23 +95,15 @@ impl Arrivals {
 }
 
 impl Arriving {
-    fn new(plan: &Plan, node: u16, interval: f64, left: u64) -> Self {
-        Self { node, random: stream(plan.run.seed, NodeId(node), INTERVALS), interval, due: 0.0, left }
+    fn next(&mut self) -> Option<Time> {
+        self.left = self.left.checked_sub(1)?;
+        Some(self.arrivals.advance())
     }
-}
-
-fn interval(rate: Frequency) -> f64 {
-    SECOND / rate.as_hertz()
 }
 
 /// The mean size of the messages of a sender, in bytes.
 fn mean_size(plan: &Plan, unit: u16) -> f64 {
-    let options = evb_sources::OpenOptions {
-        data_directory: plan.data_directory.clone(),
-        unit,
-        seed: plan.run.seed,
-        max_fragment: u32::try_from(plan.building.max_fragment.0).unwrap_or(u32::MAX),
-    };
+    let options = open_options(plan, unit);
     // A source that cannot be opened is reported when its node is made.
     let Ok(mut sizes) = SizeModel::open(&plan.sources[usize::from(unit)], &options) else { return 1.0 };
     let sum: f64 = (1..=SAMPLES).map(|event| f64::from(sizes.size(EventId(event)).unwrap_or(0))).sum();

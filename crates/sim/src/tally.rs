@@ -3,21 +3,18 @@
 mod places;
 mod result;
 
-use crate::{message::Body, net::LinkCounts, node::Told, packet::Packet};
+use crate::{message::Body, net::LinkCounts, node::Output, packet::Packet};
 use evb_core::{NodeId, Time};
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Flow, Network};
 use evb_patterns::{Pattern, TrafficConfig, TrafficEvent, TrafficMessage};
-use evb_protocol::{Ending, ManagerEvent};
-use evb_record::{Finding, FindingKind, Latency};
+use evb_protocol::ManagerEvent;
+use evb_record::{Finding, FindingKind};
 use evb_steady::{RATES, Series};
-use hdrhistogram::Histogram;
+use evb_unit::{Account, Latencies};
 use places::Places;
 pub(crate) use result::record;
 use std::{collections::HashMap, ops::Range};
-
-/// Longest latency that is told apart, in nanoseconds: ten minutes.
-const LONGEST_LATENCY_NS: u64 = 600_000_000_000;
 
 /// Where counts stand in the series, after those by which the window is found. What destinations have received follows,
 /// then what sources have sent.
@@ -36,7 +33,8 @@ pub(crate) struct Tally {
     last: u64,
     /// Events or messages that have ended.
     all_ended: u64,
-    latency: Histogram<u64>,
+    /// Of messages and cycles: the event manager knows those of its events.
+    latencies: Latencies,
     received: Vec<u64>,
     fragments: u64,
     sent: Vec<u64>,
@@ -63,9 +61,8 @@ pub(crate) struct Tally {
     pub(crate) corrupted_packets: u64,
     packets_left: u64,
     deadlock: Vec<String>,
-    lost_nodes: Vec<String>,
-    findings: Vec<Finding>,
-    names: evb_protocol::Config,
+    /// Lost nodes and findings so far.
+    account: Account,
 }
 
 /// What rate and latency are of.
@@ -99,7 +96,7 @@ impl Tally {
             to: None,
             last: 0,
             all_ended: 0,
-            latency: Histogram::new_with_bounds(1, LONGEST_LATENCY_NS, 3).expect("the bounds are valid"),
+            latencies: Latencies::default(),
             received: vec![0; places.destinations()],
             fragments: 0,
             sent: vec![0; places.sources()],
@@ -121,9 +118,7 @@ impl Tally {
             corrupted_packets: 0,
             packets_left: 0,
             deadlock: Vec::new(),
-            lost_nodes: Vec::new(),
-            findings: Vec::new(),
-            names: config.clone(),
+            account: traffic.map_or_else(|| Account::new(config), |_| Account::of_traffic(config)),
         };
         tally.series = Series::new(Time::ZERO, &tally.counts());
         tally
@@ -167,17 +162,17 @@ impl Tally {
     }
 
     pub(crate) fn find(&mut self, kind: FindingKind, subject: &str, message: impl Into<String>) {
-        self.findings.push(Finding::new(kind, subject, message));
+        self.account.find(Finding::new(kind, subject, message));
     }
 
-    pub(crate) fn lose_node(&mut self, node: NodeId) {
-        self.lost_nodes.push(self.names.node_name(node));
+    pub(crate) fn lose_node(&mut self, name: &str) {
+        self.account.lose(name);
     }
 
     pub(crate) fn deadlock(&mut self, since: u64, circle: Vec<String>) {
         let ring = circle.iter().chain(circle.first()).map(String::as_str).collect::<Vec<_>>().join(" waits for ");
         let message = format!("since {:.3} us: {ring}", since as f64 * 1e-6);
-        self.findings.push(Finding::new(FindingKind::Deadlock, "network", message).hint(
+        self.account.find(Finding::new(FindingKind::Deadlock, "network", message).hint(
             "links that wait for each other in a ring need virtual channels (network.flow), or routing that never closes \
              a ring",
         ));
@@ -186,7 +181,7 @@ impl Tally {
 
     pub(crate) fn begin_to_measure(&mut self, now: u64) {
         self.from = now;
-        self.latency.reset();
+        self.latencies.reset();
         self.series = Series::new(Time(now), &self.counts());
     }
 
@@ -256,7 +251,7 @@ impl Tally {
         if let Body::Traffic(TrafficMessage::Data { born, .. }) = body {
             self.data_arrived += 1;
             if let Unit::Message = self.unit {
-                self.count_end(now, Some(now - born.0));
+                self.count_end(now, Some(*born));
             }
         }
     }
@@ -291,46 +286,35 @@ impl Tally {
         (self.sent.len() as f64, self.received.len() as f64)
     }
 
-    /// Takes in what a machine tells; gives whether the last processor of a second-level event is done with it.
-    pub(crate) fn hear(&mut self, now: u64, told: Told) -> bool {
-        match told {
-            Told::Manager(ManagerEvent::Completed { completion, latency, .. }) => {
-                // The latency is that of events that are stored.
-                self.count_end(now, (completion.ending != Ending::Rejected).then_some(latency.0));
-            }
-            Told::Manager(ManagerEvent::NoBuilders) => {
+    /// Takes in what comes out of a node; gives whether the last processor of a second-level event is done with it.
+    pub(crate) fn hear(&mut self, now: u64, output: Output) -> bool {
+        match output {
+            Output::Manager(ManagerEvent::Completed { .. }) => self.count_end(now, None),
+            Output::Manager(ManagerEvent::NoBuilders) => {
                 self.find(FindingKind::NoBuilders, "events", "no builder is left")
             }
-            Told::Traffic(TrafficEvent::Ended { number, born }) => {
+            Output::Traffic(TrafficEvent::Ended { number, born }) => {
                 let has_ended = self.unit.has_ended(number);
                 if has_ended {
-                    self.count_end(now, Some(now - born.0));
+                    self.count_end(now, Some(born));
                 }
                 return has_ended && matches!(self.unit, Unit::Gathered(_));
             }
-            Told::Traffic(TrafficEvent::Compute { .. }) => {}
-            Told::Traffic(TrafficEvent::Refused) => self.refused += 1,
-            Told::Manager(ManagerEvent::Drained) | Told::Storing(_) => {}
+            Output::Traffic(TrafficEvent::Compute { .. }) => {}
+            Output::Traffic(TrafficEvent::Refused) => self.refused += 1,
+            Output::Manager(ManagerEvent::Drained) | Output::Storing(_) => {}
         }
         false
     }
 
-    fn count_end(&mut self, now: u64, latency: Option<u64>) {
+    /// An event or a message has ended; one of traffic was born at some time.
+    fn count_end(&mut self, now: u64, born: Option<Time>) {
         self.pass(now);
         self.all_ended += 1;
         self.last = now;
-        if let (None, Some(latency)) = (self.to, latency) {
-            self.latency.saturating_record((latency / 1000).max(1));
+        if let (None, Some(born)) = (self.to, born) {
+            self.latencies.record(Time(now).since(born));
         }
-    }
-
-    fn latency(&self) -> Latency {
-        let at = |quantile: f64| match self.latency.is_empty() {
-            true => 0.0,
-            false => self.latency.value_at_quantile(quantile) as f64 / 1000.0,
-        };
-        let max = if self.latency.is_empty() { 0.0 } else { self.latency.max() as f64 / 1000.0 };
-        Latency { p50: at(0.5), p99: at(0.99), max }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::{failure::Failure, signals::stop_waiting_on_signals, token};
 use clap::Args;
 use evb_node::JoinOptions;
+use evb_protocol::Config;
 use std::{
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
@@ -38,6 +39,10 @@ pub(crate) struct NodeArgs {
 }
 
 pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
+    if !Config::is_node_name(&args.role) {
+        let hint = "the nodes of an event builder are called evm, ru0, bu0 and so on";
+        return Err(Failure::with_hint(format!("no node is called {:?}", args.role), hint));
+    }
     evb_node::join(&JoinOptions {
         role: args.role.clone(),
         control: args.join,

@@ -1,5 +1,5 @@
-//! Nodes that are started by hand, and strangers at every port: who has the token and the experiment joins, nobody
-//! else does, and nobody else disturbs.
+//! Nodes that are started by hand, and strangers at every port: who has the token and a place joins, nobody else does, and
+//! nobody else disturbs.
 
 use crate::support::{Evb, Lab, Running, free_tcp_port, good, wait_until};
 use rustix::process::Signal;
@@ -29,8 +29,9 @@ const WRONG: &str = "ff112233445566778899aabbccddeeff00112233445566778899aabbccd
 const NODES: [&str; 5] = ["evm", "ru0", "ru1", "bu0", "bu1"];
 
 /// Starts run control; gives it and its address.
-fn control(lab: &Lab) -> (Running, String) {
-    let mut run = lab.run(&["--listen", "127.0.0.1:0", "--patience", "50"]).env("EVB_TOKEN", TOKEN).start();
+fn control(lab: &Lab, set: &[&str]) -> (Running, String) {
+    let run = lab.run(&["--listen", "127.0.0.1:0", "--patience", "50"]).env("EVB_TOKEN", TOKEN);
+    let mut run = set.iter().fold(run, |run, set| run.set(set)).start();
     run.wait_for(" nodes\n");
     let said = run.stderr();
     let address = said.split_once("waiting at ").and_then(|(_, rest)| rest.split_once(' '));
@@ -39,7 +40,7 @@ fn control(lab: &Lab) -> (Running, String) {
 }
 
 fn node(lab: &Lab, role: &str, address: &str) -> Evb {
-    lab.evb(&["node", "experiment.toml", "--role", role, "--join", address, "--patience", "50"]).env("EVB_TOKEN", TOKEN)
+    lab.evb(&["node", "--role", role, "--join", address, "--patience", "50"]).env("EVB_TOKEN", TOKEN)
 }
 
 fn check_good(run: Running, nodes: Vec<Running>) {
@@ -54,7 +55,7 @@ fn check_good(run: Running, nodes: Vec<Running>) {
 #[test]
 fn nodes_started_by_hand_build_events() {
     let lab = Lab::with(EXPERIMENT);
-    let (run, address) = control(&lab);
+    let (run, address) = control(&lab, &[]);
     let nodes = NODES.map(|role| node(&lab, role, &address).start()).into();
     check_good(run, nodes);
 }
@@ -69,23 +70,21 @@ fn nodes_may_be_started_before_run_control() {
     check_good(run, nodes);
 }
 
-/// A wrong token, another experiment, a place that is taken: refused, with a reason on both sides, and the run goes on.
+/// A wrong token, a place that is taken or that there is not: refused, with a reason on both sides, and the run goes on.
 #[test]
 fn who_does_not_belong_is_refused_and_the_run_goes_on() {
     let lab = Lab::with(EXPERIMENT);
-    let (mut run, address) = control(&lab);
+    let (mut run, address) = control(&lab, &[]);
     let mut nodes = vec![node(&lab, "ru0", &address).start()];
     let wrong_token = node(&lab, "bu1", &address).env("EVB_TOKEN", WRONG).run();
-    let other_experiment = node(&lab, "bu1", &address).set("trigger.events=2001").run();
-    let other_seed = node(&lab, "bu1", &address).args(&["--seed", "2"]).run();
+    let no_such_place = node(&lab, "ru2", &address).run();
     run.wait_for("the token of this run");
     // Which of the two is refused is open; the other one builds.
     let twins = [node(&lab, "ru1", &address).start(), node(&lab, "ru1", &address).start()];
     run.wait_for("ru1: this node has joined already");
     for (outcome, reason) in [
         (wrong_token, "run control refuses bu1: it does not have the token of this run"),
-        (other_experiment, "run control refuses bu1: its experiment is another one"),
-        (other_seed, "run control refuses bu1: its experiment is another one"),
+        (no_such_place, "run control refuses ru2: the nodes of this run are evm, ru0 to ru1 and bu0 to bu1"),
     ] {
         assert_eq!(outcome.code(), Some(2), "{outcome}");
         assert!(outcome.stderr.contains(reason), "{outcome}");
@@ -105,11 +104,9 @@ fn who_does_not_belong_is_refused_and_the_run_goes_on() {
 fn strangers_at_the_ports_do_not_disturb() {
     let lab = Lab::with(EXPERIMENT);
     let port = format!("127.0.0.1:{}", free_tcp_port());
-    let (run, address) = control(&lab);
-    let first = node(&lab, "ru0", &address).args(&["--listen", &port]).start();
-    wait_until("ru0 listens", || TcpStream::connect(&port).ok());
+    let (run, address) = control(&lab, &["trigger.duration=\"3 s\"", "trigger.events=1000000000"]);
     let mut silent = Vec::new();
-    for at in [&address, &port] {
+    let mut disturb = |at: &String| {
         for garbage in garbage() {
             let mut stream = TcpStream::connect(at).unwrap();
             // It may be cut off at any time.
@@ -118,11 +115,17 @@ fn strangers_at_the_ports_do_not_disturb() {
         }
         silent.push(TcpStream::connect(at).unwrap());
         TcpStream::connect(at).unwrap().shutdown(Shutdown::Both).unwrap();
-    }
+    };
+    disturb(&address);
     let mut nodes: Vec<_> =
         NODES.iter().filter(|role| **role != "ru0").map(|role| node(&lab, role, &address).start()).collect();
-    nodes.push(first);
-    check_good(run, nodes);
+    nodes.push(node(&lab, "ru0", &address).args(&["--listen", &port]).start());
+    // A node listens for its peers when all have joined.
+    wait_until("ru0 listens", || TcpStream::connect(&port).ok());
+    disturb(&port);
+    disturb(&address);
+    good(&run.wait());
+    nodes.into_iter().for_each(|node| assert_eq!(node.wait().code(), Some(0)));
     // Nobody told a stranger anything.
     for mut stream in silent {
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -137,7 +140,7 @@ fn strangers_at_the_ports_do_not_disturb() {
 #[test]
 fn strangers_that_never_finish_do_not_hold_up_the_run() {
     let lab = Lab::with(EXPERIMENT);
-    let (mut run, address) = control(&lab);
+    let (mut run, address) = control(&lab, &[]);
     let mut strangers: Vec<_> = (0..64).map(|_| TcpStream::connect(&address).unwrap()).collect();
     let mut nodes = NODES.map(|role| node(&lab, role, &address).start());
     while run.is_running() && nodes.iter_mut().all(Running::is_running) {
@@ -148,9 +151,7 @@ fn strangers_that_never_finish_do_not_hold_up_the_run() {
 }
 
 fn garbage() -> Vec<Vec<u8>> {
-    let hello = |token: &str| {
-        format!("{{\"token\":\"{token}\",\"node\":1,\"version\":\"0\",\"experiment\":1,\"listen\":\"127.0.0.1:1\"}}\n")
-    };
+    let hello = |token: &str| format!("{{\"token\":\"{token}\",\"role\":\"ru1\",\"version\":\"0\"}}\n");
     vec![
         b"GET / HTTP/1.1\r\nHost: evb\r\n\r\n".to_vec(),
         vec![0xff; 1 << 17],
@@ -159,7 +160,7 @@ fn garbage() -> Vec<Vec<u8>> {
         b"{}\n".to_vec(),
         hello("").into_bytes(),
         hello("é").into_bytes(),
-        hello(&"0".repeat(64)).replace("\"node\":1", "\"node\":65535").into_bytes(),
+        hello(&"0".repeat(64)).replace("ru1", "ru65536").into_bytes(),
         vec![0; 48],
         b"evb-tcp\0\x01\0".to_vec(),
     ]
@@ -169,7 +170,7 @@ fn garbage() -> Vec<Vec<u8>> {
 #[test]
 fn an_interrupt_ends_the_waiting() {
     let lab = Lab::with(EXPERIMENT);
-    let (run, _) = control(&lab);
+    let (run, _) = control(&lab, &[]);
     run.signal(Signal::INT);
     let outcome = run.wait();
     assert_eq!((outcome.code(), outcome.stdout.as_str()), (Some(2), ""), "{outcome}");
@@ -190,7 +191,7 @@ fn nodes_that_do_not_come_are_named() {
 fn a_node_that_waits_hears_signals() {
     let lab = Lab::with(EXPERIMENT);
     let nobody = format!("127.0.0.1:{}", free_tcp_port());
-    let (_run, address) = control(&lab);
+    let (_run, address) = control(&lab, &[]);
     for (address, signal) in
         [(&nobody, Signal::INT), (&nobody, Signal::TERM), (&address, Signal::INT), (&address, Signal::TERM)]
     {
@@ -207,7 +208,7 @@ fn a_node_that_waits_hears_signals() {
 #[test]
 fn the_place_of_a_node_that_left_is_free() {
     let lab = Lab::with(EXPERIMENT);
-    let (mut run, address) = control(&lab);
+    let (mut run, address) = control(&lab, &[]);
     let first = node(&lab, "ru0", &address).start();
     // Who is connected says hello before it listens to anybody.
     wait_until("the node has reached run control", || has_connection_to(&address).then_some(()));

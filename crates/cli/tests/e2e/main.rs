@@ -3,6 +3,7 @@
 mod benching;
 mod building;
 mod deaths;
+mod drivers;
 mod faults;
 mod identity;
 mod inputs;

@@ -2,9 +2,9 @@
 
 use crate::{
     inputs::refuses,
-    support::{Lab, Outcome, check_accounts, good, not_good, recorded_data, shipped},
+    support::{Lab, Outcome, check_accounts, good, not_good},
 };
-use evb_record::{FindingKind, Kind, Record};
+use evb_record::FindingKind;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -51,42 +51,6 @@ fn the_seed_decides_every_record_and_every_trace() {
     for point in 0..4 {
         assert!(one.0[point]["events"] == other.0[point]["events"]);
         assert!(one.0[point]["latency_us"] != other.0[point]["latency_us"] && one.1[point] != other.1[point]);
-    }
-}
-
-/// What both ways of building must agree on.
-fn essence(record: &Record) -> impl PartialEq + std::fmt::Debug {
-    let sum = |count: fn(&evb_record::Builder) -> u64| record.builders.iter().map(count).sum::<u64>();
-    let readouts: Vec<_> = record.readouts.iter().map(|readout| (readout.fragments, readout.bytes)).collect();
-    let events = record.events;
-    (events, sum(|builder| builder.fragments), sum(|builder| builder.bytes), readouts, record.faults.clone())
-}
-
-fn agree(file: &str, changes: &[&str], fine: bool) {
-    let (lab, file) = (Lab::new(), shipped(file));
-    let [run, simulated] = ["run", "simulate"].map(|command| {
-        let evb = lab.evb(&[command, "--json", file.to_str().unwrap()]).set("storage.keep=none");
-        let outcome = changes.iter().fold(evb, |evb, change| evb.set(change)).run();
-        if fine { good(&outcome) } else { not_good(&outcome) }
-    });
-    assert_eq!((run.kind, simulated.kind), (Kind::Run, Kind::Simulation));
-    assert_eq!((simulated.transport.as_str(), simulated.events.lost), ("simulated", 0));
-    assert_eq!(essence(&run), essence(&simulated), "{file:?}");
-}
-
-#[test]
-fn a_run_and_a_simulation_of_one_file_agree() {
-    for file in ["two-by-two.toml", "pull-2x2.toml", "phased.toml", "demonstrator-8x8.toml"] {
-        agree(file, &["trigger.events=2000"], true);
-    }
-    agree("test-beam.toml", &["trigger.events=300", "trigger.rate=\"5 kHz\""], true);
-    agree("faults.toml", &["trigger.events=1000", "fault.1.one_in=125", "fault.2.one_in=100"], false);
-    if let Some(data) = recorded_data() {
-        let directory = format!("data.directory={:?}", data.to_str().unwrap());
-        agree("cms-csc-replay.toml", &[&directory], true);
-        if data.join("cms-fed-sizes-2017.csv").is_file() {
-            agree("cms-size-model.toml", &[&directory, "trigger.events=1000"], true);
-        }
     }
 }
 
@@ -156,7 +120,6 @@ fn what_only_a_simulation_can_do() {
     let traffic = Lab::with(&format!("{SMALL}[workload]\ntype = \"random\"\nmessages = 10\n"));
     let words = ["this file describes traffic, not event building", "hint: use `evb simulate`"];
     refuses(traffic.run(&[]), &words);
-    refuses(traffic.evb(&["node", "experiment.toml", "--role", "ru0", "--join", "127.0.0.1:1"]), &words);
     assert_eq!(good(&traffic.simulate(&[]).run()).events.built, 30);
 
     for shaping in ["barrel-shifter", "rate-division"] {

@@ -100,17 +100,6 @@ fn steady_word(word: &str, unit: &str) -> String {
         _ if is_number && varies => "#".into(),
         bare if bare.ends_with("Hz") || bare.ends_with("B/s") => word.trim_start_matches(['k', 'M', 'G']).into(),
         bare if bare.chars().all(|c| "─═".contains(c)) && !bare.is_empty() => "─".into(),
-        // The number of a run is the time in milliseconds.
-        _ => word
-            .split_inclusive(['-', '/'])
-            .map(|part| {
-                let digits = part.trim_end_matches(['-', '/']);
-                if digits.len() == 13 && digits.bytes().all(|b| b.is_ascii_digit()) {
-                    part.replace(digits, "RUN")
-                } else {
-                    part.into()
-                }
-            })
-            .collect(),
+        _ => word.into(),
     }
 }

@@ -1,9 +1,9 @@
 //! What a readout unit has to say of its source.
 
-use evb_core::SourceId;
-use evb_protocol::{Fault, ReadoutCounts};
+use super::{Origin, Readout};
+use evb_protocol::Fault;
 use evb_record::{Finding, FindingKind};
-use evb_sources::{FedFault, FedFile, Refused, RejectKind};
+use evb_sources::{FedFault, Refused, RejectKind};
 use std::collections::BTreeMap;
 
 /// What was refused, by kind, with the first of each.
@@ -20,48 +20,35 @@ impl Refusals {
     }
 }
 
-/// What a readout unit knows of its source.
-pub(super) struct Seen<'a> {
-    pub(super) unit: SourceId,
-    pub(super) counts: &'a ReadoutCounts,
-    /// Fragments that the source had, and those of them that belong to no event.
-    pub(super) came: u64,
-    pub(super) apart: u64,
-    pub(super) live: bool,
-    /// Sources of the run that number their fragments by themselves.
-    pub(super) numbered: usize,
-    /// Fragments that a live front end says it has sent, modulo 2^32.
-    pub(super) announced: Option<u32>,
-    pub(super) refusals: &'a Refusals,
-    pub(super) recorded: Option<&'a FedFile>,
-}
+impl Readout {
+    /// What people should know of the source, which had so many fragments; those that belong to no event are `apart`.
+    pub(super) fn findings(&self, came: u64, apart: u64) -> Vec<Finding> {
+        let mut found: Vec<_> = self.refusals.0.iter().map(|(kind, refused)| self.refused(*kind, *refused)).collect();
+        found.extend(match self.unit.source.origin {
+            Origin::OnDemand(_) => self.of_recorded(came, apart),
+            Origin::Live(_) => self.of_live(came),
+        });
+        found
+    }
 
-/// What people should know of a source.
-pub(super) fn of(seen: &Seen<'_>) -> Vec<Finding> {
-    let mut found = Vec::new();
-    found.extend(seen.refusals.0.iter().map(|(kind, refused)| seen.refused(*kind, *refused)));
-    found.extend(if seen.live { seen.of_live() } else { seen.of_recorded() });
-    found
-}
-
-impl Seen<'_> {
     fn finding(&self, kind: FindingKind, message: &str) -> Finding {
-        let name = format!("ru{}", self.unit);
+        let name = format!("ru{}", self.unit.id());
         let message = format!("{name} {message}");
         Finding::new(kind, name, message)
     }
 
     fn refused(&self, kind: RejectKind, (count, first): (u64, Refused)) -> Finding {
         let expected = match kind {
-            RejectKind::WrongSource => format!("fragments of source {} were expected", self.unit),
+            RejectKind::WrongSource => format!("fragments of source {} were expected", self.unit.id()),
             _ => "frames that begin with \"evbF\" were expected".to_owned(),
         };
         let message = format!("refused {count} times: {kind}; {expected}, the first came {first}");
         self.finding(FindingKind::Refused, &message)
     }
 
-    fn of_live(&self) -> Vec<Finding> {
-        let faults = |fault| self.counts.faults.get(fault);
+    fn of_live(&self, came: u64) -> Vec<Finding> {
+        let counts = self.unit.machine.counts();
+        let faults = |fault| counts.faults.get(fault);
         let (out_of_step, early) = (faults(Fault::OutOfStep), faults(Fault::Early));
         let mut found = Vec::new();
         let mut tell = |holds: bool, finding: Finding| found.extend(holds.then_some(finding));
@@ -69,7 +56,7 @@ impl Seen<'_> {
             0 => "was never sent a fragment".to_owned(),
             refused => format!("was sent no fragment; {refused} times it was sent something else"),
         };
-        tell(self.came == 0, self.finding(FindingKind::SilentSource, &silent));
+        tell(came == 0, self.finding(FindingKind::SilentSource, &silent));
         let message = format!(
             "could not tell to which events {out_of_step} of its fragments belong: its counter started again or leapt {} \
              times",
@@ -77,10 +64,11 @@ impl Seen<'_> {
         );
         let hint = "fragments that carry a mark beside the counter bring a source back by themselves: see the framing";
         tell(out_of_step > 0, self.finding(FindingKind::OutOfStep, &message).hint(hint));
-        let announced = self.announced.map_or(self.came, u64::from);
-        let (came, skipped) = (self.came & u64::from(u32::MAX), self.counts.skipped);
-        let message = format!("was announced {announced} fragments at the end of run, and {} came", self.came);
-        tell(announced != came, self.finding(FindingKind::MissedEnd, &message));
+        let announced = self.announced.map_or(came, u64::from);
+        let message = format!("was announced {announced} fragments at the end of run, and {came} came");
+        // What is announced is counted modulo 2^32.
+        tell(announced != came & u64::from(u32::MAX), self.finding(FindingKind::MissedEnd, &message));
+        let skipped = counts.skipped;
         let message = format!("lacks {skipped} fragments that its counter has passed");
         // A front end that says how many it has sent may leave numbers out.
         tell(self.announced.is_none() && skipped > 0, self.finding(FindingKind::MissedEnd, &message));
@@ -88,20 +76,20 @@ impl Seen<'_> {
         tell(early > 0, self.finding(FindingKind::Early, &message));
         let message =
             "has no second identity beside its event counter: should it start again, its fragments are set apart";
-        let alone = self.numbered < 2 || self.came == 0 || self.counts.marked > 0;
+        let alone = self.numbered < 2 || came == 0 || counts.marked > 0;
         tell(!alone, self.finding(FindingKind::NoSecondIdentity, message));
         found
     }
 
-    fn of_recorded(&self) -> Vec<Finding> {
-        let Some(file) = self.recorded.filter(|_| self.apart > 0) else { return Vec::new() };
+    fn of_recorded(&self, came: u64, apart: u64) -> Vec<Finding> {
+        let Some(file) = self.unit.source.recorded().filter(|_| apart > 0) else { return Vec::new() };
         let kinds = FedFault::ALL.iter().map(|fault| (*fault, file.entries().iter()));
         let kinds = kinds.map(|(fault, entries)| {
             (fault, entries.filter(|entry| entry.event.is_none() && entry.fault == Some(fault)).count())
         });
         let kinds: Vec<_> = kinds.filter(|(_, count)| *count > 0).map(|(fault, n)| format!("{n} {fault}")).collect();
         let kinds = if kinds.is_empty() { "before the first event of all".into() } else { kinds.join(", ") };
-        let message = format!("{} of {} fragments belong to no event: {kinds}", self.apart, self.came);
+        let message = format!("{apart} of {came} fragments belong to no event: {kinds}");
         vec![self.finding(FindingKind::Unmatched, &message)]
     }
 }

@@ -114,7 +114,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 fn store(storage: &mut Storage, events: std::ops::RangeInclusive<u64>) {
     for event in events {
         let event = Built { event: EventId(event), complete: true, fragments: Vec::<Option<Fragment<Bytes>>>::new() };
-        assert_eq!(storage.store(event), None);
+        assert_eq!(storage.store(Time::ZERO, event), None);
     }
     storage.hand_over();
 }

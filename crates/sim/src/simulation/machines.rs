@@ -1,12 +1,13 @@
 //! Machines are drained, hear their deadlines and what comes from outside, and die.
 
 use super::Simulation;
-use crate::{event::Event, node::Told};
-use evb_core::{NodeId, Span, Time};
+use crate::{event::Event, node::Output};
+use evb_core::{Machine as _, NodeId, Span, Time};
 use evb_experiment::Workload;
 use evb_patterns::{Pattern, TrafficCommand, TrafficEvent};
 use evb_protocol::{Config, ManagerCommand, ManagerEvent};
 use evb_record::FindingKind;
+use evb_unit::Manager;
 
 impl Simulation<'_> {
     pub(super) fn drain(&mut self, id: NodeId) {
@@ -30,10 +31,11 @@ impl Simulation<'_> {
     /// Drains a machine as far as the interface of its host has room; true when something may be left.
     fn drain_once(&mut self, id: NodeId, host: Option<usize>) -> bool {
         let now = self.queue.now();
-        let (mut out, mut told) = (std::mem::take(&mut self.out), std::mem::take(&mut self.told));
+        let mut out = std::mem::take(&mut self.out);
+        let mut outputs = std::mem::take(&mut self.outputs);
         let room = host.map_or(usize::MAX, |host| self.nics[host].room());
         let node = &mut self.nodes[id.index()];
-        let holds_back = node.drain(now, room, &mut out, &mut told);
+        let holds_back = node.drain(now, room, &mut out, &mut outputs);
         if let Some((deadline, _)) = node.deadline()
             && deadline < node.timeout_at
         {
@@ -41,8 +43,9 @@ impl Simulation<'_> {
             self.queue.push(deadline.max(now), Event::Timeout { node: id.0 });
         }
         out.drain(..).for_each(|outgoing| self.transmit(id, outgoing));
-        told.drain(..).for_each(|told| self.hear(now.0, id, told));
-        (self.out, self.told) = (out, told);
+        outputs.drain(..).for_each(|output| self.hear(now.0, id, output));
+        self.out = out;
+        self.outputs = outputs;
         holds_back
     }
 
@@ -68,24 +71,34 @@ impl Simulation<'_> {
     }
 
     /// Whether events are open and nothing has moved for so long that nothing will.
-    fn stands_still(&self, now: u64) -> bool {
+    fn stands_still(&mut self, now: u64) -> bool {
         let limit = self.moved_at.saturating_add(self.plan.run.drain_timeout.0);
-        !self.stopped && now > limit && self.nodes[Config::EVENT_MANAGER.index()].open() > 0
+        !self.stopped && now > limit && self.manager().is_some_and(|manager| manager.machine.counts().open() > 0)
     }
 
-    pub(super) fn hear(&mut self, now: u64, id: NodeId, told: Told) {
-        if let Told::Manager(_) = told {
-            self.tally.trigger(now, self.nodes[Config::EVENT_MANAGER.index()].triggered());
+    pub(super) fn manager(&mut self) -> Option<&mut Manager<()>> {
+        self.nodes[Config::EVENT_MANAGER.index()].manager()
+    }
+
+    fn note_triggers(&mut self, now: u64) {
+        if let Some(triggered) = self.manager().map(|manager| manager.machine.counts().triggered) {
+            self.tally.trigger(now, triggered);
         }
-        let is_gathered = self.tally.hear(now, told);
-        match told {
-            Told::Manager(ManagerEvent::Drained | ManagerEvent::NoBuilders) => self.ended = true,
-            Told::Traffic(TrafficEvent::Compute { span }) => self.compute(now, id, span),
-            Told::Manager(ManagerEvent::Completed { .. }) => self.moved_at = now,
-            Told::Storing(until) => self.queue.push(until, Event::Stored { node: id.0 }),
+    }
+
+    pub(super) fn hear(&mut self, now: u64, id: NodeId, output: Output) {
+        if let Output::Manager(_) = output {
+            self.note_triggers(now);
+        }
+        let is_gathered = self.tally.hear(now, output);
+        match output {
+            Output::Manager(ManagerEvent::Drained | ManagerEvent::NoBuilders) => self.ended = true,
+            Output::Traffic(TrafficEvent::Compute { span }) => self.compute(now, id, span),
+            Output::Manager(ManagerEvent::Completed { .. }) => self.moved_at = now,
+            Output::Storing(until) => self.queue.push(until, Event::Stored { node: id.0 }),
             _ => {}
         }
-        if is_gathered && self.arrivals.are_saturating() && !self.stopped {
+        if is_gathered && self.arrivals.saturating && !self.stopped {
             self.offer_event();
         }
     }
@@ -105,27 +118,23 @@ impl Simulation<'_> {
         self.drain(id);
     }
 
-    pub(super) fn arrive(&mut self, now: u64, node: u16) {
+    pub(super) fn arrive(&mut self, now: u64, id: NodeId) {
         if self.stopped {
             return;
         }
         if self.is_gathering() {
             self.offer_event();
         } else {
-            let id = NodeId(node);
             self.tally.offer(now);
-            match self.plan.workload {
-                Workload::EventBuilding => {
-                    self.nodes[id.index()].command_manager(Time(now), ManagerCommand::Trigger(1));
-                }
-                Workload::Traffic(_) => {
-                    self.nodes[id.index()].command_traffic(Time(now), TrafficCommand::Offer { number: 0 });
-                }
+            let node = &mut self.nodes[id.index()];
+            match node.manager() {
+                Some(manager) => manager.machine.handle_command(Time(now), ManagerCommand::Trigger(1)),
+                None => node.command_traffic(Time(now), TrafficCommand::Offer { number: 0 }),
             }
             self.drain(id);
         }
-        if let Some(at) = self.arrivals.next(node, now) {
-            self.queue.push(Time(at), Event::Arrival { node });
+        if let Some(at) = self.arrivals.next(id, Time(now)) {
+            self.queue.push(at, Event::Arrival { node: id.0 });
         }
     }
 
@@ -178,7 +187,7 @@ impl Simulation<'_> {
 
     pub(super) fn kill(&mut self, now: u64, id: NodeId) {
         self.nodes[id.index()].dead = true;
-        self.tally.lose_node(id);
+        self.tally.lose_node(&self.plan.building.node_name(id));
         if id == Config::EVENT_MANAGER {
             // Nothing can be numbered or ended any more.
             self.ended = true;
@@ -197,17 +206,16 @@ impl Simulation<'_> {
         self.stopped = true;
         match self.plan.workload {
             Workload::EventBuilding => {
-                let triggered = self.nodes[Config::EVENT_MANAGER.index()].triggered();
-                self.tally.trigger(now, triggered);
+                self.note_triggers(now);
                 // A trigger that had ended by number was not stopped now.
-                if self.plan.building.events.is_none_or(|events| triggered < events) {
+                if self.manager().is_some_and(|manager| !manager.has_all_triggers()) {
                     self.tally.stop(now);
                 }
                 self.moved_at = now;
                 self.queue.push(Time(now) + self.plan.run.drain_timeout, Event::GiveUp);
             }
             // Senders that had ended before have set the end of the measurement themselves.
-            Workload::Traffic(_) if self.messages.len() > 0 || !self.arrivals.are_bounded() => {
+            Workload::Traffic(_) if self.messages.len() > 0 || !self.arrivals.bounded => {
                 self.tally.stop(now);
                 self.tally.close(now);
                 self.tally.links = self.net.counts().map(|(_, counts)| *counts).collect();
@@ -216,7 +224,9 @@ impl Simulation<'_> {
         }
         for index in 0..self.nodes.len() {
             let node = &mut self.nodes[index];
-            node.command_manager(Time(now), ManagerCommand::Stop);
+            if let Some(manager) = node.manager() {
+                manager.stop(Time(now));
+            }
             node.command_traffic(Time(now), TrafficCommand::Stop);
             self.drain(NodeId(index as u16));
         }

@@ -7,12 +7,12 @@ mod setup;
 
 use crate::{
     SimulateError,
-    arrivals::Arrivals,
+    arrivals::AllArrivals,
     event::Event,
     message::{MessageId, Messages},
     net::{Effect, Net},
     nic::Nic,
-    node::{Node, Outgoing, Told},
+    node::{Node, Outgoing, Output},
     order::Order,
     queue::Queue,
     tally::Tally,
@@ -50,11 +50,11 @@ pub(crate) struct Simulation<'a> {
     processors: Vec<u64>,
     /// Until when each node's messages are under way on a control network of its own.
     control_until: Vec<u64>,
-    arrivals: Arrivals,
+    arrivals: AllArrivals,
     pub(crate) tally: Tally,
     targets: Vec<Target>,
     out: Vec<Outgoing>,
-    told: Vec<Told>,
+    outputs: Vec<Output>,
     /// Keeps messages in order, where they might overtake each other.
     order: Option<Order>,
     ready: Vec<MessageId>,
@@ -86,11 +86,11 @@ impl<'a> Simulation<'a> {
             nodes: Vec::new(),
             processors: vec![0; hosts],
             control_until: vec![0; plan.building.nodes().into()],
-            arrivals: Arrivals::new(plan),
+            arrivals: AllArrivals::new(plan),
             tally: Tally::new(plan),
             targets,
             out: Vec::new(),
-            told: Vec::new(),
+            outputs: Vec::new(),
             order: Order::of(plan),
             ready: Vec::new(),
             moved_at: 0,
@@ -207,7 +207,7 @@ impl<'a> Simulation<'a> {
             Event::Receive { message } => self.receive(message),
             Event::Broadcast { message } => self.broadcast(now, message),
             Event::Timeout { node } => self.timeout(now, NodeId(node)),
-            Event::Arrival { node } => self.arrive(now, node),
+            Event::Arrival { node } => self.arrive(now, NodeId(node)),
             Event::Computed { node } => self.computed(now, NodeId(node)),
             Event::Stored { node } => self.stored(now, NodeId(node)),
             Event::Fault { index } => {
@@ -219,6 +219,9 @@ impl<'a> Simulation<'a> {
             Event::Measure => {
                 self.net.begin_to_measure(Time(now));
                 self.tally.begin_to_measure(now);
+                if let Some(manager) = self.manager() {
+                    manager.latencies.reset();
+                }
             }
             Event::Stop => self.stop(now),
             Event::GiveUp => self.give_up(now),
@@ -242,7 +245,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// What comes that nobody asks for.
-    pub(crate) fn arrivals(&self) -> &Arrivals {
+    pub(crate) fn arrivals(&self) -> &AllArrivals {
         &self.arrivals
     }
 

@@ -3,19 +3,19 @@
 use super::{Simulation, size};
 use crate::{
     SimulateError,
+    disk::Disk,
     event::Event,
     nic::{Nic, Slots},
-    node::{Kind, Node},
+    node::{Node, Unit},
     peers::Peers,
 };
-use evb_core::{EventId, Machine as _, NodeId, SourceId, Time, stream};
+use evb_core::{Machine as _, NodeId, Time, stream};
 use evb_experiment::{FaultAction, Workload};
 use evb_fabric::Service;
 use evb_patterns::{Traffic, TrafficCommand};
-use evb_protocol::{
-    BuilderCommand, BuilderUnit, Config, EventManager, ManagerCommand, ReadoutCommand, ReadoutUnit, Shaping,
-};
-use evb_sources::{Feed, OpenOptions, SizeModel};
+use evb_protocol::{Config, Shaping};
+use evb_sources::SizeModel;
+use evb_unit::{Builder, Manager, Readout, open_options};
 
 /// The purpose of an interface's random stream.
 const PEERS: u64 = 102;
@@ -23,19 +23,10 @@ const PEERS: u64 = 102;
 impl Simulation<'_> {
     pub(super) fn make_nodes(&self) -> Result<Vec<Node>, SimulateError> {
         let (plan, config) = (self.plan, &self.plan.building);
-        let sizes = |unit: u16| {
-            let options = OpenOptions {
-                data_directory: plan.data_directory.clone(),
-                unit,
-                seed: plan.run.seed,
-                max_fragment: u32::try_from(config.max_fragment.0).unwrap_or(u32::MAX),
-            };
-            SizeModel::open(&plan.sources[usize::from(unit)], &options)
-        };
-        let first = config.readout_nodes().first.0;
-        let make = |id: NodeId| -> Result<Kind, SimulateError> {
+        let sizes = |unit: u16| SizeModel::open(&plan.sources[usize::from(unit)], &open_options(plan, unit));
+        let make = |id: NodeId| -> Result<Unit, SimulateError> {
             let is_source = config.readout_nodes().contains(id);
-            let unit = id.0.wrapping_sub(first);
+            let unit = id.0.wrapping_sub(config.readout_nodes().first.0);
             Ok(match &plan.workload {
                 Workload::Traffic(traffic) => {
                     let sizes = if is_source {
@@ -46,19 +37,16 @@ impl Simulation<'_> {
                     } else {
                         None
                     };
-                    Kind::Traffic(Box::new(Traffic::new(&traffic.config, id, self.own_receiver(id))), sizes)
+                    Unit::Traffic(Box::new(Traffic::new(&traffic.config, id, self.own_receiver(id))), sizes)
                 }
-                Workload::EventBuilding if id == Config::EVENT_MANAGER => {
-                    Kind::Manager(Box::new(EventManager::new(config.clone())))
-                }
+                Workload::EventBuilding if id == Config::EVENT_MANAGER => Unit::Manager(Box::new(Manager::new(config))),
                 Workload::EventBuilding if is_source => {
-                    let machine = ReadoutUnit::new(config.clone(), SourceId(unit), None);
-                    Kind::Readout(Box::new(machine), sizes(unit)?, SourceId(unit))
+                    Unit::Readout(Box::new(Readout::new(plan, id, sizes(unit)?, None)))
                 }
-                Workload::EventBuilding => Kind::Builder(Box::new(BuilderUnit::new(config.clone()))),
+                Workload::EventBuilding => Unit::Builder(Box::new(Builder::new(plan, Disk::of(plan, id)))),
             })
         };
-        (0..config.nodes()).map(NodeId).map(|id| Ok(Node::new(make(id)?, plan, id))).collect()
+        (0..config.nodes()).map(NodeId).map(|id| Ok(Node::new(make(id)?))).collect()
     }
 
     /// The receiver on the host of a sender, by its index.
@@ -122,32 +110,23 @@ impl Simulation<'_> {
         let now = Time::ZERO;
         for index in 0..self.nodes.len() {
             let node = &mut self.nodes[index];
-            match (&mut node.machine, &self.plan.workload) {
-                (Kind::Manager(machine), _) => machine.handle_command(now, ManagerCommand::Start),
-                (Kind::Readout(machine, sizes, _), _) => {
-                    let command = match (sizes.recording(), sizes.feed()) {
-                        (Some(recording), _) => ReadoutCommand::StartRecorded(recording.clone()),
-                        (None, Feed::Finite { events }) => {
-                            ReadoutCommand::Start { through: EventId(events), last: true }
-                        }
-                        (None, _) => ReadoutCommand::Start { through: EventId(u64::MAX), last: true },
-                    };
-                    machine.handle_command(now, command);
-                }
-                (Kind::Builder(machine), _) => machine.handle_command(now, BuilderCommand::Start),
-                (Kind::Traffic(machine, _), Workload::Traffic(traffic)) => {
-                    let saturating = self.arrivals.are_saturating();
+            match (&mut node.unit, &self.plan.workload) {
+                (Unit::Manager(unit), _) => unit.start(now),
+                (Unit::Readout(unit), _) => unit.start(now),
+                (Unit::Builder(unit), _) => unit.start(now),
+                (Unit::Traffic(machine, _), Workload::Traffic(traffic)) => {
+                    let saturating = self.arrivals.saturating;
                     let messages = traffic.messages;
                     machine.handle_command(now, TrafficCommand::Start { saturating, messages });
                 }
-                (Kind::Traffic(..), Workload::EventBuilding) => {}
+                (Unit::Traffic(..), Workload::EventBuilding) => {}
             }
         }
         (0..self.nodes.len()).for_each(|index| self.drain(NodeId(index as u16)));
         for (node, at) in self.arrivals.first() {
-            self.queue.push(Time(at), Event::Arrival { node });
+            self.queue.push(at, Event::Arrival { node: node.0 });
         }
-        if self.is_gathering() && self.arrivals.are_saturating() {
+        if self.is_gathering() && self.arrivals.saturating {
             let Workload::Traffic(traffic) = &self.plan.workload else { return };
             (0..traffic.config.window).for_each(|_| self.offer_event());
         }

@@ -1,16 +1,16 @@
 //! The record of a simulation that has ended.
 
 use crate::{
-    node::Kind,
     simulation::Simulation,
     tally::{self, Tally, Unit},
 };
-use evb_core::Time;
+use evb_core::{NodeId, Time};
 use evb_experiment::{Load, Plan, Workload};
 use evb_fabric::{Flow, Routing};
-use evb_protocol::FaultCounts;
-use evb_record::{Builder, Events, Finding, FindingKind, Link, Readout, Record, Trigger};
-use evb_steady::{ENDED, Offer, Steady};
+use evb_protocol::Config;
+use evb_record::{Events, Finding, FindingKind, Kind, Link, Record, Trigger};
+use evb_steady::{ENDED, Steady};
+use evb_unit::{Account, ManagerReport, Offered, Report};
 use std::ops::Range;
 
 /// The record of a simulation that has ended.
@@ -20,51 +20,80 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
     let seconds = (to - tally.from) as f64 * 1e-12;
     let steady = Steady::find(&tally.series, plan.run.warmup.map(|_| Time(tally.from)), Time(to));
     let rate = |count: usize| tally.series.rate(steady.window, count);
-    let rates = |counts: Range<usize>| counts.map(rate).collect::<Vec<_>>();
-    let accounts = Accounts::of(simulation);
-    let mut findings = tally.findings.clone();
-    findings.extend(accounts.lost_requests(tally));
-    findings.extend(plan.network.fitted_to.as_deref().map(not_modelled));
-    findings.extend(steady.finding());
-    findings.extend(accounts.offer(simulation).and_then(|offer| offer.judge(&steady)));
-    let per_destination_bytes_per_s = rates(tally.places_received());
+    let rates = |counts: Range<usize>| counts.map(rate).collect();
+    let of_network = evb_record::Simulation {
+        wall_seconds,
+        packets: tally.packets,
+        packet_hops: simulation.net.packet_hops(),
+        efficiency: efficiency(simulation, rate(tally::WIRE) * 1e-12, rate(tally::DATA_PACKETS)),
+        warmup_seconds: tally.from as f64 * 1e-12,
+        network: network(simulation, seconds),
+    };
     Record {
-        kind: evb_record::Kind::Simulation,
-        experiment: plan.name.clone(),
-        sweep: plan.sweep.iter().cloned().collect(),
-        seed: plan.run.seed,
-        version: env!("CARGO_PKG_VERSION").into(),
         protocol: protocol(plan).into(),
         transport: "simulated".into(),
-        readout_units: plan.building.readout_units,
-        builder_units: plan.building.builder_units,
-        events: accounts.events,
-        trigger: accounts.trigger,
         seconds,
-        window: steady.window(),
         event_rate_hz: rate(ENDED),
-        event_rate_interval_hz: steady.rate_hz(),
         fragment_rate_hz: rate(tally::FRAGMENTS),
         throughput_bytes_per_s: rate(tally::BYTES),
-        per_destination_bytes_per_s,
+        per_destination_bytes_per_s: rates(tally.places_received()),
         per_source_bytes_per_s: rates(tally.places_sent()),
-        latency_us: tally.latency(),
-        faults: accounts.faults.seen().map(|(fault, count)| (fault.name().to_owned(), count)).collect(),
-        builders: accounts.builders,
-        readouts: accounts.readouts,
-        lost_nodes: tally.lost_nodes.clone(),
-        good: false,
-        findings,
-        simulation: Some(evb_record::Simulation {
-            wall_seconds,
-            packets: tally.packets,
-            packet_hops: simulation.net.packet_hops(),
-            efficiency: efficiency(simulation, rate(tally::WIRE) * 1e-12, rate(tally::DATA_PACKETS)),
-            warmup_seconds: tally.from as f64 * 1e-12,
-            network: network(simulation, seconds),
-        }),
+        simulation: Some(of_network),
+        ..account(simulation, Time(to)).assemble(Kind::Simulation, plan, &steady, &offered(simulation))
     }
     .judged()
+}
+
+/// The account of all nodes at the end.
+fn account(simulation: &Simulation<'_>, end: Time) -> Account {
+    let (plan, tally) = (simulation.plan, &simulation.tally);
+    let mut account = tally.account.clone();
+    for (id, node) in simulation.nodes().iter().enumerate() {
+        if let Some(report) = node.report(end) {
+            account.report(NodeId(id as u16), report);
+        }
+    }
+    if let Workload::Traffic(_) = plan.workload {
+        account.report(Config::EVENT_MANAGER, Report::Manager(tally.traffic()));
+    }
+    tally.lost_requests().into_iter().for_each(|finding| account.find(finding));
+    plan.network.fitted_to.as_deref().map(not_modelled).into_iter().for_each(|finding| account.find(finding));
+    account
+}
+
+/// What the experiment file asks for.
+fn offered(simulation: &Simulation<'_>) -> Offered {
+    let rate_hz = simulation.arrivals().rate_hz();
+    let key = match &simulation.plan.workload {
+        Workload::EventBuilding => return Offered::triggers(rate_hz),
+        Workload::Traffic(traffic) if matches!(traffic.load, Load::Rate { .. }) => "workload.rate",
+        Workload::Traffic(_) => "workload.load",
+    };
+    Offered { key, what: "messages", rate_hz }
+}
+
+impl Tally {
+    /// Messages or cycles as events: what an event manager would say.
+    fn traffic(&self) -> ManagerReport {
+        let (triggered, built) = match self.unit {
+            Unit::Gathered(_) => (self.offered, self.all_ended),
+            Unit::Message | Unit::Cycle => (self.data_sent, self.data_arrived),
+        };
+        ManagerReport {
+            events: Events { triggered, built, lost: triggered.saturating_sub(built), ..Events::default() },
+            trigger: Trigger { offered: self.offered, inhibited: self.refused, ..Trigger::default() },
+            latency_us: self.latencies.summary(),
+            ..ManagerReport::default()
+        }
+    }
+
+    /// Requests that did not arrive.
+    fn lost_requests(&self) -> Option<Finding> {
+        (self.lost_requests > 0).then(|| {
+            let message = format!("{} requests were lost: who sent them waits for good", self.lost_requests);
+            Finding::new(FindingKind::LostRequests, "requests", message)
+        })
+    }
 }
 
 /// The name of the protocol or of the pattern.
@@ -93,122 +122,6 @@ fn efficiency(simulation: &Simulation<'_>, wire: f64, packets_hz: f64) -> f64 {
     let shared = (destinations / sources).min(1.0);
     let busy = wire.max((wire + packets_hz * nic.overhead.as_secs_f64()) * shared);
     (busy / (destinations * f64::from(nic.ports))).min(1.0)
-}
-
-/// The accounts that the machines keep.
-struct Accounts {
-    events: Events,
-    trigger: Trigger,
-    faults: FaultCounts,
-    builders: Vec<Builder>,
-    readouts: Vec<Readout>,
-}
-
-impl Accounts {
-    fn of(simulation: &Simulation<'_>) -> Self {
-        let tally = &simulation.tally;
-        let mut accounts = Self {
-            events: Events::default(),
-            trigger: Trigger::default(),
-            faults: FaultCounts::default(),
-            builders: Vec::new(),
-            readouts: Vec::new(),
-        };
-        for node in simulation.nodes() {
-            accounts.add(&node.machine);
-        }
-        if let Workload::Traffic(_) = simulation.plan.workload {
-            let (triggered, built) = match tally.unit {
-                Unit::Gathered(_) => (tally.offered, tally.all_ended),
-                Unit::Message | Unit::Cycle => (tally.data_sent, tally.data_arrived),
-            };
-            accounts.events = Events { triggered, built, lost: triggered.saturating_sub(built), ..Events::default() };
-            accounts.trigger = Trigger { offered: tally.offered, inhibited: tally.refused, ..Trigger::default() };
-        }
-        accounts.trigger.offered_rate_hz = simulation.arrivals().rate_hz();
-        accounts
-    }
-
-    fn add(&mut self, machine: &Kind) {
-        match machine {
-            Kind::Manager(machine) => {
-                let counts = machine.counts();
-                self.events = Events {
-                    triggered: counts.triggered,
-                    built: counts.built,
-                    incomplete: counts.incomplete,
-                    rejected: counts.rejected,
-                    lost: counts.open(),
-                    reassigned: counts.reassigned,
-                };
-                self.trigger = Trigger {
-                    offered: counts.triggered + counts.inhibited,
-                    offered_rate_hz: None,
-                    inhibited: counts.inhibited,
-                    inhibitions: counts.inhibitions,
-                };
-                self.faults.merge(&counts.faults);
-            }
-            Kind::Readout(machine, ..) => {
-                let counts = machine.counts();
-                self.faults.merge(&counts.faults);
-                self.readouts.push(Readout {
-                    came: 0,
-                    apart: 0,
-                    source_id: None,
-                    fragments: counts.fragments,
-                    bytes: counts.bytes,
-                    sent: counts.sent,
-                    sent_bytes: counts.sent_bytes,
-                    repeated: counts.repeated,
-                    busy: counts.busy,
-                    most_events: counts.most_events,
-                    most_bytes: counts.most_bytes,
-                    rejected: 0,
-                });
-            }
-            Kind::Builder(machine) => {
-                let counts = machine.counts();
-                self.faults.merge(&counts.faults);
-                self.builders.push(Builder {
-                    built: counts.built,
-                    incomplete: counts.incomplete,
-                    rejected: counts.rejected,
-                    fragments: counts.fragments,
-                    bytes: counts.bytes,
-                    asked: counts.asked,
-                    repeated: counts.repeated,
-                    ..Builder::default()
-                });
-            }
-            Kind::Traffic(..) => {}
-        }
-    }
-
-    /// Requests that did not arrive.
-    fn lost_requests(&self, tally: &Tally) -> Option<Finding> {
-        (tally.lost_requests > 0).then(|| {
-            let message = format!("{} requests were lost: who sent them waits for good", tally.lost_requests);
-            Finding::new(FindingKind::LostRequests, "requests", message)
-        })
-    }
-
-    /// What was offered; none when all came as fast as it went.
-    fn offer(&self, simulation: &Simulation<'_>) -> Option<Offer> {
-        let (key, what) = match &simulation.plan.workload {
-            Workload::EventBuilding => ("trigger.rate", "triggers"),
-            Workload::Traffic(traffic) if matches!(traffic.load, Load::Rate { .. }) => ("workload.rate", "messages"),
-            Workload::Traffic(_) => ("workload.load", "messages"),
-        };
-        Some(Offer {
-            key,
-            what,
-            came: self.trigger.offered,
-            turned_away: self.trigger.inhibited,
-            rate_hz: self.trigger.offered_rate_hz?,
-            accepted_loss: f64::from(simulation.plan.trigger.accept_loss) / 100.0,
-        })
-    }
 }
 
 fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {

@@ -1,0 +1,181 @@
+//! The account of an experiment: the last report of each node, lost nodes and findings.
+
+use crate::{BuilderReport, Faults, ManagerReport, Offered, ReadoutReport, Report};
+use evb_core::{Frequency, NodeId, NodeRange, Span, Time};
+use evb_experiment::Plan;
+use evb_protocol::Config;
+use evb_record::{Events, Finding, Kind, Record};
+use evb_steady::{ENDED, Series, Steady};
+
+/// What is known of all nodes.
+#[derive(Clone)]
+pub struct Account {
+    config: Config,
+    pub(crate) manager: ManagerReport,
+    pub(crate) readouts: Vec<ReadoutReport>,
+    pub(crate) builders: Vec<BuilderReport>,
+    pub(crate) lost_nodes: Vec<String>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// How a run stands, for whoever draws the progress.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Events triggered so far.
+    pub triggered: u64,
+    /// Events ended so far: built, incomplete or rejected.
+    pub ended: u64,
+    /// Of these, events with a fragment missing or bad.
+    pub incomplete: u64,
+    /// Payload bytes delivered to builders so far.
+    pub bytes: u64,
+    /// Time since the start in seconds.
+    pub seconds: f64,
+    /// The run was told to stop and drains.
+    pub stopping: bool,
+}
+
+impl Account {
+    /// The account of nodes that have not said anything yet.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            readouts: vec![ReadoutReport::default(); config.readout_units.into()],
+            builders: vec![BuilderReport::default(); config.builder_units.into()],
+            ..Self::of_traffic(config)
+        }
+    }
+
+    /// The account of nodes that build no events: of them nothing is told but their names.
+    pub fn of_traffic(config: &Config) -> Self {
+        Self {
+            config: config.clone(),
+            manager: ManagerReport::default(),
+            readouts: Vec::new(),
+            builders: Vec::new(),
+            lost_nodes: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// Notes how a node stands.
+    pub fn report(&mut self, node: NodeId, report: Report) {
+        match report {
+            Report::Manager(report) => self.manager = report,
+            Report::Readout(report) => put(&mut self.readouts, self.config.readout_nodes(), node, report),
+            Report::Builder(report) => put(&mut self.builders, self.config.builder_nodes(), node, report),
+        }
+    }
+
+    /// Notes that a node is lost; false when that is known.
+    pub fn lose(&mut self, name: &str) -> bool {
+        let new = !self.is_lost(name);
+        if new {
+            self.lost_nodes.push(name.to_owned());
+        }
+        new
+    }
+
+    /// Whether a node is lost.
+    pub fn is_lost(&self, name: &str) -> bool {
+        self.lost_nodes.iter().any(|known| known == name)
+    }
+
+    /// Notes something that people should know.
+    pub fn find(&mut self, finding: Finding) {
+        self.findings.push(finding);
+    }
+
+    /// How the run stands.
+    pub fn progress(&self, seconds: f64, stopping: bool) -> Progress {
+        let events = self.events();
+        let bytes = self.builders.iter().map(|builder| builder.counts.bytes).sum();
+        let ended = events.triggered - events.lost;
+        Progress { triggered: events.triggered, ended, incomplete: events.incomplete, bytes, seconds, stopping }
+    }
+
+    /// A number that changes when an event ends, or a builder receives or stores something.
+    pub fn done(&self) -> u64 {
+        let moved = self.builders.iter().map(|builder| builder.counts.bytes + builder.counts.stored_bytes);
+        self.manager.events.triggered - self.manager.events.lost + moved.sum::<u64>()
+    }
+
+    /// What became of the events. The event manager knows; when it died, the others' accounts stand in for its own.
+    fn events(&self) -> Events {
+        let events = self.manager.events;
+        if !self.is_lost(&self.config.node_name(Config::EVENT_MANAGER)) {
+            return events;
+        }
+        let ended = self.ended_by_builders();
+        let known = self.readouts.iter().map(|readout| readout.through).max().unwrap_or(0);
+        let triggered = events.triggered.max(known).max(ended.triggered);
+        Events { triggered, lost: triggered - ended.triggered, reassigned: events.reassigned, ..ended }
+    }
+
+    /// Events that have ended by the builders' own accounts. A builder that was lost before is taken at the event
+    /// manager's word: what it had built beyond that was built again by others.
+    fn ended_by_builders(&self) -> Events {
+        let mut all = Events::default();
+        for (index, (node, builder)) in self.config.builder_nodes().iter().zip(&self.builders).enumerate() {
+            let evb_record::Builder { built, incomplete, rejected, .. } = builder.counts;
+            let own = Events { built, incomplete, rejected, ..Events::default() };
+            let heard = self.manager.of_builders.get(index).copied().unwrap_or_default();
+            let ended = if self.is_lost(&self.config.node_name(node)) { heard } else { own };
+            all.triggered += ended.built + ended.incomplete + ended.rejected;
+            all.built += ended.built;
+            all.incomplete += ended.incomplete;
+            all.rejected += ended.rejected;
+        }
+        all
+    }
+
+    /// Faults by kind, of all nodes.
+    pub(crate) fn faults(&self) -> Faults {
+        let readouts = self.readouts.iter().map(|readout| &readout.faults);
+        let builders = self.builders.iter().map(|builder| &builder.faults);
+        let mut all = self.manager.faults.clone();
+        for (fault, count) in readouts.chain(builders).flatten() {
+            *all.entry(fault.clone()).or_default() += count;
+        }
+        all
+    }
+
+    /// The record of a run that took so long. Its rates are those that the nodes have counted over time.
+    pub fn record(mut self, plan: &Plan, transport: &str, seconds: f64) -> Record {
+        self.manager.events = self.events();
+        let warmup = plan.run.warmup.map(|warmup| Time::ZERO + warmup);
+        let steady = Steady::find(&self.manager.series, warmup, Time::ZERO + Span((seconds * 1e12) as u64));
+        // Without a window, what the accounts say is exact.
+        let is_windowed = steady.window().steady || plan.run.warmup.is_some();
+        let rate = |series: &Series, count: usize, all: u64| match is_windowed {
+            true => series.rate(steady.window, count),
+            false if seconds > 0.0 => all as f64 / seconds,
+            false => 0.0,
+        };
+        let of_builders = |count, all: fn(&evb_record::Builder) -> u64| -> Vec<f64> {
+            self.builders.iter().map(|builder| rate(&builder.series, count, all(&builder.counts))).collect()
+        };
+        let sent = |readout: &ReadoutReport| rate(&readout.series, 0, readout.counts.sent_bytes);
+        let received = of_builders(0, |builder| builder.bytes);
+        let fragments = of_builders(1, |builder| builder.fragments);
+        let sent = self.readouts.iter().map(sent).collect();
+        let events = rate(&self.manager.series, ENDED, self.manager.events.triggered - self.manager.events.lost);
+        let offered = Offered::triggers(plan.trigger.rate.map(Frequency::as_hertz));
+        Record {
+            transport: transport.into(),
+            seconds,
+            event_rate_hz: events,
+            fragment_rate_hz: fragments.iter().sum(),
+            throughput_bytes_per_s: received.iter().sum(),
+            per_destination_bytes_per_s: received,
+            per_source_bytes_per_s: sent,
+            ..self.assemble(Kind::Run, plan, &steady, &offered)
+        }
+        .judged()
+    }
+}
+
+fn put<R>(reports: &mut [R], nodes: NodeRange, node: NodeId, report: R) {
+    if let Some(place) = reports.get_mut(usize::from(node.0 - nodes.first.0)) {
+        *place = report;
+    }
+}

@@ -1,0 +1,39 @@
+//! How long events took.
+
+use evb_core::Span;
+use evb_record::Latency;
+use hdrhistogram::Histogram;
+
+/// Longest latency that is told apart, in nanoseconds: ten minutes.
+const LONGEST_NS: u64 = 600_000_000_000;
+
+/// Times from the beginning of something to its end.
+pub struct Latencies(Histogram<u64>);
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self(Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are valid"))
+    }
+}
+
+impl Latencies {
+    /// Counts one.
+    #[inline]
+    pub fn record(&mut self, latency: Span) {
+        self.0.saturating_record((latency.0 / 1000).max(1));
+    }
+
+    /// Forgets all.
+    pub fn reset(&mut self) {
+        self.0.reset();
+    }
+
+    /// The quantiles of a record.
+    pub fn summary(&self) -> Latency {
+        if self.0.is_empty() {
+            return Latency::default();
+        }
+        let at = |quantile| self.0.value_at_quantile(quantile) as f64 / 1000.0;
+        Latency { p50: at(0.5), p99: at(0.99), max: self.0.max() as f64 / 1000.0 }
+    }
+}

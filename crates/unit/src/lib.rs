@@ -1,0 +1,33 @@
+//! The units of an event builder: what stands between a protocol machine and its driver, whichever driver that is.
+//!
+//! A unit is a machine with what it needs of the world behind small traits: a source of fragments, a storage, the times of
+//! triggers. It answers what the machine asks for and counts. The driver adds time, bytes and threads. The simulator has
+//! units whose fragments carry no payload (`()`), the processes have units with real bytes.
+//!
+//! The reports of all units make an [`Account`], and this makes the record.
+
+mod account;
+mod arrivals;
+mod builder;
+mod injector;
+mod latency;
+mod manager;
+mod meter;
+mod payload;
+mod readout;
+mod record;
+mod report;
+
+pub use account::{Account, Progress};
+pub use arrivals::Arrivals;
+pub use builder::{Builder, Store};
+pub use injector::Injector;
+pub use latency::Latencies;
+pub use manager::Manager;
+pub use payload::Payload;
+pub use readout::{FragmentSource, Readout, open_options};
+pub use record::Offered;
+pub use report::{BuilderReport, Faults, ManagerReport, ReadoutReport, Report};
+
+/// The version that records and event files carry.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

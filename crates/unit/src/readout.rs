@@ -1,0 +1,156 @@
+//! The readout unit: its machine, and the source of its fragments.
+
+use crate::{Injector, Payload, ReadoutReport, meter::Meter};
+use evb_core::{EventId, Machine, NodeId, Recording, SourceId, Span, Time, Transmit};
+use evb_experiment::Plan;
+use evb_protocol::{Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutEvent, ReadoutUnit};
+use evb_sources::{Feed, OpenOptions, SizeModel};
+use std::convert::Infallible;
+
+/// A source of fragments.
+pub trait FragmentSource<B> {
+    /// Why a fragment cannot be read.
+    type Error;
+
+    /// How far it goes. Fragments of a live source are never asked for.
+    fn feed(&self) -> Feed;
+
+    /// What a recorded source says of its events.
+    fn recording(&self) -> Option<Recording>;
+
+    /// Reads the fragment of an event, which the source has at a place of its own.
+    ///
+    /// # Errors
+    /// When the source is broken.
+    fn read(&mut self, unit: SourceId, event: EventId, position: u64) -> Result<Fragment<B>, Self::Error>;
+
+    /// Takes back a payload that nobody needs any more.
+    fn release(&mut self, _payload: B) {}
+}
+
+/// Sizes are a source of fragments without bytes.
+impl FragmentSource<()> for SizeModel {
+    type Error = Infallible;
+
+    fn feed(&self) -> Feed {
+        Self::feed(self)
+    }
+
+    fn recording(&self) -> Option<Recording> {
+        Self::recording(self).cloned()
+    }
+
+    #[inline]
+    fn read(&mut self, source: SourceId, event: EventId, position: u64) -> Result<Fragment<()>, Infallible> {
+        let size = self.size(EventId(position));
+        let status = if size.is_some() { FragmentStatus::Good } else { FragmentStatus::Missing };
+        Ok(Fragment { event, source, length: size.unwrap_or(0), checksum: 0, mark: None, status, payload: () })
+    }
+}
+
+/// How the source of a readout unit is opened.
+pub fn open_options(plan: &Plan, unit: u16) -> OpenOptions {
+    OpenOptions {
+        data_directory: plan.data_directory.clone(),
+        unit,
+        seed: plan.run.seed,
+        max_fragment: u32::try_from(plan.building.max_fragment.0).unwrap_or(u32::MAX),
+    }
+}
+
+/// A readout unit with its source and the faults that are injected into what it sends.
+pub struct Readout<B, S> {
+    /// The machine.
+    pub machine: ReadoutUnit<B>,
+    /// Where fragments come from.
+    pub source: S,
+    id: SourceId,
+    injector: Option<Injector>,
+    meter: Meter,
+}
+
+impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
+    /// The readout unit of a node. `live_bits` is given when fragments come by themselves: the width of the front end's event
+    /// numbers.
+    pub fn new(plan: &Plan, node: NodeId, source: S, live_bits: Option<u8>) -> Self {
+        let id = SourceId(node.0 - plan.building.readout_nodes().first.0);
+        Self {
+            machine: ReadoutUnit::new(plan.building.clone(), id, live_bits),
+            source,
+            id,
+            injector: Injector::new(plan, node),
+            meter: Meter::default(),
+        }
+    }
+
+    /// Which of the sources it has.
+    pub const fn id(&self) -> SourceId {
+        self.id
+    }
+
+    /// Begins.
+    pub fn start(&mut self, now: Time) {
+        self.meter.start(now, &[0]);
+        let through = |through| ReadoutCommand::Start { through: EventId(through), last: true };
+        let command = match (self.source.recording(), self.source.feed()) {
+            (_, Feed::Live) => return,
+            (Some(recording), _) => ReadoutCommand::StartRecorded(recording),
+            (None, Feed::Finite { events }) => through(events),
+            (None, Feed::Endless) => through(u64::MAX),
+        };
+        self.machine.handle_command(now, command);
+    }
+
+    /// Marks the time in what it counts. To be called before anything is counted that happens now.
+    #[inline]
+    pub fn pass(&mut self, now: Time) {
+        self.meter.pass(now, || [self.machine.counts().sent_bytes]);
+    }
+
+    /// Reads what the machine wants to have, but no more than so many fragments, and none when there are so many bytes; true
+    /// when it has read something. A machine that does not know sizes asks for one fragment after the other.
+    ///
+    /// # Errors
+    /// When the source is broken.
+    #[inline]
+    pub fn read(&mut self, now: Time, most: usize, most_bytes: u64) -> Result<bool, S::Error> {
+        let mut count = 0;
+        let mut bytes = 0;
+        while count < most && bytes < most_bytes {
+            match self.machine.poll_event() {
+                Some(ReadoutEvent::Read { event, position }) => {
+                    let fragment = self.source.read(self.id, event, position)?;
+                    count += 1;
+                    bytes += u64::from(fragment.length);
+                    self.machine.handle_command(now, ReadoutCommand::Fragment(fragment));
+                }
+                Some(ReadoutEvent::Released(payload)) => self.source.release(payload),
+                Some(ReadoutEvent::Orphaned) => {}
+                None => break,
+            }
+        }
+        Ok(count > 0)
+    }
+
+    /// Hands over at most `room` messages of the machine, with the time by which an injected fault holds them back; how many
+    /// there were.
+    #[inline]
+    pub fn transmit(&mut self, room: usize, mut send: impl FnMut(Transmit<Message<B>>, Span)) -> usize {
+        let mut sent = 0;
+        while sent < room {
+            let Some(transmit) = self.machine.poll_transmit() else { break };
+            sent += 1;
+            match &mut self.injector {
+                None => send(transmit, Span::ZERO),
+                Some(injector) => injector.inject(transmit, &mut send),
+            }
+        }
+        sent
+    }
+
+    /// How it stands.
+    pub fn report(&self, now: Time) -> ReadoutReport {
+        let counts = self.machine.counts();
+        ReadoutReport { series: self.meter.series(now, &[counts.sent_bytes]), ..ReadoutReport::of(counts) }
+    }
+}

@@ -1,0 +1,93 @@
+//! The record, as far as the account makes it.
+
+use crate::{Account, ReadoutReport, VERSION};
+use evb_experiment::Plan;
+use evb_record::{Finding, FindingKind, Kind, Record, Trigger};
+use evb_steady::{Offer, Steady};
+use std::collections::BTreeMap;
+
+/// What an experiment file asks for.
+pub struct Offered {
+    /// The key that says so.
+    pub key: &'static str,
+    /// What is offered.
+    pub what: &'static str,
+    /// Its rate; none when it comes as fast as it goes.
+    pub rate_hz: Option<f64>,
+}
+
+impl Offered {
+    /// Triggers at a rate.
+    pub const fn triggers(rate_hz: Option<f64>) -> Self {
+        Self { key: "trigger.rate", what: "triggers", rate_hz }
+    }
+
+    /// None when what is offered comes as fast as it goes.
+    fn offer(&self, trigger: &Trigger, plan: &Plan) -> Option<Offer> {
+        Some(Offer {
+            key: self.key,
+            what: self.what,
+            came: trigger.offered,
+            turned_away: trigger.inhibited,
+            rate_hz: self.rate_hz?,
+            accepted_loss: f64::from(plan.trigger.accept_loss) / 100.0,
+        })
+    }
+}
+
+impl Account {
+    /// The record of an experiment that has ended, as far as it follows from the plan, what the nodes said and the steady
+    /// window. What is measured is not in it: that is the driver's, and so is the verdict.
+    pub fn assemble(mut self, kind: Kind, plan: &Plan, steady: &Steady, offered: &Offered) -> Record {
+        let faults = self.faults();
+        let trigger = Trigger { offered_rate_hz: offered.rate_hz, ..self.manager.trigger };
+        self.findings.extend(same_source(&self.readouts));
+        self.findings.extend(self.readouts.iter_mut().flat_map(|readout| readout.findings.drain(..)));
+        self.findings.extend(self.builders.iter_mut().flat_map(|builder| builder.findings.drain(..)));
+        self.findings.extend(steady.finding());
+        self.findings.extend(offered.offer(&trigger, plan).and_then(|offer| offer.judge(steady)));
+        Record {
+            kind,
+            experiment: plan.name.clone(),
+            sweep: plan.sweep.iter().cloned().collect(),
+            seed: plan.run.seed,
+            version: VERSION.into(),
+            protocol: plan.building.protocol.name().into(),
+            transport: String::new(),
+            readout_units: plan.building.readout_units,
+            builder_units: plan.building.builder_units,
+            events: self.manager.events,
+            trigger,
+            seconds: 0.0,
+            window: steady.window(),
+            event_rate_hz: 0.0,
+            event_rate_interval_hz: steady.rate_hz(),
+            fragment_rate_hz: 0.0,
+            throughput_bytes_per_s: 0.0,
+            per_destination_bytes_per_s: Vec::new(),
+            per_source_bytes_per_s: Vec::new(),
+            latency_us: self.manager.latency_us,
+            faults,
+            builders: self.builders.into_iter().map(|builder| builder.counts).collect(),
+            readouts: self.readouts.into_iter().map(|readout| readout.counts).collect(),
+            good: false,
+            lost_nodes: self.lost_nodes,
+            findings: self.findings,
+            simulation: None,
+        }
+    }
+}
+
+/// Readout units whose recorded fragments carry one source id.
+fn same_source(readouts: &[ReadoutReport]) -> Vec<Finding> {
+    let mut seen = BTreeMap::new();
+    let mut found = Vec::new();
+    for (unit, id) in readouts.iter().enumerate().filter_map(|(unit, readout)| Some((unit, readout.counts.source_id?)))
+    {
+        if let Some(first) = seen.insert(id, unit) {
+            let message = format!("ru{first} and ru{unit} both deliver the fragments of source {id}");
+            found.push(Finding::new(FindingKind::WrongSource, format!("ru{unit}"), message));
+        }
+    }
+    found
+}

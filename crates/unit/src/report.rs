@@ -1,0 +1,140 @@
+//! How a unit stands: what it says of itself again and again, and at the end.
+
+use evb_protocol::{BuilderUnit, FaultCounts, ManagerCounts, Mismatch, ReadoutCounts};
+use evb_record::{Events, Finding, FindingKind, Latency, Trigger};
+use evb_steady::Series;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How one node stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Report {
+    /// The event manager.
+    Manager(ManagerReport),
+    /// A readout unit.
+    Readout(ReadoutReport),
+    /// A builder unit.
+    Builder(BuilderReport),
+}
+
+/// Faults by kind.
+pub type Faults = BTreeMap<String, u64>;
+
+/// How the event manager stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ManagerReport {
+    /// What became of the events.
+    pub events: Events,
+    /// Triggers that came. The rate that was asked for is the driver's to say.
+    pub trigger: Trigger,
+    /// The events that each builder has ended.
+    pub of_builders: Vec<Events>,
+    /// Time from trigger to stored.
+    pub latency_us: Latency,
+    /// Faults by kind.
+    pub faults: Faults,
+    /// What a window is found by.
+    pub series: Series,
+}
+
+/// How a readout unit stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReadoutReport {
+    /// The last event that the unit knows to be triggered.
+    pub through: u64,
+    /// What it did.
+    pub counts: evb_record::Readout,
+    /// Faults by kind.
+    pub faults: Faults,
+    /// What people should know of its source.
+    pub findings: Vec<Finding>,
+    /// The bytes sent.
+    pub series: Series,
+}
+
+/// How a builder unit stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BuilderReport {
+    /// What it did.
+    pub counts: evb_record::Builder,
+    /// Faults by kind.
+    pub faults: Faults,
+    /// What people should know of its events.
+    pub findings: Vec<Finding>,
+    /// The bytes and the fragments received.
+    pub series: Series,
+}
+
+impl ManagerReport {
+    /// What the machine has counted.
+    pub(crate) fn of(counts: &ManagerCounts) -> Self {
+        let events = Events {
+            triggered: counts.triggered,
+            built: counts.built,
+            incomplete: counts.incomplete,
+            rejected: counts.rejected,
+            lost: counts.open(),
+            reassigned: counts.reassigned,
+        };
+        let trigger = Trigger {
+            offered: counts.triggered + counts.inhibited,
+            offered_rate_hz: None,
+            inhibited: counts.inhibited,
+            inhibitions: counts.inhibitions,
+        };
+        Self { events, trigger, faults: faults(&counts.faults), ..Self::default() }
+    }
+}
+
+impl ReadoutReport {
+    /// What the machine has counted.
+    pub(crate) fn of(counts: &ReadoutCounts) -> Self {
+        let of_unit = evb_record::Readout {
+            came: counts.came,
+            apart: counts.apart,
+            source_id: None,
+            fragments: counts.fragments,
+            bytes: counts.bytes,
+            sent: counts.sent,
+            sent_bytes: counts.sent_bytes,
+            repeated: counts.repeated,
+            busy: counts.busy,
+            most_events: counts.most_events,
+            most_bytes: counts.most_bytes,
+            rejected: 0,
+        };
+        Self { through: counts.through.0, counts: of_unit, faults: faults(&counts.faults), ..Self::default() }
+    }
+}
+
+impl BuilderReport {
+    /// What the machine has counted and found.
+    pub(crate) fn of<B>(machine: &BuilderUnit<B>) -> Self {
+        let counts = machine.counts();
+        let of_unit = evb_record::Builder {
+            built: counts.built,
+            incomplete: counts.incomplete,
+            rejected: counts.rejected,
+            fragments: counts.fragments,
+            bytes: counts.bytes,
+            asked: counts.asked,
+            repeated: counts.repeated,
+            ..evb_record::Builder::default()
+        };
+        let findings = machine.mismatches().iter().map(tell).collect();
+        Self { counts: of_unit, faults: faults(&counts.faults), findings, ..Self::default() }
+    }
+}
+
+/// The counts as a table by name.
+fn faults(counts: &FaultCounts) -> Faults {
+    counts.seen().map(|(fault, count)| (fault.name().to_owned(), count)).collect()
+}
+
+/// A mismatch as a finding.
+fn tell(mismatch: &Mismatch) -> Finding {
+    let Mismatch { event, expected: (one, expected), found: (other, found) } = *mismatch;
+    let message = format!("event {event}: ru{other} says {found} where ru{one} says {expected}");
+    Finding::new(FindingKind::Mismatch, format!("ru{other}"), message)
+}
