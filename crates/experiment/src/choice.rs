@@ -10,7 +10,7 @@ use crate::{
 /// A table whose keys depend on one of them, its tag.
 pub(crate) struct Choice<T: 'static> {
     pub(crate) tag: &'static str,
-    /// The thing that the tag chooses, as in "unknown shaping".
+    /// Noun for the choice, as in "unknown shaping".
     pub(crate) what: &'static str,
     pub(crate) default: Default,
     /// Keys of every variant.

@@ -43,7 +43,7 @@ impl Diagnostics {
         Self { file_name: file_name.to_owned(), problems, more }
     }
 
-    /// The problems as plain text: what is wrong, and how to mend it.
+    /// The problems as plain text, each with a hint.
     pub fn problems(&self) -> impl Iterator<Item = (&str, &str)> {
         self.problems.iter().map(|located| (&*located.problem.message, &*located.problem.help))
     }

@@ -32,8 +32,8 @@ impl Experiment {
         Self::parse(&read(path.as_ref())?, &path.as_ref().to_string_lossy(), overrides)
     }
 
-    /// Reads an experiment file, and the network from a file of its own: what the experiment says about it counts no more,
-    /// but for the hosts of the nodes and the faults.
+    /// Reads an experiment file, and the network from another file. It replaces the network of the experiment, except
+    /// for the hosts of the nodes and the faults.
     ///
     /// # Errors
     /// As [`load`](Self::load), for both files.
@@ -211,7 +211,7 @@ fn shared(mut one: Table, other: &Table) -> Table {
     one
 }
 
-/// Reduces `one` to what it has in common with `other`; false when that is nothing.
+/// Reduces `one` to the part in common with `other`; returns false when there is none.
 fn keep_shared(one: &mut Node, other: &Node) -> bool {
     if one == other {
         return true;

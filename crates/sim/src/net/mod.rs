@@ -1,7 +1,7 @@
 //! The network engine: moves packets over links and through switches in virtual time.
 //!
-//! A packet costs one or two events per link, whatever its length. That is exact, since nothing but a grant changes how
-//! bytes flow: see `worm` for how long a stalled worm stands on its links. The rules are those of
+//! A packet of any length costs one or two events per link. That is exact, since only a grant changes the flow of bytes:
+//! `worm` computes the time for which a stalled worm stands on its links. The rules are those of
 //! `docs/networks/model.md`; a simulator that moves single bytes checks them in `tests/`.
 //!
 //! [`Net`] leads each packet from part to part: the router says which link it asks for, the arbiter when it gets the link,
