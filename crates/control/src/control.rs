@@ -126,7 +126,9 @@ impl Control {
             (Command::Stop | Command::Abort, Phase::Configuring { .. }) => self.give_up_configuration(Phase::Initial),
             (Command::Stop, Phase::Running | Phase::Paused { .. }) => self.stop(now),
             (Command::Stop, Phase::Draining) => self.cut(now),
-            (Command::Stop | Command::Abort, Phase::Finishing { .. }) => self.end_without_answers(),
+            // It is about to end.
+            (Command::Stop, Phase::Finishing { .. }) => {}
+            (Command::Abort, Phase::Finishing { .. }) => self.end_without_answers(),
             (Command::Stop | Command::Abort, phase) if phase.is_building() => self.finish(now),
             (Command::Shutdown, _) if !self.state().is_active() => {
                 self.order_all(Order::Exit);
@@ -151,7 +153,7 @@ impl Control {
             Notice::NoBuilders if node == self.config.event_manager => self.lose_builders(now),
             Notice::LostPeer(peer) if self.nodes.knows(peer) => self.lose_peer(now, node, peer),
             Notice::Finished => self.finished(now, node),
-            Notice::Rejoined => self.rejoin(node),
+            Notice::Rejoined => self.rejoin(now, node),
             Notice::Failed => self.fail(now, node),
             Notice::Gone => self.leave(now, node),
             Notice::Drained | Notice::NoBuilders | Notice::LostPeer(_) => {}
@@ -399,7 +401,12 @@ impl Control {
             }
             phase if phase.is_building() || phase.is_ending() => {
                 if self.nodes.is_pending(node) {
+                    // That its process has ended says more than that its peers cannot reach it, and may be known later.
+                    let was_unreachable = self.nodes.is_lost(node);
                     self.lose(node, Loss::Gone);
+                    if was_unreachable {
+                        self.events.push_back(Event::Lost { node, loss: Loss::Gone });
+                    }
                 }
                 self.nodes.leave(node);
                 self.go_on_without(now, node);
@@ -454,11 +461,19 @@ impl Control {
         }
     }
 
-    fn rejoin(&mut self, node: NodeId) {
-        if self.phase.is_building() && self.nodes.is_lost(node) && node != self.config.event_manager {
-            self.nodes.restore(node);
-            self.events.push_back(Event::Back(node));
+    /// A node has its place in the run again, and nothing of what it had. Without a run it is a node that joins.
+    fn rejoin(&mut self, now: Time, node: NodeId) {
+        if !self.phase.is_building() {
+            return self.join(now, node);
         }
+        // Its end may not be known yet.
+        self.lose(node, Loss::Gone);
+        if node == self.config.event_manager {
+            self.nodes.leave(node);
+            return self.go_on_without(now, node);
+        }
+        self.nodes.restore(node);
+        self.events.push_back(Event::Back(node));
     }
 
     // ---- helpers

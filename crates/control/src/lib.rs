@@ -36,9 +36,10 @@ pub enum Command {
     /// Take triggers again.
     Resume,
     /// Take no more triggers and build what was triggered. The second one stores what there is of open events; the third
-    /// is an [`Command::Abort`].
+    /// waits for them no longer.
     Stop,
-    /// End the run without waiting for open events: they are lost. What was stored stays valid.
+    /// End the run without waiting for open events: they are lost. What was stored stays valid. The second one does not
+    /// wait for nodes that close their files either.
     Abort,
     /// Let all nodes end.
     Shutdown,
@@ -106,7 +107,7 @@ pub enum Order {
 pub enum Event {
     /// Run control has entered this state.
     State(State),
-    /// A node is lost to the run.
+    /// A node is lost to the run. A node that its peers have lost may turn out to be gone.
     Lost {
         /// The node.
         node: NodeId,

@@ -133,7 +133,7 @@ fn a_pause_turns_triggers_away_and_does_not_count_as_running_time() {
 }
 
 #[test]
-fn the_second_stop_stores_what_there_is_and_the_third_does_not_wait() {
+fn the_second_stop_stores_what_there_is_and_the_third_does_not_wait_for_it() {
     let mut world = World::running();
     world.silent = (0..NODES).map(NodeId).collect();
     world.command(Command::Stop);
@@ -143,6 +143,8 @@ fn the_second_stop_stores_what_there_is_and_the_third_does_not_wait() {
     world.command(Command::Stop);
     assert_eq!((world.count(Order::Finish), world.control.state()), (4, State::Draining));
     world.command(Command::Stop);
+    assert_eq!((world.count(Order::Die), world.control.state()), (0, State::Draining), "files are being closed");
+    world.command(Command::Abort);
     assert_eq!((world.count(Order::Die), world.control.state()), (4, State::Failed), "the event manager is lost");
 }
 

@@ -78,7 +78,7 @@ fn a_termination_drains_the_run() {
 fn a_second_interrupt_stores_what_there_is() {
     both_modes(|mode| {
         // A builder waits for a lost fragment, so that the run cannot drain.
-        let lose = "\n[[fault]]\nnode = \"ru0\"\naction = \"lose\"\none_in = 1000\n";
+        let lose = "\n[[fault]]\nnode = \"ru0\"\naction = \"lose\"\none_in = 10\n";
         let lab = Lab::with(&format!("{ENDLESS}{lose}"));
         let mut run = lab.run(mode).set("builder.patience=\"3 s\"").start();
         wait_until("events are stored", || {
