@@ -12,19 +12,19 @@ use std::{
 /// Longest time for one short run.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// How an example is run for the test.
+/// An example as the test runs it.
 struct Example {
     name: &'static str,
-    /// What makes it short, and independent of what else runs on the machine.
+    /// Options that make it short, and independent of what else runs on the machine.
     changes: &'static [&'static str],
     /// The exit status that it must have.
     status: i32,
-    /// Whether it needs the recorded data that is not part of the repository.
+    /// True when it needs the recorded data that is not part of the repository.
     recorded: bool,
     drivers: &'static [Driver],
 }
 
-/// What an example can be given to.
+/// The command that an example can be given to.
 #[derive(Clone, Copy, PartialEq)]
 enum Driver {
     Run,
@@ -35,7 +35,7 @@ const fn example(name: &'static str, changes: &'static [&'static str]) -> Exampl
     Example { name, changes, status: 0, recorded: false, drivers: &[Driver::Run, Driver::Simulate] }
 }
 
-/// One that describes a network and what would happen on it.
+/// An example that describes a network and what would happen on it.
 const fn simulation(name: &'static str, changes: &'static [&'static str]) -> Example {
     Example { drivers: &[Driver::Simulate], ..example(name, changes) }
 }
@@ -53,7 +53,7 @@ const EXAMPLES: &[Example] = &[
     Example { status: 1, ..simulation("torus-deadlock", &[]) },
     example("demonstrator-8x8", &["trigger.events=20000"]),
     Example { status: 1, ..example("faults", &["trigger.duration=\"3 s\""]) },
-    // Nobody connects. It must end nevertheless, and say that there was nothing; any free port will do.
+    // No front end connects. The run must end nevertheless, and say that there was nothing; any free port will do.
     Example {
         status: 1,
         drivers: &[Driver::Run],

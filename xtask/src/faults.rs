@@ -1,4 +1,4 @@
-//! The fault schedules: the protocol's machines in virtual time, and what they promise whatever goes wrong.
+//! The fault schedules: the protocol's machines in virtual time, and their promises under all faults.
 
 use crate::workspace::{Workspace, cargo, run};
 use std::time::Instant;

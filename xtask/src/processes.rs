@@ -23,7 +23,7 @@ impl Limited {
     /// Waits for the end: the exit status and standard output.
     pub(crate) fn wait(&mut self) -> Result<(ExitStatus, String), String> {
         let output = self.child.stdout.take().expect("standard output is piped");
-        // Read meanwhile: a process whose output nobody takes does not end.
+        // Read meanwhile: a process does not end while its output is full.
         let reader = thread::spawn(move || io::read_to_string(output));
         let status = loop {
             match self.child.try_wait() {

@@ -6,8 +6,8 @@ use std::{process::Command, thread, time::Duration};
 /// Most that the memory of all processes together may grow in the second half, in KiB.
 const GROWTH_KIB: u64 = 8 << 10;
 
-/// How often a run may grow before that counts: when the machine stands still for a moment, more events are under way than
-/// ever before, and the pools keep room for them. A leak grows each time.
+/// Number of runs that must all grow before that counts: when the machine stands still for a moment, more events are
+/// under way than ever before, and the pools keep room for them. A leak grows each time.
 const ATTEMPTS: usize = 2;
 
 /// Runs the demonstrator in threads and in processes, for seconds or for ten minutes each.
@@ -30,7 +30,7 @@ pub(crate) fn run(workspace: &Workspace, long: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// By how much the memory grows in the second half, in KiB.
+/// Growth of the memory in the second half, in KiB.
 fn growth(workspace: &Workspace, name: &str, mode: Option<&str>, seconds: u64) -> Result<u64, String> {
     let (half, end) = memory(workspace, mode, seconds)?;
     eprintln!("  {name}: {half} KiB after half of {seconds} s, {end} KiB at the end");

@@ -1,4 +1,4 @@
-//! What the steps need beside cargo, and how it comes onto a machine that does not have it.
+//! Tools that the steps need beside cargo, and their installation.
 
 use crate::workspace::run;
 use std::process::{Command, Stdio};
@@ -43,7 +43,7 @@ pub(crate) fn find() -> Result<(), String> {
     eprintln!("xtask: installing {}", list.join(" "));
     let install = |command: &mut Command| run(command.env("DEBIAN_FRONTEND", "noninteractive"));
     let apt = || {
-        // Whoever is not root must have been allowed to become it.
+        // A user other than root must be allowed to become root.
         let mut command = Command::new(if works("test", &["-w", "/"]) { "apt-get" } else { "sudo" });
         if command.get_program() == "sudo" {
             command.args(["--non-interactive", "apt-get"]);
@@ -54,14 +54,14 @@ pub(crate) fn find() -> Result<(), String> {
     install(apt().args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(&list))
 }
 
-/// Whether a program answers.
+/// True when a program answers.
 fn works(program: &str, arguments: &[&str]) -> bool {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Whether a program is on the path.
+/// True when a program is on the path.
 pub(crate) fn is_there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())

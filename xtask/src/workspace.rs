@@ -7,11 +7,11 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// What a step needs to know of the repository.
+/// Facts of the repository that a step needs.
 pub(crate) struct Workspace {
     /// The root of the repository.
     pub(crate) root: PathBuf,
-    /// Where cargo builds.
+    /// Folder in which cargo builds.
     pub(crate) target: PathBuf,
 }
 

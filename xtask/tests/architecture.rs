@@ -51,7 +51,7 @@ fn table() -> BTreeMap<String, Row> {
     .collect()
 }
 
-/// What cargo knows of the `evb-` packages: the folder, and the `evb-` packages that are used outside of tests.
+/// The `evb-` packages as cargo knows them: the folder, and the `evb-` packages that are used outside of tests.
 fn packages() -> BTreeMap<String, (PathBuf, BTreeSet<String>)> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);

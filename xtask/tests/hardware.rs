@@ -1,4 +1,4 @@
-//! What the hardware has from the crates is what they say now.
+//! Generated parts of the hardware, compared with the crates.
 
 use std::process::Command;
 

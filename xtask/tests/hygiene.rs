@@ -1,4 +1,4 @@
-//! What must not get into the repository, on whatever machine it was made.
+//! Contents that must not get into the repository, on whatever machine it was made.
 
 use std::{
     env, fs,
@@ -32,7 +32,7 @@ fn folders_of_this_machine() -> Vec<String> {
     folders.map(|path| format!("{}/", path.display())).chain(["/home/".into(), "/Users/".into()]).collect()
 }
 
-/// Whether `path` stands in `bytes`, and not as the end of a longer path.
+/// True when `path` stands in `bytes`, and not as the end of a longer path.
 fn has_path(bytes: &[u8], path: &str) -> bool {
     let inside = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./}".contains(byte);
     let places = bytes.windows(path.len()).enumerate().filter(|(_, window)| *window == path.as_bytes());

@@ -1,4 +1,4 @@
-//! The nodes of one launch: threads of this process, or processes that are told what to measure.
+//! The nodes of one launch: threads of this process, or processes that get the measurements as messages.
 
 use crate::{
     clock::monotonic_ns,
@@ -30,16 +30,16 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest time that the processes may take beyond a measurement.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long the others may take to say why, when a process has failed.
+/// Time in which the others may say why, when a process has failed.
 const FAILURE_GRACE: Duration = Duration::from_secs(1);
 /// Most messages that a queue between two threads holds.
 const QUEUE: usize = 512;
-/// Fewest, however long they are.
+/// Fewest messages that it holds, also when they are long.
 const SHORTEST_QUEUE: usize = 16;
-/// Bytes that it holds, if these are neither more nor less messages: they stay in a cache, as those in shared memory do.
+/// Bytes that it holds between these limits: they stay in a cache, as those in shared memory do.
 const QUEUE_BYTES: usize = 1 << 20;
 
-/// Nodes that can be told to measure.
+/// Nodes that measure on request.
 pub(crate) trait LaunchedNodes {
     /// Measures; one result for each node that takes part.
     fn measure(&mut self, measurement: &Measurement) -> Result<Vec<NodeResult>, String>;
@@ -48,12 +48,12 @@ pub(crate) trait LaunchedNodes {
 /// Threads of this process: new ones, and a new network, for each measurement.
 pub(crate) struct Threads {
     layer: LayerChoice,
-    /// Where they are pinned; what is simulated does not depend on it.
+    /// Cores that they are pinned to; what is simulated does not depend on them.
     cores: Vec<u16>,
 }
 
 impl Threads {
-    /// Makes all that so many nodes need. `notice` is told what takes long.
+    /// Prepares this number of nodes. `notice` takes messages about long steps.
     pub(crate) fn prepare(
         layer: LayerChoice,
         cores: Vec<u16>,
@@ -85,7 +85,7 @@ impl LaunchedNodes for Threads {
     }
 }
 
-/// What threads are to measure.
+/// Instructions for the threads of a measurement.
 struct Measuring<'a> {
     cores: &'a [u16],
     measurement: &'a Measurement,
@@ -136,11 +136,11 @@ pub(crate) fn core_of(cores: &[u16], node: u16) -> Option<u16> {
     (!cores.is_empty()).then(|| cores[usize::from(node) % cores.len()])
 }
 
-/// How the processes of a launch come about.
+/// Options of a launch of processes.
 pub struct Launch<'a> {
     /// Number of processes, one for each node.
     pub nodes: u16,
-    /// Where this process listens for them; port 0 lets the system choose.
+    /// Address at which this process listens for them; port 0 lets the system choose.
     pub listen: SocketAddr,
     /// The secret of the launch.
     pub token: Token,
@@ -176,7 +176,7 @@ impl<'a> Processes<'a> {
         let (end, mut addresses) = (Instant::now() + START_TIMEOUT, Vec::new());
         while addresses.len() < launch.nodes.into() {
             match listener.accept() {
-                // Whoever does not say who it is, or is not expected, is no node.
+                // A connection without an introduction, or that is not expected, is no node.
                 Ok((stream, _)) => {
                     let Ok(Some((hello, stream, lines))) = hear_out(stream) else { continue };
                     let node = NodeId(hello.node);
@@ -193,7 +193,7 @@ impl<'a> Processes<'a> {
         Ok(addresses)
     }
 
-    /// Whether there is any point in waiting on for so many nodes.
+    /// Fails when this number of nodes cannot come any more.
     fn check(&mut self, end: Instant, nodes: u16) -> Result<(), String> {
         if let Some((_, status)) = self.children.ended() {
             return Err(format!("a process of the launch ended: {status}"));
@@ -282,5 +282,5 @@ fn start_all(commands: Vec<Command>) -> Result<Children, String> {
     Ok(children)
 }
 
-/// Where the processes of one machine reach this one.
+/// Address at which the processes of one machine reach this one.
 pub const LOCAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);

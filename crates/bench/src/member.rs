@@ -32,9 +32,9 @@ const IDLE_PAUSE: Duration = Duration::from_millis(100);
 /// Options of a process of a launch.
 #[derive(Clone, Debug)]
 pub struct MemberOptions {
-    /// Its layer.
+    /// Layer of the node.
     pub layer: LayerChoice,
-    /// Its node; with a launcher, that says it.
+    /// Number of the node; with a launcher, that says it.
     pub node: Option<u16>,
     /// Number of nodes of the launch.
     pub nodes: u16,
@@ -79,7 +79,7 @@ impl UseLayer for Serving<'_> {
     }
 }
 
-/// Joins the others and measures until it is told to end.
+/// Joins the others and measures until the order to end.
 fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> Result<(), String> {
     if let Some(core) = crate::launch::core_of(&options.cores, layer.local().0) {
         cores::pin(core).map_err(|error| format!("cannot pin to core {core}: {error}"))?;

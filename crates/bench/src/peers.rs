@@ -26,7 +26,7 @@ pub(crate) struct Peers {
     /// Data messages received from all nodes, and sent to all nodes.
     pub(crate) received: u64,
     pub(crate) sent: u64,
-    /// Messages with wrong bytes, a wrong length, from nobody, or out of order.
+    /// Messages with wrong bytes, a wrong length or an unknown sender, or out of order.
     pub(crate) corrupted: u64,
 }
 

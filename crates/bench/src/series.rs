@@ -15,9 +15,9 @@ use std::collections::BTreeSet;
 pub struct Series<'a> {
     /// The layer.
     pub layer: LayerChoice,
-    /// What is measured.
+    /// The measurements, in their order.
     pub measurements: Vec<Measurement>,
-    /// How often nodes are started anew to measure all of it; a simulation is the same each time, and done once.
+    /// Launches of nodes, each of which measures all; a simulation is the same each time, and is launched once.
     pub launches: u32,
     /// The cores that nodes are pinned to in turn; nodes are not pinned if the list is empty.
     pub cores: Vec<u16>,

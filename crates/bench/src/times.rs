@@ -1,4 +1,4 @@
-//! How long a layer is measured when nobody says.
+//! Default times of measurement of the layers.
 
 use evb_core::Span;
 use evb_transports::LayerChoice;

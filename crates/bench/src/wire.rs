@@ -9,14 +9,14 @@ pub const SMALLEST_BYTES: usize = 8;
 /// Shortest message that can carry when it was due, in bytes.
 pub(crate) const SMALLEST_STAMPED: usize = 16;
 
-/// What a node sends to another.
+/// The content of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A message of the pattern's machine.
     Traffic(TrafficMessage),
     /// The node is ready to begin.
     Ready,
-    /// The node sends nothing more. It has sent so many data messages to this receiver.
+    /// The node sends nothing more. It has sent this number of data messages to the receiver.
     End { sent: u64 },
 }
 
@@ -41,7 +41,7 @@ impl Content {
         number << 8 | kind
     }
 
-    /// What the bytes of a message say. The moment when it was born does not travel: it is the beginning of time.
+    /// Reads the content of a message. The moment when it was born does not travel: it is the beginning of time.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let word = u64::from_le_bytes(*bytes.first_chunk()?);
         let (number, born) = (word >> 8, Time::ZERO);
@@ -67,7 +67,7 @@ pub(crate) fn write_stamp(message: &mut [u8], due: Time) {
     message[8..SMALLEST_STAMPED].copy_from_slice(&(due.0 / 1000).to_le_bytes());
 }
 
-/// When a message was due.
+/// Reads the time at which a message was due.
 pub(crate) fn read_stamp(message: &[u8]) -> Time {
     Time(message.get(8..).and_then(|rest| rest.first_chunk()).map_or(0, |stamp| u64::from_le_bytes(*stamp)) * 1000)
 }
@@ -84,7 +84,7 @@ pub(crate) fn fill(message: &mut [u8], stamped: bool, from: NodeId) {
     tail.copy_from_slice(&value.to_le_bytes()[..tail.len()]);
 }
 
-/// Whether the data are those that [`fill`] wrote.
+/// True when the data are those that [`fill`] wrote.
 pub(crate) fn is_whole(message: &[u8], stamped: bool, from: NodeId) -> bool {
     let rest = message.get(prefix(stamped)..).and_then(|rest| rest.split_first_chunk());
     let Some((first, rest)) = rest else { return false };

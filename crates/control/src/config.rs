@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use evb_core::{NodeId, Span};
 
-/// The event builder and its limits, as far as run control has to know them.
+/// The parts of an event builder that run control needs, and the limits of its waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Number of nodes: their ids are below it.
@@ -18,7 +18,7 @@ pub struct Config {
     pub drain_timeout: Span,
     /// Time after which a run is stopped. Pauses do not count.
     pub duration: Option<Span>,
-    /// Faults on purpose: the nodes that die, and when after the start of each run.
+    /// Faults on purpose: nodes that die, each at a time after the start of a run.
     pub kills: Vec<(Span, NodeId)>,
 }
 
@@ -26,7 +26,7 @@ impl Config {
     /// Time in which a finishing run waits for nodes that their peers have given up.
     pub const LOST_GRACE: Span = Span::from_secs(1);
 
-    /// An event builder of so many nodes, the first of which is the event manager. Nodes have 30 s to join and 10 s for
+    /// An event builder with this number of nodes; node 0 is the event manager. Nodes have 30 s to join and 10 s for
     /// every other step.
     pub const fn new(nodes: u16) -> Self {
         Self {

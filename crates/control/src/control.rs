@@ -8,7 +8,7 @@ use crate::{
 use alloc::{collections::VecDeque, vec::Vec};
 use evb_core::{NodeId, Span, Time};
 
-/// The reason why run control wants to be called at a time.
+/// The reason for a call of [`Control::handle_timeout`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// A step of the configuration takes too long.
@@ -70,7 +70,7 @@ impl Control {
         }
     }
 
-    /// The state that it is in.
+    /// The present state.
     pub fn state(&self) -> State {
         match self.phase {
             Phase::Initial => State::Initial,
@@ -384,7 +384,7 @@ impl Control {
 
     // ---- losses
 
-    /// Takes a node for lost; nothing when it was.
+    /// Marks a node as lost; does nothing when it was.
     fn lose(&mut self, node: NodeId, loss: Loss) {
         if self.nodes.lose(node) {
             self.events.push_back(Event::Lost { node, loss });
@@ -415,7 +415,7 @@ impl Control {
         }
     }
 
-    /// A node that cannot go on has told why. The run drains, so that what it lacks is known at once.
+    /// Handles a node that cannot go on and has told why. The run drains, so that the operator knows at once.
     fn fail(&mut self, now: Time, node: NodeId) {
         match self.phase {
             Phase::Configuring { step, .. } => self.not_ready(step, node),
@@ -431,7 +431,7 @@ impl Control {
         }
     }
 
-    /// Nothing numbers triggers or says when events are over without an event manager.
+    /// Goes on without a node. Without an event manager nothing numbers triggers or ends events, so the run finishes.
     fn go_on_without(&mut self, now: Time, node: NodeId) {
         if node == self.config.event_manager && self.phase.is_building() {
             self.finish(now);
@@ -439,8 +439,8 @@ impl Control {
         self.end_when_all_finished();
     }
 
-    /// Peers cannot reach a node that run control may still hear: a network that is cut, or a stopped process. It has no
-    /// part in the run any more; should it wake up, it finds all its peers gone, and is not believed.
+    /// Gives up a node that a peer cannot reach and run control may still hear: its network is cut, or its process was
+    /// stopped. It has no part in the run any more. If it wakes up, all its peers are gone, and its reports do not count.
     fn lose_peer(&mut self, now: Time, by: NodeId, peer: NodeId) {
         if !self.phase.is_building() {
             // Without its peers it takes part in no other run, until all are connected anew.
@@ -488,7 +488,7 @@ impl Control {
         self.orders.extend(self.nodes.joined().into_iter().map(|node| (node, order)));
     }
 
-    /// Tells of the state when it is another one.
+    /// Tells of the state when it has changed.
     fn show_state(&mut self) {
         let state = self.state();
         if self.shown != state {

@@ -45,10 +45,10 @@ pub enum Command {
     Shutdown,
 }
 
-/// A notice of one node, or of whoever watches over its process.
+/// A notice of one node, or of the driver that watches over its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// The node is there and takes orders: for the first time, or again after it was gone.
+    /// The node takes orders: for the first time, or again after it was gone.
     Joined,
     /// The node has carried out [`Order::Open`], [`Order::Connect`] or [`Order::Prepare`].
     Ready,
@@ -111,12 +111,12 @@ pub enum Event {
     Lost {
         /// The node.
         node: NodeId,
-        /// How that became known.
+        /// The way in which it was lost.
         loss: Loss,
     },
     /// A lost node takes part again.
     Back(NodeId),
-    /// These nodes have not done what a step of the configuration asked for, in the time that they have.
+    /// Nodes that have not done a step of the configuration in time.
     Late {
         /// The step.
         step: Step,

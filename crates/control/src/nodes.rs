@@ -6,7 +6,7 @@ use evb_core::NodeId;
 /// The way in which a node was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// Its process or its connection has ended.
+    /// Its process or its connection ended.
     Gone,
     /// A peer cannot reach it, although run control may still do.
     Unreachable {
@@ -22,13 +22,13 @@ pub enum Loss {
 /// One node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Node {
-    /// It takes orders.
+    /// True when it takes orders.
     joined: bool,
-    /// Its peers reach it.
+    /// True when its peers reach it.
     connected: bool,
-    /// It has not yet done what was asked of all nodes last.
+    /// True when it has not yet done what was asked of all nodes last.
     pending: bool,
-    /// It is lost to this run.
+    /// True when it is lost to this run.
     lost: bool,
 }
 
@@ -94,23 +94,23 @@ impl Nodes {
         self.0[node.index()].lost
     }
 
-    /// The node takes orders, and has no connection to its peers.
+    /// Marks a node that takes orders, and has no connection to its peers.
     pub(crate) fn join(&mut self, node: NodeId) {
         self.0[node.index()] = Node { joined: true, ..Node::default() };
     }
 
-    /// The node takes no orders any more.
+    /// Marks a node that takes no orders any more.
     pub(crate) fn leave(&mut self, node: NodeId) {
         let node = &mut self.0[node.index()];
         *node = Node { lost: node.lost, ..Node::default() };
     }
 
-    /// All nodes get something to do.
+    /// Marks all nodes as having something to do.
     pub(crate) fn ask_all(&mut self) {
         self.0.iter_mut().for_each(|node| node.pending = node.joined);
     }
 
-    /// The node has done what was asked.
+    /// Marks a node that has done what was asked.
     pub(crate) fn answer(&mut self, node: NodeId) {
         self.0[node.index()].pending = false;
     }
@@ -122,22 +122,22 @@ impl Nodes {
         !core::mem::replace(&mut node.lost, true)
     }
 
-    /// A lost node has its place again.
+    /// Gives a lost node its place again.
     pub(crate) fn restore(&mut self, node: NodeId) {
         self.0[node.index()] = Node { joined: true, connected: true, pending: true, lost: false };
     }
 
-    /// All nodes reach each other.
+    /// Marks all nodes as connected.
     pub(crate) fn connect_all(&mut self) {
         self.0.iter_mut().for_each(|node| node.connected = true);
     }
 
-    /// No node has a connection.
+    /// Marks all nodes as not connected.
     pub(crate) fn disconnect_all(&mut self) {
         self.0.iter_mut().for_each(|node| node.connected = false);
     }
 
-    /// A run begins: nobody is lost to it.
+    /// Begins a run: no node is lost to it.
     pub(crate) fn begin_run(&mut self) {
         self.0.iter_mut().for_each(|node| node.lost = false);
         self.ask_all();

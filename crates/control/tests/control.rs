@@ -317,7 +317,7 @@ impl Checker {
 }
 
 proptest! {
-    /// Whatever comes in whatever order, orders make sense, states are told, and what has been stopped ends.
+    /// Orders make sense, states are told, and what has been stopped ends, whatever comes in whatever order.
     #[test]
     fn any_history_ends(inputs in prop::collection::vec(input(), 0..200)) {
         let (mut control, mut now, mut checker) = (Control::new(config()), Time::ZERO, Checker::default());

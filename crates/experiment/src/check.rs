@@ -1,5 +1,5 @@
-//! Checks a tree against the table of keys and fills in the defaults. What comes out has every key, in the order of
-//! the table, each with a value of its kind; what several keys must agree on is the business of the rules of the sections.
+//! Checks a tree against the table of keys and fills in the defaults. The result has every key, in the order of
+//! the table, each with a value of its kind. Rules on several keys are those of the sections.
 
 use crate::{
     choice::{AnyChoice, Form},
@@ -145,7 +145,7 @@ impl Checker {
         Some(Value::List(checked))
     }
 
-    /// Whether enough is wrong to stop looking.
+    /// True when enough is wrong to stop looking.
     fn is_full(&self) -> bool {
         self.problems.len() >= MAX_FOUND
     }

@@ -10,7 +10,7 @@ use crate::{
 /// A table whose keys depend on one of them, its tag.
 pub(crate) struct Choice<T: 'static> {
     pub(crate) tag: &'static str,
-    /// What the tag chooses, as in "unknown shaping".
+    /// Noun for the choice, as in "unknown shaping".
     pub(crate) what: &'static str,
     pub(crate) default: Default,
     /// Keys of every variant.
@@ -21,7 +21,7 @@ pub(crate) struct Choice<T: 'static> {
 /// One value of a tag.
 pub(crate) struct Variant<T> {
     pub(crate) form: Form,
-    /// What it means: in most tables how its part of the plan is made.
+    /// Its meaning: in most tables the function that makes its part of the plan.
     pub(crate) means: T,
 }
 
@@ -59,12 +59,12 @@ pub(crate) const fn word<T>(name: &'static str, doc: &'static str, means: T) -> 
 }
 
 impl<T> Choice<T> {
-    /// What a tag means.
+    /// The meaning of a tag.
     pub(crate) fn named(&self, name: &str) -> Option<&'static T> {
         self.variants.iter().find(|variant| variant.form.name == name).map(|variant| &variant.means)
     }
 
-    /// What the tag of a table means, which may be one that nobody has checked; that of the default where it has none.
+    /// The meaning of the tag of an unchecked table; that of the default when there is no tag.
     pub(crate) fn written(&self, table: Option<&Node>) -> Option<&'static T> {
         match (table.and_then(|table| table.at(self.tag)), &self.default) {
             (Some(tag), _) => self.named(tag.text()?),
@@ -73,7 +73,7 @@ impl<T> Choice<T> {
         }
     }
 
-    /// What the tag of a checked table means.
+    /// The meaning of the tag of a checked table.
     pub(crate) fn of(&self, table: View<'_>) -> &'static T {
         self.named(table.text(self.tag)).expect(CHECKED)
     }

@@ -1,4 +1,4 @@
-//! Plans without a file. What nobody has said is as in a file that does not say it, since it comes from the same keys.
+//! Plans without a file. Defaults are those of a file, because they come from the same keys.
 
 use crate::{
     check::check,
@@ -12,12 +12,12 @@ use evb_core::SourceId;
 use evb_protocol::Config;
 use evb_sources::SourceSpec;
 
-/// The network when nobody says: a crossbar with a port for each node.
+/// The default network: a crossbar with a port for each node.
 pub(crate) const NETWORK: &str = "ideal";
 
 impl Plan {
     /// A plan to build events with this configuration. Every readout unit has the same source, the network is `ideal`, and
-    /// all else is as in an experiment file that says nothing more. The rules that a file has to obey are not checked.
+    /// all other keys have their defaults. The rules of a file are not checked.
     ///
     /// ```
     /// use evb_experiment::Plan;

@@ -1,10 +1,10 @@
-//! What is wrong with an experiment, where, and how to mend it.
+//! Problems of an experiment: their places, and how to mend them.
 
 use crate::{limits::MAX_PROBLEMS, tree::Origin};
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use std::{error::Error, fmt, sync::Arc};
 
-/// Everything that is wrong with an experiment file or a `--set`, most with a place in the text.
+/// All problems of an experiment file or a `--set`, most with a place in the text.
 #[derive(Debug)]
 pub struct Diagnostics {
     file_name: String,
@@ -43,7 +43,7 @@ impl Diagnostics {
         Self { file_name: file_name.to_owned(), problems, more }
     }
 
-    /// The problems as plain text: what is wrong, and how to mend it.
+    /// The problems as plain text, each with a hint.
     pub fn problems(&self) -> impl Iterator<Item = (&str, &str)> {
         self.problems.iter().map(|located| (&*located.problem.message, &*located.problem.help))
     }
@@ -80,7 +80,7 @@ impl Texts {
         Self(std::iter::once(named(file_name, text)).chain(overrides).collect())
     }
 
-    /// With one more file.
+    /// Adds one more file.
     pub(crate) fn and(mut self, name: &str, text: &str) -> Self {
         self.0.push(Arc::new(NamedSource::new(name, text.to_owned())));
         self

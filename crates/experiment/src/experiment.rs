@@ -18,7 +18,7 @@ use std::{fs::File, io::Read, path::Path};
 #[derive(Clone, Debug)]
 pub struct Experiment {
     plans: Vec<Plan>,
-    /// What the plans have in common, every default filled in.
+    /// The values that all plans have in common, every default filled in.
     common: Node,
     sweep: Sweep,
 }
@@ -32,8 +32,8 @@ impl Experiment {
         Self::parse(&read(path.as_ref())?, &path.as_ref().to_string_lossy(), overrides)
     }
 
-    /// Reads an experiment file, and the network from a file of its own: what the experiment says about it counts no more,
-    /// but for the hosts of the nodes and the faults.
+    /// Reads an experiment file, and the network from another file. It replaces the network of the experiment, except
+    /// for the hosts of the nodes and the faults.
     ///
     /// # Errors
     /// As [`load`](Self::load), for both files.
@@ -50,7 +50,7 @@ impl Experiment {
         parse_all(text, file_name, None, overrides)
     }
 
-    /// As [`load_on`](Self::load_on) from texts.
+    /// Does the same as [`load_on`](Self::load_on), from texts.
     ///
     /// # Errors
     /// The texts are not a good experiment.
@@ -181,7 +181,7 @@ fn resolve(text: &str, file: &Path, network: Option<&Other>, overrides: &[String
     }
 }
 
-/// The points of a sweep often share a problem: it is told once.
+/// Drops repeated problems: the points of a sweep often share one.
 fn note(problems: &mut Vec<Problem>, problem: Problem) {
     if !problems.contains(&problem) {
         problems.push(problem);
@@ -205,13 +205,13 @@ fn resolve_point(
     Ok((plan, table))
 }
 
-/// What two filled trees have in common.
+/// The entries that two filled trees have in common.
 fn shared(mut one: Table, other: &Table) -> Table {
     one.0.retain_mut(|entry| other.get(&entry.key).is_some_and(|node| keep_shared(&mut entry.node, node)));
     one
 }
 
-/// Reduces `one` to what it has in common with `other`; false when that is nothing.
+/// Reduces `one` to the part in common with `other`; returns false when there is none.
 fn keep_shared(one: &mut Node, other: &Node) -> bool {
     if one == other {
         return true;

@@ -2,10 +2,10 @@
 //!
 //! The way is: text to tree ([`Experiment::load`]), `--set` and sweep on top, defaults that follow from other keys, the
 //! check against the table of keys, the rules between keys, the plan. Each section of the file has a module in `sections`
-//! with all of that: its keys, what they must agree on, and how its part of the plan is made of them. The keys are also the
+//! with all of that: its keys, the rules on them, and its part of the plan. The keys are also the
 //! source of the [`reference()`] page. [`Plan::new`] makes a plan without a file.
 //!
-//! What a file means does not depend on the machine: no environment variable, folder or file is looked at.
+//! The meaning of a file does not depend on the machine: no environment variable, folder or file is looked at.
 
 mod check;
 mod choice;

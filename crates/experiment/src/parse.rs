@@ -1,4 +1,4 @@
-//! From text to tree: the file itself, and what `--set` puts on top of it.
+//! The way from text to tree: the file itself, and what `--set` puts on top of it.
 
 use crate::{
     diagnostics::Problem,
@@ -98,7 +98,7 @@ fn set(root: &mut Node, text: &str, index: usize) -> Result<String, Problem> {
     Err(Problem::new(format!("`{path}` leads past the end of a list"), help).at(key_origin, "no such table"))
 }
 
-/// The value of a `--set`: TOML if it is, else a text, because shells take quotes away.
+/// The value of a `--set`: TOML if it parses, else a text, because shells remove quotes.
 fn value_node(value: &str, index: usize, start: usize) -> Node {
     let span = 0..value.len();
     match DeValue::parse(value) {
@@ -124,7 +124,7 @@ fn steps(left: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Checks that the table of keys has a path; else gives what is wrong and what may have been meant.
+/// Checks that the table of keys has a path; else returns the problem, with a suggestion.
 pub(crate) fn known(path: &str) -> Result<(), (String, String)> {
     let unknown = |help: String| (format!("unknown key {}", brief(path)), help);
     let (mut kind, mut place) = (&FILE, String::new());

@@ -14,13 +14,13 @@ use std::path::PathBuf;
 pub struct Plan {
     /// Name of the experiment; the file's stem by default.
     pub name: String,
-    /// What the user wrote about it.
+    /// Description by the user.
     pub description: String,
     /// The swept keys and their values at this point, in the order of the file; empty without `[sweep]`.
     pub sweep: Vec<(String, String)>,
     /// The machines' configuration.
     pub building: Config,
-    /// What decides after the first phase of an event; it accepts all where there is one phase only.
+    /// Filter after the first phase of an event; it accepts all when there is one phase only.
     pub filter: Filter,
     /// Rate and end of the trigger.
     pub trigger: TriggerPlan,
@@ -28,9 +28,9 @@ pub struct Plan {
     pub sources: Vec<SourceSpec>,
     /// Folder that relative data files start from; `${NAME}` stands for an environment variable.
     pub data_directory: PathBuf,
-    /// How nodes talk when the user does not say otherwise.
+    /// Transport of the nodes when the user does not choose another.
     pub transport: TransportChoice,
-    /// What is kept, and where.
+    /// Events that are kept, and their folder.
     pub storage: StoragePlan,
     /// Seed, limits and the like.
     pub run: RunPlan,
@@ -38,7 +38,7 @@ pub struct Plan {
     pub faults: Vec<FaultSpec>,
     /// The network that a simulation runs on; a real run has one of its own.
     pub network: NetworkPlan,
-    /// What the nodes do.
+    /// Work of the nodes.
     pub workload: Workload,
 }
 
@@ -58,7 +58,7 @@ impl Plan {
 pub struct TriggerPlan {
     /// Mean rate; `None` is free running or data-driven, as `Config::trigger` says.
     pub rate: Option<Frequency>,
-    /// Whether the intervals are exponential (a Poisson process) instead of equal.
+    /// True for exponential intervals (a Poisson process), false for equal ones.
     pub poisson: bool,
     /// Time after which the trigger stops.
     pub duration: Option<Span>,
@@ -66,10 +66,10 @@ pub struct TriggerPlan {
     pub accept_loss: u8,
 }
 
-/// What is kept, and where.
+/// Events that are kept, and their folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoragePlan {
-    /// Which events are written.
+    /// Choice of events that are written.
     pub keep: Keep,
     /// Folder of the event files.
     pub directory: PathBuf,
@@ -77,7 +77,7 @@ pub struct StoragePlan {
     pub file_size: ByteCount,
 }
 
-/// Which events are written.
+/// Choice of events that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
@@ -90,7 +90,7 @@ pub enum Keep {
 }
 
 impl Keep {
-    /// Whether an event is written.
+    /// True when an event is written.
     pub const fn keeps(self, event: EventId, complete: bool) -> bool {
         match self {
             Self::All => true,
@@ -111,8 +111,7 @@ pub struct RunPlan {
     pub drain_timeout: Span,
     /// Threads that carry the nodes in one process; the number of cores, at most the number of nodes, by default.
     pub workers: Option<u16>,
-    /// What happens before this time after the start is not measured; when there is none, rates are of the steady window
-    /// that is found.
+    /// Time after the start that is not measured. Without it, rates are of the steady window that is found.
     pub warmup: Option<Span>,
 }
 
@@ -125,7 +124,7 @@ pub struct NetworkPlan {
     pub fitted_to: Option<String>,
     /// The hosts of the nodes.
     pub placement: Placement,
-    /// What goes wrong in the network on purpose.
+    /// Faults of the network on purpose.
     pub faults: Vec<NetworkFault>,
 }
 
@@ -141,7 +140,7 @@ pub struct Placement {
     pub builder: u16,
 }
 
-/// What the nodes do.
+/// Work of the nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Workload {
@@ -156,14 +155,14 @@ pub enum Workload {
 pub struct TrafficPlan {
     /// The machines' configuration.
     pub config: TrafficConfig,
-    /// How much is sent.
+    /// Load of the senders.
     pub load: Load,
     /// Messages of each sender (of [`Gather`](evb_patterns::Pattern::Gather): events in all; of what
     /// [has cycles](evb_patterns::Pattern::has_cycles): cycles) after which it stops.
     pub messages: Option<u64>,
 }
 
-/// How much the senders of a traffic pattern send.
+/// Load that the senders of a traffic pattern offer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Load {
@@ -173,14 +172,14 @@ pub enum Load {
     Rate {
         /// Mean rate of each sender (of [`Gather`](evb_patterns::Pattern::Gather): of events in all).
         rate: Frequency,
-        /// Whether the intervals are exponential (a Poisson process) instead of equal.
+        /// True for exponential intervals (a Poisson process), false for equal ones.
         poisson: bool,
     },
     /// Bytes at a part of the rate of a sender's link.
     Fraction {
         /// Payload of each sender over the rate of its link; above 1 is more than the link can take.
         load: f64,
-        /// Whether the intervals are exponential (a Poisson process) instead of equal.
+        /// True for exponential intervals (a Poisson process), false for equal ones.
         poisson: bool,
     },
 }
@@ -190,11 +189,11 @@ pub enum Load {
 pub struct FaultSpec {
     /// The node it happens to.
     pub node: NodeId,
-    /// What happens.
+    /// The fault itself.
     pub action: FaultAction,
 }
 
-/// What happens to a node on purpose.
+/// The kind of a fault on purpose, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum FaultAction {
@@ -222,7 +221,7 @@ pub enum FaultAction {
     Delay {
         /// One in this many.
         one_in: u64,
-        /// How late.
+        /// Delay of the fragment.
         by: Span,
     },
     /// Every n-th fragment of this readout unit is made larger than allowed.
@@ -230,7 +229,7 @@ pub enum FaultAction {
         /// One in this many.
         one_in: u64,
     },
-    /// What this builder unit stores goes through a disk of this rate, one event after another.
+    /// Events of this builder unit are stored through a disk of this rate, one after another.
     SlowDisk {
         /// The rate.
         rate: Bandwidth,

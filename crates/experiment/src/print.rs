@@ -52,7 +52,7 @@ fn section(text: &mut String, name: &str, table: &Table) {
     }
 }
 
-/// The lists of a sweep are values, even when they hold tables.
+/// Writes the lists of a sweep as values, even when they hold tables.
 fn sweep(text: &mut String, table: &Table) {
     text.push_str("\n[sweep]\n");
     table.0.iter().for_each(|entry| line(text, &entry.key, &entry.node));
@@ -71,7 +71,7 @@ fn line(text: &mut String, name: &str, node: &Node) {
     text.push_str(&format!("{} = {}\n", key(name), inline(&node.value)));
 }
 
-/// Lists of tables get a header for each.
+/// Writes a list of tables with a header for each.
 fn is_list_of_tables(node: &Node) -> bool {
     node.list().is_some_and(|items| !items.is_empty() && items.iter().all(|item| item.table().is_some()))
 }

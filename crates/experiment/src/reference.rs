@@ -47,7 +47,7 @@ fn is_section(kind: &Kind) -> bool {
     matches!(kind, Kind::Section(_) | Kind::Choice(_) | Kind::List { .. } | Kind::Sweep)
 }
 
-/// What is below the heading of a section, then the tables inside it, each under its path.
+/// Writes the text below the heading of a section, then the tables inside it, each under its path.
 fn body(page: &mut String, kind: &Kind) {
     own(page, kind);
     let mut known = Vec::new();
@@ -64,7 +64,7 @@ fn own(page: &mut String, kind: &Kind) {
     }
 }
 
-/// The tables inside a table. What stands in several places, as `source`, is told once.
+/// The tables inside a table. A part in several places, as `source`, is described once.
 fn inner(page: &mut String, kind: &Kind, path: &str, known: &mut Vec<&'static str>) {
     for key in kind.keys() {
         if !has_tables(&key.kind) {

@@ -40,7 +40,7 @@ pub(crate) fn check(key: &Key, node: &Node, path: &str) -> Option<Problem> {
     Some(Problem::new(format!("`{path}` {what}"), help).at(node.origin, label))
 }
 
-/// What is wrong with a value: the rest of the sentence that begins with the key.
+/// A fault of a value: the rest of the sentence that begins with the key.
 struct Fault {
     what: String,
     help: String,

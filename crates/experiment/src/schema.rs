@@ -1,4 +1,4 @@
-//! How keys are described. The keys themselves are in [`crate::sections`]: the checks, the defaults and the reference page
+//! Description of keys. The keys themselves are in [`crate::sections`]: the checks, the defaults and the reference page
 //! all come from them.
 
 use crate::{
@@ -13,11 +13,11 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) default: Default,
-    /// What it means: a sentence fragment for the reference page.
+    /// Its meaning: a sentence fragment for the reference page.
     pub(crate) doc: &'static str,
 }
 
-/// What a key has when the file does not say.
+/// The value of a key that the file leaves out.
 pub(crate) enum Default {
     /// The file must say.
     Required,
@@ -31,7 +31,7 @@ pub(crate) enum Default {
     Derived(&'static str),
 }
 
-/// What a key takes.
+/// The values that a key takes.
 pub(crate) enum Kind {
     Text,
     /// A text that can be part of a file name.
@@ -137,7 +137,7 @@ pub(crate) const fn wait() -> Kind {
 }
 
 impl Kind {
-    /// What is expected, with its article.
+    /// The expected kind of value, with its article.
     pub(crate) const fn describe(&self) -> &'static str {
         match self {
             Self::Text | Self::Name => "a text",
@@ -189,7 +189,7 @@ impl Kind {
         }
     }
 
-    /// The keys that a table of this kind can have, whatever its tag.
+    /// The keys that a table of this kind can have, with any tag.
     pub(crate) fn keys(&self) -> Vec<&'static Key> {
         match self {
             Self::Section(keys) => keys.iter().collect(),

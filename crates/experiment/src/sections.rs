@@ -1,5 +1,5 @@
-//! The sections of the file, a module for each: its keys with limits and defaults, what they must agree on with others, and
-//! how its part of the plan is made.
+//! The sections of the file, a module for each, with its keys, limits and defaults, the rules on them, and its part of the
+//! plan.
 
 use crate::{
     diagnostics::Problem,
@@ -60,14 +60,14 @@ pub(crate) const ROOT: &[Key] = &[
 /// A rule on several keys, which finds at most one problem. It looks at a tree whose single values are good.
 type Rule = fn(View<'_>) -> Option<Problem>;
 
-/// What every experiment has to obey.
+/// Rules for every experiment.
 const EVERY: &[&[Rule]] = &[readout::RULES, run::RULES];
-/// What the machines of event building want beyond that.
+/// Rules for event building alone.
 const EVENT_BUILDING: &[&[Rule]] =
     &[protocol::RULES, shaping::RULES, readout::BUILDING_RULES, builder::RULES, trigger::RULES];
 
 /// Fills in the defaults that follow from other keys, as far as they can be told. It looks at the tree as it was written:
-/// what is not as it should be there is left for the checks to report. `stem` is the name of the file without its ending.
+/// mistakes there are left for the checks to report. `stem` is the name of the file without its ending.
 pub(crate) fn fill(root: &mut Node, stem: &str) {
     let name: String = stem.chars().filter(|c| !c.is_control() && *c != '/').take(MAX_NAME).collect();
     put(root, &["name"], Value::Text(if name.is_empty() { "experiment".to_owned() } else { name }));

@@ -1,4 +1,4 @@
-//! "Did you mean": what someone may have wanted to write.
+//! "Did you mean": suggestions for misspelt keys and names.
 
 use crate::{
     schema::{Key, Kind, coded},
@@ -45,7 +45,7 @@ pub(crate) fn for_key(name: &str, mut names: Vec<&str>, path: &str) -> String {
     }
 }
 
-/// How a table is called in messages.
+/// The name of a table in messages.
 pub(crate) fn table_name(path: &str) -> String {
     match path {
         "" => "the file".to_owned(),

@@ -4,7 +4,7 @@ use crate::limits::MAX_DEPTH;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
-/// Where something was written: which text, and which bytes of it.
+/// The place where something was written: which text, and which bytes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     /// 0 is the experiment file, `n` the n-th `--set`.
@@ -26,7 +26,7 @@ pub(crate) enum Value {
     Integer(i64),
     Number(f64),
     Flag(bool),
-    /// What no key takes, described with its article.
+    /// A value that no key takes, described with its article.
     Other(&'static str),
     List(Vec<Node>),
     Table(Table),

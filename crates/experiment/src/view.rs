@@ -53,12 +53,12 @@ impl<'a> View<'a> {
         Self(self.0.at(path).expect(CHECKED))
     }
 
-    /// Whether a flag is set.
+    /// True when a flag is set.
     pub(crate) fn flag(self, path: &str) -> bool {
         self.0.at(path).and_then(Node::flag).expect(CHECKED)
     }
 
-    /// Whether there is a value at a path.
+    /// True when there is a value at a path.
     pub(crate) fn has(self, path: &str) -> bool {
         self.0.at(path).is_some()
     }
@@ -67,7 +67,7 @@ impl<'a> View<'a> {
         self.0.at(path).and_then(Node::list).unwrap_or(&[])
     }
 
-    /// Where the value at `path` was written; nowhere when it is a default.
+    /// The place where the value at `path` was written; none for a default.
     pub(crate) fn origin(self, path: &str) -> Option<Origin> {
         self.0.at(path)?.origin
     }

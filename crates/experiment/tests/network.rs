@@ -1,4 +1,4 @@
-//! What the sections for a simulated network mean.
+//! Meaning of the sections for a simulated network.
 
 use evb_core::{Bandwidth, ByteCount, Span};
 use evb_experiment::{Experiment, Placement, Plan};

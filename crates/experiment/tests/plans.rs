@@ -1,4 +1,4 @@
-//! What good files mean.
+//! Meaning of good files.
 
 use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, SourceId, Span};
 use evb_experiment::{

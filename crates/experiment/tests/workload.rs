@@ -1,4 +1,4 @@
-//! What `[workload]` means.
+//! Meaning of `[workload]`.
 
 use evb_core::{Frequency, NodeId, NodeRange, Span};
 use evb_experiment::{Experiment, Load, TrafficPlan, Workload};

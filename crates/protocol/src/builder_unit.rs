@@ -119,7 +119,7 @@ impl BuilderCounts {
     }
 }
 
-/// How far the construction of an event is.
+/// The progress of the construction of an event.
 enum Phase {
     /// It waits for fragments of these sources; those before them were waited for.
     Collecting(Range<usize>),

@@ -31,7 +31,7 @@ pub enum ManagerCommand {
     /// A node is gone.
     Lost(NodeId),
     /// A node that was gone is back, without its former state. A readout unit whose source numbers its fragments itself
-    /// cannot come back, because nobody could assign its fragments to events.
+    /// cannot come back, because its fragments could not be assigned to events.
     Joined(NodeId),
 }
 
@@ -352,7 +352,7 @@ impl<B> EventManager<B> {
     /// Tells the readout units which events are triggered and which have ended.
     fn send_notices(&mut self) {
         let nodes = self.config.readout_nodes();
-        // Whoever triggers on demand is read out on demand: the assignment itself says that the event exists.
+        // Triggers on demand are read out on demand: the assignment itself says that the event exists.
         if self.config.trigger == Trigger::Driven && self.counts.triggered > self.announced {
             self.announced = self.counts.triggered;
             self.transmit(nodes, Message::Readout { through: EventId(self.announced) });

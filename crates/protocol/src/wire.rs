@@ -45,7 +45,7 @@ impl RunMark {
         head[0] |= self.0;
     }
 
-    /// Takes the mark out of a head; false if it is that of another run.
+    /// Takes the mark out of a head; returns false if it is that of another run.
     pub const fn take_from(self, head: &mut [u8; HEAD_BYTES]) -> bool {
         let is_of_run = head[0] & !Self::KIND_BITS == self.0;
         head[0] &= Self::KIND_BITS;

@@ -1,9 +1,9 @@
-//! Why a plan cannot be simulated.
+//! Reasons why a plan cannot be simulated.
 
 use evb_fabric::NetworkError;
 use evb_sources::SourceError;
 
-/// Why a plan cannot be simulated.
+/// The reason why a plan cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulateError {
     /// The network makes no sense.
@@ -18,7 +18,7 @@ pub enum SimulateError {
 }
 
 impl SimulateError {
-    /// What to do about it.
+    /// A hint what to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Network(error) => Some(error.hint()),

@@ -1,4 +1,4 @@
-//! What can happen in a simulation.
+//! Events of a simulation.
 
 use crate::{
     message::MessageId,
@@ -53,7 +53,7 @@ pub(crate) enum Event {
     Measure,
     /// The trigger stops, or the traffic ends.
     Stop,
-    /// When nothing has moved for long, what has not ended by now does not end.
+    /// Time to look for progress: when nothing has moved for long, what has not ended by now does not end.
     GiveUp,
 }
 

@@ -20,7 +20,7 @@ impl From<MessageId> for u32 {
     }
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     /// A machine of the event builder says it.
@@ -32,7 +32,7 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// Whether it travels as fragments and data do; all else is control.
+    /// True when it travels as fragments and data do; all else is control.
     pub(crate) const fn is_data(&self) -> bool {
         match self {
             Self::Protocol(message) => message.is_data(),
@@ -41,7 +41,7 @@ impl Body {
         }
     }
 
-    /// Whether the sender sends it again when it is lost, as every transport does with control messages. Lost fragments
+    /// True when the sender sends it again after a loss, as every transport does with control messages. Lost fragments
     /// are asked for, and so are lost answers.
     pub(crate) const fn is_reliable(&self) -> bool {
         matches!(self, Self::Protocol(message) if !message.is_data() && !matches!(message, ProtocolMessage::Ask { .. }))
@@ -61,7 +61,7 @@ pub(crate) struct Message {
     /// Payload that counts as throughput: that of fragments and data.
     pub(crate) payload: u32,
     pub(crate) priority: u8,
-    /// Where messages can overtake each other: its place among those from its sender to its receiver, from 0.
+    /// Place among the messages from its sender to its receiver, from 0, when messages can overtake each other.
     pub(crate) order: u32,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Chunk {
     pub(crate) last: bool,
 }
 
-/// How fragments are put on the wire.
+/// Order of fragments on the wire.
 #[derive(Clone, Debug)]
 pub(crate) enum Slots {
     /// In order.
@@ -47,7 +47,7 @@ pub(crate) struct Nic {
     /// Largest payload of a packet.
     packet: u32,
     pub(crate) slots: Slots,
-    /// Where what goes in no slot waits instead, when peers are served at random.
+    /// Messages that go in no slot, when peers are served at random.
     pub(crate) peers: Option<Peers<MessageId>>,
     /// Messages on their way into this interface or in it that are not wholly cut into packets.
     pub(crate) backlog: usize,
@@ -60,7 +60,7 @@ pub(crate) struct Nic {
 /// One port of a network interface.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NicPort {
-    /// It waits for something to send.
+    /// True when it waits for something to send.
     pub(crate) idle: bool,
     /// The message that ends with the packet that it sends now.
     pub(crate) ending: Option<MessageId>,
@@ -103,7 +103,7 @@ impl Nic {
         }
     }
 
-    /// How many more messages of a readout unit it takes now.
+    /// Number of messages of a readout unit that it still takes now.
     pub(crate) fn room(&self) -> usize {
         match self.slots {
             // What waits for one peer must not hide what there is for another.

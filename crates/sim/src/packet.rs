@@ -28,7 +28,7 @@ impl LaneId {
 pub(crate) struct Packet {
     pub(crate) from: EndpointId,
     pub(crate) to: EndpointId,
-    /// The message that it is a part of: the business of whoever sent it.
+    /// The message that it is a part of, for the sender's use.
     pub(crate) message: MessageId,
     /// Bytes of that.
     pub(crate) payload: u32,
@@ -42,7 +42,7 @@ pub(crate) struct Packet {
     pub(crate) dimension: u8,
     /// Destroyed on its way; it is thrown away where it arrives.
     pub(crate) corrupted: bool,
-    /// It waited too long at some switch (dispersive routing).
+    /// True when it waited too long at some switch (dispersive routing).
     pub(crate) blocked: bool,
     /// A number that its choice among equal ways depends on, beside its ends.
     pub(crate) variant: u32,
@@ -54,7 +54,7 @@ pub(crate) struct Packet {
     pub(crate) lane: LaneId,
     /// The packet behind it in the same buffer, while neither is in front.
     pub(crate) next: PacketId,
-    /// When its head came into that buffer; once it asks for a link, since when.
+    /// Time at which its head came into that buffer; once it asks for a link, since when.
     pub(crate) since: Time,
     /// Longest time that any link or engine on its way needs for it, or (wormhole) for one byte of it.
     pub(crate) pace: Span,
@@ -85,7 +85,7 @@ impl Packet {
     }
 }
 
-/// When a worm's first byte went onto a link.
+/// Time at which a worm's first byte went onto a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
     pub(crate) link: LinkId,

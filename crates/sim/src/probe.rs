@@ -16,11 +16,11 @@ use std::collections::VecDeque;
 /// A packet to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// When it is handed to its network interface, behind those handed there before.
+    /// Time at which it is handed to its network interface, behind those handed there before.
     pub at: Time,
-    /// Where it comes from.
+    /// Sender of the packet.
     pub from: EndpointId,
-    /// Where it goes to.
+    /// Receiver of the packet.
     pub to: EndpointId,
     /// Bytes on the wire, at least 1.
     pub wire: u32,
@@ -29,7 +29,7 @@ pub struct Probe {
 /// The fate of the packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// When the last byte of each packet arrived, in the order in which they were given; `None` for one that did not.
+    /// Time at which the last byte of each packet arrived, in the order of the packets; `None` for one that did not.
     pub delivered: Vec<Option<Time>>,
     /// Links taken by all packets.
     pub packet_hops: u64,

@@ -6,7 +6,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 /// Slots of the wheel; a power of two.
 const SLOTS: usize = 1024;
 
-/// How many events are planned between two looks at whether the slots have the right width; few in tests, to try it often.
+/// Events planned between two looks at whether the slots have the right width; few in tests, to try it often.
 const LOOK: u32 = if cfg!(test) { 1 << 4 } else { 1 << 12 };
 /// Events of the present slot that may have to move for one that is planned there, on average.
 const MOST_MOVED: u32 = 4;
@@ -33,7 +33,7 @@ pub(crate) struct Queue<E> {
     present: Vec<(Time, E)>,
     next: usize,
     wheel: Vec<Vec<(Time, E)>>,
-    /// Which slots of the wheel are not empty.
+    /// The slots of the wheel that are not empty.
     occupied: [u64; SLOTS / 64],
     /// Events beyond the wheel, by time and order of planning.
     far: BinaryHeap<Reverse<(Time, u64, Far<E>)>>,

@@ -102,7 +102,7 @@ fn check_wait(load: f64, packets: usize) {
     assert!((mean - expected).abs() < 0.02 * expected, "load {load}: {mean}, expected {expected}");
 }
 
-/// How long each packet waits for the slow link, in units of its service.
+/// Wait of each packet for the slow link, in units of its service.
 fn waits(load: f64, packets: usize) -> Vec<f64> {
     const SENDERS: u16 = 64;
     let cable = |host: u16, rate: Option<Bandwidth>| ExplicitLink {

@@ -6,27 +6,27 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 /// The settings of a transport by name, as text; those that are not there have their defaults.
 pub type Settings = BTreeMap<String, String>;
 
-/// Makes what so many nodes need. The function is told what takes long.
+/// Prepares this number of nodes. The function takes messages about long steps.
 pub type Prepare = fn(nodes: u16, &Settings, notice: &mut dyn FnMut(&str)) -> Result<(), OpenError>;
 
 /// Name, settings and properties of a transport.
 #[derive(Debug)]
 pub struct About {
-    /// Its name in experiment files and records.
+    /// Name in experiment files and records.
     pub name: &'static str,
     /// A sentence fragment that says what it is, for the reference page.
     pub doc: &'static str,
-    /// What an experiment file can say beside the name.
+    /// Settings in an experiment file, beside the name.
     pub settings: &'static [Setting],
-    /// Where its nodes are.
+    /// Places that its nodes can have.
     pub nodes: Nodes,
-    /// It gives up peers that are silent for [`NodeOptions::peer_timeout`](crate::NodeOptions::peer_timeout).
+    /// True when it gives up peers that are silent for [`peer_timeout`](crate::NodeOptions::peer_timeout).
     pub gives_up_peers: bool,
-    /// Most memory that a node takes for messages, with queues of so many messages between threads.
+    /// Most memory that a node takes for messages; `queue` is the length of the queues between threads.
     pub memory: fn(queue: usize) -> MemoryOfNode,
-    /// Makes what so many nodes need and what takes long, such as a compilation. The function is told when that begins.
+    /// Does long work before nodes start, such as a compilation. The function takes a message when it begins.
     pub prepare: Prepare,
-    /// Its message layers, for the benchmarks.
+    /// Message layers, for the benchmarks.
     pub layers: &'static [Layer],
 }
 
@@ -46,13 +46,13 @@ impl About {
         }
     }
 
-    /// Whether its nodes are threads of one process.
+    /// True when its nodes are threads of one process.
     #[must_use]
     pub const fn is_one_process(&self) -> bool {
         !matches!(self.nodes, Nodes::Processes)
     }
 
-    /// Why its nodes can be threads only, if they can.
+    /// The reason why its nodes can be threads only, if there is one.
     #[must_use]
     pub const fn only_threads(&self) -> Option<&'static str> {
         match self.nodes {
@@ -71,23 +71,23 @@ impl About {
     }
 }
 
-/// Where the nodes of a transport are.
+/// The places of the nodes of a transport.
 #[derive(Clone, Copy, Debug)]
 pub enum Nodes {
-    /// Each is a process.
+    /// Every node is a process.
     Processes,
-    /// All are threads of one process; when each is a process, they talk over the transport of this name.
+    /// All nodes are threads of one process; when each is a process, they talk over the transport of this name.
     ThreadsOr(&'static str),
-    /// All are threads of one process, for this reason.
+    /// All nodes are threads of one process, for this reason.
     Threads(&'static str),
 }
 
 /// Bytes that a node holds at most for its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryOfNode {
-    /// However many peers there are.
+    /// Bytes that do not depend on the number of peers.
     pub own: usize,
-    /// For each peer.
+    /// Bytes for each peer.
     pub for_each_peer: usize,
 }
 
@@ -96,18 +96,18 @@ pub struct MemoryOfNode {
 pub struct Setting {
     /// Name of the key.
     pub name: &'static str,
-    /// What it takes.
+    /// The values that it takes.
     pub value: SettingValue,
     /// A sentence fragment that says what it means, for the reference page.
     pub doc: &'static str,
 }
 
-/// What a setting takes, and what it is when nobody says.
+/// The values that a setting takes, and its default.
 #[derive(Clone, Copy, Debug)]
 pub enum SettingValue {
     /// Any text.
     Text {
-        /// Its default.
+        /// Default of the setting.
         default: &'static str,
     },
     /// A whole number from `min` to `max`.
@@ -116,7 +116,7 @@ pub enum SettingValue {
         min: i64,
         /// The largest.
         max: i64,
-        /// Its default.
+        /// Default of the setting.
         default: i64,
     },
 }
@@ -132,13 +132,13 @@ impl fmt::Display for SettingValue {
 }
 
 impl Setting {
-    /// Its text in these settings, or its default.
+    /// The setting's text in these settings, or its default.
     #[must_use]
     pub fn text(&self, settings: &Settings) -> String {
         settings.get(self.name).cloned().unwrap_or_else(|| self.value.to_string())
     }
 
-    /// Its value in these settings, or its default.
+    /// The setting's value in these settings, or its default.
     ///
     /// # Errors
     /// When its text is no such value.
@@ -152,15 +152,15 @@ impl Setting {
 /// A message layer that the benchmarks can measure.
 #[derive(Debug)]
 pub struct Layer {
-    /// Its name on the command line and in records.
+    /// Name on the command line and in records.
     pub name: &'static str,
     /// Other names on the command line.
     pub aliases: &'static [&'static str],
-    /// How it is written on the command line, for people.
+    /// Form on the command line, for people.
     pub usage: &'static str,
-    /// What the name does not say, for people; may be empty.
+    /// A note beside the name, for people; may be empty.
     pub note: &'static str,
-    /// What may stand behind its name and a colon.
+    /// The setting that may stand behind its name and a colon.
     pub parameter: Option<Parameter>,
     /// A launcher starts its processes and numbers them.
     pub has_launcher: bool,
@@ -199,13 +199,13 @@ pub struct Parameter {
     pub shows_default: bool,
 }
 
-/// Why there is no endpoint, and what to do about it.
+/// The reason why there is no endpoint, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct OpenError {
-    /// What is wrong, with place and value.
+    /// The fault, with place and value.
     pub message: String,
-    /// What to do about it.
+    /// A hint what to do about it.
     pub hint: Option<String>,
 }
 

@@ -63,7 +63,7 @@ pub struct Message {
     pub body: Bytes,
 }
 
-/// What [`Transport::receive`] gives.
+/// An item that [`Transport::receive`] gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
     /// A message from a node. Messages of one sender arrive once each and in the order in which they were sent.
@@ -77,12 +77,12 @@ pub enum Received {
     Lost {
         /// The peer.
         peer: NodeId,
-        /// Why, for people.
+        /// The reason, for people.
         reason: String,
     },
 }
 
-/// Why a message was not taken.
+/// The reason why a message was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The queue to that peer is full: the message comes back, try again after receiving.

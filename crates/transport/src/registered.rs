@@ -1,4 +1,4 @@
-//! How the endpoints of a transport are opened by those who do not know which one it is.
+//! Opening of endpoints for those who know a transport by name only.
 //!
 //! A registry finds the transport by its name and calls one of the functions of [`Registered`], which hands the endpoints to
 //! its visitor. The visitor is generic over their type: what works with an endpoint is compiled for each transport, and no
@@ -22,7 +22,7 @@ const LAYER_CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// A transport that a registry can list. It has one of [`open`](Registered::open) and
 /// [`open_threads`](Registered::open_threads), or both; the layers of the benchmarks follow from these.
 pub trait Registered {
-    /// What it is.
+    /// Name, settings and properties of the transport.
     const ABOUT: About;
 
     /// Opens the endpoint of a node that is a process.
@@ -74,16 +74,16 @@ pub trait Registered {
     }
 }
 
-/// What the endpoint of a node in a process of its own is told.
+/// Options of the endpoint of a node in a process of its own.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
     /// The node.
     pub node: NodeId,
     /// Number of nodes of the run; ids are below it.
     pub nodes: u16,
-    /// Where peers connect to; port 0 lets the system choose.
+    /// Address at which peers connect; port 0 lets the system choose.
     pub listen: SocketAddr,
-    /// What all nodes of this run know and nobody else.
+    /// The secret of the nodes of this run.
     pub token: Token,
     /// Longest silence of a peer.
     pub peer_timeout: Duration,
@@ -95,10 +95,10 @@ pub struct NodeOptions {
     pub max_body: usize,
 }
 
-/// What the endpoints of threads are told.
+/// Options of the endpoints of threads.
 #[derive(Clone, Debug)]
 pub struct ThreadOptions {
-    /// For each node the doorbell of the thread that carries it.
+    /// Doorbells of the threads that carry the nodes, one for each node.
     pub doorbells: Vec<Arc<Doorbell>>,
     /// Messages that a queue between two nodes holds.
     pub queue: usize,
@@ -106,7 +106,7 @@ pub struct ThreadOptions {
     pub max_body: usize,
 }
 
-/// What the message layer of a process is told.
+/// Options of the message layer of a process.
 #[derive(Clone, Debug)]
 pub struct LayerOptions {
     /// Name of the layer.
@@ -127,12 +127,12 @@ impl LayerOptions {
     /// The node of a process that no launcher numbers.
     ///
     /// # Errors
-    /// When it was not told.
+    /// The options name no node.
     pub fn node(&self) -> Result<NodeId, OpenError> {
         self.node.ok_or_else(|| OpenError::new("the node has no number"))
     }
 
-    /// What the transport below the layer is told: this machine only, and the default timeouts.
+    /// Options of the transport below the layer: this machine only, and the default timeouts.
     ///
     /// # Errors
     /// As [`node`](LayerOptions::node).
@@ -150,7 +150,7 @@ impl LayerOptions {
     }
 }
 
-/// What the message layers of threads are told.
+/// Options of the message layers of threads.
 #[derive(Clone, Copy, Debug)]
 pub struct LayersOptions {
     /// Number of nodes.
@@ -165,17 +165,17 @@ pub trait SharesThread: Transport + 'static {
     /// waits in its first endpoint.
     const RINGS: bool = false;
 
-    /// Whether there may be something to do; a thread that sleeps on its doorbell asks.
+    /// True when there may be something to do; a thread that sleeps on its doorbell asks.
     fn is_ready(&self) -> bool {
         true
     }
 }
 
-/// What is done with an endpoint of a process.
+/// A visitor that uses the endpoint of a process.
 pub trait UseEndpoint {
-    /// What comes of it.
+    /// The visitor's result.
     type Output;
-    /// Why nothing does.
+    /// The visitor's error.
     type Error: From<OpenError>;
 
     /// Uses the endpoint, which is not connected yet.
@@ -185,11 +185,11 @@ pub trait UseEndpoint {
     fn with<T: Transport + Connect>(self, endpoint: T) -> Result<Self::Output, Self::Error>;
 }
 
-/// What is done with the endpoints of threads.
+/// A visitor that uses the endpoints of threads.
 pub trait UseEndpoints {
-    /// What comes of it.
+    /// The visitor's result.
     type Output;
-    /// Why nothing does.
+    /// The visitor's error.
     type Error: From<OpenError>;
 
     /// Uses the endpoints, which are connected.
@@ -199,11 +199,11 @@ pub trait UseEndpoints {
     fn with<T: SharesThread>(self, endpoints: Vec<T>) -> Result<Self::Output, Self::Error>;
 }
 
-/// What is done with a message layer of a process.
+/// A visitor that uses a message layer of a process.
 pub trait UseLayer {
-    /// What comes of it.
+    /// The visitor's result.
     type Output;
-    /// Why nothing does.
+    /// The visitor's error.
     type Error: From<OpenError>;
 
     /// Uses the layer, which is not connected yet.
@@ -213,11 +213,11 @@ pub trait UseLayer {
     fn with<L: MessageLayer + Connect>(self, layer: L) -> Result<Self::Output, Self::Error>;
 }
 
-/// What is done with the message layers of threads.
+/// A visitor that uses the message layers of threads.
 pub trait UseLayers {
-    /// What comes of it.
+    /// The visitor's result.
     type Output;
-    /// Why nothing does.
+    /// The visitor's error.
     type Error: From<OpenError>;
 
     /// Uses the layers, which are connected.

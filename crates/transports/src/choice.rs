@@ -26,13 +26,13 @@ impl TransportChoice {
         Self { about, settings }
     }
 
-    /// What the transport is.
+    /// The transport's own description.
     #[must_use]
     pub const fn about(&self) -> &'static About {
         self.about
     }
 
-    /// Its settings.
+    /// The settings of the transport.
     #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings

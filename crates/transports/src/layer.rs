@@ -12,7 +12,7 @@ pub struct LayerChoice {
 }
 
 impl LayerChoice {
-    /// What a name may be, for people; with notes, also what the names do not say.
+    /// The names that a layer may have, for people; with notes, also what the names do not say.
     #[must_use]
     pub fn usage(notes: bool) -> String {
         let one = |layer: &Layer| match layer.note {
@@ -22,7 +22,7 @@ impl LayerChoice {
         ALL.iter().flat_map(|about| about.layers).map(one).collect::<Vec<_>>().join(", ")
     }
 
-    /// What the layer is.
+    /// The layer's own description.
     #[must_use]
     pub const fn about(&self) -> &'static Layer {
         self.layer
@@ -34,13 +34,13 @@ impl LayerChoice {
         &self.transport
     }
 
-    /// Whether its nodes are threads of one process.
+    /// True when its nodes are threads of one process.
     #[must_use]
     pub const fn is_one_process(&self) -> bool {
         self.transport.about().is_one_process()
     }
 
-    /// Whether its time is that of a simulation: it is the same in each launch, whatever the machine does.
+    /// True when its time is that of a simulation: it is the same in each launch and on any machine.
     #[must_use]
     pub const fn is_simulated(&self) -> bool {
         self.layer.simulated_byte.is_some()

@@ -12,7 +12,7 @@ use std::{
 /// Longest time for one bench.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What Verilator is asked for: all warnings, checks within the model, and registers that begin at random.
+/// Options of Verilator: all warnings, checks within the model, and registers that begin at random.
 const VERILATE: &[&str] = &["--cc", "-Wall", "--assert", "--x-initial", "unique", "--x-assign", "unique"];
 
 /// Most characters of a failure that are told.
@@ -26,7 +26,7 @@ pub(crate) struct Bench {
     program: &'static str,
     /// Modules, and their parameters.
     models: &'static [(&'static str, &'static [&'static str])],
-    /// What the program is compiled with, so that it knows the parameters.
+    /// Parameters that the program is compiled with, so that it knows them.
     defines: &'static [&'static str],
     /// Arguments of a run, and more of a quick one.
     arguments: &'static [&'static str],
@@ -129,11 +129,11 @@ pub(crate) const TRACE: Bench = Bench {
     quick: &[],
 };
 
-/// How a run ended.
+/// The end of a run.
 pub(crate) enum Outcome {
-    /// Everything is as it should be; the lines that it printed.
+    /// The run ended well; the lines that it printed.
     Passed(String),
-    /// Something is wrong: what it says.
+    /// The run failed; the message that it printed.
     Failed(String),
 }
 
@@ -211,7 +211,7 @@ impl Bench {
     }
 }
 
-/// What all models need of Verilator.
+/// Options of Verilator for all models.
 pub(crate) struct Runtime {
     version: String,
     include: PathBuf,
@@ -248,7 +248,7 @@ impl Runtime {
     }
 }
 
-/// Where the benches are built.
+/// Folder in which the benches are built.
 pub(crate) fn built(workspace: &Workspace) -> PathBuf {
     workspace.target.join("hw")
 }
@@ -260,7 +260,7 @@ pub(crate) fn designs(hardware: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(designs)
 }
 
-/// Their names as a script of Yosys has them that runs in `hardware`.
+/// Names of sources as a script of Yosys has them that runs in `hardware`.
 pub(crate) fn design_names(hardware: &Path) -> Result<String, String> {
     let designs = designs(hardware)?;
     let names = designs.iter().filter_map(|path| path.file_name()?.to_str());

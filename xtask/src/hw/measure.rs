@@ -53,7 +53,7 @@ fn record(bench: &str, what: &str, unit: &str, value: f64, tool: &str) -> Value 
     json!({ "kind": "hardware", "bench": bench, "what": what, "unit": unit, "value": value, "tool": tool })
 }
 
-/// What the benches measured last; several of them may tell the same.
+/// The last measurements of the benches; several of them may tell the same.
 fn benches(workspace: &Workspace) -> Result<Vec<Value>, String> {
     let tool = bench::quiet_output(Command::new("verilator").arg("--version"))?;
     // "Verilator 5.006 2023-01-22 rev ...": name and version are enough.
@@ -80,7 +80,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
     one["bench"] == other["bench"] && one["what"] == other["what"]
 }
 
-/// What the units take of an FPGA of the paper's family.
+/// Parts of an FPGA of the paper's family that the units take.
 fn synthesis(hardware: &Path) -> Result<Vec<Value>, String> {
     let (sources, mut found) = (bench::design_names(hardware)?, Vec::new());
     for unit in UNITS {
@@ -107,7 +107,7 @@ fn synthesis(hardware: &Path) -> Result<Vec<Value>, String> {
     Ok(found)
 }
 
-/// How fast a node could be clocked in the chip that there is a free place-and-route tool for; `None` without it.
+/// Clock of a node in the chip that there is a free place-and-route tool for; `None` without it.
 fn clock(workspace: &Workspace) -> Option<Result<Value, String>> {
     is_there(PLACER).then(|| {
         let folder = bench::built(workspace).join(TIMING);
@@ -143,7 +143,7 @@ fn place(hardware: &Path, folder: &Path) -> Result<Value, String> {
     serde_json::from_str(&bench::read(&report)?).map_err(|error| format!("{}: {error}", report.display()))
 }
 
-/// Each number that was found is the one that is known. Other versions of a tool may give others: those are not compared.
+/// Compares each number that was found with the known one. Numbers by other versions of a tool are not compared.
 fn compare(known: &[Value], found: &[Value]) -> Result<(), String> {
     let mut stale = Vec::new();
     for line in found {
@@ -163,8 +163,8 @@ fn compare(known: &[Value], found: &[Value]) -> Result<(), String> {
     Err(format!("papers/velo-2008/measured.jsonl is stale:\n  {}\nhint: {hint}", stale.join("\n  ")))
 }
 
-/// Whether the values are the same; those of a synthesis about the same, as another name or line of a source is enough to
-/// change a few LUTs.
+/// True when the values are the same. Those of a synthesis need only be about the same: another name or line of a source
+/// changes a few LUTs.
 fn is_near(known: &Value, found: &Value) -> bool {
     let off = match (known["value"].as_f64(), found["value"].as_f64()) {
         (Some(known), Some(found)) => (found - known).abs() / known.max(1.0),

@@ -1,4 +1,4 @@
-//! `cargo xtask hw prove`: what `hw/velo/formal` says of the hardware holds, whatever happens at its ports.
+//! `cargo xtask hw prove`: proofs of the properties in `hw/velo/formal`, for any input at the ports.
 //!
 //! The synthesizer's own solver does it: by induction over time for all time, or for all that can happen within so many cycles.
 
@@ -9,7 +9,7 @@ use std::{path::Path, process::Command, time::Instant};
 /// Most cycles that an induction may look back.
 const MOST_STEPS: u32 = 6;
 
-/// What is proven.
+/// The properties that are proven.
 struct Proof {
     /// The module, whose properties are read with it.
     top: &'static str,
@@ -59,7 +59,7 @@ impl Proof {
     }
 }
 
-/// Whether the proof of `top` fails for the sources in `hardware`, which have a fault.
+/// True when the proof of `top` fails for the sources in `hardware`, which have a fault.
 pub(crate) fn fails(hardware: &Path, top: &str) -> Result<bool, String> {
     let proof = PROOFS.iter().find(|proof| proof.top == top).ok_or_else(|| format!("nothing is proven of {top}"))?;
     Ok(proof.run(hardware, proof.cycles.map(|(few, _)| few)).is_err())

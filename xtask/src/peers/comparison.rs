@@ -1,4 +1,4 @@
-//! Ours and the peers' in turns: what comes of it are the rows of the table.
+//! Comparison of evb and its peers in turns, which gives the rows of the table.
 
 use super::{
     ours::{OurMeasure, Reading},
@@ -6,25 +6,25 @@ use super::{
     theirs::Measure,
 };
 
-/// One thing that evb does and others do, too.
+/// A task that evb does and others do, too.
 pub(super) struct Comparison {
     pub(super) what: String,
     pub(super) unit: Unit,
-    /// In bytes; each makes a row with each peer.
+    /// Sizes in bytes; each makes a row with each peer.
     pub(super) sizes: &'static [u32],
     pub(super) ours: OurMeasure,
     pub(super) peers: Vec<Peer>,
 }
 
-/// What evb is compared with.
+/// A comparison of evb with a peer.
 pub(super) struct Peer {
     pub(super) name: String,
-    /// What the peer tells of its single times, and so the one of ours that it is compared with.
+    /// The figure that the peer tells of its single times, and so the one of ours that it is compared with.
     pub(super) statistic: Statistic,
     pub(super) bar: Option<Bar>,
     pub(super) pinned: &'static str,
     pub(super) theirs: Theirs,
-    /// Why it cannot be measured here.
+    /// The reason why it cannot be measured here.
     pub(super) skipped: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub(super) enum Statistic {
 }
 
 pub(super) enum Theirs {
-    /// What the cores can do, from the record of ours.
+    /// Limit of the cores, from the record of ours.
     Limit,
     /// A tool.
     Program(Measure),

@@ -1,4 +1,4 @@
-//! How programs are started: bound to cores, within a time.
+//! Start of programs: bound to cores, within a time.
 
 use super::{Effort, ours, outputs::listens};
 use crate::processes::Limited;
@@ -16,13 +16,13 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Longest time until a server listens.
 const LISTEN_LIMIT: Duration = Duration::from_secs(5);
 
-/// What every measurement needs.
+/// Tools and folders that every measurement needs.
 #[derive(Clone)]
 pub(super) struct Bench {
     pub(super) evb: PathBuf,
     /// The root of the repository.
     pub(super) root: PathBuf,
-    /// Where programs are compiled to, and run.
+    /// Folder that programs are compiled to, and run in.
     pub(super) scratch: PathBuf,
     /// The two that all run on.
     pub(super) cores: [u64; 2],
@@ -66,7 +66,7 @@ impl Bench {
     }
 }
 
-/// Whether a program is on the path; else why a row is skipped.
+/// Fails when a program is not on the path, with the reason why a row is skipped.
 pub(super) fn installed(program: &str) -> Result<(), String> {
     match crate::tools::is_there(program) {
         true => Ok(()),

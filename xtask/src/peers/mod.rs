@@ -16,11 +16,11 @@ use std::fs;
 use table::{Bar::*, Row, Unit};
 use theirs::Mpi;
 
-/// How the two sides were bound to the two cores.
+/// Binding of the two sides to the two cores.
 const EACH: &str = "one core each";
 const BOTH: &str = "two cores together";
 
-/// How much is measured.
+/// Amount that is measured.
 #[derive(Clone, Copy)]
 pub(crate) struct Effort {
     /// Turns of ours and of each peer.

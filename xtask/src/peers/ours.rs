@@ -1,4 +1,4 @@
-//! What evb does, from the records that it prints.
+//! Measurements of evb, from the records that it prints.
 
 use super::{
     comparison::Statistic,
@@ -13,7 +13,7 @@ pub(super) struct Reading {
     /// A time in nanoseconds or a rate per second.
     pub(super) median: f64,
     pub(super) mean: f64,
-    /// What the cores can do with as many bytes in nanoseconds: a word alone, or a word and a cache line.
+    /// Limit of the cores for as many bytes in nanoseconds: a word alone, or a word and a cache line.
     pub(super) limit: Option<f64>,
     /// Nanoseconds of a word between the cores, before and after.
     pub(super) cores: Vec<f64>,
@@ -31,7 +31,7 @@ impl Reading {
 /// One turn: a reading for each size.
 pub(super) type OurMeasure = Box<dyn Fn() -> Result<Vec<Reading>, String>>;
 
-/// What evb is to do.
+/// A measurement by evb.
 pub(super) enum Ours {
     /// A pattern of `evb bench` over a transport, with the launcher of its processes if it needs one.
     Layer { pattern: &'static str, transport: String, launcher: Option<String>, wait: &'static str },
@@ -118,7 +118,7 @@ fn words(record: &Value) -> Vec<f64> {
     calibrations(record, "line_ns")
 }
 
-/// Before and after.
+/// Times before and after.
 fn calibrations(record: &Value, name: &str) -> Vec<f64> {
     ["before", "after"].iter().filter_map(|moment| record["calibration"][moment][name].as_f64()).collect()
 }

@@ -1,4 +1,4 @@
-//! What the tools print, and the numbers in it: times in nanoseconds, rates per second.
+//! Output of the tools, and the numbers in it: times in nanoseconds, rates per second.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub(super) fn ucx(text: &str) -> Result<UcxResult, String> {
 #[derive(Debug, PartialEq)]
 pub(super) struct UcxResult {
     pub(super) median_ns: f64,
-    /// Of the whole run.
+    /// Rate of the whole run.
     pub(super) messages_per_s: f64,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn one_number(text: &str) -> Result<f64, String> {
     text.trim().parse().map_err(|_| not_understood("the program", text))
 }
 
-/// Whether somebody listens at a port, in what the kernel tells of TCP sockets (`/proc/net/tcp`): the second column is
+/// True when a process listens at a port, by the kernel's table of TCP sockets (`/proc/net/tcp`): the second column is
 /// `ADDRESS:PORT` in hexadecimal digits, the fourth is the state, and 0A is to listen.
 pub(super) fn listens(table: &str, port: u16) -> bool {
     let port = format!(":{port:04X}");

@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, pres
 /// Times of a word between the cores that differ by more than this factor make a row untrusted, as in the records.
 const MOST_DRIFT: f64 = 1.25;
 
-/// What is compared.
+/// The quantity that is compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Unit {
     /// The less, the better.
@@ -14,18 +14,18 @@ pub(super) enum Unit {
     PerSecond,
 }
 
-/// What evb should reach.
+/// The bar that evb should reach.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Bar {
     /// Ours is at most so many times the peer's.
     AtMost(f64),
     /// Ours is at least so many times the peer's.
     AtLeast(f64),
-    /// Ours is at least this, whatever the peer does.
+    /// Ours is at least this value, independent of the peer's.
     OursAtLeast(f64),
 }
 
-/// Why there is no result.
+/// The reason why there is no result.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Problem {
     Skipped(String),

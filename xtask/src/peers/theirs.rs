@@ -26,7 +26,7 @@ pub(super) struct Mpi {
     pub(super) name: &'static str,
     mpirun: &'static str,
     mpicc: &'static str,
-    /// What it needs for more ranks than cores, to leave the cores to `taskset`, and to start anything for root.
+    /// Options for more ranks than cores, to leave the cores to `taskset`, and to start anything for root.
     arguments: &'static [&'static str],
 }
 
@@ -40,7 +40,7 @@ impl Mpi {
     pub(super) const MPICH: Self =
         Self { name: "MPICH", mpirun: "mpirun.mpich", mpicc: "mpicc.mpich", arguments: &["-bind-to", "none"] };
 
-    /// The words that start so many ranks; the program is still to come.
+    /// The words that start this number of ranks; the program follows.
     pub(super) fn launcher(&self, ranks: &str) -> Vec<String> {
         let words = [self.mpirun].into_iter().chain(self.arguments.iter().copied()).chain(["-n", ranks]);
         words.map(str::to_owned).collect()

@@ -23,7 +23,7 @@ const SLOTS: i64 = 64;
 
 pub(super) const RULES: &[Rule] = &[fragments];
 
-/// The number of builder units in a tree that nobody has checked.
+/// The number of builder units in an unchecked tree.
 pub(super) fn units(root: &Node) -> i64 {
     root.at("builder.units").and_then(Node::integer).unwrap_or(1).clamp(1, MAX_UNITS)
 }

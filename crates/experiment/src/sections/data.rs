@@ -25,7 +25,7 @@ pub(crate) fn anchor(root: &mut Node, folder: &str) {
     }
 }
 
-/// Does the same to a value of a sweep.
+/// Puts the folder in front of a value of a sweep in the same way.
 pub(crate) fn anchor_swept(path: &str, value: &mut Node, folder: &str) {
     match path {
         "data" => section(value, folder),

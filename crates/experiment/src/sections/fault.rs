@@ -60,14 +60,14 @@ pub(super) struct Fault {
     make: Make<FaultAction>,
 }
 
-/// What a fault is done to.
+/// The target of a fault.
 #[derive(Clone, Copy, PartialEq)]
 enum Harms {
     /// Any node.
     Node,
     /// The fragments that a readout unit sends.
     Fragments,
-    /// What a builder unit stores.
+    /// Events that a builder unit stores.
     Storage,
 }
 
@@ -126,7 +126,7 @@ pub(super) fn check(view: View<'_>, fault: View<'_>) -> Option<Problem> {
     Some(Problem::new(message, help).at(fault.origin("node"), label))
 }
 
-/// Where nothing is kept, no disk is slow.
+/// A problem when nothing is kept: no disk is slow then.
 fn nothing_stored(view: View<'_>, fault: View<'_>) -> Option<Problem> {
     (storage::keep(view) == Keep::None).then(|| {
         let help = "write keep = \"all\" or keep = { one_in = N } in [storage], or leave the fault out";

@@ -45,7 +45,7 @@ pub(super) const NETWORK: &[Key] = &[
     ),
 ];
 
-/// What the preset says, which has every key that its own tags want.
+/// The value of the preset, which has every key that its own tags want.
 const PRESET: Default = Default::Derived("the preset's");
 
 const fn of_preset(name: &'static str, kind: Kind, doc: &'static str) -> Key {

@@ -81,7 +81,7 @@ pub(super) fn fill(root: &mut Node) {
     }
 }
 
-/// Who pulls sends no groups; the machines want a valid value all the same.
+/// The assignments in a message. Pull sends no groups, but the machines want a valid value all the same.
 pub(super) fn group(view: View<'_>) -> u32 {
     let builders = || view.integer::<u32>("builder.units").max(DEFAULT_GROUP as u32);
     view.maybe_integer("protocol.group").unwrap_or_else(builders)

@@ -1,4 +1,4 @@
-//! `[shaping]`: how readout units order and pack what they send.
+//! `[shaping]`: order and packing of the fragments that readout units send.
 
 use super::Rule;
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, view::View};

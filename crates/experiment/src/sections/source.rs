@@ -102,10 +102,10 @@ pub(super) struct Source {
     make: Make<SourceSpec>,
 }
 
-/// Who decides how many events there are.
+/// The origin of the number of events.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Feed {
-    /// Nobody: fragments are made for any event.
+    /// No origin: fragments are made for any event.
     Generated,
     /// A file.
     Recorded,
@@ -129,7 +129,7 @@ const LIVE: &[Key] = &[
     IDENTITY,
 ];
 
-/// What is done with the second identity of a fragment.
+/// The use of the second identity of a fragment.
 const IDENTITY: Key = key(
     "identity",
     Kind::Word(&TOLERANT),
@@ -137,7 +137,7 @@ const IDENTITY: Key = key(
     "what a mark beside the event number (bunch crossing, orbit, timestamp) is good for",
 );
 
-/// Whether marks may disagree.
+/// The words for marks that must agree (false) or may disagree (true).
 static TOLERANT: Words<bool> = Words(&[
     word("strict", "the marks of all fragments of an event must agree, where they carry one", false),
     word("tolerant", "a mark that disagrees is counted and spoils no event", true),
@@ -148,7 +148,7 @@ pub(super) fn make(table: View<'_>) -> SourceSpec {
     (SOURCE.of(table).make)(table)
 }
 
-/// Who decides how many events a source has.
+/// The origin of the number of events of a source.
 pub(super) fn feed(table: View<'_>) -> Feed {
     SOURCE.of(table).feed
 }
@@ -180,7 +180,7 @@ pub(super) fn used(view: View<'_>) -> Vec<View<'_>> {
     own.iter().filter_map(|unit| unit.at("source")).chain(shared).map(View).collect()
 }
 
-/// Whether a source is recorded or live, in a tree that nobody has checked.
+/// True when a source is recorded or live, in an unchecked tree.
 pub(super) fn has_data(root: &Node) -> bool {
     let units = root.at("readout.unit").and_then(Node::list).unwrap_or(&[]);
     let is_data = |table: &Node| SOURCE.written(Some(table)).is_some_and(|source| source.feed != Feed::Generated);

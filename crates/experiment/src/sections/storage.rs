@@ -28,7 +28,7 @@ pub(super) const STORAGE: &[Key] = &[
 pub(crate) static KEEP: Words<Keep> =
     Words(&[word("all", "every event", Keep::All), word("none", "no event", Keep::None)]);
 
-/// Its table form.
+/// The key of the table form of `keep`.
 pub(crate) static ONE_IN: Key = required("one_in", integer(1, i64::MAX), "one event in this many");
 
 pub(super) fn plan(view: View<'_>) -> StoragePlan {
@@ -39,7 +39,7 @@ pub(super) fn plan(view: View<'_>) -> StoragePlan {
     }
 }
 
-/// Which events are written.
+/// The choice of events that are written.
 pub(super) fn keep(view: View<'_>) -> Keep {
     match view.maybe_integer("storage.keep.one_in") {
         Some(n) => Keep::OneIn(n),

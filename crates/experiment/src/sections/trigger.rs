@@ -48,7 +48,7 @@ pub(super) static TRIGGER: Choice<Make<Trigger>> = Choice {
 const FREE_RUNNING: &str = "free-running";
 const DATA: &str = "data";
 
-/// Whether the intervals are those of a Poisson process.
+/// The spacing of triggers, and true for that of a Poisson process.
 static SPACING: Words<bool> =
     Words(&[word("regular", "equal intervals", false), word("poisson", "exponential intervals, as from a beam", true)]);
 

@@ -237,16 +237,16 @@ static STARTS: Words<Start> = Words(&[
     word("retarded", "sender n skips the first n messages", Start::Retarded),
 ]);
 
-/// Whether the intervals are those of a Poisson process.
+/// The spacing of messages, and true for that of a Poisson process.
 static POISSON: Words<bool> =
     Words(&[word("poisson", "exponential intervals", true), word("regular", "equal intervals", false)]);
 
-/// Whether the workload is traffic and not event building.
+/// True when the workload is traffic and not event building.
 pub(super) fn is_traffic(view: View<'_>) -> bool {
     WORKLOAD.of(view.below("workload")).is_some()
 }
 
-/// Whether it is event building, in a tree that nobody has checked.
+/// True when the workload is event building, in an unchecked tree.
 pub(super) fn is_event_building(root: &Node) -> bool {
     WORKLOAD.written(root.at("workload")).is_some_and(Option::is_none)
 }
@@ -268,7 +268,7 @@ pub(super) fn plan(view: View<'_>, config: &Config) -> Workload {
     })
 }
 
-/// How long the processor of a farm is busy for each event beside its messages.
+/// Time for which the processor of a farm is busy with each event, beside its messages.
 fn work(view: View<'_>) -> Span {
     let (compute, overhead): (Span, Span) = (view.quantity("compute"), view.quantity("overhead"));
     Span(compute.0 + overhead.0)

@@ -113,7 +113,7 @@ impl Arbiter {
     }
 }
 
-/// When one of the packets that wait for a link will fit behind it, or [`UNKNOWN`].
+/// Time at which one of the packets that wait for a link will fit behind it, or [`UNKNOWN`].
 fn room_later(links: &mut Links, packets: &Packets, buffers: &Buffers, now: Time, link: LinkId) -> Time {
     let places = 0..links[link].waiting.len();
     let times = places.map(|place| {

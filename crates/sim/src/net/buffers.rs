@@ -24,7 +24,7 @@ pub(super) struct Buffers {
     drains: Slab<u32, (LaneId, u32)>,
 }
 
-/// How buffers work.
+/// The discipline of buffers.
 #[derive(Clone, Copy, Debug)]
 enum Discipline {
     Worm(Wormhole),
@@ -44,11 +44,11 @@ enum Discipline {
 /// The room for a packet in the buffer behind a link.
 #[derive(Clone, Copy)]
 pub(super) enum Room {
-    /// It can take any.
+    /// Room for any packet.
     Any,
-    /// It can take one of at most so many bytes.
+    /// Room for a packet of at most this many bytes.
     Bytes(u32),
-    /// That depends on more than the size of the packet.
+    /// Room that depends on more than the size of the packet.
     Depends,
 }
 
@@ -77,7 +77,7 @@ impl Buffers {
         }
     }
 
-    /// How worms are held up; `None` where packets are none.
+    /// The parameters of wormhole flow; `None` under another flow.
     #[inline]
     pub(super) fn wormhole(&self) -> Option<Wormhole> {
         match self.discipline {
@@ -110,7 +110,7 @@ impl Buffers {
         }
     }
 
-    /// When the buffer behind a link with one virtual channel will have room for some bytes, or [`UNKNOWN`].
+    /// Time at which the buffer behind a link with one virtual channel will have room for some bytes, or [`UNKNOWN`].
     pub(super) fn credit_at(&self, links: &Links, link: LinkId, bytes: u32) -> Time {
         match &links[links.lane(link, 0)].contents {
             Contents::Bytes(credit) => credit.room_at(bytes),
@@ -118,7 +118,7 @@ impl Buffers {
         }
     }
 
-    /// From when on a link, once it is free, may take a packet: at or before `now`, later, or [`UNKNOWN`].
+    /// Time from which a link, once it is free, may take a packet: at or before `now`, later, or [`UNKNOWN`].
     #[inline]
     pub(super) fn room_at(&self, links: &mut Links, now: Time, link: LinkId, packet: &Packet) -> Time {
         let channel = match self.discipline {

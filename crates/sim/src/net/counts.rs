@@ -24,7 +24,7 @@ pub(crate) struct LinkCounts {
     pub(crate) queued: u64,
     /// Most packets that waited at once.
     pub(crate) most_waiting: u32,
-    /// How often the receiver asked for a pause.
+    /// Number of pauses that the receiver asked for.
     pub(crate) pauses: u32,
 }
 

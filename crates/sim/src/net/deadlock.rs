@@ -17,7 +17,7 @@ pub(super) fn find(links: &mut Links, packets: &Packets, buffers: &Buffers, now:
     Some((circle, closed_at))
 }
 
-/// For each link those that the packets at its end wait for without end.
+/// The links that the packets at the end of each link wait for without end.
 fn stuck_requests(links: &mut Links, packets: &Packets, buffers: &Buffers, now: Time) -> Vec<Vec<u32>> {
     let mut waits_for = vec![Vec::new(); links.ids().count()];
     for link in links.ids() {
@@ -46,7 +46,7 @@ fn add_bodies(packets: &Packets, waits_for: &mut [Vec<u32>]) {
     }
 }
 
-/// When the last packet of a circle began to wait.
+/// Time at which the last packet of a circle began to wait.
 fn closed_at(links: &Links, packets: &Packets, circle: &[LinkId]) -> Time {
     let next = circle.iter().cycle().skip(1);
     let waiting = circle.iter().zip(next).flat_map(|(&from, &link)| {

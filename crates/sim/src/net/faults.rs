@@ -11,9 +11,9 @@ pub(super) struct Faults {
 
 #[derive(Clone, Copy, Debug)]
 struct Harm {
-    /// One in this many packets is corrupted; 0 is none.
+    /// Packets of which one is corrupted; 0 for none.
     corrupt_one_in: u64,
-    /// How much slower than configured.
+    /// Factor by which it is slower than configured.
     slowness: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The buffer of one virtual channel, or priority, at the receiving end of a link: what is in it, and who is in front.
+//! The buffer of one virtual channel, or priority, at the receiving end of a link: its packets, and the one in front.
 
 use super::{PacketId, UNKNOWN};
 use evb_core::Time;
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// A buffer: one cache line.
 #[repr(C, align(64))]
 pub(super) struct Lane {
-    /// When the packet in front has left or will have left; [`UNKNOWN`] while it stands or has not asked yet.
+    /// Time at which the packet in front has left or will leave; [`UNKNOWN`] while it stands or has not asked yet.
     pub(super) left_at: Time,
     /// The packets behind the one in front: the first and the last of them.
     pub(super) behind: (PacketId, PacketId),
@@ -90,7 +90,7 @@ impl Credit {
         }
     }
 
-    /// When `need` bytes will be known to be free, or [`UNKNOWN`]; at once is 0.
+    /// Time at which `need` bytes will be known to be free, or [`UNKNOWN`]; at once is 0.
     #[inline]
     pub(super) fn room_at(&self, need: u32) -> Time {
         let mut free = self.free;

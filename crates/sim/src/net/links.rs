@@ -40,9 +40,9 @@ pub(super) struct Ends {
 /// The sending end of a link: one cache line.
 #[repr(C, align(64))]
 pub(super) struct Port {
-    /// When the link is or was free; [`UNKNOWN`] while a stalled worm stands on it.
+    /// Time at which the link is or was free; [`UNKNOWN`] while a stalled worm stands on it.
     pub(super) free_at: Time,
-    /// For when a wake is planned, or [`UNKNOWN`].
+    /// Time for which a wake is planned, or [`UNKNOWN`].
     pub(super) wake_at: Time,
     /// Packets that ask for the link, in the order in which they came.
     pub(super) waiting: SmallVec<[Waiting; 1]>,
@@ -61,11 +61,11 @@ pub(super) struct Port {
     at_endpoint: bool,
     pub(super) dimension: u8,
     pub(super) dateline: bool,
-    /// It carries nothing any more.
+    /// True when it carries nothing any more.
     pub(super) failed: bool,
-    /// It is marked for arbitration at the present time.
+    /// True when it is marked for arbitration at the present time.
     touched: bool,
-    /// It is slower than configured, or corrupts: see [`Faults`](super::faults::Faults).
+    /// True when it is slower than configured, or corrupts: see [`Faults`](super::faults::Faults).
     pub(super) harmed: bool,
 }
 
@@ -177,7 +177,7 @@ impl Links {
         }
     }
 
-    /// Some link is to be arbitrated at the present time.
+    /// True when some link is to be arbitrated at the present time.
     #[inline]
     pub(super) fn any_touched(&self) -> bool {
         !self.touched.is_empty()
@@ -315,7 +315,7 @@ impl Port {
         self.at_endpoint
     }
 
-    /// It works, nothing is on it, and nobody waits for it.
+    /// True when it works, nothing is on it, and no packet waits for it.
     #[inline]
     pub(super) fn is_idle(&self, now: Time) -> bool {
         self.waiting.is_empty() && self.free_at <= now && !self.failed

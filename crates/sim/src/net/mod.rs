@@ -1,7 +1,7 @@
 //! The network engine: moves packets over links and through switches in virtual time.
 //!
-//! A packet costs one or two events per link, whatever its length. That is exact, since nothing but a grant changes how
-//! bytes flow: see `worm` for how long a stalled worm stands on its links. The rules are those of
+//! A packet of any length costs one or two events per link. That is exact, since only a grant changes the flow of bytes:
+//! `worm` computes the time for which a stalled worm stands on its links. The rules are those of
 //! `docs/networks/model.md`; a simulator that moves single bytes checks them in `tests/`.
 //!
 //! [`Net`] leads each packet from part to part: the router says which link it asks for, the arbiter when it gets the link,
@@ -102,12 +102,12 @@ impl Net {
         self.counts.packet_hops
     }
 
-    /// How often a pair of endpoints took another way (dispersive routing).
+    /// Number of changes of route by pairs of endpoints (dispersive routing).
     pub(crate) fn route_changes(&self) -> u64 {
         self.router.changes
     }
 
-    /// How far apart the events of a packet mostly are: the time of the largest packet on the slowest link.
+    /// Usual distance in time of the events of a packet: the time of the largest packet on the slowest link.
     pub(crate) fn reach(&self) -> Span {
         let nic = &self.network.config.nic;
         let largest = (nic.packet.0 + nic.header.0).max(nic.minimum.0);
@@ -199,7 +199,7 @@ impl Net {
         for link in faults::harmed_links(&self.network, target, action) {
             let port = &mut self.links[link];
             self.faults.harm(link, port, action);
-            // What is on the link when it fails is cut: it goes on as a bad packet, and whoever receives it sees that.
+            // A packet on the link is cut when it fails: it goes on as a bad packet, and the receiver sees that.
             if port.failed && port.free_at > queue.now() {
                 self.packets[port.holder].corrupted = true;
             }

@@ -14,9 +14,9 @@ pub(super) struct Router {
     endpoints: usize,
     /// Dispersive routing: the way that each pair of endpoints takes now.
     ways: Vec<Way>,
-    /// For adaptive routing: where the search for a free link begins.
+    /// Place at which adaptive routing begins to search for a free link.
     rotation: u32,
-    /// How often a pair of endpoints took another way because packets waited too long.
+    /// Number of times that a pair of endpoints took another route because packets waited too long.
     pub(super) changes: u64,
 }
 

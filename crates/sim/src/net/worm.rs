@@ -14,7 +14,7 @@
 use crate::packet::{Hop, Packet};
 use evb_core::{Span, Time};
 
-/// How worms are held up: by slack buffers, and the time until the sender knows that there is room.
+/// Parameters of wormhole flow: the slack buffers, and the time until the sender knows that there is room.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wormhole {
     /// Bytes of a worm that a switch takes after it has stopped.
@@ -23,7 +23,7 @@ pub(super) struct Wormhole {
 }
 
 impl Wormhole {
-    /// When a worm leaves the first of these links, which are all that it has taken from there to its head; `None` as long as
+    /// Time at which a worm leaves the first of these links, which are all from there to its head; `None` as long as
     /// it is not known. `at_end` says that nothing can hold the worm up any more.
     #[inline]
     pub(super) fn left_at(self, worm: &Packet, links: &[Hop], at_end: bool) -> Option<Time> {
@@ -33,7 +33,7 @@ impl Wormhole {
         is_known.then(|| self.tail_start(links, length, worm.pace) + worm.pace)
     }
 
-    /// When the last byte of a worm starts on the first of these links: the solution above for k = length - 1.
+    /// Time at which the last byte of a worm starts on the first of these links: the solution above for k = length - 1.
     fn tail_start(self, hops: &[Hop], length: u64, pace: Span) -> Time {
         let last = length - 1;
         let term = |(m, hop): (u64, &Hop)| hop.start + (pace + self.reaction) * m + pace * (last - m * self.slack);

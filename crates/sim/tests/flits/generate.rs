@@ -14,13 +14,13 @@ pub(crate) fn case(number: u64) -> Case {
 /// Draws what a case consists of. Lengths of time are drawn in units of a byte.
 struct Generator {
     random: Xoshiro256PlusPlus,
-    /// Whether everything is done to make things happen at the same time.
+    /// True when everything is done to make things happen at the same time.
     coincident: bool,
     /// Picoseconds per byte on most links.
     byte: u64,
     /// Largest packet.
     most: u64,
-    /// Whether rings are to be blocked: much traffic at once on a torus.
+    /// True when rings are to be blocked: much traffic at once on a torus.
     rings: bool,
 }
 

@@ -49,7 +49,7 @@ fn cases_have_a_text_form() {
     }
 }
 
-/// What the engine and the reference tell differently.
+/// The differences between the engine and the reference.
 fn difference(case: &Case) -> Option<String> {
     let network = case.build();
     let probes = case.probes();

@@ -25,7 +25,7 @@ fn assigned(destinations: &str) -> Record {
     run_with(DEMONSTRATOR, &[set.as_str()])
 }
 
-/// How much slower each source is than alone.
+/// Factor by which each source is slower than alone.
 fn check_slowdown(destinations: &str, expected: [f64; 8]) {
     let alone = assigned("[0,1,2,3,4,5,6,7]").per_source_bytes_per_s;
     let shared = assigned(destinations).per_source_bytes_per_s;

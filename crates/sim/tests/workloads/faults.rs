@@ -34,7 +34,7 @@ fn run(flow: &str, fault: &str, set: &[&str]) -> Record {
     run_with(&text, set)
 }
 
-/// Whatever was sent was delivered, lost, or is told to be left over.
+/// All messages that were sent were delivered, lost, or are told to be left over.
 fn check_account(what: &str, record: &Record) {
     let (events, net) = (record.events, network(record));
     println!(

@@ -1,4 +1,4 @@
-//! What a host costs: its memory and its processor.
+//! Costs of a host: its memory and its processor.
 
 use crate::support::{assert_near, network, run_with};
 

@@ -1,4 +1,4 @@
-//! What the pages of the presets show: figures that theory gives, beside what is simulated, and the commands.
+//! Figures on the pages of the presets: given by theory, beside what is simulated, with the commands.
 
 use crate::support::{assert_near, efficiency, run_with};
 use evb_record::Record;
@@ -11,12 +11,12 @@ const HEADING: &str = "## Compared with theory\n";
 /// A figure that theory gives, and the simulation that must give it, too.
 pub(crate) struct Comparison {
     pub(crate) what: String,
-    /// Where the figure comes from.
+    /// The source of the figure.
     pub(crate) source: &'static str,
     /// In bytes, seconds, or messages per second.
     pub(crate) theory: f64,
     pub(crate) unit: Unit,
-    /// How near they must be, as a part of the figure.
+    /// The tolerance, as a part of the figure.
     pub(crate) within: f64,
     /// The experiment file, from the root of the repository.
     pub(crate) file: &'static str,
@@ -24,7 +24,7 @@ pub(crate) struct Comparison {
     pub(crate) set: Vec<String>,
 }
 
-/// Which number of a record a figure is.
+/// The number of a record that a figure is.
 #[derive(Clone, Copy)]
 pub(crate) enum Unit {
     Time,

@@ -59,7 +59,7 @@ fn interval(record: &Record) -> (f64, f64) {
     (interval.low, interval.high)
 }
 
-/// How many pairs of records have intervals that do not meet.
+/// Number of pairs of records with intervals that do not meet.
 fn apart(records: &[Record]) -> usize {
     let intervals: Vec<_> = records.iter().map(interval).collect();
     let meet = |a: &(f64, f64), b: &(f64, f64)| a.0 <= b.1 && b.0 <= a.1;
@@ -143,7 +143,7 @@ fn no_steady_state_is_told() {
     assert!(!record.window.steady && record.event_rate_interval_hz.is_none() && record.event_rate_hz > 0.0);
 }
 
-/// What fills buckets up is no payload, and several senders to one receiver prepare their packets at the same time.
+/// The filling of buckets is no payload, and several senders to one receiver prepare their packets at the same time.
 #[test]
 fn efficiency_counts_payload_and_never_passes_one() {
     let fill = |size: &str| {

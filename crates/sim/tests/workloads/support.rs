@@ -20,8 +20,8 @@ pub(crate) fn network_config(preset: &str) -> evb_fabric::NetworkConfig {
     toml::from_str(preset.toml).unwrap_or_else(|error| panic!("{}: {error}", preset.name))
 }
 
-/// What is true of every record. The packets that are on a link when the measurement ends may count whole: `packet` is
-/// how many seconds one takes.
+/// Checks what holds for every record. A packet that is on a link when the measurement ends may count whole: `packet` is
+/// its time in seconds.
 fn check(record: &Record, packet: f64) {
     let events = record.events;
     assert_eq!(events.triggered, events.built + events.incomplete + events.rejected + events.lost, "{record:#?}");

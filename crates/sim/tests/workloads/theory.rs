@@ -6,7 +6,7 @@ use crate::{
 };
 use evb_fabric::{Flow, NetworkConfig};
 
-/// How near what can be calculated is to what is simulated.
+/// Tolerance between calculated and simulated values.
 const EXACT: f64 = 1e-3;
 /// The same where the first packets and the last ones of a measurement count.
 const STEADY: f64 = 1e-2;
@@ -188,7 +188,7 @@ source = { type = "fixed", size = "16 KiB" }
 units = 128
 "#;
 
-/// What a saturated tree loses, it loses to packets that meet at their destinations, not to links that stand idle.
+/// A saturated tree loses rate to packets that meet at their destinations, not to links that stand idle.
 #[test]
 fn fixed_routes_carry_as_much_uniform_traffic_as_random_ones() {
     let rate = |routing: &str| run_with(UNIFORM, &[routing]).throughput_bytes_per_s;

@@ -1,4 +1,4 @@
-//! What the cases share: bodies that can be verified, and waiting with an end.
+//! Helpers that the cases share: bodies that can be verified, and waiting with an end.
 
 use super::PATIENCE;
 use crate::{HEAD_BYTES, Message, Received, SendError, Transport};

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The node is told of nothing but messages; how many there were.
+/// Receives messages and nothing else; returns their number.
 fn receive(node: &mut dyn Transport, limit: usize) -> usize {
     let mut sink = Vec::new();
     let count = node.receive(limit, &mut sink);
@@ -64,7 +64,7 @@ fn together(nodes: &mut [Box<dyn Transport>], time: Duration) {
     }
 }
 
-/// One after the other, whenever that is between two signs of life.
+/// Stops one node after the other, whenever that is between two signs of life.
 pub(super) fn absent_node(subject: &Subject<'_>, peer_timeout: Duration) {
     let mut nodes = (subject.connect)(3);
     for round in 0..6 {
@@ -73,7 +73,7 @@ pub(super) fn absent_node(subject: &Subject<'_>, peer_timeout: Duration) {
     }
 }
 
-/// Nobody is called for longer than the timeout: each could blame all others.
+/// Calls no node for longer than the timeout: each could blame all others.
 pub(super) fn absent_observer(subject: &Subject<'_>, peer_timeout: Duration) {
     let mut nodes = (subject.connect)(3);
     for _ in 0..2 {

@@ -1,8 +1,8 @@
-//! What every transport must do, as functions that any transport's tests can call.
+//! The conformance suite: duties of every transport, as functions that any transport's tests can call.
 //!
 //! A test describes its transport with a [`Subject`] and calls [`run_all`], or the [`CASES`] one by one. A case panics
 //! with what went wrong; random cases name their seed. Nothing depends on speed, only on an end within [`PATIENCE`].
-//! Where each node needs a process of its own, [`remote`] reaches those of the others.
+//! For nodes that each need a process of their own, [`remote`] reaches those of the others.
 
 mod delivery;
 mod flow;
@@ -19,7 +19,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A transport under test. Its queues must take 500 small messages for one peer.
 pub struct Subject<'a> {
-    /// Makes so many nodes, with ids from 0 on and in this order, all connected with each other.
+    /// Makes this number of nodes, with ids from 0 on and in this order, all connected with each other.
     pub connect: &'a dyn Fn(usize) -> Vec<Box<dyn Transport>>,
     /// Longest body of these nodes in bytes.
     pub max_body: usize,

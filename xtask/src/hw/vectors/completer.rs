@@ -95,7 +95,7 @@ impl File {
         }
     }
 
-    /// Software takes so many messages.
+    /// Software takes this number of messages.
     fn release(&mut self, thread: u64, count: u64) {
         let (tail, waiting) = (self.completer.tail(thread), self.completer.waiting(thread));
         self.set_head(thread, (tail + (1 << POINTER_BITS) - waiting) + count);

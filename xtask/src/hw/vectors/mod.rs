@@ -62,7 +62,7 @@ impl Script {
         self.random.next_u64() % limit
     }
 
-    /// One of so many times.
+    /// Draws true once in so many times.
     fn one_of(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

@@ -46,7 +46,7 @@ impl File {
         }
     }
 
-    /// A store of so many random bytes to any address, from any thread.
+    /// A store of random bytes to any address, from any thread.
     fn store(&mut self, address: u64, data: u64) {
         let (thread, bytes) = (self.script.below(256), self.script.bytes(data));
         let words = self.script.transaction(thread, address, &bytes);

@@ -1,4 +1,4 @@
-//! Vectors of two whole nodes: stores of their threads, what must lie in the mailboxes, and the messages that come of it.
+//! Vectors of two whole nodes: stores of their threads, expected contents of the mailboxes, and the messages in them.
 //! Every message is whole in the end: what a receiver does with others is no matter of hardware.
 
 use super::{Script, address, map, say};
@@ -27,7 +27,7 @@ struct File {
     requesters: [Requester; 2],
     completers: [Completer; 2],
     recombiners: BTreeMap<Place, Recombiner>,
-    /// What is still to be stored of a message: its bytes and the offset of the next store.
+    /// The part of a message that is still to be stored: its bytes and the offset of the next store.
     open: BTreeMap<(Place, Place), (Vec<u8>, u64)>,
     /// Lines of what arrives.
     arrivals: String,

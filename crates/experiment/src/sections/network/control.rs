@@ -23,7 +23,7 @@ pub(super) static CONTROL: Choice<Make<Control>> = choice(
 
 const SEPARATE: &str = "separate";
 
-/// Whether control messages go through the network, in a tree that nobody has checked.
+/// True when control messages go through the network, in an unchecked tree.
 pub(super) fn is_shared(root: &Node) -> bool {
     root.at("network.control.type").and_then(Node::text) != Some(SEPARATE)
 }

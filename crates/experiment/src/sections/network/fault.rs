@@ -3,7 +3,7 @@
 use crate::{choice::*, limits::*, schema::*, view::View};
 use evb_fabric::{NetworkFault, NetworkFaultAction};
 
-/// Each table of the list.
+/// A table of the list.
 pub(super) static TABLE: Kind = Kind::Choice(&FAULT);
 
 static FAULT: Choice<Make<NetworkFaultAction>> = Choice {

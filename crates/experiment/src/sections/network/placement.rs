@@ -30,7 +30,7 @@ pub(super) const PLACEMENT: &[Key] = &[
     ),
 ];
 
-/// Where the first unit of each kind is.
+/// The hosts of the first unit of each kind.
 pub(in crate::sections) fn plan(view: View<'_>) -> Placement {
     let placement = view.below("network.placement");
     Placement {
@@ -40,7 +40,7 @@ pub(in crate::sections) fn plan(view: View<'_>) -> Placement {
     }
 }
 
-/// Whether the event manager is on the network: it exists, and control goes through it.
+/// True when the event manager is on the network: it exists, and control goes through it.
 pub(super) fn has_manager(root: &Node) -> bool {
     control::is_shared(root) && workload::is_event_building(root)
 }

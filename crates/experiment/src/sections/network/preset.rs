@@ -13,7 +13,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
     evb_fabric::presets().iter().map(|preset| preset.name)
 }
 
-/// What an experiment keeps of its `[network]` when another one takes its place: where its own nodes are, and what goes wrong.
+/// The tables that an experiment keeps when another `[network]` takes the place of its own.
 const KEPT: [&str; 2] = ["placement", "faults"];
 
 /// Puts the network of another file, which holds a `[network]` and nothing else, in the place of the experiment's.

@@ -1,4 +1,4 @@
-//! What the keys of `[network]` must agree on, among themselves and with the number of nodes.
+//! Rules on the keys of `[network]`, among themselves and with the number of nodes.
 
 use super::placement::{self, has_manager};
 use crate::{diagnostics::Problem, limits::*, scalar::brief, view::View};
@@ -11,7 +11,7 @@ pub(crate) fn check(view: View<'_>, known: &mut Option<Network>) -> Vec<Problem>
         return vec![problem];
     }
     let config = super::config(view.below("network"));
-    // Routes are left to whoever simulates: to find them for every point of a sweep takes long.
+    // Routes are left to the simulation: to find them for every point of a sweep takes long.
     let network =
         match known.take().filter(|network| network.config == config).map_or_else(|| Network::build(&config), Ok) {
             Ok(network) => known.insert(network),

@@ -1,4 +1,4 @@
-//! What the keys of `[workload]` must agree on with each other and with the number of nodes. All of it is about traffic:
+//! Rules on the keys of `[workload]`, among themselves and with the number of nodes. All of them are about traffic:
 //! event building has no keys here.
 
 use super::{Between, WORKLOAD};

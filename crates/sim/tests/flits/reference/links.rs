@@ -1,4 +1,4 @@
-//! Who asks for which link, and who is given it.
+//! Requests for links, and their arbitration.
 
 use super::{Happening, Hop, World, byte_time, time_for};
 use evb_fabric::{Arbitration, End, Flow, LinkId, Routing, WhenFull};
@@ -30,7 +30,7 @@ pub(super) struct Buffer {
     pub(super) taken: u64,
     /// Bytes of packets in the switch that came over the link (store and forward).
     pub(super) held: u64,
-    /// Whether the sender was told to pause.
+    /// True when the sender was told to pause.
     pub(super) full: bool,
 }
 
@@ -143,7 +143,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether the buffer behind the link has room for the packet, as far as the sender knows. Hosts always have.
+    /// True when the buffer behind the link has room for the packet, as far as the sender knows. Hosts always have.
     fn has_room(&self, link: usize, packet: usize) -> bool {
         if let End::Endpoint(_) = self.network.links[link].to {
             return true;
@@ -157,12 +157,12 @@ impl World<'_> {
         self.buffers[link][channel].taken + self.amount(packet) <= all
     }
 
-    /// What the packet takes of a buffer.
+    /// The room that the packet takes in a buffer.
     pub(super) fn amount(&self, packet: usize) -> u64 {
         if self.slack().is_some() { 1 } else { self.packets[packet].probe.wire.into() }
     }
 
-    /// Where the packet stands: a link, and its channel. A sender has only one place.
+    /// The place of the packet: a link, and its channel. A sender has only one place.
     fn input(&self, packet: usize) -> (usize, usize) {
         self.packets[packet].way.last().map_or((0, 0), |hop| (hop.link, hop.channel))
     }

@@ -1,7 +1,7 @@
 //! A network simulator that moves single bytes by the rules of `docs/networks/model.md`: slow, simple, and written from
 //! the text alone, so that it errs elsewhere than the engine.
 //!
-//! What happens is a byte being sent, a byte being there, a sender learning of room: nothing is computed ahead. Where
+//! An event is a byte being sent, a byte being there, a sender learning of room: nothing is computed ahead. When
 //! packets never stop on a link (all but wormhole), the first and the last byte stand for the others, and are planned
 //! when the link is given away.
 
@@ -18,10 +18,10 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Picoseconds in which one byte passes at one bit per second.
 const BYTE: u128 = 8_000_000_000_000;
 
-/// What became of the packets, and what they met with.
+/// The fate of the packets, and what they met with.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    /// When the last byte of each packet arrived.
+    /// Time at which the last byte of each packet arrived.
     pub(crate) delivered: Vec<Option<Time>>,
     /// Links given away.
     pub(crate) hops: u64,
@@ -51,7 +51,7 @@ pub(crate) fn send(network: &Network, seed: u64, probes: &[Probe]) -> Told {
     world.told
 }
 
-/// What can happen to a packet or a link. Hops of a packet count from 0, the link into the network.
+/// An event of a packet or a link. Hops of a packet count from 0, the link into the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
     /// The packet asks for the link of this hop.
@@ -79,7 +79,7 @@ struct Packet {
     probe: Probe,
     /// The links given to it.
     way: Vec<Hop>,
-    /// When it asked for the next.
+    /// Time at which it asked for the next.
     asked: u64,
     /// The longest time that all of it took anywhere so far.
     longest: u64,
@@ -89,9 +89,9 @@ struct Packet {
 struct Hop {
     link: usize,
     channel: usize,
-    /// Whether the first byte is at the other end.
+    /// True when the first byte is at the other end.
     head_there: bool,
-    /// When it came.
+    /// Time at which it came.
     head_at: u64,
     sending: bool,
     sent: u64,
@@ -111,7 +111,7 @@ struct World<'n> {
     /// For each port of a host the packets that it has not taken.
     to_send: Vec<VecDeque<usize>>,
     wires: Vec<Wire>,
-    /// What is behind each link, for each channel.
+    /// The buffer behind each link, for each channel.
     buffers: Vec<Vec<Buffer>>,
     told: Told,
 }

@@ -1,4 +1,4 @@
-//! What happens on a packet's way: byte by byte for worms, by the first and the last byte for packets that never stop.
+//! Moves of a packet: byte by byte for worms, by the first and the last byte for packets that never stop.
 
 use super::{Happening, World};
 use evb_core::Time;
