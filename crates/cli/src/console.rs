@@ -14,14 +14,14 @@ use std::{
 };
 
 /// The commands by name.
-const COMMANDS: [(&str, Command); 7] = [
-    ("configure", Command::Configure),
-    ("start", Command::Start),
-    ("pause", Command::Pause),
-    ("resume", Command::Resume),
-    ("stop", Command::Stop),
-    ("abort", Command::Abort),
-    ("quit", Command::Shutdown),
+const COMMANDS: [Command; 7] = [
+    Command::Configure,
+    Command::Start,
+    Command::Pause,
+    Command::Resume,
+    Command::Stop,
+    Command::Abort,
+    Command::Shutdown,
 ];
 
 /// An observer that gives the commands of standard input to run control.
@@ -48,12 +48,12 @@ impl<'a> Console<'a> {
     }
 
     fn parse(line: &str) -> Option<Command> {
-        let found = COMMANDS.iter().find(|(name, _)| *name == line.trim());
+        let found = COMMANDS.into_iter().find(|command| command.name() == line.trim());
         if found.is_none() && !line.trim().is_empty() {
-            let names: Vec<_> = COMMANDS.iter().map(|(name, _)| *name).collect();
+            let names = COMMANDS.map(Command::name);
             say(&format!("{:?} is no command: use {}", line.trim(), names.join(", ")));
         }
-        found.map(|(_, command)| *command)
+        found
     }
 
     /// The way out from where run control is.
@@ -89,13 +89,13 @@ impl Observer for Console<'_> {
             return self.way_out();
         }
         match self.lines.try_recv() {
-            Ok(line) => Self::parse(&line).map(|command| match command {
+            Ok(line) => Self::parse(&line).and_then(|command| match command {
                 // To quit a run is to stop it first.
                 Command::Shutdown => {
                     self.leaving = true;
-                    self.way_out().unwrap_or(Command::Stop)
+                    None
                 }
-                command => command,
+                command => Some(command),
             }),
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => {

@@ -45,6 +45,21 @@ pub enum Command {
     Shutdown,
 }
 
+impl Command {
+    /// The name by which people know it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Configure => "configure",
+            Self::Start => "start",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Stop => "stop",
+            Self::Abort => "abort",
+            Self::Shutdown => "quit",
+        }
+    }
+}
+
 /// A notice of one node, or of the driver that watches over its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {

@@ -94,7 +94,7 @@ impl Outcome {
                 self.find(Finding::new(FindingKind::NoBuilders, "events", message), observer);
             }
             Event::Refused { command, state } => {
-                observer.note(&format!("run control is {state}: {command:?} means nothing now"));
+                observer.note(&format!("run control is {state}: {:?} means nothing now", command.name()));
             }
         }
     }

@@ -79,7 +79,7 @@ fn an_operator_starts_pauses_resumes_and_stops() {
             ("configure", "configured"),
             ("start", "running"),
             ("pause", "paused"),
-            ("start", "run control is paused: Start means nothing now"),
+            ("start", "run control is paused: \"start\" means nothing now"),
             ("resume", "running"),
             ("stop", "stopped"),
             ("start", "running"),
