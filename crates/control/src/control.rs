@@ -435,12 +435,13 @@ impl Control {
     /// Peers cannot reach a node that run control may still hear: a network that is cut, or a stopped process. It has no
     /// part in the run any more; should it wake up, it finds all its peers gone, and is not believed.
     fn lose_peer(&mut self, now: Time, by: NodeId, peer: NodeId) {
-        if !self.phase.is_building() {
-            // Without its peers it takes part in no other run, until all are connected anew.
-            if !matches!(self.phase, Phase::Finishing { .. } | Phase::Configuring { .. }) {
-                self.nodes.disconnect_all();
-            }
-            return;
+        match self.phase {
+            // Everybody connects anew.
+            Phase::Configuring { step: Step::Join | Step::Open | Step::Connect, .. } => return,
+            // The next run must not begin on connections that are broken.
+            Phase::Configuring { step, .. } => return self.not_ready(step, peer),
+            phase if !phase.is_building() => return self.nodes.disconnect_all(),
+            _ => {}
         }
         if self.nodes.is_lost(by) || self.nodes.is_lost(peer) {
             return;

@@ -1,5 +1,5 @@
-//! The three machines together in virtual time: random delays, harm and deaths, against a model that says how each
-//! triggered event must end; and schedules of faults, against what an event builder promises.
+//! The three machines and run control together in virtual time: random delays, harm and deaths, against a model that says
+//! how each triggered event must end; and schedules of faults and commands, against what an event builder promises.
 
 mod driver;
 mod faults;

@@ -16,16 +16,16 @@ pub(crate) fn broken(scenario: &Scenario, history: &History) -> Option<String> {
     if !is_over {
         return Some(format!("run control does not come to an end: it is {}", history.state));
     }
-    let started = history.runs.iter().enumerate().filter(|(_, run)| run.started);
-    started.into_iter().find_map(|(index, run)| Some(format!("run {index}: {}", broken_in(scenario, run)?)))
+    let mut started = history.runs.iter().enumerate().filter(|(_, run)| run.started);
+    started.find_map(|(index, run)| Some(format!("run {index}: {}", broken_in(scenario, run)?)))
 }
 
 /// Why a promise is broken in one run. What was cut short may lack much, and says nothing wrong.
 fn broken_in(scenario: &Scenario, run: &Outcome) -> Option<String> {
     let always = [end, pauses, accounts, events, bounds];
     let with_patience = [progress, evidence, questions];
-    let promises = always.iter().chain(with_patience.iter().filter(|_| !run.cut));
-    promises.into_iter().find_map(|promise| promise(scenario, run).err())
+    let mut promises = always.iter().chain(with_patience.iter().filter(|_| !run.cut));
+    promises.find_map(|promise| promise(scenario, run).err())
 }
 
 type Kept = Result<(), String>;

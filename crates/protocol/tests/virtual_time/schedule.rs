@@ -126,7 +126,7 @@ impl Draw<'_> {
             0 => &[Command::Stop],
             1 => &[Command::Stop, Command::Stop],
             2 => &[Command::Stop, Command::Stop, Command::Stop],
-            3 => &[Command::Abort],
+            3 | 4 => &[Command::Abort],
             _ => &[],
         };
         let mut at = self.span(within);
@@ -137,9 +137,9 @@ impl Draw<'_> {
         commands
     }
 
-    /// The runs of an operator: half of all have one only, and let it go on to its end.
+    /// The runs of an operator: nearly half of all have one only, and let it go on to its end.
     pub(crate) fn runs(&mut self) -> Vec<Vec<(Span, Command)>> {
-        let count = self.pick(&[0, 0, 0, 1, 2, 3]);
+        let count = self.pick(&[0, 0, 0, 1, 2, 3, 4]);
         if count == 0 { vec![vec![]] } else { (0..count).map(|_| self.commands()).collect() }
     }
 

@@ -3,7 +3,7 @@
 use super::What;
 use crate::{planted::Planted, scenario::Tag};
 use evb_core::{Machine, NodeId, SourceId, Time};
-use evb_protocol::*;
+use evb_protocol::{wire::RunMark, *};
 use std::collections::BTreeSet;
 
 /// The machine of a node.
@@ -61,7 +61,7 @@ impl Node {
 pub(super) struct Mark {
     /// 0 while there are none.
     pub(super) connection: u32,
-    pub(super) run: u32,
+    pub(super) run: RunMark,
 }
 
 /// One node and what the driver knows of it.

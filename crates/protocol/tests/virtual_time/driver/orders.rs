@@ -41,7 +41,7 @@ impl Driver {
 
     fn connect(&mut self, id: NodeId) {
         let slot = &mut self.slots[id.index()];
-        slot.mark = Mark { connection: self.connection, run: 0 };
+        slot.mark = Mark { connection: self.connection, ..Mark::default() };
         (slot.lost, slot.doomed) = (BTreeSet::new(), false);
         self.network.forget(id);
         self.tell(id, Notice::Ready);
@@ -50,7 +50,8 @@ impl Driver {
     /// Makes the machine for the next run. All that is under way for the one before means nothing to it.
     fn prepare(&mut self, id: NodeId) {
         self.inspect(id, true);
-        self.slots[id.index()].mark.run += 1;
+        let mark = &mut self.slots[id.index()].mark;
+        mark.run = mark.run.next();
         self.make_machine(id);
         self.tell(id, Notice::Ready);
     }

@@ -15,7 +15,7 @@ impl Driver {
     /// Commands the next run, and what the operator wants in it.
     pub(super) fn command_next_run(&mut self) {
         let Some(commands) = self.scenario.runs.get(self.commanded).cloned() else { return };
-        let gaps = [Span::ZERO, Span::from_micros(50), Span::from_micros(500), Span::from_millis(20)];
+        let gaps = [Span::ZERO, Span::ZERO, Span::from_micros(50), Span::from_micros(500), Span::from_millis(20)];
         let start = self.now + Draw(&mut self.random).pick(&gaps);
         self.commanded += 1;
         self.plan(start, CONTROL, What::Command(Command::Start));
@@ -99,6 +99,9 @@ impl Driver {
                 }
                 _ => {}
             }
+        }
+        if order == Order::Die {
+            self.note_gone(node);
         }
         let at = self.now + self.span(self.scenario.delay);
         let slot = &mut self.slots[node.index()];

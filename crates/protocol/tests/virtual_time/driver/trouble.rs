@@ -121,7 +121,7 @@ impl Driver {
         }
     }
 
-    fn note_gone(&mut self, node: NodeId) {
+    pub(super) fn note_gone(&mut self, node: NodeId) {
         let now = self.now;
         self.runs.last_mut().into_iter().for_each(|run| run.gone.push((node, now, Time::MAX)));
     }
