@@ -16,7 +16,12 @@ impl Driver {
     pub(super) fn command_next_run(&mut self) {
         let Some(commands) = self.scenario.runs.get(self.commanded).cloned() else { return };
         let gaps = [Span::ZERO, Span::ZERO, Span::from_micros(50), Span::from_micros(500), Span::from_millis(20)];
-        let start = self.now + Draw(&mut self.random).pick(&gaps);
+        let mut gap = Draw(&mut self.random).pick(&gaps);
+        if self.commanded > 0 && self.control.state() == State::Initial {
+            // Run control cannot tell late answers of a configuration that was given up from those of the next one.
+            gap = gap.max(Span::from_millis(20));
+        }
+        let start = self.now + gap;
         self.commanded += 1;
         self.plan(start, CONTROL, What::Command(Command::Start));
         for (after, command) in commands {
