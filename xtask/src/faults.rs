@@ -16,7 +16,7 @@ pub(crate) struct Faults {
     #[arg(long, default_value_t = 0)]
     first: u64,
     /// Plant a mistake, which must then be found
-    #[arg(long, value_parser = ["clear", "reassignment", "asking"])]
+    #[arg(long, value_parser = ["clear", "reassignment", "asking", "pause", "run"])]
     bug: Option<String>,
 }
 

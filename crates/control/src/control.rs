@@ -145,7 +145,13 @@ impl Control {
         if !self.nodes.knows(node) {
             return;
         }
+        // What a node says before it has confirmed a reset belongs to a configuration that was given up.
+        let is_of_process = matches!(notice, Notice::Joined | Notice::Rejoined | Notice::Gone | Notice::Reset);
+        if self.nodes.is_resetting(node) && !is_of_process {
+            return;
+        }
         match notice {
+            Notice::Reset => self.nodes.confirm_reset(node),
             Notice::Joined => self.join(now, node),
             Notice::Ready => self.ready(now, node),
             Notice::Moved => self.moved = now,
@@ -221,7 +227,7 @@ impl Control {
     /// Waits for all nodes, and then connects them anew.
     fn gather(&mut self, now: Time, start: bool) {
         self.order_all(Order::Reset);
-        self.nodes.disconnect_all();
+        self.nodes.reset_all();
         self.phase = Phase::Configuring { step: Step::Join, until: now + self.config.join_timeout, start };
         self.open_when_all_are_there(now);
     }
@@ -298,7 +304,7 @@ impl Control {
     fn give_up_configuration(&mut self, phase: Phase) {
         // Nodes that still wait for their peers would wait long.
         self.order_all(Order::Reset);
-        self.nodes.disconnect_all();
+        self.nodes.reset_all();
         self.phase = phase;
     }
 
@@ -442,12 +448,13 @@ impl Control {
     /// Gives up a node that a peer cannot reach and run control may still hear: its network is cut, or its process was
     /// stopped. It has no part in the run any more. If it wakes up, all its peers are gone, and its reports do not count.
     fn lose_peer(&mut self, now: Time, by: NodeId, peer: NodeId) {
-        if !self.phase.is_building() {
-            // Without its peers it takes part in no other run, until all are connected anew.
-            if !matches!(self.phase, Phase::Finishing { .. } | Phase::Configuring { .. }) {
-                self.nodes.disconnect_all();
-            }
-            return;
+        match self.phase {
+            // Everybody connects anew.
+            Phase::Configuring { step: Step::Join | Step::Open | Step::Connect, .. } => return,
+            // The next run must not begin on connections that are broken.
+            Phase::Configuring { step, .. } => return self.not_ready(step, peer),
+            phase if !phase.is_building() => return self.nodes.disconnect_all(),
+            _ => {}
         }
         if self.nodes.is_lost(by) || self.nodes.is_lost(peer) {
             return;

@@ -67,6 +67,8 @@ pub enum Notice {
     Joined,
     /// The node has carried out [`Order::Open`], [`Order::Connect`] or [`Order::Prepare`].
     Ready,
+    /// The node has carried out [`Order::Reset`]. What it said before belongs to an earlier configuration.
+    Reset,
     /// Something moved: an event ended, or bytes were received or stored.
     Moved,
     /// Every triggered event has ended (event manager).

@@ -26,6 +26,8 @@ struct Node {
     joined: bool,
     /// True when its peers reach it.
     connected: bool,
+    /// Resets that it was told and has not confirmed.
+    resets: u32,
     /// True when it has not yet done what was asked of all nodes last.
     pending: bool,
     /// True when it is lost to this run.
@@ -99,6 +101,22 @@ impl Nodes {
         self.0[node.index()] = Node { joined: true, ..Node::default() };
     }
 
+    /// Notes that all nodes are told to reset.
+    pub(crate) fn reset_all(&mut self) {
+        self.0.iter_mut().filter(|node| node.joined).for_each(|node| node.resets += 1);
+        self.disconnect_all();
+    }
+
+    /// Notes that a node has confirmed a reset.
+    pub(crate) fn confirm_reset(&mut self, node: NodeId) {
+        let resets = &mut self.0[node.index()].resets;
+        *resets = resets.saturating_sub(1);
+    }
+
+    pub(crate) fn is_resetting(&self, node: NodeId) -> bool {
+        self.0[node.index()].resets > 0
+    }
+
     /// Marks a node that takes no orders any more.
     pub(crate) fn leave(&mut self, node: NodeId) {
         let node = &mut self.0[node.index()];
@@ -124,7 +142,7 @@ impl Nodes {
 
     /// Gives a lost node its place again.
     pub(crate) fn restore(&mut self, node: NodeId) {
-        self.0[node.index()] = Node { joined: true, connected: true, pending: true, lost: false };
+        self.0[node.index()] = Node { joined: true, connected: true, pending: true, ..Node::default() };
     }
 
     /// Marks all nodes as connected.

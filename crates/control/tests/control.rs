@@ -62,6 +62,7 @@ impl World {
             self.orders.push((node, order));
             let answer = match order {
                 Order::Open | Order::Connect | Order::Prepare => Notice::Ready,
+                Order::Reset => Notice::Reset,
                 Order::Finish => Notice::Finished,
                 Order::Stop => Notice::Drained,
                 Order::Die | Order::Exit => Notice::Gone,
@@ -204,6 +205,42 @@ fn a_node_that_its_peers_cannot_reach_is_lost_to_all() {
     assert_eq!(world.control.state(), State::Running);
 }
 
+/// A connection that breaks between the events of two runs is no loss to either, and none begins on it.
+#[test]
+fn nodes_that_lose_each_other_between_runs_are_connected_anew() {
+    let mut world = World::running();
+    world.silent.push(NodeId(1));
+    world.command(Command::Abort);
+    world.notice(NodeId(2), Notice::LostPeer(NodeId(3)));
+    world.notice(NodeId(1), Notice::Finished);
+    assert_eq!(world.control.state(), State::Stopped, "all have finished");
+    assert!(!world.control.is_lost(NodeId(3)));
+    world.command(Command::Start);
+    assert_eq!((world.control.state(), world.count(Order::Prepare)), (State::Configuring, 0), "connections come first");
+    world.notice(NodeId(1), Notice::Reset);
+    for _ in 0..3 {
+        world.notice(NodeId(1), Notice::Ready);
+    }
+    assert_eq!((world.control.state(), world.count(Order::Connect)), (State::Running, 4));
+}
+
+#[test]
+fn no_run_begins_when_nodes_lose_each_other_while_they_prepare() {
+    let mut world = World::new(config());
+    world.silent.push(NodeId(1));
+    world.command(Command::Start);
+    world.notice(NodeId(2), Notice::LostPeer(NodeId(3)));
+    assert_eq!(world.control.state(), State::Failed);
+    assert!(world.events.contains(&Event::NotReady { step: Step::Prepare, node: NodeId(3) }));
+    world.command(Command::Start);
+    world.notice(NodeId(1), Notice::Ready);
+    assert_eq!(world.count(Order::Connect), 4, "it answers an order of the configuration that was given up");
+    world.silent.clear();
+    (0..2).for_each(|_| world.notice(NodeId(1), Notice::Reset));
+    world.notice(NodeId(1), Notice::Ready);
+    assert_eq!((world.control.state(), world.count(Order::Connect)), (State::Running, 8));
+}
+
 #[test]
 fn a_node_that_takes_its_place_back_makes_the_run_whole() {
     let mut world = World::running();
@@ -341,6 +378,9 @@ proptest! {
                 checker.check(node, order);
                 asked += 1;
                 // Most nodes do as they are told.
+                if order == Order::Reset {
+                    control.handle_notice(now, node, Notice::Reset);
+                }
                 if matches!(order, Order::Open | Order::Connect | Order::Prepare) && !asked.is_multiple_of(17) {
                     control.handle_notice(now, node, Notice::Ready);
                 }

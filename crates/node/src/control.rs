@@ -57,6 +57,8 @@ pub(crate) enum Notice {
     Joined,
     /// The endpoint is open at this address, after [`Order::Open`].
     Opened { address: String },
+    /// The node has dropped all that belonged to the configuration, after [`Order::Reset`].
+    Reset,
     /// The node is ready, after [`Order::Connect`] or [`Order::Prepare`].
     Ready,
     /// How things stand, several times a second.

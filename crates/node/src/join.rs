@@ -144,17 +144,23 @@ impl Joined<'_> {
                         Ok(Left::Reset) => {}
                         Ok(Left::Exit) => return,
                         Err(error) => {
-                            let _gone = self.notices.send((NodeId(0), Notice::Failed(error.clone())));
+                            self.tell(Notice::Failed(error.clone()));
                             self.error = Some(error);
                         }
                     }
                     *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = None;
                 }
                 (Order::Exit | Order::Die, _) => return,
-                // It has nothing that could be dropped, started or finished.
+                (Order::Reset, _) => self.tell(Notice::Reset),
+                // It has nothing that could be started or finished.
                 _ => {}
             }
         }
+    }
+
+    fn tell(&self, notice: Notice) {
+        // Whose notice it is the connection tells.
+        let _run_control_is_gone = self.notices.send((NodeId(0), notice));
     }
 
     /// Waits for an order; none when run control is gone or the user wants the node to end.
@@ -210,7 +216,10 @@ impl UseEndpoint for Opened<'_, '_> {
         desk.tell(node, Notice::Opened { address: transport.address() });
         let mut peers = match joined.next_order() {
             Some(Instruction { order: Order::Connect, detail: Detail::Peers(peers) }) => peers,
-            Some(Instruction { order: Order::Reset, .. }) => return Ok(Left::Reset),
+            Some(Instruction { order: Order::Reset, .. }) => {
+                desk.tell(node, Notice::Reset);
+                return Ok(Left::Reset);
+            }
             _ => return Ok(Left::Exit),
         };
         peers.retain(|(peer, _)| *peer != node);

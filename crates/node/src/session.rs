@@ -277,6 +277,7 @@ impl Configured {
     fn hear(&mut self, now: Time, node: NodeId, notice: Notice, nodes: &mut dyn Nodes) {
         let heard = match notice {
             Notice::Joined => Heard::Joined,
+            Notice::Reset => Heard::Reset,
             Notice::Opened { .. } | Notice::Ready => Heard::Ready,
             Notice::Progress(report) => match self.outcome.report(node, report) {
                 true => Heard::Moved,

@@ -60,7 +60,11 @@ impl Nodes for ThreadNodes {
             }
             // Queues join all of them from the beginning.
             Order::Connect => self.notices.push_back((node, Notice::Ready)),
-            Order::Reset | Order::Exit => self.crew = None,
+            Order::Reset => {
+                self.crew = None;
+                self.notices.push_back((node, Notice::Reset));
+            }
+            Order::Exit => self.crew = None,
             order => {
                 let detail = if order == Order::Prepare { Detail::Run(run) } else { Detail::None };
                 if let Some(crew) = &self.crew {

@@ -336,7 +336,10 @@ impl<T: Transport> Worker<'_, T> {
                 }
             }
             (Order::Finish, _) => node.finish(now, &self.desk),
-            (Order::Reset, _) => self.leave(index, Left::Reset),
+            (Order::Reset, _) => {
+                self.leave(index, Left::Reset);
+                self.desk.tell(id, Notice::Reset);
+            }
             (Order::Exit, _) => self.leave(index, Left::Exit),
             (Order::Die, _) => {
                 // Not even files are closed: that is what a crash does.

@@ -1,17 +1,19 @@
 //! Schedules of faults drawn from seeds: whatever goes wrong, what an event builder promises must hold.
 //!
-//! `cargo xtask faults` runs as many as one likes. `EVB_SEEDS` says how many schedules are tried (500), `EVB_FIRST_SEED` with which seed they begin, and `EVB_BUG` plants
-//! a mistake.
+//! `cargo xtask faults` runs as many as one likes. `EVB_SEEDS` says how many schedules are tried (500), `EVB_FIRST_SEED`
+//! with which seed they begin, and `EVB_BUG` plants a mistake.
 
 use crate::{
     base_config,
-    driver::{Driver, Scenario, TRIGGERS},
+    driver::Driver,
+    end_of_triggers,
     planted::Bug,
     promises,
+    scenario::Scenario,
     schedule::{Draw, random},
 };
-use evb_core::{ByteCount, Span, Time};
-use evb_protocol::{Config, Filter, Trigger};
+use evb_core::{ByteCount, Span};
+use evb_protocol::{Config, Filter};
 use std::{
     env,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -37,17 +39,17 @@ fn scenario(seed: u64, bug: Option<Bug>) -> Scenario {
     let events = Some(draw.pick(&[20, 100, 300]));
     let config = Config { buffer_bytes, max_fragment, patience, events, ..config };
     let trigger_period = draw.pick(&[Span::from_micros(5), Span::from_micros(20)]);
-    // Driven triggers may all be turned away, so that the wanted number is never reached: then a stop ends the run.
-    let stop_at = (config.trigger == Trigger::Driven).then_some(Time(TRIGGERS * trigger_period.0));
+    let (delay, faults) = (Span::from_micros(20), draw.schedule(&config));
     let accept = draw.pick(&[0.2, 0.5, 0.0, 1.0]);
     Scenario {
         seed,
         filter: Filter { seed, accept },
         harm_one_in: draw.pick(&[0, 0, 20, 100]),
-        faults: draw.schedule(&config),
-        delay: Span::from_micros(20),
+        runs: draw.runs(),
+        faults,
+        delay,
         trigger_period,
-        stop_at,
+        stop_at: end_of_triggers(&config, trigger_period, delay),
         bug,
         config,
     }
@@ -57,7 +59,7 @@ fn scenario(seed: u64, bug: Option<Bug>) -> Scenario {
 fn failure(seed: u64, bug: Option<Bug>) -> Option<String> {
     let scenario = scenario(seed, bug);
     match catch_unwind(AssertUnwindSafe(|| Driver::new(scenario.clone()).run())) {
-        Ok(outcome) => promises::broken(&scenario, &outcome),
+        Ok(history) => promises::broken(&scenario, &history),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();
             Some(text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default())

@@ -1,16 +1,20 @@
-//! The three machines together in virtual time: random delays, harm and deaths, against a model that says how each
-//! triggered event must end; and schedules of faults, against what an event builder promises.
+//! The three machines and run control together in virtual time: random delays, harm and deaths, against a model that says
+//! how each triggered event must end; and schedules of faults and commands, against what an event builder promises.
 
 mod driver;
 mod faults;
 mod network;
+mod outcome;
 mod planted;
 mod promises;
+mod scenario;
 mod schedule;
 
-use driver::{Driver, FRAGMENT, Harm, Outcome, Scenario, TRIGGERS};
+use driver::Driver;
 use evb_core::{ByteCount, EventId, NodeId, Span, Stream, Time};
 use evb_protocol::*;
+use outcome::{History, Outcome};
+use scenario::{FRAGMENT, Harm, Scenario, TRIGGERS};
 use schedule::{Draw, Fault as Trouble, random};
 use std::ops::Range;
 
@@ -26,18 +30,23 @@ fn base_config() -> Config {
     }
 }
 
+/// Driven triggers may all be turned away, so that the wanted number is never reached: then a stop ends the run, once all of
+/// them have come.
+fn end_of_triggers(config: &Config, period: Span, delay: Span) -> Option<Span> {
+    (config.trigger == Trigger::Driven).then_some(Span(TRIGGERS * period.0 + 2 * delay.0))
+}
+
 fn scenario(seed: u64, config: Config) -> Scenario {
-    let trigger_period = Span::from_micros(5);
-    // Driven triggers may all be turned away, so that the wanted number is never reached: then a stop ends the run.
-    let triggers = Time(TRIGGERS * trigger_period.0);
+    let (trigger_period, delay) = (Span::from_micros(5), Span::from_micros(20));
     Scenario {
-        stop_at: (config.trigger == Trigger::Driven).then_some(triggers),
+        stop_at: end_of_triggers(&config, trigger_period, delay),
         seed,
         config,
         harm_one_in: 0,
         filter: Filter { seed, accept: [0.2, 0.5, 0.0, 1.0][(seed % 4) as usize] },
+        runs: vec![vec![]],
         faults: vec![],
-        delay: Span::from_micros(20),
+        delay,
         trigger_period,
         bug: None,
     }
@@ -54,18 +63,24 @@ fn histories() -> u64 {
 }
 
 /// Runs one history, and names it when it fails.
-fn run(scenario: &Scenario) -> Outcome {
-    let outcome = std::panic::catch_unwind(|| Driver::new(scenario.clone()).run());
-    outcome.unwrap_or_else(|_| panic!("seed {} fails: {scenario:#?}", scenario.seed))
+fn play(scenario: &Scenario) -> History {
+    let history = std::panic::catch_unwind(|| Driver::new(scenario.clone()).run());
+    history.unwrap_or_else(|_| panic!("seed {} fails: {scenario:#?}", scenario.seed))
 }
 
-/// Runs one history in which all promises must hold.
-fn keep(scenario: &Scenario) -> Outcome {
-    let outcome = run(scenario);
-    if let Some(why) = promises::broken(scenario, &outcome) {
-        panic!("seed {}: {why}: {scenario:#?} {outcome:#?}", scenario.seed);
-    }
+/// Runs one history of one run.
+fn run(scenario: &Scenario) -> Outcome {
+    let [outcome] = <[_; 1]>::try_from(play(scenario).runs).expect("one run");
     outcome
+}
+
+/// Runs one history of one run, in which all promises must hold.
+fn keep(scenario: &Scenario) -> Outcome {
+    let mut history = play(scenario);
+    if let Some(why) = promises::broken(scenario, &history) {
+        panic!("seed {}: {why}: {scenario:#?} {history:#?}", scenario.seed);
+    }
+    history.runs.pop().expect("one run")
 }
 
 fn check_all_built(scenario: &Scenario, outcome: &Outcome) {
@@ -242,7 +257,7 @@ fn a_deadline_cuts_what_is_late_and_counts_it() {
         let config = Config { deadline, ..Draw(&mut random).config(base_config()) };
         let scenario = Scenario { harm_one_in: 20, ..scenario(seed, config) };
         let outcome = run(&scenario);
-        assert!(outcome.drained && outcome.idle, "{scenario:#?} {outcome:#?}");
+        assert!(outcome.drained && outcome.building.is_empty(), "{scenario:#?} {outcome:#?}");
         let counts = &outcome.manager;
         assert_eq!(counts.triggered, counts.built + counts.incomplete + counts.rejected, "{scenario:#?}");
         if deadline > Some(Span::from_millis(1)) {
@@ -269,7 +284,7 @@ fn a_full_event_builder_inhibits_the_trigger_and_counts_it() {
 fn a_stopped_run_drains() {
     for (seed, protocol) in [(1, Protocol::Push), (2, Protocol::Pull), (4, Protocol::Phased { first: 1 })] {
         let config = Config { events: None, protocol, ..base_config() };
-        let scenario = Scenario { stop_at: Some(Time(Span::from_micros(700).0)), ..scenario(seed, config) };
+        let scenario = Scenario { stop_at: Some(Span::from_micros(700)), ..scenario(seed, config) };
         let outcome = keep(&scenario);
         assert!(outcome.manager.built > 10, "{outcome:#?}");
         assert_eq!(outcome.manager.rejected > 10, matches!(protocol, Protocol::Phased { .. }), "{outcome:#?}");

@@ -1,7 +1,7 @@
 //! What lies between the nodes: messages of a pair keep their order, and faults delay, lose, double or damage them.
 
 use crate::{
-    driver::Tag,
+    scenario::Tag,
     schedule::{Draw, Fault, PEER_TIMEOUT},
 };
 use evb_core::{NodeId, Span, Stream, Time};

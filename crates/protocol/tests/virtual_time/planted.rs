@@ -1,8 +1,8 @@
 //! Mistakes on purpose, at the border of a machine: the checkers must find each of them.
 
-use crate::driver::Tag;
+use crate::{driver::What, scenario::Tag};
 use evb_core::EventId;
-use evb_protocol::Message;
+use evb_protocol::{ManagerCommand, Message};
 use std::collections::BTreeSet;
 
 /// A mistake in a machine.
@@ -14,11 +14,20 @@ pub(crate) enum Bug {
     Reassignment,
     /// A readout unit answers questions, and never sends anything again.
     Asking,
+    /// The event manager does not hear of a pause.
+    Pause,
+    /// A node takes messages of the run before.
+    Run,
 }
 
 impl Bug {
-    pub(crate) const ALL: [(&'static str, Self); 3] =
-        [("clear", Self::Clear), ("reassignment", Self::Reassignment), ("asking", Self::Asking)];
+    pub(crate) const ALL: [(&'static str, Self); 5] = [
+        ("clear", Self::Clear),
+        ("reassignment", Self::Reassignment),
+        ("asking", Self::Asking),
+        ("pause", Self::Pause),
+        ("run", Self::Run),
+    ];
 }
 
 /// A machine, perhaps with a mistake.
@@ -33,18 +42,26 @@ impl<M> Planted<M> {
         Self { machine, bug, granted: BTreeSet::new() }
     }
 
-    /// What the machine hears of a message.
-    pub(crate) fn hear(&mut self, message: Message<Tag>) -> Option<Message<Tag>> {
+    /// What the machine hears of something.
+    pub(crate) fn hear(&self, what: What) -> Option<What> {
+        match (self.bug, what) {
+            (Some(Bug::Pause), What::Manager(ManagerCommand::Pause)) => None,
+            (_, What::Message { from, message }) => Some(What::Message { from, message: self.hear_message(message) }),
+            (_, what) => Some(what),
+        }
+    }
+
+    fn hear_message(&self, message: Message<Tag>) -> Message<Tag> {
         match (self.bug, message) {
             (Some(Bug::Clear), Message::Clear(events)) => {
                 let next = events.last().map(|event| EventId(event.0 + 1));
-                Some(Message::Clear(events.iter().copied().chain(next).collect()))
+                Message::Clear(events.iter().copied().chain(next).collect())
             }
             (Some(Bug::Asking), Message::Ask { number, events, .. }) => {
                 // Nothing that was sent is ever taken for lost.
-                Some(Message::Ask { number, heard: 0, events })
+                Message::Ask { number, heard: 0, events }
             }
-            (_, message) => Some(message),
+            (_, message) => message,
         }
     }
 

@@ -1,15 +1,31 @@
 //! What an event builder promises, whatever goes wrong. The checkers know what happened in a run, and nothing of the
 //! machines.
 
-use crate::driver::{FRAGMENT, Outcome, Scenario, Stored};
+use crate::{
+    outcome::{History, Outcome, Stored},
+    scenario::{FRAGMENT, Scenario},
+};
+use evb_control::State;
 use evb_core::{EventId, NodeId, Time};
-use evb_protocol::{Ending, Fault, Protocol};
+use evb_protocol::{Config, Ending, Fault, Protocol};
 use std::collections::BTreeSet;
 
 /// Why a promise is broken; `None` when all are kept.
-pub(crate) fn broken(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
-    let promises = [progress, accounts, evidence, events, bounds, questions];
-    promises.iter().find_map(|promise| promise(scenario, outcome).err())
+pub(crate) fn broken(scenario: &Scenario, history: &History) -> Option<String> {
+    let is_over = matches!(history.state, State::Initial | State::Stopped | State::Failed);
+    if !is_over {
+        return Some(format!("run control does not come to an end: it is {}", history.state));
+    }
+    let mut started = history.runs.iter().enumerate().filter(|(_, run)| run.started);
+    started.find_map(|(index, run)| Some(format!("run {index}: {}", broken_in(scenario, run)?)))
+}
+
+/// Why a promise is broken in one run. What was cut short may lack much, and says nothing wrong.
+fn broken_in(scenario: &Scenario, run: &Outcome) -> Option<String> {
+    let always = [end, pauses, accounts, events, bounds];
+    let with_patience = [progress, evidence, questions];
+    let mut promises = always.iter().chain(with_patience.iter().filter(|_| !run.cut));
+    promises.find_map(|promise| promise(scenario, run).err())
 }
 
 type Kept = Result<(), String>;
@@ -18,23 +34,51 @@ fn ensure(kept: bool, message: impl FnOnce() -> String) -> Kept {
     if kept { Ok(()) } else { Err(message()) }
 }
 
-/// After the last fault the run goes on and comes to its end, and nothing is left behind.
-fn progress(_: &Scenario, outcome: &Outcome) -> Kept {
-    ensure(outcome.drained, || format!("the run does not drain: {} open", outcome.manager.open()))?;
-    ensure(outcome.idle, || "a builder has events that nobody will end".into())?;
-    ensure(outcome.cleared, || "a readout unit holds fragments of events that are over".into())
+/// True when the node was gone at any time of the run.
+fn was_gone(outcome: &Outcome, node: NodeId) -> bool {
+    outcome.gone.iter().any(|(gone, ..)| *gone == node)
 }
 
-/// Every triggered event ends once, and is counted as what it ended as.
+/// A run ends, and fails only without its event manager or all of its builders.
+fn end(scenario: &Scenario, outcome: &Outcome) -> Kept {
+    ensure(outcome.over, || "it does not end".into())?;
+    let may_fail = was_gone(outcome, Config::EVENT_MANAGER)
+        || scenario.config.builder_nodes().iter().all(|node| was_gone(outcome, node));
+    ensure(!outcome.failed || may_fail, || "it fails, and has all that it needs".into())
+}
+
+/// Nothing is triggered from the moment at which the event manager hears of a pause until its end is commanded.
+fn pauses(_: &Scenario, outcome: &Outcome) -> Kept {
+    let ends = outcome.resumes.iter().copied().chain([Time::MAX]);
+    for (&begin, end) in outcome.pauses.iter().zip(ends) {
+        let triggered = outcome.triggered.iter().filter(|&&at| at > begin && at < end).count();
+        ensure(triggered == 0, || format!("{triggered} events are triggered in a pause from {begin:?} to {end:?}"))?;
+    }
+    Ok(())
+}
+
+/// After the last fault the run goes on and comes to its end, and nothing is left behind.
+fn progress(_: &Scenario, outcome: &Outcome) -> Kept {
+    ensure(outcome.drained && !outcome.stood_still, || format!("it does not drain: {} open", outcome.manager.open()))?;
+    // Those who are told to begin another run have no time to let go of everything.
+    let left = |nodes: &BTreeSet<NodeId>| !nodes.is_empty() && !outcome.superseded;
+    ensure(!left(&outcome.building), || format!("{:?} have events that nobody will end", outcome.building))?;
+    ensure(!left(&outcome.holding), || format!("{:?} hold fragments of events that are over", outcome.holding))
+}
+
+/// An event ends once, if it was triggered, and is counted as what it ended as.
 fn accounts(_: &Scenario, outcome: &Outcome) -> Kept {
-    let counts = &outcome.manager;
-    ensure(counts.triggered == outcome.ended.len() as u64, || {
-        format!("{} triggered, {} ended", counts.triggered, outcome.ended.len())
-    })?;
+    let (counts, triggered) = (&outcome.manager, outcome.triggered.len() as u64);
     for (event, ends) in &outcome.ended {
         ensure(ends.len() == 1, || format!("event {event} is accounted for {} times", ends.len()))?;
-        ensure((1..=counts.triggered).contains(&event.0), || format!("event {event} was not triggered"))?;
+        ensure((1..=triggered).contains(&event.0), || format!("event {event} was not triggered"))?;
     }
+    if was_gone(outcome, Config::EVENT_MANAGER) {
+        return Ok(());
+    }
+    ensure(outcome.cut || triggered == outcome.ended.len() as u64, || {
+        format!("{triggered} triggered, {} ended", outcome.ended.len())
+    })?;
     let ended = |ending| outcome.ended.values().filter(|ends| ends[0].0 == ending).count() as u64;
     let found = [Ending::Complete, Ending::Incomplete, Ending::Rejected].map(ended);
     ensure(found == [counts.built, counts.incomplete, counts.rejected], || format!("{found:?} for {counts:?}"))
@@ -71,7 +115,7 @@ fn is_gone(outcome: &Outcome, unit: NodeId, begin: Time, end: Time) -> bool {
     outcome.gone.iter().any(|&(node, from, to)| node == unit && from <= end && to >= begin)
 }
 
-/// A complete event is stored with every fragment, by the builder that says so; a rejected one is not its business.
+/// An event is stored by the builder that says so, a complete one with every fragment; a rejected one is not its business.
 fn events(scenario: &Scenario, outcome: &Outcome) -> Kept {
     let all: BTreeSet<_> = (0..scenario.config.readout_units).collect();
     for (&event, ends) in &outcome.ended {
@@ -84,7 +128,7 @@ fn events(scenario: &Scenario, outcome: &Outcome) -> Kept {
                 let phased = matches!(scenario.config.protocol, Protocol::Phased { .. });
                 ensure(phased && !scenario.filter.accepts(event, true), || format!("event {event} is rejected"))?;
             }
-            (Ending::Incomplete, ..) => {}
+            (Ending::Incomplete, builder, _) => _ = accounted(outcome, event, builder)?,
         }
     }
     Ok(())

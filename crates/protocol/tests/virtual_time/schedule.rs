@@ -1,5 +1,6 @@
 //! What goes wrong in a run, and when: drawn from a seed.
 
+use evb_control::Command;
 use evb_core::{NodeId, NodeRange, Span, Stream, Time, stream};
 use evb_protocol::{Config, Protocol, Trigger};
 use rand_xoshiro::rand_core::Rng;
@@ -110,6 +111,36 @@ impl Draw<'_> {
         }
         faults.sort_by_key(|(at, _)| *at);
         faults
+    }
+
+    /// What an operator commands in one run, and how long after its start: at any moment, also while it is configured.
+    fn commands(&mut self) -> Vec<(Span, Command)> {
+        let within = self.pick(&[Span::from_micros(400), BEGIN]);
+        let mut commands = Vec::new();
+        if self.below(2) == 0 {
+            let pause = self.span(within);
+            let resume = Span(pause.0 + self.span(Span::from_millis(1)).0);
+            commands.extend([(pause, Command::Pause), (resume, Command::Resume)]);
+        }
+        let last: &[_] = match self.below(6) {
+            0 => &[Command::Stop],
+            1 => &[Command::Stop, Command::Stop],
+            2 => &[Command::Stop, Command::Stop, Command::Stop],
+            3 | 4 => &[Command::Abort],
+            _ => &[],
+        };
+        let mut at = self.span(within);
+        for &command in last {
+            commands.push((at, command));
+            at.0 += self.span(Span::from_micros(100)).0;
+        }
+        commands
+    }
+
+    /// The runs of an operator: nearly half of all have one only, and let it go on to its end.
+    pub(crate) fn runs(&mut self) -> Vec<Vec<(Span, Command)>> {
+        let count = self.pick(&[0, 0, 0, 1, 2, 3, 4]);
+        if count == 0 { vec![vec![]] } else { (0..count).map(|_| self.commands()).collect() }
     }
 
     /// A random event builder.

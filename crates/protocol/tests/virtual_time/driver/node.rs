@@ -1,0 +1,117 @@
+//! One node: its machine, and what the driver knows of it.
+
+use super::What;
+use crate::{planted::Planted, scenario::Tag};
+use evb_core::{Machine, NodeId, SourceId, Time};
+use evb_protocol::{wire::RunMark, *};
+use std::collections::BTreeSet;
+
+/// The machine of a node.
+pub(super) enum Node {
+    Manager(EventManager<Tag>),
+    Readout(ReadoutUnit<Tag>),
+    Builder(BuilderUnit<Tag>),
+}
+
+/// Does the same with each kind of machine.
+macro_rules! any_machine {
+    ($node:expr, $machine:ident => $result:expr) => {
+        match $node {
+            Node::Manager($machine) => $result,
+            Node::Readout($machine) => $result,
+            Node::Builder($machine) => $result,
+        }
+    };
+}
+pub(super) use any_machine;
+
+impl Node {
+    /// A new machine for a node, and the command that starts it.
+    pub(super) fn new(id: NodeId, config: &Config) -> (Self, What) {
+        let config = config.clone();
+        match id {
+            Config::EVENT_MANAGER => (Self::Manager(EventManager::new(config)), What::Manager(ManagerCommand::Start)),
+            id if config.readout_nodes().contains(id) => {
+                let start = ReadoutCommand::Start { through: evb_core::EventId(u64::MAX), last: true };
+                (Self::Readout(ReadoutUnit::new(config, SourceId(id.0 - 1), None)), What::Readout(start))
+            }
+            _ => (Self::Builder(BuilderUnit::new(config)), What::Builder(BuilderCommand::Start)),
+        }
+    }
+
+    pub(super) fn lose(&mut self, now: Time, peer: NodeId) {
+        match self {
+            Self::Manager(m) => m.handle_command(now, ManagerCommand::Lost(peer)),
+            Self::Readout(m) => m.handle_command(now, ReadoutCommand::Lost(peer)),
+            Self::Builder(m) => m.handle_command(now, BuilderCommand::Lost(peer)),
+        }
+    }
+
+    pub(super) fn join(&mut self, now: Time, peer: NodeId) {
+        match self {
+            Self::Manager(m) => m.handle_command(now, ManagerCommand::Joined(peer)),
+            Self::Readout(m) => m.handle_command(now, ReadoutCommand::Joined(peer)),
+            Self::Builder(m) => m.handle_command(now, BuilderCommand::Joined(peer)),
+        }
+    }
+}
+
+/// What something belongs to: the connections of the nodes, and the run on them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// 0 while there are none.
+    pub(super) connection: u32,
+    pub(super) run: RunMark,
+}
+
+/// One node and what the driver knows of it.
+pub(super) struct Slot {
+    pub(super) node: Option<Planted<Node>>,
+    /// The run that its machine is for.
+    pub(super) run: usize,
+    pub(super) mark: Mark,
+    /// It has told that it has finished.
+    pub(super) finished: bool,
+    /// Its process lives.
+    pub(super) is_there: bool,
+    /// Number of the process, or of the next one.
+    pub(super) process: u32,
+    /// The process that run control knows.
+    pub(super) known: u32,
+    /// When the last order arrives at it, and its last notice at run control.
+    pub(super) ordered: Time,
+    pub(super) noticed: Time,
+    /// Until then it does nothing.
+    pub(super) away: Time,
+    /// What came meanwhile.
+    pub(super) inbox: Vec<(Mark, What)>,
+    /// Peers that it has given up: their connections are closed.
+    pub(super) lost: BTreeSet<NodeId>,
+    /// Given up by its peers, and not back.
+    pub(super) doomed: bool,
+    /// Its disk, or its source, gives nothing before this.
+    pub(super) held_up: Time,
+    pub(super) timer: Time,
+}
+
+impl Default for Slot {
+    fn default() -> Self {
+        Self {
+            node: None,
+            run: 0,
+            mark: Mark::default(),
+            finished: false,
+            is_there: false,
+            process: 0,
+            known: 0,
+            ordered: Time::ZERO,
+            noticed: Time::ZERO,
+            away: Time::ZERO,
+            inbox: Vec::new(),
+            lost: BTreeSet::new(),
+            doomed: false,
+            held_up: Time::ZERO,
+            timer: Time::MAX,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What goes wrong: nodes that stop, die, come back or are given up.
+
+use super::{Driver, What, node::Mark};
+use crate::{
+    network::is_long,
+    schedule::{Fault as Trouble, PEER_TIMEOUT},
+};
+use evb_control::Notice;
+use evb_core::{NodeId, Span, Time};
+use evb_protocol::{BuilderCommand, Config};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
+
+impl Driver {
+    pub(super) fn trouble(&mut self, fault: Trouble) {
+        match fault {
+            Trouble::Crash { node, back_after } => self.crash(node, back_after),
+            Trouble::Stop { node, span } => self.stop(node, span),
+            Trouble::Disk { builder: node, span } | Trouble::Source { unit: node, span } => {
+                self.slots[node.index()].held_up = self.now + span;
+            }
+            Trouble::Partition { pair, span } => {
+                // Of a pair that the network has cut, the event manager or the first is believed.
+                let victim = if pair[0] == Config::EVENT_MANAGER { pair[1] } else { pair[0] };
+                self.network.begin(self.now, fault);
+                if is_long(span) {
+                    self.give_up(victim);
+                }
+            }
+            fault => self.network.begin(self.now, fault),
+        }
+    }
+
+    fn stop(&mut self, node: NodeId, span: Span) {
+        self.slots[node.index()].away = self.now + span;
+        self.plan(self.now + span, node, What::Wake);
+        if is_long(span) {
+            let at = self.now + PEER_TIMEOUT + self.span(Span(PEER_TIMEOUT.0 / 4));
+            self.plan(at, node, What::Doom);
+        }
+    }
+
+    /// A node goes on after it was stopped. Messages come before timers: what came in time is no reason to ask.
+    pub(super) fn wake(&mut self, id: NodeId) {
+        let slot = &mut self.slots[id.index()];
+        if slot.away > self.now {
+            return;
+        }
+        let mut inbox = std::mem::take(&mut slot.inbox);
+        inbox.sort_by_key(|(_, what)| matches!(what, What::Timeout));
+        let mark = slot.mark;
+        let long = self.sleeps_long(id);
+        if long && self.scenario.config.builder_nodes().contains(id) {
+            self.handle(id, mark, What::Builder(BuilderCommand::Away));
+        }
+        inbox.into_iter().for_each(|(mark, what)| self.handle(id, mark, what));
+        self.drain_all();
+    }
+
+    fn sleeps_long(&self, id: NodeId) -> bool {
+        let mut faults = self.scenario.faults.iter();
+        faults.any(|(_, fault)| matches!(fault, Trouble::Stop { node, span } if *node == id && is_long(*span)))
+    }
+
+    pub(super) fn doom(&mut self, id: NodeId) {
+        if self.slots[id.index()].away > self.now {
+            self.give_up(id);
+        }
+    }
+
+    /// Peers give a node up that may well be alive: each closes its connection when it hears of it.
+    fn give_up(&mut self, id: NodeId) {
+        let slot = &mut self.slots[id.index()];
+        if slot.mark == Mark::default() || std::mem::replace(&mut slot.doomed, true) {
+            return;
+        }
+        let process = slot.process;
+        self.note_gone(id);
+        let delay = self.scenario.delay.0;
+        for other in self.others(id) {
+            let at = self.now + self.span(Span(delay * 2));
+            self.plan(at, other, What::Lost { peer: id, process });
+            // Run control believes whom it hears first, and that is not the one.
+            let process = self.slots[other.index()].process;
+            self.plan(at + Span(delay * 4), id, What::Lost { peer: other, process });
+        }
+    }
+
+    /// The node stops; part of what it has under way is lost, and the others learn of it after that.
+    pub(super) fn crash(&mut self, dead: NodeId, back_after: Option<Span>) {
+        let slot = &self.slots[dead.index()];
+        if !slot.is_there {
+            return;
+        }
+        let (was_given_up, process, run) = (slot.doomed, slot.process, self.runs.len().saturating_sub(1));
+        self.tell(dead, Notice::Gone);
+        let mut cut: BTreeMap<NodeId, Time> = BTreeMap::new();
+        for other in self.others(dead) {
+            let last = self.network.last_arrival(dead, other, self.now);
+            let at = self.now + self.span(last.since(self.now));
+            cut.insert(other, at);
+        }
+        let times: BTreeMap<u64, Time> = self.planned.iter().map(|Reverse((time, key))| (*key, *time)).collect();
+        self.happenings.retain(|key, (to, _, what)| match what {
+            What::Message { from, .. } | What::Damaged { from, .. } if *from == dead => times[key] <= cut[to],
+            _ => true,
+        });
+        self.end_process(dead);
+        if was_given_up {
+            return;
+        }
+        self.note_gone(dead);
+        let last = cut.values().copied().max().unwrap_or(self.now);
+        for (node, at) in cut {
+            self.plan(at + Span(1), node, What::Lost { peer: dead, process });
+        }
+        if let Some(span) = back_after {
+            self.plan(last + span + Span(2), dead, What::Restart { run });
+        }
+    }
+
+    pub(super) fn note_gone(&mut self, node: NodeId) {
+        let now = self.now;
+        self.runs.last_mut().into_iter().for_each(|run| run.gone.push((node, now, Time::MAX)));
+    }
+
+    /// Ends the process of a node, with all that was on its way to it. The next one has another number.
+    pub(super) fn end_process(&mut self, id: NodeId) {
+        self.happenings.retain(|_, (to, ..)| *to != id);
+        let slot = &mut self.slots[id.index()];
+        (slot.node, slot.mark, slot.doomed) = (None, Mark::default(), true);
+        (slot.is_there, slot.away, slot.held_up) = (false, Time::ZERO, Time::ZERO);
+        slot.inbox.clear();
+        slot.process += 1;
+    }
+
+    /// A node comes back as a new process: all have joined it when it starts. When the run is over it waits for another.
+    pub(super) fn restart(&mut self, id: NodeId, run: usize) {
+        self.slots[id.index()].is_there = true;
+        if self.runs.len() != run + 1 || !self.control.state().is_active() {
+            return self.tell(id, Notice::Joined);
+        }
+        self.network.forget(id);
+        for other in self.others(id) {
+            let slot = &mut self.slots[other.index()];
+            // Whoever sleeps hears of the end of the old process before it hears of the new one.
+            let mark = slot.mark;
+            if slot.away > self.now {
+                slot.inbox.push((mark, What::Joined(id)));
+            } else {
+                self.handle(other, mark, What::Joined(id));
+            }
+        }
+        let back = self.now + self.scenario.delay;
+        for interval in self.runs[run].gone.iter_mut().filter(|(node, ..)| *node == id) {
+            interval.2 = interval.2.min(back);
+        }
+        let gone: Vec<_> = self.others(id).filter(|other| self.slots[other.index()].doomed).collect();
+        let mark = self.slots[Config::EVENT_MANAGER.index()].mark;
+        let slot = &mut self.slots[id.index()];
+        (slot.mark, slot.doomed, slot.lost) = (mark, false, BTreeSet::new());
+        let start = self.make_machine(id);
+        self.plan(self.now, id, start);
+        for peer in gone {
+            let process = self.slots[peer.index()].process;
+            self.plan(self.now, id, What::Lost { peer, process });
+        }
+        self.tell(id, Notice::Rejoined);
+        self.drain_all();
+    }
+}

@@ -1,0 +1,80 @@
+//! Everything that one history depends on.
+
+use crate::{planted::Bug, schedule::Fault as Trouble};
+use evb_control::Command;
+use evb_core::{EventId, NodeId, Span, Time, stream};
+use evb_protocol::{Config, Filter};
+use rand_xoshiro::rand_core::Rng;
+
+/// How many triggers come when the trigger is driven.
+pub(crate) const TRIGGERS: u64 = 600;
+
+/// Bytes of every fragment.
+pub(crate) const FRAGMENT: u32 = 100;
+
+/// A payload that says of which run, event and source it is; the default is none.
+pub(crate) type Tag = Option<(usize, u64, u16)>;
+
+/// What is wrong with the fragment of one event and source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Harm {
+    /// The source has none.
+    Destroyed,
+    /// The source has it corrupted.
+    Corrupt,
+    /// It is lost the first time that it is sent.
+    Lose,
+    /// It is sent twice the first time.
+    Duplicate,
+    /// It takes very long the first time that it is sent.
+    Late,
+    /// The first time that it is sent, its event number is changed to one that nobody has triggered.
+    Stray,
+}
+
+impl Harm {
+    /// Whether no good fragment of the source exists.
+    pub(crate) const fn spoils(self) -> bool {
+        matches!(self, Self::Destroyed | Self::Corrupt)
+    }
+}
+
+/// Everything that one history depends on.
+#[derive(Clone, Debug)]
+pub(crate) struct Scenario {
+    pub(crate) seed: u64,
+    pub(crate) config: Config,
+    /// What is accepted after the first phase.
+    pub(crate) filter: Filter,
+    /// One fragment in this many is harmed; 0 is none.
+    pub(crate) harm_one_in: u64,
+    /// The runs: what the operator commands in each, and how long after the start was commanded.
+    pub(crate) runs: Vec<Vec<(Span, Command)>>,
+    /// What goes wrong, and how long after the first run has begun.
+    pub(crate) faults: Vec<(Time, Trouble)>,
+    /// Longest delay of a message.
+    pub(crate) delay: Span,
+    /// Period of driven triggers.
+    pub(crate) trigger_period: Span,
+    /// A run that still takes triggers is stopped when it has lasted for so long.
+    pub(crate) stop_at: Option<Span>,
+    /// A mistake at the border of a machine, to see that the checkers find it.
+    pub(crate) bug: Option<Bug>,
+}
+
+impl Scenario {
+    /// What is wrong with this event's fragment of this source: a pure function, so that a model can ask too.
+    pub(crate) fn harm(&self, event: EventId, source: u16) -> Option<Harm> {
+        let draw = stream(self.seed ^ event.0.wrapping_mul(0x9e37_79b9), NodeId(source), 77).next_u64();
+        if self.harm_one_in == 0 || !draw.is_multiple_of(self.harm_one_in) {
+            return None;
+        }
+        let kinds = [Harm::Destroyed, Harm::Corrupt, Harm::Lose, Harm::Duplicate, Harm::Late, Harm::Stray];
+        Some(kinds[(draw >> 32) as usize % kinds.len()])
+    }
+
+    /// Whether the source has no good fragment of this event.
+    pub(crate) fn spoils(&self, event: EventId, source: u16) -> bool {
+        self.harm(event, source).is_some_and(Harm::spoils)
+    }
+}
