@@ -25,11 +25,9 @@ mod failure;
 mod folder;
 mod launcher;
 mod limits;
-mod network_fit;
 mod output;
 mod progress;
 mod signals;
-mod simulated_bench;
 mod simulations;
 mod terminal;
 mod token;
@@ -100,13 +98,13 @@ impl ExperimentArgs {
         self.set.iter().cloned().chain(seed).collect()
     }
 
-    fn load(&self) -> Result<evb_experiment::Experiment, Failure> {
-        Ok(evb_experiment::Experiment::load(&self.file, &self.overrides())?)
+    fn load(&self) -> Result<evb::Experiment, Failure> {
+        Ok(evb::Experiment::load(&self.file, &self.overrides())?)
     }
 
     /// The experiment on the network of another file.
-    fn load_on(&self, network: &Path) -> Result<evb_experiment::Experiment, Failure> {
-        Ok(evb_experiment::Experiment::load_on(&self.file, network, &self.overrides())?)
+    fn load_on(&self, network: &Path) -> Result<evb::Experiment, Failure> {
+        Ok(evb::Experiment::load_on(&self.file, network, &self.overrides())?)
     }
 }
 

@@ -87,8 +87,8 @@ impl Experiment {
 /// The text of a file beside the experiment.
 #[derive(Clone, Debug)]
 pub struct Other {
-    name: String,
-    text: String,
+    pub(crate) name: String,
+    pub(crate) text: String,
 }
 
 impl Other {

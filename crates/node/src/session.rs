@@ -40,6 +40,12 @@ pub trait Observer {
     }
 }
 
+/// An observer that only waits for the record.
+impl Observer for () {
+    fn progress(&mut self, _progress: &Progress) {}
+    fn note(&mut self, _text: &str) {}
+}
+
 /// An error that kept a run from beginning.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]

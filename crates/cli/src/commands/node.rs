@@ -2,7 +2,7 @@
 
 use crate::{failure::Failure, signals::stop_waiting_on_signals, token};
 use clap::Args;
-use evb_node::JoinOptions;
+use evb::JoinOptions;
 use std::{
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
@@ -38,7 +38,7 @@ pub(crate) struct NodeArgs {
 }
 
 pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
-    evb_node::join(&JoinOptions {
+    evb::join(&JoinOptions {
         role: args.role.clone(),
         control: args.join,
         listen: args.listen,
