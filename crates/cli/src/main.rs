@@ -25,6 +25,7 @@ mod failure;
 mod folder;
 mod launcher;
 mod limits;
+mod log;
 mod output;
 mod progress;
 mod signals;
@@ -50,6 +51,9 @@ use std::{
 #[derive(Parser)]
 #[command(name = "evb", version, max_term_width = 100)]
 struct Cli {
+    /// Log to standard error what this filter lets through, such as `info` or `evb_node=debug`; EVB_LOG sets it, too
+    #[arg(long, global = true, value_name = "FILTER", env = log::VARIABLE, hide_env = true)]
+    log: Option<String>,
     #[command(subcommand)]
     command: Command,
 }
@@ -99,19 +103,23 @@ impl ExperimentArgs {
     }
 
     fn load(&self) -> Result<evb::Experiment, Failure> {
-        Ok(evb::Experiment::load(&self.file, &self.overrides())?)
+        let experiment = evb::Experiment::load(&self.file, &self.overrides())?;
+        tracing::info!(file = %self.file.display(), points = experiment.plans().len(), "experiment loaded");
+        Ok(experiment)
     }
 
     /// The experiment on the network of another file.
     fn load_on(&self, network: &Path) -> Result<evb::Experiment, Failure> {
-        Ok(evb::Experiment::load_on(&self.file, network, &self.overrides())?)
+        let experiment = evb::Experiment::load_on(&self.file, network, &self.overrides())?;
+        tracing::info!(file = %self.file.display(), network = %network.display(), "experiment loaded");
+        Ok(experiment)
     }
 }
 
 fn main() -> ExitCode {
     limits::open_many_files();
     let result = limits::survive_the_file_size_limit().and_then(|()| parse()).and_then(|cli| match cli {
-        Some(cli) => run(cli.command),
+        Some(cli) => log::begin(cli.log.as_deref()).and_then(|()| run(cli.command)),
         None => Ok(true),
     });
     match result.and_then(|good| output::check().map(|()| good)) {

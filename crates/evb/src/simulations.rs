@@ -73,7 +73,10 @@ impl<E: From<SimulateError> + Send> Simulations<'_, E> {
             watch(now);
             !self.is_stopped()
         };
-        Ok(simulate(plan, trace, &mut observe)?)
+        tracing::info!(experiment = plan.name, point = ?plan.sweep, "simulation begins");
+        let record = simulate(plan, trace, &mut observe)?;
+        tracing::info!(experiment = plan.name, built = record.events.built, "simulation ends");
+        Ok(record)
     }
 
     fn is_stopped(&self) -> bool {

@@ -4,7 +4,7 @@ use crate::{
     ExperimentArgs,
     console::Console,
     failure::Failure,
-    output,
+    log, output,
     progress::{ProgressArgs, RunProgress},
     signals::Signals,
     terminal::{show as show_text, width},
@@ -182,6 +182,7 @@ fn run_processes(args: &RunArgs, experiment: &Experiment, signals: &Signals) -> 
 fn node_command(program: &Path, role: &str, control: SocketAddr, token: &Token) -> Command {
     let mut command = Command::new(program);
     command.args(["node", "--role", role, "--join", &control.to_string(), "--spawned", "--quiet"]);
+    log::pass_on(&mut command);
     // In the environment, since everybody on the machine can read the arguments.
     command.env(TOKEN_VARIABLE, token.to_hex()).stdin(Stdio::null()).stdout(Stdio::null());
     command

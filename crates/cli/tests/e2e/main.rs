@@ -10,6 +10,7 @@ mod joining;
 mod layers;
 mod limits;
 mod live;
+mod logging;
 mod networks;
 mod outputs;
 mod papers;
