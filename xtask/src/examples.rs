@@ -1,6 +1,9 @@
-//! Every example of the repository: it resolves, it runs, and it is simulated.
+//! Every example of the repository: it resolves, it runs, and it is simulated; and the library builds what its example says.
 
-use crate::{processes::Limited, workspace::Workspace};
+use crate::{
+    processes::Limited,
+    workspace::{Workspace, cargo},
+};
 use serde_json::Value;
 use std::{
     env, fs,
@@ -11,6 +14,9 @@ use std::{
 
 /// Longest time for one short run.
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// The example of the library.
+const LIBRARY: &str = "build_and_simulate";
 
 /// An example as the test runs it.
 struct Example {
@@ -89,7 +95,23 @@ pub(crate) fn run_all(workspace: &Workspace) -> Result<(), String> {
             .and_then(|()| example.drivers.iter().try_for_each(|driver| run(workspace, &file, example, *driver)))
             .map_err(|error| format!("{name}: {error}"))?;
     }
-    Ok(())
+    library(workspace).map_err(|error| format!("{LIBRARY}: {error}"))
+}
+
+/// Runs the example of the library, which prints the records of a simulation and of a run.
+fn library(workspace: &Workspace) -> Result<(), String> {
+    let arguments = ["run", "--quiet", "--release", "--package", "evb", "--example", LIBRARY];
+    workspace.cargo(&[&["build"], &arguments[1..]].concat())?;
+    let records = evb(&mut cargo(&workspace.root, &arguments), 0)?;
+    for line in records.lines() {
+        let record: Value = serde_json::from_str(line).map_err(|error| format!("the record: {error}"))?;
+        let kind = record["kind"].as_str().unwrap_or_default();
+        check_account(&record, &example(LIBRARY, &[]), kind)?;
+    }
+    match records.lines().count() {
+        2 => Ok(()),
+        other => Err(format!("it prints 2 records, not {other}")),
+    }
 }
 
 fn check(workspace: &Workspace, file: &Path) -> Result<(), String> {

@@ -51,7 +51,7 @@ fn table() -> BTreeMap<String, Row> {
     .collect()
 }
 
-/// The `evb-` packages as cargo knows them: the folder, and the `evb-` packages that are used outside of tests.
+/// What cargo knows of `evb` and the `evb-` packages: the folder, and those of these packages that are used outside of tests.
 fn packages() -> BTreeMap<String, (PathBuf, BTreeSet<String>)> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -59,7 +59,10 @@ fn packages() -> BTreeMap<String, (PathBuf, BTreeSet<String>)> {
     let output = command.output().expect("cargo metadata runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("metadata is JSON");
-    let short = |package: &Value| package["name"].as_str()?.strip_prefix("evb-").map(str::to_owned);
+    let short = |package: &Value| {
+        let name = package["name"].as_str()?;
+        if name == "evb" { Some(name.to_owned()) } else { name.strip_prefix("evb-").map(str::to_owned) }
+    };
     let packages = metadata["packages"].as_array().expect("packages").iter();
     packages
         .filter_map(|package| {

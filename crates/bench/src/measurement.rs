@@ -196,7 +196,8 @@ impl Measurement {
     }
 
     /// The configuration of the machines.
-    pub(crate) fn traffic(&self) -> TrafficConfig {
+    #[must_use]
+    pub fn traffic(&self) -> TrafficConfig {
         let senders = self.benchmark.senders(self.nodes);
         TrafficConfig {
             senders: NodeRange { first: NodeId(0), count: senders },

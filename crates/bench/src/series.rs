@@ -57,12 +57,14 @@ pub fn run_series(series: &Series<'_>, observer: &mut dyn Observer) -> Result<Ve
     let calibrate = || if is_simulated { None } else { calibrate() };
     let all = rows.len() * launches;
     for launch in 0..launches {
+        tracing::info!(layer = %series.layer, launch, of = launches, "launch");
         let mut nodes = start(series, observer)?;
         let mut before = calibrate();
         for (index, row) in rows.iter_mut().enumerate() {
             if observer.stopped() {
                 return Err("stopped".into());
             }
+            tracing::debug!(measurement = describe(row.measurement), "measure");
             observer.begin(row.measurement, launch * series.measurements.len() + index, all);
             row.launches
                 .push(nodes.measure(row.measurement).map_err(|why| format!("{}: {why}", describe(row.measurement)))?);

@@ -5,8 +5,8 @@ use crate::{
     progress::{ProgressArgs, RunProgress, say},
     signals::Signals,
 };
-use evb_experiment::Plan;
-use evb_node::{Command, Observer, Progress, State};
+use evb::Plan;
+use evb::{Command, Observer, Progress, State};
 use std::{
     io,
     sync::mpsc::{self, Receiver, TryRecvError},

@@ -1,7 +1,6 @@
 //! Why a command could not do its work, and how that is shown.
 
-use evb_experiment::Diagnostics;
-use evb_node::{NodeError, RunError};
+use evb::{Diagnostics, NodeError, OnlySimulated, RunError, SimulateError, SourceError};
 use std::io;
 
 /// What ends a command with exit status 2.
@@ -53,8 +52,47 @@ impl From<RunError> for Failure {
     }
 }
 
+impl From<OnlySimulated> for Failure {
+    fn from(reason: OnlySimulated) -> Self {
+        Self::with_hint(reason, reason.hint())
+    }
+}
+
+impl From<evb::Error> for Failure {
+    fn from(error: evb::Error) -> Self {
+        match error {
+            evb::Error::Experiment(diagnostics) => Self::Experiment(diagnostics),
+            error => Self::Other { message: error.to_string(), hint: error.hint() },
+        }
+    }
+}
+
+impl From<SimulateError> for Failure {
+    fn from(error: SimulateError) -> Self {
+        Self::Other { message: error.to_string(), hint: hint(&error) }
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::new(error)
+    }
+}
+
+/// What to do about it, in the words of this command.
+fn hint(error: &SimulateError) -> Option<String> {
+    match error {
+        SimulateError::Source(SourceError::Variable { name, .. }) => Some(format!(
+            "set it, as in `{name}=/path/to/data evb simulate FILE`, or give another folder with `--set data.directory=/path/to/data`"
+        )),
+        SimulateError::Source(SourceError::Open { .. }) => Some(
+            "data files are looked for in the experiment's data.directory; `--set data.directory=/path/to/data` changes it"
+                .into(),
+        ),
+        SimulateError::Source(SourceError::Live) => Some(
+            "a live front end has no sizes to simulate: in the file, give its readout unit a generated source, such as { type = \"fixed\", size = \"2 kB\" }"
+                .into(),
+        ),
+        _ => error.hint(),
     }
 }

@@ -25,11 +25,10 @@ mod failure;
 mod folder;
 mod launcher;
 mod limits;
-mod network_fit;
+mod log;
 mod output;
 mod progress;
 mod signals;
-mod simulated_bench;
 mod simulations;
 mod terminal;
 mod token;
@@ -52,6 +51,9 @@ use std::{
 #[derive(Parser)]
 #[command(name = "evb", version, max_term_width = 100)]
 struct Cli {
+    /// Log to standard error what this filter lets through, such as `info` or `evb_node=debug`; EVB_LOG sets it, too
+    #[arg(long, global = true, value_name = "FILTER", env = log::VARIABLE, hide_env = true)]
+    log: Option<String>,
     #[command(subcommand)]
     command: Command,
 }
@@ -100,20 +102,24 @@ impl ExperimentArgs {
         self.set.iter().cloned().chain(seed).collect()
     }
 
-    fn load(&self) -> Result<evb_experiment::Experiment, Failure> {
-        Ok(evb_experiment::Experiment::load(&self.file, &self.overrides())?)
+    fn load(&self) -> Result<evb::Experiment, Failure> {
+        let experiment = evb::Experiment::load(&self.file, &self.overrides())?;
+        tracing::info!(file = %self.file.display(), points = experiment.plans().len(), "experiment loaded");
+        Ok(experiment)
     }
 
     /// The experiment on the network of another file.
-    fn load_on(&self, network: &Path) -> Result<evb_experiment::Experiment, Failure> {
-        Ok(evb_experiment::Experiment::load_on(&self.file, network, &self.overrides())?)
+    fn load_on(&self, network: &Path) -> Result<evb::Experiment, Failure> {
+        let experiment = evb::Experiment::load_on(&self.file, network, &self.overrides())?;
+        tracing::info!(file = %self.file.display(), network = %network.display(), "experiment loaded");
+        Ok(experiment)
     }
 }
 
 fn main() -> ExitCode {
     limits::open_many_files();
     let result = limits::survive_the_file_size_limit().and_then(|()| parse()).and_then(|cli| match cli {
-        Some(cli) => run(cli.command),
+        Some(cli) => log::begin(cli.log.as_deref()).and_then(|()| run(cli.command)),
         None => Ok(true),
     });
     match result.and_then(|good| output::check().map(|()| good)) {

@@ -4,9 +4,10 @@ mod line;
 mod screen;
 
 use crate::signals::Signals;
-use evb_bench::{LayerChoice, Measurement};
-use evb_experiment::Plan;
-use evb_node::{Command, Observer, Progress};
+use evb::{
+    Command, Observer, Plan, Progress,
+    bench::{LayerChoice, Measurement},
+};
 use evb_sources::FeedProgress;
 use line::Line;
 pub(crate) use line::{ProgressArgs, clear, say, suspend};
@@ -127,7 +128,7 @@ pub(crate) struct SimulationLine<'a> {
 }
 
 impl SimulationLine<'_> {
-    pub(crate) fn show(&self, now: &evb_sim::Progress) {
+    pub(crate) fn show(&self, now: &evb::SimulationProgress) {
         let wall = self.start.elapsed().as_secs_f64().max(1e-9);
         let hops = evb_report::metric(now.packet_hops as f64 / wall);
         let message = format!("{}{:.3} s simulated  {} ended  {hops}packet-hops/s", self.name, now.seconds, now.ended);
@@ -155,7 +156,7 @@ impl<'a> BenchProgress<'a> {
     }
 }
 
-impl evb_bench::Observer for BenchProgress<'_> {
+impl evb::bench::Observer for BenchProgress<'_> {
     fn begin(&mut self, measurement: &Measurement, index: usize, of: usize) {
         self.line.set_length(of as u64);
         let Measurement { benchmark, size, nodes, .. } = measurement;

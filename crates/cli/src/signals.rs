@@ -4,7 +4,7 @@ use crate::{
     failure::Failure,
     progress::{clear, say},
 };
-use evb_node::limits::MORE_THREADS;
+use evb::limits::MORE_THREADS;
 use std::{
     process,
     sync::{

@@ -1,7 +1,7 @@
 //! The secret that the nodes of one run share.
 
 use crate::failure::Failure;
-use evb_node::Token;
+use evb::Token;
 
 /// The environment variable that carries the token.
 pub(crate) const TOKEN_VARIABLE: &str = "EVB_TOKEN";

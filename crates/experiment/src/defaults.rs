@@ -3,7 +3,9 @@
 use crate::{
     check::check,
     diagnostics::{Diagnostics, Problem, Texts},
-    plan::{Plan, Workload},
+    experiment::Other,
+    parse,
+    plan::{Plan, TrafficPlan, Workload},
     sections::{self, data, network},
     tree::{Node, Table, Value},
     view::View,
@@ -14,6 +16,10 @@ use evb_sources::SourceSpec;
 
 /// The default network: a crossbar with a port for each node.
 pub(crate) const NETWORK: &str = "ideal";
+/// The workload when nobody says.
+const EVENT_BUILDING: &str = "event-building";
+/// The name of what is in no file, in messages.
+const PLAN: &str = "plan";
 
 impl Plan {
     /// A plan to build events with this configuration. Every readout unit has the same source, the network is `ideal`, and
@@ -34,7 +40,8 @@ impl Plan {
     /// # Panics
     /// If there are no units of a kind, or more than a file may have.
     pub fn new(building: Config, source: SourceSpec) -> Self {
-        let root = filled(&building, NETWORK).unwrap_or_else(|problems| panic!("{:?}", diagnostics(problems)));
+        let root = check(&filled(nodes(&building, EVENT_BUILDING)));
+        let root = root.unwrap_or_else(|problems| panic!("{:?}", diagnostics(problems)));
         let mut plan = sections::plan(&root, Vec::new());
         let units = 0..building.readout_units;
         plan.building = building;
@@ -45,17 +52,55 @@ impl Plan {
         plan
     }
 
-    /// The same plan on the network of a preset, with a host for each node of event building.
+    /// A plan of traffic without an event manager, as [`new`](Self::new) makes one of event building. Of its senders and
+    /// receivers only the numbers count: node 0 is for an event manager in every plan.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn traffic(mut traffic: TrafficPlan, source: SourceSpec) -> Self {
+        let mut plan = Self::new(Config::new(traffic.config.senders.count, traffic.config.receivers.count), source);
+        traffic.config.senders = plan.building.readout_nodes();
+        traffic.config.receivers = plan.building.builder_nodes();
+        plan.workload = Workload::Traffic(traffic);
+        plan.on_network(NETWORK).unwrap_or_else(|problems| panic!("{problems:?}"))
+    }
+
+    /// The same plan on the network of a preset, with a host for each of its nodes.
     ///
     /// # Errors
     /// There is no such preset, or it has fewer hosts than there are nodes.
-    pub fn on_network(mut self, preset: &str) -> Result<Self, Diagnostics> {
-        let root = filled(&self.building, preset).map_err(diagnostics)?;
+    pub fn on_network(self, preset: &str) -> Result<Self, Diagnostics> {
+        let mut root = self.nodes();
+        root.put(&["network", "preset"], None, Value::Text(preset.to_owned()).into());
+        self.on(root).map_err(diagnostics)
+    }
+
+    /// The same plan on the network of a file, with a host for each of its nodes.
+    ///
+    /// # Errors
+    /// The file is not good, or its network has fewer hosts than there are nodes.
+    pub fn on_network_of(self, file: &Other) -> Result<Self, Diagnostics> {
+        let mut root = self.nodes();
+        let replaced = parse::other(&file.text, 1).and_then(|network| network::preset::replace(&mut root, network));
+        replaced.and_then(|()| self.on(root)).map_err(|problems| {
+            Diagnostics::new(PLAN, problems, &Texts::new(PLAN, "", &[]).and(&file.name, &file.text))
+        })
+    }
+
+    /// The same plan on the network of a tree.
+    fn on(mut self, root: Node) -> Result<Self, Vec<Problem>> {
+        let root = check(&filled(root))?;
         match network::rules::check(View(&root), &mut None) {
             problems if problems.is_empty() => self.network = network::plan(View(&root)),
-            problems => return Err(diagnostics(problems)),
+            problems => return Err(problems),
         }
         Ok(self)
+    }
+
+    /// The tree that says what the nodes are, and nothing else.
+    fn nodes(&self) -> Node {
+        // Any traffic will do: its network is that of nodes without an event manager.
+        nodes(&self.building, if self.workload == Workload::EventBuilding { EVENT_BUILDING } else { "pairs" })
     }
 
     /// The same plan with another seed of all random streams.
@@ -70,17 +115,22 @@ impl Plan {
     }
 }
 
-/// The file that says how many units there are and what the network is.
-fn filled(building: &Config, preset: &str) -> Result<Node, Vec<Problem>> {
+/// The tree that says how many units there are, and their workload.
+fn nodes(building: &Config, workload: &str) -> Node {
     let mut root = Node::from(Value::Table(Table::default()));
     root.put(&["readout", "units"], None, Value::Integer(building.readout_units.into()).into());
     root.put(&["builder", "units"], None, Value::Integer(building.builder_units.into()).into());
-    root.put(&["network", "preset"], None, Value::Text(preset.to_owned()).into());
+    root.put(&["workload", "type"], None, Value::Text(workload.to_owned()).into());
+    root
+}
+
+/// The tree with all defaults that follow from others.
+fn filled(mut root: Node) -> Node {
     data::anchor(&mut root, "");
     sections::fill(&mut root, "");
-    check(&root)
+    root
 }
 
 fn diagnostics(problems: Vec<Problem>) -> Diagnostics {
-    Diagnostics::new("plan", problems, &Texts::new("plan", "", &[]))
+    Diagnostics::new(PLAN, problems, &Texts::new(PLAN, "", &[]))
 }

@@ -39,7 +39,7 @@ impl Experiment {
     /// As [`load`](Self::load), for both files.
     pub fn load_on(path: impl AsRef<Path>, network: &Path, overrides: &[String]) -> Result<Self, Diagnostics> {
         let text = read(path.as_ref())?;
-        Self::parse_on(&text, &path.as_ref().to_string_lossy(), &Other::read(network)?, overrides)
+        parse_all(&text, &path.as_ref().to_string_lossy(), Some(&Other::read(network)?), overrides)
     }
 
     /// Reads the text of an experiment file. Relative folders start from the folder in `file_name`.
@@ -48,14 +48,6 @@ impl Experiment {
     /// The text is not a good experiment.
     pub fn parse(text: &str, file_name: &str, overrides: &[String]) -> Result<Self, Diagnostics> {
         parse_all(text, file_name, None, overrides)
-    }
-
-    /// Does the same as [`load_on`](Self::load_on), from texts.
-    ///
-    /// # Errors
-    /// The texts are not a good experiment.
-    pub fn parse_on(text: &str, file_name: &str, network: &Other, overrides: &[String]) -> Result<Self, Diagnostics> {
-        parse_all(text, file_name, Some(network), overrides)
     }
 
     /// The plans, in the order of the sweep; just one without a sweep.
@@ -87,17 +79,11 @@ impl Experiment {
 /// The text of a file beside the experiment.
 #[derive(Clone, Debug)]
 pub struct Other {
-    name: String,
-    text: String,
+    pub(crate) name: String,
+    pub(crate) text: String,
 }
 
 impl Other {
-    /// A text that is in no file; `name` is what messages call it.
-    #[must_use]
-    pub fn new(name: &str, text: String) -> Self {
-        Self { name: name.to_owned(), text }
-    }
-
     /// Reads a file.
     ///
     /// # Errors

@@ -147,6 +147,7 @@ impl<'a> ProcessNodes<'a> {
             .children
             .start(&mut command(role, self.address))
             .map_err(|error| limits::error(&format!("cannot start {role}"), &error))?;
+        tracing::debug!(role, "process started");
         self.places.insert(role.to_owned(), place);
         self.awaited.insert(role.to_owned());
         Ok(())
@@ -198,6 +199,7 @@ impl<'a> ProcessNodes<'a> {
     fn admit(&mut self, newcomer: Newcomer, observer: &mut dyn Observer) -> Result<Option<NodeId>, NodeError> {
         let Newcomer { hello: Hello { token, role, version }, stream, mut lines } = newcomer;
         if let Some(reason) = self.refusal(&token, &role, &version) {
+            tracing::warn!(role, reason, "refused");
             observer.note(&format!("refused a connection that says it is {role}: {reason}"));
             let _gone = write(&stream, &Answer::Refused { reason });
             return Ok(None);
@@ -205,6 +207,7 @@ impl<'a> ProcessNodes<'a> {
         if write(&stream, &Answer::Welcome).and_then(|()| stream.set_read_timeout(None)).is_err() {
             return Ok(None);
         }
+        tracing::info!(role, peer = ?stream.peer_addr().ok(), "joined");
         lines.trust();
         self.connections += 1;
         let (node, connection, sender) = (self.node(&role), self.connections, self.channel.0.clone());

@@ -41,6 +41,12 @@ pub trait Observer {
     }
 }
 
+/// An observer that only waits for the record.
+impl Observer for () {
+    fn progress(&mut self, _progress: &Progress) {}
+    fn note(&mut self, _text: &str) {}
+}
+
 /// An error that kept a run from beginning.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
@@ -217,11 +223,13 @@ impl<'a> Session<'a> {
                     Order::Prepare => *configured.number.get_or_insert_with(|| numbers.next(plan)),
                     _ => 0,
                 };
+                tracing::debug!(node = plan.building.node_name(node), ?order, "order");
                 nodes.order(node, order, run)?;
             }
             let Some(event) = configured.control.poll_event() else { return Ok(record) };
             match event {
                 Event::State(state) => {
+                    tracing::info!(?state, experiment = configured.blueprint.plan.name, "run control");
                     observer.state(state);
                     match configured.enter(state) {
                         Entered::Configuring => {
@@ -275,6 +283,7 @@ impl Configured {
     }
 
     fn hear(&mut self, now: Time, node: NodeId, notice: Notice, nodes: &mut dyn Nodes) {
+        self.log(node, &notice);
         let heard = match notice {
             Notice::Joined => Heard::Joined,
             Notice::Reset => Heard::Reset,
@@ -303,6 +312,21 @@ impl Configured {
             }
         };
         self.control.handle_notice(now, node, heard);
+    }
+
+    /// Logs a notice, but for the reports, which come several times a second.
+    fn log(&self, node: NodeId, notice: &Notice) {
+        let name = |node| self.blueprint.plan.building.node_name(node);
+        let node = name(node);
+        match notice {
+            Notice::Progress(_) | Notice::Finished(_) => {}
+            Notice::Lost { peer, reason } => {
+                tracing::warn!(node, peer = name(NodeId(*peer)), reason, "connection lost");
+            }
+            Notice::Gone { reason } => tracing::info!(node, reason, "node gone"),
+            Notice::Failed(error) => tracing::error!(node, %error, "node failed"),
+            notice => tracing::debug!(node, ?notice, "notice"),
+        }
     }
 
     fn enter(&mut self, state: State) -> Entered {

@@ -4,26 +4,24 @@ pub(crate) mod output;
 
 use crate::{
     failure::Failure,
-    folder::prepare,
-    launcher, network_fit,
+    folder::{prepare, unwritable},
+    launcher,
     progress::{BenchProgress, ProgressArgs},
     signals::{Signals, stop_on_signals},
-    simulated_bench::Simulated,
     token::{self, TOKEN_VARIABLE},
 };
 use clap::Args;
-use evb_bench::{
-    Benchmark, LOCAL, LONGEST_BYTES, Launch, LayerChoice, Measured, MemberOptions, SMALLEST_BYTES, Series, Suite, Wait,
-    allowed_cores, run_series,
+use evb::bench::{
+    Benchmark, LOCAL, LONGEST_BYTES, Launch, LayerChoice, Measured, MemberOptions, NOT_MODELLED, SMALLEST_BYTES,
+    Series, Suite, Wait, allowed_cores, run_series,
     suite::{NOTE_COMPUTE_US, NOTE_SIZES, perturbed_sizes},
 };
-use evb_core::{ByteCount, Frequency, Span};
-use evb_node::Token;
+use evb::{BenchNetwork, ByteCount, Frequency, Span, Token, fit, prepare_fit, simulate_suite};
 use output::{RECORDS, Results};
 use std::{
-    fmt,
+    fmt, fs,
     net::SocketAddr,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -105,14 +103,15 @@ pub(crate) struct BenchArgs {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Medium {
     Real(LayerChoice),
-    Simulated(Simulated),
+    /// A simulated network: a preset by its name, or a file.
+    Simulated(String),
 }
 
 impl fmt::Display for Medium {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Real(layer) => layer.fmt(f),
-            Self::Simulated(network) => write!(f, "sim:{}", network.0),
+            Self::Simulated(network) => write!(f, "sim:{}", network),
         }
     }
 }
@@ -123,7 +122,7 @@ fn transport_help() -> String {
 
 fn medium(text: &str) -> Result<Medium, String> {
     match text.split_once(':') {
-        Some(("sim", network)) if !network.is_empty() => Ok(Medium::Simulated(Simulated(network.into()))),
+        Some(("sim", network)) if !network.is_empty() => Ok(Medium::Simulated(network.into())),
         _ => text.parse().map(Medium::Real),
     }
 }
@@ -159,7 +158,7 @@ fn be_node(args: &BenchArgs, control: SocketAddr) -> Result<bool, Failure> {
         token: token::shared()?,
         cores: cores(args),
     };
-    evb_bench::join(&options).map_err(Failure::new)?;
+    evb::bench::join(&options).map_err(Failure::new)?;
     Ok(true)
 }
 
@@ -211,7 +210,7 @@ fn measure(args: &BenchArgs) -> Result<bool, Failure> {
             let hint = "name the one that the network is to be like, such as --transport shm";
             return Err(Failure::with_hint("a network is fitted to one real transport", hint));
         };
-        network_fit::prepare(&mut suite, !args.patterns.is_empty(), !args.sizes.is_empty() || args.sweep.is_some());
+        prepare_fit(&mut suite, !args.patterns.is_empty(), !args.sizes.is_empty() || args.sweep.is_some());
     }
     let stop = stop_on_signals("the measurement ends")?;
     if let Some(folder) = &args.out {
@@ -225,7 +224,7 @@ fn measure(args: &BenchArgs) -> Result<bool, Failure> {
         }
         let rows = match medium {
             Medium::Real(layer) => measure_layer(args, &suite, layer, &stop),
-            Medium::Simulated(network) => network.run(&suite, &stop).map(without_samples),
+            Medium::Simulated(network) => simulate(network, &suite, &stop),
         };
         match rows {
             Ok(rows) => all.extend(rows),
@@ -243,13 +242,32 @@ fn measure(args: &BenchArgs) -> Result<bool, Failure> {
         results.write(folder)?;
     }
     if let Some(file) = &args.fit {
-        network_fit::write(file, &args.transport[0].to_string(), &suite, &results.records, &stop)?;
+        write_network(file, &args.transport[0].to_string(), &suite, &results.records, &stop)?;
     }
     Ok(good && !results.records.is_empty() && results.records.iter().all(|record| record.good))
 }
 
-fn without_samples(records: Vec<evb_record::Benchmark>) -> Vec<Measured> {
-    records.into_iter().map(|record| Measured { record, raw: Vec::new() }).collect()
+fn simulate(network: &str, suite: &Suite, stop: &AtomicBool) -> Result<Vec<Measured>, Failure> {
+    let records = simulate_suite(&BenchNetwork::named(network)?, network, suite, stop)?;
+    Ok(records.into_iter().map(|record| Measured { record, raw: Vec::new() }).collect())
+}
+
+/// Writes a network that is fitted to a transport, and tells how far it is off.
+fn write_network(
+    file: &Path,
+    transport: &str,
+    suite: &Suite,
+    measured: &[evb::record::Benchmark],
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
+    let (text, errors) = fit(transport, suite, measured, stop)?;
+    fs::write(file, text).map_err(|error| unwritable(file, &error))?;
+    let file = file.display();
+    eprintln!("evb: {file} holds the network");
+    eprintln!("evb: {errors}");
+    eprintln!("evb: {NOT_MODELLED}");
+    eprintln!("evb: try it with `evb simulate FILE --network {file}`");
+    Ok(())
 }
 
 fn measure_layer(

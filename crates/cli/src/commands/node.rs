@@ -2,8 +2,7 @@
 
 use crate::{failure::Failure, signals::stop_waiting_on_signals, token};
 use clap::Args;
-use evb_node::JoinOptions;
-use evb_protocol::Config;
+use evb::{Config, JoinOptions};
 use std::{
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
@@ -43,7 +42,7 @@ pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
         let hint = "the nodes of an event builder are called evm, ru0, bu0 and so on";
         return Err(Failure::with_hint(format!("no node is called {:?}", args.role), hint));
     }
-    evb_node::join(&JoinOptions {
+    evb::join(&JoinOptions {
         role: args.role.clone(),
         control: args.join,
         listen: args.listen,

@@ -4,17 +4,17 @@ use crate::{
     failure::Failure,
     folder::{prepare, unwritable},
     signals::stop_on_signals,
-    simulations::{HowArgs, Simulations},
+    simulations::HowArgs,
     terminal::{show as show_text, width},
 };
 use clap::Args;
-use evb_experiment::Experiment;
-use evb_paper::{Paper, Results, papers};
-use evb_record::{PaperItem, PaperReport};
+use evb::{
+    Reproduction,
+    record::{PaperItem, PaperReport},
+};
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
 };
 
 /// The page in the folder of the results.
@@ -36,61 +36,24 @@ pub(crate) struct PaperArgs {
 }
 
 pub(crate) fn run(args: &PaperArgs) -> Result<bool, Failure> {
-    let chosen = choose(&args.slugs)?;
-    chosen.iter().try_for_each(|paper| paper.check()).map_err(Failure::new)?;
     let seed: Vec<_> = args.seed.map(|seed| format!("run.seed={seed}")).into_iter().collect();
-    let experiments = chosen.iter().map(|paper| paper.experiments(&seed)).collect::<Result<Vec<_>, _>>()?;
+    let reproduction = Reproduction::new(&args.slugs, &seed)?;
     let stop = stop_on_signals("the simulations end, and nothing is shown")?;
     if let Some(folder) = &args.html {
         prepare(folder, PAGE)?;
     }
-    let results = simulate(args, &experiments, &stop)?;
-    let report = |(paper, results): (&&Paper, &Results)| paper.report(results, env!("CARGO_PKG_VERSION"));
-    let reports = chosen.iter().zip(&results).map(report).collect::<Result<Vec<_>, _>>();
-    let reports = reports.map_err(Failure::new)?;
+    let plans = reproduction.plans();
+    let all = plans.len();
+    let records = args.how.simulate(plans, &stop, &|_| Ok(None), &mut |_| Ok(()))?;
+    if records.len() < all {
+        return Err(Failure::new(format!("stopped after {} of {all} simulations", records.len())));
+    }
+    let reports = reproduction.reports(records)?;
     show(&reports, args.how.json)?;
     if let Some(folder) = &args.html {
         write(folder, &reports)?;
     }
     Ok(reports.iter().all(PaperReport::good))
-}
-
-/// The papers with these slugs, in the order of all papers; all of them when there is no slug.
-fn choose(slugs: &[String]) -> Result<Vec<&'static Paper>, Failure> {
-    let is_known = |slug: &&String| papers().iter().any(|paper| paper.slug == **slug);
-    if let Some(unknown) = slugs.iter().find(|slug| !is_known(slug)) {
-        let known: Vec<_> = papers().iter().map(|paper| paper.slug).collect();
-        return Err(Failure::with_hint(
-            format!("there is no paper {unknown}"),
-            format!("one of: {}", known.join(", ")),
-        ));
-    }
-    let is_chosen = |paper: &&Paper| slugs.is_empty() || slugs.iter().any(|slug| slug == paper.slug);
-    Ok(papers().iter().filter(is_chosen).collect())
-}
-
-/// Simulates the experiments of all papers together, so that no core waits for the last of each.
-fn simulate(
-    args: &PaperArgs,
-    experiments: &[Vec<(String, Experiment)>],
-    stop: &AtomicBool,
-) -> Result<Vec<Results>, Failure> {
-    let plans: Vec<_> = experiments.iter().flatten().flat_map(|(_, experiment)| experiment.plans()).collect();
-    let all = plans.len();
-    let work = Simulations { plans, how: &args.how, stop };
-    let records = work.run(&|_| Ok(None), &mut |_| Ok(()))?;
-    if records.len() < all {
-        return Err(Failure::new(format!("stopped after {} of {all} simulations", records.len())));
-    }
-    let mut records = records.into_iter();
-    let of_paper = |experiments: &Vec<(String, Experiment)>| {
-        let mut results = Results::default();
-        for (name, experiment) in experiments {
-            results.add(name, records.by_ref().take(experiment.plans().len()).collect());
-        }
-        results
-    };
-    Ok(experiments.iter().map(of_paper).collect())
 }
 
 fn show(reports: &[PaperReport], as_json: bool) -> Result<(), Failure> {

@@ -4,17 +4,14 @@ use crate::{
     ExperimentArgs,
     console::Console,
     failure::Failure,
-    output,
+    log, output,
     progress::{ProgressArgs, RunProgress},
     signals::Signals,
     terminal::{show as show_text, width},
     token::{self, TOKEN_VARIABLE},
 };
 use clap::Args;
-use evb_experiment::{Experiment, Plan, Workload};
-use evb_node::{ProcessOptions, Ranks, Session, Start, Token};
-use evb_protocol::Shaping;
-use evb_record::Record;
+use evb::{Experiment, Plan, ProcessOptions, Ranks, Record, Session, Start, Token, check_runnable, launched};
 use std::{
     net::{Ipv4Addr, SocketAddr},
     path::Path,
@@ -52,8 +49,8 @@ pub(crate) struct RunArgs {
 pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
     let args = &in_processes(args)?;
     let experiment = args.experiment.load()?;
-    refuse_what_is_only_simulated(&experiment)?;
-    if evb_node::launched().is_some() {
+    check_runnable(experiment.plans())?;
+    if launched().is_some() {
         return run_as_rank(args, &experiment);
     }
     let signals = Signals::listen()?;
@@ -146,7 +143,7 @@ fn in_processes(args: &RunArgs) -> Result<RunArgs, Failure> {
     let mut args = args.clone();
     let is_for_threads =
         |plan: &Plan| plan.transport.about().is_one_process() && plan.transport.about().only_threads().is_none();
-    let transport = match evb_node::launched() {
+    let transport = match launched() {
         Some(_) => "mpi",
         None if args.processes => "shm",
         None => return Ok(args),
@@ -155,25 +152,6 @@ fn in_processes(args: &RunArgs) -> Result<RunArgs, Failure> {
         args.experiment.set.push(format!("transport.type={transport}"));
     }
     Ok(args)
-}
-
-/// Refuses what only a simulation does: other work than event building, and shaping in time slots. A run that did something
-/// else than its file says would be worth nothing.
-pub(crate) fn refuse_what_is_only_simulated(experiment: &Experiment) -> Result<(), Failure> {
-    let any = |is_such: fn(&Plan) -> bool| experiment.plans().iter().any(is_such);
-    if any(|plan| matches!(plan.workload, Workload::Traffic(_))) {
-        return Err(Failure::with_hint(
-            "this file describes traffic, not event building",
-            "use `evb simulate`, or build events with `--set workload.type=event-building`",
-        ));
-    }
-    if any(|plan| matches!(plan.building.shaping, Shaping::BarrelShifter { .. } | Shaping::RateDivision { .. })) {
-        return Err(Failure::with_hint(
-            "a real run does not know the shaping of this file: barrel shifter and rate division are only simulated",
-            "use `evb simulate`, or run with `--set shaping.type=none` or `--set shaping.type=grouping`",
-        ));
-    }
-    Ok(())
 }
 
 fn refuse_threads_in_processes(experiment: &Experiment) -> Result<(), Failure> {
@@ -204,6 +182,7 @@ fn run_processes(args: &RunArgs, experiment: &Experiment, signals: &Signals) -> 
 fn node_command(program: &Path, role: &str, control: SocketAddr, token: &Token) -> Command {
     let mut command = Command::new(program);
     command.args(["node", "--role", role, "--join", &control.to_string(), "--spawned", "--quiet"]);
+    log::pass_on(&mut command);
     // In the environment, since everybody on the machine can read the arguments.
     command.env(TOKEN_VARIABLE, token.to_hex()).stdin(Stdio::null()).stdout(Stdio::null());
     command

@@ -7,11 +7,11 @@ use crate::{
     output,
     progress::suspend,
     signals::stop_on_signals,
-    simulations::{HowArgs, Simulations},
+    simulations::HowArgs,
     terminal::{show, width},
 };
 use clap::Args;
-use evb_record::Record;
+use evb::Record;
 use std::{
     fs::{self, File},
     io::{BufWriter, Write},
@@ -57,8 +57,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<bool, Failure> {
         suspend(|| println!("{line}"));
         output::check()
     };
-    let work = Simulations { plans: plans.iter().collect(), how: &args.how, stop: &stop };
-    let records = work.run(&trace, &mut print)?;
+    let records = args.how.simulate(plans.iter().collect(), &stop, &trace, &mut print)?;
     match records.as_slice() {
         _ if args.how.json => {}
         [] => {}

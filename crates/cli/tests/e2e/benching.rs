@@ -68,7 +68,7 @@ fn a_short_suite_gives_records_tables_and_plots() {
         lines[records.len()..].iter().map(|line| serde_json::from_value(line.clone()).expect("parameters")).collect();
     let names: Vec<_> = parameters.iter().map(|of| (of.kind, of.transport.as_str())).collect();
     assert_eq!(names, [(Kind::Parameters, "threads"), (Kind::Parameters, "tcp")]);
-    assert_eq!(parameters[1].taken_from, evb_bench::parameters("tcp", &records).taken_from);
+    assert_eq!(parameters[1].taken_from, evb::bench::parameters("tcp", &records).taken_from);
     assert_eq!(parameters[1].overhead_us, None, "there are no pairs");
 
     let text =

@@ -11,6 +11,7 @@ mod joining;
 mod layers;
 mod limits;
 mod live;
+mod logging;
 mod networks;
 mod outputs;
 mod papers;

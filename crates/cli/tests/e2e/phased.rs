@@ -1,8 +1,8 @@
 //! Phased event building: what is rejected moves no more than its first phase, is not stored, and is accounted for.
 
 use crate::support::{Lab, PROCESSES, THREADS, check_accounts, good, not_good, read_all};
+use evb::Filter;
 use evb_core::EventId;
-use evb_protocol::Filter;
 use evb_record::Record;
 
 const EVENTS: u64 = 3000;

@@ -1,8 +1,7 @@
 //! A slow disk is not a broken one: it costs time, and neither events nor nodes.
 
 use crate::support::{Lab, both_modes, good, node_pid, not_good, peak_memory, read_all};
-use evb_experiment::Experiment;
-use evb_node::MemoryBound;
+use evb::{Experiment, MemoryBound};
 use evb_record::{FindingKind, Record};
 
 const SLOW: &str = r#"

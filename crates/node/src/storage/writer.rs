@@ -101,6 +101,7 @@ impl<F: EventFile> Scribe<F> {
             // What was stored before is good, and is closed if that can be.
             Err(error) => (told(&error), self.file.finish().unwrap_or(before)),
         };
+        tracing::info!(builder, files = summary.files, events = summary.events, "event files closed");
         exchange.end(outcome, Some(summary));
     }
 

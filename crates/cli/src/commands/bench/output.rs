@@ -5,7 +5,7 @@ use crate::{
     folder::unwritable,
     terminal::{show, width},
 };
-use evb_bench::Measured;
+use evb::bench::Measured;
 use evb_record::{Benchmark, BenchmarkSamples, Parameters};
 use std::{
     fs::{self, File},
@@ -34,7 +34,7 @@ impl Results {
                 transports.push(&record.transport);
             }
         }
-        let parameters = transports.into_iter().map(|name| evb_bench::parameters(name, &records)).collect();
+        let parameters = transports.into_iter().map(|name| evb::bench::parameters(name, &records)).collect();
         Self { records, parameters, samples }
     }
 

@@ -1,0 +1,30 @@
+//! The log on standard error, for operators. There is none unless they ask for it.
+
+use crate::failure::Failure;
+use std::{process::Command, sync::OnceLock};
+use tracing_subscriber::EnvFilter;
+
+/// The environment variable with the filter.
+pub(crate) const VARIABLE: &str = "EVB_LOG";
+
+/// The filter of this process.
+static FILTER: OnceLock<String> = OnceLock::new();
+
+/// Logs from now on what the filter lets through.
+pub(crate) fn begin(filter: Option<&str>) -> Result<(), Failure> {
+    let Some(text) = filter.filter(|text| !text.trim().is_empty()) else { return Ok(()) };
+    let filter = EnvFilter::try_new(text).map_err(|error| {
+        let hint = "give a level such as info or debug, or levels of targets such as evb_node=debug,warn";
+        Failure::with_hint(format!("the log filter {text:?}: {error}"), hint)
+    })?;
+    FILTER.get_or_init(|| text.to_owned());
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr).init();
+    Ok(())
+}
+
+/// Gives the filter to a process that this one starts.
+pub(crate) fn pass_on(command: &mut Command) {
+    if let Some(filter) = FILTER.get() {
+        command.env(VARIABLE, filter);
+    }
+}

@@ -1,0 +1,36 @@
+//! The log on standard error.
+
+use crate::support::{Lab, both_modes, good};
+
+const SHORT: &str = r#"
+[trigger]
+type = "free-running"
+events = 100
+[readout]
+units = 2
+source = { type = "fixed", size = "100 B" }
+[builder]
+units = 1
+"#;
+
+#[test]
+fn states_are_logged_when_asked_for() {
+    both_modes(|mode| {
+        let lab = Lab::with(SHORT);
+        let outcome = lab.run(mode).env("EVB_LOG", "debug").run();
+        good(&outcome);
+        for text in ["experiment loaded", "state=Configuring", "state=Running", "state=Stopped", "order=Start"] {
+            assert!(outcome.stderr.contains(text), "{text}: {outcome}");
+        }
+        let outcome = lab.run(mode).args(&["--quiet"]).run();
+        good(&outcome);
+        assert_eq!(outcome.stderr, "", "{outcome}");
+    });
+}
+
+#[test]
+fn a_filter_that_is_none_is_refused() {
+    let outcome = Lab::with(SHORT).run(&["--log", "evb=loud"]).run();
+    assert_eq!(outcome.code(), Some(2), "{outcome}");
+    assert!(outcome.stderr.contains("the log filter \"evb=loud\""), "{outcome}");
+}

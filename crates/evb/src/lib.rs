@@ -1,0 +1,69 @@
+//! Event building as a library: everything that the `evb` command does, without its arguments and its printing.
+//!
+//! | to | use |
+//! |---|---|
+//! | load an experiment file | [`Experiment::load`], which gives a [`Plan`] for each point of its sweep |
+//! | describe an experiment without a file | [`Plan::new`] |
+//! | see what could surprise | [`surprises`], [`largest`], [`MemoryBound`] |
+//! | simulate | [`simulate`], or [`Simulations`] for many plans |
+//! | run, in threads | [`run_in_threads`], or [`Session`] for several runs |
+//! | run, in processes | [`Session::processes`], [`join`] |
+//! | benchmark message layers | [`bench`], [`simulate_suite`], [`fit`] |
+//! | reproduce published values | [`Reproduction`] |
+//!
+//! All of them give records of `evb_record`: serializable, and all that the tables and plots are made from.
+//!
+//! ```
+//! use evb::{Config, Plan, SourceSpec, simulate};
+//!
+//! let building = Config { events: Some(100), ..Config::new(2, 2) };
+//! let plan = Plan::new(building, SourceSpec::Fixed { size: "2 kB".parse()? });
+//! let record = simulate(&plan, None, &mut |_| true)?;
+//! assert_eq!(record.events.built, 100);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod network_fit;
+mod only_simulated;
+mod papers;
+mod simulated_bench;
+mod simulations;
+mod surprises;
+
+pub use error::Error;
+/// The communication benchmarks over real message layers.
+pub use evb_bench as bench;
+pub use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, Span};
+pub use evb_experiment::{
+    Diagnostics, Experiment, FaultAction, FaultSpec, Keep, Load, NetworkPlan, Other, Plan, RunPlan, StoragePlan,
+    TrafficPlan, TriggerPlan, Workload,
+};
+pub use evb_node::{
+    Children, Command, JoinOptions, MemoryBound, NodeError, NodeMemory, Observer, ProcessOptions, Progress, Ranks,
+    RunError, Session, Start, State, Token, VERSION, join, launched, limits,
+};
+pub use evb_patterns::{Pattern, TrafficConfig};
+pub use evb_protocol::{Assignment, Config, Filter, Protocol, Shaping, Trigger};
+/// The schema of all results.
+pub use evb_record as record;
+pub use evb_record::Record;
+pub use evb_sim::{Progress as SimulationProgress, SimulateError, simulate};
+pub use evb_sources::{SourceError, SourceSpec};
+pub use network_fit::{fit, prepare_fit};
+pub use only_simulated::{OnlySimulated, check_runnable};
+pub use papers::Reproduction;
+pub use simulated_bench::{BenchNetwork, simulate_suite};
+pub use simulations::{Begin, OpenTrace, Simulations, Take};
+pub use surprises::{in_bytes, largest, surprises};
+
+/// Builds the events of a plan with nodes that are threads of this process, until the run ends by itself or by a command
+/// of the observer. `()` is an observer that does nothing.
+///
+/// # Errors
+/// [`RunError`] when the plan can only be simulated, or a node cannot open what it needs. What goes wrong later is told by the
+/// record.
+pub fn run_in_threads(plan: &Plan, observer: &mut dyn Observer) -> Result<Record, RunError> {
+    check_runnable(std::slice::from_ref(plan))?;
+    Session::threads().run(plan, "", observer)
+}

@@ -1,0 +1,103 @@
+//! The effects of a plan that could surprise.
+
+use evb_core::{Bandwidth, Span};
+use evb_experiment::{Keep, Plan, Workload};
+use evb_node::MemoryBound;
+use evb_protocol::Trigger;
+use evb_sources::SourceSpec;
+use std::fs;
+
+/// Time from trigger to end from which on people are told that events wait in line.
+const LONG: Span = Span::from_secs(1);
+
+/// What could surprise about some plans, one text for each: of memory and waits, those of the largest plan.
+#[must_use]
+pub fn surprises(plans: &[Plan]) -> Vec<String> {
+    let marks = plans.iter().any(needs_marks).then(|| {
+        "live front ends are told apart by their event counters alone, unless their frames carry marks".to_owned()
+    });
+    let largest = largest(plans);
+    let memory = largest.as_ref().and_then(|(_, bound)| too_much_memory(bound, memory_of_this_machine()));
+    let wait = largest.and_then(|(plan, _)| long_wait(plan));
+    [marks, memory, wait].into_iter().flatten().collect()
+}
+
+/// The plan of event building that may need the most memory, and that memory.
+#[must_use]
+pub fn largest(plans: &[Plan]) -> Option<(&Plan, MemoryBound)> {
+    let building = plans.iter().filter(|plan| plan.workload == Workload::EventBuilding);
+    building.map(|plan| (plan, MemoryBound::of(plan))).max_by_key(|(_, bound)| bound.total())
+}
+
+/// A rounded number of bytes, for people.
+#[must_use]
+pub fn in_bytes(bytes: u64) -> String {
+    let (unit, name) = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB")]
+        .into_iter()
+        .find(|&(unit, _)| bytes >= unit)
+        .unwrap_or((1 << 10, "KiB"));
+    format!("{:.1} {name}", bytes as f64 / unit as f64)
+}
+
+/// The nodes may need more than there is, if this machine carries them all.
+fn too_much_memory(bound: &MemoryBound, machine: Option<u64>) -> Option<String> {
+    let machine = machine.filter(|&machine| bound.total() > machine)?;
+    Some(format!(
+        "all nodes on this machine may need {} of memory, and it has {}: lower `builder.slots`, `readout.max_fragment` or \
+         `readout.buffer_bytes`",
+        in_bytes(bound.total()),
+        in_bytes(machine)
+    ))
+}
+
+/// The memory of this machine in bytes, where it can be told.
+fn memory_of_this_machine() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// In free running all slots fill up: with many slots behind something slow, events wait in line for long.
+fn long_wait(plan: &Plan) -> Option<String> {
+    let (slots, event) = (plan.building.builder_slots, mean_event_bytes(plan)?);
+    if plan.building.trigger != Trigger::FreeRunning {
+        return None;
+    }
+    let (rate, what) = slowest(plan)?;
+    let seconds = f64::from(slots) * event / rate.as_bytes_per_second();
+    (seconds >= LONG.as_secs_f64()).then(|| {
+        format!(
+            "events take about {seconds:.1} s: {slots} slots of a builder x {} at the {rate} of {what}; lower `builder.slots`",
+            in_bytes(event as u64)
+        )
+    })
+}
+
+/// The lowest known rate at which a builder gets rid of its slots, and what has it.
+fn slowest(plan: &Plan) -> Option<(Bandwidth, &'static str)> {
+    let builders = plan.building.builder_nodes().iter();
+    let kept = if let Keep::OneIn(n) = plan.storage.keep { n } else { 1 };
+    let disk = builders.filter_map(|node| plan.slow_disk(node)).min();
+    let disk = disk.map(|rate| (Bandwidth(rate.0.saturating_mul(kept)), "its slow disk"));
+    let nic = &plan.network.config.nic;
+    let port = Bandwidth(plan.network.config.link.rate.0.saturating_mul(nic.ports.into()));
+    let network = (plan.network.config.preset != "ideal").then_some((port, "its network port"));
+    disk.into_iter().chain(network).min_by_key(|(rate, _)| *rate)
+}
+
+/// Mean size of an event, when that is known of all sources.
+fn mean_event_bytes(plan: &Plan) -> Option<f64> {
+    let mean = |source: &SourceSpec| match source {
+        SourceSpec::Fixed { size } => Some(size.0 as f64),
+        SourceSpec::Uniform { min, max } => Some((min.0 + max.0) as f64 / 2.0),
+        SourceSpec::LogNormal { mean, .. } => Some(mean.0 as f64),
+        _ => None,
+    };
+    plan.sources.iter().map(mean).sum()
+}
+
+/// Whether a live front end could be mistaken in its events without another one noticing.
+fn needs_marks(plan: &Plan) -> bool {
+    let is_live = |source: &SourceSpec| matches!(source, SourceSpec::Tcp { .. } | SourceSpec::Udp { .. });
+    plan.building.numbered.len() > 1 && plan.sources.iter().any(is_live)
+}
