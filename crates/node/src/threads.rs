@@ -117,12 +117,15 @@ pub(crate) const fn queue_length(plan: &Plan) -> usize {
     plan.building.builder_slots as usize + CONTROL_MESSAGES
 }
 
+/// The way to a worker: its orders, and its doorbell.
+type OrderLine = (Sender<(NodeId, Instruction)>, Arc<Doorbell>);
+
 /// The workers of a configuration. They end when it is dropped.
 struct Crew {
     /// The worker of each node.
     placement: Vec<usize>,
     /// How each worker hears its orders, and is woken.
-    lines: Vec<(Sender<(NodeId, Instruction)>, Arc<Doorbell>)>,
+    lines: Vec<OrderLine>,
     notices: Receiver<(NodeId, Notice)>,
     threads: Vec<JoinHandle<()>>,
 }
