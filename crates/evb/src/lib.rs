@@ -8,7 +8,7 @@
 //! | simulate | [`simulate`], or [`Simulations`] for many plans |
 //! | run, in threads | [`run_in_threads`], or [`Session`] for several runs |
 //! | run, in processes | [`Session::processes`], [`join`] |
-//! | benchmark message layers | [`bench`], [`simulate_suite`], [`fit`] |
+//! | benchmark message layers | [`mod@bench`], [`simulate_suite`], [`fit`] |
 //! | reproduce published values | [`Reproduction`] |
 //!
 //! All of them give records of `evb_record`: serializable, and all that the tables and plots are made from.

@@ -42,7 +42,7 @@ pub enum TrafficCommand {
         /// Messages after which it stops.
         messages: Option<u64>,
     },
-    /// A message to send has arrived. In [`Pattern::Gather`]: event `number` has arrived; all nodes are told before any
+    /// A message to send has arrived. In [`Pattern::Gather`](crate::Pattern::Gather): event `number` has arrived; all nodes are told before any
     /// of its messages arrives.
     Offer {
         /// The number of the event, from 1; used by [`Pattern::Gather`](crate::Pattern::Gather) only.
