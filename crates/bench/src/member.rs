@@ -95,7 +95,7 @@ fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> R
     let others: Vec<_> = peers.into_iter().filter(|(node, _)| *node != layer.local()).collect();
     let joined = match layer.connect(&others) {
         Ok(()) => Report::Joined,
-        Err(why) => Report::Failed { why },
+        Err(error) => Report::Failed { why: error.to_string() },
     };
     write(&stream, &joined).map_err(broken)?;
     let orders = hear(lines)?;

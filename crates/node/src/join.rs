@@ -5,7 +5,7 @@ use crate::endpoint;
 use crate::limits;
 use crate::lines::{Lines, pump, write};
 use crate::link::Link;
-use crate::roles::open_role;
+use crate::roles::{check_paths, open_role};
 use crate::wire_control::{Answer, Hello};
 use crate::worker::{Desk, Left, Node, carry};
 use evb_core::NodeId;
@@ -192,6 +192,7 @@ impl Joined<'_> {
             plan.storage.directory = directory.clone();
         }
         limits::check_for_node(&plan, &plan.building.node_name(node))?;
+        check_paths(&plan, node)?;
         let (options, interrupt) = (self.options, self.interrupt.clone());
         endpoint::open(&plan, node, options, interrupt, Opened { plan: &plan, text: &text, node, joined: self })
     }

@@ -174,7 +174,7 @@ impl FragmentSource<Bytes> for Input {
     }
 }
 
-fn source_error(source: SourceId, error: &evb_sources::SourceError) -> NodeError {
+pub(crate) fn source_error(source: SourceId, error: &evb_sources::SourceError) -> NodeError {
     let base = NodeError::new(format!("readout unit {source}: {error}"));
     match error {
         evb_sources::SourceError::Variable { name, .. } => {

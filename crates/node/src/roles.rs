@@ -1,14 +1,17 @@
-//! Which role a node has.
+//! The role of a node: which it is, and what it needs of its machine.
 
 use crate::builder::Builder;
 use crate::control::NodeError;
 use crate::manager::Manager;
-use crate::readout::Readout;
+use crate::readout::{Readout, source_error};
+use crate::storage::storage_error;
 use crate::worker::Role;
 use evb_core::{NodeId, SourceId};
-use evb_experiment::Plan;
+use evb_events::WriteError;
+use evb_experiment::{Keep, Plan};
 use evb_protocol::Config;
 use evb_transport::Transport;
+use std::fs;
 
 /// Makes the role of one node, which has this endpoint, and opens what it needs. `text` is the resolved experiment, `run` the
 /// run's number.
@@ -32,4 +35,25 @@ pub(crate) fn open_role(
             (endpoint.waker(), endpoint.buffers()),
         )?)
     })
+}
+
+/// Sees that the file of a node's source, or the folder of its event files, is on this machine; the folder is made. So a
+/// configuration fails before any of its runs begins.
+pub(crate) fn check_paths(plan: &Plan, node: NodeId) -> Result<(), NodeError> {
+    let (readouts, builders) = (plan.building.readout_nodes(), plan.building.builder_nodes());
+    if readouts.contains(node) {
+        let source = SourceId(node.0 - readouts.first.0);
+        let checked = plan.sources[source.index()].check_file(&plan.data_directory);
+        return checked.map_err(|error| source_error(source, &error));
+    }
+    if builders.contains(node) && plan.storage.keep != Keep::None {
+        let path = &plan.storage.directory;
+        return fs::create_dir_all(path).map_err(|source| {
+            storage_error(
+                node.0 - builders.first.0,
+                &WriteError::Write { path: path.clone(), needed: 0, lost: 0, source },
+            )
+        });
+    }
+    Ok(())
 }

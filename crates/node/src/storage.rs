@@ -216,7 +216,7 @@ fn writer_options(plan: &Plan, text: &str, run: u64, name: String, builder: u16)
     }
 }
 
-fn storage_error(builder: u16, error: &WriteError) -> NodeError {
+pub(crate) fn storage_error(builder: u16, error: &WriteError) -> NodeError {
     let base = NodeError::new(format!("builder unit {builder}: {error}"));
     match error {
         WriteError::Write { source, .. } if source.kind() == ErrorKind::StorageFull => {

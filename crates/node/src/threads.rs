@@ -4,7 +4,7 @@ use crate::control::{Detail, Instruction, NodeError, Notice, Order};
 use crate::endpoint::longest_body;
 use crate::limits;
 use crate::link::Link;
-use crate::roles::open_role;
+use crate::roles::{check_paths, open_role};
 use crate::session::{Blueprint, Nodes, Observer};
 use crate::worker::{Desk, Node, carry};
 use evb_core::NodeId;
@@ -53,6 +53,10 @@ impl Nodes for ThreadNodes {
     fn order(&mut self, node: NodeId, order: Order, run: u64) -> Result<(), NodeError> {
         match order {
             Order::Open => {
+                if let Some(Err(error)) = self.blueprint.as_ref().map(|it| check_paths(&it.plan, node)) {
+                    self.notices.push_back((node, Notice::Failed(error)));
+                    return Ok(());
+                }
                 if let (None, Some(blueprint)) = (&self.crew, &self.blueprint) {
                     self.crew = Some(Crew::start(blueprint)?);
                 }

@@ -1,8 +1,12 @@
 //! The typed description of a source, as the experiment file resolves to it.
 
+use crate::SourceError;
 use evb_core::ByteCount;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
 
 /// The source of the fragments of one readout unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,6 +87,26 @@ pub enum Feed {
 }
 
 impl SourceSpec {
+    /// Sees that the file of a source is there, where it has one.
+    ///
+    /// # Errors
+    /// [`SourceError::Variable`] or [`SourceError::Braces`] when its path cannot be expanded, [`SourceError::Open`] when it
+    /// cannot be read.
+    pub fn check_file(&self, data_directory: &Path) -> Result<(), SourceError> {
+        let file = match self {
+            Self::Trace { file, .. } | Self::SizeModel { file, .. } | Self::CmsFed { file, .. } => file,
+            Self::Fixed { .. }
+            | Self::Uniform { .. }
+            | Self::LogNormal { .. }
+            | Self::Tcp { .. }
+            | Self::Udp { .. } => {
+                return Ok(());
+            }
+        };
+        let path = crate::path::resolve(file, data_directory)?;
+        File::open(&path).map(drop).map_err(|error| SourceError::Open { path, error })
+    }
+
     /// Returns true if the source numbers its fragments itself.
     pub const fn is_numbered(&self) -> bool {
         matches!(self, Self::CmsFed { .. } | Self::Tcp { .. } | Self::Udp { .. })

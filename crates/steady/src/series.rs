@@ -126,7 +126,8 @@ impl Series {
         let after = points().filter(|(at, _)| *at > moment).min().unwrap_or(before);
         let span = after.0.since(before.0).0 as f64;
         let part = if span > 0.0 { moment.since(before.0).0 as f64 / span } else { 0.0 };
-        before.1 as f64 + part * (after.1 - before.1) as f64
+        // A mark behind the last event can have been made before that event was counted.
+        before.1 as f64 + part * after.1.saturating_sub(before.1) as f64
     }
 
     /// The mean rate of one of the counts between two moments, per second; 0 if they are equal.
@@ -179,6 +180,15 @@ mod tests {
         assert_eq!(series.at(moment(50_000), 0), 7.0);
         assert_eq!(series.at(moment(100_000), 0), 8.0);
         assert!(series.len() <= MARKS);
+    }
+
+    #[test]
+    fn a_mark_behind_the_end_that_has_counted_less_gives_no_rate() {
+        let mut series = Series::new(Time::ZERO, &[0]);
+        series.mark(moment(100), &[10]);
+        series.end(moment(95), &[11]);
+        let rate = series.rate((moment(95), moment(100)), 0);
+        assert!((-2e5..=0.0).contains(&rate), "{rate}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::{
 };
 use bytes::Bytes;
 use evb_core::{NodeId, NodeRange};
-use evb_transport::{Connect, MessageLayer, Refused, Take};
+use evb_transport::{Connect, JoinError, MessageLayer, Refused, Take};
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
 /// Longest message inside a frame.
@@ -256,7 +256,7 @@ impl Connect for Layer {
         "mpi".into()
     }
 
-    fn connect(&mut self, _peers: &[(NodeId, String)]) -> Result<(), String> {
+    fn connect(&mut self, _peers: &[(NodeId, String)]) -> Result<(), JoinError> {
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 use bytes::Bytes;
 use evb_core::NodeId;
-use evb_transport::{Connect, HEAD_BYTES, Message, Received, SendError, Transport, Waker};
+use evb_transport::{Connect, HEAD_BYTES, JoinError, Message, Received, SendError, Transport, Waker};
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
 /// Bytes of a message in a frame without its body: the length of the body, and the head.
@@ -265,12 +265,14 @@ impl Connect for Endpoint {
     }
 
     /// Compares the addresses of the peers with the placement. The peers are connected from the start.
-    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String> {
+    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), JoinError> {
         let wrong = |(node, text): &&(NodeId, String)| {
             node.index() >= self.link.places().len() || *text != address(&self.link, node.index())
         };
         match peers.iter().find(wrong) {
-            Some((node, text)) => Err(format!("{node} is at {text:?}, and was not placed there when MPI was started")),
+            Some((node, text)) => {
+                Err(JoinError::new(format!("{node} is at {text:?}, and was not placed there when MPI was started")))
+            }
             None => Ok(()),
         }
     }

@@ -9,7 +9,7 @@ use crate::{
     links::{Large, Links},
 };
 use evb_core::NodeId;
-use evb_transport::{Connect, MessageLayer, Refused, Take};
+use evb_transport::{Connect, JoinError, MessageLayer, Refused, Take};
 use std::time::Duration;
 
 /// Long messages that a node can send and receive at a time.
@@ -171,8 +171,8 @@ impl Connect for OfiLayer {
         self.links.address()
     }
 
-    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String> {
-        self.links.join(peers).map_err(|error| error.to_string())
+    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), JoinError> {
+        self.links.join(peers).map_err(JoinError::new)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
 };
 use bytes::Bytes;
 use evb_core::NodeId;
-use evb_transport::{Connect, HEAD_BYTES, Message, Received, SendError, Transport, Waker};
+use evb_transport::{Connect, HEAD_BYTES, JoinError, Message, Received, SendError, Transport, Waker};
 use std::time::{Duration, Instant};
 
 /// Most messages from one peer before the next has its turn.
@@ -282,8 +282,8 @@ impl Connect for Ofi {
         self.links.address()
     }
 
-    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String> {
-        Ofi::connect(self, peers).map_err(|error| error.to_string())
+    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), JoinError> {
+        Ofi::connect(self, peers).map_err(JoinError::new)
     }
 }
 

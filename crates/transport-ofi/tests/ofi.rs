@@ -45,7 +45,7 @@ fn joined_with(
     mut other: impl Connect + Send + 'static,
 ) -> (Result<(), ConnectError>, Result<(), String>, u64) {
     let (here, there) = (Connect::address(&node), other.address());
-    let joining = thread::spawn(move || other.connect(&[(NodeId(0), here)]));
+    let joining = thread::spawn(move || other.connect(&[(NodeId(0), here)]).map_err(|error| error.to_string()));
     let result = node.connect(&[(NodeId(1), there)]);
     (result, joining.join().expect("joining does not fail"), node.rejected())
 }

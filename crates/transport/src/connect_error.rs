@@ -2,7 +2,7 @@
 
 use crate::tcp::Refusal;
 use evb_core::NodeId;
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
 /// The reason why a node cannot join its peers.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +33,18 @@ pub enum ConnectError {
     /// The list of peers names a node that is no peer of this one, or one twice.
     #[error("{0} in the list of peers is this node itself, not a node of the run, or there already")]
     Peer(NodeId),
+}
+
+/// An error of joining the peers, whatever the transport. Its source is that of the transport's own error.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct JoinError(Box<dyn Error + Send + Sync>);
+
+impl JoinError {
+    /// Wraps the error of a transport, or a message.
+    pub fn new<E: Into<Box<dyn Error + Send + Sync>>>(error: E) -> Self {
+        Self(error.into())
+    }
 }
 
 fn list(nodes: &[NodeId]) -> String {

@@ -4,7 +4,7 @@
 //! A [`Transport`](crate::Transport) owns its messages and shares their bodies; a layer borrows bytes for one call.
 //! Nothing is allocated or counted on the way, so a layer shows the best performance of a message system.
 
-use crate::VirtualTime;
+use crate::{JoinError, VirtualTime};
 use evb_core::{NodeId, NodeRange, Span};
 use std::time::Duration;
 
@@ -124,5 +124,5 @@ pub trait Connect {
     ///
     /// # Errors
     /// A message that names the peer that is missing or refuses this node.
-    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String>;
+    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), JoinError>;
 }

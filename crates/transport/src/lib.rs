@@ -30,7 +30,7 @@ mod virtual_time;
 pub use about::{About, Layer, MemoryOfNode, Nodes, OpenError, Parameter, Prepare, Setting, SettingValue, Settings};
 pub use bodies::reusable_buffer;
 pub use buffer::{Buffer, Buffers, Memory};
-pub use connect_error::ConnectError;
+pub use connect_error::{ConnectError, JoinError};
 pub use layer::{Connect, MessageLayer, Refused, Take};
 pub use multicast::WithMulticast;
 pub use over::OverTransport;

@@ -3,7 +3,7 @@
 //! A datagram goes to all members of the group at once, without an acknowledgement: a receiver that is too slow loses
 //! it. A user that needs all of them must count.
 
-use crate::{Connect, MessageLayer, Refused, Take};
+use crate::{Connect, JoinError, MessageLayer, Refused, Take};
 use evb_core::{NodeId, NodeRange};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::{
@@ -83,16 +83,18 @@ impl<L: Connect + MessageLayer> Connect for WithMulticast<L> {
     }
 
     /// All nodes use the port of the node with the lowest id.
-    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String> {
+    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), JoinError> {
         let parted = |(node, text): &(NodeId, String)| match text.split_once(SEPARATOR) {
             Some((below, port)) => {
                 Ok((*node, below.to_owned(), port.parse().map_err(|_| format!("{text:?}: no port"))?))
             }
             None => Err(format!("{text:?} of {node} has no port of a multicast group")),
         };
-        let peers: Vec<(NodeId, String, u16)> = peers.iter().map(parted).collect::<Result<_, _>>()?;
+        let peers: Vec<(NodeId, String, u16)> =
+            peers.iter().map(parted).collect::<Result<_, _>>().map_err(JoinError::new::<String>)?;
         if let Some((_, _, port)) = peers.iter().min().filter(|(node, ..)| *node < self.layer.local()) {
-            (self.socket, self.group) = open(self.interface, *port).map_err(|error| format!("multicast: {error}"))?;
+            (self.socket, self.group) =
+                open(self.interface, *port).map_err(|error| JoinError::new(format!("multicast: {error}")))?;
         }
         let below: Vec<_> = peers.into_iter().map(|(node, address, _)| (node, address)).collect();
         self.layer.connect(&below)

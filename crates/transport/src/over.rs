@@ -1,7 +1,8 @@
 //! The message layer over any transport, for transports that have none of their own.
 
 use crate::{
-    Connect, HEAD_BYTES, Message, MessageLayer, Received, Refused, SendError, Take, Transport, bodies::Bodies,
+    Connect, HEAD_BYTES, JoinError, Message, MessageLayer, Received, Refused, SendError, Take, Transport,
+    bodies::Bodies,
 };
 use bytes::Bytes;
 use evb_core::NodeId;
@@ -95,7 +96,7 @@ impl<T: Connect> Connect for OverTransport<T> {
         self.transport.address()
     }
 
-    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String> {
+    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), JoinError> {
         self.transport.connect(peers)
     }
 }

@@ -1,6 +1,8 @@
 //! A transport over any message layer: head and body of a message are its bytes, one after the other.
 
-use crate::{Connect, HEAD_BYTES, Message, MessageLayer, Received, Refused, SendError, SharesThread, Transport, Waker};
+use crate::{
+    Connect, HEAD_BYTES, JoinError, Message, MessageLayer, Received, Refused, SendError, SharesThread, Transport, Waker,
+};
 use bytes::Bytes;
 use evb_core::NodeId;
 use std::{
@@ -98,7 +100,7 @@ impl<L: Connect> Connect for OverLayer<L> {
         self.layer.address()
     }
 
-    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String> {
+    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), JoinError> {
         self.layer.connect(peers)
     }
 }

@@ -14,7 +14,7 @@ use super::{
     offer::{Offer, Taken},
     peer::{Cut, MOST_INLINE, Parts, Peer},
 };
-use crate::{ConnectError, tcp::Refusal};
+use crate::{ConnectError, JoinError, tcp::Refusal};
 use evb_core::NodeId;
 use mio::{Interest, unix::SourceFd};
 use rustix::{net::sockopt::socket_peercred, process::geteuid};
@@ -54,8 +54,8 @@ impl crate::Connect for Shm {
         self.name.clone()
     }
 
-    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String> {
-        Shm::connect(self, peers).map_err(|error| error.to_string())
+    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), JoinError> {
+        Shm::connect(self, peers).map_err(JoinError::new)
     }
 }
 

@@ -5,7 +5,7 @@ use super::{
     handshake::{HANDSHAKE_BYTES, Handshake, Hello, Refusal, answer, hello, may_begin, read_answer, read_hello},
     peer::Peer,
 };
-use crate::ConnectError;
+use crate::{ConnectError, JoinError};
 use evb_core::NodeId;
 use mio::{Interest, net::TcpStream};
 use socket2::SockRef;
@@ -41,13 +41,15 @@ impl crate::Connect for Tcp {
         self.listen_addr().to_string()
     }
 
-    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), String> {
+    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), JoinError> {
         let parse = |(node, text): &(NodeId, String)| match text.parse() {
             Ok(address) => Ok((*node, address)),
-            Err(_) => Err(format!("{text:?} is no address of {node}: an IP address and a port are wanted")),
+            Err(_) => {
+                Err(JoinError::new(format!("{text:?} is no address of {node}: an IP address and a port are wanted")))
+            }
         };
         let peers: Vec<_> = peers.iter().map(parse).collect::<Result<_, _>>()?;
-        Tcp::connect(self, &peers).map_err(|error| error.to_string())
+        Tcp::connect(self, &peers).map_err(JoinError::new)
     }
 }
 
