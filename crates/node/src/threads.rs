@@ -23,6 +23,8 @@ use std::{
 
 /// Polls without work before a worker yields: some 20 microseconds.
 const SPINS: u32 = 200;
+/// Longest wait for all nodes to join. Threads join at once, but simulated hardware may have to be built before.
+const PATIENCE: Duration = Duration::from_secs(600);
 /// Messages that a queue between two nodes holds beside one fragment for each slot of a builder.
 const CONTROL_MESSAGES: usize = 64;
 
@@ -99,7 +101,7 @@ impl Nodes for ThreadNodes {
     }
 
     fn patience(&self) -> Duration {
-        Duration::from_secs(1)
+        PATIENCE
     }
 
     fn transport(&self, plan: &Plan) -> &'static str {

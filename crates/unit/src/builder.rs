@@ -66,13 +66,19 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     #[inline]
     pub fn handle_message(&mut self, now: Time, from: NodeId, message: Message<B>) {
         match message {
-            Message::Fragment(fragment) => self.receive(now, from, fragment),
-            other => self.machine.handle_message(now, from, other),
+            Message::Fragment(fragment) if !self.is_as_sent(&fragment) => self.receive_bad(now, from, fragment),
+            message => self.machine.handle_message(now, from, message),
         }
     }
 
+    /// True when a fragment has its bytes and no more than allowed.
     #[inline]
-    fn receive(&mut self, now: Time, from: NodeId, mut fragment: Fragment<B>) {
+    fn is_as_sent(&self, fragment: &Fragment<B>) -> bool {
+        B::length(fragment) <= self.max_fragment && B::checksum(fragment) == fragment.checksum
+    }
+
+    #[cold]
+    fn receive_bad(&mut self, now: Time, from: NodeId, mut fragment: Fragment<B>) {
         if B::length(&fragment) > self.max_fragment {
             B::resize(&mut fragment, self.max_fragment);
             fragment.status = FragmentStatus::Oversized;

@@ -136,16 +136,11 @@ impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
     /// there were.
     #[inline]
     pub fn transmit(&mut self, room: usize, mut send: impl FnMut(Transmit<Message<B>>, Span)) -> usize {
-        let mut sent = 0;
-        while sent < room {
-            let Some(transmit) = self.machine.poll_transmit() else { break };
-            sent += 1;
-            match &mut self.injector {
-                None => send(transmit, Span::ZERO),
-                Some(injector) => injector.inject(transmit, &mut send),
-            }
+        let messages = std::iter::from_fn(|| self.machine.poll_transmit()).take(room);
+        match &mut self.injector {
+            None => messages.map(|transmit| send(transmit, Span::ZERO)).count(),
+            Some(injector) => messages.map(|transmit| injector.inject(transmit, &mut send)).count(),
         }
-        sent
     }
 
     /// How it stands.
