@@ -1,4 +1,4 @@
-//! The operator's console: commands from standard input, one a line.
+//! The operator's console: commands from standard input, one per line.
 
 use crate::{
     failure::Failure,
@@ -24,12 +24,12 @@ const COMMANDS: [Command; 7] = [
     Command::Shutdown,
 ];
 
-/// An observer that gives the commands of standard input to run control.
+/// An observer that passes the commands of standard input to run control.
 pub(crate) struct Console<'a> {
     progress: RunProgress<'a>,
     lines: Receiver<String>,
     state: State,
-    /// Standard input has ended, or a signal came: the program is to end, a run first.
+    /// Standard input has ended, or a signal came: the program is to end, after its run.
     leaving: bool,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Console<'a> {
         found
     }
 
-    /// The way out from where run control is.
+    /// The next command towards the end, by the state of run control.
     fn way_out(&self) -> Option<Command> {
         match self.state {
             State::Configuring | State::Running | State::Degraded | State::Paused => Some(Command::Stop),

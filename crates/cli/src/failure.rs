@@ -1,13 +1,13 @@
-//! Why a command could not do its work, and how that is shown.
+//! The failure of a command, and its output on standard error.
 
 use evb::{Diagnostics, NodeError, OnlySimulated, RunError, SimulateError, SourceError};
 use std::io;
 
-/// What ends a command with exit status 2.
+/// A failure that ends a command with exit status 2.
 pub(crate) enum Failure {
-    /// The experiment file is not good.
+    /// The experiment file is invalid.
     Experiment(Box<Diagnostics>),
-    /// Anything else: what is wrong, and what to do.
+    /// Any other failure: the error, and the way out.
     Other { message: String, hint: Option<String> },
 }
 
@@ -79,7 +79,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// What to do about it, in the words of this command.
+/// The way out, in the words of this command.
 fn hint(error: &SimulateError) -> Option<String> {
     match error {
         SimulateError::Source(SourceError::Variable { name, .. }) => Some(format!(

@@ -1,4 +1,4 @@
-//! Folders that results are written into.
+//! Folders for results.
 
 use crate::failure::Failure;
 use std::{
@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-/// Makes the folder, and sees that this file in it can be written, before the long work.
+/// Makes the folder, and checks that this file in it can be written before the long work begins.
 pub(crate) fn prepare(folder: &Path, file: &str) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
     let path = folder.join(file);
@@ -14,7 +14,7 @@ pub(crate) fn prepare(folder: &Path, file: &str) -> Result<(), Failure> {
     opened.map(drop).map_err(|error| unwritable(&path, &error))
 }
 
-/// A file or folder cannot be written.
+/// The failure to write a file or folder.
 pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::with_hint(
         format!("cannot write {}: {error}", path.display()),

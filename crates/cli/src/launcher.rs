@@ -6,13 +6,13 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// What stands for the number of nodes.
+/// The placeholder of the number of nodes.
 const NODES: &str = "{nodes}";
 
 /// A launcher and its arguments.
 pub(crate) struct Launcher(Vec<String>);
 
-/// The launcher that somebody gave, or `mpirun` as it is here.
+/// The given launcher, or the `mpirun` of this machine.
 pub(crate) fn command(given: Option<&str>, nodes: u16) -> Result<Launcher, Failure> {
     let words: Vec<String> = match given {
         Some(text) => text.split_whitespace().map(|word| word.replace(NODES, &nodes.to_string())).collect(),
@@ -33,7 +33,7 @@ impl Launcher {
     }
 }
 
-/// `mpirun` with what it needs where there are more ranks than cores. The nodes pin themselves.
+/// The `mpirun` command with the options for more ranks than cores. The nodes pin themselves.
 fn mpirun(nodes: u16) -> Result<Vec<String>, Failure> {
     let mut ask = Command::new("mpirun");
     let version = ask.arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();

@@ -1,4 +1,4 @@
-//! The log on standard error, for operators. There is none unless they ask for it.
+//! The log on standard error, for operators. It is off by default.
 
 use crate::failure::Failure;
 use std::{process::Command, sync::OnceLock};
@@ -10,7 +10,7 @@ pub(crate) const VARIABLE: &str = "EVB_LOG";
 /// The filter of this process.
 static FILTER: OnceLock<String> = OnceLock::new();
 
-/// Logs from now on what the filter lets through.
+/// Begins to log all messages that pass the filter.
 pub(crate) fn begin(filter: Option<&str>) -> Result<(), Failure> {
     let Some(text) = filter.filter(|text| !text.trim().is_empty()) else { return Ok(()) };
     let filter = EnvFilter::try_new(text).map_err(|error| {
@@ -22,7 +22,7 @@ pub(crate) fn begin(filter: Option<&str>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Gives the filter to a process that this one starts.
+/// Passes the filter to a child process.
 pub(crate) fn pass_on(command: &mut Command) {
     if let Some(filter) = FILTER.get() {
         command.env(VARIABLE, filter);

@@ -132,7 +132,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line; nothing when it asked for help, which is printed.
+/// The parsed command line; none if it asked for help, which is printed.
 fn parse() -> Result<Option<Cli>, Failure> {
     match Cli::try_parse() {
         Ok(cli) => Ok(Some(cli)),

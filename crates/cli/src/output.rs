@@ -1,4 +1,4 @@
-//! Standard output: what a command has to say goes through here, and is not lost without a word.
+//! Standard output. All output of the commands goes through here, and no write error is lost.
 
 use crate::failure::Failure;
 use std::{
@@ -10,7 +10,7 @@ use std::{
 /// The first error in writing to standard output.
 static ERROR: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// Standard output for tables and records. After its first error it takes nothing any more.
+/// Standard output for tables and records. It drops everything after its first error.
 pub(crate) struct Output;
 
 impl Write for Output {
@@ -23,20 +23,20 @@ impl Write for Output {
     }
 }
 
-/// Prints a text. An error is kept for [`check`].
+/// Prints a text. [`check`] returns its error.
 pub(crate) fn print(text: fmt::Arguments<'_>) {
     let _kept_for_the_check = Output.write_fmt(text);
 }
 
-/// Lets somebody else print. An error is kept for [`check`].
+/// Lets a function print. [`check`] returns its error.
 pub(crate) fn print_by(print: impl FnOnce() -> io::Result<()>) {
     let _kept_for_the_check = note(print);
 }
 
-/// Whether all that was printed has arrived. A reader that has gone, as in `evb check FILE | head`, has what it wanted.
+/// Checks that all output was written. A reader that has gone, as in `evb check FILE | head`, is no error.
 ///
 /// # Errors
-/// What the system said first.
+/// The first error of the system.
 pub(crate) fn check() -> Result<(), Failure> {
     let _kept = Output.flush();
     match &*error() {
@@ -48,7 +48,7 @@ pub(crate) fn check() -> Result<(), Failure> {
     }
 }
 
-/// Writes, unless that has failed before, and keeps the error.
+/// Writes unless an earlier write has failed, and keeps the error.
 fn note<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let mut kept = error();
     if let Some(error) = &*kept {
@@ -63,7 +63,7 @@ fn note<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     result
 }
 
-/// An error cannot be cloned.
+/// A copy of an error, which cannot be cloned.
 fn same(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }

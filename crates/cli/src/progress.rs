@@ -1,4 +1,4 @@
-//! What is shown on standard error while a command goes on.
+//! Progress on standard error while a command works.
 
 mod line;
 mod screen;
@@ -19,16 +19,16 @@ use std::{
     time::Instant,
 };
 
-/// Shortest time over which the rate of a run is told, in seconds.
+/// Shortest time over which the rate of a run is shown, in seconds.
 const SHORTEST: f64 = 0.2;
 
 /// Shows events, rate, throughput and the time left.
 pub(crate) struct RunProgress<'a> {
     line: Line,
-    /// Whether the run ends by time, and not by events.
+    /// The run ends by time, and not by events.
     is_timed: bool,
     signals: &'a Signals,
-    /// Signals that were passed on as commands.
+    /// Number of signals that were passed on as commands.
     passed_on: u32,
     last: Progress,
     quiet: bool,
@@ -87,7 +87,7 @@ impl Observer for RunProgress<'_> {
     }
 }
 
-/// Shows each simulation that is going on, and how many points of a sweep are done.
+/// Shows each running simulation, and the number of finished points of a sweep.
 pub(crate) struct SimulationProgress {
     points: Option<(Line, Mutex<u64>)>,
     how: ProgressArgs,
@@ -99,14 +99,14 @@ impl SimulationProgress {
         Self { points, how }
     }
 
-    /// A simulation begins. Of many, only a terminal shows each.
+    /// Begins to show a simulation. If there are many, only a terminal shows each.
     pub(crate) fn begin(&self, plan: &Plan) -> SimulationLine<'_> {
         let values: Vec<_> = plan.sweep.iter().map(|(key, value)| format!("{key}={value}  ")).collect();
         let line = Line::new(Some(PARTS), if self.points.is_some() { self.how.drawn_only() } else { self.how });
         SimulationLine { line, start: Instant::now(), name: values.concat(), all: self }
     }
 
-    /// A simulation has ended.
+    /// Counts a simulation that has ended.
     fn count(&self) {
         if let Some((line, done)) = &self.points {
             let mut done = done.lock().expect("nobody panics with it");
@@ -119,7 +119,7 @@ impl SimulationProgress {
 /// Steps of the bar of one simulation.
 const PARTS: u64 = 1000;
 
-/// What is shown of one simulation.
+/// The progress line of one simulation.
 pub(crate) struct SimulationLine<'a> {
     line: Line,
     start: Instant,
@@ -175,7 +175,7 @@ impl evb::bench::Observer for BenchProgress<'_> {
     }
 }
 
-/// Shows what a feed has sent.
+/// Shows the progress of a feed.
 pub(crate) struct FeedLine(Line);
 
 impl FeedLine {

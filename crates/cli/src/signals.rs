@@ -13,8 +13,8 @@ use std::{
     },
 };
 
-/// A flag that the first Ctrl-C sets, which asks the work to end well; the second ends the program at once. `meanwhile`
-/// says what happens in between.
+/// A flag that the first Ctrl-C sets, which asks the work to end well. The second Ctrl-C ends the program at once.
+/// `meanwhile` is the text for the time in between.
 pub(crate) fn stop_on_signals(meanwhile: &'static str) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
@@ -29,13 +29,13 @@ pub(crate) fn stop_on_signals(meanwhile: &'static str) -> Result<Arc<AtomicBool>
     Ok(stop)
 }
 
-/// Counts the signals that ask a run to end. The first stops the trigger and lets the run drain; the second stores what there
-/// is of open events; the third ends the program at once.
+/// Counter of the signals that ask a run to end. The first stops the trigger and lets the run drain; the second stores
+/// the fragments of open events; the third ends the program at once.
 #[derive(Clone)]
 pub(crate) struct Signals(Arc<AtomicU32>);
 
 impl Signals {
-    /// Listens to Ctrl-C and SIGTERM.
+    /// Begins to count Ctrl-C and SIGTERM.
     pub(crate) fn listen() -> Result<Self, Failure> {
         let signals = Self(Arc::default());
         let count = signals.0.clone();
@@ -50,7 +50,7 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Lets signals pass by: a node is told by run control when to stop, also when Ctrl-C reaches the whole group.
+    /// Ignores signals. Run control tells a node when to stop, also when Ctrl-C reaches the whole group.
     pub(crate) fn ignore() -> Result<Self, Failure> {
         listen(|| {})?;
         Ok(Self(Arc::default()))
@@ -61,14 +61,14 @@ impl Signals {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// True when there was one.
+    /// True if there was a signal.
     pub(crate) fn any(&self) -> bool {
         self.count() > 0
     }
 }
 
-/// A flag that Ctrl-C and SIGTERM set, for a node that waits for its run. Once the run has begun nobody looks at it: run
-/// control tells a node when to stop, also when Ctrl-C reaches the whole group.
+/// A flag that Ctrl-C and SIGTERM set, for a node that waits for its run. A running node ignores it: run control tells
+/// the node when to stop, also when Ctrl-C reaches the whole group.
 pub(crate) fn stop_waiting_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();

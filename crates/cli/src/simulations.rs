@@ -1,4 +1,4 @@
-//! Many simulations, as the command line wants them.
+//! Many simulations, with the options of the command line.
 
 use crate::{
     failure::Failure,
@@ -8,7 +8,7 @@ use clap::Args;
 use evb::{OpenTrace, Plan, Record, Simulations, Take};
 use std::{num::NonZeroUsize, sync::atomic::AtomicBool};
 
-/// How simulations go on, and what they print.
+/// The options of simulations and of their output.
 #[derive(Args)]
 pub(crate) struct HowArgs {
     /// Simulations that go on at once; one for each core by default. The results do not depend on it
@@ -22,7 +22,7 @@ pub(crate) struct HowArgs {
 }
 
 impl HowArgs {
-    /// Simulates all plans, and shows how far each is.
+    /// Simulates all plans, and shows their progress.
     pub(crate) fn simulate(
         &self,
         plans: Vec<&Plan>,

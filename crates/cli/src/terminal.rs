@@ -1,13 +1,13 @@
-//! What the terminal of standard output can show: how wide it is, and colours.
+//! Properties of the terminal of standard output: width and colours.
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 
-/// Most columns that a table has, however wide the terminal is.
+/// Largest number of columns of a table, however wide the terminal is.
 const WIDEST: usize = 1000;
-/// What a line that is a verdict begins with.
+/// Beginnings of lines that are verdicts, with their colours.
 const VERDICTS: [(&str, AnsiColor); 2] = [("good: ", AnsiColor::Green), ("not good: ", AnsiColor::Red)];
-/// What a row of a table ends with when that is a verdict.
+/// Ends of table rows that are verdicts, with their colours.
 const ENDS: [(&str, AnsiColor); 6] = [
     ("! slower", AnsiColor::Red),
     ("! missing", AnsiColor::Red),
@@ -17,13 +17,13 @@ const ENDS: [(&str, AnsiColor); 6] = [
     ("faster", AnsiColor::Green),
 ];
 
-/// Columns for tables: those of the terminal where it is wide, [`NARROW`](evb_report::NARROW) ones everywhere else.
+/// Columns for tables: those of a wide terminal, [`NARROW`](evb_report::NARROW) ones everywhere else.
 pub(crate) fn width() -> usize {
     let columns = terminal_size::terminal_size_of(std::io::stdout()).map_or(0, |(width, _)| usize::from(width.0));
     columns.clamp(evb_report::NARROW, WIDEST)
 }
 
-/// Writes a text to standard output. Verdicts are in colour when that is a terminal that knows colours, unless `NO_COLOR` is set.
+/// Writes a text to standard output. Verdicts are coloured on a terminal with colours, unless `NO_COLOR` is set.
 pub(crate) fn show(text: &str) {
     match AutoStream::choice(&std::io::stdout()) {
         ColorChoice::Never => print!("{text}"),

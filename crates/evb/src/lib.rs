@@ -57,12 +57,12 @@ pub use simulated_bench::{BenchNetwork, simulate_suite};
 pub use simulations::{Begin, OpenTrace, Simulations, Take};
 pub use surprises::{in_bytes, largest, surprises};
 
-/// Builds the events of a plan with nodes that are threads of this process, until the run ends by itself or by a command
-/// of the observer. `()` is an observer that does nothing.
+/// Builds the events of a plan with nodes in threads of this process, until the run ends by itself or by a command of
+/// the observer. `()` is an observer that does nothing.
 ///
 /// # Errors
-/// [`RunError`] when the plan can only be simulated, or a node cannot open what it needs. What goes wrong later is told by the
-/// record.
+/// [`RunError`] if the plan can only be simulated, or a node cannot open its source or its files. The record tells
+/// later errors.
 pub fn run_in_threads(plan: &Plan, observer: &mut dyn Observer) -> Result<Record, RunError> {
     check_runnable(std::slice::from_ref(plan))?;
     Session::threads().run(plan, "", observer)

@@ -1,4 +1,4 @@
-//! A simulated network fitted to measurements, and how well it simulates them.
+//! A simulated network fitted to measurements, and the quality of the fit.
 
 use crate::{
     Error,
@@ -8,12 +8,12 @@ use evb_bench::{Benchmark, FitErrors, Suite, fit_network};
 use evb_record::Benchmark as BenchmarkRecord;
 use std::sync::atomic::AtomicBool;
 
-/// The patterns that a fit is made from.
+/// The patterns that a fit needs.
 const NEEDED: [Benchmark; 2] = [Benchmark::PingPong, Benchmark::OneWay];
-/// Sizes that are measured when nobody says which, in bytes.
+/// Default sizes of the measurements, in bytes.
 const SIZES: [usize; 6] = [8, 64, 256, 1024, 4096, 16384];
 
-/// Makes a suite one for a fit: patterns and sizes that somebody chose are left as they are, and what is needed is added.
+/// Prepares a suite for a fit: chosen patterns and sizes stay, and missing ones are added.
 pub fn prepare_fit(suite: &mut Suite, has_patterns: bool, has_sizes: bool) {
     if !has_patterns {
         suite.benchmarks.clear();
@@ -25,8 +25,8 @@ pub fn prepare_fit(suite: &mut Suite, has_patterns: bool, has_sizes: bool) {
     }
 }
 
-/// Fits a network to a transport, and simulates on it what was measured. Returns the text of the network's file, and how far
-/// the simulation is off.
+/// Fits a network to a transport, and simulates the measurements on it. Returns the text of the network's file, and the
+/// deviation of the simulation.
 ///
 /// # Errors
 /// The measurements give no network, or the simulation was stopped.

@@ -34,7 +34,7 @@ impl From<OnlySimulated> for RunError {
     }
 }
 
-/// Refuses plans that can only be simulated. A run that did something else than its plan says would be worth nothing.
+/// Refuses plans that can only be simulated. A run that differs from its plan would be worth nothing.
 ///
 /// # Errors
 /// The first reason that one of the plans gives.

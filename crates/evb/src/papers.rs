@@ -10,8 +10,8 @@ use evb_record::{PaperReport, Record};
 pub struct Reproduction(Vec<(&'static Paper, Vec<(String, Experiment)>)>);
 
 impl Reproduction {
-    /// The papers with these slugs, in the order of all papers; all papers if there is no slug. Each of `overrides` is a
-    /// text `key.path=value`.
+    /// The papers with these slugs, in the order of all papers; all papers if there is no slug. Each of `overrides` is
+    /// a text `key.path=value`.
     ///
     /// # Errors
     /// There is no such paper, its folder is invalid, or an override does not fit its experiments.

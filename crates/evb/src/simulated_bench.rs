@@ -13,7 +13,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-/// Cycles, or messages of each sender, that are simulated.
+/// Number of simulated cycles, or of messages of each sender.
 const MESSAGES: u64 = 2000;
 
 /// The network of a simulated benchmark.

@@ -10,7 +10,8 @@ use std::fs;
 /// Time from trigger to end from which on people are told that events wait in line.
 const LONG: Span = Span::from_secs(1);
 
-/// What could surprise about some plans, one text for each: of memory and waits, those of the largest plan.
+/// Texts about surprising properties of some plans, one for each property. Those about memory and waits are of the
+/// largest plan.
 #[must_use]
 pub fn surprises(plans: &[Plan]) -> Vec<String> {
     let marks = plans.iter().any(needs_marks).then(|| {
@@ -96,7 +97,7 @@ fn mean_event_bytes(plan: &Plan) -> Option<f64> {
     plan.sources.iter().map(mean).sum()
 }
 
-/// Whether a live front end could be mistaken in its events without another one noticing.
+/// True if a live front end could mistake its events without another one noticing.
 fn needs_marks(plan: &Plan) -> bool {
     let is_live = |source: &SourceSpec| matches!(source, SourceSpec::Tcp { .. } | SourceSpec::Udp { .. });
     plan.building.numbered.len() > 1 && plan.sources.iter().any(is_live)

@@ -1,6 +1,7 @@
-//! How fast events are built in threads: every payload byte is written, checksummed, read and checked; nothing is kept.
+//! The rate of event building in threads: every payload byte is written, checksummed, read and checked; no event is
+//! stored.
 //!
-//! One element is one fragment. Run it on a machine that does nothing else: with two cores, anything beside it halves it.
+//! One element is one fragment. The benchmark needs an idle machine: on two cores, any other work halves the result.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use evb_experiment::Experiment;

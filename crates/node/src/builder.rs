@@ -1,4 +1,4 @@
-//! The builder unit as a node: its unit, and its event files.
+//! A builder unit as a node: the unit and its event files.
 
 use crate::control::{NodeError, Order};
 use crate::storage::Storage;
@@ -12,18 +12,18 @@ use evb_unit::Report;
 
 pub(crate) struct Builder {
     unit: evb_unit::Builder<Bytes, Storage>,
-    /// Events that are handed to the writer together.
+    /// Number of events that are handed to the writer together.
     hand_over_at: usize,
-    /// Events that the machine is to be told of as stored.
+    /// Stored events that the machine is to be told of.
     stored: Vec<Built<Bytes>>,
     deadline: Option<Time>,
-    /// When it last had its turn.
+    /// Time of the last turn of the node.
     now: Time,
 }
 
 impl Builder {
-    /// Opens the storage of builder `index`. `text` is the resolved experiment, `run` the number of this run; `waker` wakes
-    /// the node.
+    /// Opens the storage of builder `index`. `text` is the resolved experiment, `run` the number of the run; `waker`
+    /// wakes the node.
     pub(crate) fn open(plan: &Plan, text: &str, run: u64, index: u16, waker: Waker) -> Result<Self, NodeError> {
         Ok(Self {
             unit: evb_unit::Builder::new(plan, Storage::open(plan, text, run, index, waker)?),
@@ -34,7 +34,7 @@ impl Builder {
         })
     }
 
-    /// Tells the machine what is stored; true when there was something.
+    /// Tells the machine which events are stored; returns true if there were any.
     fn take_stored(&mut self) -> Result<bool, NodeError> {
         self.unit.storage.take_stored(&mut self.stored)?;
         let moved = !self.stored.is_empty();

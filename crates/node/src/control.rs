@@ -1,4 +1,4 @@
-//! What run control and nodes say to each other, whether the nodes are threads or processes.
+//! Messages between run control and nodes, which are threads or processes.
 
 pub(crate) use evb_control::Order;
 use evb_core::NodeId;
@@ -6,7 +6,7 @@ use evb_experiment::Plan;
 use evb_unit::Report;
 use serde::{Deserialize, Serialize};
 
-/// An order on its way to a node, with what the node needs to carry it out.
+/// An order to a node, with the data that the node needs to carry it out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Instruction {
     pub(crate) order: Order,
@@ -49,7 +49,7 @@ pub(crate) struct Setup {
     pub(crate) text: String,
 }
 
-/// What a node tells run control.
+/// A notice of a node to run control.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Notice {
@@ -61,7 +61,7 @@ pub(crate) enum Notice {
     Reset,
     /// The node is ready, after [`Order::Connect`] or [`Order::Prepare`].
     Ready,
-    /// How things stand, several times a second.
+    /// The current report, several times a second.
     Progress(Report),
     /// Every triggered event has ended (event manager).
     Drained,
@@ -71,7 +71,7 @@ pub(crate) enum Notice {
     Lost {
         /// The peer's node id.
         peer: u16,
-        /// Why, for people.
+        /// The reason, as text for people.
         reason: String,
     },
     /// The node cannot go on.
@@ -80,18 +80,18 @@ pub(crate) enum Notice {
     Finished(Report),
     /// The node is gone: its thread or process has ended, or cannot be heard.
     Gone {
-        /// Why, for people.
+        /// The reason, as text for people.
         reason: String,
     },
 }
 
-/// Why a node cannot go on.
+/// The error of a node that cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct NodeError {
-    /// What is wrong, with place and value.
+    /// The error, with place and value.
     pub message: String,
-    /// What to do about it.
+    /// The way out, if there is one.
     pub hint: Option<String>,
 }
 
@@ -105,7 +105,7 @@ impl NodeError {
         Self::new("stopped before the run began")
     }
 
-    /// The error and what to do about it, in one line.
+    /// The error and its way out, in one line.
     pub(crate) fn with_hint(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{} ({hint})", self.message),

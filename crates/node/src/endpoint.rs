@@ -1,4 +1,4 @@
-//! The endpoint of a node in a process of its own, as its plan says.
+//! The endpoint of a node in a process of its own, as the plan defines it.
 
 use crate::control::NodeError;
 use crate::join::JoinOptions;
@@ -7,8 +7,8 @@ use evb_experiment::Plan;
 use evb_transport::{NodeOptions, OpenError, UseEndpoint};
 use std::sync::{Arc, atomic::AtomicBool};
 
-/// Opens the endpoint of a node. The nodes of a plan for threads talk over TCP when they are started one by one.
-/// `interrupt` ends the waiting for peers, when it is set.
+/// Opens the endpoint of a node. With a plan for threads, nodes that are started one by one talk over TCP. Setting
+/// `interrupt` ends the wait for peers.
 pub(crate) fn open<V: UseEndpoint>(
     plan: &Plan,
     node: NodeId,
@@ -29,8 +29,8 @@ pub(crate) fn open<V: UseEndpoint>(
     evb_transports::open(&plan.transport, options, use_it)
 }
 
-/// Longest body that a node takes: room for what a faulty source might send, so that it is counted and not taken for a
-/// broken connection.
+/// Longest body that a node accepts. It has room for the oversized fragments of a faulty source, so that they are
+/// counted and not taken for a broken connection.
 pub(crate) fn longest_body(plan: &Plan) -> usize {
     let largest = plan.building.max_fragment.0 as usize;
     let lists = plan.building.buffer_events as usize * 16;

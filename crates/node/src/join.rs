@@ -1,4 +1,4 @@
-//! One node in a process of its own: joins run control, and takes part in its runs.
+//! One node in a process of its own: it joins run control and takes part in its runs.
 
 use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup};
 use crate::endpoint;
@@ -25,7 +25,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Time between two looks at whether a node that waits is to stop.
+/// Time between two checks for a stop while a node waits.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// Options of a node that joins run control.
@@ -53,10 +53,10 @@ pub struct JoinOptions {
     pub quiet: bool,
 }
 
-/// Is a node until run control lets it go. The plan comes from run control.
+/// Runs a node until run control dismisses it. The plan comes from run control.
 ///
 /// # Errors
-/// When run control cannot be reached or refuses the node, or the node could not do its work.
+/// Run control cannot be reached or refuses the node, or the node could not do its work.
 pub fn join(options: &JoinOptions) -> Result<(), NodeError> {
     let control = dial(options)?;
     let mut lines = introduce(options, &control)?;
@@ -80,7 +80,7 @@ pub fn join(options: &JoinOptions) -> Result<(), NodeError> {
     .and_then(|error| error.map_or(Ok(()), Err))
 }
 
-/// Writes notices, and closes the connection behind the last one.
+/// Writes notices, and closes the connection after the last one.
 fn tell(control: &TcpStream, notices: Receiver<(NodeId, Notice)>) {
     for (_, notice) in notices {
         if write(control, &notice).is_err() {
@@ -90,7 +90,8 @@ fn tell(control: &TcpStream, notices: Receiver<(NodeId, Notice)>) {
     let _already_closed = control.shutdown(Shutdown::Both);
 }
 
-/// Hears the orders of run control. Their end stops a node that waits, and so does an order that it cannot do as it is.
+/// Reads the orders of run control. Their end interrupts a node that waits, as do orders that it cannot carry out while
+/// it waits.
 fn hear(
     lines: &mut Lines,
     orders: Sender<(NodeId, Instruction)>,
@@ -128,7 +129,7 @@ struct Joined<'a> {
     notices: &'a Sender<(NodeId, Notice)>,
     interrupt: Arc<AtomicBool>,
     waker: &'a Mutex<Option<Waker>>,
-    /// The error that kept it from its last run.
+    /// The error that kept the node from its last run.
     error: Option<NodeError>,
 }
 
@@ -163,7 +164,7 @@ impl Joined<'_> {
         let _run_control_is_gone = self.notices.send((NodeId(0), notice));
     }
 
-    /// Waits for an order; none when run control is gone or the user wants the node to end.
+    /// Waits for an order. Returns none if run control is gone or the user wants the node to end.
     fn next_order(&mut self) -> Option<Instruction> {
         loop {
             match self.orders.recv_timeout(LOOK_UP) {
@@ -235,7 +236,7 @@ impl UseEndpoint for Opened<'_, '_> {
     }
 }
 
-/// Run control may be started after its nodes.
+/// Connects to run control, which may be started after its nodes.
 fn dial(options: &JoinOptions) -> Result<TcpStream, NodeError> {
     let end = Instant::now() + options.patience;
     loop {
@@ -255,7 +256,7 @@ fn dial(options: &JoinOptions) -> Result<TcpStream, NodeError> {
     }
 }
 
-/// Says hello, and gives what the connection says from then on.
+/// Says hello, and returns the lines that run control sends from then on.
 fn introduce(options: &JoinOptions, control: &TcpStream) -> Result<Lines, NodeError> {
     let broken = |error| NodeError::new(format!("run control at {}: {error}", options.control));
     let hello = Hello { token: options.token.to_hex(), role: options.role.clone(), version: VERSION.into() };

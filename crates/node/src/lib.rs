@@ -1,8 +1,8 @@
 //! The processes of an event builder: a plan, run for real.
 //!
-//! Each node is a unit of the event builder, a transport endpoint and what it needs of the world: a source of fragments,
-//! an event file, a clock. A worker thread carries one or more nodes. Run control starts and stops them, watches them and
-//! makes the record; it speaks to workers in threads and to processes by the same orders and notices.
+//! Each node is a unit of the event builder with a transport endpoint and its resources: a source of fragments, an
+//! event file or a clock. A worker thread carries one or more nodes. Run control starts and stops them, watches them
+//! and makes the record. It uses the same orders and notices for workers in threads and for processes.
 
 mod builder;
 mod children;

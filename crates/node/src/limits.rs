@@ -1,4 +1,4 @@
-//! Limits that the system sets to a process, in the words of people who have met them.
+//! Limits that the system sets to a process, with a way out for each.
 
 use crate::control::NodeError;
 use evb_experiment::{Keep, Plan};
@@ -11,30 +11,31 @@ use std::{
     thread::{self, ScopedJoinHandle},
 };
 
-/// Files that any process of a run has open beside those that are counted: its standard streams, and what it listens,
-/// waits and is woken with.
+/// Number of files that any process of a run has open in addition to those counted: its standard streams, and the files
+/// for listening, waiting and waking.
 const OWN_FILES: u64 = 5;
-/// Files that a node has open beside those of its peers: also its connection to run control, for both directions.
+/// Number of files that a node has open in addition to those of its peers, such as its connection to run control in
+/// both directions.
 const NODE_FILES: u64 = OWN_FILES + 5;
 
-/// What to do when the system gives no more threads or processes.
+/// The way out when the system gives no more threads or processes.
 pub const MORE_THREADS: &str = "the system gives no more threads or processes: raise the limit (`ulimit -u`, or the limit \
                                 of the container or service), or use fewer (`--set run.workers=N`)";
-/// What to do when a process may not open more files.
+/// The way out when a process may not open more files.
 pub const MORE_FILES: &str = "raise the limit of open files (`ulimit -n N`), as administrator above `ulimit -Hn`";
 
-/// Sees that a process may open the files of all nodes of a plan, which it carries in threads.
+/// Checks that a process may open the files of all nodes of a plan, which are its threads.
 pub(crate) fn check_for_threads(plan: &Plan) -> Result<(), NodeError> {
     let stored = if plan.storage.keep == Keep::None { 0 } else { u64::from(plan.building.builder_units) };
     check("this run", OWN_FILES + stored)
 }
 
-/// Sees that run control may have a connection to each node, for both directions.
+/// Checks that run control may have a connection to each node, in both directions.
 pub(crate) fn check_for_run_control(plan: &Plan) -> Result<(), NodeError> {
     check("run control", OWN_FILES + 2 * u64::from(plan.building.nodes()))
 }
 
-/// Sees that a node may have a connection to each of its peers.
+/// Checks that a node may have a connection to each of its peers.
 pub(crate) fn check_for_node(plan: &Plan, name: &str) -> Result<(), NodeError> {
     check(name, NODE_FILES + u64::from(plan.building.nodes()) - 1)
 }
@@ -49,7 +50,7 @@ fn check(who: &str, needed: u64) -> Result<(), NodeError> {
     }
 }
 
-/// What the system says about `what`, with what to do when a limit is reached.
+/// The error of the system about `what`, with the way out if a limit is reached.
 pub(crate) fn error(what: &str, error: &io::Error) -> NodeError {
     let base = NodeError::new(format!("{what}: {error}"));
     match hint(error) {
@@ -58,7 +59,7 @@ pub(crate) fn error(what: &str, error: &io::Error) -> NodeError {
     }
 }
 
-/// What to do when an error means that a limit is reached.
+/// The way out if the error means that a limit is reached.
 pub(crate) fn hint(error: &io::Error) -> Option<&'static str> {
     match Errno::from_io_error(error)? {
         Errno::MFILE | Errno::NFILE => Some(MORE_FILES),

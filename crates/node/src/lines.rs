@@ -1,6 +1,6 @@
-//! The control connection between processes: one JSON object a line, over TCP.
+//! The control connection between processes: one JSON object per line, over TCP.
 //!
-//! Lines are bounded, and so is the time until the first one is whole.
+//! Lines have a bounded length. The first one must be complete within a bounded time.
 
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
@@ -9,9 +9,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longest line in bytes. A report names its files, so it is no fixed size.
+/// Longest line in bytes. A report names its files, so its size varies.
 const LONGEST_LINE: u64 = 4 << 20;
-/// Longest line of a stranger in bytes.
+/// Longest line of an unknown peer in bytes.
 const LONGEST_HELLO: u64 = 4 << 10;
 
 /// One end of a control connection.
@@ -22,7 +22,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The reading end of a connection with a stranger.
+    /// The reading end of a connection with an unknown peer.
     ///
     /// # Errors
     /// The system gives no more files.
@@ -30,25 +30,26 @@ impl Lines {
         Ok(Self { reader: BufReader::new(stream.try_clone()?), limit: LONGEST_HELLO })
     }
 
-    /// Takes long lines from now on: the other end has shown who it is.
+    /// Accepts long lines from now on: the peer has shown who it is.
     pub const fn trust(&mut self) {
         self.limit = LONGEST_LINE;
     }
 
-    /// The next line; `None` when the other end is gone.
+    /// The next line; `None` if the peer is gone.
     ///
     /// # Errors
-    /// The line is too long or means something else, or the connection failed.
+    /// The line is too long or invalid, or the connection failed.
     pub fn read<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         let mut line = Vec::new();
         self.reader.by_ref().take(self.limit).read_until(b'\n', &mut line)?;
         parse(&line)
     }
 
-    /// As [`read`](Self::read), but the whole line must come within `limit`, however slowly its bytes drip.
+    /// Reads a line like [`read`](Self::read), but the whole line must come within `limit`, however slowly its bytes
+    /// arrive.
     ///
     /// # Errors
-    /// As [`read`](Self::read), or the time is over.
+    /// The errors of [`read`](Self::read), or the time is over.
     pub fn read_within<T: DeserializeOwned>(&mut self, limit: Duration) -> io::Result<Option<T>> {
         let (mut line, end) = (Vec::new(), Instant::now() + limit);
         while line.last() != Some(&b'\n') && (line.len() as u64) < self.limit {
@@ -87,7 +88,7 @@ pub fn write<T: Serialize>(mut stream: &TcpStream, item: &T) -> io::Result<()> {
     stream.write_all(&line)
 }
 
-/// Gives every line to `take` until the other end is gone or `take` says no; the reason, for people.
+/// Passes every line to `take` until the peer is gone or `take` returns false. Returns the reason, as text for people.
 pub fn pump<T: DeserializeOwned>(lines: &mut Lines, mut take: impl FnMut(T) -> bool) -> String {
     loop {
         match lines.read() {

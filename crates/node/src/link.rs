@@ -1,4 +1,4 @@
-//! A node's side of its transport: messages in and out, and what waits because a peer is slow.
+//! The node's side of its transport: incoming and outgoing messages, and those that wait for a slow peer.
 
 use bytes::Bytes;
 use evb_core::{NodeId, Transmit};
@@ -9,26 +9,26 @@ use evb_protocol::{
 use evb_transport::{Message as Envelope, Received, SendError, Transport};
 use std::collections::VecDeque;
 
-/// Messages taken from the transport in one go.
+/// Largest number of messages taken from the transport at once.
 pub(crate) const BATCH: usize = 256;
 
-/// What a link gives its node.
+/// An input from the link to its node.
 pub(crate) enum Arrived {
     Message(NodeId, Message<Bytes>),
     Lost(NodeId, String),
-    /// A message that means nothing. It is counted and dropped.
+    /// An invalid message. It is counted and dropped.
     Garbage,
 }
 
 pub(crate) struct Link<T> {
     pub(crate) transport: T,
     inbox: Vec<Received>,
-    /// What a full queue gave back, by destination: a slow peer holds up nobody else. Bounded by the credits of the
-    /// protocol.
+    /// Messages that a full queue gave back, by destination: a slow peer holds up nobody else. The credits of the
+    /// protocol bound their number.
     waiting: Vec<VecDeque<Envelope>>,
     waiting_count: usize,
     sent: u64,
-    /// Marks the messages of the run that goes on: those of an earlier one may still be on their way.
+    /// Mark of the messages of the current run: those of an earlier run may still arrive.
     run: wire::RunMark,
 }
 
@@ -45,14 +45,14 @@ impl<T: Transport> Link<T> {
         }
     }
 
-    /// Sends and takes messages of the next run only. All nodes that are connected do this once for each run.
+    /// Sends and accepts messages of the next run only. All connected nodes do this once for each run.
     pub(crate) fn begin_run(&mut self) {
         self.run = self.run.next();
         self.waiting.iter_mut().for_each(VecDeque::clear);
         self.waiting_count = 0;
     }
 
-    /// Gives `handle` what has arrived; how many messages there were.
+    /// Gives all messages that have arrived to `handle`, and returns their number.
     pub(crate) fn receive(&mut self, mut handle: impl FnMut(Arrived)) -> usize {
         let count = self.transport.receive(BATCH, &mut self.inbox);
         for received in self.inbox.drain(..) {
@@ -101,7 +101,7 @@ impl<T: Transport> Link<T> {
         }
     }
 
-    /// Moves on what waits and what is queued; how many messages were sent since the last call.
+    /// Sends waiting and queued messages. Returns the number of messages sent since the last call.
     pub(crate) fn flush(&mut self) -> u64 {
         if self.waiting_count > 0 {
             self.retry();

@@ -1,4 +1,4 @@
-//! The event manager as a node: its unit, and the clock of the trigger.
+//! The event manager as a node: the unit and the clock of the trigger.
 
 use crate::control::{NodeError, Notice, Order};
 use crate::worker::Role;
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 pub(crate) struct Manager {
     unit: evb_unit::Manager<Bytes>,
-    /// The times of triggers, from the start.
+    /// The times of triggers, relative to the start.
     trigger: Option<Arrivals>,
     started: Time,
     notices: VecDeque<Notice>,

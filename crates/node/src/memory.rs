@@ -1,4 +1,4 @@
-//! How much memory the nodes of a plan may take for events, by the limits that the code itself keeps.
+//! The memory that the nodes of a plan may take for events, from the limits that the code itself keeps.
 
 use crate::threads::queue_length;
 use bytes::Bytes;
@@ -7,26 +7,26 @@ use evb_experiment::{Keep, Plan};
 use evb_protocol::{Config, EventManager, Fragment, ReadoutUnit};
 use evb_transport::MemoryOfNode;
 
-/// Bytes of an event in the index that a writer keeps of its file: number and place.
+/// Bytes per event in the index that a writer keeps of its file: number and place.
 const INDEX_BYTES: u64 = 16;
 
-/// The most that one node may hold, in bytes. Its program, its stacks and what an allocator keeps for later come on top.
+/// Largest memory of one node, in bytes, without its program, its stacks and the reserve of the allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeMemory {
-    /// Fragments, lists of events, and what is on its way into a file.
+    /// Fragments, lists of events, and data on its way into a file.
     pub events: u64,
-    /// Messages on their way, as far as they are not references to fragments that a readout unit holds.
+    /// Messages on their way, except references to fragments that a readout unit holds.
     pub transport: u64,
 }
 
 impl NodeMemory {
-    /// All of it.
+    /// The sum of both.
     pub const fn total(self) -> u64 {
         self.events.saturating_add(self.transport)
     }
 }
 
-/// The most that each kind of node may hold.
+/// Largest memory of each kind of node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryBound {
     /// The event manager.
@@ -40,7 +40,7 @@ pub struct MemoryBound {
 }
 
 impl MemoryBound {
-    /// The bound of a plan that builds events. It asks nothing of this machine.
+    /// The bound of a plan that builds events. This machine is not asked for anything.
     pub fn of(plan: &Plan) -> Self {
         let (config, transport) = (&plan.building, transport(plan));
         let node = |events| NodeMemory { events, transport };
@@ -53,7 +53,7 @@ impl MemoryBound {
         }
     }
 
-    /// All nodes together: what one machine needs that carries them all.
+    /// The sum of all nodes: the memory of a machine that carries them all.
     pub const fn total(&self) -> u64 {
         let readouts = self.readout_unit.total().saturating_mul(self.readout_units);
         let builders = self.builder_unit.total().saturating_mul(self.builder_units);
@@ -67,7 +67,7 @@ fn listed(config: &Config, bytes: usize) -> u64 {
     ((Config::SPAN_FACTOR + 1) * config.buffer_events as usize).next_power_of_two() as u64 * bytes as u64
 }
 
-/// Events of all slots, whether they are under construction or wait for their storing.
+/// Events of all slots, under construction or waiting to be stored.
 fn under_construction(plan: &Plan) -> u64 {
     let config = &plan.building;
     // The oldest event of all needs no slot.
@@ -85,7 +85,7 @@ fn writer(plan: &Plan) -> u64 {
     }
 }
 
-/// What the transport of a node may hold for all its peers.
+/// Largest memory of a node's transport for all its peers.
 fn transport(plan: &Plan) -> u64 {
     let MemoryOfNode { own, for_each_peer } = (plan.transport.about().memory)(queue_length(plan));
     own as u64 + for_each_peer as u64 * u64::from(plan.building.nodes() - 1)

@@ -1,4 +1,4 @@
-//! The outcome of a run as run control sees it: the nodes' reports, and what people should know.
+//! The outcome of a run in run control: the nodes' reports, and the findings for people.
 
 use crate::control::NodeError;
 use crate::session::{Observer, describe};
@@ -14,7 +14,7 @@ pub(crate) struct Outcome {
     config: Config,
     drain_timeout: Span,
     account: Account,
-    /// A number that changes when something moves.
+    /// A number that changes when the run makes progress.
     done: u64,
     /// Reasons for the end of nodes, or for the loss of connections to them.
     reasons: BTreeMap<NodeId, String>,
@@ -37,12 +37,12 @@ impl Outcome {
         }
     }
 
-    /// Forgets the run before.
+    /// Forgets the previous run.
     pub(crate) fn begin_run(&mut self, plan: &Plan) {
         *self = Self::new(plan);
     }
 
-    /// Takes the report of a node; true when something has moved since the last one.
+    /// Takes the report of a node; returns true if the run has made progress since the last one.
     pub(crate) fn report(&mut self, node: NodeId, report: Report) -> bool {
         self.account.report(node, report);
         mem::replace(&mut self.done, self.account.done()) != self.done
@@ -71,12 +71,12 @@ impl Outcome {
         self.account.progress(seconds, stopping)
     }
 
-    /// The record of the run, and nothing of it left behind.
+    /// Takes the record of the run, and starts an empty account.
     pub(crate) fn record(&mut self, plan: &Plan, transport: &str, seconds: f64) -> Record {
         mem::replace(&mut self.account, Account::new(&plan.building)).record(plan, transport, seconds)
     }
 
-    /// Takes an event of run control; people hear of it now, and in the record.
+    /// Takes an event of run control, and shows it now and in the record.
     pub(crate) fn tell(&mut self, event: &Event, observer: &mut dyn Observer) {
         match event {
             Event::State(_) => {}

@@ -1,19 +1,19 @@
-//! Payload buffers of one readout unit: lent by its transport, which then sends them without a copy, or its own, used again
-//! and again.
+//! Payload buffers of one readout unit. Those lent by the transport are sent without a copy; its own are used again and
+//! again.
 
 use bytes::{Bytes, BytesMut};
 use evb_sources::Room;
 use evb_transport::{Buffer, Buffers, reusable_buffer};
 
-/// A buffer above this many typical fragments is not kept: one rare large fragment in each of many buffers would make
-/// them all large.
+/// Limit above which a buffer is not kept, in typical fragments: one rare large fragment in each of many buffers would
+/// make them all large.
 const MOST_FRAGMENTS: usize = 4;
-/// Size up to which any buffer is kept.
+/// Size up to which any buffer is kept, in bytes.
 const SMALL: usize = 4096;
-/// Fragments over which the typical size is averaged.
+/// Number of fragments over which the typical size is averaged.
 const AVERAGED: isize = 64;
 
-/// Buffers of events that are over, the most recent last: it is the one still in the cache.
+/// Buffers of finished events. The most recent one is last: it is still in the cache.
 #[derive(Default)]
 pub(crate) struct Pool {
     lent: Option<Buffers>,
@@ -30,9 +30,9 @@ pub(crate) struct Draft<'a> {
 
 enum Memory {
     None,
-    /// Of this node.
+    /// A buffer of this node.
     Own(BytesMut),
-    /// Of the transport, with the length of the payload in it.
+    /// A buffer of the transport, with the length of its payload.
     Lent(Buffer, usize),
 }
 
@@ -51,7 +51,7 @@ impl Room for Draft<'_> {
 }
 
 impl Draft<'_> {
-    /// Makes a payload of what was written.
+    /// Turns the draft into a payload.
     pub(crate) fn finish(self) -> Bytes {
         match self.memory {
             Memory::None => Bytes::new(),
@@ -62,7 +62,7 @@ impl Draft<'_> {
 }
 
 impl Pool {
-    /// A pool that takes buffers of the transport, as long as there are some.
+    /// A pool that takes buffers of the transport as long as there are any.
     pub(crate) fn new(lent: Option<Buffers>) -> Self {
         Self { lent, ..Self::default() }
     }
@@ -77,14 +77,14 @@ impl Pool {
         self.spare.pop().unwrap_or_else(reusable_buffer)
     }
 
-    /// Makes a payload of a buffer that was filled.
+    /// Turns a filled buffer into a payload.
     fn share(&mut self, buffer: BytesMut) -> Bytes {
         let difference = buffer.len() as isize - self.typical as isize;
         self.typical = self.typical.saturating_add_signed(difference / AVERAGED + difference.signum());
         buffer.freeze()
     }
 
-    /// Takes back a payload that nobody needs any more. One that somebody still holds goes when they let go of it.
+    /// Takes back a payload that is no longer needed. A payload still held elsewhere is freed later.
     pub(crate) fn give(&mut self, payload: Bytes) {
         if let Ok(buffer) = payload.try_into_mut()
             && buffer.capacity() <= SMALL + MOST_FRAGMENTS * self.typical

@@ -1,6 +1,6 @@
-//! Nodes in processes of their own, which run control starts or which join by themselves.
+//! Nodes in processes of their own. Run control starts them, or they join by themselves.
 //!
-//! A node is known by its role, such as `ru0`, and stays through all runs and plans. Whoever is gone may join again.
+//! A node is known by its role, such as `ru0`, and stays through all runs and plans. A lost node may join again.
 
 use crate::children::Children;
 use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup};
@@ -27,33 +27,33 @@ use std::{
 
 /// Longest time that a connection may take to say who it is.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
-/// Connections that may be saying hello at once; more wait in the system's queue.
+/// Largest number of connections that may be saying hello at once; more wait in the system's queue.
 const MOST_STRANGERS: usize = 64;
-/// Longest time that an order may take to be written.
+/// Longest time for writing an order.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time between two looks for new connections while nodes are absent.
+/// Time between two checks for new connections while nodes are absent.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// How the nodes of a session come about.
+/// Options of a session with nodes in processes.
 pub struct ProcessOptions<'a> {
     /// Address at which run control listens; port 0 lets the system choose.
     pub listen: SocketAddr,
     /// The secret of the session.
     pub token: Token,
-    /// Who starts the nodes.
+    /// The starter of the nodes.
     pub start: Start<'a>,
-    /// Longest wait for all nodes to come.
+    /// Longest wait for all nodes to join.
     pub patience: Duration,
 }
 
-/// Who starts the nodes of a session.
+/// The starter of the nodes of a session.
 #[derive(Clone, Copy)]
 pub enum Start<'a> {
-    /// Run control, by the command that is made of a node's role and run control's own address.
+    /// Run control starts them, by the command for a node's role and run control's own address.
     Spawn(&'a dyn Fn(&str, SocketAddr) -> Command),
-    /// People.
+    /// People start them.
     ByHand,
-    /// They are there already, and are told run control's address.
+    /// They run already, and are told run control's address.
     Told(&'a dyn Fn(SocketAddr) -> Result<(), NodeError>),
 }
 
@@ -64,20 +64,20 @@ pub(crate) struct ProcessNodes<'a> {
     address: SocketAddr,
     blueprint: Option<Arc<Blueprint>>,
     children: Children,
-    /// Place of the latest child of each role.
+    /// Number of the latest child process of each role.
     places: BTreeMap<String, usize>,
     /// Nodes that have joined, by role.
     members: BTreeMap<String, Member>,
     /// Addresses of the endpoints that are open.
     addresses: BTreeMap<NodeId, String>,
     channel: (Sender<Incoming>, Receiver<Incoming>),
-    /// Connections that are saying hello.
+    /// Number of connections that are saying hello.
     strangers: usize,
-    /// Connections that were taken, which tells an old one of a role from its new one.
+    /// Number of accepted connections. It tells an old connection of a role from its new one.
     connections: u64,
     notices: VecDeque<(NodeId, Notice)>,
     has_told: bool,
-    /// Roles whose process was started and has not joined.
+    /// Roles whose process was started but has not joined.
     awaited: BTreeSet<String>,
 }
 
@@ -87,11 +87,11 @@ struct Member {
     connection: u64,
 }
 
-/// Something that comes from a connection.
+/// An input from a connection.
 enum Incoming {
-    /// It has said hello, or nothing of use.
+    /// The connection has said hello, or sent nothing of use.
     Stranger(Option<Newcomer>),
-    /// The node with this role says something.
+    /// The node with this role sends a notice.
     Said { role: String, connection: u64, notice: Notice },
 }
 
@@ -127,8 +127,7 @@ impl<'a> ProcessNodes<'a> {
         })
     }
 
-    /// The name under which a node joins: that of its role, or for the ranks of a job their number, whatever role a plan
-    /// gives them.
+    /// The name under which a node joins: its role, or for the ranks of a job their number, independent of the plan.
     fn role(&self, node: NodeId) -> String {
         match (self.options.start, &self.blueprint) {
             (Start::Told(_), _) => rank_name(node),
@@ -153,7 +152,7 @@ impl<'a> ProcessNodes<'a> {
         Ok(())
     }
 
-    /// Lets the children go whose role the plan does not have.
+    /// Dismisses nodes whose role the plan does not have.
     fn dismiss_others(&mut self) {
         let others: Vec<_> = self.members.keys().filter(|role| self.node(role).is_none()).cloned().collect();
         for member in others.iter().filter_map(|role| self.members.remove(role)) {
@@ -161,7 +160,7 @@ impl<'a> ProcessNodes<'a> {
         }
     }
 
-    /// An error when a child has ended that should have joined.
+    /// Returns an error if a child has ended that should have joined.
     fn look_after_children(&mut self) -> Result<(), NodeError> {
         for role in &self.awaited {
             if let Some(status) = self.children.status(self.places[role]) {
@@ -176,7 +175,7 @@ impl<'a> ProcessNodes<'a> {
         (0..nodes).all(|node| self.members.contains_key(&self.role(NodeId(node))))
     }
 
-    /// Hears new connections out, each in a thread of its own: a silent one holds up nobody.
+    /// Accepts new connections, each in a thread of its own: a silent one holds up nobody.
     fn accept(&mut self) -> Result<(), NodeError> {
         while self.strangers < MOST_STRANGERS {
             let stream = match self.listener.accept() {
@@ -195,7 +194,7 @@ impl<'a> ProcessNodes<'a> {
         Ok(())
     }
 
-    /// Gives a newcomer its place, or tells it why it has none.
+    /// Gives a newcomer its place, or tells it the reason for having none.
     fn admit(&mut self, newcomer: Newcomer, observer: &mut dyn Observer) -> Result<Option<NodeId>, NodeError> {
         let Newcomer { hello: Hello { token, role, version }, stream, mut lines } = newcomer;
         if let Some(reason) = self.refusal(&token, &role, &version) {
@@ -236,7 +235,7 @@ impl<'a> ProcessNodes<'a> {
         self.members.contains_key(role).then(|| "this node has joined already".into())
     }
 
-    /// Takes in what a connection says. What an old connection of a role says comes too late.
+    /// Takes an input from a connection. Notices of an old connection of a role are too late and ignored.
     fn hear(
         &mut self,
         role: &str,
@@ -360,7 +359,8 @@ impl Nodes for ProcessNodes<'_> {
     }
 }
 
-/// However the session ends, its nodes are to see the end of their connection, which threads of ours still hold open.
+/// Closes the connections of all nodes, however the session ends. Threads of this process still hold them open, so the
+/// nodes would not see the end otherwise.
 impl Drop for ProcessNodes<'_> {
     fn drop(&mut self) {
         for member in self.members.values() {

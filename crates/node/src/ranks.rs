@@ -1,7 +1,7 @@
-//! A run over the ranks of an MPI job: `mpirun` or `srun` has started all processes, and the rank chooses the node.
+//! A run over the ranks of an MPI job: `mpirun` or `srun` has started all processes, and the rank selects the node.
 //!
-//! Rank 0 is run control as well as node 0. It tells the others by MPI where it listens. From then on they are nodes like
-//! those that join by hand, and talk over MPI or whatever else the plan names.
+//! Rank 0 is run control as well as node 0. It sends its address to the others by MPI. From then on they are nodes like
+//! those that join by hand, and talk over MPI or another transport of the plan.
 
 use crate::control::NodeError;
 use crate::join::{JoinOptions, join};
@@ -26,17 +26,17 @@ pub use evb_transport_mpi::launched;
 
 /// Longest wait for the nodes: all ranks are there when MPI has started.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How the launchers name the number of ranks on this machine: OpenMPI, and MPICH and its relatives.
+/// Environment variables with the number of ranks on this machine: those of OpenMPI, and of MPICH and its relatives.
 const LOCAL_RANKS: [&str; 2] = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"];
 
 /// The ranks of a job.
 pub struct Ranks {
     mpi: Mpi,
-    /// All are on this machine.
+    /// All ranks are on this machine.
     is_local: bool,
 }
 
-/// What rank 0 tells the others.
+/// The message of rank 0 to the others.
 #[derive(Serialize, Deserialize)]
 struct Call {
     host: String,
@@ -48,7 +48,7 @@ impl Ranks {
     /// Starts MPI, once in a process.
     ///
     /// # Errors
-    /// When MPI is not here or does not fit the launcher.
+    /// MPI is not on this machine or does not fit the launcher.
     pub fn start() -> Result<Self, NodeError> {
         // Run control and node 0 are threads of one process.
         let mpi = Mpi::init(Threads::Many).map_err(NodeError::new)?;
@@ -56,16 +56,16 @@ impl Ranks {
         Ok(Self { is_local: here == Some(mpi.size()), mpi })
     }
 
-    /// Whether this is rank 0, which gets the record and speaks to people.
+    /// True on rank 0, which gets the record and speaks to people.
     #[must_use]
     pub fn leads(&self) -> bool {
         self.mpi.rank() == 0
     }
 
-    /// Whether there are as many ranks as a plan has nodes. All ranks get the same answer.
+    /// Checks that there are as many ranks as the plan has nodes. All ranks get the same answer.
     ///
     /// # Errors
-    /// How many to start instead.
+    /// The numbers differ. The hint gives the number of ranks to start.
     pub fn check(&self, plan: &Plan) -> Result<(), NodeError> {
         let (nodes, ranks) = (plan.building.nodes(), self.mpi.size());
         if ranks == usize::from(nodes) {
@@ -78,11 +78,11 @@ impl Ranks {
         Err(NodeError::new(format!("{ranks} ranks for {nodes} nodes")).hint(hint))
     }
 
-    /// Leads a session over all ranks, which `work` moves through its runs. Rank 0 calls this, and all others
+    /// Leads a session over all ranks; `work` moves it through its runs. Rank 0 calls this, and all others call
     /// [`follow`](Self::follow).
     ///
     /// # Errors
-    /// When run control cannot listen.
+    /// Run control cannot listen.
     pub fn lead<R>(&self, token: Token, work: impl FnOnce(&mut Session<'_>) -> R) -> Result<R, RunError> {
         let node = RefCell::new(None);
         let tell = |address: SocketAddr| -> Result<(), NodeError> {
@@ -102,16 +102,16 @@ impl Ranks {
         result
     }
 
-    /// Is a node of the session that rank 0 leads, until its end.
+    /// Runs a node of the session that rank 0 leads, until its end.
     ///
     /// # Errors
-    /// As [`join`].
+    /// The errors of [`join`].
     pub fn follow(&self) -> Result<(), RunError> {
         let call: Call = serde_json::from_slice(&self.mpi.share(&[])).map_err(NodeError::new)?;
         Ok(join(&self.join_options(&call)?)?)
     }
 
-    /// Ends MPI; all ranks must.
+    /// Ends MPI. All ranks must call this.
     pub fn finish(self) {
         self.mpi.finish();
     }
@@ -131,7 +131,7 @@ impl Ranks {
         })
     }
 
-    /// Where the other ranks reach this machine.
+    /// The address of this machine for the other ranks.
     fn host(&self) -> String {
         match self.is_local {
             true => IpAddr::from(Ipv4Addr::LOCALHOST).to_string(),

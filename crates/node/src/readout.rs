@@ -1,4 +1,4 @@
-//! The readout unit as a node: its unit, and the bytes of its fragments.
+//! A readout unit as a node: the unit and the bytes of its fragments.
 
 use crate::control::{NodeError, Order};
 use crate::pool::Pool;
@@ -15,24 +15,25 @@ use std::collections::VecDeque;
 
 mod findings;
 
-/// Fragments read from the source in one round: enough to amortise the round, few enough to keep others served.
+/// Number of fragments read from the source in one round: enough to amortise the round, few enough to keep others
+/// served.
 const READS: usize = 64;
 /// Bytes read from the source in one round: a node with large fragments gives signs of life in between.
 const READ_BYTES: u64 = 8 << 20;
 
 pub(crate) struct Readout {
     unit: evb_unit::Readout<Bytes, Input>,
-    /// Sources that number their fragments by themselves.
+    /// Number of sources that number their fragments by themselves.
     numbered: usize,
     refusals: Refusals,
-    /// Fragments that a live front end says it has sent.
+    /// Number of fragments that a live front end claims to have sent.
     announced: Option<u32>,
-    /// Messages that a fault holds back, each with the time at which it goes.
+    /// Messages that a fault holds back, each with its time of release.
     held_back: VecDeque<(Time, Transmit<Message<Bytes>>)>,
     deadline: Option<Time>,
 }
 
-/// Where fragments come from, and the memory that they are put into.
+/// The origin of fragments, and the memory for them.
 struct Input {
     origin: Origin,
     pool: Pool,
@@ -70,7 +71,7 @@ impl Readout {
         })
     }
 
-    /// Fragments that the source had, those of them that belong to no event, and the source id that they carry.
+    /// The number of fragments of the source, the number of those that belong to no event, and their source id.
     fn origin(&self) -> (u64, u64, Option<u32>) {
         let counts = self.unit.machine.counts();
         let Some(file) = self.unit.source.recorded() else { return (counts.came, counts.apart, None) };
@@ -81,7 +82,7 @@ impl Readout {
         (entries.len() as u64, apart as u64, file.source_id().map(u32::from))
     }
 
-    /// Takes what has come from a live front end; true when there was something.
+    /// Takes the fragments that have come from a live front end; returns true if there were any.
     fn take_arrivals(&mut self, now: Time) -> bool {
         let Origin::Live(live) = &mut self.unit.source.origin else { return false };
         for count in 0..READS {
@@ -117,7 +118,7 @@ impl Readout {
         true
     }
 
-    /// Sends what was held back long enough.
+    /// Sends held-back messages that are due.
     fn release(&mut self, now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>)) {
         while self.held_back.front().is_some_and(|(at, _)| *at <= now) {
             if let Some((_, transmit)) = self.held_back.pop_front() {

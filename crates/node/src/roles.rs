@@ -1,4 +1,4 @@
-//! The role of a node: which it is, and what it needs of its machine.
+//! The role of a node, and the files that it needs on its machine.
 
 use crate::builder::Builder;
 use crate::control::NodeError;
@@ -13,8 +13,8 @@ use evb_protocol::Config;
 use evb_transport::Transport;
 use std::fs;
 
-/// Makes the role of one node, which has this endpoint, and opens what it needs. `text` is the resolved experiment, `run` the
-/// run's number.
+/// Makes the role of the node with this endpoint, and opens its files. `text` is the resolved experiment, `run` the
+/// number of the run.
 pub(crate) fn open_role(
     plan: &Plan,
     text: &str,
@@ -37,8 +37,8 @@ pub(crate) fn open_role(
     })
 }
 
-/// Sees that the file of a node's source, or the folder of its event files, is on this machine; the folder is made. So a
-/// configuration fails before any of its runs begins.
+/// Checks that the file of a node's source is on this machine, and makes the folder of its event files. A configuration
+/// thus fails before any of its runs begins.
 pub(crate) fn check_paths(plan: &Plan, node: NodeId) -> Result<(), NodeError> {
     let (readouts, builders) = (plan.building.readout_nodes(), plan.building.builder_nodes());
     if readouts.contains(node) {

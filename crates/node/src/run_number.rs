@@ -1,7 +1,7 @@
 //! Run numbers: 1, 2, 3 and so on, and never the same one twice in a data directory.
 //!
-//! The directory holds the number of its latest run in a file, which is locked while a run takes the next number. So runs
-//! that begin at the same time, on one machine or on several that share the directory, get different numbers.
+//! The directory holds the number of its latest run in a file, which is locked while a run takes the next number. Runs
+//! that begin at the same time, on one machine or on several that share the directory, thus get different numbers.
 
 use evb_experiment::{Keep, Plan};
 use std::{
@@ -16,7 +16,7 @@ const FILE: &str = "run-number";
 /// The numbers of the runs of a session.
 #[derive(Debug, Default)]
 pub(crate) struct RunNumbers {
-    /// Runs that stored nothing, and have numbers of their own.
+    /// Number of runs that stored nothing; they have numbers of their own.
     unstored: u64,
 }
 
@@ -35,7 +35,7 @@ impl RunNumbers {
     }
 }
 
-/// Takes the next number of a directory, which is made if it is not there.
+/// Takes the next number of a directory, which is created if it is missing.
 fn take(directory: &Path) -> io::Result<u64> {
     fs::create_dir_all(directory)?;
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(directory.join(FILE))?;
@@ -48,8 +48,8 @@ fn take(directory: &Path) -> io::Result<u64> {
     Ok(number)
 }
 
-/// The latest number: that in the file or that of an event file, whichever is larger. So nothing is taken twice when the
-/// file was removed or cut off.
+/// The latest number: that in the file or that of an event file, whichever is larger. No number is taken twice even if
+/// the file was removed or truncated.
 fn latest(file: &mut File, directory: &Path) -> io::Result<u64> {
     let mut text = String::new();
     file.read_to_string(&mut text)?;

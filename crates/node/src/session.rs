@@ -1,7 +1,7 @@
 //! A session: run control, which moves its nodes through any number of runs and makes a record of each.
 //!
 //! All decisions are those of [`evb_control::Control`]. A session gives it time, commands and notices, carries out its
-//! orders, and keeps the account of what the nodes report.
+//! orders, and keeps the account of the nodes' reports.
 
 use crate::control::{NodeError, Notice, Order};
 use crate::outcome::Outcome;
@@ -20,14 +20,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often a session looks up from the notices of its nodes.
+/// Longest wait for a notice of a node.
 const TICK: Duration = Duration::from_millis(20);
 /// Time beyond `run.peer_timeout` that nodes have for each step of the configuration.
 const READY_GRACE: Span = Span::from_secs(5);
-/// Time in which run control hears a signal that has ended one of its nodes already.
+/// Time for run control to receive a signal that has already ended one of its nodes.
 const STOP_GRACE: Duration = Duration::from_millis(200);
 
-/// An observer of a run, who may also command it.
+/// An observer of a run that may also command it.
 pub trait Observer {
     /// Takes the progress of the run, several times a second.
     fn progress(&mut self, progress: &Progress);
@@ -61,15 +61,15 @@ impl From<NodeError> for RunError {
     }
 }
 
-/// The plan that the nodes are configured by, and the resolved experiment file.
+/// The plan of the configured nodes, and the resolved experiment file.
 pub(crate) struct Blueprint {
     pub(crate) plan: Plan,
     pub(crate) text: String,
 }
 
-/// The nodes as a session reaches them, be they threads or processes.
+/// The nodes of a session, in threads or processes.
 pub(crate) trait Nodes {
-    /// Takes the plan of the next configuration, and starts the nodes that are absent if that is for run control to do.
+    /// Takes the plan of the next configuration, and starts absent nodes if this is the task of run control.
     fn gather(
         &mut self,
         blueprint: &Arc<Blueprint>,
@@ -78,9 +78,9 @@ pub(crate) trait Nodes {
     ) -> Result<(), NodeError>;
     /// Gives an order to a node. `run` is the number of the run that [`Order::Prepare`] is for.
     fn order(&mut self, node: NodeId, order: Order, run: u64) -> Result<(), NodeError>;
-    /// Waits for the next notice of a node, but not longer than `wait`.
+    /// Waits for the next notice of a node, at most for `wait`.
     fn notice(&mut self, wait: Duration, observer: &mut dyn Observer) -> Result<Option<(NodeId, Notice)>, NodeError>;
-    /// Tells how a node that is gone has ended, where this is known.
+    /// The way in which a lost node has ended, if known.
     fn fate(&mut self, node: NodeId) -> Option<String>;
     /// The longest wait for all nodes to join.
     fn patience(&self) -> Duration;
@@ -102,7 +102,7 @@ struct Configured {
     control: Control,
     /// The nodes' reports and the findings of the latest run.
     outcome: Outcome,
-    /// Number of the run that is prepared or goes on.
+    /// Number of the prepared or current run.
     number: Option<u64>,
     /// A run goes on.
     is_running: bool,
@@ -115,11 +115,11 @@ impl<'a> Session<'a> {
         Self::new(Box::new(ThreadNodes::default()))
     }
 
-    /// A session whose nodes are processes, which run control starts or which join by themselves. They talk as the plan
-    /// says; over TCP if it is for threads.
+    /// A session whose nodes are processes. Run control starts them, or they join by themselves. They use the transport
+    /// of the plan; TCP if the plan is for threads.
     ///
     /// # Errors
-    /// When run control cannot listen at its address.
+    /// Run control cannot listen at its address.
     pub fn processes(options: ProcessOptions<'a>) -> Result<Self, RunError> {
         Ok(Self::new(Box::new(ProcessNodes::listen(options)?)))
     }
@@ -128,11 +128,11 @@ impl<'a> Session<'a> {
         Self { nodes, clock: Clock::start(), configured: None, numbers: RunNumbers::default() }
     }
 
-    /// Builds events until the run ends, by itself or by a command of the observer. `text` is the resolved experiment. The
-    /// nodes stay for the next run. With another plan they are configured anew.
+    /// Builds events until the run ends, by itself or by a command of the observer. `text` is the resolved experiment.
+    /// The nodes stay for the next run. Another plan configures them anew.
     ///
     /// # Errors
-    /// [`RunError`] when nodes do not come or cannot open what they need. What goes wrong later is told by the record.
+    /// [`RunError`] if nodes do not join or cannot open their source, endpoint or files. The record tells later errors.
     pub fn run(&mut self, plan: &Plan, text: &str, observer: &mut dyn Observer) -> Result<Record, RunError> {
         self.take_plan(plan, text)?;
         self.command(Command::Start);
@@ -144,11 +144,11 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Builds events as the observer commands, until [`Command::Shutdown`], and gives the record of each run to `take`. An
-    /// error of a configuration is noted, and the observer may command another.
+    /// Builds events by the commands of the observer until [`Command::Shutdown`], and gives the record of each run to
+    /// `take`. An error of a configuration is noted, and the observer may command another configuration.
     ///
     /// # Errors
-    /// What `take` says, or that run control cannot hear its nodes any more.
+    /// The error of `take`, or run control cannot receive notices any more.
     pub fn operate<E: From<RunError>>(
         &mut self,
         plan: &Plan,
@@ -168,7 +168,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Takes a plan; nothing changes when it is that of the run before.
+    /// Takes a plan; nothing changes if it is the previous one.
     fn take_plan(&mut self, plan: &Plan, text: &str) -> Result<(), RunError> {
         if let Some(configured) = &self.configured {
             if configured.blueprint.plan == *plan && configured.blueprint.text == text {
@@ -190,7 +190,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits for a notice, and hands everything that is due to the machine.
+    /// Waits for a notice, and gives all inputs that are due to the machine.
     fn step(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         let notice = match self.nodes.notice(TICK, observer) {
             Err(_) if is_stopping(observer) => return Err(NodeError::stopped().into()),
@@ -212,7 +212,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Carries out what the machine wants. Gives the record of a run that has ended.
+    /// Carries out the orders of the machine. Returns the record of a run that has ended.
     fn drain(&mut self, observer: &mut dyn Observer) -> Result<Option<Record>, RunError> {
         let Self { nodes, clock, configured: Some(configured), numbers } = self else { return Ok(None) };
         let mut record = None;
@@ -314,7 +314,7 @@ impl Configured {
         self.control.handle_notice(now, node, heard);
     }
 
-    /// Logs a notice, but for the reports, which come several times a second.
+    /// Logs a notice. Reports are left out: they come several times a second.
     fn log(&self, node: NodeId, notice: &Notice) {
         let name = |node| self.blueprint.plan.building.node_name(node);
         let node = name(node);
@@ -359,7 +359,7 @@ impl Configured {
     }
 }
 
-/// The limits of run control, as the plan has them.
+/// The configuration of run control for a plan.
 fn config(plan: &Plan, patience: Duration) -> Config {
     let kills = plan.faults.iter().filter_map(|fault| match fault.action {
         FaultAction::Kill { at } => Some((at, fault.node)),
@@ -375,7 +375,7 @@ fn config(plan: &Plan, patience: Duration) -> Config {
     }
 }
 
-/// True when the user wants the run to stop. A signal for all processes at once may reach the others first.
+/// True if the user wants the run to stop. A signal for all processes at once may reach the others first.
 fn is_stopping(observer: &mut dyn Observer) -> bool {
     let end = Instant::now() + STOP_GRACE;
     while Instant::now() < end {

@@ -1,4 +1,4 @@
-//! What a builder does with a finished event: let it go, or hand it to the thread that writes.
+//! The storage of a builder: it drops finished events, or hands them to the thread that writes.
 
 use crate::VERSION;
 use crate::control::NodeError;
@@ -22,7 +22,8 @@ mod pace;
 mod tests;
 mod writer;
 
-/// Files that a report names; the others are counted. A report must stay below the longest line of a control connection.
+/// Largest number of files that a report names; the others are counted. A report must stay below the longest line of a
+/// control connection.
 const NAMED_FILES: u32 = 1000;
 
 /// The storage of one builder.
@@ -32,22 +33,22 @@ pub(crate) struct Storage {
     file_name: PathBuf,
 }
 
-/// A node's side of its writer.
+/// The node's side of its writer.
 struct Line {
     exchange: Arc<Exchange>,
     /// The writer, until it has ended.
     thread: Option<JoinHandle<()>>,
-    /// Events that were handed over and have not come back.
+    /// Number of events that were handed over and have not come back.
     away: usize,
-    /// Events that were not handed over yet.
+    /// Events that are not handed over yet.
     fresh: Vec<Built<Bytes>>,
-    /// The node has said that no more events come.
+    /// The node has announced the end of its events.
     finishing: bool,
 }
 
 impl Storage {
-    /// Opens the event file of a builder and starts its writer, unless nothing is kept. `run` makes the names of a run's
-    /// files unique; `waker` wakes the node when something is stored.
+    /// Opens the event file of a builder and starts its writer, unless no event is kept. `run` makes the file names of
+    /// a run unique; `waker` wakes the node when events are stored.
     pub(crate) fn open(plan: &Plan, text: &str, run: u64, builder: u16, waker: Waker) -> Result<Self, NodeError> {
         let (keep, name) = (plan.storage.keep, format!("{}-{run}", plan.name));
         let file_name = plan.storage.directory.join(format!("{name}-b{builder}"));
@@ -61,7 +62,7 @@ impl Storage {
         Ok(Self { keep, line: Some(line), file_name })
     }
 
-    /// Events that wait for [`hand_over`](Self::hand_over).
+    /// Number of events that wait for [`hand_over`](Self::hand_over).
     pub(crate) fn fresh(&self) -> usize {
         self.line.as_ref().map_or(0, |line| line.fresh.len())
     }
@@ -80,11 +81,11 @@ impl Storage {
         }
     }
 
-    /// Moves events that may be called stored into `sink`: the kernel has their bytes. To be called in each round of the
-    /// node, as a sign that it lives.
+    /// Moves stored events into `sink`: the kernel has their bytes. The node calls this in each round as a sign of
+    /// life.
     ///
     /// # Errors
-    /// What stopped the writer.
+    /// The error that stopped the writer.
     pub(crate) fn take_stored(&mut self, sink: &mut Vec<Built<Bytes>>) -> Result<(), NodeError> {
         let Some(line) = &mut self.line else { return Ok(()) };
         line.exchange.gate.ran(gate::now);
@@ -94,16 +95,16 @@ impl Storage {
         Ok(())
     }
 
-    /// Whether the writer has events that it will give back.
+    /// True while the writer has events that it will give back.
     pub(crate) fn is_writing(&self) -> bool {
         self.line.as_ref().is_some_and(|line| line.away > 0)
     }
 
-    /// Ends the writer when it has written everything, and closes the files; true when that is done. To be called again
-    /// until then.
+    /// Ends the writer after the last event, and closes the files. Returns true when this is done; until then it must
+    /// be called again.
     ///
     /// # Errors
-    /// What stopped the writer.
+    /// The error that stopped the writer.
     pub(crate) fn finish(&mut self) -> Result<bool, NodeError> {
         self.hand_over();
         let Some(line) = &mut self.line else { return Ok(true) };
@@ -119,7 +120,7 @@ impl Storage {
         line.exchange.outcome().map(|()| true)
     }
 
-    /// What is stored.
+    /// The summary of the stored events.
     pub(crate) fn stored(&self) -> WriteSummary {
         self.line.as_ref().map_or(WriteSummary::default(), |line| line.exchange.summary())
     }
@@ -129,16 +130,17 @@ impl Storage {
         (0..self.stored().files.min(NAMED_FILES)).map(|number| format!("{}-{number:04}.evb", self.file_name.display()))
     }
 
-    /// Begins no write and calls nothing stored from now on. A write that has begun ends.
+    /// Stops the writer: no write begins and no event counts as stored from now on. A write in progress ends.
     #[cfg(test)]
     pub(crate) fn hold(&self) {
         self.line.iter().for_each(|line| line.exchange.hold());
     }
 }
 
-/// The fence is for a node that its peers may have given up, and whose events others then build.
+/// Storage with a fence, for a node whose peers may have given it up and rebuild its events elsewhere.
 impl Store<Bytes> for Storage {
-    /// What is kept comes back from [`take_stored`](Self::take_stored).
+    /// Queues an event for the writer, or returns it if it is not kept. Kept events come back from
+    /// [`take_stored`](Self::take_stored).
     fn store(&mut self, _now: Time, built: Built<Bytes>) -> Option<Built<Bytes>> {
         let Some(line) = self.line.as_mut().filter(|_| self.keep.keeps(built.event, built.complete)) else {
             return Some(built);
@@ -147,7 +149,7 @@ impl Store<Bytes> for Storage {
         None
     }
 
-    /// Somebody holds, or the node was away for longer than its lease.
+    /// True while the storage is held, or if the node was away for longer than its lease.
     fn is_held(&self) -> bool {
         self.line.as_ref().is_some_and(|line| line.exchange.gate.is_held())
     }
@@ -156,7 +158,7 @@ impl Store<Bytes> for Storage {
         self.line.iter().for_each(|line| line.exchange.release());
     }
 
-    /// Throws away what is queued, and takes out of the file what was written and not yet called stored.
+    /// Drops queued events, and removes from the file events that are written but not yet reported as stored.
     fn fence(&mut self) {
         if let Some(line) = &mut self.line {
             line.fresh.clear();
@@ -181,13 +183,13 @@ impl Line {
 }
 
 impl Drop for Line {
-    /// Without [`Storage::finish`] it is a crash: nobody waits for the writer, which ends as it stands.
+    /// Simulates a crash if [`Storage::finish`] was not called: nobody waits for the writer, which ends at once.
     fn drop(&mut self) {
         self.exchange.drop_all();
     }
 }
 
-/// How long a node may be away before its peers give it up; none where nobody does.
+/// Longest absence of a node before its peers give it up; none if they never do.
 fn lease(plan: &Plan) -> Option<Duration> {
     plan.transport.about().gives_up_peers.then(|| plan.run.peer_timeout.as_duration())
 }

@@ -1,4 +1,4 @@
-//! Nodes in one process: worker threads carry them, messages go by reference, or through simulated hardware.
+//! Nodes in one process. Worker threads carry them; messages go by reference, or through simulated hardware.
 
 use crate::control::{Detail, Instruction, NodeError, Notice, Order};
 use crate::endpoint::longest_body;
@@ -21,11 +21,11 @@ use std::{
     time::Duration,
 };
 
-/// Polls without work before a worker yields: some 20 microseconds.
+/// Number of polls without work before a worker yields: some 20 microseconds.
 const SPINS: u32 = 200;
 /// Longest wait for all nodes to join. Threads join at once, but simulated hardware may have to be built before.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Messages that a queue between two nodes holds beside one fragment for each slot of a builder.
+/// Number of messages that a queue between two nodes holds in addition to one fragment for each slot of a builder.
 const CONTROL_MESSAGES: usize = 64;
 
 /// The nodes of a session in threads.
@@ -33,7 +33,7 @@ const CONTROL_MESSAGES: usize = 64;
 pub(crate) struct ThreadNodes {
     blueprint: Option<Arc<Blueprint>>,
     crew: Option<Crew>,
-    /// Notices that need no thread.
+    /// Notices that come from no thread.
     notices: VecDeque<(NodeId, Notice)>,
 }
 
@@ -118,19 +118,19 @@ fn rest<T: SharesThread>(nodes: &mut [Node<T>], doorbell: &Doorbell, timeout: Du
     }
 }
 
-/// Messages that a queue between two nodes holds.
+/// Number of messages that a queue between two nodes holds.
 pub(crate) const fn queue_length(plan: &Plan) -> usize {
     plan.building.builder_slots as usize + CONTROL_MESSAGES
 }
 
-/// The way to a worker: its orders, and its doorbell.
+/// The connection to a worker: its orders, and its doorbell.
 type OrderLine = (Sender<(NodeId, Instruction)>, Arc<Doorbell>);
 
-/// The workers of a configuration. They end when it is dropped.
+/// The workers of a configuration. Dropping them ends them.
 struct Crew {
     /// The worker of each node.
     placement: Vec<usize>,
-    /// How each worker hears its orders, and is woken.
+    /// The orders and the doorbell of each worker.
     lines: Vec<OrderLine>,
     notices: Receiver<(NodeId, Notice)>,
     threads: Vec<JoinHandle<()>>,
@@ -212,8 +212,8 @@ fn worker_count(plan: &Plan) -> usize {
     plan.run.workers.map_or(cores, usize::from).clamp(1, plan.building.nodes().into())
 }
 
-/// Readout units and builders are dealt out in turn, so that each worker has its share of both; the event manager is
-/// light and goes to the first.
+/// The worker of a node. Readout units and builders are dealt out in turn, so that each worker has its share of both.
+/// The event manager is light and goes to the first worker.
 fn worker_of(plan: &Plan, node: NodeId, workers: usize) -> usize {
     let (readouts, builders) = (plan.building.readout_nodes(), plan.building.builder_nodes());
     let index = match node {

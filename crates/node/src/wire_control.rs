@@ -1,7 +1,7 @@
 //! The greeting between run control and a node in another process.
 //!
-//! A node dials, says hello with the token and its role, and is welcomed or refused. From then on orders go one way and
-//! notices the other, and the plan travels with the orders. A connection that ends means that its other end is gone.
+//! A node connects, says hello with the token and its role, and is welcomed or refused. From then on orders go one way
+//! and notices the other; the plan travels with the orders. The end of a connection means that the peer is gone.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub(crate) enum Answer {
     Welcome,
     /// The node has no place.
     Refused {
-        /// Why, for people.
+        /// The reason, as text for people.
         reason: String,
     },
 }

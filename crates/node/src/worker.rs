@@ -16,18 +16,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longest sleep of a worker without work: orders and heartbeats wait no longer.
+/// Longest sleep of a worker without work: the longest wait of orders and heartbeats.
 const LONGEST_REST: Duration = Duration::from_millis(20);
-/// Times that a worker without work lets others run before it sleeps.
+/// Number of yields of a worker without work before it sleeps.
 const YIELDS: u32 = 64;
-/// Time between two looks at whether a node has closed what it had open, when nothing else is left to do.
+/// Time between two attempts to close a node when no other work is left.
 const CLOSE_AGAIN: Duration = Duration::from_millis(1);
-/// Of these, yields when a node waits for a thread of its own, which wants a core.
+/// Number of yields before a sleep while a node waits for a thread of its own, which needs a core.
 const FEW_YIELDS: u32 = 4;
-/// How often nodes report.
+/// Interval between two reports of a node.
 const REPORT_INTERVAL: Span = Span::from_millis(100);
 
-/// Real time as the machines see it: picoseconds since the worker began.
+/// Real time of the machines: picoseconds since the worker began.
 #[derive(Clone, Copy)]
 pub(crate) struct Clock(Instant);
 
@@ -41,40 +41,42 @@ impl Clock {
     }
 }
 
-/// What a node does beside talking to its peers: one of the three roles.
+/// The work of a node beside the exchange with its peers: one of the three roles.
 pub(crate) trait Role: Send {
-    /// A peer says something.
+    /// Takes a message of a peer.
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>);
-    /// A peer is gone.
+    /// Takes the loss of a peer.
     fn lost(&mut self, now: Time, peer: NodeId);
-    /// Run control says something.
+    /// Takes an order of run control.
     fn order(&mut self, now: Time, order: Order);
-    /// Timers, sources, files: everything that is due. True when there was something. `calm` says that no message waits:
-    /// before that, a timer proves nothing about what has not come.
+    /// Serves timers, sources and files that are due; returns true if there were any. `calm` means that no message
+    /// waits: otherwise the end of a timer does not prove that a message is missing.
     fn work(&mut self, now: Time, calm: bool) -> Result<bool, NodeError>;
     /// Hands over all messages that are ready.
     fn transmit(&mut self, now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>));
-    /// When `work` must be called again at the latest.
+    /// The latest time of the next call of `work`.
     fn deadline(&self) -> Option<Time>;
-    /// Whether a thread of its own works for it and will wake it: then nobody is to spin on a core which that may need.
+    /// True while a thread of its own works for the node and will wake it. No worker may then spin on a core that this
+    /// thread may need.
     fn is_helped(&self) -> bool {
         false
     }
-    /// The next thing that run control should know.
+    /// The next notice for run control.
     fn notice(&mut self) -> Option<Notice> {
         None
     }
     fn report(&self, now: Time) -> Report;
-    /// Closes what is open; the last report follows when it says true. Until then it goes on working, and is asked again.
+    /// Closes open files; returns true when the last report can follow. Until then the node goes on working, and this
+    /// is called again.
     fn finish(&mut self) -> Result<bool, NodeError> {
         Ok(true)
     }
 }
 
-/// A node as a worker carries it, from one run to the next.
+/// A node in its worker, from one run to the next.
 pub(crate) struct Node<T> {
     id: NodeId,
-    /// Its part in the run that goes on.
+    /// The part of the node in the current run.
     part: Option<Part>,
     pub(crate) link: Link<T>,
 }
@@ -82,9 +84,9 @@ pub(crate) struct Node<T> {
 /// The part of a node in one run.
 struct Part {
     role: Box<dyn Role>,
-    /// It has been told to finish. The loss of a peer is no news then: everybody leaves at the end.
+    /// The node was told to finish. The loss of a peer is then ignored: all nodes leave at the end.
     finished: bool,
-    /// It has been told to finish, and has something open.
+    /// The node was told to finish, and has files open.
     closing: bool,
 }
 
@@ -96,7 +98,7 @@ impl<T: Transport> Node<T> {
         Self { id, part: None, link }
     }
 
-    /// One round: receive, work, send. True when anything moved.
+    /// One round: receive, work, send. Returns true if there was work.
     fn poll(&mut self, now: Time, desk: &Desk<'_>) -> Result<bool, NodeError> {
         let Some(part) = &mut self.part else { return Ok(self.idle(desk)) };
         let (id, finished, role, link) = (self.id, part.finished, &mut part.role, &mut self.link);
@@ -119,7 +121,7 @@ impl<T: Transport> Node<T> {
         Ok(received > 0 || worked || sent > 0)
     }
 
-    /// One round between two runs: what still comes belongs to none.
+    /// One round between two runs: messages belong to no run and are dropped.
     fn idle(&mut self, desk: &Desk<'_>) -> bool {
         let received = self.link.receive(|arrived| {
             if let Arrived::Lost(peer, reason) = arrived {
@@ -141,7 +143,7 @@ impl<T: Transport> Node<T> {
         }
     }
 
-    /// Closes what is open; the part in the run ends with the last report.
+    /// Closes open files. The part in the run ends with the last report.
     fn finish(&mut self, now: Time, desk: &Desk<'_>) {
         let Some(part) = &mut self.part else { return };
         part.finished = true;
@@ -155,7 +157,7 @@ impl<T: Transport> Node<T> {
         }
     }
 
-    /// A node that cannot go on closes what it has and says so; what it stored stays valid.
+    /// Closes a node that cannot go on, and reports the error. Stored events stay valid.
     fn fail(&mut self, now: Time, error: NodeError, desk: &Desk<'_>) {
         if let Some(mut part) = self.part.take() {
             close(part.role.as_mut());
@@ -165,14 +167,14 @@ impl<T: Transport> Node<T> {
     }
 }
 
-/// Closes what a node has open, however long that takes: there is nobody to tell of errors.
+/// Closes a node, however long that takes. Errors are ignored: there is nobody to tell.
 fn close(role: &mut dyn Role) {
     while let Ok(false) = role.finish() {
         std::thread::sleep(CLOSE_AGAIN);
     }
 }
 
-/// How a worker hears and speaks to run control.
+/// The connection of a worker to run control.
 #[derive(Clone, Copy)]
 pub(crate) struct Desk<'a> {
     pub(crate) orders: &'a Receiver<(NodeId, Instruction)>,
@@ -188,17 +190,17 @@ impl Desk<'_> {
     }
 }
 
-/// Why a worker has no nodes any more.
+/// The reason why a worker has no nodes any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// They are to be opened anew.
+    /// The nodes are to be opened anew.
     Reset,
-    /// They are to end, or run control is gone.
+    /// The nodes are to end, or run control is gone.
     Exit,
 }
 
-/// Carries `nodes` through all runs, until they are told to go. `open` makes their roles. A worker without work looks
-/// `spins` times before it yields; then `rest` sleeps until something may have come, at most for the time it is given.
+/// Carries `nodes` through all runs until they are dismissed. `open` makes their roles. A worker without work polls
+/// `spins` times before it yields; then `rest` sleeps until there may be work, at most for the given time.
 pub(crate) fn carry<T: Transport>(
     nodes: Vec<Node<T>>,
     desk: Desk<'_>,
@@ -256,7 +258,7 @@ impl<T: Transport> Worker<'_, T> {
         }
     }
 
-    /// One round of all nodes; true when anything moved.
+    /// One round of all nodes; returns true if there was work.
     fn poll(&mut self, now: Time) -> bool {
         let (mut moved, desk) = (false, &self.desk);
         for node in &mut self.nodes {
@@ -277,7 +279,7 @@ impl<T: Transport> Worker<'_, T> {
         self.nodes.iter().filter_map(|node| node.part.as_ref())
     }
 
-    /// Whether the user wants it to end, and no run needs it.
+    /// True if the user wants the worker to end, and no run needs it.
     fn is_stopped(&self) -> bool {
         self.desk.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) && self.parts().next().is_none()
     }
@@ -302,7 +304,7 @@ impl<T: Transport> Worker<'_, T> {
         }
     }
 
-    /// Carries out what run control says; false when run control is gone.
+    /// Carries out the orders of run control; returns false if run control is gone.
     fn take_orders(&mut self, now: Time) -> bool {
         // Orders that come after the last node has left are for whoever opens the nodes anew.
         while !self.nodes.is_empty() {

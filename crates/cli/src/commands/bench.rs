@@ -26,7 +26,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-/// Nodes for each core, when nobody says how many.
+/// Number of nodes per core, unless it is given.
 const NODES_PER_CORE: u16 = 4;
 
 #[derive(Args)]
@@ -99,7 +99,7 @@ pub(crate) struct BenchArgs {
     node: Option<u16>,
 }
 
-/// What carries the messages.
+/// The carrier of the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Medium {
     Real(LayerChoice),
@@ -162,7 +162,7 @@ fn be_node(args: &BenchArgs, control: SocketAddr) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// All cores that there are, for nodes to be pinned to.
+/// The cores to which the nodes are pinned: all that this process may use, or none with `--no-pin`.
 fn cores(args: &BenchArgs) -> Vec<u16> {
     if args.no_pin { Vec::new() } else { allowed_cores() }
 }
@@ -252,7 +252,7 @@ fn simulate(network: &str, suite: &Suite, stop: &AtomicBool) -> Result<Vec<Measu
     Ok(records.into_iter().map(|record| Measured { record, raw: Vec::new() }).collect())
 }
 
-/// Writes a network that is fitted to a transport, and tells how far it is off.
+/// Writes a network that is fitted to a transport, and shows its deviations.
 fn write_network(
     file: &Path,
     transport: &str,

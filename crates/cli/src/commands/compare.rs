@@ -1,4 +1,4 @@
-//! `evb compare`: two files of benchmarks, and whether the new one is worse.
+//! `evb compare`: compare two files of benchmarks for a slowdown.
 
 use super::bench::output::lines;
 use crate::{
@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Longest line that is read, in bytes: a benchmark takes some kilobytes.
+/// Longest input line in bytes: a benchmark takes some kilobytes.
 const LONGEST_RECORD: u64 = 16 << 20;
 
 #[derive(Args)]
@@ -33,7 +33,7 @@ pub(crate) struct CompareArgs {
     json: bool,
 }
 
-/// A percentage as a part of one.
+/// A percentage as a fraction.
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let valid = number.filter(|number| number.is_finite() && *number >= 0.0);
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<bool, Failure> {
     Ok(rows.iter().all(|row| row.good))
 }
 
-/// The benchmarks of a file; parameters are passed over, since they follow from them.
+/// The benchmarks of a file. Parameters are skipped, since they follow from the benchmarks.
 fn read(path: &Path) -> Result<Vec<Benchmark>, Failure> {
     const HINT: &str =
         "benchmarks are compared: give records.jsonl of `evb bench --out DIR`, or what `evb bench --json` printed";
@@ -74,7 +74,7 @@ fn read(path: &Path) -> Result<Vec<Benchmark>, Failure> {
     }
 }
 
-/// The next line; nothing at the end of the file.
+/// The next line; none at the end of the file.
 fn next_line(reader: &mut impl BufRead) -> Result<Option<String>, String> {
     let mut line = Vec::new();
     let read = reader.take(LONGEST_RECORD + 1).read_until(b'\n', &mut line).map_err(|error| error.to_string())?;
@@ -85,7 +85,7 @@ fn next_line(reader: &mut impl BufRead) -> Result<Option<String>, String> {
     Ok((read > 0).then_some(text))
 }
 
-/// The benchmark in a line, or nothing when it holds parameters.
+/// The benchmark in a line; none if the line holds parameters.
 fn benchmark(text: &str) -> Result<Option<Benchmark>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     let kind = value.get("kind").cloned().unwrap_or_default();

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
     build(args, &experiment, &mut Session::threads(), &signals)
 }
 
-/// Builds the events of all points of the sweep, as often as asked for, or as the operator says.
+/// Builds the events of all points of the sweep, as often as requested, or by the commands of the operator.
 fn build(
     args: &RunArgs,
     experiment: &Experiment,
@@ -104,8 +104,8 @@ fn show(args: &RunArgs, record: &Record) -> Result<(), Failure> {
     output::check()
 }
 
-/// Is one rank of a job that a launcher has started. Rank 0 speaks to people; it must do so before it leaves, since that ends
-/// the job.
+/// Runs one rank of a job that a launcher has started. Rank 0 speaks to people, and must do so before it leaves: that
+/// ends the job.
 fn run_as_rank(args: &RunArgs, experiment: &Experiment) -> Result<bool, Failure> {
     let ranks = Ranks::start()?;
     let signals = if ranks.leads() { Signals::listen()? } else { Signals::ignore()? };
@@ -138,7 +138,8 @@ fn run_as_rank(args: &RunArgs, experiment: &Experiment) -> Result<bool, Failure>
     }
 }
 
-/// With `--processes`, an experiment for threads is one for shared memory, and under `mpirun` it is one for MPI.
+/// The arguments for nodes in processes: an experiment for threads becomes one for MPI under `mpirun`, or one for
+/// shared memory with `--processes`.
 fn in_processes(args: &RunArgs) -> Result<RunArgs, Failure> {
     let mut args = args.clone();
     let is_for_threads =
@@ -161,7 +162,7 @@ fn refuse_threads_in_processes(experiment: &Experiment) -> Result<(), Failure> {
     }
 }
 
-/// Builds events in processes, which this one starts or which join it.
+/// Builds events in processes that this one starts or that join it.
 fn run_processes(args: &RunArgs, experiment: &Experiment, signals: &Signals) -> Result<bool, Failure> {
     let program = std::env::current_exe()?;
     let token = if args.listen.is_some() { token::shared()? } else { token::fresh()? };

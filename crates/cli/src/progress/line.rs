@@ -1,4 +1,4 @@
-//! One line of progress: drawn anew on a terminal, or written now and then.
+//! One line of progress: redrawn on a terminal, or written from time to time elsewhere.
 
 use super::screen::{Screen, columns};
 use clap::{Args, ValueEnum};
@@ -10,16 +10,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Time between two lines that are written.
+/// Time between two written lines.
 const EVERY: Duration = Duration::from_secs(10);
-/// The same where nobody asked for them, so that short commands stay silent.
+/// Time between two written lines if nobody asked for them, so that short commands stay silent.
 const SELDOM: Duration = Duration::from_secs(30);
 /// Time between two drawings of a line on a terminal.
 const TICK: Duration = Duration::from_millis(250);
-/// Columns of a line that are not its message: bar, part and time left.
+/// Columns of a line beside its message: bar, part and time left.
 const AROUND: usize = 38;
 
-/// All lines that are on the terminal, so that everybody can write between them.
+/// All lines on the terminal, so that other output can be written between them.
 static LINES: LazyLock<MultiProgress> = LazyLock::new(|| {
     let target = match std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::term_like(Box::new(Screen::default())),
@@ -28,7 +28,7 @@ static LINES: LazyLock<MultiProgress> = LazyLock::new(|| {
     MultiProgress::with_draw_target(target)
 });
 
-/// How a command shows that it goes on.
+/// The options of progress.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ProgressArgs {
     /// How to show progress on standard error. `auto` is a bar on a terminal, and elsewhere a line every 30 s
@@ -50,12 +50,12 @@ enum How {
 }
 
 impl ProgressArgs {
-    /// The same, but nothing is shown unless `shown`.
+    /// The same options, but nothing is shown unless `shown`.
     pub(crate) fn only_if(self, shown: bool) -> Self {
         Self { quiet: self.quiet || !shown, ..self }
     }
 
-    /// The same, but nothing is shown where there is no bar.
+    /// The same options, but nothing is shown without a bar.
     pub(crate) fn drawn_only(self) -> Self {
         self.only_if(self.draws())
     }
@@ -78,32 +78,32 @@ pub(crate) fn say(text: &str) {
     suspend(|| eprintln!("evb: {text}"));
 }
 
-/// Does something that writes to the terminal while the lines of progress are away.
+/// Calls a function that writes to the terminal, with the lines of progress hidden.
 pub(crate) fn suspend(write: impl FnOnce()) {
     LINES.suspend(write);
 }
 
-/// Takes all lines of progress off the terminal.
+/// Removes all lines of progress from the terminal.
 pub(crate) fn clear() {
     let _no_terminal = LINES.clear();
 }
 
-/// A line of progress. It goes when it is dropped.
+/// A line of progress. Dropping it removes it.
 pub(crate) struct Line {
     bar: ProgressBar,
-    /// It is drawn when there is something to show.
+    /// The first drawing, made when there is something to show.
     drawn: Once,
     written: Option<Mutex<Written>>,
 }
 
-/// What was written of a line.
+/// The state of a line that is written from time to time.
 struct Written {
     start: Instant,
     last: Instant,
     every: Duration,
     /// The newest message that was not written.
     pending: String,
-    /// Whether the end is written, too.
+    /// The end is written, too.
     ends: bool,
 }
 
@@ -133,7 +133,7 @@ impl Line {
         self.bar.set_length(length);
     }
 
-    /// Shows how far it is, of its length, and what there is to tell.
+    /// Shows the position and a message.
     pub(crate) fn show(&self, position: u64, message: &str) {
         self.bar.set_position(position);
         self.bar.set_message(self.fitting(message));
@@ -147,7 +147,7 @@ impl Line {
         }
     }
 
-    /// Lets a bar move by itself, where it is seen and the system gives a thread for it.
+    /// Lets a bar move by itself if it is visible and the system gives a thread for it.
     fn tick(&self) {
         let has_thread = || thread::Builder::new().spawn(|| ()).is_ok_and(|thread| thread.join().is_ok());
         if !self.bar.is_hidden() && has_thread() {
@@ -155,7 +155,7 @@ impl Line {
         }
     }
 
-    /// What fits beside the bar: a line that is broken leaves pieces behind.
+    /// The part of a message that fits beside the bar: a wrapped line would leave pieces behind.
     fn fitting(&self, message: &str) -> String {
         message.chars().take(usize::from(columns()).saturating_sub(AROUND)).collect()
     }

@@ -1,7 +1,8 @@
 //! Standard error as a terminal on which lines of progress leave nothing behind.
 //!
-//! By itself, a line of progress is filled up to the end of its row, so that the next one begins a new row. What the terminal shows of
-//! Ctrl-C goes to the next row then, and the row above stays for good. Here rows end where their text does, with room for that.
+//! A line of progress is usually filled up to the end of its row, so that the next one begins a new row. The echo of
+//! Ctrl-C then goes to the next row, and the row above stays for good. Here rows end with their text, with room for the
+//! echo.
 
 use indicatif::TermLike;
 use std::{
@@ -11,17 +12,17 @@ use std::{
 
 /// Columns that are left free at the end of a row: `^C` and the cursor.
 const FREE: u16 = 3;
-/// Columns of a terminal that does not tell.
+/// Columns of a terminal of unknown width.
 const COLUMNS: u16 = 80;
 
-/// What is written to the terminal, gathered until it is flushed.
+/// Text for the terminal, gathered until it is flushed.
 #[derive(Debug, Default)]
 pub(super) struct Screen(Mutex<Gathered>);
 
 #[derive(Debug, Default)]
 struct Gathered {
     text: String,
-    /// What comes next is in a row of its own.
+    /// The next text goes into a row of its own.
     ends_row: bool,
 }
 
@@ -31,7 +32,7 @@ pub(super) fn columns() -> u16 {
 }
 
 impl Screen {
-    /// Adds something that moves the cursor, or a text in the row where that is.
+    /// Adds a movement of the cursor, or a text in its row.
     fn write(&self, text: &str) -> io::Result<()> {
         let mut gathered = self.0.lock().expect("nobody panics with it");
         gathered.text.push_str(text);
@@ -39,7 +40,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Moves the cursor by so many rows or columns; no number would mean one.
+    /// Moves the cursor by `count` rows or columns. A terminal takes a count of 0 for 1, so that is left out.
     fn go(&self, count: usize, direction: char) -> io::Result<()> {
         if count > 0 { self.write(&format!("\x1b[{count}{direction}")) } else { Ok(()) }
     }
@@ -71,7 +72,7 @@ impl TermLike for Screen {
         self.write("\n")
     }
 
-    /// A text of spaces alone is what would fill a row.
+    /// Adds a text. A text of spaces alone would fill a row, and is left out.
     fn write_str(&self, text: &str) -> io::Result<()> {
         let mut gathered = self.0.lock().expect("nobody panics with it");
         let fills = text.bytes().all(|byte| byte == b' ');

@@ -1,4 +1,4 @@
-//! What a readout unit has to say of its source.
+//! Findings of a readout unit about its source.
 
 use super::{Origin, Readout};
 use evb_protocol::Fault;
@@ -6,7 +6,7 @@ use evb_record::{Finding, FindingKind};
 use evb_sources::{FedFault, Refused, RejectKind};
 use std::collections::BTreeMap;
 
-/// What was refused, by kind, with the first of each.
+/// Refused fragments by kind: their number and the first one.
 #[derive(Default)]
 pub(super) struct Refusals(BTreeMap<RejectKind, (u64, Refused)>);
 
@@ -21,7 +21,7 @@ impl Refusals {
 }
 
 impl Readout {
-    /// What people should know of the source, which had so many fragments; those that belong to no event are `apart`.
+    /// The findings about a source with `came` fragments, of which `apart` belong to no event.
     pub(super) fn findings(&self, came: u64, apart: u64) -> Vec<Finding> {
         let mut found: Vec<_> = self.refusals.0.iter().map(|(kind, refused)| self.refused(*kind, *refused)).collect();
         found.extend(match self.unit.source.origin {

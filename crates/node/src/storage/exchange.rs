@@ -1,6 +1,6 @@
-//! What a node and its writer hand each other: events to be stored, and events that are.
+//! The exchange between a node and its writer: events to be stored one way, stored events the other way.
 //!
-//! Both sides are bounded by the slots of the builder: the slot of an event comes back when it is stored.
+//! The slots of the builder bound both directions: the slot of an event comes back when the event is stored.
 
 use super::gate::{Gate, Way, now};
 use crate::control::NodeError;
@@ -16,26 +16,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What the writer does next.
+/// The next task of the writer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Task {
     Write {
-        /// There was nothing to write before.
+        /// The writer was idle before.
         rested: bool,
     },
-    /// Take out what nobody was told of, and close.
+    /// Remove events that are not reported as stored, and close the files.
     GoBack,
     /// Close the files.
     Close,
-    /// Leave all as it is.
+    /// Leave the files as they are.
     Drop,
 }
 
-/// What the node has said of the end.
+/// The end that the node has asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     None,
-    /// Write what there is.
+    /// Write the remaining events.
     Finish,
     /// The node has crashed on purpose.
     Drop,
@@ -56,7 +56,7 @@ pub(super) struct Exchange {
     pub(super) gate: Gate,
     state: Mutex<State>,
     changed: Condvar,
-    /// The node has something to take.
+    /// The node has news to take.
     news: AtomicBool,
 }
 
@@ -76,10 +76,10 @@ impl Exchange {
         });
     }
 
-    /// Moves what is stored into `sink`; nothing while the gate is shut.
+    /// Moves stored events into `sink`; none while the gate is shut.
     ///
     /// # Errors
-    /// What went wrong in the writer, once.
+    /// The error of the writer, once.
     pub(super) fn take_stored(&self, sink: &mut Vec<Built<Bytes>>) -> Result<(), NodeError> {
         if !self.news.load(Ordering::Acquire) {
             return Ok(());
@@ -96,12 +96,12 @@ impl Exchange {
         }
     }
 
-    /// Lets the writer end when all is written; what is held is not, and never will be.
+    /// Lets the writer end after the last event. Held events are never written.
     pub(super) fn finish(&self) {
         self.change(|state| state.end = End::Finish);
     }
 
-    /// Lets the writer end as it stands.
+    /// Lets the writer end at once.
     pub(super) fn drop_all(&self) {
         self.change(|state| state.end = End::Drop);
     }
@@ -122,19 +122,19 @@ impl Exchange {
         });
     }
 
-    /// What is in the files.
+    /// The summary of the files.
     pub(super) fn summary(&self) -> WriteSummary {
         self.state().summary
     }
 
-    /// The result of a writer that has ended; later ones are good.
+    /// The result of a writer that has ended. Later calls return `Ok`.
     pub(super) fn outcome(&self) -> Result<(), NodeError> {
         self.state().outcome.replace(Ok(())).unwrap_or(Ok(()))
     }
 
     // The writer's side.
 
-    /// Waits for something to do; moves all that was handed over into `waiting`.
+    /// Waits for a task, and moves all events that were handed over into `waiting`.
     pub(super) fn next(&self, waiting: &mut VecDeque<Built<Bytes>>) -> Task {
         let (mut state, mut rested) = (self.state(), false);
         loop {
@@ -151,10 +151,10 @@ impl Exchange {
         }
     }
 
-    /// Gives back what was written as soon as the gate is open; whether all that was given back before has been taken.
+    /// Gives back written events as soon as the gate is open. Returns true if the node has taken all earlier ones.
     ///
     /// # Errors
-    /// What is to be done when the gate will not open: then nobody hears of the batch.
+    /// The next task if the gate stays shut. The batch is then never reported as stored.
     pub(super) fn confirm(&self, batch: &mut Vec<Built<Bytes>>, summary: WriteSummary) -> Result<bool, Task> {
         let mut state = self.state();
         state.summary = summary;
@@ -175,7 +175,7 @@ impl Exchange {
         Ok(all_taken)
     }
 
-    /// Sleeps, unless the end comes.
+    /// Sleeps until this time, or until the end comes.
     pub(super) fn pause(&self, until: Instant) {
         let mut state = self.state();
         loop {
@@ -187,7 +187,7 @@ impl Exchange {
         }
     }
 
-    /// Notes how the writer has ended.
+    /// Notes the result of the writer.
     pub(super) fn end(&self, outcome: Result<(), NodeError>, summary: Option<WriteSummary>) {
         let mut state = self.state();
         state.summary = summary.unwrap_or(state.summary);

@@ -1,4 +1,4 @@
-//! Whether a writer may write: not while it is held, not while its node is away, and never again behind the fence.
+//! The gate of a writer. It is shut while it is held, while its node is away, and for good behind the fence.
 
 use std::{
     sync::{
@@ -8,29 +8,29 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a writer may do.
+/// The permission of a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Write, and call it stored.
+    /// Write, and report events as stored.
     Open,
     /// Wait.
     Held,
-    /// Write nothing any more.
+    /// Write nothing from now on.
     Fenced,
 }
 
-/// The gate between a node and its writer. All but [`ran`](Gate::ran) and [`is_held`](Gate::is_held) is called under one lock,
-/// so that a writer which found its node away cannot shut the gate behind a release.
+/// The gate between a node and its writer. All functions except [`ran`](Gate::ran) and [`is_held`](Gate::is_held) are
+/// called under one lock: a writer that found its node away cannot shut the gate after a release.
 pub(super) struct Gate {
-    /// Longest absence of the node in nanoseconds; none where nobody gives a node up.
+    /// Longest absence of the node in nanoseconds; none if its peers never give it up.
     lease: Option<u64>,
-    /// When the node's loop last ran, in nanoseconds of [`now`]; 0 before it ran.
+    /// Time of the last round of the node's loop, in nanoseconds of [`now`]; 0 before the first one.
     alive: AtomicU64,
     held: AtomicBool,
     fenced: AtomicBool,
 }
 
-/// Nanoseconds of a clock that only goes forward, more than 0.
+/// Nanoseconds of a monotonic clock, more than 0.
 pub(super) fn now() -> u64 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     START.elapsed().as_nanos() as u64 + 1
@@ -55,7 +55,7 @@ impl Gate {
         }
     }
 
-    /// What the writer may do now.
+    /// The current permission of the writer.
     pub(super) fn way(&self, now: u64) -> Way {
         self.look(now);
         match (self.fenced.load(Ordering::SeqCst), self.is_held()) {
@@ -81,7 +81,7 @@ impl Gate {
         self.fenced.store(true, Ordering::SeqCst);
     }
 
-    /// Shuts the gate when the node is away.
+    /// Shuts the gate if the node is away.
     fn look(&self, now: u64) {
         let alive = self.alive.load(Ordering::SeqCst);
         let is_away = |lease: u64| alive > 0 && now.saturating_sub(alive) > lease;

@@ -3,7 +3,7 @@
 use evb_core::Bandwidth;
 use std::time::{Duration, Instant};
 
-/// A disk that does one thing after another at a fixed rate.
+/// A disk that writes at a fixed rate, one request after another.
 pub(super) struct Pace {
     rate: Bandwidth,
     free_at: Instant,
@@ -14,18 +14,18 @@ impl Pace {
         Self { rate, free_at: Instant::now() }
     }
 
-    /// Notes that the disk had nothing to do until now.
+    /// Notes that the disk was idle until now.
     pub(super) fn rested(&mut self, now: Instant) {
         self.free_at = self.free_at.max(now);
     }
 
-    /// When these bytes are on the disk, behind all that came before.
+    /// The time at which these bytes are on the disk, after all earlier ones.
     pub(super) fn write(&mut self, bytes: u64) -> Instant {
         self.free_at += self.time(bytes);
         self.free_at
     }
 
-    /// How long these bytes take.
+    /// The time that the disk takes for these bytes.
     pub(super) fn time(&self, bytes: u64) -> Duration {
         Duration::from_secs_f64(bytes as f64 / self.rate.as_bytes_per_second())
     }

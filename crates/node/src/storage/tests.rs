@@ -14,12 +14,12 @@ use std::{
     time::Instant,
 };
 
-/// Longer than anything here takes.
+/// Longest wait of a test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a test does to its file, and sees of it.
+/// The control of a test over its file, and its view of the file.
 struct Hand {
-    /// Each lets one event be written; without a sender all may be.
+    /// Steps that each let one event be written; without a sender all events may be written.
     steps: Option<Sender<Step>>,
     written: Arc<Mutex<Vec<u64>>>,
     closed: Arc<AtomicUsize>,
@@ -119,7 +119,7 @@ fn store(storage: &mut Storage, events: std::ops::RangeInclusive<u64>) {
     storage.hand_over();
 }
 
-/// What is stored since the last call.
+/// The events stored since the last call.
 fn taken(storage: &mut Storage) -> Vec<u64> {
     let mut sink = Vec::new();
     storage.take_stored(&mut sink).unwrap();
@@ -144,7 +144,7 @@ fn finish(storage: &mut Storage) -> Result<(), NodeError> {
     result.map(drop)
 }
 
-/// Longer than a writer that may write needs to begin.
+/// Waits for longer than a free writer needs to begin.
 fn a_while() {
     std::thread::sleep(Duration::from_millis(30));
 }
@@ -161,7 +161,7 @@ fn events_are_written_in_order_and_come_back_and_the_node_is_woken() {
     assert_eq!((hand.closed.load(Ordering::SeqCst), storage.stored().events), (1, 9));
 }
 
-/// The node's turn does not depend on the disk: all calls return while nothing can be written.
+/// Checks that no call of the node waits for the disk: all of them return while nothing can be written.
 #[test]
 fn a_disk_that_stands_still_holds_up_nobody_and_finishing_waits_for_all() {
     let (mut storage, hand) = storage(true, None, None);
@@ -305,7 +305,7 @@ fn a_node_that_is_away_and_fenced_leaves_nothing_in_the_file() {
     assert!(hand.written().is_empty());
 }
 
-/// Nobody is there any more who could say how it goes on.
+/// A gate that is held at the end stays shut: nobody is left to open it.
 #[test]
 fn what_is_held_at_the_end_is_not_stored() {
     let (mut storage, hand) = storage(false, None, None);

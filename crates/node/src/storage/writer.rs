@@ -1,7 +1,7 @@
 //! The thread that writes the events of one builder.
 //!
-//! It takes what has queued, writes it, hands it to the kernel at once, and gives it back. So a slow disk costs its builder
-//! slots, and never a turn of its node.
+//! The thread takes the queued events, writes them, hands them to the kernel at once, and gives them back. A slow disk
+//! thus costs its builder slots, but never a turn of its node.
 
 use super::exchange::{Exchange, Task};
 use super::pace::Pace;
@@ -19,12 +19,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Bytes after which a batch is handed to the kernel, though more events wait: their slots are to come back in between.
+/// Bytes after which a batch is handed to the kernel although more events wait, so that their slots come back earlier.
 const BATCH_BYTES: u64 = 4 << 20;
-/// Time after which a batch is handed to the kernel: a builder whose disk is slow shows that something moves.
+/// Time after which a batch is handed to the kernel, so that a builder with a slow disk shows progress.
 const BATCH_TIME: Duration = Duration::from_millis(100);
 
-/// Where events are written: event files, or in tests something that stops and breaks on purpose.
+/// The destination of events: event files, or in tests a file that stops and fails on purpose.
 pub(super) trait EventFile: Send + Sized + 'static {
     type Place: Copy + Send;
     fn append(&mut self, event: &Built<Bytes>) -> Result<(), WriteError>;
@@ -75,7 +75,7 @@ pub(super) struct Scribe<F: EventFile> {
 }
 
 impl<F: EventFile> Scribe<F> {
-    /// Writes until the node has enough.
+    /// Writes until the node ends it.
     pub(super) fn run(self) {
         let (exchange, waker, builder) = (self.exchange.clone(), self.waker.clone(), self.builder);
         if catch_unwind(AssertUnwindSafe(|| self.write_and_close())).is_err() {
@@ -105,7 +105,7 @@ impl<F: EventFile> Scribe<F> {
         exchange.end(outcome, Some(summary));
     }
 
-    /// Writes batch after batch; says how the files are to be left.
+    /// Writes batch after batch. Returns the last task for the files.
     fn write(&mut self) -> Result<Task, WriteError> {
         let (mut waiting, mut batch) = (VecDeque::new(), Vec::new());
         // Where the events begin that the node has not taken back.

@@ -1,4 +1,4 @@
-//! What becomes of the measurements: lines of JSON or tables, and a folder of files.
+//! Output of the measurements: lines of JSON or tables, and a folder of files.
 
 use crate::{
     failure::Failure,
@@ -16,7 +16,7 @@ use std::{
 /// The file of the records in the folder of the results.
 pub(super) const RECORDS: &str = "records.jsonl";
 
-/// All that was measured, and what was derived from it.
+/// All measurements, and the results derived from them.
 pub(super) struct Results {
     pub(super) records: Vec<Benchmark>,
     pub(super) parameters: Vec<Parameters>,
@@ -38,7 +38,7 @@ impl Results {
         Self { records, parameters, samples }
     }
 
-    /// Prints the tables, or the records and then the parameters, one on a line.
+    /// Prints the tables, or the records and then the parameters, one per line.
     pub(super) fn print(&self, as_json: bool) -> Result<(), Failure> {
         match as_json {
             true => print!("{}{}", self.record_lines()?, self.parameter_lines()?),
