@@ -1,4 +1,5 @@
-//! Every example of the repository: it resolves, it runs, and it is simulated; and the library builds what its example says.
+//! Examples of the repository: each one resolves, runs and is simulated, and the example of the library gives its
+//! records.
 
 use crate::{
     processes::Limited,
@@ -145,7 +146,7 @@ fn run(workspace: &Workspace, file: &Path, example: &Example, driver: Driver) ->
     Ok(())
 }
 
-/// The folder of recorded data: what `EVB_DATA` names, or what lies beside the repository.
+/// The folder of recorded data: the one that `EVB_DATA` names, or the one beside the repository.
 fn recorded_data(workspace: &Workspace) -> Option<PathBuf> {
     let beside = || workspace.root.parent().map(|parent| parent.join("shared").join("data"));
     env::var_os("EVB_DATA").map(PathBuf::from).or_else(beside).filter(|folder| folder.is_dir())

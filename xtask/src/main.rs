@@ -1,6 +1,6 @@
-//! Project tasks: `cargo xtask check` is quick and needs nothing but cargo, `cargo xtask test` runs everything that must pass,
-//! `cargo xtask faults` tries schedules of faults, `cargo xtask peers` compares evb with other tools, and `cargo xtask hw`
-//! checks the hardware and writes what it has from the crates.
+//! Project tasks. `cargo xtask check` is quick and needs nothing but cargo. `cargo xtask test` runs everything that
+//! must pass. `cargo xtask faults` tries schedules of faults. `cargo xtask peers` compares evb with other tools.
+//! `cargo xtask hw` checks the hardware and generates its files from the crates.
 
 mod examples;
 mod faults;

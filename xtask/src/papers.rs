@@ -1,4 +1,4 @@
-//! The papers: every item is inside its tolerance, and is what the repository expects.
+//! The papers: every item is inside its tolerance and equals the stored result.
 
 use crate::{processes::Limited, workspace::Workspace};
 use serde_json::Value;
@@ -10,10 +10,10 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// Seeds beside the one in the files, with which all verdicts must be the same.
 const OTHER_SEEDS: [&str; 3] = ["2", "3", "4"];
 
-/// Most differences that are told.
+/// Most differences that are shown.
 const MOST_TOLD: usize = 10;
 
-/// Reproduces all papers and compares what comes with `expected.jsonl` in their folders; `long` does so with other
+/// Reproduces all papers and compares the results with `expected.jsonl` in their folders; `long` does so with other
 /// seeds, too. With `UPDATE_PAPERS=1` in the environment it writes these files instead.
 pub(crate) fn run(workspace: &Workspace, long: bool) -> Result<(), String> {
     let lines = reproduce(workspace, None)?;

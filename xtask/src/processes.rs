@@ -61,7 +61,7 @@ fn resident(pid: u32) -> Option<u64> {
     status(pid, "VmRSS:")
 }
 
-/// The first number behind `name` in what the kernel tells of a process.
+/// The first number behind `name` in the kernel's text about a process.
 fn status(pid: u32, name: &str) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()

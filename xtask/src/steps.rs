@@ -6,7 +6,7 @@ use crate::{
 };
 use std::time::Instant;
 
-/// A name, and what is done; the error says what failed and what to do.
+/// A step: its name and its function. The error names the failure and the remedy.
 type Step = (&'static str, fn(&Workspace, bool) -> Result<(), String>);
 
 const FORMAT: Step = ("format", |workspace, _| {

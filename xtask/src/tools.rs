@@ -3,8 +3,8 @@
 use crate::workspace::run;
 use std::process::{Command, Stdio};
 
-/// A program that the tests use, and the packages of Debian that bring it and what it needs. The `evb` command itself needs
-/// none of them: the message systems are found when it runs.
+/// A program that the tests use, and the packages of Debian that bring it and its dependencies. The `evb` command
+/// itself needs none of them: it finds the message systems when it runs.
 const PACKAGES: &[(&str, &[&str])] = &[
     ("mpicc.openmpi", &["openmpi-bin", "libopenmpi-dev"]),
     ("mpicc.mpich", &["mpich", "libmpich-dev"]),
@@ -17,7 +17,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("iverilog", &["iverilog"]),
 ];
 
-/// Finds what the other steps need, and installs what is missing.
+/// Finds the programs that the other steps need, and installs the missing ones.
 pub(crate) fn find() -> Result<(), String> {
     if !works("cc", &["--version"]) {
         return Err("there is no C compiler\nhint: install one, such as the package `gcc` or `clang`".into());

@@ -10,8 +10,8 @@ use std::{
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Files that allow unsafe code, as paths from the root; a lint denies it elsewhere. Each needs its invariant written down and
-/// a test behind it.
+/// Files that allow unsafe code, as paths from the root; a lint denies it elsewhere. Each needs a written invariant and
+/// a test of it.
 const MAY_BE_UNSAFE: &[&str] = &[
     "crates/transport-mpi/src/ffi/mod.rs",
     "crates/transport-mpi/src/ffi/transfer.rs",
@@ -51,7 +51,8 @@ fn table() -> BTreeMap<String, Row> {
     .collect()
 }
 
-/// What cargo knows of `evb` and the `evb-` packages: the folder, and those of these packages that are used outside of tests.
+/// The folder of `evb` and of each `evb-` package, and those of these packages that it uses outside of tests, as cargo
+/// tells them.
 fn packages() -> BTreeMap<String, (PathBuf, BTreeSet<String>)> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);

@@ -48,7 +48,7 @@ pub(crate) trait LaunchedNodes {
 /// Threads of this process: new ones, and a new network, for each measurement.
 pub(crate) struct Threads {
     layer: LayerChoice,
-    /// Cores that they are pinned to; what is simulated does not depend on them.
+    /// Cores to which they are pinned; simulations do not depend on them.
     cores: Vec<u16>,
 }
 
@@ -215,8 +215,8 @@ impl<'a> Processes<'a> {
         Ok(())
     }
 
-    /// One notice from each of the first nodes, or why some cannot go on. When one fails, the others have reasons, too: the
-    /// first of all is among them.
+    /// One notice from each of the first nodes, or the reasons why some cannot go on. If one fails, others fail after
+    /// it; the first reason of all is among them.
     fn hear(&mut self, nodes: u16, patience: Duration) -> Result<Vec<Report>, String> {
         let (mut end, mut heard, mut failed) = (Instant::now() + patience, Vec::new(), Vec::new());
         for (node, (_, lines)) in self.nodes.iter_mut().take(nodes.into()) {

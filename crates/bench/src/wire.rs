@@ -1,9 +1,9 @@
-//! A message of the benchmarks in bytes: a word that says what it is, then data that follow from its number and its sender.
+//! A message of the benchmarks in bytes: a word for its kind, then data that follow from its number and its sender.
 
 use evb_core::{NodeId, Time};
 use evb_patterns::TrafficMessage;
 
-/// Shortest message in bytes: the word that says what it is.
+/// Shortest message in bytes: the word for its kind.
 pub const SMALLEST_BYTES: usize = 8;
 
 /// Shortest message that can carry when it was due, in bytes.

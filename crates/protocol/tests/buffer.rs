@@ -21,7 +21,7 @@ fn unit(buffer_bytes: u64) -> ReadoutUnit<()> {
     unit
 }
 
-/// What is to be read now.
+/// The events that are to be read now.
 fn asked(unit: &mut ReadoutUnit<()>) -> Vec<u64> {
     let events = std::iter::from_fn(|| unit.poll_event());
     events.filter_map(|event| if let ReadoutEvent::Read { event, .. } = event { Some(event.0) } else { None }).collect()

@@ -11,7 +11,7 @@ use std::{
     env,
 };
 
-/// What a fragment was recorded for: its trigger. 0 is none.
+/// The trigger for which a fragment was recorded; 0 is none.
 type Trigger = u64;
 
 /// One fragment on its way from a board.
@@ -23,7 +23,7 @@ struct Sent {
     mark: Option<u32>,
 }
 
-/// What a run has come to.
+/// The result of a run.
 #[derive(Default)]
 struct Result {
     /// The triggers of the good fragments of each event, and whether it was complete.
@@ -247,8 +247,8 @@ fn counters_start_anywhere() {
     }
 }
 
-/// Three boards with three different counters, of which one joins late and one is power-cycled twice: all that all boards
-/// have is complete, as long as something beside the counter tells the triggers apart.
+/// Three boards with three different counters, of which one joins late and one is power-cycled twice. Every trigger
+/// that all boards have gives a complete event, as long as a mark beside the counter tells the triggers apart.
 #[test]
 fn boards_with_different_counters_come_together_by_their_marks() {
     for (case, first) in FIRST.into_iter().enumerate() {
@@ -304,7 +304,8 @@ fn one_leap_makes_no_phantom_events() {
     }
 }
 
-/// A source of which thousands of fragments were lost goes on where its counter says, since the others are there already.
+/// A source that lost thousands of fragments goes on at the place given by its counter, since the other sources are
+/// there already.
 #[test]
 fn a_long_gap_is_closed_by_value() {
     let boards = [board(1, 32, 1..=6200, |_| None), board(6041, 32, 6041..=6200, |_| None)];
@@ -322,7 +323,7 @@ fn a_long_gap_is_closed_by_value() {
     assert!(complete.len() > 100 + 150, "{}", complete.len());
 }
 
-/// What is done to the fragments of one board.
+/// Damage to the fragments of one board.
 #[derive(Clone, Copy, Debug)]
 enum Damage {
     Cut(usize),

@@ -13,7 +13,7 @@ fn manager() -> EventManager<()> {
     manager
 }
 
-/// What the readout units are told to send, event by event.
+/// The assignments that the readout units get, event by event.
 fn assigned(manager: &mut EventManager<()>) -> Vec<(u64, NodeId)> {
     let sent = std::iter::from_fn(|| manager.poll_transmit());
     let lists = sent.filter_map(|Transmit { message, .. }| match message {

@@ -91,7 +91,7 @@ fn sighted() -> Sighted {
     }
 }
 
-/// What is no message, and why.
+/// Bytes that are no message, with the reason.
 fn bad() -> Vec<(&'static str, Vec<u8>, WireError)> {
     let good = |name| good().into_iter().find(|seed| seed.0 == name).expect("a seed of this name").1;
     let with = |name, at: usize, patch: &[u8]| {

@@ -1,4 +1,4 @@
-//! When triggers, messages and events come that nobody asks for.
+//! Arrivals of triggers, messages and events that come without a request.
 
 use evb_core::{EventId, NodeId, Time};
 use evb_experiment::{Load, Plan, Workload};
@@ -7,18 +7,18 @@ use evb_protocol::Config;
 use evb_sources::SizeModel;
 use evb_unit::{Arrivals, open_options};
 
-/// How many sizes the mean of a distribution is taken from.
+/// Number of sizes from which the mean of a distribution is taken.
 const SAMPLES: u64 = 10_000;
 
 /// The arrivals of one simulation, at all nodes.
 pub(crate) struct AllArrivals {
-    /// In the order of the nodes.
+    /// Arrivals of each node, in the order of the nodes.
     nodes: Vec<Arriving>,
-    /// Nothing arrives: senders send as much as goes.
+    /// True if nothing arrives: senders send as much as the network takes.
     pub(crate) saturating: bool,
     /// Events that may still come, for gathering.
     events: u64,
-    /// They end by number.
+    /// True if the arrivals end by number.
     pub(crate) bounded: bool,
 }
 
@@ -67,7 +67,7 @@ impl AllArrivals {
         }
     }
 
-    /// What comes per second at all nodes; none when senders send as much as goes.
+    /// Arrivals per second at all nodes; none if senders send as much as the network takes.
     pub(crate) fn rate_hz(&self) -> Option<f64> {
         (!self.saturating).then(|| self.nodes.iter().map(|arriving| arriving.arrivals.rate_hz()).sum())
     }
@@ -86,7 +86,7 @@ impl AllArrivals {
         Some(self.nodes[index].next()?.max(now))
     }
 
-    /// Counts one event for gathering; false when there shall be no more.
+    /// Counts one event for gathering; returns false if no more may come.
     pub(crate) fn take_event(&mut self) -> bool {
         let left = self.events > 0;
         self.events -= u64::from(left);

@@ -1,5 +1,5 @@
-//! The disk of a simulated builder: events go through it one after another when it is slow on purpose; else they are stored
-//! at once.
+//! The disk of a simulated builder. A disk that is slow on purpose stores events one after another; all others store
+//! them at once.
 
 use evb_core::{Bandwidth, NodeId, Span, Time};
 use evb_experiment::{Keep, Plan};
@@ -9,12 +9,12 @@ use std::collections::VecDeque;
 
 pub(crate) struct Disk {
     keep: Keep,
-    /// None when it is not slow.
+    /// Rate of a slow disk; none for a fast one.
     rate: Option<Bandwidth>,
     free_at: Time,
     /// Events that are not stored yet: at most those of the builder's slots.
     writing: VecDeque<Built<()>>,
-    /// When those will be stored that were begun since the last look.
+    /// Times at which the events begun since the last look will be stored.
     pub(crate) begun: Vec<Time>,
 }
 

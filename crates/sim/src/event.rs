@@ -19,7 +19,7 @@ pub(crate) enum Event {
     Pause { lane: LaneId },
     /// The end of a pause has reached the sender of the link of this lane.
     Unpause { lane: LaneId },
-    /// Bytes that came over a link have left the switch: which, and how many, is kept aside.
+    /// Bytes that came over a link have left the switch; their lane and number are kept elsewhere.
     Drained { drain: u32 },
     /// A network interface looks for the next packet of one of its ports.
     Pick { endpoint: u16 },
@@ -53,7 +53,7 @@ pub(crate) enum Event {
     Measure,
     /// The trigger stops, or the traffic ends.
     Stop,
-    /// Time to look for progress: when nothing has moved for long, what has not ended by now does not end.
+    /// Time to look for progress: open events are given up if nothing has moved for long.
     GiveUp,
 }
 

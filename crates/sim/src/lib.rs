@@ -1,8 +1,8 @@
 //! The discrete-event simulator: runs a [`Plan`] over a network in virtual time.
 //!
-//! It drives the same machines as the real event builder. Events happen in the order of their times; those of one time in
-//! the order in which they were planned; links are given to packets last, in ascending order. Every random draw comes
-//! from a seeded stream. So the same plan gives the same bytes.
+//! It drives the same machines as the real event builder. Events happen in the order of their times. Events of one time
+//! happen in the order in which they were planned; links are given to packets last, in ascending order. Every random
+//! draw comes from a seeded stream. So the same plan gives the same bytes.
 
 mod arrivals;
 mod disk;
@@ -31,11 +31,11 @@ use simulation::Simulation;
 use std::{io::Write, time::Instant};
 use trace::Trace;
 
-/// Simulates a plan. `trace` takes one line for each thing that happens to a packet. `observe` is told now and then how
-/// far the simulation is, and says whether to go on; what was measured until then is the result.
+/// Simulates a plan. `trace` takes one line for each step of a packet. `observe` gets the progress now and then, and
+/// returns true to go on. After false, the measurements until then are the result.
 ///
 /// # Errors
-/// When the network or a source of fragments makes no sense, or the trace cannot be written.
+/// If the network or a source of fragments makes no sense, or the trace cannot be written.
 pub fn simulate(
     plan: &Plan,
     trace: Option<Box<dyn Write + Send>>,

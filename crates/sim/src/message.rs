@@ -32,7 +32,7 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// True when it travels as fragments and data do; all else is control.
+    /// True for messages that travel as fragments and data do; all others are control messages.
     pub(crate) const fn is_data(&self) -> bool {
         match self {
             Self::Protocol(message) => message.is_data(),
@@ -41,8 +41,8 @@ impl Body {
         }
     }
 
-    /// True when the sender sends it again after a loss, as every transport does with control messages. Lost fragments
-    /// are asked for, and so are lost answers.
+    /// True if the sender sends it again after a loss, as every transport does with control messages. Builders ask for
+    /// lost fragments and lost answers.
     pub(crate) const fn is_reliable(&self) -> bool {
         matches!(self, Self::Protocol(message) if !message.is_data() && !matches!(message, ProtocolMessage::Ask { .. }))
     }

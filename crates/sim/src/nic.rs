@@ -1,4 +1,4 @@
-//! The network interface of a host: which packet it sends next, and its access to the host's memory.
+//! The network interface of a host: the choice of its next packet, and its access to the host's memory.
 
 use crate::{
     message::{Body, Message, MessageId, Messages},
@@ -8,8 +8,8 @@ use evb_core::{Bandwidth, NodeId, NodeRange};
 use evb_fabric::Dma;
 use std::collections::VecDeque;
 
-/// Messages of readout units that wait in one interface, beside those whose packets go in turn. What is beyond stays in the
-/// machine, as it does before a transport that is full.
+/// Most messages of readout units that wait in one interface, beside those whose packets go in turn. Further messages
+/// stay in the machine, as before a transport that is full.
 const WAITING: usize = 16;
 
 /// Packets that are read from memory ahead, for each port.
@@ -51,7 +51,7 @@ pub(crate) struct Nic {
     pub(crate) peers: Option<Peers<MessageId>>,
     /// Messages on their way into this interface or in it that are not wholly cut into packets.
     pub(crate) backlog: usize,
-    /// Nodes that hold back what does not fit.
+    /// Nodes that hold back messages that do not fit.
     pub(crate) held_back: Vec<NodeId>,
     pub(crate) ports: Vec<NicPort>,
     pub(crate) memory: Option<Memory>,
@@ -60,7 +60,7 @@ pub(crate) struct Nic {
 /// One port of a network interface.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NicPort {
-    /// True when it waits for something to send.
+    /// True if it waits for a packet to send.
     pub(crate) idle: bool,
     /// The message that ends with the packet that it sends now.
     pub(crate) ending: Option<MessageId>,
@@ -106,10 +106,10 @@ impl Nic {
     /// Number of messages of a readout unit that it still takes now.
     pub(crate) fn room(&self) -> usize {
         match self.slots {
-            // What waits for one peer must not hide what there is for another.
+            // Messages that wait for one peer must not hide those for another.
             Slots::None if self.peers.is_some() => usize::MAX,
             Slots::None => (WAITING + self.most_active).saturating_sub(self.backlog),
-            // Each slot looks for what is there for its builder.
+            // Each slot looks for the messages to its builder.
             Slots::Barrel { .. } | Slots::RateDivision { .. } => usize::MAX,
         }
     }
@@ -135,7 +135,7 @@ impl Nic {
         queue.push_back(id);
     }
 
-    /// Cuts the next packet from what waits.
+    /// Cuts the next packet from the waiting messages.
     pub(crate) fn cut(&mut self, messages: &mut Messages) -> Option<Chunk> {
         let chunk = self.next_chunk(messages)?;
         self.backlog = self.backlog.saturating_sub(usize::from(chunk.last));

@@ -13,16 +13,16 @@ pub(crate) struct Outgoing {
     pub(crate) body: Body,
     /// Payload that counts as throughput.
     pub(crate) payload: u64,
-    /// It is held back for so long (a fault).
+    /// Time for which a fault holds the message back.
     pub(crate) delay: Span,
 }
 
-/// What comes out of a node beside messages.
+/// An output of a node beside messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Output {
     Manager(ManagerEvent),
     Traffic(TrafficEvent),
-    /// A builder's disk has so much to do until then, the latest event included.
+    /// Time at which a builder's disk will have stored all its events, the latest included.
     Storing(Time),
 }
 
@@ -74,7 +74,7 @@ impl Node {
         }
     }
 
-    /// A builder ends its events with what is there.
+    /// Makes a builder end its events with the fragments that are there.
     pub(crate) fn cut(&mut self, now: Time) {
         if let Unit::Builder(unit) = &mut self.unit {
             unit.machine.handle_command(now, BuilderCommand::Cut);
@@ -106,8 +106,8 @@ impl Node {
         }
     }
 
-    /// Drains the machine: messages to send into `out`, all else into `outputs`. A readout unit keeps what is beyond `room`
-    /// messages, and says so by true.
+    /// Drains the machine: messages to send into `out`, all else into `outputs`. A readout unit gives at most `room`
+    /// messages; the result is true if it may keep more.
     pub(crate) fn drain(&mut self, now: Time, room: usize, out: &mut Vec<Outgoing>, outputs: &mut Vec<Output>) -> bool {
         match &mut self.unit {
             Unit::Manager(unit) => {
@@ -146,7 +146,7 @@ impl Node {
         }
     }
 
-    /// What a unit of an event builder has counted.
+    /// The counts of a unit of an event builder.
     pub(crate) fn report(&self, now: Time) -> Option<Report> {
         Some(match &self.unit {
             Unit::Manager(unit) => Report::Manager(unit.report(now)),
@@ -161,7 +161,7 @@ fn control(Transmit { to, message }: Transmit<ProtocolMessage<()>>) -> Outgoing 
     Outgoing { to, body: Body::Protocol(message), payload: 0, delay: Span::ZERO }
 }
 
-/// Reading takes no time. True when there may be more than there is room for.
+/// Drains a readout unit; reading takes no time. Returns true if there may be more messages than room.
 fn drain_readout(unit: &mut Readout<(), SizeModel>, now: Time, room: usize, out: &mut Vec<Outgoing>) -> bool {
     let mut left = room;
     loop {

@@ -1,5 +1,5 @@
-//! Messages of one sender to one receiver are handed over in the order in which they were sent, as every transport
-//! promises. Where packets can overtake each other, the receiver's interface holds back what came too early.
+//! Order of messages: those of one sender to one receiver are handed over in the order in which they were sent, as
+//! every transport promises. If packets can overtake each other, the receiver's interface holds back early messages.
 
 use crate::message::MessageId;
 use evb_core::NodeId;
@@ -22,8 +22,8 @@ struct Pair {
 }
 
 impl Order {
-    /// Keeps the order in a network where messages may overtake each other, be it because one was lost and is sent again;
-    /// `None` in one where they cannot.
+    /// Keeps the order in a network where messages may overtake each other, also because a lost one is sent again;
+    /// `None` in a network where they cannot.
     pub(crate) fn of(plan: &Plan) -> Option<Self> {
         let config = &plan.network.config;
         let spreads =

@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 /// The messages that wait in one interface, by peer.
 pub(crate) struct Peers<M> {
     queues: HashMap<NodeId, VecDeque<M>>,
-    /// The peers for which something waits.
+    /// The peers for which messages wait.
     waiting: Vec<NodeId>,
     random: Stream,
 }
@@ -26,7 +26,7 @@ impl<M: Copy> Peers<M> {
         queue.push_back(message);
     }
 
-    /// Gives `cut` the first message of a peer drawn at random; it says whether nothing is left of the message.
+    /// Gives `cut` the first message of a peer drawn at random; `cut` returns true if nothing is left of the message.
     pub(crate) fn serve<T>(&mut self, cut: impl FnOnce(M) -> (T, bool)) -> Option<T> {
         if self.waiting.is_empty() {
             return None;

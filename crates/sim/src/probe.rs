@@ -40,7 +40,7 @@ pub struct Outcome {
 /// Sends packets over a network. The packets of one sender must be in the order of their times.
 ///
 /// # Errors
-/// When the network makes no sense.
+/// If the network makes no sense.
 pub fn send(network: Network, seed: u64, probes: &[Probe]) -> Result<Outcome, SimulateError> {
     let net = Net::new(network, seed, Trace::default())?;
     let mut waiting = vec![VecDeque::new(); net.network.endpoints.len()];

@@ -1,4 +1,5 @@
-//! The event queue: a wheel of time slots for the near future, a heap for the rest; first in first out among equal times.
+//! The event queue: a wheel of time slots for the near future, a heap for the rest; first in, first out among equal
+//! times.
 
 use evb_core::{Span, Time};
 use std::{cmp::Reverse, collections::BinaryHeap};
@@ -6,7 +7,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 /// Slots of the wheel; a power of two.
 const SLOTS: usize = 1024;
 
-/// Events planned between two looks at whether the slots have the right width; few in tests, to try it often.
+/// Events planned between two checks of the slots' width; few in tests, to try it often.
 const LOOK: u32 = if cfg!(test) { 1 << 4 } else { 1 << 12 };
 /// Events of the present slot that may have to move for one that is planned there, on average.
 const MOST_MOVED: u32 = 4;
@@ -21,8 +22,8 @@ const STEP: u32 = 2;
 /// comes into its slot when the wheel reaches that far: before anything can be planned there directly, so the order of
 /// planning is kept. Nothing may be planned for the past.
 ///
-/// The slots become narrower when many events fall into the present one, and wider when most fall beyond the wheel. That
-/// depends on the events alone, so it is the same each time; and the order of events does not depend on it.
+/// The slots become narrower if many events fall into the present one, and wider if most fall beyond the wheel. Their
+/// width depends on the events alone, so it is the same each time; the order of events does not depend on it.
 pub(crate) struct Queue<E> {
     now: Time,
     /// A slot is this many bits of picoseconds wide.
@@ -85,7 +86,7 @@ impl<E: Copy> Queue<E> {
         }
     }
 
-    /// The present: the time of the last event that was taken, or what it was advanced to.
+    /// The present: the time of the last event that was taken, or a later one to which the queue was advanced.
     #[inline]
     pub(crate) fn now(&self) -> Time {
         self.now
@@ -153,7 +154,7 @@ impl<E: Copy> Queue<E> {
         events.into_iter().for_each(|(time, event)| self.place(time, event));
     }
 
-    /// Takes from the heap what the wheel reaches now.
+    /// Takes the events that the wheel reaches now from the heap.
     fn reach_far(&mut self) {
         while let Some(Reverse((time, ..))) = self.far.peek() {
             if (time.0 >> self.shift) - self.slot >= SLOTS as u64 {
@@ -181,7 +182,7 @@ impl<E: Copy> Queue<E> {
         Some(event)
     }
 
-    /// Goes on to the time of the next event; false when there is none. The present must be used up.
+    /// Goes on to the time of the next event; returns false if there is none. The present must be used up.
     pub(crate) fn advance(&mut self) -> bool {
         if self.next == self.present.len() && !self.turn() {
             return false;

@@ -1,4 +1,4 @@
-//! What a simulation counts, and the record that it makes of that.
+//! Counts of a simulation, and the record made of them.
 
 mod places;
 mod result;
@@ -16,8 +16,8 @@ use places::Places;
 pub(crate) use result::record;
 use std::{collections::HashMap, ops::Range};
 
-/// Where counts stand in the series, after those by which the window is found. What destinations have received follows,
-/// then what sources have sent.
+/// Places of the counts in the series, after those by which the window is found. The bytes received by destinations
+/// follow, then the bytes sent by sources.
 pub(crate) const FRAGMENTS: usize = RATES;
 pub(crate) const BYTES: usize = RATES + 1;
 pub(crate) const DATA_PACKETS: usize = RATES + 2;
@@ -25,32 +25,32 @@ pub(crate) const WIRE: usize = RATES + 3;
 const PLACES: usize = RATES + 4;
 
 pub(crate) struct Tally {
-    /// The measurement goes from here ...
+    /// Start of the measurement.
     from: u64,
-    /// ... to here, once that is known.
+    /// End of the measurement, once it is known.
     to: Option<u64>,
-    /// When the last event ended, or the last message arrived.
+    /// Time at which the last event ended or the last message arrived.
     last: u64,
     /// Events or messages that have ended.
     all_ended: u64,
-    /// Of messages and cycles: the event manager knows those of its events.
+    /// Latencies of messages and cycles; the event manager has those of its events.
     latencies: Latencies,
     received: Vec<u64>,
     fragments: u64,
     sent: Vec<u64>,
     /// Packets with payload that came to their destinations.
     data_packets: u64,
-    /// Time that these took on the wire, in picoseconds; what fills them up does not count.
+    /// Time that these packets took on the wire, in picoseconds, without padding.
     wire: u64,
     /// All of these counts over time, from the start of the measurement.
     series: Series,
     places: Places,
     pub(crate) unit: Unit,
-    /// What was counted at each link when the measurement ended before the simulation; else empty.
+    /// Counts of each link at the end of the measurement, if it ended before the simulation; else empty.
     pub(crate) links: Vec<LinkCounts>,
     counts_packets: bool,
     offered: u64,
-    /// Events triggered, as the event manager told last.
+    /// Events triggered, by the last word of the event manager.
     triggered: u64,
     refused: u64,
     data_sent: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Tally {
     account: Account,
 }
 
-/// What rate and latency are of.
+/// The unit of rate and latency.
 pub(crate) enum Unit {
     /// Messages, or the events of an event manager.
     Message,
@@ -79,7 +79,7 @@ pub(crate) enum Unit {
 pub(crate) struct Gathering {
     /// Processors that gather for one event.
     processors: u16,
-    /// How many of them are done, for events of which some are and some are not.
+    /// Number of processors that are done, for events with some done and some not.
     done: HashMap<u64, u16>,
 }
 
@@ -136,18 +136,18 @@ impl Tally {
         single.into_iter().chain(self.received.iter().copied()).chain(self.sent.iter().copied()).collect()
     }
 
-    /// Where the bytes of the destinations stand in the series.
+    /// Places of the bytes of the destinations in the series.
     fn places_received(&self) -> Range<usize> {
         PLACES..PLACES + self.received.len()
     }
 
-    /// Where the bytes of the sources stand in the series.
+    /// Places of the bytes of the sources in the series.
     fn places_sent(&self) -> Range<usize> {
         let received = self.places_received();
         received.end..received.end + self.sent.len()
     }
 
-    /// To be called before anything is counted that happens now.
+    /// Marks the time. It must be called before anything is counted that happens now.
     #[inline]
     fn pass(&mut self, now: u64) {
         if self.series.is_due(Time(now)) {
@@ -191,7 +191,7 @@ impl Tally {
         self.series.stop(Time(now), &counts);
     }
 
-    /// The measurement ends; what comes later is only accounted for.
+    /// The measurement ends; later events are only accounted for.
     pub(crate) fn close(&mut self, now: u64) {
         if self.to.is_none() {
             self.to = Some(now);
@@ -206,7 +206,7 @@ impl Tally {
         self.packets_left = packets_left;
     }
 
-    /// A packet with so many bytes of fragments or data has come to its destination.
+    /// A packet with this number of bytes of fragments or data has come to its destination.
     pub(crate) fn packet(
         &mut self,
         now: u64,
@@ -263,13 +263,13 @@ impl Tally {
         self.offered
     }
 
-    /// The event manager has triggered so many events.
+    /// The event manager has triggered this number of events.
     pub(crate) fn trigger(&mut self, now: u64, triggered: u64) {
         self.pass(now);
         self.triggered = triggered;
     }
 
-    /// A data message has been handed to the network, for so many nodes.
+    /// A data message has been handed to the network, for this number of nodes.
     pub(crate) fn data(&mut self, now: u64, nodes: u16) {
         self.pass(now);
         self.data_sent += u64::from(nodes);
@@ -281,12 +281,12 @@ impl Tally {
         self.lost_requests += u64::from(is_request);
     }
 
-    /// How many nodes send data, and how many receive them.
+    /// Number of nodes that send data, and number of nodes that receive data.
     fn sides(&self) -> (f64, f64) {
         (self.sent.len() as f64, self.received.len() as f64)
     }
 
-    /// Takes in what comes out of a node; gives whether the last processor of a second-level event is done with it.
+    /// Takes an output of a node; returns true if the last processor of a second-level event is done with it.
     pub(crate) fn hear(&mut self, now: u64, output: Output) -> bool {
         match output {
             Output::Manager(ManagerEvent::Completed { .. }) => self.count_end(now, None),
@@ -336,7 +336,7 @@ impl Unit {
         }
     }
 
-    /// Whether what a node has ended has ended for all.
+    /// True if an event or message that one node has ended has ended for all nodes.
     fn has_ended(&mut self, number: u64) -> bool {
         match self {
             Self::Gathered(gathering) => gathering.is_last(number),
@@ -346,7 +346,7 @@ impl Unit {
 }
 
 impl Gathering {
-    /// One more processor is done with an event; whether it is the last one.
+    /// Counts one more processor that is done with an event; returns true for the last one.
     fn is_last(&mut self, number: u64) -> bool {
         let done = self.done.entry(number).or_insert(0);
         *done += 1;

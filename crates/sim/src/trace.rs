@@ -1,4 +1,4 @@
-//! The trace: one line for each thing that happens to a packet. The format is described in `docs/reference/trace.md`.
+//! The trace: one line for each step of a packet. `docs/reference/trace.md` describes the format.
 
 use crate::packet::{Packet, PacketId};
 use evb_core::Time;

@@ -57,7 +57,7 @@ fn saturated_crossbars() {
     check_throughput(128, 1000, 58.58);
 }
 
-/// The standard error comes from 20 parts of the window: it is to be well below what is allowed.
+/// The standard error comes from 20 parts of the window. It must be well below the allowed difference.
 fn check_throughput(ports: u16, packets: u64, expected: f64) {
     const PARTS: u64 = 20;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(ports.into());

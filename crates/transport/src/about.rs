@@ -20,7 +20,7 @@ pub struct About {
     pub settings: &'static [Setting],
     /// Places that its nodes can have.
     pub nodes: Nodes,
-    /// True when it gives up peers that are silent for [`peer_timeout`](crate::NodeOptions::peer_timeout).
+    /// True if a node gives up peers that are silent for [`peer_timeout`](crate::NodeOptions::peer_timeout).
     pub gives_up_peers: bool,
     /// Most memory that a node takes for messages; `queue` is the length of the queues between threads.
     pub memory: fn(queue: usize) -> MemoryOfNode,
@@ -141,7 +141,7 @@ impl Setting {
     /// The setting's value in these settings, or its default.
     ///
     /// # Errors
-    /// When its text is no such value.
+    /// If the text of the setting is no such value.
     pub fn read<T: FromStr>(&self, settings: &Settings) -> Result<T, OpenError> {
         let text = self.text(settings);
         text.parse()
@@ -172,7 +172,7 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// A layer of which there is nothing more to say.
+    /// A layer with this name, without aliases, note, parameter, launcher and limit of nodes.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {

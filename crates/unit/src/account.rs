@@ -7,7 +7,7 @@ use evb_protocol::Config;
 use evb_record::{Events, Finding, Kind, Record};
 use evb_steady::{ENDED, Series, Steady};
 
-/// What is known of all nodes.
+/// The last reports of all nodes, lost nodes and findings.
 #[derive(Clone)]
 pub struct Account {
     config: Config,
@@ -18,25 +18,25 @@ pub struct Account {
     pub(crate) findings: Vec<Finding>,
 }
 
-/// How a run stands, for whoever draws the progress.
+/// The state of a run, for displays of its progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
     /// Events triggered so far.
     pub triggered: u64,
     /// Events ended so far: built, incomplete or rejected.
     pub ended: u64,
-    /// Of these, events with a fragment missing or bad.
+    /// Ended events with a fragment missing or bad.
     pub incomplete: u64,
     /// Payload bytes delivered to builders so far.
     pub bytes: u64,
     /// Time since the start in seconds.
     pub seconds: f64,
-    /// The run was told to stop and drains.
+    /// True if the run was told to stop and drains.
     pub stopping: bool,
 }
 
 impl Account {
-    /// The account of nodes that have not said anything yet.
+    /// The account of nodes that have not reported yet.
     pub fn new(config: &Config) -> Self {
         Self {
             readouts: vec![ReadoutReport::default(); config.readout_units.into()],
@@ -45,7 +45,7 @@ impl Account {
         }
     }
 
-    /// The account of nodes that build no events: of them nothing is told but their names.
+    /// The account of nodes that build no events: it has their names only.
     pub fn of_traffic(config: &Config) -> Self {
         Self {
             config: config.clone(),
@@ -57,7 +57,7 @@ impl Account {
         }
     }
 
-    /// Notes how a node stands.
+    /// Notes the report of a node.
     pub fn report(&mut self, node: NodeId, report: Report) {
         match report {
             Report::Manager(report) => self.manager = report,
@@ -66,7 +66,7 @@ impl Account {
         }
     }
 
-    /// Notes that a node is lost; false when that is known.
+    /// Notes that a node is lost; returns false if that is known already.
     pub fn lose(&mut self, name: &str) -> bool {
         let new = !self.is_lost(name);
         if new {
@@ -75,17 +75,17 @@ impl Account {
         new
     }
 
-    /// Whether a node is lost.
+    /// True if a node is lost.
     pub fn is_lost(&self, name: &str) -> bool {
         self.lost_nodes.iter().any(|known| known == name)
     }
 
-    /// Notes something that people should know.
+    /// Notes a finding.
     pub fn find(&mut self, finding: Finding) {
         self.findings.push(finding);
     }
 
-    /// How the run stands.
+    /// The state of the run.
     pub fn progress(&self, seconds: f64, stopping: bool) -> Progress {
         let events = self.events();
         let bytes = self.builders.iter().map(|builder| builder.counts.bytes).sum();
@@ -99,7 +99,7 @@ impl Account {
         self.manager.events.triggered - self.manager.events.lost + moved.sum::<u64>()
     }
 
-    /// What became of the events. The event manager knows; when it died, the others' accounts stand in for its own.
+    /// Counts of the events by the event manager. If it died, the accounts of the other nodes replace its own.
     fn events(&self) -> Events {
         let events = self.manager.events;
         if !self.is_lost(&self.config.node_name(Config::EVENT_MANAGER)) {
@@ -111,8 +111,8 @@ impl Account {
         Events { triggered, lost: triggered - ended.triggered, reassigned: events.reassigned, ..ended }
     }
 
-    /// Events that have ended by the builders' own accounts. A builder that was lost before is taken at the event
-    /// manager's word: what it had built beyond that was built again by others.
+    /// Events that have ended by the builders' own accounts. For a builder that was lost before, the event manager's
+    /// count holds: other builders built its further events again.
     fn ended_by_builders(&self) -> Events {
         let mut all = Events::default();
         for (index, (node, builder)) in self.config.builder_nodes().iter().zip(&self.builders).enumerate() {
@@ -139,12 +139,12 @@ impl Account {
         all
     }
 
-    /// The record of a run that took so long. Its rates are those that the nodes have counted over time.
+    /// The record of a run with this duration. Its rates are those that the nodes have counted over time.
     pub fn record(mut self, plan: &Plan, transport: &str, seconds: f64) -> Record {
         self.manager.events = self.events();
         let warmup = plan.run.warmup.map(|warmup| Time::ZERO + warmup);
         let steady = Steady::find(&self.manager.series, warmup, Time::ZERO + Span((seconds * 1e12) as u64));
-        // Without a window, what the accounts say is exact.
+        // Without a window, the accounts are exact.
         let is_windowed = steady.window().steady || plan.run.warmup.is_some();
         let rate = |series: &Series, count: usize, all: u64| match is_windowed {
             true => series.rate(steady.window, count),

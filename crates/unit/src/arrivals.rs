@@ -1,4 +1,4 @@
-//! When triggers, messages and events come that nobody asks for.
+//! Arrivals of triggers, messages and events that come without a request.
 
 use evb_core::{Frequency, NodeId, Stream, Time, stream};
 use evb_experiment::Plan;
@@ -8,20 +8,20 @@ use rand_distr::{Distribution, Exp1, Poisson};
 
 /// The purpose of the streams of intervals.
 const INTERVALS: u64 = 101;
-/// Arrivals that are counted one by one at a look. More can only come when nobody looked for long, or faster than they
-/// could be counted.
+/// Most arrivals that are counted one by one at a look. More come only after a long time without a look, or faster than
+/// they can be counted.
 const MOST_SINGLE: u64 = 1000;
 /// Picoseconds per second.
 const SECOND: f64 = 1e12;
 
-/// What arrives at one node: equally spaced, or as a Poisson process. Times count from the start.
+/// Arrivals at one node: equally spaced, or as a Poisson process. Times count from the start.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     random: Stream,
     poisson: bool,
     /// Mean interval in picoseconds.
     interval: f64,
-    /// When the one is due that it has gone on to, unrounded, so that regular intervals do not drift.
+    /// Time of the present arrival, unrounded, so that regular intervals do not drift.
     due: f64,
 }
 
@@ -36,25 +36,25 @@ impl Arrivals {
         Self { interval: SECOND / rate.as_hertz(), ..Self::new(seed, node, 0.0, poisson) }
     }
 
-    /// The triggers of a plan; none when they come as builders ask for events, or with the data.
+    /// The triggers of a plan; none if they come as builders ask for events, or with the data.
     pub fn of_triggers(plan: &Plan) -> Option<Self> {
         let rate = plan.trigger.rate?;
         Some(Self::at_rate(plan.run.seed, Config::EVENT_MANAGER, rate, plan.trigger.poisson))
     }
 
-    /// How many come per second.
+    /// Arrivals per second.
     pub fn rate_hz(&self) -> f64 {
         SECOND / self.interval
     }
 
-    /// Takes regular arrivals out of step with those at other nodes. To be called before the first.
+    /// Takes regular arrivals out of step with those at other nodes. It must be called before the first arrival.
     pub fn shift(&mut self) {
         if !self.poisson {
             self.due = -self.interval * self.random.random::<f64>();
         }
     }
 
-    /// Goes on to the next one, and says when it comes. For a driver that plans them one after the other.
+    /// Goes on to the next arrival and returns its time, for a driver that plans arrivals one after the other.
     #[inline]
     pub fn advance(&mut self) -> Time {
         let factor: f64 = if self.poisson { Exp1.sample(&mut self.random) } else { 1.0 };
@@ -62,13 +62,13 @@ impl Arrivals {
         self.at()
     }
 
-    /// When the one comes that it has gone on to.
+    /// Time of the present arrival.
     pub fn at(&self) -> Time {
         Time(self.due.round() as u64)
     }
 
-    /// Goes on to the first one after `now`, and says how many it has passed. For a driver that looks at a clock now and then:
-    /// where they are too many to count, their number is drawn.
+    /// Goes on to the first arrival after `now` and returns the number of those passed, for a driver that looks at a
+    /// clock now and then. The number is drawn if there are too many to count.
     pub fn pass(&mut self, now: Time) -> u64 {
         let mut count = 0;
         while self.at() <= now {
@@ -81,13 +81,13 @@ impl Arrivals {
         count
     }
 
-    /// Goes on to the last one that comes before `now`; how many it passes. In a Poisson process their number is drawn, and
-    /// what follows does not depend on what was before.
+    /// Goes on to the last arrival before `now` and returns the number of those passed. In a Poisson process this
+    /// number is drawn, and later arrivals do not depend on earlier ones.
     fn skip(&mut self, now: Time) -> u64 {
         let intervals = ((now.0 as f64 - self.due) / self.interval).max(0.0);
         if self.poisson {
             self.due = now.0 as f64;
-            // Only a number of intervals that is not positive makes no distribution.
+            // The distribution fails only for a mean that is not positive.
             return Poisson::new(intervals).map_or(0, |poisson| poisson.sample(&mut self.random) as u64);
         }
         self.due += intervals.floor() * self.interval;
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(once.at(), often.at());
     }
 
-    /// A second of arrivals at 1 GHz costs no more than a thousand draws, and their number is that of a Poisson process.
+    /// A second of arrivals at 1 GHz costs at most a thousand draws, and their number is that of a Poisson process.
     #[test]
     fn arrivals_at_random_are_skipped_by_their_number() {
         for seed in 1..=100 {

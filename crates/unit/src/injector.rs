@@ -1,23 +1,23 @@
-//! Fault injection: what the `[[fault]]` tables of an experiment do to the fragments of a readout unit.
+//! Fault injection: the effect of the `[[fault]]` tables of an experiment on the fragments of a readout unit.
 
 use crate::Payload;
 use evb_core::{EventId, NodeId, Span, Transmit};
 use evb_experiment::{FaultAction, Plan};
 use evb_protocol::{Fragment, Message, Recent};
 
-/// Events of which is remembered that their fragment was lost.
+/// Number of events whose lost fragments are remembered.
 const MOST_LOST: usize = 1 << 14;
 
-/// The faults that are injected into what one readout unit sends.
+/// The faults that are injected into the fragments of one readout unit.
 pub struct Injector {
     actions: Vec<FaultAction>,
     max_fragment: u32,
-    /// Events whose fragment was lost once: what is sent again comes through.
+    /// Events whose fragment was lost once; the repeated fragment comes through.
     lost: Recent<EventId>,
 }
 
 impl Injector {
-    /// The faults of a readout unit; none when nothing happens to its fragments.
+    /// The faults of a readout unit; none if nothing happens to its fragments.
     pub fn new(plan: &Plan, node: NodeId) -> Option<Self> {
         let of_others =
             |action: &FaultAction| matches!(action, FaultAction::Kill { .. } | FaultAction::SlowDisk { .. });
@@ -27,8 +27,8 @@ impl Injector {
         (!actions.is_empty()).then(|| Self { actions, max_fragment, lost: Recent::new(MOST_LOST) })
     }
 
-    /// Sends on, with its faults, what a readout unit wants to send. A packet goes as single fragments, since each has a fate
-    /// of its own: it goes now or after the time that `send` is told, once, twice or not at all.
+    /// Sends the messages of a readout unit on, with their faults. A packet goes as single fragments, since each has a
+    /// fate of its own: it goes at once or after the time given to `send`, once, twice or not at all.
     pub fn inject<B: Payload>(
         &mut self,
         Transmit { to, message }: Transmit<Message<B>>,

@@ -1,10 +1,10 @@
-//! How long events took.
+//! Latencies of events.
 
 use evb_core::Span;
 use evb_record::Latency;
 use hdrhistogram::Histogram;
 
-/// Longest latency that is told apart, in nanoseconds: ten minutes.
+/// Longest latency that is resolved, in nanoseconds: ten minutes.
 const LONGEST_NS: u64 = 600_000_000_000;
 
 /// Times from the beginning of something to its end.
@@ -17,13 +17,13 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Counts one.
+    /// Counts one latency.
     #[inline]
     pub fn record(&mut self, latency: Span) {
         self.0.saturating_record((latency.0 / 1000).max(1));
     }
 
-    /// Forgets all.
+    /// Clears the counts.
     pub fn reset(&mut self) {
         self.0.reset();
     }

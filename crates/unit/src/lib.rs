@@ -1,8 +1,8 @@
-//! The units of an event builder: what stands between a protocol machine and its driver, whichever driver that is.
+//! The units of an event builder, between a protocol machine and its driver, for every driver.
 //!
-//! A unit is a machine with what it needs of the world behind small traits: a source of fragments, a storage, the times of
-//! triggers. It answers what the machine asks for and counts. The driver adds time, bytes and threads. The simulator has
-//! units whose fragments carry no payload (`()`), the processes have units with real bytes.
+//! A unit is a machine with its surroundings behind small traits: a source of fragments, a storage, the times of
+//! triggers. It answers the requests of the machine, and counts. The driver adds time, bytes and threads. The simulator
+//! has units whose fragments carry no payload (`()`); the processes have units with real bytes.
 //!
 //! The reports of all units make an [`Account`], and this makes the record.
 

@@ -1,4 +1,4 @@
-//! The event manager: its machine, and what is known of the events that ended.
+//! The event manager: its machine, and the account of the events that ended.
 
 use crate::{Latencies, ManagerReport, meter::Meter};
 use evb_core::{Machine, NodeId, Time};
@@ -42,7 +42,7 @@ impl<B: Clone> Manager<B> {
         self.running && !self.paused
     }
 
-    /// Whether all triggers have come that the plan has: the trigger has ended by number.
+    /// True if all triggers of the plan have come: the trigger has ended by number.
     pub fn has_all_triggers(&self) -> bool {
         self.events.is_some_and(|events| self.machine.counts().triggered >= events)
     }
@@ -76,13 +76,13 @@ impl<B: Clone> Manager<B> {
         self.machine.handle_command(now, ManagerCommand::Stop);
     }
 
-    /// Marks the time in what it counts. To be called before anything is counted that happens now.
+    /// Marks the time for the counts. It must be called before anything is counted that happens now.
     #[inline]
     pub fn pass(&mut self, now: Time) {
         self.meter.pass(now, || counts(&self.machine));
     }
 
-    /// The next thing that happened to the events; what has ended is counted.
+    /// The next happening to the events; ended events are counted.
     #[inline]
     pub fn poll_event(&mut self) -> Option<ManagerEvent> {
         let event = self.machine.poll_event()?;
@@ -104,7 +104,7 @@ impl<B: Clone> Manager<B> {
         Some(event)
     }
 
-    /// How it stands.
+    /// The report of the event manager.
     pub fn report(&self, now: Time) -> ManagerReport {
         ManagerReport {
             of_builders: self.of_builders.clone(),
@@ -115,7 +115,7 @@ impl<B: Clone> Manager<B> {
     }
 }
 
-/// What came, was triggered and has ended, in the order of the series by which a window is found.
+/// Numbers of triggers, triggered events and ended events, in the order of the series by which a window is found.
 fn counts<B>(machine: &EventManager<B>) -> [u64; RATES] {
     let counts = machine.counts();
     let ended = counts.triggered - counts.open();

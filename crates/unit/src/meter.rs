@@ -1,4 +1,4 @@
-//! What a node counts, over the time since the run began.
+//! Counts of a node over the time since the run began.
 
 use evb_core::Time;
 use evb_steady::Series;
@@ -6,7 +6,7 @@ use evb_steady::Series;
 /// The counts of a node over time. Nodes start within a moment of each other, so their times are compared as they are.
 #[derive(Default)]
 pub(crate) struct Meter {
-    /// When the node was told to start, and what was counted since.
+    /// Time at which the node was told to start, and the counts since then.
     running: Option<(Time, Series)>,
 }
 
@@ -16,7 +16,7 @@ impl Meter {
         self.running = Some((now, Series::new(Time::ZERO, counts)));
     }
 
-    /// To be called before anything is counted that happens now.
+    /// Marks the time. It must be called before anything is counted that happens now.
     #[inline]
     pub(crate) fn pass<const N: usize>(&mut self, now: Time, counts: impl FnOnce() -> [u64; N]) {
         let Some((start, series)) = &mut self.running else { return };
@@ -33,7 +33,7 @@ impl Meter {
         }
     }
 
-    /// All that was counted until now; empty before the start.
+    /// All counts until now; empty before the start.
     pub(crate) fn series(&self, now: Time, counts: &[u64]) -> Series {
         let Some((start, series)) = &self.running else { return Series::default() };
         let mut series = series.clone();

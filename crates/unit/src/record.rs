@@ -1,4 +1,4 @@
-//! The record, as far as the account makes it.
+//! The part of the record that comes from the account.
 
 use crate::{Account, ReadoutReport, VERSION};
 use evb_experiment::Plan;
@@ -6,13 +6,13 @@ use evb_record::{Finding, FindingKind, Kind, Record, Trigger};
 use evb_steady::{Offer, Steady};
 use std::collections::BTreeMap;
 
-/// What an experiment file asks for.
+/// The load that an experiment file asks for.
 pub struct Offered {
-    /// The key that says so.
+    /// The key in the file.
     pub key: &'static str,
-    /// What is offered.
+    /// The kind of load that is offered.
     pub what: &'static str,
-    /// Its rate; none when it comes as fast as it goes.
+    /// The offered rate; none if the load comes as fast as possible.
     pub rate_hz: Option<f64>,
 }
 
@@ -22,7 +22,7 @@ impl Offered {
         Self { key: "trigger.rate", what: "triggers", rate_hz }
     }
 
-    /// None when what is offered comes as fast as it goes.
+    /// The offered load; none if it comes as fast as possible.
     fn offer(&self, trigger: &Trigger, plan: &Plan) -> Option<Offer> {
         Some(Offer {
             key: self.key,
@@ -36,8 +36,8 @@ impl Offered {
 }
 
 impl Account {
-    /// The record of an experiment that has ended, as far as it follows from the plan, what the nodes said and the steady
-    /// window. What is measured is not in it: that is the driver's, and so is the verdict.
+    /// The record of an experiment that has ended, from the plan, the reports of the nodes and the steady window. The
+    /// driver adds its own measurements and the verdict.
     pub fn assemble(mut self, kind: Kind, plan: &Plan, steady: &Steady, offered: &Offered) -> Record {
         let faults = self.faults();
         let trigger = Trigger { offered_rate_hz: offered.rate_hz, ..self.manager.trigger };

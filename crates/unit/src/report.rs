@@ -1,4 +1,4 @@
-//! How a unit stands: what it says of itself again and again, and at the end.
+//! Reports of the units, which they repeat during a run and give at its end.
 
 use evb_protocol::{BuilderUnit, FaultCounts, ManagerCounts, Mismatch, ReadoutCounts};
 use evb_record::{Events, Finding, FindingKind, Latency, Trigger};
@@ -6,7 +6,7 @@ use evb_steady::Series;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How one node stands.
+/// The report of one node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
@@ -21,12 +21,12 @@ pub enum Report {
 /// Faults by kind.
 pub type Faults = BTreeMap<String, u64>;
 
-/// How the event manager stands.
+/// The report of an event manager.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ManagerReport {
-    /// What became of the events.
+    /// Counts of the events by outcome.
     pub events: Events,
-    /// Triggers that came. The rate that was asked for is the driver's to say.
+    /// Triggers that came. The offered rate is known to the driver.
     pub trigger: Trigger,
     /// The events that each builder has ended.
     pub of_builders: Vec<Events>,
@@ -34,40 +34,40 @@ pub struct ManagerReport {
     pub latency_us: Latency,
     /// Faults by kind.
     pub faults: Faults,
-    /// What a window is found by.
+    /// The counts over time by which a window is found.
     pub series: Series,
 }
 
-/// How a readout unit stands.
+/// The report of a readout unit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReadoutReport {
     /// The last event that the unit knows to be triggered.
     pub through: u64,
-    /// What it did.
+    /// Counts of its work.
     pub counts: evb_record::Readout,
     /// Faults by kind.
     pub faults: Faults,
-    /// What people should know of its source.
+    /// Findings about its source.
     pub findings: Vec<Finding>,
     /// The bytes sent.
     pub series: Series,
 }
 
-/// How a builder unit stands.
+/// The report of a builder unit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BuilderReport {
-    /// What it did.
+    /// Counts of its work.
     pub counts: evb_record::Builder,
     /// Faults by kind.
     pub faults: Faults,
-    /// What people should know of its events.
+    /// Findings about its events.
     pub findings: Vec<Finding>,
     /// The bytes and the fragments received.
     pub series: Series,
 }
 
 impl ManagerReport {
-    /// What the machine has counted.
+    /// The counts of the machine.
     pub(crate) fn of(counts: &ManagerCounts) -> Self {
         let events = Events {
             triggered: counts.triggered,
@@ -88,7 +88,7 @@ impl ManagerReport {
 }
 
 impl ReadoutReport {
-    /// What the machine has counted.
+    /// The counts of the machine.
     pub(crate) fn of(counts: &ReadoutCounts) -> Self {
         let of_unit = evb_record::Readout {
             came: counts.came,
@@ -109,7 +109,7 @@ impl ReadoutReport {
 }
 
 impl BuilderReport {
-    /// What the machine has counted and found.
+    /// The counts and findings of the machine.
     pub(crate) fn of<B>(machine: &BuilderUnit<B>) -> Self {
         let counts = machine.counts();
         let of_unit = evb_record::Builder {

@@ -1,9 +1,8 @@
-//! A small virtual-time driver: every node of an event builder, run control, a network that delays, and what goes wrong on
-//! purpose.
+//! A small virtual-time driver: all nodes of an event builder, run control, a network with delays, and injected faults.
 //!
-//! It is the least that can drive the machines; nothing in it is fast. One heap of happenings ordered by time and by
-//! the order in which they were planned, so that one seed gives one history. What it notes of a run is for checkers that
-//! know nothing of the machines.
+//! It is the least that can drive the machines; nothing in it is fast. One heap holds the happenings, ordered by time
+//! and by the order in which they were planned, so that one seed gives one history. Its notes on a run are for checkers
+//! that know nothing of the machines.
 
 mod node;
 mod orders;
@@ -85,11 +84,11 @@ pub(crate) struct Driver {
     random: Stream,
     network: Network,
     control: Control,
-    /// When run control wants to be called.
+    /// The time of the next call that run control wants.
     control_timer: Time,
     slots: Vec<Slot>,
     planned: BinaryHeap<Reverse<(Time, u64)>>,
-    /// What is planned: for whom, and what its origin belongs to.
+    /// The planned happenings: the receiver, the connections and run of the origin, and the happening.
     happenings: BTreeMap<u64, (NodeId, Mark, What)>,
     next: u64,
     /// Number of the connections that nodes make next.

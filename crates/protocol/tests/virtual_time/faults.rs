@@ -1,7 +1,7 @@
-//! Schedules of faults drawn from seeds: whatever goes wrong, what an event builder promises must hold.
+//! Schedules of faults drawn from seeds: the promises of an event builder must hold under all faults.
 //!
-//! `cargo xtask faults` runs as many as one likes. `EVB_SEEDS` says how many schedules are tried (500), `EVB_FIRST_SEED`
-//! with which seed they begin, and `EVB_BUG` plants a mistake.
+//! `cargo xtask faults` runs any number of them. `EVB_SEEDS` sets the number of schedules (500), `EVB_FIRST_SEED` sets
+//! the first seed, and `EVB_BUG` plants a mistake.
 
 use crate::{
     base_config,
@@ -55,7 +55,7 @@ fn scenario(seed: u64, bug: Option<Bug>) -> Scenario {
     }
 }
 
-/// Why a promise is broken by the history of a seed, if one is.
+/// The promise that the history of a seed breaks, if any.
 fn failure(seed: u64, bug: Option<Bug>) -> Option<String> {
     let scenario = scenario(seed, bug);
     match catch_unwind(AssertUnwindSafe(|| Driver::new(scenario.clone()).run())) {

@@ -1,5 +1,6 @@
-//! The three machines and run control together in virtual time: random delays, harm and deaths, against a model that says
-//! how each triggered event must end; and schedules of faults and commands, against what an event builder promises.
+//! The three machines and run control together in virtual time. Random delays, harm and deaths are checked against a
+//! model that gives the ending of each triggered event. Schedules of faults and commands are checked against the
+//! promises of an event builder.
 
 mod driver;
 mod faults;
@@ -30,8 +31,8 @@ fn base_config() -> Config {
     }
 }
 
-/// Driven triggers may all be turned away, so that the wanted number is never reached: then a stop ends the run, once all of
-/// them have come.
+/// Time at which a stop ends a run with driven triggers, after all of them have come: they may all be turned away, and
+/// then the wanted number is never reached.
 fn end_of_triggers(config: &Config, period: Span, delay: Span) -> Option<Span> {
     (config.trigger == Trigger::Driven).then_some(Span(TRIGGERS * period.0 + 2 * delay.0))
 }
@@ -57,7 +58,7 @@ fn death(random: &mut Stream, node: NodeId) -> (Time, Trouble) {
     (Draw(random).time(Span::from_micros(400)), Trouble::Crash { node, back_after: None })
 }
 
-/// How many random histories each test tries; `EVB_HISTORIES` asks for more.
+/// Number of random histories that each test tries; `EVB_HISTORIES` sets another one.
 fn histories() -> u64 {
     std::env::var("EVB_HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
 }
@@ -118,8 +119,8 @@ fn expected(scenario: &Scenario, event: EventId) -> (Ending, Range<u16>) {
     (if is_whole(&all) { Ending::Complete } else { Ending::Incomplete }, all)
 }
 
-/// What is lost, late or renumbered on its way costs time and no event; what is bad at its source spoils its own event
-/// and no other.
+/// Fragments that are lost, late or renumbered on their way cost time and no event. A fragment that is bad at its
+/// source spoils its own event and no other.
 #[test]
 fn harmed_fragments_spoil_their_own_event_and_no_other() {
     for seed in 0..histories() {
@@ -232,7 +233,8 @@ fn many_deaths_and_harm_never_build_a_wrong_event() {
     }
 }
 
-/// What a readout unit has no room for waits; it never stops the event builder, whatever order events are asked for in.
+/// Fragments wait while a readout unit has no room for them. This never stops the event builder, in whatever order
+/// events are requested.
 #[test]
 fn a_small_buffer_holds_its_bytes_and_costs_no_event() {
     for seed in 0..2 * histories() {

@@ -1,4 +1,4 @@
-//! What lies between the nodes: messages of a pair keep their order, and faults delay, lose, double or damage them.
+//! The network between the nodes. Messages of a pair keep their order; faults delay, lose, double or damage them.
 
 use crate::{
     scenario::Tag,
@@ -8,14 +8,14 @@ use evb_core::{NodeId, Span, Stream, Time};
 use evb_protocol::{Fragment, Message};
 use std::collections::BTreeMap;
 
-/// How a message comes to its receiver.
+/// A message as it comes to its receiver.
 pub(crate) enum Arrival {
     Whole(Message<Tag>),
-    /// A fragment whose payload is not what its checksum says.
+    /// A fragment whose payload does not match its checksum.
     Damaged(Fragment<Tag>),
 }
 
-/// What happens to messages from a moment on.
+/// A fault that harms messages for some time.
 struct Window {
     until: Time,
     fault: Fault,
@@ -44,12 +44,12 @@ impl Network {
         self.windows.push(Window { until: now + span, fault });
     }
 
-    /// When the last message that was sent so far from one node to another arrives.
+    /// The arrival time of the last message that was sent so far from one node to another.
     pub(crate) fn last_arrival(&self, from: NodeId, to: NodeId, now: Time) -> Time {
         self.last_arrival.get(&(from, to)).copied().unwrap_or(now).max(now)
     }
 
-    /// What becomes of a message: when it arrives, and how.
+    /// The arrivals of a message, each with its time; none for a lost message.
     pub(crate) fn send(
         &mut self,
         now: Time,

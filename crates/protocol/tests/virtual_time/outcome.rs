@@ -1,4 +1,4 @@
-//! What became of a history, for checkers that know nothing of the machines.
+//! The outcome of a history, for checkers that know nothing of the machines.
 
 use evb_control::State;
 use evb_core::{EventId, NodeId, Time};
@@ -20,16 +20,16 @@ pub(crate) struct Stored {
     pub(crate) good: BTreeSet<u16>,
 }
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) manager: ManagerCounts,
     pub(crate) drained: bool,
-    /// When each event was triggered, in the order of their numbers.
+    /// Trigger times of the events, in the order of their numbers.
     pub(crate) triggered: Vec<Time>,
-    /// How each event was reported to have ended, by whom and when, as often as it was.
+    /// All reports of the end of each event: the ending, the reporting node and the time.
     pub(crate) ended: BTreeMap<EventId, Vec<(Ending, NodeId, Time)>>,
-    /// What was stored of each event, in the order of time.
+    /// Everything stored of each event, in the order of time.
     pub(crate) stored: BTreeMap<EventId, Vec<Stored>>,
     pub(crate) faults: FaultCounts,
     pub(crate) orphaned: BTreeSet<NodeId>,
@@ -46,7 +46,7 @@ pub(crate) struct Outcome {
     pub(crate) holding: BTreeSet<NodeId>,
     /// Fragments and questions that were lost, doubled or damaged on their way.
     pub(crate) harmed: u64,
-    /// When nodes were given up, and when they had come back.
+    /// Nodes that were given up, with the time of that and the time of their return.
     pub(crate) gone: Vec<(NodeId, Time, Time)>,
     pub(crate) end: Time,
     /// All nodes were told to begin.
@@ -61,7 +61,7 @@ pub(crate) struct Outcome {
     pub(crate) cut: bool,
     /// A node began something else before everything had come to rest.
     pub(crate) superseded: bool,
-    /// When the event manager was told of pauses, and when it was to be told of their ends.
+    /// Times at which the event manager was told of pauses; `resumes` has the planned times of their ends.
     pub(crate) pauses: Vec<Time>,
     pub(crate) resumes: Vec<Time>,
 }

@@ -42,7 +42,7 @@ impl<M> Planted<M> {
         Self { machine, bug, granted: BTreeSet::new() }
     }
 
-    /// What the machine hears of something.
+    /// A happening as the machine hears it; `None` if the planted bug hides it.
     pub(crate) fn hear(&self, what: What) -> Option<What> {
         match (self.bug, what) {
             (Some(Bug::Pause), What::Manager(ManagerCommand::Pause)) => None,
@@ -65,7 +65,7 @@ impl<M> Planted<M> {
         }
     }
 
-    /// What others hear of what the machine says.
+    /// A message of the machine as others hear it; `None` if the planted bug hides it.
     pub(crate) fn say(&mut self, message: Message<Tag>) -> Option<Message<Tag>> {
         match (self.bug, message) {
             (Some(Bug::Reassignment), Message::Grant(events)) => {

@@ -1,4 +1,4 @@
-//! What an event builder promises, whatever goes wrong. The checkers know what happened in a run, and nothing of the
+//! Promises that an event builder keeps under all faults. The checkers know the outcome of a run and nothing of the
 //! machines.
 
 use crate::{
@@ -10,7 +10,7 @@ use evb_core::{EventId, NodeId, Time};
 use evb_protocol::{Config, Ending, Fault, Protocol};
 use std::collections::BTreeSet;
 
-/// Why a promise is broken; `None` when all are kept.
+/// The first promise that is broken, as a text; `None` if all are kept.
 pub(crate) fn broken(scenario: &Scenario, history: &History) -> Option<String> {
     let is_over = matches!(history.state, State::Initial | State::Stopped | State::Failed);
     if !is_over {
@@ -20,7 +20,7 @@ pub(crate) fn broken(scenario: &Scenario, history: &History) -> Option<String> {
     started.find_map(|(index, run)| Some(format!("run {index}: {}", broken_in(scenario, run)?)))
 }
 
-/// Why a promise is broken in one run. What was cut short may lack much, and says nothing wrong.
+/// The first promise that one run breaks, as a text. A run that was cut short may be incomplete; its reports are right.
 fn broken_in(scenario: &Scenario, run: &Outcome) -> Option<String> {
     let always = [end, pauses, accounts, events, bounds];
     let with_patience = [progress, evidence, questions];
@@ -84,7 +84,7 @@ fn accounts(_: &Scenario, outcome: &Outcome) -> Kept {
     ensure(found == [counts.built, counts.incomplete, counts.rejected], || format!("{found:?} for {counts:?}"))
 }
 
-/// What was stored of an event by the builder that is believed.
+/// The event as stored by the builder whose report counts.
 fn accounted(outcome: &Outcome, event: EventId, builder: NodeId) -> Result<&Stored, String> {
     let stored = outcome.stored.get(&event).and_then(|all| all.iter().rfind(|one| one.builder == builder));
     stored.ok_or_else(|| format!("event {event} is accounted for, and {builder} has not stored it"))
@@ -115,7 +115,8 @@ fn is_gone(outcome: &Outcome, unit: NodeId, begin: Time, end: Time) -> bool {
     outcome.gone.iter().any(|&(node, from, to)| node == unit && from <= end && to >= begin)
 }
 
-/// An event is stored by the builder that says so, a complete one with every fragment; a rejected one is not its business.
+/// An event is stored by the builder that reports it, a complete one with every fragment. Rejected events need not be
+/// stored; only a filter that does not accept them may reject them.
 fn events(scenario: &Scenario, outcome: &Outcome) -> Kept {
     let all: BTreeSet<_> = (0..scenario.config.readout_units).collect();
     for (&event, ends) in &outcome.ended {

@@ -1,4 +1,4 @@
-//! Everything that one history depends on.
+//! The scenario of one history: all its parameters.
 
 use crate::{planted::Bug, schedule::Fault as Trouble};
 use evb_control::Command;
@@ -6,7 +6,7 @@ use evb_core::{EventId, NodeId, Span, Time, stream};
 use evb_protocol::{Config, Filter};
 use rand_xoshiro::rand_core::Rng;
 
-/// How many triggers come when the trigger is driven.
+/// Number of triggers that a driven trigger gives.
 pub(crate) const TRIGGERS: u64 = 600;
 
 /// Bytes of every fragment.
@@ -15,7 +15,7 @@ pub(crate) const FRAGMENT: u32 = 100;
 /// A payload that says of which run, event and source it is; the default is none.
 pub(crate) type Tag = Option<(usize, u64, u16)>;
 
-/// What is wrong with the fragment of one event and source.
+/// Harm to the fragment of one event and source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Harm {
     /// The source has none.
@@ -33,7 +33,7 @@ pub(crate) enum Harm {
 }
 
 impl Harm {
-    /// Whether no good fragment of the source exists.
+    /// True if no good fragment of the source exists.
     pub(crate) const fn spoils(self) -> bool {
         matches!(self, Self::Destroyed | Self::Corrupt)
     }
@@ -44,13 +44,13 @@ impl Harm {
 pub(crate) struct Scenario {
     pub(crate) seed: u64,
     pub(crate) config: Config,
-    /// What is accepted after the first phase.
+    /// The events that are accepted after the first phase.
     pub(crate) filter: Filter,
     /// One fragment in this many is harmed; 0 is none.
     pub(crate) harm_one_in: u64,
-    /// The runs: what the operator commands in each, and how long after the start was commanded.
+    /// The runs: the operator's commands in each, with their times after the command to start.
     pub(crate) runs: Vec<Vec<(Span, Command)>>,
-    /// What goes wrong, and how long after the first run has begun.
+    /// The faults, with their times after the beginning of the first run.
     pub(crate) faults: Vec<(Time, Trouble)>,
     /// Longest delay of a message.
     pub(crate) delay: Span,
@@ -63,7 +63,7 @@ pub(crate) struct Scenario {
 }
 
 impl Scenario {
-    /// What is wrong with this event's fragment of this source: a pure function, so that a model can ask too.
+    /// The harm to this event's fragment of this source. A pure function, so that a model can use it, too.
     pub(crate) fn harm(&self, event: EventId, source: u16) -> Option<Harm> {
         let draw = stream(self.seed ^ event.0.wrapping_mul(0x9e37_79b9), NodeId(source), 77).next_u64();
         if self.harm_one_in == 0 || !draw.is_multiple_of(self.harm_one_in) {
@@ -73,7 +73,7 @@ impl Scenario {
         Some(kinds[(draw >> 32) as usize % kinds.len()])
     }
 
-    /// Whether the source has no good fragment of this event.
+    /// True if the source has no good fragment of this event.
     pub(crate) fn spoils(&self, event: EventId, source: u16) -> bool {
         self.harm(event, source).is_some_and(Harm::spoils)
     }

@@ -1,4 +1,4 @@
-//! What goes wrong in a run, and when: drawn from a seed.
+//! Schedules of faults: the faults of a run and their times, drawn from a seed.
 
 use evb_control::Command;
 use evb_core::{NodeId, NodeRange, Span, Stream, Time, stream};
@@ -12,7 +12,8 @@ pub(crate) enum Fault {
     Crash { node: NodeId, back_after: Option<Span> },
     /// The node does nothing for so long. Its peers give it up after [`PEER_TIMEOUT`].
     Stop { node: NodeId, span: Span },
-    /// Nothing passes between two nodes for so long; it is kept for them. They give each other up after [`PEER_TIMEOUT`].
+    /// Nothing passes between two nodes for this time; messages are kept for them. They give each other up after
+    /// [`PEER_TIMEOUT`].
     Partition { pair: [NodeId; 2], span: Span },
     /// Messages between two nodes take so much longer, for so long.
     Delay { pair: [NodeId; 2], span: Span, by: Span },
@@ -113,7 +114,7 @@ impl Draw<'_> {
         faults
     }
 
-    /// What an operator commands in one run, and how long after its start: at any moment, also while it is configured.
+    /// Commands of an operator in one run, with their times after its start: at any moment, also during configuration.
     fn commands(&mut self) -> Vec<(Span, Command)> {
         let within = self.pick(&[Span::from_micros(400), BEGIN]);
         let mut commands = Vec::new();

@@ -1,4 +1,4 @@
-//! What must hold of the wire format for any bytes. The test of the corpus and the fuzz target share it.
+//! Invariants of the wire format for any bytes. The test of the corpus and the fuzz target share them.
 
 use evb_protocol::{
     Message,
@@ -8,7 +8,7 @@ use evb_protocol::{
 /// Reads `bytes` as a head and a body; what is accepted says the same when it is sent on.
 ///
 /// # Panics
-/// When it does not, or the reader panics: that would be a bug, whatever the bytes are.
+/// If an invariant does not hold, or the reader panics: a bug, whatever the bytes are.
 pub(crate) fn check(bytes: &[u8]) {
     let Some((head, body)) = bytes.split_first_chunk::<HEAD_BYTES>() else { return };
     if let Ok(message) = decode(head, body.to_vec()) {

@@ -10,10 +10,10 @@ use evb_core::{Stream, Time};
 use evb_fabric::{Arbitration, LinkId};
 use rand::RngExt;
 
-/// Decides who gets a link.
+/// The arbiter of the links.
 pub(super) struct Arbiter {
     policy: Arbitration,
-    /// The first packet that fits need not be the one: another one may have a higher priority, or be drawn.
+    /// True if the first packet that fits is not always chosen: another one may have a higher priority, or be drawn.
     looks_at_all: bool,
 }
 
@@ -30,7 +30,7 @@ impl Arbiter {
         Self { policy, looks_at_all: priorities > 1 || policy == Arbitration::Random }
     }
 
-    /// Puts a packet among those that wait for a link; gives how many these are.
+    /// Puts a packet among those that wait for a link; returns their number.
     pub(super) fn enlist(&self, links: &mut Links, packets: &Packets, link: LinkId, id: PacketId) -> u32 {
         let packet = &packets[id];
         let one = Waiting { id, lane: packet.lane, wire: packet.wire, priority: packet.priority };
@@ -42,8 +42,8 @@ impl Arbiter {
         waiting
     }
 
-    /// The place of a packet among those that wait for a link, in the order that the arbitration goes by: by lane, or by
-    /// when they asked, those of one time by lane.
+    /// The place of a packet among those that wait for a link, in the order of the arbitration: by lane, or by the time
+    /// of asking, those of one time by lane.
     fn place_among(&self, waiting: &[Waiting], packets: &Packets, one: &Waiting) -> usize {
         if self.policy == Arbitration::RoundRobin {
             return waiting.partition_point(|other| other.lane <= one.lane);
@@ -53,7 +53,7 @@ impl Arbiter {
         waiting.len() - waiting.iter().rev().take_while(is_behind).count()
     }
 
-    /// The place of the waiting packet that goes next; else when that may change, or [`UNKNOWN`].
+    /// The place of the waiting packet that goes next; else the time at which that may change, or [`UNKNOWN`].
     pub(super) fn choose(
         &self,
         links: &mut Links,
@@ -85,7 +85,7 @@ impl Arbiter {
         best.map(|best| best.place).ok_or_else(|| room_later(links, packets, buffers, now, link))
     }
 
-    /// Chooses between the best packet so far and another one that fits, too; true when it is the other one.
+    /// Chooses between the best packet so far and another one that fits, too; returns true for the other one.
     fn prefer(&self, best: &mut Option<Choice>, one: Waiting, place: usize, random: &mut Stream) -> bool {
         let equals = match best {
             Some(best) if one.priority < best.priority => return false,
@@ -103,7 +103,7 @@ impl Arbiter {
         true
     }
 
-    /// The place that the search begins at. Packets are in order of their lanes, or of their coming.
+    /// The place at which the search begins. Packets are in order of their lanes, or of their coming.
     #[inline]
     fn first(&self, port: &Port) -> usize {
         match self.policy {

@@ -1,4 +1,4 @@
-//! Flow control: when the buffer at the end of a link has room, and what comes into it and leaves it.
+//! Flow control: the room in the buffer at the end of each link, and the packets that enter and leave it.
 
 use super::{
     UNKNOWN,
@@ -53,7 +53,7 @@ pub(super) enum Room {
 }
 
 impl Buffers {
-    /// The rules, and how many virtual channels, or priorities, each link has.
+    /// The rules, and the number of virtual channels, or priorities, of each link.
     pub(super) fn new(flow: Flow, switch_delay: Span) -> (Self, u32) {
         let (discipline, channels) = match flow {
             Flow::Wormhole { slack, reaction } => (Discipline::Worm(Wormhole { slack: slack.0, reaction }), 1),
@@ -150,7 +150,7 @@ impl Buffers {
         }
     }
 
-    /// A packet takes its bytes of a buffer (cut-through); gives how many are taken then.
+    /// Takes a packet's bytes of a buffer (cut-through); returns the number of bytes taken then.
     pub(super) fn take_credit(&self, links: &mut Links, lane: LaneId, bytes: u32) -> u64 {
         match (&mut links[lane].contents, self.discipline) {
             (Contents::Bytes(credit), Discipline::CutThrough { buffer, .. }) => {
@@ -243,7 +243,7 @@ impl Buffers {
         queue.push((packets[next].since + self.switch_delay).max(at), Event::Request(next));
     }
 
-    /// Takes a packet into the queue of an output (store and forward); false when it does not fit any more.
+    /// Takes a packet into the queue of an output (store and forward); returns false if it does not fit.
     pub(super) fn admit(
         &self,
         links: &Links,
@@ -309,7 +309,7 @@ impl Buffers {
         links.touch(link);
     }
 
-    /// The lane that bytes are accounted to: without priorities in the pause, all priorities share one.
+    /// The lane to which bytes are accounted: without priorities in the pause, all priorities share one.
     fn account(&self, links: &Links, lane: LaneId) -> LaneId {
         match self.discipline {
             Discipline::Store { full: WhenFull::PriorityPause, .. } => lane,

@@ -33,7 +33,7 @@ pub(super) struct Counts {
     links: Vec<LinkCounts>,
     /// Links taken by all packets, from the start.
     pub(super) packet_hops: u64,
-    /// Time spent before this does not count.
+    /// Start of the measurement; time spent before it does not count.
     from: Time,
 }
 
@@ -42,11 +42,11 @@ impl Counts {
         Self { links: vec![LinkCounts::default(); links], packet_hops: 0, from: Time::ZERO }
     }
 
-    /// Forgets what was counted so far.
+    /// Clears the counts.
     pub(super) fn begin(&mut self, now: Time) {
         self.from = now;
         for counts in &mut self.links {
-            // What waits goes on waiting.
+            // Waiting packets go on waiting.
             *counts = LinkCounts { queued: counts.queued, ..LinkCounts::default() };
         }
     }
@@ -75,7 +75,7 @@ impl Counts {
         counts.held.0 += held.0;
     }
 
-    /// So many bytes wait for a link, or lie behind it.
+    /// Notes the number of bytes that wait for a link, or lie behind it.
     #[inline]
     pub(super) fn note_bytes(&mut self, link: LinkId, bytes: u64) {
         let most = &mut self[link].most_bytes;

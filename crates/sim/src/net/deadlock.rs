@@ -5,10 +5,10 @@ use crate::packet::{LaneId, Packets};
 use evb_core::Time;
 use evb_fabric::LinkId;
 
-/// The links of a circle in which each waits for the next one, in that order, and since when they do.
+/// The links of a circle in which each waits for the next one, in that order, and the time since which all wait.
 ///
-/// A link waits for another one when the packet whose head came over the first asks for the second, or when a worm
-/// stands on both. Only requests that nothing that is planned will end count.
+/// A link waits for another one if the packet whose head came over the first asks for the second, or if a worm
+/// stands on both. Requests that a planned event will end do not count.
 pub(super) fn find(links: &mut Links, packets: &Packets, buffers: &Buffers, now: Time) -> Option<(Vec<LinkId>, Time)> {
     let mut waits_for = stuck_requests(links, packets, buffers, now);
     add_bodies(packets, &mut waits_for);

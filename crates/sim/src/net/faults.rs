@@ -53,7 +53,7 @@ impl Faults {
     }
 }
 
-/// The links that a fault harms: of a switch those that it sends on, and when it fails those that lead to it, too.
+/// The links that a fault harms: for a switch its outgoing links, and if it fails also those that lead to it.
 pub(super) fn harmed_links(network: &Network, target: Target, action: NetworkFaultAction) -> Vec<LinkId> {
     match target {
         Target::Link(link) => vec![link],

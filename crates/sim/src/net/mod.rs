@@ -1,11 +1,11 @@
 //! The network engine: moves packets over links and through switches in virtual time.
 //!
-//! A packet of any length costs one or two events per link. That is exact, since only a grant changes the flow of bytes:
-//! `worm` computes the time for which a stalled worm stands on its links. The rules are those of
+//! A packet of any length costs one or two events per link. That is exact, since only a grant changes the flow of
+//! bytes: `worm` computes the time for which a stalled worm stands on its links. The rules are those of
 //! `docs/networks/model.md`; a simulator that moves single bytes checks them in `tests/`.
 //!
-//! [`Net`] leads each packet from part to part: the router says which link it asks for, the arbiter when it gets the link,
-//! and the buffers when there is room for it.
+//! [`Net`] leads each packet from part to part: the router chooses the link to ask for, the arbiter gives the link, and
+//! the buffers tell when there is room for it.
 
 mod arbitration;
 mod buffers;
@@ -72,7 +72,7 @@ impl Net {
     /// An empty network.
     ///
     /// # Errors
-    /// When some endpoint cannot reach another one.
+    /// If some endpoint cannot reach another one.
     pub(crate) fn new(network: Network, seed: u64, trace: Trace) -> Result<Self, NetworkError> {
         let switch = &network.config.switch;
         let (buffers, channels) = Buffers::new(network.config.flow, switch.delay);
@@ -111,11 +111,11 @@ impl Net {
     pub(crate) fn reach(&self) -> Span {
         let nic = &self.network.config.nic;
         let largest = (nic.packet.0 + nic.header.0).max(nic.minimum.0);
-        // A packet size without bound says nothing.
+        // A packet size without bound gives no scale.
         self.links.slowest_rate().time_for(largest.min(1 << 16)).max(nic.overhead)
     }
 
-    /// Forgets what was counted so far.
+    /// Clears the counts.
     pub(crate) fn begin_to_measure(&mut self, now: Time) {
         self.counts.begin(now);
     }
@@ -172,7 +172,7 @@ impl Net {
         packet
     }
 
-    /// True when links are to be arbitrated at the present time.
+    /// True if links are to be arbitrated at the present time.
     #[inline]
     pub(crate) fn is_dirty(&self) -> bool {
         self.links.any_touched()
@@ -194,7 +194,7 @@ impl Net {
         Some((circle.iter().map(|&link| self.network.link(link).name.clone()).collect(), since))
     }
 
-    /// Brings a fault about.
+    /// Applies a fault.
     pub(crate) fn fault(&mut self, queue: &mut Queue<Event>, target: Target, action: NetworkFaultAction) {
         for link in faults::harmed_links(&self.network, target, action) {
             let port = &mut self.links[link];
@@ -209,12 +209,12 @@ impl Net {
         }
     }
 
-    /// Finds new routes around what has failed, and lets what waits there ask again.
+    /// Finds new routes around failed links and switches, and lets the packets that wait there ask again.
     pub(crate) fn reroute(&mut self, queue: &mut Queue<Event>) {
         let routes = Routes::find(&self.network, &|link| !self.links[link].failed);
         let mut stranded = Vec::new();
         for link in self.links.ids() {
-            // Who waits for several links would not know them all by the new routes: all ask again.
+            // Packets that wait for several links would not find them all by the new routes, so all ask again.
             let loses_ways = self.router.is_adaptive() && self.network.link(link).from.switch().is_some();
             if !self.links[link].failed && !loses_ways {
                 continue;
@@ -374,8 +374,8 @@ impl Net {
         }
     }
 
-    /// Finds the links, of the first `taken`, that it is now known when the worm will leave them; gives the last of these
-    /// times. `at_end` says that nothing can hold the worm up any more.
+    /// Finds those of the first `taken` links whose leaving time of the worm is now known; returns the last of these
+    /// times. `at_end` means that nothing can hold the worm up any more.
     fn settle_worm(
         &mut self,
         queue: &mut Queue<Event>,

@@ -12,7 +12,7 @@ pub(super) struct Router {
     routes: Routes,
     seed: u64,
     endpoints: usize,
-    /// Dispersive routing: the way that each pair of endpoints takes now.
+    /// The way that each pair of endpoints takes now (dispersive routing).
     ways: Vec<Way>,
     /// Place at which adaptive routing begins to search for a free link.
     rotation: u32,
@@ -25,7 +25,7 @@ pub(super) struct Router {
 struct Way {
     /// The number of the way among equal ones.
     variant: u32,
-    /// Packets that were blocked on it, the last ones without one between them that was not.
+    /// Number of packets blocked on it, counted since the last one that was not blocked.
     blocked: u16,
 }
 
@@ -33,7 +33,7 @@ impl Router {
     /// Finds the ways of a network.
     ///
     /// # Errors
-    /// When some endpoint cannot reach another one.
+    /// If some endpoint cannot reach another one.
     pub(super) fn new(network: &Network, seed: u64) -> Result<Self, NetworkError> {
         let (routing, endpoints) = (network.config.routing, network.endpoints.len());
         let routes = Routes::find(network, &|_| true);
@@ -120,7 +120,8 @@ impl Router {
         usize::from(from.0) * self.endpoints + usize::from(to.0)
     }
 
-    /// Dispersive routing: when some packets of a pair, one after another, waited too long, the next ones take another way.
+    /// Notes a packet that waits too long (dispersive routing). After several such packets of a pair in a row, the next
+    /// ones take another way.
     #[inline]
     pub(super) fn note_patience(&mut self, now: Time, packet: &mut Packet) {
         let Routing::Dispersive { patience, after } = self.routing else { return };

@@ -1,4 +1,4 @@
-//! Machines are drained, hear their deadlines and what comes from outside, and die.
+//! Machines: they are drained, get their deadlines and inputs from outside, and die.
 
 use super::Simulation;
 use crate::{event::Event, node::Output};
@@ -70,7 +70,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Whether events are open and nothing has moved for so long that nothing will.
+    /// True if events are open and nothing has moved for so long that nothing will.
     fn stands_still(&mut self, now: u64) -> bool {
         let limit = self.moved_at.saturating_add(self.plan.run.drain_timeout.0);
         !self.stopped && now > limit && self.manager().is_some_and(|manager| manager.machine.counts().open() > 0)
@@ -147,8 +147,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// What has not ended does not end by itself when nothing has moved for long: a slow drain goes on. Builders then end
-    /// their events with what is there, and when that does not help, everything ends.
+    /// Gives up open events when nothing has moved for the drain timeout; a slow drain goes on. Builders first end
+    /// their events with the fragments that are there. If that does not help, everything ends.
     pub(super) fn give_up(&mut self, now: u64) {
         let limit = self.plan.run.drain_timeout;
         let at = self.moved_at.saturating_add(limit.0);
@@ -189,10 +189,10 @@ impl Simulation<'_> {
         self.nodes[id.index()].dead = true;
         self.tally.lose_node(&self.plan.building.node_name(id));
         if id == Config::EVENT_MANAGER {
-            // Nothing can be numbered or ended any more.
+            // Without the event manager no event is numbered or ended any more.
             self.ended = true;
         }
-        // The death of a process closes its connections: whoever talks with it knows at once.
+        // The death of a process closes its connections: its peers know at once.
         for index in 0..self.nodes.len() {
             if !self.nodes[index].dead {
                 self.nodes[index].lose(Time(now), id);

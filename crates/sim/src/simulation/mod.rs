@@ -1,4 +1,4 @@
-//! One simulation: the event loop, and what happens to messages between the machines and the network.
+//! One simulation: the event loop, and the way of messages between the machines and the network.
 
 mod machines;
 mod receiving;
@@ -23,10 +23,10 @@ use evb_experiment::{Plan, Workload};
 use evb_fabric::{Network, Target};
 use evb_record::FindingKind;
 
-/// How many events are handled between two looks at the clock and at who waits for whom.
+/// Events handled between two looks at the clock and at the packets that wait for each other.
 const STRIDE: u64 = 1 << 16;
 
-/// What is shown while a simulation runs.
+/// Progress of a running simulation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// Simulated time in seconds.
@@ -46,9 +46,9 @@ pub(crate) struct Simulation<'a> {
     messages: Messages,
     nics: Vec<Nic>,
     nodes: Vec<Node>,
-    /// When the processor of each host is free.
+    /// Time at which the processor of each host is free.
     processors: Vec<u64>,
-    /// Until when each node's messages are under way on a control network of its own.
+    /// Time until which each node's messages are under way on a control network of its own.
     control_until: Vec<u64>,
     arrivals: AllArrivals,
     pub(crate) tally: Tally,
@@ -58,9 +58,9 @@ pub(crate) struct Simulation<'a> {
     /// Keeps messages in order, where they might overtake each other.
     order: Option<Order>,
     ready: Vec<MessageId>,
-    /// When an event ended, or bytes were received or stored, last.
+    /// Last time at which an event ended or bytes were received or stored.
     moved_at: u64,
-    /// Builders have been told to end their events with what is there.
+    /// Builders have been told to end their events with the fragments that are there.
     cut: bool,
     /// The trigger or the senders have stopped.
     stopped: bool,
@@ -120,7 +120,7 @@ impl<'a> Simulation<'a> {
         Some(usize::from(host))
     }
 
-    /// Runs to the end. `observe` is told how far it is, and says whether to go on.
+    /// Runs to the end. `observe` gets the progress, and returns true to go on.
     pub(crate) fn run(&mut self, observe: &mut dyn FnMut(&Progress) -> bool) {
         self.start();
         loop {
@@ -143,7 +143,7 @@ impl<'a> Simulation<'a> {
         self.finish();
     }
 
-    /// Tells how far it is; looks for packets that wait for each other. False when it shall end.
+    /// Reports the progress, and looks for packets that wait for each other; returns false if the simulation shall end.
     fn look(&mut self, observe: &mut dyn FnMut(&Progress) -> bool) -> bool {
         let now = self.queue.now().0;
         if self.handled.is_multiple_of(STRIDE * 16) {
@@ -244,7 +244,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// What comes that nobody asks for.
+    /// Arrivals that come without a request.
     pub(crate) fn arrivals(&self) -> &AllArrivals {
         &self.arrivals
     }

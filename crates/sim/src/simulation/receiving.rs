@@ -49,8 +49,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// A part of a message is lost, and with it the message. Control messages are sent again; other messages of the pair
-    /// that come meanwhile wait for them. What was lost of an event its builder asks for.
+    /// A part of a message is lost, and with it the message. Control messages are sent again; other messages of the
+    /// pair that come meanwhile wait for them. Builders ask for lost fragments.
     pub(super) fn lose(&mut self, now: u64, id: MessageId) {
         let message = self.messages.get_mut(id);
         if std::mem::replace(&mut message.missing, LOST) == LOST {
@@ -115,7 +115,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// When the processor of a node's host will have looked at a message that comes now.
+    /// Time at which the processor of a node's host will have looked at a message that comes now.
     pub(super) fn processor_time(&mut self, now: u64, node: NodeId) -> u64 {
         let Some(host) = self.host(node) else { return now };
         let at = self.processors[host].max(now) + self.net.network.config.host.receive.0;
@@ -160,7 +160,7 @@ impl Simulation<'_> {
     }
 }
 
-/// How many bytes of a packet of a message belong to fragments or data: all or none, but in a bucket its filled part.
+/// Bytes of a packet of a message that belong to fragments or data: all or none, or the filled part of a bucket.
 fn filled(message: &Message, packet: u32, shaping: Shaping) -> u32 {
     match (&message.body, shaping) {
         (Body::Bucket(parts), Shaping::BarrelShifter { bucket }) => {

@@ -57,7 +57,7 @@ impl Simulation<'_> {
             if let Some(host) = host.filter(|&host| self.host(node) != Some(host)) {
                 self.nics[host].backlog += 1;
             }
-            // What stays within its host may answer itself at once, without end: not on the stack.
+            // Messages within a host may be answered at once, without end: not on the stack.
             if posted_at > self.queue.now().0 || self.host(from) == self.host(node) {
                 self.queue.push(Time(posted_at), Event::Post { message });
             } else {
@@ -97,7 +97,7 @@ impl Simulation<'_> {
         self.queue.push(at, Event::Copied { message: id });
     }
 
-    /// Something new to send: idle ports begin.
+    /// New messages to send: idle ports begin.
     pub(super) fn feed_nic(&mut self, host: usize) {
         let now = self.queue.now().0;
         if self.nics[host].memory.is_some() {
@@ -170,7 +170,7 @@ impl Simulation<'_> {
         self.drain(id);
     }
 
-    /// The memory of a host is free: the next access begins, and idle ports take what is there.
+    /// The memory of a host is free: the next access begins, and idle ports take the packets that are there.
     pub(super) fn access_memory(&mut self, now: u64, host: usize) {
         let nic = &mut self.nics[host];
         let Some(mut memory) = nic.memory.take() else { return };

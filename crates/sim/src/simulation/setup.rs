@@ -1,4 +1,4 @@
-//! What a simulation begins with: nodes, slots of the traffic shaping, and what is planned from the start.
+//! The start of a simulation: nodes, slots of the traffic shaping, and the first planned events.
 
 use super::{Simulation, size};
 use crate::{
@@ -32,7 +32,7 @@ impl Simulation<'_> {
                     let sizes = if is_source {
                         Some(sizes(unit)?)
                     } else if traffic.config.pattern.is_mutual() && config.builder_nodes().contains(id) {
-                        // What it sends is like what the sender of the same index sends.
+                        // Its messages are like those of the sender of the same index.
                         Some(sizes((id.0 - config.builder_nodes().first.0) % config.readout_units)?)
                     } else {
                         None

@@ -1,10 +1,10 @@
-//! Where each node has its place in the lists of sources and destinations.
+//! The place of each node in the lists of sources and destinations.
 
 use evb_core::{NodeId, NodeRange};
 use evb_protocol::Config;
 
-/// Builder units are destinations and readout units are sources. Where both send to each other, the readout units come after
-/// the builder units as destinations, and the builder units after the readout units as sources.
+/// Places of nodes: builder units are destinations and readout units are sources. If both send to each other, the
+/// readout units follow the builder units as destinations, and the builder units follow the readout units as sources.
 pub(crate) struct Places {
     readouts: NodeRange,
     builders: NodeRange,

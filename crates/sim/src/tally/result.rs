@@ -61,7 +61,7 @@ fn account(simulation: &Simulation<'_>, end: Time) -> Account {
     account
 }
 
-/// What the experiment file asks for.
+/// The load that the experiment file asks for.
 fn offered(simulation: &Simulation<'_>) -> Offered {
     let rate_hz = simulation.arrivals().rate_hz();
     let key = match &simulation.plan.workload {
@@ -73,7 +73,7 @@ fn offered(simulation: &Simulation<'_>) -> Offered {
 }
 
 impl Tally {
-    /// Messages or cycles as events: what an event manager would say.
+    /// Messages or cycles as events, in the words of an event manager.
     fn traffic(&self) -> ManagerReport {
         let (triggered, built) = match self.unit {
             Unit::Gathered(_) => (self.offered, self.all_ended),
@@ -104,7 +104,7 @@ fn protocol(plan: &Plan) -> &'static str {
     }
 }
 
-/// What a network that was fitted to messages knows nothing of.
+/// The finding that a network fitted to messages leaves out the times of the nodes.
 fn not_modelled(layer: &str) -> Finding {
     let what = "generating, checking and storing events take no time in it, and no two nodes share a processor";
     let message = format!("this network was fitted to messages over {layer}: {what}");
@@ -112,10 +112,10 @@ fn not_modelled(layer: &str) -> Finding {
         .hint("`evb run` measures a real event rate; compare simulated rates with each other")
 }
 
-/// Part of the full performance of all destinations, of what their data packets take on the wire and of how many there are
-/// per second. At full performance packets come one after the other, each after the overhead of its sender; where more
-/// nodes send than receive, overheads run beside each other, and what limits is the wire. What lies across an end of the
-/// window can take this beyond 1 by a packet.
+/// Part of the full performance of all destinations, from the time of their data packets on the wire and the number of
+/// packets per second. At full performance packets come one after the other, each after the overhead of its sender. If
+/// more nodes send than receive, overheads run beside each other, and the wire is the limit. A packet across an end of
+/// the window can take this beyond 1.
 fn efficiency(simulation: &Simulation<'_>, wire: f64, packets_hz: f64) -> f64 {
     let nic = &simulation.net.network.config.nic;
     let (sources, destinations) = simulation.tally.sides();

@@ -5,7 +5,7 @@ use evb_fabric::{EndpointId, Network, NetworkConfig};
 use evb_sim::probe::Probe;
 use serde::{Deserialize, Serialize};
 
-/// A network and what is sent over it.
+/// A network and the packets sent over it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Case {
     /// The seed of the engine; it chooses the ways of `pair` spread.

@@ -11,7 +11,7 @@ pub(crate) fn case(number: u64) -> Case {
     Generator::new(number).case()
 }
 
-/// Draws what a case consists of. Lengths of time are drawn in units of a byte.
+/// Draws the parts of a case. Lengths of time are drawn in units of a byte.
 struct Generator {
     random: Xoshiro256PlusPlus,
     /// True when everything is done to make things happen at the same time.

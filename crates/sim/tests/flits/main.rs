@@ -1,7 +1,7 @@
 //! The engine against a simulator that moves single bytes, on random networks and traffic: every packet is delivered at
 //! the same time, or stands for good in both.
 //!
-//! `EVB_CASES` sets how many random cases there are, `EVB_FIRST` the number of the first.
+//! `EVB_CASES` sets the number of random cases, `EVB_FIRST` the number of the first.
 
 mod case;
 mod generate;

@@ -77,7 +77,8 @@ fn all_to_all_is_bound_by_the_processors() {
     assert_eq!(record.per_source_bytes_per_s, record.per_destination_bytes_per_s);
 }
 
-/// The host of the sender needs its time for each message; of a broadcast only once, and its interface makes the copies.
+/// The host of the sender needs its time for each message, but only once for a broadcast: its interface makes the
+/// copies.
 #[test]
 fn a_broadcast_needs_the_processor_once() {
     for receivers in [1, 3, 7] {
@@ -90,7 +91,8 @@ fn a_broadcast_needs_the_processor_once() {
     }
 }
 
-/// 5 us for each message, 3 us to say that the next may come, and the computing; the window covers the way there and back.
+/// Times: 5 us for each message, 3 us to ask for the next one, and the computing; the window covers the way there and
+/// back.
 #[test]
 fn a_push_farm_needs_its_processor_or_its_link() {
     for (senders, work) in [(1, 30), (2, 100), (4, 0), (4, 100), (7, 400)] {
@@ -128,7 +130,7 @@ fn a_funnel_is_a_push_farm_that_computes_nothing() {
     assert_near("microseconds", steady("type=\"funnel\"", &senders), steady("type=\"push-farm\"", &senders), 1e-9);
 }
 
-/// Each sender has its part of the link, at a constant rate; what is too much waits at the senders.
+/// Each sender has its part of the link, at a constant rate; the excess waits at the senders.
 #[test]
 fn constant_bit_rates_are_followed_until_the_processor_is_full() {
     let farm = "type=\"push-farm\",overhead=\"100 us\",arrivals=\"regular\"";

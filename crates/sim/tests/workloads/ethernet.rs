@@ -2,7 +2,7 @@
 
 use crate::support::{assert_near, efficiency, network, run_with};
 
-/// Frames of Fast Ethernet without what the hosts cost.
+/// Frames of Fast Ethernet without the cost of the hosts.
 const FRAMES: &str = r#"
 [network]
 preset = "fast-ethernet"

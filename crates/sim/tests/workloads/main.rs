@@ -1,4 +1,4 @@
-//! Whole experiments, each small enough that theory or a published measurement says what must come out.
+//! Whole experiments, each small enough that theory or a published measurement gives the expected result.
 
 mod building;
 mod contention;

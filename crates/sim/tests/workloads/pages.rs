@@ -1,4 +1,4 @@
-//! Figures on the pages of the presets: given by theory, beside what is simulated, with the commands.
+//! Figures on the pages of the presets: theory beside simulation, with the commands.
 
 use crate::support::{assert_near, efficiency, run_with};
 use evb_record::Record;

@@ -1,4 +1,4 @@
-//! The presets beside what their papers published.
+//! The presets beside the values that their papers published.
 
 use crate::support::{assert_between, assert_near, run_with};
 
@@ -33,8 +33,8 @@ const MSTREAMIO: [(u16, [f64; 7]); 2] = [
 ];
 
 /// Hosts of the simulation have no jitter: up to five senders of one size can lock in step and be a barrel shifter,
-/// without conflicts, which the real ones are not. So only one to one, and six and seven to as many are asserted. See the
-/// page of the preset for all numbers.
+/// without conflicts, which the real ones are not. So only one to one, and six and seven to as many are asserted. The
+/// page of the preset has all numbers.
 #[test]
 fn streams_from_many_to_many_get_slower_with_their_number() {
     for (ports, published) in MSTREAMIO {
@@ -57,7 +57,8 @@ fn one_way_is_as_fast_as_published() {
     }
 }
 
-/// Tables III and IV: the sum of both directions of one host. The model misses what the chip set costs beside the bus.
+/// Tables III and IV: the sum of both directions of one host. The model leaves out the cost of the chip set beside the
+/// bus.
 #[test]
 fn two_ways_are_bound_by_the_memory_of_the_hosts() {
     for (ports, expected, published) in [(1, 2.0 * 246.71, 465.98), (2, 684.85, 649.90)] {

@@ -1,4 +1,4 @@
-//! Offered and carried rates below and above what a network carries.
+//! Offered and carried rates below and above the capacity of a network.
 
 use crate::support::{assert_near, efficiency, run_with};
 use evb_record::{FindingKind, Record};
@@ -66,9 +66,10 @@ fn apart(records: &[Record]) -> usize {
     intervals.iter().enumerate().flat_map(|(n, a)| intervals[n + 1..].iter().filter(move |b| !meet(a, b))).count()
 }
 
-/// Loads of 10, 50, 90 and 110 % of what goes, for three lengths and three seeds, which were chosen before: the rate that
-/// is offered lies in 95 of 100 intervals, so of 27 in all but 1.35 on average, and in all but 4 with 99 %. Two intervals of
-/// the same rate miss each other less than once in 100 times; of the 36 pairs at one load, dependent as they are, 2 may.
+/// Loads of 10, 50, 90 and 110 % of the capacity, for three lengths and three seeds, which were chosen before. The
+/// offered rate lies in 95 of 100 intervals, so of 27 in all but 1.35 on average, and in all but 4 with 99 %. Two
+/// intervals of the same rate miss each other less than once in 100 times; of the 36 pairs at one load, which depend on
+/// each other, 2 may.
 fn carries_what_is_offered(text: &str, most: f64, key: impl Fn(f64) -> String) {
     let mut held = 0;
     for load in [0.1, 0.5, 0.9, 1.1] {
@@ -111,7 +112,7 @@ fn events_are_built_as_they_are_triggered_or_told() {
     });
 }
 
-/// The warm-up of a network that is slow at first does not count, nor does what drains.
+/// The warm-up of a network that is slow at first does not count, nor does the drain.
 #[test]
 fn what_is_slow_at_first_does_not_count() {
     let slow = "network.fault=[{target=\"h0>switch0\",action=\"slow\",at=\"0 s\",factor=8},\

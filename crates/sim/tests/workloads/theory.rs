@@ -1,4 +1,4 @@
-//! The presets beside what can be calculated; each page of `docs/networks` shows what came of it.
+//! The presets beside calculated values; each page of `docs/networks` shows the results.
 
 use crate::{
     pages::{Comparison, Unit, check_page},

@@ -231,8 +231,8 @@ proptest! {
     }
 }
 
-/// When the very first fragments are damaged, the events before the first good one are counted by what can be told
-/// apart; the place of a good fragment never changes.
+/// True if a good fragment has the same place. Damage of the first fragments changes the count of the events before the
+/// first good one, and never the place of a good fragment.
 fn same_place(new: &FedEntry, old: &FedEntry) -> bool {
     new.fault.is_none() && (new.offset, new.length, new.level1_id) == (old.offset, old.length, old.level1_id)
 }

@@ -56,7 +56,7 @@ impl Node {
     }
 }
 
-/// What something belongs to: the connections of the nodes, and the run on them.
+/// The connections of the nodes, and the run on them, to which a happening belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     /// 0 while there are none.
@@ -78,12 +78,12 @@ pub(super) struct Slot {
     pub(super) process: u32,
     /// The process that run control knows.
     pub(super) known: u32,
-    /// When the last order arrives at it, and its last notice at run control.
+    /// Arrival time of the last order at the node; `noticed` is that of its last notice at run control.
     pub(super) ordered: Time,
     pub(super) noticed: Time,
-    /// Until then it does nothing.
+    /// Time until which the node does nothing.
     pub(super) away: Time,
-    /// What came meanwhile.
+    /// Happenings that came while the node did nothing.
     pub(super) inbox: Vec<(Mark, What)>,
     /// Peers that it has given up: their connections are closed.
     pub(super) lost: BTreeSet<NodeId>,

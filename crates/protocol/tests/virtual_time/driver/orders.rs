@@ -1,4 +1,4 @@
-//! What nodes do when run control tells them to.
+//! Orders of run control, as nodes carry them out.
 
 use super::{Driver, Mark, Node, What, node::Slot};
 use crate::{planted::Planted, scenario::TRIGGERS};

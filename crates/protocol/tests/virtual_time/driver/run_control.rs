@@ -55,7 +55,7 @@ impl Driver {
         self.control.handle_command(self.now, command);
     }
 
-    /// What comes from, or is said of, a process that another has replaced is no news.
+    /// Hands a notice to run control. Notices from or about a process that another has replaced are ignored.
     fn hear_notice(&mut self, node: NodeId, (of, process): (NodeId, u32), notice: Notice) {
         let slot = &mut self.slots[of.index()];
         match notice {

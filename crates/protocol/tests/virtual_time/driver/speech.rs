@@ -1,4 +1,4 @@
-//! What machines say: messages, which travel, and events, which are noted and answered.
+//! Output of the machines: messages, which travel, and events, which are noted and answered.
 
 use super::{
     Driver, What,
@@ -107,7 +107,7 @@ impl Driver {
         }
     }
 
-    /// When the disk or the source of a node gives something again.
+    /// Time at which the disk or the source of a node answers again.
     fn held_up(&self, id: NodeId) -> Time {
         self.slots[id.index()].held_up.max(self.now)
     }

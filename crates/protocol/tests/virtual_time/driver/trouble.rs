@@ -1,4 +1,4 @@
-//! What goes wrong: nodes that stop, die, come back or are given up.
+//! Troubles of nodes: they stop, die, come back or are given up.
 
 use super::{Driver, What, node::Mark};
 use crate::{
@@ -136,7 +136,8 @@ impl Driver {
         slot.process += 1;
     }
 
-    /// A node comes back as a new process: all have joined it when it starts. When the run is over it waits for another.
+    /// Brings a node back as a new process: all have joined it when it starts. After the end of the run it waits for
+    /// another one.
     pub(super) fn restart(&mut self, id: NodeId, run: usize) {
         self.slots[id.index()].is_there = true;
         if self.runs.len() != run + 1 || !self.control.state().is_active() {

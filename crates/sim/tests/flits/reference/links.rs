@@ -59,7 +59,7 @@ impl World<'_> {
         wire.waiting.iter().chain(&sending).map(|&packet| u64::from(self.packets[packet].probe.wire)).sum()
     }
 
-    /// Gives links away, in the order of their numbers; whether there was one to give.
+    /// Gives links away, in the order of their numbers; returns true if there was one to give.
     pub(super) fn give_links_away(&mut self) -> bool {
         let mut given = false;
         for link in 0..self.wires.len() {

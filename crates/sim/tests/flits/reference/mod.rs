@@ -18,7 +18,7 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Picoseconds in which one byte passes at one bit per second.
 const BYTE: u128 = 8_000_000_000_000;
 
-/// The fate of the packets, and what they met with.
+/// The fate of the packets, and the special cases that they met with.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     /// Time at which the last byte of each packet arrived.
@@ -189,7 +189,7 @@ impl<'n> World<'n> {
         }
     }
 
-    /// Bytes of a store-and-forward switch, what happens when they are full, and the reaction.
+    /// Bytes of a store-and-forward switch, the behaviour when they are full, and the reaction.
     fn store(&self) -> Option<(u64, WhenFull, u64)> {
         match self.network.config.flow {
             Flow::StoreAndForward { queue, full, reaction, .. } => Some((queue.0, full, reaction.0)),

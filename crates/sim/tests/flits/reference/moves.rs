@@ -25,7 +25,7 @@ impl World<'_> {
         self.plan(self.pace(link), Happening::ByteSent { packet, hop });
     }
 
-    /// On how many links the worm stands for want of room.
+    /// Number of links on which the worm stands for want of room.
     fn stretch(&self, packet: usize, slack: u64) -> usize {
         let ahead = |hop: &super::Hop| self.network.links[hop.link].to.switch().is_some();
         let stands = |hop: &&super::Hop| ahead(hop) && !hop.sending && hop.sent == hop.known + slack;
