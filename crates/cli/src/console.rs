@@ -5,8 +5,7 @@ use crate::{
     progress::{ProgressArgs, RunProgress, say},
     signals::Signals,
 };
-use evb::Plan;
-use evb::{Command, Observer, Progress, State};
+use evb::{Command, Observer, Plan, Progress, State};
 use std::{
     io,
     sync::mpsc::{self, Receiver, TryRecvError},

@@ -7,7 +7,7 @@ use crate::lines::{Lines, pump, write};
 use crate::link::Link;
 use crate::roles::{check_paths, open_role};
 use crate::wire_control::{Answer, Hello};
-use crate::worker::{Desk, Left, Node, carry};
+use crate::worker::{ControlChannel, Left, Node, carry};
 use evb_core::NodeId;
 use evb_experiment::Plan;
 use evb_transport::{Connect, Token, Transport, UseEndpoint, Waker};
@@ -213,13 +213,14 @@ impl UseEndpoint for Opened<'_, '_> {
 
     fn with<T: Transport + Connect>(self, mut transport: T) -> Result<Left, NodeError> {
         let Self { plan, text, node, joined } = self;
-        let desk = Desk { orders: joined.orders, notices: joined.notices, stop: Some(&joined.options.stop) };
+        let channel =
+            ControlChannel { orders: joined.orders, notices: joined.notices, stop: Some(&joined.options.stop) };
         *joined.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport.waker());
-        desk.tell(node, Notice::Opened { address: transport.address() });
+        channel.tell(node, Notice::Opened { address: transport.address() });
         let mut peers = match joined.next_order() {
             Some(Instruction { order: Order::Connect, detail: Detail::Peers(peers) }) => peers,
             Some(Instruction { order: Order::Reset, .. }) => {
-                desk.tell(node, Notice::Reset);
+                channel.tell(node, Notice::Reset);
                 return Ok(Left::Reset);
             }
             _ => return Ok(Left::Exit),
@@ -229,10 +230,10 @@ impl UseEndpoint for Opened<'_, '_> {
             // An order that ends the waiting for peers is no error.
             return if joined.interrupt.load(Ordering::Relaxed) { Ok(Left::Reset) } else { Err(NodeError::new(error)) };
         }
-        desk.tell(node, Notice::Ready);
+        channel.tell(node, Notice::Ready);
         let open = |node, run, transport: &T| open_role(plan, text, run, node, transport);
         let nodes = vec![Node::new(node, Link::new(transport, plan.building.nodes()))];
-        Ok(carry(nodes, desk, &open, 0, |nodes, timeout| nodes[0].link.transport.wait(timeout)))
+        Ok(carry(nodes, channel, &open, 0, |nodes, timeout| nodes[0].link.transport.wait(timeout)))
     }
 }
 

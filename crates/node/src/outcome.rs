@@ -1,7 +1,7 @@
 //! The outcome of a run in run control: the nodes' reports, and the findings for people.
 
 use crate::control::NodeError;
-use crate::session::{Observer, describe};
+use crate::session::Observer;
 use evb_control::{Event, Loss, Step};
 use evb_core::{NodeId, Span};
 use evb_experiment::Plan;
@@ -124,7 +124,7 @@ impl Outcome {
 
     fn late(&self, step: Step, nodes: &[NodeId]) -> NodeError {
         let names: Vec<_> = nodes.iter().map(|&node| self.config.node_name(node)).collect();
-        let message = format!("not all nodes {} {}: {} missing", have(step), describe(step), names.join(", "));
+        let message = format!("not all nodes {}: {} missing", done(step), names.join(", "));
         NodeError::new(message).hint(match step {
             Step::Join => {
                 "start each with `evb node --role NAME --join HOST:PORT` and the same token; `--patience` waits longer"
@@ -142,9 +142,10 @@ impl Outcome {
     }
 }
 
-const fn have(step: Step) -> &'static str {
+/// The words for nodes that have done a step.
+const fn done(step: Step) -> &'static str {
     match step {
-        Step::Join => "have",
-        Step::Open | Step::Connect | Step::Prepare => "are",
+        Step::Join => "have joined",
+        Step::Open | Step::Connect | Step::Prepare => "are ready",
     }
 }

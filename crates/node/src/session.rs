@@ -9,7 +9,7 @@ use crate::processes::{ProcessNodes, ProcessOptions};
 use crate::run_number::RunNumbers;
 use crate::threads::ThreadNodes;
 use crate::worker::Clock;
-use evb_control::{Command, Config, Control, Event, Notice as Heard, State, Step};
+use evb_control::{Command, Config, Control, Event, Notice as Heard, State};
 use evb_core::{NodeId, Span, Time};
 use evb_experiment::{FaultAction, Plan};
 use evb_record::Record;
@@ -385,12 +385,4 @@ fn is_stopping(observer: &mut dyn Observer) -> bool {
         thread::sleep(Duration::from_millis(5));
     }
     false
-}
-
-/// The name of a step, for people.
-pub(crate) const fn describe(step: Step) -> &'static str {
-    match step {
-        Step::Join => "joined",
-        Step::Open | Step::Connect | Step::Prepare => "ready",
-    }
 }

@@ -6,7 +6,7 @@ use crate::limits;
 use crate::link::Link;
 use crate::roles::{check_paths, open_role};
 use crate::session::{Blueprint, Nodes, Observer};
-use crate::worker::{Desk, Node, carry};
+use crate::worker::{ControlChannel, Node, carry};
 use evb_core::NodeId;
 use evb_experiment::Plan;
 use evb_protocol::Config;
@@ -186,8 +186,8 @@ impl UseEndpoints for Hiring<'_> {
             let (blueprint, notices) = (blueprint.clone(), sender.clone());
             crew.threads.push(limits::spawn(move || {
                 let open = |node, run, endpoint: &T| open_role(&blueprint.plan, &blueprint.text, run, node, endpoint);
-                let desk = Desk { orders: &orders, notices: &notices, stop: None };
-                carry(nodes, desk, &open, SPINS, |nodes, timeout| rest(nodes, &doorbell, timeout));
+                let channel = ControlChannel { orders: &orders, notices: &notices, stop: None };
+                carry(nodes, channel, &open, SPINS, |nodes, timeout| rest(nodes, &doorbell, timeout));
             })?);
         }
         Ok(crew)

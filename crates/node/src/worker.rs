@@ -99,15 +99,15 @@ impl<T: Transport> Node<T> {
     }
 
     /// One round: receive, work, send. Returns true if there was work.
-    fn poll(&mut self, now: Time, desk: &Desk<'_>) -> Result<bool, NodeError> {
-        let Some(part) = &mut self.part else { return Ok(self.idle(desk)) };
+    fn poll(&mut self, now: Time, channel: &ControlChannel<'_>) -> Result<bool, NodeError> {
+        let Some(part) = &mut self.part else { return Ok(self.idle(channel)) };
         let (id, finished, role, link) = (self.id, part.finished, &mut part.role, &mut self.link);
         let received = link.receive(|arrived| match arrived {
             Arrived::Message(from, message) => role.message(now, from, message),
             Arrived::Lost(peer, reason) => {
                 role.lost(now, peer);
                 if !finished {
-                    desk.tell(id, Notice::Lost { peer: peer.0, reason });
+                    channel.tell(id, Notice::Lost { peer: peer.0, reason });
                 }
             }
             Arrived::Garbage => {}
@@ -116,53 +116,53 @@ impl<T: Transport> Node<T> {
         role.transmit(now, &mut |transmit| link.send(transmit));
         let sent = link.flush();
         while let Some(notice) = role.notice() {
-            desk.tell(id, notice);
+            channel.tell(id, notice);
         }
         Ok(received > 0 || worked || sent > 0)
     }
 
     /// One round between two runs: messages belong to no run and are dropped.
-    fn idle(&mut self, desk: &Desk<'_>) -> bool {
+    fn idle(&mut self, channel: &ControlChannel<'_>) -> bool {
         let received = self.link.receive(|arrived| {
             if let Arrived::Lost(peer, reason) = arrived {
-                desk.tell(self.id, Notice::Lost { peer: peer.0, reason });
+                channel.tell(self.id, Notice::Lost { peer: peer.0, reason });
             }
         });
         received > 0 || self.link.flush() > 0
     }
 
     /// Takes part in a run.
-    fn prepare(&mut self, run: u64, open: &OpenRole<'_, T>, desk: &Desk<'_>) {
+    fn prepare(&mut self, run: u64, open: &OpenRole<'_, T>, channel: &ControlChannel<'_>) {
         self.link.begin_run();
         match open(self.id, run, &self.link.transport) {
             Ok(role) => {
                 self.part = Some(Part { role, finished: false, closing: false });
-                desk.tell(self.id, Notice::Ready);
+                channel.tell(self.id, Notice::Ready);
             }
-            Err(error) => desk.tell(self.id, Notice::Failed(error)),
+            Err(error) => channel.tell(self.id, Notice::Failed(error)),
         }
     }
 
     /// Closes open files. The part in the run ends with the last report.
-    fn finish(&mut self, now: Time, desk: &Desk<'_>) {
+    fn finish(&mut self, now: Time, channel: &ControlChannel<'_>) {
         let Some(part) = &mut self.part else { return };
         part.finished = true;
         match part.role.finish() {
             Ok(true) => {
-                desk.tell(self.id, Notice::Finished(part.role.report(now)));
+                channel.tell(self.id, Notice::Finished(part.role.report(now)));
                 self.part = None;
             }
             Ok(false) => part.closing = true,
-            Err(error) => self.fail(now, error, desk),
+            Err(error) => self.fail(now, error, channel),
         }
     }
 
     /// Closes a node that cannot go on, and reports the error. Stored events stay valid.
-    fn fail(&mut self, now: Time, error: NodeError, desk: &Desk<'_>) {
+    fn fail(&mut self, now: Time, error: NodeError, channel: &ControlChannel<'_>) {
         if let Some(mut part) = self.part.take() {
             close(part.role.as_mut());
-            desk.tell(self.id, Notice::Progress(part.role.report(now)));
-            desk.tell(self.id, Notice::Failed(error));
+            channel.tell(self.id, Notice::Progress(part.role.report(now)));
+            channel.tell(self.id, Notice::Failed(error));
         }
     }
 }
@@ -176,14 +176,14 @@ fn close(role: &mut dyn Role) {
 
 /// The connection of a worker to run control.
 #[derive(Clone, Copy)]
-pub(crate) struct Desk<'a> {
+pub(crate) struct ControlChannel<'a> {
     pub(crate) orders: &'a Receiver<(NodeId, Instruction)>,
     pub(crate) notices: &'a Sender<(NodeId, Notice)>,
     /// Ends the worker while its nodes have no part in a run.
     pub(crate) stop: Option<&'a AtomicBool>,
 }
 
-impl Desk<'_> {
+impl ControlChannel<'_> {
     pub(crate) fn tell(&self, node: NodeId, notice: Notice) {
         // Nobody listens only when run control is gone; then the orders' end stops the worker.
         let _gone = self.notices.send((node, notice));
@@ -203,19 +203,19 @@ pub(crate) enum Left {
 /// `spins` times before it yields; then `rest` sleeps until there may be work, at most for the given time.
 pub(crate) fn carry<T: Transport>(
     nodes: Vec<Node<T>>,
-    desk: Desk<'_>,
+    channel: ControlChannel<'_>,
     open: &OpenRole<'_, T>,
     spins: u32,
     rest: impl FnMut(&mut [Node<T>], Duration),
 ) -> Left {
     let ids: Vec<_> = nodes.iter().map(|node| node.id).collect();
-    let worker = Worker { nodes, desk, open, next_report: Time::ZERO, left: Left::Exit };
+    let worker = Worker { nodes, channel, open, next_report: Time::ZERO, left: Left::Exit };
     catch_unwind(AssertUnwindSafe(|| worker.run(spins, rest))).unwrap_or_else(|_| {
         // A bug in one worker must not take the record of the whole run with it.
         for id in ids {
             let error = NodeError::new("its worker panicked: this is a bug in evb")
                 .hint("please report it, with the text above");
-            desk.tell(id, Notice::Failed(error));
+            channel.tell(id, Notice::Failed(error));
         }
         Left::Exit
     })
@@ -223,7 +223,7 @@ pub(crate) fn carry<T: Transport>(
 
 struct Worker<'a, T> {
     nodes: Vec<Node<T>>,
-    desk: Desk<'a>,
+    channel: ControlChannel<'a>,
     open: &'a OpenRole<'a, T>,
     next_report: Time,
     left: Left,
@@ -260,16 +260,16 @@ impl<T: Transport> Worker<'_, T> {
 
     /// One round of all nodes; returns true if there was work.
     fn poll(&mut self, now: Time) -> bool {
-        let (mut moved, desk) = (false, &self.desk);
+        let (mut moved, channel) = (false, &self.channel);
         for node in &mut self.nodes {
-            match node.poll(now, desk) {
+            match node.poll(now, channel) {
                 Ok(active) => {
                     moved |= active;
                     if node.part.as_ref().is_some_and(|part| part.closing) {
-                        node.finish(now, desk);
+                        node.finish(now, channel);
                     }
                 }
-                Err(error) => node.fail(now, error, desk),
+                Err(error) => node.fail(now, error, channel),
             }
         }
         moved
@@ -281,7 +281,7 @@ impl<T: Transport> Worker<'_, T> {
 
     /// True if the user wants the worker to end, and no run needs it.
     fn is_stopped(&self) -> bool {
-        self.desk.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) && self.parts().next().is_none()
+        self.channel.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) && self.parts().next().is_none()
     }
 
     fn is_helped(&self) -> bool {
@@ -298,7 +298,7 @@ impl<T: Transport> Worker<'_, T> {
             self.next_report = now + REPORT_INTERVAL;
             for node in &self.nodes {
                 if let Some(part) = node.part.as_ref().filter(|part| !part.finished || part.closing) {
-                    self.desk.tell(node.id, Notice::Progress(part.role.report(now)));
+                    self.channel.tell(node.id, Notice::Progress(part.role.report(now)));
                 }
             }
         }
@@ -308,7 +308,7 @@ impl<T: Transport> Worker<'_, T> {
     fn take_orders(&mut self, now: Time) -> bool {
         // Orders that come after the last node has left are for whoever opens the nodes anew.
         while !self.nodes.is_empty() {
-            match self.desk.orders.try_recv() {
+            match self.channel.orders.try_recv() {
                 Ok((id, instruction)) => self.take_order(now, id, instruction),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => {
@@ -326,7 +326,7 @@ impl<T: Transport> Worker<'_, T> {
         let Some(index) = self.nodes.iter().position(|node| node.id == id) else { return };
         let node = &mut self.nodes[index];
         match (order, detail) {
-            (Order::Prepare, Detail::Run(run)) => node.prepare(run, self.open, &self.desk),
+            (Order::Prepare, Detail::Run(run)) => node.prepare(run, self.open, &self.channel),
             (Order::Start | Order::Pause | Order::Resume | Order::Stop | Order::Cut, _) => {
                 if let Some(part) = &mut node.part {
                     part.role.order(now, order);
@@ -337,16 +337,16 @@ impl<T: Transport> Worker<'_, T> {
                     part.role.lost(now, peer);
                 }
             }
-            (Order::Finish, _) => node.finish(now, &self.desk),
+            (Order::Finish, _) => node.finish(now, &self.channel),
             (Order::Reset, _) => {
                 self.leave(index, Left::Reset);
-                self.desk.tell(id, Notice::Reset);
+                self.channel.tell(id, Notice::Reset);
             }
             (Order::Exit, _) => self.leave(index, Left::Exit),
             (Order::Die, _) => {
                 // Not even files are closed: that is what a crash does.
                 self.leave(index, Left::Exit);
-                self.desk.tell(id, Notice::Gone { reason: "killed on purpose".into() });
+                self.channel.tell(id, Notice::Gone { reason: "killed on purpose".into() });
             }
             // A node that is carried is open and connected.
             (Order::Open | Order::Connect | Order::Prepare, _) => {}

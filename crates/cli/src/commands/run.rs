@@ -50,6 +50,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
     let args = &in_processes(args)?;
     let experiment = args.experiment.load()?;
     check_runnable(experiment.plans())?;
+    if args.operator && experiment.plans().len() > 1 {
+        return Err(Failure::with_hint(
+            "an operator commands one experiment, and this file is a sweep of several",
+            "choose one point: remove `[sweep]` and set its keys with `--set`",
+        ));
+    }
     if launched().is_some() {
         return run_as_rank(args, &experiment);
     }

@@ -3,7 +3,7 @@
 use crate::support::{Evb, Lab, THREADS, good, not_good, shipped};
 use std::{fs, net::TcpListener};
 
-const TINY: &str = r#"
+pub(crate) const TINY: &str = r#"
 [trigger]
 type = "free-running"
 events = 50

@@ -1,22 +1,14 @@
 //! The log on standard error.
 
-use crate::support::{Lab, both_modes, good};
-
-const SHORT: &str = r#"
-[trigger]
-type = "free-running"
-events = 100
-[readout]
-units = 2
-source = { type = "fixed", size = "100 B" }
-[builder]
-units = 1
-"#;
+use crate::{
+    inputs::TINY,
+    support::{Lab, both_modes, good},
+};
 
 #[test]
 fn states_are_logged_when_asked_for() {
     both_modes(|mode| {
-        let lab = Lab::with(SHORT);
+        let lab = Lab::with(TINY);
         let outcome = lab.run(mode).env("EVB_LOG", "debug").run();
         good(&outcome);
         for text in ["experiment loaded", "state=Configuring", "state=Running", "state=Stopped", "order=Start"] {
@@ -30,7 +22,7 @@ fn states_are_logged_when_asked_for() {
 
 #[test]
 fn a_filter_that_is_none_is_refused() {
-    let outcome = Lab::with(SHORT).run(&["--log", "evb=loud"]).run();
+    let outcome = Lab::with(TINY).run(&["--log", "evb=loud"]).run();
     assert_eq!(outcome.code(), Some(2), "{outcome}");
     assert!(outcome.stderr.contains("the log filter \"evb=loud\""), "{outcome}");
 }
