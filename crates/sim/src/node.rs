@@ -114,7 +114,9 @@ impl Node {
                 while let Some(transmit) = unit.machine.poll_transmit() {
                     out.push(control(transmit));
                 }
-                outputs.extend(std::iter::from_fn(|| unit.poll_event()).map(Output::Manager));
+                while let Some(event) = unit.poll_event() {
+                    outputs.push(Output::Manager(event));
+                }
             }
             Unit::Readout(unit) => return drain_readout(unit, now, room, out),
             Unit::Builder(unit) => {
@@ -131,7 +133,9 @@ impl Node {
                     };
                     out.push(Outgoing { to, body: Body::Traffic(message), payload, delay: Span::ZERO });
                 }
-                outputs.extend(std::iter::from_fn(|| machine.poll_event()).map(Output::Traffic));
+                while let Some(event) = machine.poll_event() {
+                    outputs.push(Output::Traffic(event));
+                }
             }
         }
         false

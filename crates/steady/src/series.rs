@@ -62,7 +62,8 @@ impl Series {
     /// Stores the counts from before `now` for all moments up to it.
     pub fn mark(&mut self, now: Time, counts: &[u64]) {
         while self.is_due(now) {
-            if self.len() == MARKS {
+            // Dropping before the marks are stored leaves the same ones as dropping after it.
+            if (now.0 - self.start) / self.spacing >= MARKS as u64 {
                 self.drop_every_second();
             } else {
                 self.marks.extend_from_slice(counts);
@@ -137,8 +138,11 @@ impl Series {
     }
 
     fn drop_every_second(&mut self) {
-        let kept: Vec<u64> = self.marks.chunks(self.counts).step_by(2).flatten().copied().collect();
-        self.marks = kept;
+        let (counts, kept) = (self.counts, self.len().div_ceil(2));
+        for mark in 1..kept {
+            self.marks.copy_within(2 * mark * counts..(2 * mark + 1) * counts, mark * counts);
+        }
+        self.marks.truncate(kept * counts);
         self.spacing *= 2;
     }
 }

@@ -31,6 +31,7 @@ impl Arbiter {
     }
 
     /// Puts a packet among those that wait for a link; returns their number.
+    #[inline]
     pub(super) fn enlist(&self, links: &mut Links, packets: &Packets, link: LinkId, id: PacketId) -> u32 {
         let packet = &packets[id];
         let one = Waiting { id, lane: packet.lane, wire: packet.wire, priority: packet.priority };
@@ -44,6 +45,7 @@ impl Arbiter {
 
     /// The place of a packet among those that wait for a link, in the order of the arbitration: by lane, or by the time
     /// of asking, those of one time by lane.
+    #[inline]
     fn place_among(&self, waiting: &[Waiting], packets: &Packets, one: &Waiting) -> usize {
         if self.policy == Arbitration::RoundRobin {
             return waiting.partition_point(|other| other.lane <= one.lane);
@@ -54,6 +56,7 @@ impl Arbiter {
     }
 
     /// The place of the waiting packet that goes next; else the time at which that may change, or [`UNKNOWN`].
+    #[inline]
     pub(super) fn choose(
         &self,
         links: &mut Links,
@@ -86,6 +89,7 @@ impl Arbiter {
     }
 
     /// Chooses between the best packet so far and another one that fits, too; returns true for the other one.
+    #[inline]
     fn prefer(&self, best: &mut Option<Choice>, one: Waiting, place: usize, random: &mut Stream) -> bool {
         let equals = match best {
             Some(best) if one.priority < best.priority => return false,

@@ -151,6 +151,7 @@ impl Buffers {
     }
 
     /// Takes a packet's bytes of a buffer (cut-through); returns the number of bytes taken then.
+    #[inline]
     pub(super) fn take_credit(&self, links: &mut Links, lane: LaneId, bytes: u32) -> u64 {
         match (&mut links[lane].contents, self.discipline) {
             (Contents::Bytes(credit), Discipline::CutThrough { buffer, .. }) => {
@@ -162,6 +163,7 @@ impl Buffers {
     }
 
     /// A packet's head comes into the buffer of a switch at `arrival`.
+    #[inline]
     pub(super) fn enter(
         &self,
         queue: &mut Queue<Event>,
@@ -201,6 +203,7 @@ impl Buffers {
     }
 
     /// The packet in front of a lane will have left it at `at`.
+    #[inline]
     pub(super) fn leave(
         &mut self,
         queue: &mut Queue<Event>,
@@ -244,6 +247,7 @@ impl Buffers {
     }
 
     /// Takes a packet into the queue of an output (store and forward); returns false if it does not fit.
+    #[inline]
     pub(super) fn admit(
         &self,
         links: &Links,
@@ -269,6 +273,7 @@ impl Buffers {
     }
 
     /// A packet has come into a switch whole (store and forward): its sender may have to pause.
+    #[inline]
     pub(super) fn store(&self, queue: &mut Queue<Event>, links: &mut Links, counts: &mut Counts, packet: &Packet) {
         let Discipline::Store { queue: most, full, reaction } = self.discipline else { return };
         if full == WhenFull::Drop {

@@ -57,6 +57,7 @@ impl Counts {
     }
 
     /// A packet gets a link now.
+    #[inline]
     pub(super) fn grant(&mut self, now: Time, link: LinkId, packet: &Packet) {
         self.packet_hops += 1;
         let since = packet.since.max(self.from);
@@ -68,6 +69,7 @@ impl Counts {
     }
 
     /// A packet leaves a link at `until`, on which its bytes took `busy` to move.
+    #[inline]
     pub(super) fn leave(&mut self, link: LinkId, busy: Span, since: Time, until: Time) {
         let held = until.since(since.max(self.from));
         let counts = &mut self[link];

@@ -165,6 +165,7 @@ impl Net {
     }
 
     /// Takes a packet that has arrived out of the network.
+    #[inline]
     pub(crate) fn take(&mut self, now: Time, id: PacketId) -> Packet {
         self.trace.deliver(now, id, &self.packets[id]);
         let packet = self.packets.remove(id);
