@@ -7,6 +7,7 @@
 
 use crate::{
     clock::{Clock, cpu_ns},
+    error::BenchError,
     measurement::{Benchmark, CONTROL_BYTES, Measurement},
     peers::Peers,
     rest::Rest,
@@ -63,12 +64,12 @@ pub struct Setting {
 /// Takes part in a measurement as the node of this layer.
 ///
 /// # Errors
-/// A message if a peer is lost or does not answer in time.
+/// If a peer is lost or does not answer in time.
 pub fn measure<L: MessageLayer + ?Sized>(
     layer: &mut L,
     measurement: &Measurement,
     setting: Setting,
-) -> Result<NodeResult, String> {
+) -> Result<NodeResult, BenchError> {
     if measurement.benchmark == Benchmark::Broadcast {
         let traffic = measurement.traffic();
         layer.expect_broadcasts(traffic.senders.first, traffic.receivers, measurement.size);
@@ -188,7 +189,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         }
     }
 
-    fn run(mut self) -> Result<NodeResult, String> {
+    fn run(mut self) -> Result<NodeResult, BenchError> {
         self.tell_others(|_| Content::Ready)?;
         let mut rest = match self.clock.is_virtual() {
             true => Rest::virtual_time(),
@@ -213,13 +214,13 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     }
 
     /// Sends a message to each other node, and receives meanwhile.
-    fn tell_others(&mut self, what: impl Fn(u64) -> Content) -> Result<(), String> {
+    fn tell_others(&mut self, what: impl Fn(u64) -> Content) -> Result<(), BenchError> {
         for to in self.peers.others() {
             let word = what(self.peers.get(to).sent).word().to_le_bytes();
             while let Err(refused) = self.layer.send(to, &word) {
                 match refused {
                     Refused::Full if self.clock.now() < self.deadline => {}
-                    _ => return Err(format!("{to}: {refused}")),
+                    _ => return Err(BenchError::Refused { to, refused }),
                 }
                 self.layer.flush();
                 self.receive();
@@ -230,13 +231,13 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     }
 
     /// Checks the time, and checks for peers that are gone.
-    fn look(&mut self) -> Result<(), String> {
+    fn look(&mut self) -> Result<(), BenchError> {
         self.set_now();
         if let Some(peer) = self.layer.lost().filter(|&peer| self.peers.is_missed(peer)) {
-            return Err(format!("{peer} went away"));
+            return Err(BenchError::Gone(peer));
         }
         if self.clock.now() >= self.deadline {
-            return Err(format!("no end: nothing more from {}", self.peers.missing()));
+            return Err(BenchError::NoEnd(self.peers.missing().collect()));
         }
         Ok(())
     }
@@ -265,7 +266,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         }
     }
 
-    fn begin_or_end(&mut self) -> Result<(), String> {
+    fn begin_or_end(&mut self) -> Result<(), BenchError> {
         let is_over = || self.from.is_some_and(|from| self.now.since(from.at) >= self.measurement.duration);
         match self.phase {
             Phase::Gathering if self.peers.all_ready() => self.begin(),
@@ -283,7 +284,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         self.machine.handle_command(self.now, start);
     }
 
-    fn end(&mut self) -> Result<(), String> {
+    fn end(&mut self) -> Result<(), BenchError> {
         self.set_now();
         self.to = Some(self.mark());
         self.phase = Phase::Ending;
@@ -339,7 +340,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     }
 
     /// Sends messages of the machine; returns their number.
-    fn send(&mut self) -> Result<usize, String> {
+    fn send(&mut self) -> Result<usize, BenchError> {
         if self.phase != Phase::Running {
             return Ok(0);
         }
@@ -362,7 +363,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
                     }
                 }
                 Err(Refused::Full) => return Ok(count),
-                Err(refused) => return Err(format!("{}: {refused}", to.first)),
+                Err(refused) => return Err(BenchError::Refused { to: to.first, refused }),
             }
         }
         Ok(BATCH)

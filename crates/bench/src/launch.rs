@@ -4,13 +4,13 @@ use crate::{
     clock::monotonic_ns,
     cores,
     driver::{NodeResult, Setting, measure},
+    error::{BenchError, NodeFailure},
     measurement::Measurement,
     protocol::{Answer, Hello, Order, Report},
 };
 use evb_core::NodeId;
 use evb_node::{
     Children, Token,
-    limits::MORE_THREADS,
     lines::{Lines, write},
 };
 use evb_transport::{LayersOptions, MessageLayer, UseLayers};
@@ -42,7 +42,7 @@ const QUEUE_BYTES: usize = 1 << 20;
 /// Nodes that measure on request.
 pub(crate) trait LaunchedNodes {
     /// Measures; one result for each node that takes part.
-    fn measure(&mut self, measurement: &Measurement) -> Result<Vec<NodeResult>, String>;
+    fn measure(&mut self, measurement: &Measurement) -> Result<Vec<NodeResult>, BenchError>;
 }
 
 /// Threads of this process: new ones, and a new network, for each measurement.
@@ -59,7 +59,7 @@ impl Threads {
         cores: Vec<u16>,
         nodes: impl IntoIterator<Item = u16>,
         notice: &mut dyn FnMut(&str),
-    ) -> Result<Self, String> {
+    ) -> Result<Self, BenchError> {
         let transport = layer.transport();
         for nodes in nodes {
             (transport.about().prepare)(nodes, transport.settings(), notice)?;
@@ -69,7 +69,7 @@ impl Threads {
 }
 
 impl LaunchedNodes for Threads {
-    fn measure(&mut self, measurement: &Measurement) -> Result<Vec<NodeResult>, String> {
+    fn measure(&mut self, measurement: &Measurement) -> Result<Vec<NodeResult>, BenchError> {
         let setting = match self.layer.is_simulated() {
             // Nothing here may depend on the machine.
             true => Setting { epoch_ns: 0, shares_process: true, shares_cores: true },
@@ -94,9 +94,9 @@ struct Measuring<'a> {
 
 impl UseLayers for Measuring<'_> {
     type Output = Vec<NodeResult>;
-    type Error = String;
+    type Error = BenchError;
 
-    fn with<L: MessageLayer>(self, layers: Vec<L>) -> Result<Vec<NodeResult>, String> {
+    fn with<L: MessageLayer>(self, layers: Vec<L>) -> Result<Vec<NodeResult>, BenchError> {
         in_threads(layers, self.cores, self.measurement, self.setting)
     }
 }
@@ -107,22 +107,20 @@ fn in_threads<L: MessageLayer>(
     cores: &[u16],
     measurement: &Measurement,
     setting: Setting,
-) -> Result<Vec<NodeResult>, String> {
+) -> Result<Vec<NodeResult>, BenchError> {
     thread::scope(|scope| {
         let nodes: Vec<_> = (0..)
             .zip(layers)
             .map(|(node, mut layer)| {
                 let core = core_of(cores, node);
                 let run = move || {
-                    core.map(cores::pin).transpose().map_err(|error| format!("cannot pin: {error}"))?;
+                    pin(core)?;
                     measure(&mut layer, measurement, setting)
                 };
-                thread::Builder::new()
-                    .spawn_scoped(scope, run)
-                    .map_err(|error| format!("cannot start a thread: {error}; {MORE_THREADS}"))
+                thread::Builder::new().spawn_scoped(scope, run).map_err(BenchError::Thread)
             })
             .collect::<Result<_, _>>()?;
-        nodes.into_iter().map(|node| node.join().map_err(|_| "a node panicked".to_owned())?).collect()
+        nodes.into_iter().map(|node| node.join().map_err(|_| BenchError::Panicked)?).collect()
     })
 }
 
@@ -134,6 +132,12 @@ fn setting(measurement: &Measurement, shares_process: bool) -> Setting {
 /// The core of a node, when nodes are pinned: they are dealt out in turn.
 pub(crate) fn core_of(cores: &[u16], node: u16) -> Option<u16> {
     (!cores.is_empty()).then(|| cores[usize::from(node) % cores.len()])
+}
+
+/// Binds this thread to a core, if there is one for it.
+pub(crate) fn pin(core: Option<u16>) -> Result<(), BenchError> {
+    let Some(core) = core else { return Ok(()) };
+    cores::pin(core).map_err(|source| BenchError::Pin { core, source: source.into() })
 }
 
 /// Options of a launch of processes.
@@ -159,20 +163,18 @@ pub(crate) struct Processes<'a> {
 
 impl<'a> Processes<'a> {
     /// Starts the processes, waits until they are there and have joined each other.
-    pub(crate) fn start(launch: &Launch<'a>) -> Result<Self, String> {
-        let listener = TcpListener::bind(launch.listen)
-            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-            .map_err(|error| format!("cannot listen on {}: {error}", launch.listen))?;
-        let address = listener.local_addr().map_err(|error| error.to_string())?;
+    pub(crate) fn start(launch: &Launch<'a>) -> Result<Self, BenchError> {
+        let (listener, address) =
+            listen(launch.listen).map_err(|source| BenchError::Listen { address: launch.listen, source })?;
         let children = start_all((launch.commands)(address))?;
         let mut processes = Self { stop: launch.stop, children, nodes: BTreeMap::new() };
         let addresses = processes.gather(launch, &listener)?;
         processes.tell(launch.nodes, &Answer::Welcome { peers: addresses })?;
-        processes.hear(launch.nodes, START_TIMEOUT)?;
+        processes.hear(launch.nodes, START_TIMEOUT, |report| matches!(report, Report::Joined).then_some(()))?;
         Ok(processes)
     }
 
-    fn gather(&mut self, launch: &Launch<'_>, listener: &TcpListener) -> Result<Vec<(NodeId, String)>, String> {
+    fn gather(&mut self, launch: &Launch<'_>, listener: &TcpListener) -> Result<Vec<(NodeId, String)>, BenchError> {
         let (end, mut addresses) = (Instant::now() + START_TIMEOUT, Vec::new());
         while addresses.len() < launch.nodes.into() {
             match listener.accept() {
@@ -194,62 +196,67 @@ impl<'a> Processes<'a> {
     }
 
     /// Fails when this number of nodes cannot come any more.
-    fn check(&mut self, end: Instant, nodes: u16) -> Result<(), String> {
+    fn check(&mut self, end: Instant, nodes: u16) -> Result<(), BenchError> {
         if let Some((_, status)) = self.children.ended() {
-            return Err(format!("a process of the launch ended: {status}"));
+            return Err(BenchError::Ended(status));
         }
         if self.stop.load(Ordering::Relaxed) {
-            return Err("stopped".into());
+            return Err(BenchError::Stopped);
         }
         if Instant::now() < end {
             return Ok(());
         }
-        let missing = (0..nodes).map(NodeId).filter(|node| !self.nodes.contains_key(node));
-        Err(format!("nothing comes from {}", missing.map(|node| node.to_string()).collect::<Vec<_>>().join(", ")))
+        Err(BenchError::Missing((0..nodes).map(NodeId).filter(|node| !self.nodes.contains_key(node)).collect()))
     }
 
-    fn tell<T: serde::Serialize>(&mut self, nodes: u16, what: &T) -> Result<(), String> {
+    fn tell<T: serde::Serialize>(&mut self, nodes: u16, what: &T) -> Result<(), BenchError> {
         for (node, (stream, _)) in self.nodes.iter().take(nodes.into()) {
-            write(stream, what).map_err(|error| format!("{node}: {error}"))?;
+            write(stream, what).map_err(|source| BenchError::Control { peer: node.to_string(), source })?;
         }
         Ok(())
     }
 
-    /// One notice from each of the first nodes, or the reasons why some cannot go on. If one fails, others fail after
-    /// it; the first reason of all is among them.
-    fn hear(&mut self, nodes: u16, patience: Duration) -> Result<Vec<Report>, String> {
+    /// What `read` makes of the next report of each of the first nodes, or the reasons why some cannot go on.
+    fn hear<T>(
+        &mut self,
+        nodes: u16,
+        patience: Duration,
+        read: impl Fn(Report) -> Option<T>,
+    ) -> Result<Vec<T>, BenchError> {
         let (mut end, mut heard, mut failed) = (Instant::now() + patience, Vec::new(), Vec::new());
-        for (node, (_, lines)) in self.nodes.iter_mut().take(nodes.into()) {
+        for (&node, (_, lines)) in self.nodes.iter_mut().take(nodes.into()) {
             let left = end.saturating_duration_since(Instant::now());
             match lines.read_within(left) {
-                Ok(Some(Report::Failed { why })) => failed.push(format!("{node}: {why}")),
-                Ok(Some(notice)) => heard.push(notice),
-                Ok(None) => failed.push(format!("{node} is gone")),
-                Err(error) => failed.push(format!("{node} does not answer: {error}")),
+                Ok(Some(Report::Failed { why })) => failed.push(NodeFailure::Told(node, why)),
+                Ok(Some(report)) => match read(report) {
+                    Some(one) => heard.push(one),
+                    None => failed.push(NodeFailure::Unexpected(node)),
+                },
+                Ok(None) => failed.push(NodeFailure::Gone(node)),
+                Err(error) => failed.push(NodeFailure::Silent(node, error)),
             }
             if !failed.is_empty() {
                 end = end.min(Instant::now() + FAILURE_GRACE);
             }
         }
-        if failed.is_empty() { Ok(heard) } else { Err(failed.join("; ")) }
+        if failed.is_empty() { Ok(heard) } else { Err(BenchError::Nodes(failed)) }
     }
 }
 
 impl LaunchedNodes for Processes<'_> {
-    fn measure(&mut self, measurement: &Measurement) -> Result<Vec<NodeResult>, String> {
+    fn measure(&mut self, measurement: &Measurement) -> Result<Vec<NodeResult>, BenchError> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err("stopped".into());
+            return Err(BenchError::Stopped);
         }
         self.tell(
             measurement.nodes,
             &Order::Measure { measurement: measurement.clone(), setting: setting(measurement, false) },
         )?;
         let patience = ANSWER_TIMEOUT + measurement.warmup.as_duration() + measurement.duration.as_duration();
-        let results = self.hear(measurement.nodes, patience)?.into_iter().map(|notice| match notice {
-            Report::Measured(result) => Ok(result),
-            Report::Joined | Report::Failed { .. } => Err("a node tells of something else than its measurement".into()),
-        });
-        results.collect()
+        self.hear(measurement.nodes, patience, |report| match report {
+            Report::Measured(result) => Some(result),
+            Report::Joined | Report::Failed { .. } => None,
+        })
     }
 }
 
@@ -262,6 +269,14 @@ impl Drop for Processes<'_> {
     }
 }
 
+/// A listener that does not block, and its address.
+fn listen(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}
+
 /// Reads the hello of a new connection.
 fn hear_out(stream: TcpStream) -> std::io::Result<Option<(Hello, TcpStream, Lines)>> {
     stream.set_nonblocking(false)?;
@@ -272,12 +287,13 @@ fn hear_out(stream: TcpStream) -> std::io::Result<Option<(Hello, TcpStream, Line
     Ok(hello.map(|hello| (hello, stream, lines)))
 }
 
-fn start_all(commands: Vec<Command>) -> Result<Children, String> {
+fn start_all(commands: Vec<Command>) -> Result<Children, BenchError> {
     let mut children = Children::default();
     for mut command in commands {
-        children
-            .start(&mut command)
-            .map_err(|error| format!("cannot start {}: {error}", command.get_program().to_string_lossy()))?;
+        children.start(&mut command).map_err(|source| BenchError::Start {
+            program: command.get_program().to_string_lossy().into_owned(),
+            source,
+        })?;
     }
     Ok(children)
 }

@@ -8,6 +8,7 @@
 mod clock;
 mod cores;
 mod driver;
+mod error;
 mod launch;
 mod line;
 mod measurement;
@@ -27,12 +28,13 @@ mod wire;
 
 pub use cores::{allowed as allowed_cores, calibrate, pin};
 pub use driver::{NodeResult, Setting, measure};
+pub use error::{BenchError, NodeFailure};
 pub use evb_transports::LayerChoice;
 pub use launch::{LOCAL, Launch};
 pub use measurement::{Benchmark, CONTROL_BYTES, Measurement, Wait};
 pub use member::{LONGEST_BYTES, MemberOptions, join};
 pub use parameters::parameters;
-pub use preset::{FitErrors, NOT_MODELLED, NetworkFit, fit_network};
+pub use preset::{FitError, FitErrors, NOT_MODELLED, NetworkFit, fit_network};
 pub use samples::{MOST_RAW, SampleSummary};
 pub use series::{Measured, Observer, Series, run_series};
 pub use suite::Suite;

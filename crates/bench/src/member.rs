@@ -1,14 +1,14 @@
 //! A process of a launch: one node, which executes measurements on command.
 
 use crate::{
-    cores,
     driver::measure,
+    error::BenchError,
+    launch::{core_of, pin},
     protocol::{Answer, Hello, Order, Report},
 };
 use evb_core::NodeId;
 use evb_node::{
     Token,
-    limits::MORE_THREADS,
     lines::{Lines, write},
 };
 use evb_transport::{Connect, LayerOptions, MessageLayer, UseLayer};
@@ -51,10 +51,10 @@ pub struct MemberOptions {
 /// Runs one node of a launch until the launch ends.
 ///
 /// # Errors
-/// A message if the launch cannot be reached, or the layer does not work here.
-pub fn join(options: &MemberOptions) -> Result<(), String> {
+/// If the launch cannot be reached, or the layer does not work here.
+pub fn join(options: &MemberOptions) -> Result<(), BenchError> {
     if options.layer.is_one_process() {
-        return Err("threads are no processes".into());
+        return Err(BenchError::OneProcess(options.layer.to_string()));
     }
     let layer = LayerOptions {
         layer: options.layer.about().name,
@@ -72,19 +72,17 @@ struct Serving<'a>(&'a MemberOptions);
 
 impl UseLayer for Serving<'_> {
     type Output = ();
-    type Error = String;
+    type Error = BenchError;
 
-    fn with<L: MessageLayer + Connect>(self, mut layer: L) -> Result<(), String> {
+    fn with<L: MessageLayer + Connect>(self, mut layer: L) -> Result<(), BenchError> {
         serve(self.0, &mut layer)
     }
 }
 
 /// Joins the others and measures until the order to end.
-fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> Result<(), String> {
-    if let Some(core) = crate::launch::core_of(&options.cores, layer.local().0) {
-        cores::pin(core).map_err(|error| format!("cannot pin to core {core}: {error}"))?;
-    }
-    let broken = |error: std::io::Error| format!("the launch at {}: {error}", options.control);
+fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> Result<(), BenchError> {
+    pin(core_of(&options.cores, layer.local().0))?;
+    let broken = |source| BenchError::Control { peer: format!("the launch at {}", options.control), source };
     let stream = TcpStream::connect(options.control).map_err(broken)?;
     stream.set_nodelay(true).map_err(broken)?;
     let mut lines = Lines::new(&stream).map_err(broken)?;
@@ -103,14 +101,14 @@ fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> R
         let Some(Order::Measure { measurement, setting }) = next_order(&orders, layer) else { return Ok(()) };
         let notice = match measure(layer, &measurement, setting) {
             Ok(result) => Report::Measured(result),
-            Err(why) => Report::Failed { why },
+            Err(error) => Report::Failed { why: error.to_string() },
         };
         write(&stream, &notice).map_err(broken)?;
     }
 }
 
 /// Receives the orders in a thread of its own, so that this one can poll the layer meanwhile.
-fn hear(mut lines: Lines) -> Result<Receiver<Order>, String> {
+fn hear(mut lines: Lines) -> Result<Receiver<Order>, BenchError> {
     let (sender, orders) = mpsc::channel();
     let hear = move || {
         while let Ok(Some(order)) = lines.read() {
@@ -120,7 +118,7 @@ fn hear(mut lines: Lines) -> Result<Receiver<Order>, String> {
         }
     };
     let spawned = thread::Builder::new().spawn(hear);
-    spawned.map_err(|error| format!("cannot start a thread: {error}; {MORE_THREADS}"))?;
+    spawned.map_err(BenchError::Thread)?;
     Ok(orders)
 }
 

@@ -92,10 +92,9 @@ impl Peers {
         self.all.get(node.index()).is_some_and(|peer| peer.ended.is_none())
     }
 
-    /// The other nodes that have not ended, as text.
-    pub(crate) fn missing(&self) -> String {
-        let missing = self.others().filter(|&node| self.get(node).ended.is_none());
-        missing.map(|node| node.to_string()).collect::<Vec<_>>().join(", ")
+    /// The other nodes that have not ended.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = NodeId> {
+        self.others().filter(|&node| self.get(node).ended.is_none())
     }
 
     /// Data messages that others have sent and that did not arrive.

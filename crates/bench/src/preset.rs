@@ -21,11 +21,21 @@ pub struct NetworkFit {
     pub bytes_per_s: f64,
 }
 
+/// Too few measurements to fit a network to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{sizes} sizes of {pattern} give no rising line: measure three or more, and larger ones, with --sweep")]
+pub struct FitError {
+    /// The pattern that lacks sizes.
+    pub pattern: &'static str,
+    /// Number of its sizes.
+    pub sizes: usize,
+}
+
 /// Fits a network to the ping-pongs and one-way streams of a layer.
 ///
 /// # Errors
 /// The missing measurements: each of the two patterns is needed with three sizes.
-pub fn fit_network(transport: &str, rows: &[Benchmark]) -> Result<NetworkFit, String> {
+pub fn fit_network(transport: &str, rows: &[Benchmark]) -> Result<NetworkFit, FitError> {
     let of = |pattern: Pattern| {
         let rows = rows.iter().filter(move |row| row.transport == transport && row.pattern == pattern.name());
         rows.filter(|row| row.rate_hz.is_none())
@@ -36,14 +46,10 @@ pub fn fit_network(transport: &str, rows: &[Benchmark]) -> Result<NetworkFit, St
         .filter(|row| row.messages_per_s > 0.0)
         .map(|row| (row.size_bytes as f64, 1e9 / row.messages_per_s))
         .collect();
-    let half = line::fit(&halves).ok_or_else(|| missing("ping-pong", halves.len()))?;
-    let gap = line::fit(&gaps).ok_or_else(|| missing("one-way", gaps.len()))?;
+    let half = line::fit(&halves).ok_or(FitError { pattern: "ping-pong", sizes: halves.len() })?;
+    let gap = line::fit(&gaps).ok_or(FitError { pattern: "one-way", sizes: gaps.len() })?;
     let host_ns = gap.overhead.clamp(0.0, half.overhead.max(0.0) / 2.0);
     Ok(NetworkFit { host_ns, delay_ns: ((half.overhead - 2.0 * host_ns) / 2.0).max(0.0), bytes_per_s: 1e9 / gap.slope })
-}
-
-fn missing(pattern: &str, sizes: usize) -> String {
-    format!("{sizes} sizes of {pattern} give no rising line: measure three or more, and larger ones, with --sweep")
 }
 
 impl NetworkFit {

@@ -3,6 +3,7 @@
 use crate::{
     cores::calibrate,
     driver::NodeResult,
+    error::BenchError,
     launch::{Launch, LaunchedNodes, Processes, Threads},
     measurement::Measurement,
     summary::Row,
@@ -49,8 +50,8 @@ pub struct Measured {
 /// Makes all measurements in every launch; returns one row for each measurement, in their order.
 ///
 /// # Errors
-/// A message with the place: the layer does not work here, a node was lost, or the series was stopped.
-pub fn run_series(series: &Series<'_>, observer: &mut dyn Observer) -> Result<Vec<Measured>, String> {
+/// If the layer does not work here, a node was lost, or the series was stopped.
+pub fn run_series(series: &Series<'_>, observer: &mut dyn Observer) -> Result<Vec<Measured>, BenchError> {
     let mut rows: Vec<_> = series.measurements.iter().map(|measurement| row(series, measurement)).collect();
     let is_simulated = series.layer.is_simulated();
     let launches = if is_simulated { 1 } else { series.launches as usize };
@@ -62,12 +63,17 @@ pub fn run_series(series: &Series<'_>, observer: &mut dyn Observer) -> Result<Ve
         let mut before = calibrate();
         for (index, row) in rows.iter_mut().enumerate() {
             if observer.stopped() {
-                return Err("stopped".into());
+                return Err(BenchError::Stopped);
             }
-            tracing::debug!(measurement = describe(row.measurement), "measure");
+            tracing::debug!(
+                benchmark = row.measurement.benchmark.name(),
+                size = row.measurement.size,
+                nodes = row.measurement.nodes,
+                "measure"
+            );
             observer.begin(row.measurement, launch * series.measurements.len() + index, all);
-            row.launches
-                .push(nodes.measure(row.measurement).map_err(|why| format!("{}: {why}", describe(row.measurement)))?);
+            let results = nodes.measure(row.measurement);
+            row.launches.push(results.map_err(|source| in_measurement(row.measurement, source))?);
             let after = calibrate();
             row.calibrations.extend(before.zip(after));
             before = after;
@@ -83,7 +89,7 @@ fn row<'a>(series: &Series<'_>, measurement: &'a Measurement) -> Row<'a> {
     Row { measurement, transport: series.layer.to_string(), is_simulated, cores, launches, calibrations }
 }
 
-fn start<'a>(series: &Series<'a>, observer: &mut dyn Observer) -> Result<Box<dyn LaunchedNodes + 'a>, String> {
+fn start<'a>(series: &Series<'a>, observer: &mut dyn Observer) -> Result<Box<dyn LaunchedNodes + 'a>, BenchError> {
     if !series.layer.is_one_process() {
         return Ok(Box::new(Processes::start(&(series.launch)())?));
     }
@@ -92,8 +98,13 @@ fn start<'a>(series: &Series<'a>, observer: &mut dyn Observer) -> Result<Box<dyn
     Ok(Box::new(Threads::prepare(layer, cores, nodes, &mut |text| observer.note(text))?))
 }
 
-fn describe(measurement: &Measurement) -> String {
-    format!("{} of {} B on {} nodes", measurement.benchmark.name(), measurement.size, measurement.nodes)
+fn in_measurement(measurement: &Measurement, source: BenchError) -> BenchError {
+    BenchError::Measurement {
+        benchmark: measurement.benchmark.name(),
+        size: measurement.size,
+        nodes: measurement.nodes,
+        source: Box::new(source),
+    }
 }
 
 fn raw(launches: &[Vec<NodeResult>]) -> Vec<Vec<Vec<u64>>> {

@@ -1,7 +1,7 @@
 //! The failure of a command, and its output on standard error.
 
-use evb::{Diagnostics, NodeError, OnlySimulated, RunError, SimulateError, SourceError};
-use std::io;
+use evb::{Diagnostics, NodeError, OnlySimulated, RunError, SimulateError, SourceError, bench::BenchError};
+use std::{fmt::Display, io};
 
 /// A failure that ends a command with exit status 2.
 pub(crate) enum Failure {
@@ -18,6 +18,14 @@ impl Failure {
 
     pub(crate) fn with_hint(message: impl ToString, hint: impl ToString) -> Self {
         Self::Other { message: message.to_string(), hint: Some(hint.to_string()) }
+    }
+
+    /// The same failure with its place before its text.
+    pub(crate) fn within(self, place: impl Display) -> Self {
+        match self {
+            Self::Other { message, hint } => Self::Other { message: format!("{place}: {message}"), hint },
+            experiment => experiment,
+        }
     }
 
     /// Writes the failure to standard error.
@@ -55,6 +63,12 @@ impl From<RunError> for Failure {
 impl From<OnlySimulated> for Failure {
     fn from(reason: OnlySimulated) -> Self {
         Self::with_hint(reason, reason.hint())
+    }
+}
+
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Self {
+        Self::Other { message: error.to_string(), hint: error.hint().map(str::to_owned) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The errors of the library.
 
+use evb_bench::FitError;
 use evb_experiment::Diagnostics;
 use evb_paper::PaperError;
 use evb_sim::SimulateError;
@@ -21,7 +22,10 @@ pub enum Error {
     NoPaper(String),
     /// The measurements give no network.
     #[error("no network fits: {0}")]
-    NoFit(String),
+    NoFit(#[from] FitError),
+    /// None of the measurements can be simulated, so nothing says how well the network fits.
+    #[error("no network fits: nothing that was measured could be simulated")]
+    NothingSimulated,
     /// The caller has stopped the work.
     #[error("stopped")]
     Stopped,

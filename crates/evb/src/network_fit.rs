@@ -36,10 +36,10 @@ pub fn fit(
     measured: &[BenchmarkRecord],
     stop: &AtomicBool,
 ) -> Result<(String, FitErrors), Error> {
-    let fit = fit_network(transport, measured).map_err(Error::NoFit)?;
+    let fit = fit_network(transport, measured)?;
     let suite = Suite { benchmarks: NEEDED.to_vec(), ..suite.clone() };
     let simulated = simulate_suite(&BenchNetwork::Fitted(fit), transport, &suite, stop)?;
     let errors = FitErrors::of(transport, measured, &simulated);
-    let errors = errors.ok_or_else(|| Error::NoFit("nothing that was measured could be simulated".into()))?;
+    let errors = errors.ok_or(Error::NothingSimulated)?;
     Ok((fit.file(transport, &errors), errors))
 }

@@ -221,9 +221,3 @@ impl OpenError {
         Self { hint: Some(hint.to_string()), ..self }
     }
 }
-
-impl From<OpenError> for String {
-    fn from(error: OpenError) -> Self {
-        error.message
-    }
-}

@@ -158,7 +158,7 @@ fn be_node(args: &BenchArgs, control: SocketAddr) -> Result<bool, Failure> {
         token: token::shared()?,
         cores: cores(args),
     };
-    evb::bench::join(&options).map_err(Failure::new)?;
+    evb::bench::join(&options)?;
     Ok(true)
 }
 
@@ -305,7 +305,7 @@ fn measure_layer(
     let mut progress = BenchProgress::new(layer, stop, args.progress);
     let result = run_series(&series, &mut progress);
     drop(progress);
-    result.map_err(|why| Failure::new(format!("{layer}: {why}")))
+    result.map_err(|error| Failure::from(error).within(layer))
 }
 
 fn member_arguments(
