@@ -2,7 +2,7 @@
 
 use evb_experiment::{Plan, Workload};
 use evb_node::{NodeError, RunError};
-use evb_protocol::Shaping;
+use evb_protocol::{Shaping, Step};
 
 /// The reason why a plan can be simulated, but not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -10,9 +10,11 @@ pub enum OnlySimulated {
     /// The workload is traffic without an event manager.
     #[error("this file describes traffic, not event building")]
     Traffic,
-    /// The readout units send in time slots.
-    #[error("a real run does not know the shaping of this file: barrel shifter and rate division are only simulated")]
-    Shaping,
+    /// The buckets of a barrel shifter follow each other as the network interface sends them.
+    #[error(
+        "no transport tells when a bucket has left its network interface: `shaping.step` of link is only simulated"
+    )]
+    Step,
 }
 
 impl OnlySimulated {
@@ -21,9 +23,7 @@ impl OnlySimulated {
     pub const fn hint(self) -> &'static str {
         match self {
             Self::Traffic => "use `evb simulate`, or build events with `--set workload.type=event-building`",
-            Self::Shaping => {
-                "use `evb simulate`, or run with `--set shaping.type=none` or `--set shaping.type=grouping`"
-            }
+            Self::Step => "use `evb simulate`, or run with `--set shaping.step=credit`",
         }
     }
 }
@@ -42,7 +42,6 @@ pub fn check_runnable(plans: &[Plan]) -> Result<(), OnlySimulated> {
     if plans.iter().any(|plan| matches!(plan.workload, Workload::Traffic(_))) {
         return Err(OnlySimulated::Traffic);
     }
-    let slots =
-        |plan: &Plan| matches!(plan.building.shaping, Shaping::BarrelShifter { .. } | Shaping::RateDivision { .. });
-    if plans.iter().any(slots) { Err(OnlySimulated::Shaping) } else { Ok(()) }
+    let by_link = |plan: &Plan| matches!(plan.building.shaping, Shaping::BarrelShifter { step: Step::Link, .. });
+    if plans.iter().any(by_link) { Err(OnlySimulated::Step) } else { Ok(()) }
 }

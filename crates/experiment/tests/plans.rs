@@ -8,7 +8,7 @@ use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault, NetworkFaultAction,
     NicConfig, Routing, Service, SwitchConfig, Topology, WhenFull,
 };
-use evb_protocol::{Assignment, Config, Filter, Protocol, Shaping, Trigger};
+use evb_protocol::{Assignment, Config, Filter, Protocol, Shaping, Step, Trigger};
 use evb_sources::SourceSpec;
 use evb_transports::{Settings, TransportChoice, find};
 use std::path::{Path, PathBuf};
@@ -245,12 +245,14 @@ fn first_units_can_have_sources_of_their_own() {
 }
 
 #[test]
-fn shapings_that_only_a_simulation_knows() {
+fn shapings_in_slots() {
     let shaping = |overrides: &[&str]| plan(SHORT, overrides).building.shaping;
-    assert_eq!(shaping(&["shaping.type=barrel-shifter"]), Shaping::BarrelShifter { bucket: ByteCount(8192) });
+    let barrel =
+        |bucket, step| Shaping::BarrelShifter { bucket: ByteCount(bucket), step, slip: Span::from_millis(100) };
+    assert_eq!(shaping(&["shaping.type=barrel-shifter"]), barrel(8192, Step::Credit));
     assert_eq!(shaping(&["shaping.type=rate-division"]), Shaping::RateDivision { packet: ByteCount(512) });
-    let small = shaping(&["shaping.type=barrel-shifter", "shaping.bucket=2 kB"]);
-    assert_eq!(small, Shaping::BarrelShifter { bucket: ByteCount(2000) });
+    let small = shaping(&["shaping.type=barrel-shifter", "shaping.bucket=2 kB", "shaping.step=link"]);
+    assert_eq!(small, barrel(2000, Step::Link));
 }
 
 #[test]

@@ -8,10 +8,12 @@ use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
 use evb_protocol::{BuilderCommand, Built, Message};
 use evb_transport::Waker;
-use evb_unit::Report;
+use evb_unit::{Report, shaping::Assembler};
 
 pub(crate) struct Builder {
     unit: evb_unit::Builder<Bytes, Storage>,
+    /// Fragments that come in pieces.
+    pieces: Assembler,
     /// Number of events that are handed to the writer together.
     hand_over_at: usize,
     /// Stored events that the machine is to be told of.
@@ -26,7 +28,8 @@ impl Builder {
     /// wakes the node.
     pub(crate) fn open(plan: &Plan, text: &str, run: u64, index: u16, waker: Waker) -> Result<Self, NodeError> {
         Ok(Self {
-            unit: evb_unit::Builder::new(plan, Storage::open(plan, text, run, index, waker)?),
+            unit: evb_unit::Builder::new(plan, index, Storage::open(plan, text, run, index, waker)?),
+            pieces: Assembler::new(&plan.building),
             hand_over_at: (plan.building.builder_slots / 2).max(1) as usize,
             stored: Vec::new(),
             deadline: None,
@@ -48,11 +51,15 @@ impl Builder {
 impl Role for Builder {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
         self.unit.pass(now);
-        self.unit.handle_message(now, from, message);
+        let message = match message {
+            Message::Piece(piece) => self.pieces.add(from, piece).map(Message::Fragment),
+            whole => Some(whole),
+        };
+        message.into_iter().for_each(|message| self.unit.handle_message(now, from, message));
     }
 
     fn lost(&mut self, now: Time, peer: NodeId) {
-        self.unit.machine.handle_command(now, BuilderCommand::Lost(peer));
+        self.unit.lose(now, peer);
     }
 
     fn order(&mut self, now: Time, order: Order) {
@@ -65,7 +72,7 @@ impl Role for Builder {
 
     fn work(&mut self, now: Time, calm: bool) -> Result<bool, NodeError> {
         if calm && self.deadline.is_some_and(|deadline| deadline <= now) {
-            self.unit.machine.handle_timeout(now);
+            self.unit.handle_timeout(now);
         }
         self.now = now;
         let mut moved = self.take_stored()?;
@@ -78,11 +85,11 @@ impl Role for Builder {
         Ok(moved)
     }
 
-    fn transmit(&mut self, _now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>)) {
-        while let Some(transmit) = self.unit.machine.poll_transmit() {
+    fn transmit(&mut self, _now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>) -> bool) {
+        while let Some(transmit) = self.unit.poll_transmit() {
             send(transmit);
         }
-        self.deadline = self.unit.machine.poll_timeout().map(|(at, _)| at);
+        self.deadline = self.unit.deadline();
     }
 
     fn deadline(&self) -> Option<Time> {

@@ -70,7 +70,8 @@ impl<T: Transport> Link<T> {
         count
     }
 
-    pub(crate) fn send(&mut self, transmit: Transmit<Message<Bytes>>) {
+    /// Sends a message; returns false if messages wait for the transport now.
+    pub(crate) fn send(&mut self, transmit: Transmit<Message<Bytes>>) -> bool {
         wire::encode(transmit.message, |mut head, body| {
             self.run.put_into(&mut head);
             let body = match body {
@@ -87,6 +88,7 @@ impl<T: Transport> Link<T> {
                 self.post(to, Envelope { head, body });
             }
         });
+        self.waiting_count == 0
     }
 
     fn post(&mut self, to: NodeId, envelope: Envelope) {

@@ -82,7 +82,7 @@ impl Role for Manager {
         Ok(false)
     }
 
-    fn transmit(&mut self, _now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>)) {
+    fn transmit(&mut self, _now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>) -> bool) {
         while let Some(transmit) = self.unit.machine.poll_transmit() {
             send(transmit);
         }

@@ -4,12 +4,15 @@ use crate::control::{NodeError, Order};
 use crate::pool::Pool;
 use crate::worker::Role;
 use bytes::Bytes;
-use evb_core::{EventId, Machine, NodeId, Recording, SourceId, Span, Time, Transmit};
+use evb_core::{EventId, Machine, NodeId, NodeRange, Recording, SourceId, Span, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{Arrival, Fragment, FragmentStatus, Message, ReadoutCommand};
+use evb_protocol::{Arrival, Fragment, FragmentStatus, Message, ReadoutCommand, wire};
 use evb_sources::{FedFile, Feed, LiveItem, LiveSource, ReadOutcome, Source, SourceSpec};
 use evb_transport::{Buffers, Waker};
-use evb_unit::{FragmentSource, Report, open_options};
+use evb_unit::{
+    FragmentSource, Report, open_options,
+    shaping::{self, Shaper, Slot},
+};
 use findings::Refusals;
 use std::collections::VecDeque;
 
@@ -28,6 +31,9 @@ pub(crate) struct Readout {
     refusals: Refusals,
     /// Number of fragments that a live front end claims to have sent.
     announced: Option<u32>,
+    /// The order of the fragments on their way out, when they go in slots.
+    shaper: Option<Shaper<Message<Bytes>>>,
+    first_builder: NodeId,
     /// Messages that a fault holds back, each with its time of release.
     held_back: VecDeque<(Time, Transmit<Message<Bytes>>)>,
     deadline: Option<Time>,
@@ -66,6 +72,8 @@ impl Readout {
             numbered: plan.building.numbered.len(),
             refusals: Refusals::default(),
             announced: None,
+            shaper: Shaper::new(&plan.building, source_id.0),
+            first_builder: plan.building.builder_nodes().first,
             held_back: VecDeque::new(),
             deadline: None,
         })
@@ -118,11 +126,41 @@ impl Readout {
         true
     }
 
-    /// Sends held-back messages that are due.
-    fn release(&mut self, now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>)) {
-        while self.held_back.front().is_some_and(|(at, _)| *at <= now) {
-            if let Some((_, transmit)) = self.held_back.pop_front() {
-                send(transmit);
+    /// Hands over what the machine wants to send now, and held-back messages that are due.
+    fn hand_over(&mut self, now: Time, mut send: impl FnMut(Transmit<Message<Bytes>>)) {
+        while let Some((_, transmit)) = self.held_back.pop_front_if(|(at, _)| *at <= now) {
+            send(transmit);
+        }
+        self.unit.transmit(usize::MAX, |transmit, delay| match delay {
+            Span::ZERO => send(transmit),
+            delay => self.held_back.push_back((now + delay, transmit)),
+        });
+    }
+
+    /// Sends messages to builders in their slots, all others at once.
+    fn send_in_slots(
+        &mut self,
+        now: Time,
+        shaper: &mut Shaper<Message<Bytes>>,
+        send: &mut dyn FnMut(Transmit<Message<Bytes>>) -> bool,
+    ) {
+        let first = self.first_builder.0;
+        let mut has_room = true;
+        self.hand_over(now, |Transmit { to, message }| match message.is_data() {
+            true => {
+                let bytes = wire::length(&message);
+                shaper.push(usize::from(to.first.0 - first), message, bytes);
+            }
+            false => has_room = send(Transmit { to, message }),
+        });
+        while has_room && let Some(Slot { builder, parts }) = shaper.next(now) {
+            let to = NodeRange::from(NodeId(first + builder as u16));
+            let empty = parts.is_empty();
+            for message in parts.into_iter().filter_map(shaping::cut) {
+                has_room &= send(Transmit { to, message });
+            }
+            if shaper.ends_slots() {
+                has_room &= send(Transmit { to, message: Message::Slot { empty } });
             }
         }
     }
@@ -190,11 +228,19 @@ pub(crate) fn source_error(source: SourceId, error: &evb_sources::SourceError) -
 
 impl Role for Readout {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
-        self.unit.machine.handle_message(now, from, message);
+        match (message, &mut self.shaper) {
+            (Message::Credit { calm }, Some(shaper)) => {
+                shaper.credit(now, usize::from(from.0.saturating_sub(self.first_builder.0)), calm);
+            }
+            (message, _) => self.unit.machine.handle_message(now, from, message),
+        }
     }
 
     fn lost(&mut self, now: Time, peer: NodeId) {
         self.unit.machine.handle_command(now, ReadoutCommand::Lost(peer));
+        if let (Some(shaper), Some(builder)) = (&mut self.shaper, peer.0.checked_sub(self.first_builder.0)) {
+            shaper.lose(builder.into());
+        }
     }
 
     fn order(&mut self, now: Time, order: Order) {
@@ -212,16 +258,19 @@ impl Role for Readout {
         Ok(self.take_arrivals(now) || has_read)
     }
 
-    fn transmit(&mut self, now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>)) {
-        self.release(now, send);
-        let Self { unit, held_back, .. } = self;
-        unit.transmit(usize::MAX, |transmit, delay| match delay {
-            Span::ZERO => send(transmit),
-            delay => held_back.push_back((now + delay, transmit)),
-        });
+    fn transmit(&mut self, now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>) -> bool) {
+        let mut shaper = self.shaper.take();
+        match &mut shaper {
+            Some(shaper) => self.send_in_slots(now, shaper, send),
+            None => self.hand_over(now, |transmit| {
+                send(transmit);
+            }),
+        }
+        let slots = shaper.as_ref().and_then(Shaper::deadline);
+        self.shaper = shaper;
         let machine = self.unit.machine.poll_timeout().map(|(at, _)| at);
         let held_back = self.held_back.front().map(|(at, _)| *at);
-        self.deadline = machine.into_iter().chain(held_back).min();
+        self.deadline = machine.into_iter().chain(held_back).chain(slots).min();
     }
 
     fn deadline(&self) -> Option<Time> {

@@ -52,8 +52,9 @@ pub(crate) trait Role: Send {
     /// Serves timers, sources and files that are due; returns true if there were any. `calm` means that no message
     /// waits: otherwise the end of a timer does not prove that a message is missing.
     fn work(&mut self, now: Time, calm: bool) -> Result<bool, NodeError>;
-    /// Hands over all messages that are ready.
-    fn transmit(&mut self, now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>));
+    /// Hands over all messages that are ready. `send` returns false when some of them wait for the transport; it takes
+    /// all the same.
+    fn transmit(&mut self, now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>) -> bool);
     /// The latest time of the next call of `work`.
     fn deadline(&self) -> Option<Time>;
     /// True while a thread of its own works for the node and will wake it. No worker may then spin on a core that this

@@ -166,9 +166,8 @@ pub enum Assignment {
 
 /// The order and packing of fragments at a readout unit.
 ///
-/// The machines implement `None` and `Grouping`. The time slots of the other two belong to the driver, which puts
-/// packets on a wire. A machine treats them as `None`: each fragment is a message of its own, and the driver cuts it
-/// and times its packets.
+/// The machines implement `None` and `Grouping`. They treat the other two as `None`: each fragment is a message of its
+/// own. The unit layer chooses the slots, and the driver cuts the fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Shaping {
@@ -181,18 +180,33 @@ pub enum Shaping {
         /// Longest time that an unfilled packet waits.
         timeout: Span,
     },
-    /// Each source has a queue per builder and sends one bucket of fixed size per time slot, all builders in turn.
-    /// Empty buckets keep the slots aligned. The driver implements the slots.
+    /// Each readout unit has a queue per builder and sends one bucket per time slot, all builders in turn. Empty
+    /// buckets keep the slots aligned.
     BarrelShifter {
         /// Bytes of a bucket.
         bucket: ByteCount,
+        /// The rule by which readout units keep in step.
+        step: Step,
+        /// Longest time for which a unit waits for a slow one in its turn.
+        slip: Span,
     },
     /// Fragments are cut into small packets, which go to the builders in turn. So each builder gets its share of the
-    /// rate from every source. The driver cuts the fragments.
+    /// rate from every readout unit.
     RateDivision {
         /// Bytes of a packet.
         packet: ByteCount,
     },
+}
+
+/// The rule by which the readout units of a barrel shifter keep in step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// A bucket goes when the one before it has left the network interface. The back-pressure of the network, if it has
+    /// any, holds up the interface.
+    Link,
+    /// A bucket goes when its builder has given a credit for it.
+    Credit,
 }
 
 /// The source of triggers.

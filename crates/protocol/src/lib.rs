@@ -85,11 +85,11 @@ mod shaper;
 pub mod wire;
 
 pub use builder_unit::{BuilderCommand, BuilderCounts, BuilderEvent, BuilderUnit, Built, Mismatch};
-pub use config::{Assignment, Config, Protocol, Shaping, Trigger};
+pub use config::{Assignment, Config, Protocol, Shaping, Step, Trigger};
 pub use event_manager::{EventManager, ManagerCommand, ManagerCounts, ManagerEvent};
 pub use fault::{Fault, FaultCounts};
 pub use filter::Filter;
-pub use message::{Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Sighted};
+pub use message::{Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted};
 pub use readout_unit::{Arrival, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutUnit};
 pub use recent::Recent;
 

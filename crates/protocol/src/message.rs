@@ -22,6 +22,17 @@ pub struct Fragment<B> {
     pub payload: B,
 }
 
+/// Some bytes of a fragment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece<B> {
+    /// Bytes of the payload before this piece.
+    pub offset: u32,
+    /// Bytes of this piece.
+    pub bytes: u32,
+    /// The fragment, with the bytes of this piece only as its payload. Length and checksum are those of the whole.
+    pub of: Fragment<B>,
+}
+
 /// The status of a fragment's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -183,11 +194,23 @@ pub enum Message<B> {
     Fragment(Fragment<B>),
     /// Readout unit to builder: several fragments in one packet.
     Packet(Vec<Fragment<B>>),
+    /// Readout unit to builder: bytes of a fragment that does not fit into one bucket.
+    Piece(Piece<B>),
+    /// Readout unit to builder: the end of a bucket.
+    Slot {
+        /// Nothing was in the bucket.
+        empty: bool,
+    },
+    /// Builder to readout unit: the next bucket may come.
+    Credit {
+        /// The last bucket of every readout unit was empty.
+        calm: bool,
+    },
 }
 
 impl<B> Message<B> {
     /// Returns true if the message must keep its order with fragments. An answer must not overtake them.
     pub const fn is_data(&self) -> bool {
-        matches!(self, Self::Fragment(_) | Self::Packet(_) | Self::Answer { .. })
+        matches!(self, Self::Fragment(_) | Self::Packet(_) | Self::Piece(_) | Self::Slot { .. } | Self::Answer { .. })
     }
 }

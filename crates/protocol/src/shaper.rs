@@ -23,7 +23,7 @@ pub(crate) struct Shaper<B> {
 impl<B> Shaper<B> {
     pub(crate) fn new(shaping: Shaping, builders: impl Iterator<Item = NodeId>) -> Self {
         let packet = match shaping {
-            // Slots belong to whoever puts packets on a wire.
+            // Slots belong to the unit layer.
             Shaping::None | Shaping::BarrelShifter { .. } | Shaping::RateDivision { .. } => None,
             Shaping::Grouping { packet, timeout } => Some((packet.0, timeout)),
         };

@@ -9,13 +9,13 @@
 //! | 8..16 | event |
 //! | 16..20 | CRC-32C of the payload |
 //! | 20..24 | mark of a fragment, 0 for none |
-//! | 24..32 | a second event: a claim, or the last one before a segment |
+//! | 24..32 | a second event: a claim, or the last one before a segment; for a piece, the bytes before it |
 //!
 //! All numbers are little-endian. The body of a fragment is its payload. The body of a list is its entries: events
 //! as 8 bytes each, assignments as 8 bytes of event and 2 of builder, completions as 8 bytes of event and 1 of
 //! [`Ending`]. A [`Message::Packet`] has no form of its own: its fragments travel one after another.
 
-use crate::{Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Sighted};
+use crate::{Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted};
 use alloc::{sync::Arc, vec::Vec};
 use evb_core::{EventId, Mark, NodeId, Sighting, SourceId};
 use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout, little_endian as le};
@@ -98,6 +98,12 @@ pub enum Kind {
     Resume = 19,
     /// [`Message::Unit`]. The node is in the field of the source.
     Unit = 20,
+    /// [`Message::Piece`]. The bytes before it are in the field of the second event.
+    Piece = 21,
+    /// [`Message::Slot`].
+    Slot = 22,
+    /// [`Message::Credit`].
+    Credit = 23,
 }
 
 /// The reason why bytes are not a message.
@@ -233,6 +239,12 @@ pub fn encode<B>(message: Message<B>, mut send: impl FnMut([u8; HEAD_BYTES], Bod
         }
         Message::Resume { first } => empty(Head { event: first.0.into(), ..Head::new(Kind::Resume) }),
         Message::Fragment(fragment) => encode_fragment(fragment),
+        Message::Piece(Piece { offset, of, .. }) => {
+            let (head, body) = encode_fragment(of);
+            (Head { kind: Kind::Piece as u8, second: u64::from(offset).into(), ..head }, body)
+        }
+        Message::Slot { empty: flag } => empty(Head { flag: flag.into(), ..Head::new(Kind::Slot) }),
+        Message::Credit { calm } => empty(Head { flag: calm.into(), ..Head::new(Kind::Credit) }),
         Message::Packet(fragments) => {
             return fragments.into_iter().for_each(|fragment| {
                 let (head, body) = encode_fragment(fragment);
@@ -260,6 +272,8 @@ pub fn length<B>(message: &Message<B>) -> u64 {
         Message::Request { .. } | Message::Available { .. } | Message::Busy(_) | Message::Readout { .. } => list(0, 0),
         Message::Align { .. } | Message::Compare(_) | Message::Away { .. } => list(0, 0),
         Message::Standing { .. } | Message::Unit { .. } | Message::Resume { .. } => list(0, 0),
+        Message::Slot { .. } | Message::Credit { .. } => list(0, 0),
+        Message::Piece(piece) => list(piece.bytes as usize, 1),
     }
 }
 
@@ -342,12 +356,30 @@ pub fn decode<B: AsRef<[u8]>>(head: &[u8; HEAD_BYTES], body: B) -> Result<Messag
         kind if kind == Kind::Away as u8 => Message::Away { number: head.checksum.get() },
         kind if kind == Kind::Standing as u8 => Message::Standing { number: head.checksum.get(), stands: flag(&head)? },
         kind if kind == Kind::Unit as u8 => Message::Unit { node: NodeId(head.source.get()), alive: flag(&head)? },
+        kind if kind == Kind::Piece as u8 => return decode_piece(&head, body),
+        kind if kind == Kind::Slot as u8 => Message::Slot { empty: flag(&head)? },
+        kind if kind == Kind::Credit as u8 => Message::Credit { calm: flag(&head)? },
         kind if kind == Kind::Resume as u8 => Message::Resume { first: EventId(head.event.get()) },
         kind => return Err(WireError::UnknownKind(kind)),
     })
 }
 
 fn decode_fragment<B: AsRef<[u8]>>(head: &Head, payload: B) -> Result<Message<B>, WireError> {
+    let (length, actual) = (head.length.get(), payload.as_ref().len());
+    if length as usize != actual {
+        return Err(WireError::WrongLength { kind: head.kind, announced: length.into(), actual });
+    }
+    Ok(Message::Fragment(fragment_of(head, payload)?))
+}
+
+fn decode_piece<B: AsRef<[u8]>>(head: &Head, payload: B) -> Result<Message<B>, WireError> {
+    let (length, actual) = (u64::from(head.length.get()), payload.as_ref().len());
+    let offset = u32::try_from(head.second.get()).ok().filter(|&offset| u64::from(offset) + actual as u64 <= length);
+    let offset = offset.ok_or(WireError::WrongLength { kind: head.kind, announced: length, actual })?;
+    Ok(Message::Piece(Piece { offset, bytes: actual as u32, of: fragment_of(head, payload)? }))
+}
+
+fn fragment_of<B>(head: &Head, payload: B) -> Result<Fragment<B>, WireError> {
     let status = match head.flag {
         0 => FragmentStatus::Good,
         1 => FragmentStatus::Corrupted,
@@ -356,13 +388,9 @@ fn decode_fragment<B: AsRef<[u8]>>(head: &Head, payload: B) -> Result<Message<B>
         4 => FragmentStatus::Mismatched,
         flag => return Err(WireError::BadFlag { kind: head.kind, flag }),
     };
-    let (length, actual) = (head.length.get(), payload.as_ref().len());
-    if length as usize != actual {
-        return Err(WireError::WrongLength { kind: head.kind, announced: length.into(), actual });
-    }
     let (event, source) = (EventId(head.event.get()), SourceId(head.source.get()));
-    let (checksum, mark) = (head.checksum.get(), Mark::from_bits(head.mark.get()));
-    Ok(Message::Fragment(Fragment { event, source, length, checksum, mark, status, payload }))
+    let (length, checksum, mark) = (head.length.get(), head.checksum.get(), Mark::from_bits(head.mark.get()));
+    Ok(Fragment { event, source, length, checksum, mark, status, payload })
 }
 
 fn decode_sighted(head: &Head, bytes: &[u8]) -> Result<Arc<Sighted>, WireError> {

@@ -57,6 +57,8 @@ fn good() -> Vec<(&'static str, Vec<u8>)> {
         ("clear-nothing", Message::Clear(events(&[]))),
         ("ask", Message::Ask { number: 3, heard: 2, events: events(&[5, 1 << 33]) }),
         ("answer", Message::Answer { number: u32::MAX, pending: events(&[5]) }),
+        ("slot", Message::Slot { empty: true }),
+        ("credit", Message::Credit { calm: true }),
         ("away", Message::Away { number: 1 }),
         ("standing", Message::Standing { number: 1, stands: true }),
         ("fenced", Message::Standing { number: 2, stands: false }),

@@ -27,8 +27,17 @@ pub(crate) enum Body {
     Protocol(ProtocolMessage<()>),
     /// A machine of a traffic pattern says it.
     Traffic(TrafficMessage),
-    /// A time slot of the barrel shifter: parts of other messages, with their bytes; empty in an empty slot.
-    Bucket(Vec<(MessageId, u32)>),
+    /// A time slot of the barrel shifter.
+    Bucket(Box<Bucket>),
+}
+
+/// A bucket of the barrel shifter.
+#[derive(Clone, Debug)]
+pub(crate) struct Bucket {
+    /// Parts of other messages, with their bytes; none in an empty slot.
+    pub(crate) parts: Vec<(MessageId, u32)>,
+    /// Bytes of the bucket, filled or not.
+    pub(crate) size: u32,
 }
 
 impl Body {

@@ -1,11 +1,13 @@
 //! The network interface of a host: the choice of its next packet, and its access to the host's memory.
 
 use crate::{
-    message::{Body, Message, MessageId, Messages},
+    message::{Body, Bucket, Message, MessageId, Messages},
     peers::Peers,
 };
-use evb_core::{Bandwidth, NodeId, NodeRange};
+use evb_core::{Bandwidth, NodeId, NodeRange, Time};
 use evb_fabric::Dma;
+use evb_protocol::wire;
+use evb_unit::shaping::{Part, Shaper, Slot};
 use std::collections::VecDeque;
 
 /// Most messages of readout units that wait in one interface, beside those whose packets go in turn. Further messages
@@ -24,15 +26,13 @@ pub(crate) struct Chunk {
     pub(crate) last: bool,
 }
 
-/// Order of fragments on the wire.
-#[derive(Clone, Debug)]
-pub(crate) enum Slots {
-    /// In order.
-    None,
-    /// A queue for each builder, one bucket of `bucket` bytes each in turn, beginning at `turn`.
-    Barrel { queues: Vec<VecDeque<MessageId>>, bucket: u32, turn: usize, node: NodeId, first_builder: NodeId },
-    /// A queue for each builder, one packet of at most `packet` bytes each in turn.
-    RateDivision { queues: Vec<VecDeque<MessageId>>, packet: u32, turn: usize, first_builder: NodeId },
+/// The slots in which the fragments of a readout unit go.
+pub(crate) struct Slots {
+    pub(crate) shaper: Shaper<MessageId>,
+    pub(crate) node: NodeId,
+    pub(crate) first_builder: NodeId,
+    /// Bytes to which each bucket is filled up.
+    pub(crate) full: Option<u32>,
 }
 
 /// The network interface of one host.
@@ -46,7 +46,7 @@ pub(crate) struct Nic {
     most_active: usize,
     /// Largest payload of a packet.
     packet: u32,
-    pub(crate) slots: Slots,
+    pub(crate) slots: Option<Slots>,
     /// Messages that go in no slot, when peers are served at random.
     pub(crate) peers: Option<Peers<MessageId>>,
     /// Messages on their way into this interface or in it that are not wholly cut into packets.
@@ -94,7 +94,7 @@ impl Nic {
             urgent: VecDeque::new(),
             most_active: messages.into(),
             packet,
-            slots: Slots::None,
+            slots: None,
             peers: None,
             backlog: 0,
             held_back: Vec::new(),
@@ -107,10 +107,10 @@ impl Nic {
     pub(crate) fn room(&self) -> usize {
         match self.slots {
             // Messages that wait for one peer must not hide those for another.
-            Slots::None if self.peers.is_some() => usize::MAX,
-            Slots::None => (WAITING + self.most_active).saturating_sub(self.backlog),
+            None if self.peers.is_some() => usize::MAX,
+            None => (WAITING + self.most_active).saturating_sub(self.backlog),
             // Each slot looks for the messages to its builder.
-            Slots::Barrel { .. } | Slots::RateDivision { .. } => usize::MAX,
+            Some(_) => usize::MAX,
         }
     }
 
@@ -123,26 +123,26 @@ impl Nic {
     pub(crate) fn post(&mut self, id: MessageId, message: &Message) {
         let queue = match (&mut self.slots, &message.body) {
             _ if message.priority > 0 => &mut self.urgent,
-            (Slots::None, _) if self.peers.is_some() => {
+            (None, _) if self.peers.is_some() => {
                 return self.peers.iter_mut().for_each(|peers| peers.post(message.to.first, id));
             }
-            (
-                Slots::Barrel { queues, first_builder, .. } | Slots::RateDivision { queues, first_builder, .. },
-                Body::Protocol(_),
-            ) if message.body.is_data() => &mut queues[message.to.first.index() - first_builder.index()],
+            (Some(slots), Body::Protocol(_)) if message.body.is_data() => {
+                let builder = message.to.first.index() - slots.first_builder.index();
+                return slots.shaper.push(builder, id, message.unsent.into());
+            }
             _ => &mut self.waiting,
         };
         queue.push_back(id);
     }
 
     /// Cuts the next packet from the waiting messages.
-    pub(crate) fn cut(&mut self, messages: &mut Messages) -> Option<Chunk> {
-        let chunk = self.next_chunk(messages)?;
+    pub(crate) fn cut(&mut self, now: Time, messages: &mut Messages) -> Option<Chunk> {
+        let chunk = self.next_chunk(now, messages)?;
         self.backlog = self.backlog.saturating_sub(usize::from(chunk.last));
         Some(chunk)
     }
 
-    fn next_chunk(&mut self, messages: &mut Messages) -> Option<Chunk> {
+    fn next_chunk(&mut self, now: Time, messages: &mut Messages) -> Option<Chunk> {
         if let Some(&id) = self.urgent.front() {
             let chunk = chunk(messages, id, self.packet);
             if chunk.last {
@@ -162,7 +162,7 @@ impl Nic {
             self.active.push_back(id);
         }
         if self.active.is_empty()
-            && let Some(bucket) = self.slots.next_bucket(messages)
+            && let Some(bucket) = self.slots.as_mut().and_then(|slots| slots.next_bucket(now, messages))
         {
             self.active.push_back(bucket);
         }
@@ -173,7 +173,7 @@ impl Nic {
             }
             return Some(chunk);
         }
-        self.slots.next_packet(messages, self.packet)
+        self.slots.as_mut().filter(|slots| slots.shaper.is_by_packet())?.next_packet(now, messages)
     }
 }
 
@@ -186,23 +186,18 @@ fn chunk(messages: &mut Messages, id: MessageId, most: u32) -> Chunk {
 
 impl Slots {
     /// Fills the bucket of the next time slot; it is sent even when it is empty.
-    fn next_bucket(&mut self, messages: &mut Messages) -> Option<MessageId> {
-        let Self::Barrel { queues, bucket, turn, node, first_builder } = self else { return None };
-        let builder = *turn;
-        *turn = (*turn + 1) % queues.len();
-        let (mut parts, mut room) = (Vec::new(), *bucket);
-        while let Some(&id) = queues[builder].front().filter(|_| room > 0) {
-            let part = chunk(messages, id, room);
-            room -= part.bytes;
-            parts.push((id, part.bytes));
-            if part.last {
-                queues[builder].pop_front();
-            }
+    fn next_bucket(&mut self, now: Time, messages: &mut Messages) -> Option<MessageId> {
+        if self.shaper.is_by_packet() {
+            return None;
         }
-        let to = NodeRange { first: NodeId(first_builder.0 + builder as u16), count: 1 };
-        let (body, size) = (Body::Bucket(parts), *bucket);
+        let Slot { builder, parts } = self.shaper.next(now)?;
+        let parts: Vec<_> = parts.into_iter().map(|part| take(messages, part)).collect();
+        let filled = parts.iter().map(|&(_, bytes)| bytes).sum::<u32>();
+        let size = self.full.unwrap_or(filled + wire::HEAD_BYTES as u32);
+        let to = NodeRange::from(NodeId(self.first_builder.0 + builder as u16));
+        let (from, body) = (self.node, Body::Bucket(Box::new(Bucket { parts, size })));
         Some(messages.insert(Message {
-            from: *node,
+            from,
             to,
             body,
             unsent: size,
@@ -213,19 +208,20 @@ impl Slots {
         }))
     }
 
-    /// The next packet of the builder whose turn it is, leaving out those for which nothing waits.
-    fn next_packet(&mut self, messages: &mut Messages, most: u32) -> Option<Chunk> {
-        let Self::RateDivision { queues, packet, turn, .. } = self else { return None };
-        let all = queues.len();
-        let builder = (*turn..*turn + all).map(|builder| builder % all).find(|&builder| !queues[builder].is_empty())?;
-        *turn = (builder + 1) % all;
-        let id = *queues[builder].front()?;
-        let chunk = chunk(messages, id, most.min(*packet));
-        if chunk.last {
-            queues[builder].pop_front();
-        }
-        Some(chunk)
+    /// The next packet of the builder whose turn it is.
+    fn next_packet(&mut self, now: Time, messages: &mut Messages) -> Option<Chunk> {
+        let part = self.shaper.next(now)?.parts.pop()?;
+        let last = part.last;
+        let (message, bytes) = take(messages, part);
+        Some(Chunk { message, bytes, last })
     }
+}
+
+/// Takes a part of a message; returns the message and the number of bytes.
+fn take(messages: &mut Messages, part: Part<MessageId>) -> (MessageId, u32) {
+    let bytes = part.bytes as u32;
+    messages.get_mut(part.item).unsent -= bytes;
+    (part.item, bytes)
 }
 
 impl Memory {

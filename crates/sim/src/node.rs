@@ -3,7 +3,7 @@
 use crate::{disk::Disk, message::Body};
 use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
 use evb_patterns::{Traffic, TrafficCommand, TrafficEvent, TrafficMessage};
-use evb_protocol::{BuilderCommand, ManagerCommand, ManagerEvent, Message as ProtocolMessage, ReadoutCommand, Timer};
+use evb_protocol::{BuilderCommand, ManagerCommand, ManagerEvent, Message as ProtocolMessage, ReadoutCommand};
 use evb_sources::SizeModel;
 use evb_unit::{Builder, Manager, Readout, Report};
 
@@ -69,7 +69,7 @@ impl Node {
         match &mut self.unit {
             Unit::Manager(unit) => unit.machine.handle_timeout(now),
             Unit::Readout(unit) => unit.machine.handle_timeout(now),
-            Unit::Builder(unit) => unit.machine.handle_timeout(now),
+            Unit::Builder(unit) => unit.handle_timeout(now),
             Unit::Traffic(machine, _) => machine.handle_timeout(now),
         }
     }
@@ -101,7 +101,7 @@ impl Node {
         match &mut self.unit {
             Unit::Manager(unit) => unit.machine.handle_command(now, ManagerCommand::Lost(node)),
             Unit::Readout(unit) => unit.machine.handle_command(now, ReadoutCommand::Lost(node)),
-            Unit::Builder(unit) => unit.machine.handle_command(now, BuilderCommand::Lost(node)),
+            Unit::Builder(unit) => unit.lose(now, node),
             Unit::Traffic(..) => {}
         }
     }
@@ -141,13 +141,14 @@ impl Node {
         false
     }
 
-    pub(crate) fn deadline(&self) -> Option<(Time, Timer)> {
-        match &self.unit {
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        let timer = match &self.unit {
             Unit::Manager(unit) => unit.machine.poll_timeout(),
             Unit::Readout(unit) => unit.machine.poll_timeout(),
-            Unit::Builder(unit) => unit.machine.poll_timeout(),
+            Unit::Builder(unit) => return unit.deadline(),
             Unit::Traffic(..) => None,
-        }
+        };
+        timer.map(|(at, _)| at)
     }
 
     /// The counts of a unit of an event builder.
@@ -188,7 +189,7 @@ fn drain_readout(unit: &mut Readout<(), SizeModel>, now: Time, room: usize, out:
 fn drain_builder(unit: &mut Builder<(), Disk>, now: Time, out: &mut Vec<Outgoing>) {
     loop {
         let mut moved = unit.handle_events(now);
-        while let Some(transmit) = unit.machine.poll_transmit() {
+        while let Some(transmit) = unit.poll_transmit() {
             moved = true;
             out.push(control(transmit));
         }

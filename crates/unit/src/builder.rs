@@ -1,7 +1,7 @@
 //! The builder unit: its machine, the check of every payload, the decision after a first phase, and the storage.
 
-use crate::{BuilderReport, Payload, meter::Meter};
-use evb_core::{Machine, NodeId, Time};
+use crate::{BuilderReport, Payload, meter::Meter, shaping::Turns};
+use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
 use evb_protocol::{BuilderCommand, BuilderEvent, BuilderUnit, Built, Filter, Fragment, FragmentStatus, Message};
 
@@ -33,13 +33,16 @@ pub struct Builder<B, S> {
     max_fragment: u32,
     /// It has asked whether its peers have given it up, and does not know yet.
     is_asking: bool,
+    /// The turns of the readout units, when they send by credits.
+    turns: Option<Turns>,
     meter: Meter,
 }
 
 impl<B: Payload, S: Store<B>> Builder<B, S> {
-    /// A builder unit of a plan.
-    pub fn new(plan: &Plan, storage: S) -> Self {
+    /// The builder unit with this index.
+    pub fn new(plan: &Plan, index: u16, storage: S) -> Self {
         Self {
+            turns: Turns::new(&plan.building, index),
             machine: BuilderUnit::new(plan.building.clone()),
             storage,
             filter: plan.filter,
@@ -53,6 +56,7 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     pub fn start(&mut self, now: Time) {
         self.meter.start(now, &[0, 0]);
         self.machine.handle_command(now, BuilderCommand::Start);
+        self.turns.iter_mut().for_each(|turns| turns.start(now));
     }
 
     /// Marks the time in what it counts. To be called before anything is counted that happens now.
@@ -67,6 +71,7 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     pub fn handle_message(&mut self, now: Time, from: NodeId, message: Message<B>) {
         match message {
             Message::Fragment(fragment) if !self.is_as_sent(&fragment) => self.receive_bad(now, from, fragment),
+            Message::Slot { empty } => self.turns.iter_mut().for_each(|turns| turns.taken(now, from, empty)),
             message => self.machine.handle_message(now, from, message),
         }
     }
@@ -120,6 +125,35 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
             }
         }
         moved
+    }
+
+    /// Takes note that a node is gone.
+    pub fn lose(&mut self, now: Time, node: NodeId) {
+        self.machine.handle_command(now, BuilderCommand::Lost(node));
+        self.turns.iter_mut().for_each(|turns| turns.lose(now, node));
+    }
+
+    /// The next message to send.
+    #[inline]
+    pub fn poll_transmit(&mut self) -> Option<Transmit<Message<B>>> {
+        if let Some((unit, calm)) = self.turns.as_mut().and_then(Turns::poll) {
+            return Some(Transmit { to: unit.into(), message: Message::Credit { calm } });
+        }
+        self.machine.poll_transmit()
+    }
+
+    /// Takes note that a [`deadline`](Self::deadline) has passed.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.machine.handle_timeout(now);
+        self.turns.iter_mut().for_each(|turns| turns.handle_timeout(now));
+    }
+
+    /// The time at which [`handle_timeout`](Self::handle_timeout) must be called next.
+    #[inline]
+    pub fn deadline(&self) -> Option<Time> {
+        let machine = self.machine.poll_timeout().map(|(at, _)| at);
+        let turns = self.turns.as_ref().and_then(Turns::deadline);
+        machine.into_iter().chain(turns).min()
     }
 
     /// Asks whether it is still one of the run, when its storage is held for that.

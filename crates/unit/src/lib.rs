@@ -17,6 +17,7 @@ mod payload;
 mod readout;
 mod record;
 mod report;
+pub mod shaping;
 
 pub use account::{Account, Progress};
 pub use arrivals::Arrivals;

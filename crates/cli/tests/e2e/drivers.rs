@@ -86,8 +86,10 @@ fn accounted(outcome: &Outcome) -> Record {
 fn every_way_of_building_counts_the_same() {
     let lab = Lab::with(EXPERIMENT);
     for way in WAYS {
-        for shaping in ["shaping={type=\"none\"}", "shaping={type=\"grouping\"}"] {
-            let record = agree(&lab, "experiment.toml", &[way, &[shaping]].concat(), accounted);
+        // Buckets and packets hold several fragments, or a part of one.
+        let shapings = ["none", "grouping", "barrel-shifter", "barrel-shifter\",bucket=\"300 B", "rate-division"];
+        for shaping in shapings.map(|kind| format!("shaping={{type=\"{kind}\"}}")) {
+            let record = agree(&lab, "experiment.toml", &[way, &[shaping.as_str()]].concat(), accounted);
             assert_eq!((record.events.incomplete, record.faults), (0, BTreeMap::new()));
         }
     }

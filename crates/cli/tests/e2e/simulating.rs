@@ -122,12 +122,10 @@ fn what_only_a_simulation_can_do() {
     refuses(traffic.run(&[]), &words);
     assert_eq!(good(&traffic.simulate(&[]).run()).events.built, 30);
 
-    for shaping in ["barrel-shifter", "rate-division"] {
-        let lab = Lab::with(SMALL);
-        let words = ["barrel shifter and rate division are only simulated", "hint: use `evb simulate`"];
-        refuses(lab.run(&[]).set(&format!("shaping.type={shaping}")), &words);
-        good(&lab.simulate(&[]).set(&format!("shaping.type={shaping}")).run());
-    }
+    let (lab, shaping) = (Lab::with(SMALL), "shaping={type=\"barrel-shifter\",step=\"link\"}");
+    let words = ["`shaping.step` of link is only simulated", "hint: use `evb simulate`"];
+    refuses(lab.run(&[]).set(shaping), &words);
+    good(&lab.simulate(&[]).set(shaping).run());
 }
 
 #[test]

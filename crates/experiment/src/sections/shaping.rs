@@ -3,7 +3,7 @@
 use super::Rule;
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, view::View};
 use evb_core::Span;
-use evb_protocol::Shaping;
+use evb_protocol::{Shaping, Step};
 
 pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
     "shaping",
@@ -21,19 +21,40 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
         ),
         variant(
             "barrel-shifter",
-            "a queue for each builder at every source; one bucket of fixed size in each time slot, all builders in \
-             turn, and empty buckets keep the slots aligned (only simulated: a real run refuses it)",
-            &[key("bucket", packet(), Default::Text("8 KiB"), "bytes of a bucket")],
-            |view| Shaping::BarrelShifter { bucket: view.quantity("bucket") },
+            "a queue for each builder at every readout unit; one bucket in each time slot, all builders in turn, and \
+             empty buckets keep the slots aligned",
+            &[
+                key("bucket", packet(), Default::Text("8 KiB"), "bytes of a bucket: fragments, and parts of one"),
+                key("step", Kind::Word(&STEP), Default::Text("credit"), "how readout units keep in step"),
+                key("slip", wait(), Default::Text("100 ms"), "how long a unit waits for a slow one in its turn"),
+            ],
+            |view| Shaping::BarrelShifter {
+                bucket: view.quantity("bucket"),
+                step: STEP.at(view, "step"),
+                slip: view.quantity("slip"),
+            },
         ),
         variant(
             "rate-division",
-            "fragments are cut into small packets, builders in turn (only simulated: a real run refuses it)",
+            "fragments are cut into small packets, builders in turn",
             &[key("packet", packet(), Default::Text("512 B"), "bytes of a packet")],
             |view| Shaping::RateDivision { packet: view.quantity("packet") },
         ),
     ],
 );
+
+static STEP: Words<Step> = Words(&[
+    word(
+        "credit",
+        "a bucket goes when its builder has given a credit for it, to one unit after the other",
+        Step::Credit,
+    ),
+    word(
+        "link",
+        "a bucket, filled up to its full size, goes when the one before it has left the network interface; only simulated",
+        Step::Link,
+    ),
+]);
 
 const fn packet() -> Kind {
     bytes(MIN_PACKET.0, MAX_PACKET)

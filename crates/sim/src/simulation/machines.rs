@@ -36,17 +36,24 @@ impl Simulation<'_> {
         let room = host.map_or(usize::MAX, |host| self.nics[host].room());
         let node = &mut self.nodes[id.index()];
         let holds_back = node.drain(now, room, &mut out, &mut outputs);
-        if let Some((deadline, _)) = node.deadline()
-            && deadline < node.timeout_at
-        {
-            node.timeout_at = deadline;
-            self.queue.push(deadline.max(now), Event::Timeout { node: id.0 });
+        if let Some(deadline) = node.deadline() {
+            self.plan_timeout(id, deadline);
         }
         out.drain(..).for_each(|outgoing| self.transmit(id, outgoing));
         outputs.drain(..).for_each(|output| self.hear(now.0, id, output));
         self.out = out;
         self.outputs = outputs;
         holds_back
+    }
+
+    /// Plans to look at a node at its deadline, unless it is looked at before.
+    #[inline]
+    pub(super) fn plan_timeout(&mut self, id: NodeId, deadline: Time) {
+        let node = &mut self.nodes[id.index()];
+        if deadline < node.timeout_at {
+            node.timeout_at = deadline;
+            self.queue.push(deadline.max(self.queue.now()), Event::Timeout { node: id.0 });
+        }
     }
 
     /// The interface of a host soon has nothing to send: nodes that hold something back send it now.
@@ -65,6 +72,9 @@ impl Simulation<'_> {
         node.timeout_at = Time::MAX;
         node.handle_timeout(Time(now));
         self.drain(id);
+        if let Some(host) = self.host(id).filter(|&host| self.nics[host].slots.is_some()) {
+            self.feed_nic(host);
+        }
         if self.stands_still(now) {
             self.stop(now);
         }
@@ -196,8 +206,18 @@ impl Simulation<'_> {
         for index in 0..self.nodes.len() {
             if !self.nodes[index].dead {
                 self.nodes[index].lose(Time(now), id);
+                self.leave_out(NodeId(index as u16), id);
                 self.drain(NodeId(index as u16));
             }
+        }
+    }
+
+    /// A node has no slots any more for a builder that is gone.
+    fn leave_out(&mut self, id: NodeId, gone: NodeId) {
+        if let Some(slots) = self.host(id).and_then(|host| self.nics[host].slots.as_mut())
+            && let Some(builder) = gone.index().checked_sub(slots.first_builder.index())
+        {
+            slots.shaper.lose(builder);
         }
     }
 

@@ -8,7 +8,7 @@ use crate::{
     packet::PacketId,
 };
 use evb_core::{NodeId, NodeRange, Span, Time};
-use evb_protocol::{Shaping, wire};
+use evb_protocol::{Message as ProtocolMessage, wire};
 
 /// The missing bytes of a message of which a packet was lost.
 const LOST: u32 = u32::MAX;
@@ -24,7 +24,7 @@ impl Simulation<'_> {
             return self.lose(now, packet.message);
         }
         let message = self.messages.get(packet.message);
-        let filled = filled(message, packet.payload, self.plan.building.shaping);
+        let filled = filled(message, packet.payload);
         self.tally.packet(now, &packet, &self.net.network, filled, message.from, message.to.first);
         let host = usize::from(packet.to.0) / self.nics[0].ports.len();
         let chunk = Chunk { message: packet.message, bytes: packet.payload, last: false };
@@ -56,8 +56,8 @@ impl Simulation<'_> {
         if std::mem::replace(&mut message.missing, LOST) == LOST {
             return;
         }
-        if let Body::Bucket(parts) = &mut message.body {
-            let parts = std::mem::take(parts);
+        if let Body::Bucket(bucket) = &mut message.body {
+            let parts = std::mem::take(&mut bucket.parts);
             return parts.into_iter().for_each(|(part, _)| self.lose(now, part));
         }
         if message.body.is_reliable() {
@@ -97,8 +97,10 @@ impl Simulation<'_> {
     /// A message is whole: the processor of its receiver looks at it.
     pub(super) fn arrived(&mut self, now: u64, id: MessageId) {
         if let Body::Bucket(_) = self.messages.get(id).body {
-            let Body::Bucket(parts) = self.messages.remove(id).body else { return };
-            return parts.into_iter().for_each(|(message, bytes)| self.absorb(now, message, bytes));
+            let Message { from, to, body: Body::Bucket(bucket), .. } = self.messages.remove(id) else { return };
+            let empty = bucket.parts.is_empty();
+            bucket.parts.into_iter().for_each(|(message, bytes)| self.absorb(now, message, bytes));
+            return self.hand_over(from, to.first, Body::Protocol(ProtocolMessage::Slot { empty }));
         }
         let message = self.messages.get(id);
         let (pair, place) = ((message.from, message.to.first), message.order);
@@ -134,12 +136,24 @@ impl Simulation<'_> {
 
     pub(super) fn hand_over(&mut self, from: NodeId, to: NodeId, body: Body) {
         let now = self.queue.now();
+        if let Body::Protocol(ProtocolMessage::Credit { calm }) = body {
+            return self.give_credit(now, from, to, calm);
+        }
         let node = &mut self.nodes[to.index()];
         if node.dead {
             return;
         }
         node.handle_message(now, from, body);
         self.drain(to);
+    }
+
+    /// A builder gives a readout unit a credit for its next bucket.
+    fn give_credit(&mut self, now: Time, builder: NodeId, unit: NodeId, calm: bool) {
+        let Some(host) = self.host(unit) else { return };
+        if let Some(slots) = &mut self.nics[host].slots {
+            slots.shaper.credit(now, builder.index() - slots.first_builder.index(), calm);
+            self.feed_nic(host);
+        }
     }
 
     /// A control message on a network of its own has come to its nodes.
@@ -161,11 +175,11 @@ impl Simulation<'_> {
 }
 
 /// Bytes of a packet of a message that belong to fragments or data: all or none, or the filled part of a bucket.
-fn filled(message: &Message, packet: u32, shaping: Shaping) -> u32 {
-    match (&message.body, shaping) {
-        (Body::Bucket(parts), Shaping::BarrelShifter { bucket }) => {
-            let filled: u64 = parts.iter().map(|&(_, bytes)| u64::from(bytes)).sum();
-            (u64::from(packet) * filled / bucket.0.max(1)) as u32
+fn filled(message: &Message, packet: u32) -> u32 {
+    match &message.body {
+        Body::Bucket(bucket) => {
+            let filled: u64 = bucket.parts.iter().map(|&(_, bytes)| u64::from(bytes)).sum();
+            (u64::from(packet) * filled / u64::from(bucket.size.max(1))) as u32
         }
         _ if message.payload > 0 => packet,
         _ => 0,

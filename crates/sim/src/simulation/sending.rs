@@ -126,10 +126,10 @@ impl Simulation<'_> {
         let nic = &mut self.nics[host];
         let chunk = match &mut nic.memory {
             Some(memory) => memory.take_ready(),
-            None => nic.cut(&mut self.messages),
+            None => nic.cut(Time(now), &mut self.messages),
         };
         nic.ports[port].idle = chunk.is_none();
-        let Some(chunk) = chunk else { return };
+        let Some(chunk) = chunk else { return self.plan_slot(host) };
         if chunk.last {
             nic.ports[port].ending = Some(chunk.message);
         }
@@ -174,10 +174,21 @@ impl Simulation<'_> {
     pub(super) fn access_memory(&mut self, now: u64, host: usize) {
         let nic = &mut self.nics[host];
         let Some(mut memory) = nic.memory.take() else { return };
-        let begun = memory.begin(|| nic.cut(&mut self.messages));
+        let begun = memory.begin(|| nic.cut(Time(now), &mut self.messages));
         nic.memory = Some(memory);
-        if let Some((bytes, rate)) = begun {
-            self.queue.push(Time(now) + rate.time_for(bytes.into()), Event::DmaDone { host: host as u16 });
+        match begun {
+            Some((bytes, rate)) => {
+                self.queue.push(Time(now) + rate.time_for(bytes.into()), Event::DmaDone { host: host as u16 });
+            }
+            None => self.plan_slot(host),
+        }
+    }
+
+    /// Plans to look again for a slot that is to be sent though nothing else happens.
+    fn plan_slot(&mut self, host: usize) {
+        let Some(slots) = &self.nics[host].slots else { return };
+        if let Some(at) = slots.shaper.deadline() {
+            self.plan_timeout(slots.node, at);
         }
     }
 

@@ -13,9 +13,9 @@ use evb_core::{Machine as _, NodeId, Time, stream};
 use evb_experiment::{FaultAction, Workload};
 use evb_fabric::Service;
 use evb_patterns::{Traffic, TrafficCommand};
-use evb_protocol::{Config, Shaping};
+use evb_protocol::{Config, Shaping, Step};
 use evb_sources::SizeModel;
-use evb_unit::{Builder, Manager, Readout, open_options};
+use evb_unit::{Builder, Manager, Readout, open_options, shaping::Shaper};
 
 /// The purpose of an interface's random stream.
 const PEERS: u64 = 102;
@@ -43,7 +43,10 @@ impl Simulation<'_> {
                 Workload::EventBuilding if is_source => {
                     Unit::Readout(Box::new(Readout::new(plan, id, sizes(unit)?, None)))
                 }
-                Workload::EventBuilding => Unit::Builder(Box::new(Builder::new(plan, Disk::of(plan, id)))),
+                Workload::EventBuilding => {
+                    let index = id.0 - config.builder_nodes().first.0;
+                    Unit::Builder(Box::new(Builder::new(plan, index, Disk::of(plan, id))))
+                }
             })
         };
         (0..config.nodes()).map(NodeId).map(|id| Ok(Node::new(make(id)?))).collect()
@@ -63,7 +66,7 @@ impl Simulation<'_> {
         }
         let seed = self.plan.run.seed;
         // Slots have an order of their own.
-        let unshaped = |nic: &&mut Nic| matches!(nic.slots, Slots::None);
+        let unshaped = |nic: &&mut Nic| nic.slots.is_none();
         for (host, nic) in self.nics.iter_mut().enumerate().filter(|(_, nic)| unshaped(nic)) {
             nic.peers = Some(Peers::new(stream(seed, NodeId(host as u16), PEERS)));
         }
@@ -71,21 +74,19 @@ impl Simulation<'_> {
 
     /// Gives the interfaces of readout units the slots of the traffic shaping.
     pub(super) fn set_slots(&mut self) {
-        let config = &self.plan.building;
-        let builders = config.builder_nodes();
-        let queues = || vec![std::collections::VecDeque::new(); usize::from(builders.count)];
-        for (index, node) in config.readout_nodes().iter().enumerate() {
-            let Some(host) = self.host(node) else { continue };
-            let (turn, first_builder) = (index % usize::from(builders.count), builders.first);
-            self.nics[host].slots = match config.shaping {
-                Shaping::BarrelShifter { bucket } => {
-                    Slots::Barrel { queues: queues(), bucket: size(bucket.0), turn, node, first_builder }
-                }
-                Shaping::RateDivision { packet } => {
-                    Slots::RateDivision { queues: queues(), packet: size(packet.0), turn, first_builder }
-                }
-                Shaping::None | Shaping::Grouping { .. } => Slots::None,
-            };
+        let mut config = self.plan.building.clone();
+        if let Shaping::RateDivision { packet } = &mut config.shaping {
+            *packet = (*packet).min(self.net.network.config.nic.packet);
+        }
+        let full = match config.shaping {
+            Shaping::BarrelShifter { bucket, step: Step::Link, .. } => Some(size(bucket.0)),
+            _ => None,
+        };
+        let first_builder = config.builder_nodes().first;
+        for (unit, node) in (0..).zip(config.readout_nodes().iter()) {
+            if let (Some(host), Some(shaper)) = (self.host(node), Shaper::new(&config, unit)) {
+                self.nics[host].slots = Some(Slots { shaper, node, first_builder, full });
+            }
         }
     }
 

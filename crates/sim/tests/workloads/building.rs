@@ -30,7 +30,8 @@ fn everything_is_built_whatever_the_protocol_the_shaping_and_the_network() {
     let shapings = [
         "{type=\"none\"}",
         "{type=\"grouping\",packet=\"16 KiB\"}",
-        "{type=\"barrel-shifter\",bucket=\"4 KiB\"}",
+        "{type=\"barrel-shifter\",step=\"link\",bucket=\"4 KiB\"}",
+        "{type=\"barrel-shifter\",step=\"credit\",bucket=\"4 KiB\"}",
         "{type=\"rate-division\",packet=\"512 B\"}",
     ];
     for protocol in [PUSH, PULL] {
@@ -101,7 +102,7 @@ fn a_barrel_shifter_keeps_the_wire_busy_despite_log_normal_sizes() {
             let record = run_with(BUILDER, &set);
             (record.throughput_bytes_per_s + record.fragment_rate_hz * FRAGMENT_HEADER) / 8.0 / 160e6
         };
-        let shifted = busy("shaping={type=\"barrel-shifter\",bucket=\"4 KiB\"}");
+        let shifted = busy("shaping={type=\"barrel-shifter\",step=\"link\",bucket=\"4 KiB\"}");
         let plain = busy("shaping={type=\"none\"}");
         assert_between(&format!("{protocol}, barrel shifter"), shifted, 0.95, 1.0);
         assert_between(&format!("{protocol}, none"), plain, 0.1, 0.8);

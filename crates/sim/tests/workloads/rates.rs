@@ -149,7 +149,8 @@ fn no_steady_state_is_told() {
 fn efficiency_counts_payload_and_never_passes_one() {
     let fill = |size: &str| {
         let source = format!("readout.source={{type=\"fixed\",size=\"{size}\"}}");
-        let set = ["shaping={type=\"barrel-shifter\",bucket=\"8 kB\"}", "protocol={type=\"pull\"}", &source];
+        let set =
+            ["shaping={type=\"barrel-shifter\",step=\"link\",bucket=\"8 kB\"}", "protocol={type=\"pull\"}", &source];
         let record = run_with(BUILDING, &[&set[..], &["builder.slots=8", "readout.buffer_events=64"]].concat());
         let payload = record.throughput_bytes_per_s / 4e9;
         println!("{size}: efficiency {}, payload {payload}", efficiency(&record));
