@@ -187,6 +187,8 @@ pub enum Shaping {
         bucket: ByteCount,
         /// The rule by which readout units keep in step.
         step: Step,
+        /// Buckets that a builder lets come at once, by [`Step::Credit`].
+        credits: u16,
         /// Longest time for which a unit waits for a slow one in its turn.
         slip: Span,
     },

@@ -4,7 +4,7 @@ mod wire_check;
 
 use evb_core::{EventId, Mark, NodeId, Sighting, SourceId};
 use evb_protocol::{
-    Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Sighted,
+    Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted,
     wire::{Body, HEAD_BYTES, WireError, decode, encode},
 };
 use std::{env, fs, path::PathBuf, sync::Arc};
@@ -42,6 +42,10 @@ fn good() -> Vec<(&'static str, Vec<u8>)> {
             payload: payload.to_vec(),
         })
     };
+    let piece = |payload: &[u8]| match fragment(FragmentStatus::Good, payload) {
+        Message::Fragment(of) => Message::Piece(Piece { offset: 4, bytes: 5, of: Fragment { length: 9, ..of } }),
+        _ => unreachable!("a fragment"),
+    };
     let messages = [
         ("request", Message::Request { slots: u32::MAX }),
         ("done", Message::Done([completion(1, Ending::Complete), completion(u64::MAX, Ending::Incomplete)].into())),
@@ -57,6 +61,7 @@ fn good() -> Vec<(&'static str, Vec<u8>)> {
         ("clear-nothing", Message::Clear(events(&[]))),
         ("ask", Message::Ask { number: 3, heard: 2, events: events(&[5, 1 << 33]) }),
         ("answer", Message::Answer { number: u32::MAX, pending: events(&[5]) }),
+        ("piece", piece(&[0x5a; 5])),
         ("slot", Message::Slot { empty: true }),
         ("credit", Message::Credit { calm: true }),
         ("away", Message::Away { number: 1 }),

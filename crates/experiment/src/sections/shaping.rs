@@ -26,11 +26,18 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
             &[
                 key("bucket", packet(), Default::Text("8 KiB"), "bytes of a bucket: fragments, and parts of one"),
                 key("step", Kind::Word(&STEP), Default::Text("credit"), "how readout units keep in step"),
+                key(
+                    "credits",
+                    integer(1, 64),
+                    Default::Integer(2),
+                    "buckets that a builder lets come at once; for credits",
+                ),
                 key("slip", wait(), Default::Text("100 ms"), "how long a unit waits for a slow one in its turn"),
             ],
             |view| Shaping::BarrelShifter {
                 bucket: view.quantity("bucket"),
                 step: STEP.at(view, "step"),
+                credits: view.integer("credits"),
                 slip: view.quantity("slip"),
             },
         ),

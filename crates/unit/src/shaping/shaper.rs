@@ -88,7 +88,7 @@ impl<T: Clone> Shaper<T> {
             Shaping::None | Shaping::Grouping { .. } => return None,
             Shaping::RateDivision { packet } => Packing::Packets { most: packet.0 },
             Shaping::BarrelShifter { bucket, step: Step::Link, .. } => Packing::Buckets { bytes: bucket.0 },
-            Shaping::BarrelShifter { bucket, step: Step::Credit, slip } => {
+            Shaping::BarrelShifter { bucket, step: Step::Credit, slip, .. } => {
                 // The end of a slot takes its place in the bucket.
                 let bytes = bucket.0.saturating_sub(HEAD_BYTES as u64).max(1);
                 Packing::Credits { bytes, slip, credits: vec![None; builders] }

@@ -4,9 +4,6 @@ use evb_core::{NodeId, NodeRange, Span, Time};
 use evb_protocol::{Config, Shaping, Step};
 use std::collections::VecDeque;
 
-/// Buckets that a builder expects at once: the second one sets out while the first one arrives.
-const AHEAD: usize = 2;
-
 /// The turns of the readout units at one builder, each by a credit for one bucket.
 ///
 /// In slot s, readout unit n sends to builder (n + s) mod L, where L is the number of readout units or of builders,
@@ -15,6 +12,8 @@ const AHEAD: usize = 2;
 /// those that wait for it, and nobody else.
 pub struct Turns {
     units: NodeRange,
+    /// Most buckets that are awaited at once.
+    credits: usize,
     slip: Span,
     /// The place of the next unit in the order of slots.
     next: u16,
@@ -33,10 +32,11 @@ pub struct Turns {
 impl Turns {
     /// The turns at the builder with this index; none when a configuration has no credits.
     pub fn new(config: &Config, builder: u16) -> Option<Self> {
-        let Shaping::BarrelShifter { step: Step::Credit, slip, .. } = config.shaping else { return None };
+        let Shaping::BarrelShifter { step: Step::Credit, credits, slip, .. } = config.shaping else { return None };
         let units = config.readout_nodes();
         Some(Self {
             units,
+            credits: credits.into(),
             slip,
             next: 0,
             round: units.count.max(config.builder_units),
@@ -89,7 +89,7 @@ impl Turns {
         let calm = self.empty >= self.given.len();
         self.forget_overdue(now);
         for _ in 0..self.round {
-            if self.awaited() >= AHEAD {
+            if self.awaited() >= self.credits {
                 return;
             }
             let unit = (self.builder + self.round - self.next) % self.round;
