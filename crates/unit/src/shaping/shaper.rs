@@ -145,13 +145,13 @@ impl<T: Clone> Shaper<T> {
         while !self.alive[self.turn] {
             self.pass(now);
         }
-        let most = match &self.packing {
-            &Packing::Packets { most } => {
+        let most = match self.packing {
+            Packing::Packets { most } => {
                 self.turn = self.next_waiting()?;
                 most
             }
-            &Packing::Buckets { bytes } => bytes,
-            &Packing::Credits { bytes, .. } => {
+            Packing::Buckets { bytes } => bytes,
+            Packing::Credits { bytes, .. } => {
                 self.await_credit(now)?;
                 bytes
             }
