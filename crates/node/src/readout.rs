@@ -128,8 +128,8 @@ impl Readout {
 
     /// Hands over what the machine wants to send now, and held-back messages that are due.
     fn hand_over(&mut self, now: Time, mut send: impl FnMut(Transmit<Message<Bytes>>)) {
-        while let Some((_, transmit)) = self.held_back.pop_front_if(|(at, _)| *at <= now) {
-            send(transmit);
+        while self.held_back.front().is_some_and(|(at, _)| *at <= now) {
+            self.held_back.pop_front().into_iter().for_each(|(_, transmit)| send(transmit));
         }
         self.unit.transmit(usize::MAX, |transmit, delay| match delay {
             Span::ZERO => send(transmit),
