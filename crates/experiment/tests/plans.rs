@@ -150,7 +150,7 @@ fn a_full_file_says_everything() {
     assert_eq!(plan.network.config, full_network());
     assert_eq!(plan.network.placement, Placement { manager: Some(19), readout: 10, builder: 20 });
     assert_eq!(plan.network.faults, full_network_faults());
-    let fault = |node: u16, action| FaultSpec { node: NodeId(node), action };
+    let fault = |node: u16, action| FaultSpec { node: NodeId(node), source: None, action };
     let one_in = 100;
     let faults = [
         fault(0, FaultAction::Kill { at: Span::from_secs(1) }),
