@@ -158,8 +158,9 @@ fn buffer_events(view: View<'_>) -> Option<Problem> {
 }
 
 fn buffer_bytes(view: View<'_>) -> Option<Problem> {
-    let (buffer, largest): (ByteCount, ByteCount) =
-        (view.quantity("readout.buffer_bytes"), super::bundle::largest(view));
+    // A bundle above the largest message is a problem of its own.
+    let largest = super::bundle::largest(view).min(MAX_FRAGMENT);
+    let buffer: ByteCount = view.quantity("readout.buffer_bytes");
     (buffer < largest).then(|| {
         let what = if super::bundle::is_used(view) { "bundle" } else { "fragment" };
         let message = format!("`readout.buffer_bytes` of {buffer} cannot hold one {what} of {largest}");
