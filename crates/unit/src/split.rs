@@ -80,19 +80,12 @@ impl<B: Payload> Splitter<B> {
             let mut seen = seen.into_iter();
             events.retain(|event| self.filter.accepts(event.event, seen.next().unwrap_or(false)));
         }
-        let complete = events.iter().filter(|event| event.complete).count();
-        let ending = Events {
-            built: complete as u64,
-            incomplete: (events.len() - complete) as u64,
-            rejected: (all - events.len()) as u64,
-            ..Events::default()
-        };
-        events.iter().flat_map(|event| event.fragments.iter().flatten()).for_each(|fragment| {
-            let fault = fault(fragment.status);
-            if let Some(fault) = fault {
+        let ending = ending(&events, all);
+        for fragment in events.iter().flat_map(|event| event.fragments.iter().flatten()) {
+            if let Some(fault) = fault(fragment.status) {
                 count(&mut self.faults, fragment.source, fault, 1);
             }
-        });
+        }
         block.complete = ending.incomplete == 0;
         let id = block.event;
         self.open.insert(id, Open { block, left: events.len(), ending });
@@ -175,6 +168,13 @@ fn count(faults: &mut BTreeMap<SourceId, BTreeMap<Fault, u64>>, source: SourceId
     *faults.entry(source).or_default().entry(fault).or_default() += number;
 }
 
+/// The outcome of the events that were not rejected, and of those that were, out of `all`.
+fn ending<B>(events: &[Built<B>], all: usize) -> Events {
+    let built = events.iter().filter(|event| event.complete).count();
+    let (incomplete, rejected) = (events.len() - built, all - events.len());
+    Events { built: built as u64, incomplete: incomplete as u64, rejected: rejected as u64, ..Events::default() }
+}
+
 /// The fault that a status tells.
 const fn fault(status: FragmentStatus) -> Option<Fault> {
     match status {
@@ -242,4 +242,89 @@ fn checked<B: Payload>(mut fragment: Fragment<B>) -> Fragment<B> {
         fragment.status = FragmentStatus::Corrupted;
     }
     fragment
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use evb_protocol::Config;
+    use evb_sources::SourceSpec;
+
+    /// Two units with two sources each, and blocks of two events.
+    fn splitter() -> Splitter<Bytes> {
+        let mut plan = Plan::new(Config::new(2, 1), SourceSpec::Fixed { size: "2 B".parse().unwrap() });
+        plan.bundling = Bundling { block: 2, bounds: vec![0, 2, 4], ..Bundling::default() };
+        Splitter::new(&plan).expect("there are bundles")
+    }
+
+    fn fragment(event: u64, source: u16, payload: &'static [u8]) -> Fragment<Bytes> {
+        Fragment {
+            event: EventId(event),
+            source: SourceId(source),
+            length: payload.len() as u32,
+            checksum: evb_core::checksum(payload),
+            mark: None,
+            status: FragmentStatus::Good,
+            payload: Bytes::from_static(payload),
+        }
+    }
+
+    /// The bundle of a unit for the events 3 and 4.
+    fn bundle(unit: u16, fragments: &[Fragment<Bytes>]) -> Fragment<Bytes> {
+        let (payload, length) = Bytes::bundle(EventId(3), fragments);
+        Fragment { length, payload, ..fragment(2, unit, b"") }
+    }
+
+    fn all_of(unit: u16) -> Fragment<Bytes> {
+        let places = [(3, 0), (3, 1), (4, 0), (4, 1)];
+        bundle(unit, &places.map(|(event, source)| fragment(event, 2 * unit + source, b"ab")))
+    }
+
+    /// The outcome of block 2, whose events are stored at once, and the sources with their faults.
+    fn outcome(bundles: [Option<Fragment<Bytes>>; 2]) -> (bool, evb_record::Builder, BTreeMap<u16, Faults>) {
+        let mut splitter = splitter();
+        let built = Built { event: EventId(2), complete: true, fragments: bundles.into() };
+        let (events, ended) = splitter.split(built);
+        assert!(ended.is_none() && events.iter().map(|event| event.event.0).eq([3, 4]));
+        let sources = |event: &Built<Bytes>| event.fragments.iter().flatten().map(|one| one.source.0).eq(0..4);
+        assert!(events.iter().all(sources));
+        assert_eq!(splitter.stored(&events[0]), None);
+        let block = splitter.stored(&events[1]).expect("the last event ends the block");
+        let mut counts = evb_record::Builder::default();
+        let faults = splitter.report(&mut counts, &mut Faults::new());
+        (block.complete, counts, faults)
+    }
+
+    fn told(source: u16, fault: Fault, count: u64) -> (u16, Faults) {
+        (source, [(fault.name().to_owned(), count)].into())
+    }
+
+    #[test]
+    fn good_bundles_are_complete_events() {
+        let (complete, counts, faults) = outcome([Some(all_of(0)), Some(all_of(1))]);
+        assert_eq!((complete, counts.built, counts.incomplete, faults.len()), (true, 2, 0, 0));
+    }
+
+    #[test]
+    fn one_bad_or_absent_fragment_spoils_its_event_alone() {
+        let damaged = Fragment { payload: Bytes::from_static(b"aX"), ..fragment(3, 2, b"ab") };
+        let rest = [damaged, fragment(3, 3, b"ab"), fragment(4, 2, b"ab"), fragment(4, 3, b"ab")];
+        let (complete, counts, faults) = outcome([Some(all_of(0)), Some(bundle(1, &rest))]);
+        assert_eq!((complete, counts.built, counts.incomplete), (false, 1, 1));
+        assert_eq!(faults, [told(2, Fault::Corrupted, 1)].into());
+        let (_, counts, faults) = outcome([Some(all_of(0)), Some(bundle(1, &rest[1..3]))]);
+        assert_eq!((counts.built, counts.incomplete), (0, 2));
+        assert_eq!(faults, [told(2, Fault::Missing, 1), told(3, Fault::Missing, 1)].into());
+    }
+
+    #[test]
+    fn a_unit_without_a_bundle_or_with_a_broken_one_is_told_by_source() {
+        let (_, counts, faults) = outcome([None, Some(all_of(1))]);
+        assert_eq!((counts.built, counts.incomplete), (0, 2));
+        assert_eq!(faults, [told(0, Fault::Missing, 2), told(1, Fault::Missing, 2)].into());
+        let broken = fragment(2, 0, b"no bundle at all");
+        let (_, _, faults) = outcome([Some(broken), Some(all_of(1))]);
+        assert_eq!(faults, [told(0, Fault::Corrupted, 2), told(1, Fault::Corrupted, 2)].into());
+    }
 }

@@ -250,7 +250,7 @@ pub(super) fn check_fault(view: View<'_>, fault: View<'_>, unit: u16, on_the_way
             "leave the fault out, or do not mask the source".to_owned(),
         ),
         () if !bundling.bundles(unit) => (
-            format!("source {source} is the only one of readout unit {unit}, which makes no bundles"),
+            format!("source {source} is the only one that readout unit {unit} reads, so the unit makes no bundles"),
             "leave `source` out".to_owned(),
         ),
         () => return None,
