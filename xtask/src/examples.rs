@@ -50,6 +50,7 @@ const fn simulation(name: &'static str, changes: &'static [&'static str]) -> Exa
 const EXAMPLES: &[Example] = &[
     Example { recorded: true, ..example("cms-csc-replay", &[]) },
     Example { recorded: true, ..example("cms-size-model", &["trigger.events=5000"]) },
+    example("blocks", &["trigger.events=64000"]),
     simulation("clos-512", &["trigger.duration=\"20 ms\"", "run.warmup=\"10 ms\""]),
     simulation("crossbar-hol", &[]),
     simulation("demonstrator-random", &[]),
@@ -73,6 +74,7 @@ const EXAMPLES: &[Example] = &[
             ],
         )
     },
+    example("many-sources", &["trigger.events=1000"]),
     example("phased", &["trigger.events=20000"]),
     example("pull-2x2", &["trigger.events=20000"]),
     example("test-beam", &["trigger.events=500"]),

@@ -37,8 +37,8 @@ pub(crate) struct RunProgress<'a> {
 impl<'a> RunProgress<'a> {
     pub(crate) fn new(plan: &Plan, signals: &'a Signals, how: ProgressArgs) -> Self {
         let duration = plan.trigger.duration.map(|duration| millis(duration.as_secs_f64()));
-        let length = plan.building.events.or(duration);
-        let is_timed = plan.building.events.is_none() && duration.is_some();
+        let length = plan.events().or(duration);
+        let is_timed = plan.events().is_none() && duration.is_some();
         Self {
             line: Line::new(length, how),
             is_timed,

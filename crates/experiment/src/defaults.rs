@@ -1,6 +1,7 @@
 //! Plans without a file. Defaults are those of a file, because they come from the same keys.
 
 use crate::{
+    Bundling,
     check::check,
     diagnostics::{Diagnostics, Problem, Texts},
     experiment::Other,
@@ -49,6 +50,7 @@ impl Plan {
             plan.building.numbered = units.clone().map(SourceId).collect();
         }
         plan.sources = units.map(|_| source.clone()).collect();
+        plan.bundling = Bundling::default();
         plan
     }
 

@@ -7,6 +7,7 @@
 //!
 //! The meaning of a file does not depend on the machine: no environment variable, folder or file is looked at.
 
+mod bundling;
 mod check;
 mod choice;
 mod defaults;
@@ -27,6 +28,7 @@ mod sweep;
 mod tree;
 mod view;
 
+pub use bundling::Bundling;
 pub use diagnostics::Diagnostics;
 pub use experiment::{Experiment, Other};
 #[cfg(feature = "fuzz")]

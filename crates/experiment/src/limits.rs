@@ -25,6 +25,10 @@ pub const MAX_SWEEP_SOURCES: usize = 100_000;
 
 /// Most readout units and builder units together; node ids have 16 bits.
 pub const MAX_UNITS: i64 = 60_000;
+/// Most sources of all readout units together; their numbers have 16 bits.
+pub const MAX_SOURCES: i64 = 65_535;
+/// Most events in a block.
+pub const MAX_BLOCK: i64 = 4_096;
 /// Most events under construction in one builder.
 pub const MAX_SLOTS: i64 = 65_536;
 /// Most events in the buffer of a readout unit.

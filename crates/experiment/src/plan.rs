@@ -1,6 +1,7 @@
 //! The resolved experiment: every default filled in, every value checked, ready for a driver.
 
-use evb_core::{Bandwidth, ByteCount, EventId, Frequency, NodeId, Span};
+use crate::Bundling;
+use evb_core::{Bandwidth, ByteCount, EventId, Frequency, NodeId, SourceId, Span};
 use evb_fabric::{NetworkConfig, NetworkFault};
 use evb_patterns::TrafficConfig;
 use evb_protocol::{Config, Filter};
@@ -24,8 +25,11 @@ pub struct Plan {
     pub filter: Filter,
     /// Rate and end of the trigger.
     pub trigger: TriggerPlan,
-    /// One source per readout unit.
+    /// The sources of all readout units, in the order of the units.
     pub sources: Vec<SourceSpec>,
+    /// The sources of each readout unit, and the events of a block.
+    #[serde(default)]
+    pub bundling: Bundling,
     /// Folder that relative data files start from; `${NAME}` stands for an environment variable.
     pub data_directory: PathBuf,
     /// Transport of the nodes when the user does not choose another.
@@ -43,6 +47,16 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Events after which the trigger stops. The machines count the blocks of them.
+    pub fn events(&self) -> Option<u64> {
+        Some(self.building.events?.saturating_mul(self.bundling.block.into()))
+    }
+
+    /// Largest fragment of one source that is accepted.
+    pub fn max_fragment(&self) -> ByteCount {
+        self.bundling.max_fragment.unwrap_or(self.building.max_fragment)
+    }
+
     /// The rate of a builder's disk that is slow on purpose; the slowest, if the file has several.
     pub fn slow_disk(&self, builder: NodeId) -> Option<Bandwidth> {
         let rates = self.faults.iter().filter(|fault| fault.node == builder).filter_map(|fault| match fault.action {
@@ -189,6 +203,9 @@ pub enum Load {
 pub struct FaultSpec {
     /// The node it happens to.
     pub node: NodeId,
+    /// The source whose fragments it happens to; none if it happens to all that the node sends.
+    #[serde(default)]
+    pub source: Option<SourceId>,
     /// The fault itself.
     pub action: FaultAction,
 }

@@ -14,6 +14,7 @@ use evb_fabric::Network;
 use evb_protocol::Config;
 
 mod builder;
+mod bundle;
 pub(crate) mod data;
 mod fault;
 pub(crate) mod network;
@@ -61,10 +62,10 @@ pub(crate) const ROOT: &[Key] = &[
 type Rule = fn(View<'_>) -> Option<Problem>;
 
 /// Rules for every experiment.
-const EVERY: &[&[Rule]] = &[readout::RULES, run::RULES];
+const EVERY: &[&[Rule]] = &[readout::RULES, bundle::EVERY_RULES, run::RULES];
 /// Rules for event building alone.
 const EVENT_BUILDING: &[&[Rule]] =
-    &[protocol::RULES, shaping::RULES, readout::BUILDING_RULES, builder::RULES, trigger::RULES];
+    &[protocol::RULES, shaping::RULES, readout::BUILDING_RULES, builder::RULES, bundle::RULES, trigger::RULES];
 
 /// Fills in the defaults that follow from other keys, as far as they can be told. It looks at the tree as it was written:
 /// mistakes there are left for the checks to report. `stem` is the name of the file without its ending.
@@ -97,7 +98,10 @@ pub(crate) fn check(root: &Node, network: &mut Option<Network>) -> Result<(), Ve
     if problems.is_empty() {
         match is_traffic {
             true => problems.extend(workload::rules::check(view)),
-            false => problems.extend(trigger::fits_sources(view)),
+            false => {
+                problems.extend(trigger::fits_sources(view));
+                problems.extend(bundle::check(view));
+            }
         }
         problems.extend(source::check(view));
         problems.extend(view.list("fault").iter().filter_map(|node| fault::check(view, View(node))));
@@ -117,7 +121,8 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
         sweep,
         filter: protocol::filter(view),
         trigger: trigger::plan(view),
-        sources: source::of_units(view).map(source::make).collect(),
+        sources: source::all(view).map(source::make).collect(),
+        bundling: bundle::plan(view),
         data_directory: view.path("data.directory"),
         transport: transport::choice_of(view.below("transport")),
         storage: storage::plan(view),
@@ -140,13 +145,13 @@ fn config(view: View<'_>) -> Config {
         assignment: protocol::ASSIGNMENT.at(view, "protocol.assignment"),
         shaping: shaping::SHAPING.make(view.below("shaping")),
         trigger: trigger::TRIGGER.make(view.below("trigger")),
-        events: view.maybe_integer("trigger.events"),
+        events: view.maybe_integer("trigger.events").map(|events: u64| events / bundle::block(view)),
         group: protocol::group(view),
         group_timeout: view.maybe_quantity("protocol.group_timeout").unwrap_or(Span::from_millis(1)),
         builder_slots: view.integer("builder.slots"),
         patience: view.quantity("builder.patience"),
         deadline: view.maybe_quantity("builder.deadline"),
-        max_fragment: view.quantity("readout.max_fragment"),
+        max_fragment: bundle::largest(view),
         buffer_events: view.integer("readout.buffer_events"),
         buffer_bytes: view.quantity("readout.buffer_bytes"),
         busy_percent: view.integer("readout.busy"),

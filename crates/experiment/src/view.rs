@@ -71,12 +71,4 @@ impl<'a> View<'a> {
     pub(crate) fn origin(self, path: &str) -> Option<Origin> {
         self.0.at(path)?.origin
     }
-
-    /// The source of the readout unit with this index, if it has one.
-    pub(crate) fn source(self, unit: usize) -> Option<&'a Node> {
-        match self.list("readout.unit").get(unit) {
-            Some(table) => table.at("source"),
-            None => self.0.at("readout.source"),
-        }
-    }
 }

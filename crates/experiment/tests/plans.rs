@@ -2,7 +2,7 @@
 
 use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, SourceId, Span};
 use evb_experiment::{
-    Experiment, FaultAction, FaultSpec, Keep, Placement, Plan, RunPlan, StoragePlan, TriggerPlan, Workload,
+    Bundling, Experiment, FaultAction, FaultSpec, Keep, Placement, Plan, RunPlan, StoragePlan, TriggerPlan, Workload,
 };
 use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault, NetworkFaultAction,
@@ -53,6 +53,7 @@ fn a_short_file_gets_every_default() {
         filter: Filter { seed: 1, accept: 1.0 },
         trigger: TriggerPlan { rate: None, poisson: false, duration: None, accept_loss: 0 },
         sources: vec![SourceSpec::Fixed { size: ByteCount(2000) }; 2],
+        bundling: Bundling::default(),
         data_directory: "folder".into(),
         transport: TransportChoice::new(find("in-process").unwrap(), Settings::new()),
         storage: StoragePlan { keep: Keep::All, directory: "evb-data".into(), file_size: ByteCount(2_000_000_000) },
@@ -150,7 +151,7 @@ fn a_full_file_says_everything() {
     assert_eq!(plan.network.config, full_network());
     assert_eq!(plan.network.placement, Placement { manager: Some(19), readout: 10, builder: 20 });
     assert_eq!(plan.network.faults, full_network_faults());
-    let fault = |node: u16, action| FaultSpec { node: NodeId(node), action };
+    let fault = |node: u16, action| FaultSpec { node: NodeId(node), source: None, action };
     let one_in = 100;
     let faults = [
         fault(0, FaultAction::Kill { at: Span::from_secs(1) }),

@@ -42,7 +42,7 @@ impl Builder {
         self.unit.storage.take_stored(&mut self.stored)?;
         let moved = !self.stored.is_empty();
         for built in self.stored.drain(..) {
-            self.unit.machine.handle_command(self.now, BuilderCommand::Stored(built));
+            self.unit.stored(self.now, built);
         }
         Ok(moved)
     }

@@ -21,7 +21,7 @@ pub(crate) struct Manager {
 impl Manager {
     pub(crate) fn new(plan: &Plan) -> Self {
         Self {
-            unit: evb_unit::Manager::new(&plan.building),
+            unit: evb_unit::Manager::new(plan),
             trigger: Arrivals::of_triggers(plan),
             started: Time::ZERO,
             notices: VecDeque::new(),
@@ -76,7 +76,7 @@ impl Role for Manager {
         let trigger = self.trigger.as_mut().filter(|_| self.unit.is_running());
         let due = trigger.map_or(0, |trigger| trigger.pass(Time(now.since(self.started).0)));
         if due > 0 {
-            self.unit.machine.handle_command(now, ManagerCommand::Trigger(due));
+            self.unit.trigger(now, due);
         }
         // A trigger that is taken shows in what is sent; one that is turned away is no reason to stay awake.
         Ok(false)

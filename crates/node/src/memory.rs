@@ -74,7 +74,13 @@ fn under_construction(plan: &Plan) -> u64 {
     let fragments = (u64::from(config.builder_slots) + 1) * u64::from(config.readout_units);
     // Threads have the fragments by reference, and the readout units count them.
     let payload = if plan.transport.about().is_one_process() { 0 } else { config.max_fragment.0 };
-    fragments.saturating_mul(payload + size_of::<Option<Fragment<Bytes>>>() as u64)
+    let of_units = fragments.saturating_mul(payload + size_of::<Option<Fragment<Bytes>>>() as u64);
+    // Bundles are split when their event is stored.
+    let split = match plan.bundling.is_plain() {
+        true => 0,
+        false => plan.sources.len() as u64 * u64::from(plan.bundling.block) * u64::from(config.builder_slots),
+    };
+    of_units.saturating_add(split.saturating_mul(size_of::<Option<Fragment<Bytes>>>() as u64))
 }
 
 /// The buffer of a writer, and its list of the events of a file.

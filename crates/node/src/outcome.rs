@@ -29,7 +29,7 @@ impl Outcome {
         Self {
             config: plan.building.clone(),
             drain_timeout: plan.run.drain_timeout,
-            account: Account::new(&plan.building),
+            account: Account::new(plan),
             done: 0,
             reasons: BTreeMap::new(),
             errors: BTreeMap::new(),
@@ -73,7 +73,7 @@ impl Outcome {
 
     /// Takes the record of the run, and starts an empty account.
     pub(crate) fn record(&mut self, plan: &Plan, transport: &str, seconds: f64) -> Record {
-        mem::replace(&mut self.account, Account::new(&plan.building)).record(plan, transport, seconds)
+        mem::replace(&mut self.account, Account::new(plan)).record(plan, transport, seconds)
     }
 
     /// Takes an event of run control, and shows it now and in the record.

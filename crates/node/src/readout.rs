@@ -10,7 +10,7 @@ use evb_protocol::{Arrival, Fragment, FragmentStatus, Message, ReadoutCommand, w
 use evb_sources::{FedFile, Feed, LiveItem, LiveSource, ReadOutcome, Source, SourceSpec};
 use evb_transport::{Buffers, Waker};
 use evb_unit::{
-    FragmentSource, Report, open_options,
+    FragmentSource, Report, Sources, open_options,
     shaping::{self, Shaper, Slot},
 };
 use findings::Refusals;
@@ -51,24 +51,30 @@ enum Origin {
 }
 
 impl Readout {
-    /// Opens the source of one readout unit.
+    /// Opens the sources of one readout unit.
     pub(crate) fn open(
         plan: &Plan,
-        source_id: SourceId,
+        unit: SourceId,
         node: NodeId,
         (waker, buffers): (Waker, Option<Buffers>),
     ) -> Result<Self, NodeError> {
-        let spec = &plan.sources[source_id.index()];
-        let options = open_options(plan, source_id.0);
-        let (origin, bits) = match spec {
-            SourceSpec::Tcp { counter_bits, .. } | SourceSpec::Udp { counter_bits, .. } => {
-                (LiveSource::start(spec, &options, waker).map(Origin::Live), Some(*counter_bits))
-            }
-            _ => (Source::open(spec, &options).map(Origin::OnDemand), None),
-        };
-        let origin = origin.map_err(|error| source_error(source_id, &error))?;
+        let mut bits = None;
+        let sources = Sources::open(plan, unit.0, |source| {
+            let (spec, options) = (&plan.sources[source.index()], open_options(plan, source));
+            let origin = match spec {
+                SourceSpec::Tcp { counter_bits, .. } | SourceSpec::Udp { counter_bits, .. } => {
+                    bits = Some(*counter_bits);
+                    LiveSource::start(spec, &options, waker.clone()).map(Origin::Live)
+                }
+                _ => Source::open(spec, &options).map(Origin::OnDemand),
+            };
+            let origin = origin.map_err(|error| source_error(unit, &error))?;
+            // Buffers of the transport are for what is sent.
+            let lent = if plan.bundling.bundles(unit.0) { None } else { buffers.clone() };
+            Ok::<_, NodeError>(Input { origin, pool: Pool::new(lent) })
+        })?;
         Ok(Self {
-            unit: evb_unit::Readout::new(plan, node, Input { origin, pool: Pool::new(buffers) }, bits),
+            unit: evb_unit::Readout::new(plan, node, sources, bits),
             numbered: plan.building.numbered.len(),
             refusals: Refusals::default(),
             announced: None,
@@ -82,7 +88,9 @@ impl Readout {
     /// The number of fragments of the source, the number of those that belong to no event, and their source id.
     fn origin(&self) -> (u64, u64, Option<u32>) {
         let counts = self.unit.machine.counts();
-        let Some(file) = self.unit.source.recorded() else { return (counts.came, counts.apart, None) };
+        let Some(file) = self.unit.source.only().and_then(Input::recorded) else {
+            return (counts.came, counts.apart, None);
+        };
         let entries = file.entries();
         let before = self.unit.machine.events_before();
         let outside = |event: Option<u64>| event.is_none_or(|event| event as i64 + before < 1);
@@ -92,7 +100,7 @@ impl Readout {
 
     /// Takes the fragments that have come from a live front end; returns true if there were any.
     fn take_arrivals(&mut self, now: Time) -> bool {
-        let Origin::Live(live) = &mut self.unit.source.origin else { return false };
+        let Some(Input { origin: Origin::Live(live), .. }) = self.unit.source.only_mut() else { return false };
         for count in 0..READS {
             // A front end waits while the buffer is full: that is the back-pressure.
             if !self.unit.machine.has_room() {

@@ -42,9 +42,10 @@ pub(crate) fn open_role(
 pub(crate) fn check_paths(plan: &Plan, node: NodeId) -> Result<(), NodeError> {
     let (readouts, builders) = (plan.building.readout_nodes(), plan.building.builder_nodes());
     if readouts.contains(node) {
-        let source = SourceId(node.0 - readouts.first.0);
-        let checked = plan.sources[source.index()].check_file(&plan.data_directory);
-        return checked.map_err(|error| source_error(source, &error));
+        let unit = SourceId(node.0 - readouts.first.0);
+        let mut read = plan.bundling.read_by(unit.0);
+        let checked = read.try_for_each(|source| plan.sources[source.index()].check_file(&plan.data_directory));
+        return checked.map_err(|error| source_error(unit, &error));
     }
     if builders.contains(node) && plan.storage.keep != Keep::None {
         let path = &plan.storage.directory;

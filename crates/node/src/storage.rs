@@ -4,7 +4,7 @@ use crate::VERSION;
 use crate::control::NodeError;
 use crate::limits;
 use bytes::Bytes;
-use evb_core::{Bandwidth, NodeId, Time};
+use evb_core::{Bandwidth, NodeId, SourceId, Time};
 use evb_events::{Metadata, WriteError, WriteSummary, Writer, WriterOptions};
 use evb_experiment::{Keep, Plan};
 use evb_protocol::Built;
@@ -212,10 +212,18 @@ fn writer_options(plan: &Plan, text: &str, run: u64, name: String, builder: u16)
             builder,
             file: 0,
             experiment: plan.name.clone(),
-            sources: (0..plan.building.readout_units).map(|unit| format!("ru{unit}")).collect(),
+            sources: (0..plan.building.readout_units).flat_map(|unit| source_names(plan, unit)).collect(),
             text: text.into(),
         },
     }
+}
+
+/// Descriptions of the sources of a readout unit.
+fn source_names(plan: &Plan, unit: u16) -> impl Iterator<Item = String> {
+    plan.bundling.sources_of(unit).map(move |source| match plan.bundling.is_masked(SourceId(source)) {
+        true => format!("ru{unit}:masked"),
+        false => format!("ru{unit}"),
+    })
 }
 
 pub(crate) fn storage_error(builder: u16, error: &WriteError) -> NodeError {

@@ -6,6 +6,7 @@
 extern crate alloc;
 
 mod benchmark;
+mod bundles;
 mod comparison;
 mod finding;
 mod hardware;
@@ -15,6 +16,7 @@ use alloc::{collections::BTreeMap, string::String, vec::Vec};
 pub use benchmark::{
     Benchmark, BenchmarkSamples, Calibration, CoreToCore, CpuLoad, Launches, Origin, Parameters, SIMULATED, Times,
 };
+pub use bundles::Bundles;
 pub use comparison::{Change, Comparison, Interval};
 pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;
@@ -93,6 +95,9 @@ pub struct Record {
     pub builders: Vec<Builder>,
     /// Counts of each readout unit.
     pub readouts: Vec<Readout>,
+    /// The sources and blocks; none if each readout unit has one source and sends single events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundles: Option<Bundles>,
     /// Nodes that died or became unreachable, such as `ru1`, in the order of detection.
     pub lost_nodes: Vec<String>,
     /// The findings, most important first: the reasons for the verdict.

@@ -1,9 +1,9 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Benchmark, Bounds, Builder, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Finding, FindingKind,
-    HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network, Origin, PaperItem, Parameters, Readout,
-    Record, Relation, Simulation, Times, Trigger, Verdict, Window,
+    Benchmark, Bounds, Builder, Bundles, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Finding,
+    FindingKind, HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network, Origin, PaperItem, Parameters,
+    Readout, Record, Relation, Simulation, Times, Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -64,6 +64,13 @@ fn full() -> Record {
             most_bytes: 1,
             rejected: 1,
         }],
+        bundles: Some(Bundles {
+            sources: 3,
+            block: 2,
+            masked: vec![2],
+            faulty_sources: 1,
+            faults: [(1, [("missing".into(), 1)].into())].into(),
+        }),
         lost_nodes: vec!["ru0".into()],
         findings: vec![Finding::new(FindingKind::Failed, "bu0", "a message").hint("a hint")],
         good: true,
@@ -106,6 +113,7 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match (path, value) {
         ("sweep", _) => drop(found.insert("sweep.KEY".into())),
         ("faults", _) => drop(found.insert("faults.KIND".into())),
+        ("bundles.faults", _) => drop(found.insert("bundles.faults.SOURCE.KIND".into())),
         ("taken_from", Value::Object(origins)) => paths(&origins["latency_us"], "taken_from.NAME", found),
         (_, Value::Object(fields)) => fields.iter().for_each(|(name, field)| {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };

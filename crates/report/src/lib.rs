@@ -2,6 +2,7 @@
 //! later. Texts for people fit a width, in columns of a terminal; sentences with reasons may be longer.
 
 mod benchmark;
+mod bundles;
 mod compare;
 mod csv;
 mod faults;

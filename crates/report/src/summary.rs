@@ -1,7 +1,7 @@
 //! Summary of a real run.
 
 use crate::{
-    faults, rates,
+    bundles, faults, rates,
     table::{ALWAYS, Column, Table},
     text::{aligned, hanging, metric},
 };
@@ -91,6 +91,7 @@ fn totals(record: &Record, width: usize) -> String {
         rows.push(("refused", format!("{refused} frames of front ends")));
     }
     rows.extend(faults::rows(record));
+    rows.extend(record.bundles.iter().flat_map(bundles::rows));
     if let Some(first) = record.builders.iter().flat_map(|builder| &builder.files).next() {
         let files: u64 = record.builders.iter().map(|builder| builder.file_count.max(builder.files.len() as u64)).sum();
         let more = if files > 1 { format!(" and {} more", files - 1) } else { String::new() };

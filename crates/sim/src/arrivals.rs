@@ -1,6 +1,6 @@
 //! Arrivals of triggers, messages and events that come without a request.
 
-use evb_core::{EventId, NodeId, Time};
+use evb_core::{EventId, NodeId, SourceId, Time};
 use evb_experiment::{Load, Plan, Workload};
 use evb_patterns::Pattern;
 use evb_protocol::Config;
@@ -103,7 +103,7 @@ impl Arriving {
 
 /// The mean size of the messages of a sender, in bytes.
 fn mean_size(plan: &Plan, unit: u16) -> f64 {
-    let options = open_options(plan, unit);
+    let options = open_options(plan, SourceId(unit));
     // A source that cannot be opened is reported when its node is made.
     let Ok(mut sizes) = SizeModel::open(&plan.sources[usize::from(unit)], &options) else { return 1.0 };
     let sum: f64 = (1..=SAMPLES).map(|event| f64::from(sizes.size(EventId(event)).unwrap_or(0))).sum();

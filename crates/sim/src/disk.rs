@@ -4,7 +4,7 @@
 use evb_core::{Bandwidth, NodeId, Span, Time};
 use evb_experiment::{Keep, Plan};
 use evb_protocol::Built;
-use evb_unit::Store;
+use evb_unit::{Outline, Store};
 use std::collections::VecDeque;
 
 pub(crate) struct Disk {
@@ -13,7 +13,7 @@ pub(crate) struct Disk {
     rate: Option<Bandwidth>,
     free_at: Time,
     /// Events that are not stored yet: at most those of the builder's slots.
-    writing: VecDeque<Built<()>>,
+    writing: VecDeque<Built<Outline>>,
     /// Times at which the events begun since the last look will be stored.
     pub(crate) begun: Vec<Time>,
 }
@@ -31,13 +31,13 @@ impl Disk {
     }
 
     /// The event that is stored next.
-    pub(crate) fn stored(&mut self) -> Option<Built<()>> {
+    pub(crate) fn stored(&mut self) -> Option<Built<Outline>> {
         self.writing.pop_front()
     }
 }
 
-impl Store<()> for Disk {
-    fn store(&mut self, now: Time, built: Built<()>) -> Option<Built<()>> {
+impl Store<Outline> for Disk {
+    fn store(&mut self, now: Time, built: Built<Outline>) -> Option<Built<Outline>> {
         let Some(rate) = self.rate.filter(|_| self.keep.keeps(built.event, built.complete)) else { return Some(built) };
         let bytes: u64 = built.fragments.iter().flatten().map(|fragment| u64::from(fragment.length)).sum();
         let span = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate.0.max(1));

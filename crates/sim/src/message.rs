@@ -3,6 +3,7 @@
 use evb_core::{NodeId, NodeRange};
 use evb_patterns::TrafficMessage;
 use evb_protocol::Message as ProtocolMessage;
+use evb_unit::Outline;
 
 /// A message, by its place in the [`Messages`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ impl From<MessageId> for u32 {
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     /// A machine of the event builder says it.
-    Protocol(ProtocolMessage<()>),
+    Protocol(ProtocolMessage<Outline>),
     /// A machine of a traffic pattern says it.
     Traffic(TrafficMessage),
     /// A time slot of the barrel shifter.

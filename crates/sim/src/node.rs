@@ -5,7 +5,7 @@ use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
 use evb_patterns::{Traffic, TrafficCommand, TrafficEvent, TrafficMessage};
 use evb_protocol::{BuilderCommand, ManagerCommand, ManagerEvent, Message as ProtocolMessage, ReadoutCommand};
 use evb_sources::SizeModel;
-use evb_unit::{Builder, Manager, Readout, Report};
+use evb_unit::{Builder, Manager, Outline, Readout, Report};
 
 /// A message that a machine wants to send.
 pub(crate) struct Outgoing {
@@ -36,9 +36,9 @@ pub(crate) struct Node {
 
 /// A unit of any kind.
 pub(crate) enum Unit {
-    Manager(Box<Manager<()>>),
-    Readout(Box<Readout<(), SizeModel>>),
-    Builder(Box<Builder<(), Disk>>),
+    Manager(Box<Manager<Outline>>),
+    Readout(Box<Readout<Outline, SizeModel>>),
+    Builder(Box<Builder<Outline, Disk>>),
     Traffic(Box<Traffic>, Option<SizeModel>),
 }
 
@@ -58,7 +58,7 @@ impl Node {
     }
 
     /// The event manager, if it is one.
-    pub(crate) fn manager(&mut self) -> Option<&mut Manager<()>> {
+    pub(crate) fn manager(&mut self) -> Option<&mut Manager<Outline>> {
         match &mut self.unit {
             Unit::Manager(unit) => Some(unit),
             _ => None,
@@ -92,7 +92,7 @@ impl Node {
         if let Unit::Builder(unit) = &mut self.unit
             && let Some(built) = unit.storage.stored()
         {
-            unit.machine.handle_command(now, BuilderCommand::Stored(built));
+            unit.stored(now, built);
         }
     }
 
@@ -162,12 +162,12 @@ impl Node {
     }
 }
 
-fn control(Transmit { to, message }: Transmit<ProtocolMessage<()>>) -> Outgoing {
+fn control(Transmit { to, message }: Transmit<ProtocolMessage<Outline>>) -> Outgoing {
     Outgoing { to, body: Body::Protocol(message), payload: 0, delay: Span::ZERO }
 }
 
 /// Drains a readout unit; reading takes no time. Returns true if there may be more messages than room.
-fn drain_readout(unit: &mut Readout<(), SizeModel>, now: Time, room: usize, out: &mut Vec<Outgoing>) -> bool {
+fn drain_readout(unit: &mut Readout<Outline, SizeModel>, now: Time, room: usize, out: &mut Vec<Outgoing>) -> bool {
     let mut left = room;
     loop {
         let Ok(has_read) = unit.read(now, usize::MAX, u64::MAX);
@@ -186,7 +186,7 @@ fn drain_readout(unit: &mut Readout<(), SizeModel>, now: Time, room: usize, out:
     }
 }
 
-fn drain_builder(unit: &mut Builder<(), Disk>, now: Time, out: &mut Vec<Outgoing>) {
+fn drain_builder(unit: &mut Builder<Outline, Disk>, now: Time, out: &mut Vec<Outgoing>) {
     loop {
         let mut moved = unit.handle_events(now);
         while let Some(transmit) = unit.poll_transmit() {

@@ -31,6 +31,8 @@ pub(crate) struct Tally {
     to: Option<u64>,
     /// Time at which the last event ended or the last message arrived.
     last: u64,
+    /// Events in a block; 1 for messages.
+    block: u64,
     /// Events or messages that have ended.
     all_ended: u64,
     /// Latencies of messages and cycles; the event manager has those of its events.
@@ -95,6 +97,7 @@ impl Tally {
             from: 0,
             to: None,
             last: 0,
+            block: plan.bundling.block.into(),
             all_ended: 0,
             latencies: Latencies::default(),
             received: vec![0; places.destinations()],
@@ -118,7 +121,7 @@ impl Tally {
             corrupted_packets: 0,
             packets_left: 0,
             deadlock: Vec::new(),
-            account: traffic.map_or_else(|| Account::new(config), |_| Account::of_traffic(config)),
+            account: traffic.map_or_else(|| Account::new(plan), |_| Account::of_traffic(config)),
         };
         tally.series = Series::new(Time::ZERO, &tally.counts());
         tally
@@ -310,10 +313,10 @@ impl Tally {
     /// An event or a message has ended; one of traffic was born at some time.
     fn count_end(&mut self, now: u64, born: Option<Time>) {
         self.pass(now);
-        self.all_ended += 1;
+        self.all_ended += self.block;
         self.last = now;
         if let (None, Some(born)) = (self.to, born) {
-            self.latencies.record(Time(now).since(born));
+            self.latencies.record(Time(now).since(born), 1);
         }
     }
 }

@@ -11,6 +11,8 @@ use evb_steady::{ENDED, Series, Steady};
 #[derive(Clone)]
 pub struct Account {
     config: Config,
+    /// Events in a block. The event manager knows the outcome of blocks only.
+    block: u64,
     pub(crate) manager: ManagerReport,
     pub(crate) readouts: Vec<ReadoutReport>,
     pub(crate) builders: Vec<BuilderReport>,
@@ -37,8 +39,10 @@ pub struct Progress {
 
 impl Account {
     /// The account of nodes that have not reported yet.
-    pub fn new(config: &Config) -> Self {
+    pub fn new(plan: &Plan) -> Self {
+        let config = &plan.building;
         Self {
+            block: plan.bundling.block.into(),
             readouts: vec![ReadoutReport::default(); config.readout_units.into()],
             builders: vec![BuilderReport::default(); config.builder_units.into()],
             ..Self::of_traffic(config)
@@ -49,6 +53,7 @@ impl Account {
     pub fn of_traffic(config: &Config) -> Self {
         Self {
             config: config.clone(),
+            block: 1,
             manager: ManagerReport::default(),
             readouts: Vec::new(),
             builders: Vec::new(),
@@ -103,12 +108,23 @@ impl Account {
     fn events(&self) -> Events {
         let events = self.manager.events;
         if !self.is_lost(&self.config.node_name(Config::EVENT_MANAGER)) {
-            return events;
+            return self.by_event(events);
         }
         let ended = self.ended_by_builders();
         let known = self.readouts.iter().map(|readout| readout.through).max().unwrap_or(0);
         let triggered = events.triggered.max(known).max(ended.triggered);
         Events { triggered, lost: triggered - ended.triggered, reassigned: events.reassigned, ..ended }
+    }
+
+    /// The outcome of each event of the blocks, which builders count. For a builder that was lost, the outcome of a block
+    /// is that of all its events.
+    pub(crate) fn by_event(&self, events: Events) -> Events {
+        if self.block == 1 {
+            return events;
+        }
+        let ended = self.ended_by_builders();
+        let lost = events.triggered.saturating_sub(ended.triggered);
+        Events { triggered: events.triggered, lost, reassigned: events.reassigned, ..ended }
     }
 
     /// Events that have ended by the builders' own accounts. For a builder that was lost before, the event manager's

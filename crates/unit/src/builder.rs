@@ -1,9 +1,11 @@
 //! The builder unit: its machine, the check of every payload, the decision after a first phase, and the storage.
 
-use crate::{BuilderReport, Payload, meter::Meter, shaping::Turns};
+use crate::{BuilderReport, Payload, meter::Meter, shaping::Turns, split::Splitter};
 use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{BuilderCommand, BuilderEvent, BuilderUnit, Built, Filter, Fragment, FragmentStatus, Message};
+use evb_protocol::{
+    BuilderCommand, BuilderEvent, BuilderUnit, Built, Fault, Filter, Fragment, FragmentStatus, Message,
+};
 
 /// Where a builder puts its events.
 pub trait Store<B> {
@@ -30,6 +32,9 @@ pub struct Builder<B, S> {
     /// Where events are stored.
     pub storage: S,
     filter: Filter,
+    /// Bundles of the readout units; none if each fragment comes as it is.
+    splitter: Option<Splitter<B>>,
+    first_readout: NodeId,
     max_fragment: u32,
     /// It has asked whether its peers have given it up, and does not know yet.
     is_asking: bool,
@@ -46,6 +51,8 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
             machine: BuilderUnit::new(plan.building.clone()),
             storage,
             filter: plan.filter,
+            splitter: Splitter::new(plan),
+            first_readout: plan.building.readout_nodes().first,
             max_fragment: u32::try_from(plan.building.max_fragment.0).unwrap_or(u32::MAX),
             is_asking: false,
             meter: Meter::default(),
@@ -69,10 +76,16 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     /// Takes in a message; a fragment after a look at every byte of it.
     #[inline]
     pub fn handle_message(&mut self, now: Time, from: NodeId, message: Message<B>) {
+        let late = self.machine.counts().faults.get(Fault::Late);
         match message {
             Message::Fragment(fragment) if !self.is_as_sent(&fragment) => self.receive_bad(now, from, fragment),
             Message::Slot { empty } => self.turns.iter_mut().for_each(|turns| turns.taken(now, from, empty)),
             message => self.machine.handle_message(now, from, message),
+        }
+        if let Some(splitter) = &mut self.splitter
+            && self.machine.counts().faults.get(Fault::Late) > late
+        {
+            splitter.count_late(from.0.wrapping_sub(self.first_readout.0));
         }
     }
 
@@ -103,9 +116,12 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
         let mut moved = false;
         while let Some(event) = self.machine.poll_event() {
             let answer = match event {
-                BuilderEvent::Built(built) => self.storage.store(now, built).map(BuilderCommand::Stored),
+                BuilderEvent::Built(built) => self.store(now, built).map(BuilderCommand::Stored),
                 BuilderEvent::Decide { event, complete } => {
-                    let accepted = self.filter.accepts(event, complete);
+                    let accepted = match &mut self.splitter {
+                        Some(splitter) => splitter.decide(event, complete),
+                        None => self.filter.accepts(event, complete),
+                    };
                     Some(BuilderCommand::Decided { event, accepted })
                 }
                 BuilderEvent::Stands => {
@@ -156,6 +172,30 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
         machine.into_iter().chain(turns).min()
     }
 
+    /// Stores what the machine has built: one event, or the events of a block. Gives it back when it is stored already.
+    #[inline]
+    fn store(&mut self, now: Time, built: Built<B>) -> Option<Built<B>> {
+        let Some(splitter) = &mut self.splitter else { return self.storage.store(now, built) };
+        let (events, mut ended) = splitter.split(built);
+        for event in events {
+            if let Some(stored) = self.storage.store(now, event) {
+                ended = splitter.stored(&stored).or(ended);
+            }
+        }
+        ended
+    }
+
+    /// Takes an event that the storage has kept and stored now.
+    pub fn stored(&mut self, now: Time, event: Built<B>) {
+        let built = match &mut self.splitter {
+            Some(splitter) => splitter.stored(&event),
+            None => Some(event),
+        };
+        if let Some(built) = built {
+            self.machine.handle_command(now, BuilderCommand::Stored(built));
+        }
+    }
+
     /// Asks whether it is still one of the run, when its storage is held for that.
     pub fn look_at_standing(&mut self, now: Time) {
         if !self.is_asking && self.storage.is_held() {
@@ -168,6 +208,10 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     pub fn report(&self, now: Time) -> BuilderReport {
         let counts = self.machine.counts();
         let series = self.meter.series(now, &[counts.bytes, counts.fragments]);
-        BuilderReport { series, ..BuilderReport::of(&self.machine) }
+        let mut report = BuilderReport { series, ..BuilderReport::of(&self.machine) };
+        if let Some(splitter) = &self.splitter {
+            report.sources = splitter.report(&mut report.counts, &mut report.faults);
+        }
+        report
     }
 }

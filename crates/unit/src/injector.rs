@@ -21,7 +21,8 @@ impl Injector {
     pub fn new(plan: &Plan, node: NodeId) -> Option<Self> {
         let of_others =
             |action: &FaultAction| matches!(action, FaultAction::Kill { .. } | FaultAction::SlowDisk { .. });
-        let faults = plan.faults.iter().filter(|fault| fault.node == node).map(|fault| fault.action);
+        let faults =
+            plan.faults.iter().filter(|fault| fault.node == node && fault.source.is_none()).map(|fault| fault.action);
         let actions: Vec<_> = faults.filter(|action| !of_others(action)).collect();
         let max_fragment = u32::try_from(plan.building.max_fragment.0).unwrap_or(u32::MAX);
         (!actions.is_empty()).then(|| Self { actions, max_fragment, lost: Recent::new(MOST_LOST) })

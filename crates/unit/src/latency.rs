@@ -17,10 +17,10 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Counts one latency.
+    /// Counts one latency so many times.
     #[inline]
-    pub fn record(&mut self, latency: Span) {
-        self.0.saturating_record((latency.0 / 1000).max(1));
+    pub fn record(&mut self, latency: Span, times: u64) {
+        self.0.saturating_record_n((latency.0 / 1000).max(1), times);
     }
 
     /// Clears the counts.

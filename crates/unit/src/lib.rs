@@ -2,13 +2,14 @@
 //!
 //! A unit is a machine with its surroundings behind small traits: a source of fragments, a storage, the times of
 //! triggers. It answers the requests of the machine, and counts. The driver adds time, bytes and threads. The simulator
-//! has units whose fragments carry no payload (`()`); the processes have units with real bytes.
+//! has units whose fragments carry no payload ([`Outline`]); the processes have units with real bytes.
 //!
 //! The reports of all units make an [`Account`], and this makes the record.
 
 mod account;
 mod arrivals;
 mod builder;
+pub mod bundle;
 mod injector;
 mod latency;
 mod manager;
@@ -18,6 +19,8 @@ mod readout;
 mod record;
 mod report;
 pub mod shaping;
+mod sources;
+mod split;
 
 pub use account::{Account, Progress};
 pub use arrivals::Arrivals;
@@ -25,10 +28,11 @@ pub use builder::{Builder, Store};
 pub use injector::Injector;
 pub use latency::Latencies;
 pub use manager::Manager;
-pub use payload::Payload;
+pub use payload::{Outline, Payload};
 pub use readout::{FragmentSource, Readout, open_options};
 pub use record::Offered;
 pub use report::{BuilderReport, Faults, ManagerReport, ReadoutReport, Report};
+pub use sources::Sources;
 
 /// The version that records and event files carry.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -2,7 +2,8 @@
 
 use crate::{Latencies, ManagerReport, meter::Meter};
 use evb_core::{Machine, NodeId, Time};
-use evb_protocol::{Config, Ending, EventManager, ManagerCommand, ManagerEvent};
+use evb_experiment::Plan;
+use evb_protocol::{Ending, EventManager, ManagerCommand, ManagerEvent};
 use evb_record::Events;
 use evb_steady::RATES;
 
@@ -12,8 +13,12 @@ pub struct Manager<B> {
     pub machine: EventManager<B>,
     /// From trigger to stored; rejected events have no latency.
     pub latencies: Latencies,
-    /// Events after which the trigger ends by itself.
-    events: Option<u64>,
+    /// Blocks of events after which the trigger ends by itself.
+    blocks: Option<u64>,
+    /// Events in a block. An event of the machine is a block.
+    block: u64,
+    /// Triggers of the block that is being filled.
+    filled: u64,
     running: bool,
     paused: bool,
     first_builder: NodeId,
@@ -23,12 +28,15 @@ pub struct Manager<B> {
 }
 
 impl<B: Clone> Manager<B> {
-    /// The event manager of a configuration.
-    pub fn new(config: &Config) -> Self {
+    /// The event manager of a plan.
+    pub fn new(plan: &Plan) -> Self {
+        let config = &plan.building;
         Self {
             machine: EventManager::new(config.clone()),
             latencies: Latencies::default(),
-            events: config.events,
+            blocks: config.events,
+            block: plan.bundling.block.into(),
+            filled: 0,
             running: false,
             paused: false,
             first_builder: config.builder_nodes().first,
@@ -44,14 +52,25 @@ impl<B: Clone> Manager<B> {
 
     /// True if all triggers of the plan have come: the trigger has ended by number.
     pub fn has_all_triggers(&self) -> bool {
-        self.events.is_some_and(|events| self.machine.counts().triggered >= events)
+        self.blocks.is_some_and(|blocks| self.machine.counts().triggered >= blocks)
     }
 
     /// Begins.
     pub fn start(&mut self, now: Time) {
         self.running = true;
-        self.meter.start(now, &counts(&self.machine));
+        self.meter.start(now, &counts(&self.machine, self.block));
         self.machine.handle_command(now, ManagerCommand::Start);
+    }
+
+    /// Takes triggers. The last one of a block starts the block; a block that is not full at the end of the run has not
+    /// begun.
+    pub fn trigger(&mut self, now: Time, count: u64) {
+        self.filled += count;
+        let blocks = self.filled / self.block;
+        self.filled %= self.block;
+        if blocks > 0 {
+            self.machine.handle_command(now, ManagerCommand::Trigger(blocks));
+        }
     }
 
     /// Takes no triggers until [`resume`](Self::resume).
@@ -70,7 +89,7 @@ impl<B: Clone> Manager<B> {
     pub fn stop(&mut self, now: Time) {
         // One that has ended by number is not stopped now.
         if self.running && !self.has_all_triggers() {
-            self.meter.stop(now, &counts(&self.machine));
+            self.meter.stop(now, &counts(&self.machine, self.block));
         }
         self.running = false;
         self.machine.handle_command(now, ManagerCommand::Stop);
@@ -79,7 +98,7 @@ impl<B: Clone> Manager<B> {
     /// Marks the time for the counts. It must be called before anything is counted that happens now.
     #[inline]
     pub fn pass(&mut self, now: Time) {
-        self.meter.pass(now, || counts(&self.machine));
+        self.meter.pass(now, || counts(&self.machine, self.block));
     }
 
     /// The next happening to the events; ended events are counted.
@@ -89,13 +108,13 @@ impl<B: Clone> Manager<B> {
         match event {
             ManagerEvent::Completed { completion, builder, latency } => {
                 if completion.ending != Ending::Rejected {
-                    self.latencies.record(latency);
+                    self.latencies.record(latency, self.block);
                 }
                 let events = &mut self.of_builders[usize::from(builder.0 - self.first_builder.0)];
                 match completion.ending {
-                    Ending::Complete => events.built += 1,
-                    Ending::Incomplete => events.incomplete += 1,
-                    Ending::Rejected => events.rejected += 1,
+                    Ending::Complete => events.built += self.block,
+                    Ending::Incomplete => events.incomplete += self.block,
+                    Ending::Rejected => events.rejected += self.block,
                 }
             }
             ManagerEvent::Drained => self.running = false,
@@ -109,15 +128,15 @@ impl<B: Clone> Manager<B> {
         ManagerReport {
             of_builders: self.of_builders.clone(),
             latency_us: self.latencies.summary(),
-            series: self.meter.series(now, &counts(&self.machine)),
-            ..ManagerReport::of(self.machine.counts())
+            series: self.meter.series(now, &counts(&self.machine, self.block)),
+            ..ManagerReport::of(self.machine.counts(), self.block)
         }
     }
 }
 
 /// Numbers of triggers, triggered events and ended events, in the order of the series by which a window is found.
-fn counts<B>(machine: &EventManager<B>) -> [u64; RATES] {
+fn counts<B>(machine: &EventManager<B>, block: u64) -> [u64; RATES] {
     let counts = machine.counts();
     let ended = counts.triggered - counts.open();
-    [counts.triggered + counts.inhibited, counts.triggered, ended, ended]
+    [counts.triggered + counts.inhibited, counts.triggered, ended, ended].map(|count| count * block)
 }

@@ -1,7 +1,10 @@
 //! The payload of a fragment, as a driver has it: real bytes, or none.
 
+use crate::bundle::{self, BundleError};
 use bytes::{Bytes, BytesMut};
+use evb_core::EventId;
 use evb_protocol::{Fragment, FragmentStatus};
+use std::sync::Arc;
 
 /// A payload handle.
 pub trait Payload: Clone + Default {
@@ -13,26 +16,49 @@ pub trait Payload: Clone + Default {
     fn resize(fragment: &mut Fragment<Self>, length: u32);
     /// Spoils the payload after its checksum was made.
     fn corrupt(fragment: &mut Fragment<Self>);
+    /// Puts fragments into one payload, and gives its length. `first` is the first event; the fragments are in the order
+    /// of events, then of sources.
+    fn bundle(first: EventId, fragments: &[Fragment<Self>]) -> (Self, u32);
+    /// Splits a bundle into its fragments, whose checksums are not compared yet.
+    ///
+    /// # Errors
+    /// The payload is no bundle, or a damaged one.
+    fn split(first: EventId, bundle: &Fragment<Self>) -> Result<Vec<Fragment<Self>>, BundleError>;
 }
 
+/// The payload of a fragment without bytes: nothing, or the fragments of a bundle.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outline(Option<Arc<Vec<Fragment<Self>>>>);
+
 /// Without bytes, length and status say everything.
-impl Payload for () {
+impl Payload for Outline {
     #[inline]
-    fn length(fragment: &Fragment<()>) -> u32 {
+    fn length(fragment: &Fragment<Self>) -> u32 {
         fragment.length
     }
 
     #[inline]
-    fn checksum(fragment: &Fragment<()>) -> u32 {
+    fn checksum(fragment: &Fragment<Self>) -> u32 {
         fragment.checksum
     }
 
-    fn resize(fragment: &mut Fragment<()>, length: u32) {
+    fn resize(fragment: &mut Fragment<Self>, length: u32) {
         fragment.length = length;
     }
 
-    fn corrupt(fragment: &mut Fragment<()>) {
+    fn corrupt(fragment: &mut Fragment<Self>) {
         fragment.status = FragmentStatus::Corrupted;
+    }
+
+    fn bundle(_first: EventId, fragments: &[Fragment<Self>]) -> (Self, u32) {
+        let payload: usize = fragments.iter().map(|fragment| fragment.length as usize).sum();
+        let length = bundle::index_bytes(fragments.len()) + payload;
+        (Self(Some(Arc::new(fragments.to_vec()))), u32::try_from(length).unwrap_or(u32::MAX))
+    }
+
+    fn split(_first: EventId, bundle: &Fragment<Self>) -> Result<Vec<Fragment<Self>>, BundleError> {
+        let Self(Some(fragments)) = &bundle.payload else { return Err(BundleError::NoIndex) };
+        Ok(fragments.to_vec())
     }
 }
 
@@ -62,5 +88,15 @@ impl Payload for Bytes {
             *byte ^= 1;
         }
         fragment.payload = payload.freeze();
+    }
+
+    fn bundle(first: EventId, fragments: &[Fragment<Self>]) -> (Self, u32) {
+        let payload = bundle::encode(first, fragments);
+        let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+        (payload, length)
+    }
+
+    fn split(first: EventId, bundle: &Fragment<Self>) -> Result<Vec<Fragment<Self>>, BundleError> {
+        bundle::decode(first, &bundle.payload)
     }
 }

@@ -1,6 +1,6 @@
 //! The readout unit: its machine, and the source of its fragments.
 
-use crate::{Injector, Payload, ReadoutReport, meter::Meter};
+use crate::{Injector, Outline, Payload, ReadoutReport, Sources, meter::Meter};
 use evb_core::{EventId, Machine, NodeId, Recording, SourceId, Span, Time, Transmit};
 use evb_experiment::Plan;
 use evb_protocol::{Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutEvent, ReadoutUnit};
@@ -29,7 +29,7 @@ pub trait FragmentSource<B> {
 }
 
 /// Sizes are a source of fragments without bytes.
-impl FragmentSource<()> for SizeModel {
+impl FragmentSource<Outline> for SizeModel {
     type Error = Infallible;
 
     fn feed(&self) -> Feed {
@@ -41,30 +41,33 @@ impl FragmentSource<()> for SizeModel {
     }
 
     #[inline]
-    fn read(&mut self, source: SourceId, event: EventId, position: u64) -> Result<Fragment<()>, Infallible> {
+    fn read(&mut self, source: SourceId, event: EventId, position: u64) -> Result<Fragment<Outline>, Infallible> {
         let size = self.size(EventId(position));
         let status = if size.is_some() { FragmentStatus::Good } else { FragmentStatus::Missing };
-        Ok(Fragment { event, source, length: size.unwrap_or(0), checksum: 0, mark: None, status, payload: () })
+        let payload = Outline::default();
+        Ok(Fragment { event, source, length: size.unwrap_or(0), checksum: 0, mark: None, status, payload })
     }
 }
 
-/// How the source of a readout unit is opened.
-pub fn open_options(plan: &Plan, unit: u16) -> OpenOptions {
+/// How a source is opened.
+pub fn open_options(plan: &Plan, source: SourceId) -> OpenOptions {
     OpenOptions {
         data_directory: plan.data_directory.clone(),
-        unit,
+        unit: source.0,
         seed: plan.run.seed,
-        max_fragment: u32::try_from(plan.building.max_fragment.0).unwrap_or(u32::MAX),
+        max_fragment: u32::try_from(plan.max_fragment().0).unwrap_or(u32::MAX),
     }
 }
 
-/// A readout unit with its source and the faults that are injected into what it sends.
+/// A readout unit with its sources and the faults that are injected into what it sends.
 pub struct Readout<B, S> {
     /// The machine.
     pub machine: ReadoutUnit<B>,
     /// Where fragments come from.
-    pub source: S,
+    pub source: Sources<S>,
     id: SourceId,
+    /// Events in a block.
+    block: u64,
     injector: Option<Injector>,
     meter: Meter,
 }
@@ -72,12 +75,13 @@ pub struct Readout<B, S> {
 impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
     /// The readout unit of a node. `live_bits` is given when fragments come by themselves: the width of the front end's event
     /// numbers.
-    pub fn new(plan: &Plan, node: NodeId, source: S, live_bits: Option<u8>) -> Self {
+    pub fn new(plan: &Plan, node: NodeId, source: Sources<S>, live_bits: Option<u8>) -> Self {
         let id = SourceId(node.0 - plan.building.readout_nodes().first.0);
         Self {
             machine: ReadoutUnit::new(plan.building.clone(), id, live_bits),
             source,
             id,
+            block: plan.bundling.block.into(),
             injector: Injector::new(plan, node),
             meter: Meter::default(),
         }
@@ -146,6 +150,8 @@ impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
     /// How it stands.
     pub fn report(&self, now: Time) -> ReadoutReport {
         let counts = self.machine.counts();
-        ReadoutReport { series: self.meter.series(now, &[counts.sent_bytes]), ..ReadoutReport::of(counts) }
+        let report = ReadoutReport::of(counts);
+        let through = report.through.saturating_mul(self.block);
+        ReadoutReport { through, series: self.meter.series(now, &[counts.sent_bytes]), ..report }
     }
 }

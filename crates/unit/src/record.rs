@@ -1,10 +1,13 @@
 //! The part of the record that comes from the account.
 
-use crate::{Account, ReadoutReport, VERSION};
+use crate::{Account, Faults, ReadoutReport, VERSION};
 use evb_experiment::Plan;
-use evb_record::{Finding, FindingKind, Kind, Record, Trigger};
+use evb_record::{Bundles, Finding, FindingKind, Kind, Record, Trigger};
 use evb_steady::{Offer, Steady};
 use std::collections::BTreeMap;
+
+/// Most sources with faults that a record names.
+const MOST_FAULTY: usize = 1000;
 
 /// The load that an experiment file asks for.
 pub struct Offered {
@@ -40,6 +43,8 @@ impl Account {
     /// driver adds its own measurements and the verdict.
     pub fn assemble(mut self, kind: Kind, plan: &Plan, steady: &Steady, offered: &Offered) -> Record {
         let faults = self.faults();
+        self.manager.events = self.by_event(self.manager.events);
+        let bundles = self.bundles(plan);
         let trigger = Trigger { offered_rate_hz: offered.rate_hz, ..self.manager.trigger };
         self.findings.extend(same_source(&self.readouts));
         self.findings.extend(self.readouts.iter_mut().flat_map(|readout| readout.findings.drain(..)));
@@ -73,8 +78,26 @@ impl Account {
             good: false,
             lost_nodes: self.lost_nodes,
             findings: self.findings,
+            bundles,
             simulation: None,
         }
+    }
+
+    /// Sources, blocks, and the faults by source, where readout units make bundles.
+    fn bundles(&self, plan: &Plan) -> Option<Bundles> {
+        let mut faults: BTreeMap<u16, Faults> = BTreeMap::new();
+        for (source, counted) in self.builders.iter().flat_map(|builder| &builder.sources) {
+            let of_source = faults.entry(*source).or_default();
+            counted.iter().for_each(|(fault, count)| *of_source.entry(fault.clone()).or_default() += count);
+        }
+        let faulty_sources = faults.len() as u64;
+        (!plan.bundling.is_plain()).then(|| Bundles {
+            sources: plan.sources.len() as u64,
+            block: plan.bundling.block,
+            masked: plan.bundling.masked.iter().map(|source| source.0).collect(),
+            faulty_sources,
+            faults: faults.into_iter().take(MOST_FAULTY).collect(),
+        })
     }
 }
 

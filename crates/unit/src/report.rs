@@ -60,6 +60,10 @@ pub struct BuilderReport {
     pub counts: evb_record::Builder,
     /// Faults by kind.
     pub faults: Faults,
+    /// Faults of the sources whose fragments came in bundles, by the number of the source. If very many have faults, only
+    /// the first are here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<u16, Faults>,
     /// Findings about its events.
     pub findings: Vec<Finding>,
     /// The bytes and the fragments received.
@@ -67,20 +71,20 @@ pub struct BuilderReport {
 }
 
 impl ManagerReport {
-    /// The counts of the machine.
-    pub(crate) fn of(counts: &ManagerCounts) -> Self {
+    /// The counts of the machine, of which each event is a block of so many.
+    pub(crate) fn of(counts: &ManagerCounts, block: u64) -> Self {
         let events = Events {
-            triggered: counts.triggered,
-            built: counts.built,
-            incomplete: counts.incomplete,
-            rejected: counts.rejected,
-            lost: counts.open(),
-            reassigned: counts.reassigned,
+            triggered: counts.triggered * block,
+            built: counts.built * block,
+            incomplete: counts.incomplete * block,
+            rejected: counts.rejected * block,
+            lost: counts.open() * block,
+            reassigned: counts.reassigned * block,
         };
         let trigger = Trigger {
-            offered: counts.triggered + counts.inhibited,
+            offered: (counts.triggered + counts.inhibited) * block,
             offered_rate_hz: None,
-            inhibited: counts.inhibited,
+            inhibited: counts.inhibited * block,
             inhibitions: counts.inhibitions,
         };
         Self { events, trigger, faults: faults(&counts.faults), ..Self::default() }

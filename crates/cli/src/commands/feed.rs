@@ -58,14 +58,15 @@ pub(crate) fn run(args: &FeedArgs) -> Result<bool, Failure> {
     let experiment = args.experiment.load()?;
     let stop = stop_on_signals("the feed ends")?;
     let plan = &experiment.plans()[0];
-    let Some(spec) = plan.sources.get(usize::from(args.unit)) else {
-        return Err(Failure::new(format!("--unit {} is beyond the {} readout units", args.unit, plan.sources.len())));
+    let (number, units) = (plan.bundling.sources_of(args.unit).start, plan.building.readout_units);
+    let Some(spec) = plan.sources.get(usize::from(number)).filter(|_| args.unit < units) else {
+        return Err(Failure::new(format!("--unit {} is beyond the {units} readout units", args.unit)));
     };
     let open = OpenOptions {
         data_directory: plan.data_directory.clone(),
-        unit: args.unit,
+        unit: number,
         seed: plan.run.seed,
-        max_fragment: plan.building.max_fragment.0 as u32,
+        max_fragment: plan.max_fragment().0 as u32,
     };
     let source = Source::open(spec, &open).map_err(Failure::new)?;
     let options = FeedOptions {
@@ -74,9 +75,9 @@ pub(crate) fn run(args: &FeedArgs) -> Result<bool, Failure> {
             Protocol::Tcp => FeedProtocol::Tcp,
             Protocol::Udp => FeedProtocol::Udp,
         },
-        unit: args.unit,
+        unit: number,
         rate: args.rate,
-        events: args.events.or(plan.building.events),
+        events: args.events.or(plan.events()),
         counter_bits: args.counter_bits,
         first_counter: args.first_counter,
         marked: args.marks.then_some(plan.run.seed),

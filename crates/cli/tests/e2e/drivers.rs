@@ -17,7 +17,8 @@ fn essence(record: &Record) -> impl PartialEq + Debug {
     // What is lost on purpose is sent again as often as it is asked for.
     let readouts = record.readouts.iter();
     let readouts: Vec<_> = readouts.map(|one| (one.fragments, one.bytes, one.sent - one.repeated)).collect();
-    (record.events, record.trigger.offered - record.trigger.inhibited, of_builders, readouts, record.faults.clone())
+    let triggers = record.trigger.offered - record.trigger.inhibited;
+    (record.events, triggers, of_builders, readouts, record.faults.clone(), record.bundles.clone())
 }
 
 /// Builds the events of a file both ways.
@@ -111,6 +112,60 @@ fn injected_faults_count_the_same() {
         for way in WAYS {
             let record = agree(&lab, "experiment.toml", way, accounted);
             assert!(record.faults.keys().map(String::as_str).eq(kind), "{action} {way:?} {:?}", record.faults);
+        }
+    }
+}
+
+/// Several sources in a unit, one of them zero-suppressed and one masked, and a unit with a single source.
+const SOURCES: &str = r#"
+[trigger]
+type = "rate"
+rate = "20 kHz"
+spacing = "poisson"
+events = 2000
+[readout]
+max_fragment = "4 kB"
+[[readout.unit]]
+sources = [
+    { type = "log-normal", mean = "600 B", rms = "500 B" },
+    { type = "fixed", size = "100 B", suppressed = 0.4 },
+    { type = "fixed", size = "100 B", masked = true },
+]
+[[readout.unit]]
+source = { type = "fixed", size = "1 kB" }
+[builder]
+# Nothing is lost on its way: a slow machine asks for nothing.
+patience = "5 s"
+units = 2
+"#;
+
+#[test]
+fn bundles_of_sources_and_blocks_count_the_same() {
+    let lab = Lab::with(SOURCES);
+    for way in WAYS {
+        let single = agree(&lab, "experiment.toml", way, accounted);
+        let blocks = agree(&lab, "experiment.toml", &[way, &["trigger.block=8"]].concat(), accounted);
+        assert_eq!((single.events, &single.faults), (blocks.events, &blocks.faults), "each event is decided on alone");
+        assert_eq!((single.events.incomplete, single.faults), (0, BTreeMap::new()));
+        let bundles = blocks.bundles.expect("there are bundles");
+        assert_eq!((bundles.sources, bundles.block, bundles.masked), (4, 8, vec![2]));
+    }
+}
+
+#[test]
+fn faults_of_a_source_inside_a_unit_count_the_same() {
+    for (action, kind) in [("corrupt", "corrupted"), ("oversize", "oversized"), ("lose", "missing")] {
+        let fault = format!("[[fault]]\nnode = \"ru0\"\naction = \"{action}\"\nsource = 0\none_in = 70\n");
+        let lab = Lab::with(&format!("{SOURCES}{fault}"));
+        for way in WAYS {
+            for block in ["trigger.block=1", "trigger.block=8"] {
+                let record = agree(&lab, "experiment.toml", &[way, &[block]].concat(), accounted);
+                // One event in 70, each with one fragment that is bad.
+                let faults = BTreeMap::from([(kind.to_owned(), 2000 / 70)]);
+                assert_eq!((record.events.incomplete, &record.faults), (2000 / 70, &faults), "{action} {way:?}");
+                let bundles = record.bundles.expect("there are bundles");
+                assert_eq!(bundles.faults, BTreeMap::from([(0, faults)]), "{action} {way:?}");
+            }
         }
     }
 }

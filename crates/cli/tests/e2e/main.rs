@@ -2,6 +2,7 @@
 
 mod benching;
 mod building;
+mod bundles;
 mod deaths;
 mod drivers;
 mod faults;

@@ -1,6 +1,6 @@
 //! `[builder]`: the builder units, and how many events they have under construction.
 
-use super::Rule;
+use super::{Rule, bundle, source};
 use crate::{diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
 
 pub(super) const BUILDER: &[Key] = &[
@@ -37,11 +37,15 @@ pub(super) fn under_construction(root: &Node) -> i64 {
 fn fragments(view: View<'_>) -> Option<Problem> {
     let count = |path| view.integer::<u64>(path);
     let (readouts, builders, slots) = (count("readout.units"), count("builder.units"), count("builder.slots"));
-    let fragments = readouts * builders * slots;
+    let fragments = (source::all(view).count() as u64).max(readouts) * bundle::block(view) * builders * slots;
     (fragments > MAX_FRAGMENTS).then(|| {
         let message = format!("{fragments} fragments under construction are more than {MAX_FRAGMENTS}");
         let help =
             format!("they are {readouts} readout units x {builders} builders x {slots} slots: lower `builder.slots`");
+        let help = match fragments == readouts * builders * slots {
+            true => help,
+            false => format!("they are those of all sources and of all events of {builders} builders x {slots} slots: lower `builder.slots`"),
+        };
         Problem::new(message, help)
             .at(view.origin("builder.slots"), "slots")
             .at(view.origin("builder.units"), "builders")

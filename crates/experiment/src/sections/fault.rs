@@ -1,6 +1,6 @@
 //! `[[fault]]`: what happens to nodes on purpose.
 
-use super::storage;
+use super::{bundle, storage};
 use crate::{
     choice::*,
     diagnostics::Problem,
@@ -10,7 +10,7 @@ use crate::{
     schema::*,
     view::View,
 };
-use evb_core::NodeId;
+use evb_core::{NodeId, SourceId};
 use evb_protocol::Config;
 
 /// Each table of the list.
@@ -32,15 +32,20 @@ static FAULT: Choice<Fault> = Choice {
             &[required("at", time(MAX_DURATION), "time after the start of the run")],
             Fault { harms: Harms::Node, make: |view| FaultAction::Kill { at: view.quantity("at") } },
         ),
-        of_fragments("corrupt", "a fragment has one bit flipped after its checksum was made", &[NTH], |view| {
-            FaultAction::Corrupt { one_in: nth(view) }
-        }),
+        of_fragments(
+            "corrupt",
+            "a fragment has one bit flipped after its checksum was made",
+            &[NTH, OF_SOURCE],
+            |view| FaultAction::Corrupt { one_in: nth(view) },
+        ),
         of_fragments("duplicate", "a fragment is sent twice", &[NTH], |view| FaultAction::Duplicate {
             one_in: nth(view),
         }),
-        of_fragments("lose", "a fragment is not sent", &[NTH], |view| FaultAction::Lose { one_in: nth(view) }),
-        of_fragments("oversize", "a fragment is made larger than allowed", &[NTH], |view| FaultAction::Oversize {
+        of_fragments("lose", "a fragment is not sent", &[NTH, OF_SOURCE], |view| FaultAction::Lose {
             one_in: nth(view),
+        }),
+        of_fragments("oversize", "a fragment is made larger than allowed", &[NTH, OF_SOURCE], |view| {
+            FaultAction::Oversize { one_in: nth(view) }
         }),
         of_fragments("delay", "a fragment is sent late", &[NTH, required("by", wait(), "how late")], |view| {
             FaultAction::Delay { one_in: nth(view), by: view.quantity("by") }
@@ -73,6 +78,12 @@ enum Harms {
 
 const NTH: Key = required("one_in", integer(1, i64::MAX), "one fragment in this many");
 
+const OF_SOURCE: Key = optional(
+    "source",
+    integer(0, MAX_SOURCES - 1),
+    "number of the source whose fragments are meant, for a unit with several; a lost fragment of it is missing for good",
+);
+
 const fn of_fragments(
     name: &'static str,
     doc: &'static str,
@@ -88,7 +99,19 @@ fn nth(fault: View<'_>) -> u64 {
 
 pub(super) fn plan(fault: View<'_>, config: &Config) -> Option<FaultSpec> {
     let node = node_id(unit(fault.text("node"))?, config.readout_units, config.builder_units)?;
-    Some(FaultSpec { node, action: (FAULT.of(fault).make)(fault) })
+    let source = fault.maybe_integer("source").map(SourceId);
+    Some(FaultSpec { node, source, action: (FAULT.of(fault).make)(fault) })
+}
+
+/// True for a fault that can happen to a whole bundle on its way.
+fn is_on_the_way(fault: View<'_>) -> bool {
+    match (FAULT.of(fault).make)(fault) {
+        FaultAction::Lose { .. } | FaultAction::Duplicate { .. } | FaultAction::Delay { .. } => true,
+        FaultAction::Corrupt { .. }
+        | FaultAction::Oversize { .. }
+        | FaultAction::Kill { .. }
+        | FaultAction::SlowDisk { .. } => false,
+    }
 }
 
 /// The node with this name, if the event builder has it.
@@ -111,7 +134,10 @@ pub(super) fn check(view: View<'_>, fault: View<'_>) -> Option<Problem> {
         return Some(Problem::new(message, help).at(fault.origin("node"), "no such node"));
     };
     let (help, label) = match (FAULT.of(fault).harms, unit) {
-        (Harms::Node, _) | (Harms::Fragments, UnitName::Readout(_)) => return None,
+        (Harms::Node, _) => return None,
+        (Harms::Fragments, UnitName::Readout(index)) => {
+            return bundle::check_fault(view, fault, index as u16, is_on_the_way(fault));
+        }
         (Harms::Storage, UnitName::Builder(_)) => return nothing_stored(view, fault),
         (Harms::Storage, _) => (
             "it is done to what a builder unit stores: write node = \"bu0\" or another builder unit",

@@ -1,6 +1,9 @@
 //! `[readout]`: the readout units, how many and how much they hold. What feeds them is in [`super::source`].
 
-use super::{Rule, builder, put, source::SOURCE};
+use super::{
+    Rule, builder, put,
+    source::{self, SOURCE},
+};
 use crate::{
     diagnostics::Problem,
     limits::*,
@@ -32,8 +35,25 @@ pub(super) const READOUT: &[Key] = &[
     ),
     key("busy", integer(1, 100), Default::Integer(90), "percent of the buffer at which the trigger is inhibited"),
     key("free", integer(0, 99), Default::Integer(70), "percent of the buffer at which the trigger resumes"),
-    key("max_fragment", bytes(1, MAX_FRAGMENT), Default::Text("1 MiB"), "largest fragment that is accepted"),
+    key(
+        "max_fragment",
+        bytes(1, MAX_FRAGMENT),
+        Default::Derived("1 MiB, or less if a bundle of such fragments would be above 32 MiB"),
+        "largest fragment of a source that is accepted",
+    ),
     optional("source", Kind::Choice(&SOURCE), "what feeds every unit without a table of its own"),
+    optional(
+        "sources",
+        integer(1, MAX_SOURCES),
+        "number of such sources in all units without a table, shared out evenly: the first units have one more if need \
+         be; by default one in each",
+    ),
+    optional(
+        "masked",
+        Kind::Integers { min: 0, max: MAX_SOURCES - 1, most: MAX_SOURCES as usize },
+        "numbers of sources that are not read, as `masked` in the table of a source; sources are numbered through all \
+         units, from 0",
+    ),
     optional(
         "unit",
         Kind::List { item: &Kind::Section(UNIT), most: MAX_UNITS as usize },
@@ -41,9 +61,16 @@ pub(super) const READOUT: &[Key] = &[
     ),
 ];
 
-const UNIT: &[Key] = &[required("source", Kind::Choice(&SOURCE), "what feeds this unit")];
+const UNIT: &[Key] = &[
+    optional("source", Kind::Choice(&SOURCE), "what feeds this unit: its only source"),
+    optional(
+        "sources",
+        Kind::List { item: &source::TABLE, most: MAX_SOURCES as usize },
+        "the sources of this unit, in place of `source`: it sends their fragments of an event in one bundle",
+    ),
+];
 
-pub(super) const RULES: &[Rule] = &[too_many_units, missing_source, thresholds, buffer_bytes];
+pub(super) const RULES: &[Rule] = &[too_many_units, missing_source, source_or_sources, thresholds, buffer_bytes];
 pub(super) const BUILDING_RULES: &[Rule] = &[buffer_events];
 
 /// The number of units follows from their tables, and the events that they hold from the builders.
@@ -54,6 +81,7 @@ pub(super) fn fill(root: &mut Node) {
     let enough = builder::under_construction(root).saturating_mul(2);
     let enough = enough.clamp(DEFAULT_BUFFER_EVENTS, MAX_BUFFER_EVENTS);
     put(root, &["readout", "buffer_events"], Value::Integer(enough));
+    put(root, &["readout", "max_fragment"], Value::Text(super::bundle::default_max_fragment(root).to_string()));
 }
 
 fn too_many_units(view: View<'_>) -> Option<Problem> {
@@ -82,6 +110,23 @@ fn missing_source(view: View<'_>) -> Option<Problem> {
     let help = "add a source for all units to [readout], such as source = { type = \"fixed\", size = \"2 kB\" }, or a \
                 table [[readout.unit]] for each";
     Some(Problem::new(message, help).at(view.origin("readout"), "no `source` here"))
+}
+
+/// A table of a unit has one source or a list of sources.
+fn source_or_sources(view: View<'_>) -> Option<Problem> {
+    let (unit, table) = (0..).zip(view.list("readout.unit")).find(|(_, table)| {
+        let listed = View(table).list("sources").len();
+        table.at("source").is_some() == (listed > 0) || table.at("sources").is_some() && listed == 0
+    })?;
+    let (message, label) = match table.at("source").is_some() {
+        true => (format!("readout unit {unit} has both `source` and `sources`"), "two of them"),
+        false => {
+            (format!("nothing feeds readout unit {unit}: `readout.unit.{unit}.source` is missing"), "no `source` here")
+        }
+    };
+    let help = "add source = { type = \"fixed\", size = \"2 kB\" } to the table of the unit, or a list: sources = [{ type = \
+                \"fixed\", size = \"2 kB\" }, ...]";
+    Some(Problem::new(message, help).at(table.origin, label))
 }
 
 fn thresholds(view: View<'_>) -> Option<Problem> {
@@ -113,10 +158,12 @@ fn buffer_events(view: View<'_>) -> Option<Problem> {
 }
 
 fn buffer_bytes(view: View<'_>) -> Option<Problem> {
-    let (buffer, largest): (ByteCount, ByteCount) =
-        (view.quantity("readout.buffer_bytes"), view.quantity("readout.max_fragment"));
+    // A bundle above the largest message is a problem of its own.
+    let largest = super::bundle::largest(view).min(MAX_FRAGMENT);
+    let buffer: ByteCount = view.quantity("readout.buffer_bytes");
     (buffer < largest).then(|| {
-        let message = format!("`readout.buffer_bytes` of {buffer} cannot hold one fragment of {largest}");
+        let what = if super::bundle::is_used(view) { "bundle" } else { "fragment" };
+        let message = format!("`readout.buffer_bytes` of {buffer} cannot hold one {what} of {largest}");
         Problem::new(message, "raise `readout.buffer_bytes`, or lower `readout.max_fragment`")
             .at(view.origin("readout.buffer_bytes"), "too small")
             .at(view.origin("readout.max_fragment"), "largest fragment")

@@ -1,14 +1,28 @@
 //! The source of a readout unit, `readout.source` and `[[readout.unit]]`: where its fragments come from.
 
+use super::bundle;
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
 use evb_core::{ByteCount, SourceId};
 use evb_sources::SourceSpec;
 use std::collections::HashMap;
 
-pub(super) static SOURCE: Choice<Source> = choice(
-    "source",
-    Default::Required,
-    &[
+/// Each table of a list of sources.
+pub(super) static TABLE: Kind = Kind::Choice(&SOURCE);
+
+pub(super) static SOURCE: Choice<Source> = Choice {
+    tag: "type",
+    what: "source",
+    default: Default::Required,
+    common: &[
+        optional("masked", Kind::Flag, "true for a source that is not read and not expected; the record names it"),
+        optional(
+            "suppressed",
+            number(0.0, 1.0),
+            "zero suppression: part of the events of which a generated source has no fragment, drawn by seed and event; \
+             such an event is complete",
+        ),
+    ],
+    variants: &[
         variant(
             "fixed",
             "generated, all of one size",
@@ -36,7 +50,7 @@ pub(super) static SOURCE: Choice<Source> = choice(
         variant(
             "trace",
             "generated, sizes from a CSV file `event,source,bytes`",
-            &[FILE, optional("source", integer(0, i64::MAX), "rows to take; by default the unit's own index")],
+            &[FILE, optional("source", integer(0, i64::MAX), "rows to take; by default the number of the source")],
             Source {
                 feed: Feed::Recorded,
                 make: |view| SourceSpec::Trace { file: view.path("file"), source: view.maybe_integer("source") },
@@ -47,7 +61,7 @@ pub(super) static SOURCE: Choice<Source> = choice(
             "generated, sizes from a CSV file `FED,offset,slope,square,rms` with one relative size for the whole event",
             &[
                 FILE,
-                optional("fed", integer(0, i64::MAX), "FED to take; by default the row of the unit's index"),
+                optional("fed", integer(0, i64::MAX), "FED to take; by default the row of the number of the source"),
                 key("event_size_mean", number(1e-3, 1e3), Default::Number(1.0), "mean relative size of an event"),
                 key("event_size_rms", number(0.0, 1e3), Default::Number(0.0), "rms of it, log-normal"),
             ],
@@ -94,7 +108,7 @@ pub(super) static SOURCE: Choice<Source> = choice(
             }),
         ),
     ],
-);
+};
 
 /// A kind of source.
 pub(super) struct Source {
@@ -153,9 +167,25 @@ pub(super) fn feed(table: View<'_>) -> Feed {
     SOURCE.of(table).feed
 }
 
-/// The tables of the sources of all units, in their order.
-pub(super) fn of_units(view: View<'_>) -> impl Iterator<Item = View<'_>> {
-    (0..view.integer("readout.units")).filter_map(move |unit| view.source(unit)).map(View)
+/// The tables of all sources, in the order of the units.
+pub(super) fn all(view: View<'_>) -> impl Iterator<Item = View<'_>> {
+    (0..view.integer("readout.units")).flat_map(move |unit| of_unit(view, unit))
+}
+
+/// The tables of the sources of the readout unit with this index. Units without a table share the source of all.
+pub(super) fn of_unit(view: View<'_>, unit: usize) -> Vec<View<'_>> {
+    match view.list("readout.unit").get(unit) {
+        Some(table) => in_table(table).map(View).collect(),
+        None => {
+            let shared = view.0.at("readout.source").map(View);
+            std::iter::repeat_n(shared, bundle::shared_by(view, unit)).flatten().collect()
+        }
+    }
+}
+
+/// The sources in the table of a readout unit.
+fn in_table(unit: &Node) -> impl Iterator<Item = &Node> {
+    unit.at("source").into_iter().chain(unit.at("sources").and_then(Node::list).unwrap_or(&[]))
 }
 
 /// Units whose source numbers its fragments by itself.
@@ -168,16 +198,17 @@ pub(super) fn tolerant(view: View<'_>) -> Vec<SourceId> {
     units(view, |source| source.has("identity") && TOLERANT.at(source, "identity"))
 }
 
-/// The units whose source is such.
+/// The units that have such a source. The machines take a unit for one source.
 fn units(view: View<'_>, is_such: impl Fn(View<'_>) -> bool) -> Vec<SourceId> {
-    (0..).map(SourceId).zip(of_units(view)).filter(|(_, source)| is_such(*source)).map(|(unit, _)| unit).collect()
+    let has = |unit: &u16| of_unit(view, (*unit).into()).into_iter().any(&is_such);
+    (0..view.integer("readout.units")).filter(has).map(SourceId).collect()
 }
 
 /// The sources that units have, each once, with the place of its `type`.
 pub(super) fn used(view: View<'_>) -> Vec<View<'_>> {
     let (own, units) = (view.list("readout.unit"), view.integer::<usize>("readout.units"));
     let shared = view.0.at("readout.source").filter(|_| own.len() < units);
-    own.iter().filter_map(|unit| unit.at("source")).chain(shared).map(View).collect()
+    own.iter().flat_map(in_table).chain(shared).map(View).collect()
 }
 
 /// True when a source is recorded or live, in an unchecked tree.
@@ -186,7 +217,7 @@ pub(super) fn has_data(root: &Node) -> bool {
     let is_data = |table: &Node| SOURCE.written(Some(table)).is_some_and(|source| source.feed != Feed::Generated);
     let count = root.at("readout.units").and_then(Node::integer).unwrap_or(0);
     let shared = root.at("readout.source").filter(|_| i64::try_from(units.len()).is_ok_and(|given| given < count));
-    units.iter().filter_map(|unit| unit.at("source")).chain(shared).any(is_data)
+    units.iter().flat_map(in_table).chain(shared).any(is_data)
 }
 
 /// Checks sizes and addresses.
@@ -225,7 +256,9 @@ fn listeners(view: View<'_>) -> Vec<Problem> {
     let mut seen = HashMap::new();
     let mut problems = Vec::new();
     for index in 0..view.integer::<usize>("readout.units") {
-        let Some(source) = view.source(index).map(View).filter(|source| feed(*source) == Feed::Live) else { continue };
+        let Some(source) = of_unit(view, index).into_iter().find(|source| feed(*source) == Feed::Live) else {
+            continue;
+        };
         let address = source.text("listen");
         if address.ends_with(":0") {
             continue;

@@ -23,6 +23,12 @@ pub(super) static TRIGGER: Choice<Make<Trigger>> = Choice {
     common: &[
         optional("events", integer(1, i64::MAX), "events after which the trigger stops"),
         optional("duration", Kind::Time { min: MIN_WAIT, max: MAX_DURATION }, "time after which it stops"),
+        optional(
+            "block",
+            integer(1, MAX_BLOCK),
+            "events in a block, 1 by default: a readout unit sends its fragments of so many consecutive events to one \
+             builder in one bundle",
+        ),
         key(
             "accept_loss",
             integer(0, 100),
@@ -69,7 +75,7 @@ pub(super) fn plan(view: View<'_>) -> TriggerPlan {
     }
 }
 
-fn waits_for_data(view: View<'_>) -> bool {
+pub(super) fn waits_for_data(view: View<'_>) -> bool {
     TRIGGER.make(view.below("trigger")) == Trigger::Data
 }
 

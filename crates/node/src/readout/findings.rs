@@ -1,6 +1,6 @@
 //! Findings of a readout unit about its source.
 
-use super::{Origin, Readout};
+use super::{Input, Origin, Readout};
 use evb_protocol::Fault;
 use evb_record::{Finding, FindingKind};
 use evb_sources::{FedFault, Refused, RejectKind};
@@ -24,9 +24,11 @@ impl Readout {
     /// The findings about a source with `came` fragments, of which `apart` belong to no event.
     pub(super) fn findings(&self, came: u64, apart: u64) -> Vec<Finding> {
         let mut found: Vec<_> = self.refusals.0.iter().map(|(kind, refused)| self.refused(*kind, *refused)).collect();
-        found.extend(match self.unit.source.origin {
-            Origin::OnDemand(_) => self.of_recorded(came, apart),
-            Origin::Live(_) => self.of_live(came),
+        found.extend(match self.unit.source.only().map(|only| &only.origin) {
+            Some(Origin::OnDemand(_)) => self.of_recorded(came, apart),
+            Some(Origin::Live(_)) => self.of_live(came),
+            // Sources in bundles are generated.
+            None => Vec::new(),
         });
         found
     }
@@ -82,7 +84,9 @@ impl Readout {
     }
 
     fn of_recorded(&self, came: u64, apart: u64) -> Vec<Finding> {
-        let Some(file) = self.unit.source.recorded().filter(|_| apart > 0) else { return Vec::new() };
+        let Some(file) = self.unit.source.only().and_then(Input::recorded).filter(|_| apart > 0) else {
+            return Vec::new();
+        };
         let kinds = FedFault::ALL.iter().map(|fault| (*fault, file.entries().iter()));
         let kinds = kinds.map(|(fault, entries)| {
             (fault, entries.filter(|entry| entry.event.is_none() && entry.fault == Some(fault)).count())

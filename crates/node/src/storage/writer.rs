@@ -164,7 +164,7 @@ fn payload(event: &Built<Bytes>) -> u64 {
 fn fragment_ref((source, fragment): (SourceId, &Option<Fragment<Bytes>>)) -> FragmentRef<'_> {
     match fragment {
         Some(fragment) => FragmentRef {
-            source,
+            source: fragment.source,
             status: match fragment.status {
                 FragmentStatus::Good => Status::Good,
                 FragmentStatus::Corrupted => Status::Corrupted,

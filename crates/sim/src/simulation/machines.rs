@@ -2,12 +2,12 @@
 
 use super::Simulation;
 use crate::{event::Event, node::Output};
-use evb_core::{Machine as _, NodeId, Span, Time};
+use evb_core::{NodeId, Span, Time};
 use evb_experiment::Workload;
 use evb_patterns::{Pattern, TrafficCommand, TrafficEvent};
-use evb_protocol::{Config, ManagerCommand, ManagerEvent};
+use evb_protocol::{Config, ManagerEvent};
 use evb_record::FindingKind;
-use evb_unit::Manager;
+use evb_unit::{Manager, Outline};
 
 impl Simulation<'_> {
     pub(super) fn drain(&mut self, id: NodeId) {
@@ -86,13 +86,13 @@ impl Simulation<'_> {
         !self.stopped && now > limit && self.manager().is_some_and(|manager| manager.machine.counts().open() > 0)
     }
 
-    pub(super) fn manager(&mut self) -> Option<&mut Manager<()>> {
+    pub(super) fn manager(&mut self) -> Option<&mut Manager<Outline>> {
         self.nodes[Config::EVENT_MANAGER.index()].manager()
     }
 
     fn note_triggers(&mut self, now: u64) {
         if let Some(triggered) = self.manager().map(|manager| manager.machine.counts().triggered) {
-            self.tally.trigger(now, triggered);
+            self.tally.trigger(now, triggered * u64::from(self.plan.bundling.block));
         }
     }
 
@@ -138,7 +138,7 @@ impl Simulation<'_> {
             self.tally.offer(now);
             let node = &mut self.nodes[id.index()];
             match node.manager() {
-                Some(manager) => manager.machine.handle_command(Time(now), ManagerCommand::Trigger(1)),
+                Some(manager) => manager.trigger(Time(now), 1),
                 None => node.command_traffic(Time(now), TrafficCommand::Offer { number: 0 }),
             }
             self.drain(id);

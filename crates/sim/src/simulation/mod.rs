@@ -151,7 +151,7 @@ impl<'a> Simulation<'a> {
         }
         let seconds = now as f64 * 1e-12;
         let by_time = self.plan.trigger.duration.map_or(0.0, |duration| seconds / duration.as_secs_f64());
-        let by_events = self.plan.building.events.map_or(0.0, |events| self.tally.ended() as f64 / events as f64);
+        let by_events = self.plan.events().map_or(0.0, |events| self.tally.ended() as f64 / events as f64);
         let part = by_time.max(by_events).min(1.0);
         let (ended, packet_hops) = (self.tally.ended(), self.net.packet_hops());
         if !observe(&Progress { seconds, ended, packet_hops, part }) {

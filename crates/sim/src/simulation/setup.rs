@@ -9,13 +9,13 @@ use crate::{
     node::{Node, Unit},
     peers::Peers,
 };
-use evb_core::{Machine as _, NodeId, Time, stream};
+use evb_core::{Machine as _, NodeId, SourceId, Time, stream};
 use evb_experiment::{FaultAction, Workload};
 use evb_fabric::Service;
 use evb_patterns::{Traffic, TrafficCommand};
 use evb_protocol::{Config, Shaping, Step};
 use evb_sources::SizeModel;
-use evb_unit::{Builder, Manager, Readout, open_options, shaping::Shaper};
+use evb_unit::{Builder, Manager, Readout, Sources, open_options, shaping::Shaper};
 
 /// The purpose of an interface's random stream.
 const PEERS: u64 = 102;
@@ -23,7 +23,8 @@ const PEERS: u64 = 102;
 impl Simulation<'_> {
     pub(super) fn make_nodes(&self) -> Result<Vec<Node>, SimulateError> {
         let (plan, config) = (self.plan, &self.plan.building);
-        let sizes = |unit: u16| SizeModel::open(&plan.sources[usize::from(unit)], &open_options(plan, unit));
+        let open = |source: SourceId| SizeModel::open(&plan.sources[source.index()], &open_options(plan, source));
+        let sizes = |unit: u16| open(SourceId(unit));
         let make = |id: NodeId| -> Result<Unit, SimulateError> {
             let is_source = config.readout_nodes().contains(id);
             let unit = id.0.wrapping_sub(config.readout_nodes().first.0);
@@ -39,9 +40,9 @@ impl Simulation<'_> {
                     };
                     Unit::Traffic(Box::new(Traffic::new(&traffic.config, id, self.own_receiver(id))), sizes)
                 }
-                Workload::EventBuilding if id == Config::EVENT_MANAGER => Unit::Manager(Box::new(Manager::new(config))),
+                Workload::EventBuilding if id == Config::EVENT_MANAGER => Unit::Manager(Box::new(Manager::new(plan))),
                 Workload::EventBuilding if is_source => {
-                    Unit::Readout(Box::new(Readout::new(plan, id, sizes(unit)?, None)))
+                    Unit::Readout(Box::new(Readout::new(plan, id, Sources::open(plan, unit, open)?, None)))
                 }
                 Workload::EventBuilding => {
                     let index = id.0 - config.builder_nodes().first.0;

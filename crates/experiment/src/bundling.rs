@@ -1,0 +1,126 @@
+//! The sources of the readout units and the events of a block: what a readout unit puts into one bundle.
+
+use evb_core::{ByteCount, EventId, SourceId};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// The content of the bundles of all readout units.
+///
+/// A unit with one source that reads single events makes no bundles. Sources are numbered through all units, in the order
+/// of the units.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bundling {
+    /// Events in a block, at least 1. The machines know blocks only.
+    pub block: u32,
+    /// First source of each readout unit, in order, and then the number of all sources; empty if each unit has one.
+    pub bounds: Vec<u16>,
+    /// Sources that are not read, in ascending order.
+    pub masked: Vec<SourceId>,
+    /// Zero-suppressed sources in ascending order, each with the part of the events that it has no fragment of.
+    pub suppressed: Vec<(SourceId, f64)>,
+    /// Largest fragment of one source, where bundles are larger than that.
+    pub max_fragment: Option<ByteCount>,
+}
+
+impl Default for Bundling {
+    /// One source in each readout unit, and single events.
+    fn default() -> Self {
+        Self { block: 1, bounds: Vec::new(), masked: Vec::new(), suppressed: Vec::new(), max_fragment: None }
+    }
+}
+
+impl Bundling {
+    /// Bytes of a bundle before its entries.
+    pub const HEAD_BYTES: u64 = 12;
+    /// Bytes of a bundle for each of its fragments, beside the payload.
+    pub const ENTRY_BYTES: u64 = 20;
+
+    /// True if no readout unit makes bundles.
+    pub fn is_plain(&self) -> bool {
+        self.block == 1 && self.bounds.is_empty() && self.masked.is_empty() && self.suppressed.is_empty()
+    }
+
+    /// The sources of a readout unit, masked ones included.
+    pub fn sources_of(&self, unit: u16) -> Range<u16> {
+        let unit_index = usize::from(unit);
+        match self.bounds.get(unit_index..unit_index + 2) {
+            Some(&[first, end]) => first..end,
+            _ => unit..unit.saturating_add(1),
+        }
+    }
+
+    /// The sources of a readout unit that are read.
+    pub fn read_by(&self, unit: u16) -> impl Iterator<Item = SourceId> {
+        self.sources_of(unit).map(SourceId).filter(|source| !self.is_masked(*source))
+    }
+
+    /// True if a source is not read.
+    pub fn is_masked(&self, source: SourceId) -> bool {
+        self.masked.binary_search(&source).is_ok()
+    }
+
+    /// True if a readout unit makes bundles: it has several sources, blocks of events, or an event without a fragment
+    /// that is complete.
+    pub fn bundles(&self, unit: u16) -> bool {
+        let mut sources = self.read_by(unit);
+        let (first, second) = (sources.next(), sources.next());
+        let is_single = matches!((first, second), (Some(source), None) if self.suppression(source).is_none());
+        self.block > 1 || !is_single
+    }
+
+    /// The part of the events of which a source has no fragment; none if it must have one of each.
+    pub fn suppression(&self, source: SourceId) -> Option<f64> {
+        let place = self.suppressed.binary_search_by_key(&source, |(source, _)| *source).ok()?;
+        Some(self.suppressed[place].1)
+    }
+
+    /// Bytes of a bundle of so many fragments of this size.
+    pub const fn bundle_bytes(fragments: u64, each: ByteCount) -> u64 {
+        Self::HEAD_BYTES + fragments * (Self::ENTRY_BYTES + each.0)
+    }
+
+    /// The events of a block, or of the event that stands for itself.
+    pub fn events_of(&self, block: EventId) -> impl Iterator<Item = EventId> + use<> {
+        let size = u64::from(self.block);
+        let first = block.0.saturating_sub(1).saturating_mul(size) + 1;
+        (first..first.saturating_add(size)).map(EventId)
+    }
+
+    /// The block of an event.
+    pub fn block_of(&self, event: EventId) -> EventId {
+        EventId(event.0.saturating_sub(1) / u64::from(self.block) + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_numbered_through_all_units() {
+        let bundling = Bundling { bounds: vec![0, 2, 3, 6], masked: vec![SourceId(4)], ..Bundling::default() };
+        assert_eq!([0, 1, 2].map(|unit| bundling.sources_of(unit)), [0..2, 2..3, 3..6]);
+        assert_eq!(bundling.read_by(2).collect::<Vec<_>>(), [SourceId(3), SourceId(5)]);
+        assert_eq!([0, 1, 2].map(|unit| bundling.bundles(unit)), [true, false, true]);
+        assert_eq!(Bundling::default().sources_of(7), 7..8);
+        assert!(!Bundling::default().bundles(7));
+    }
+
+    #[test]
+    fn an_event_may_have_no_fragment_only_inside_a_bundle() {
+        let bundling = Bundling { suppressed: vec![(SourceId(1), 0.5)], ..Bundling::default() };
+        assert_eq!([0, 1, 2].map(|unit| bundling.bundles(unit)), [false, true, false]);
+        let masked = Bundling { masked: vec![SourceId(1)], ..Bundling::default() };
+        assert_eq!([0, 1, 2].map(|unit| masked.bundles(unit)), [false, true, false]);
+    }
+
+    #[test]
+    fn blocks_follow_each_other() {
+        let bundling = Bundling { block: 3, ..Bundling::default() };
+        let of = |block| bundling.events_of(EventId(block)).map(|event| event.0).collect::<Vec<_>>();
+        assert_eq!((of(1), of(2)), (vec![1, 2, 3], vec![4, 5, 6]));
+        assert!(
+            (1..=3).all(|block| bundling.events_of(EventId(block)).all(|event| bundling.block_of(event).0 == block))
+        );
+    }
+}

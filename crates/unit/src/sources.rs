@@ -1,0 +1,191 @@
+//! All sources of one readout unit: as one source of bundles, or as it is where there is only one.
+
+use crate::{FragmentSource, Payload};
+use evb_core::{EventId, NodeId, Recording, SourceId, stream};
+use evb_experiment::{FaultAction, Plan};
+use evb_protocol::{Fragment, FragmentStatus};
+use evb_sources::Feed;
+use rand::Rng;
+
+/// Purpose of the random streams of zero suppression.
+const SUPPRESSION: u64 = 5;
+
+/// The sources of one readout unit.
+pub struct Sources<S> {
+    members: Vec<Member<S>>,
+    /// Fragments go in bundles.
+    bundles: bool,
+    /// Events in a block.
+    block: u64,
+    max_fragment: u32,
+    seed: u64,
+}
+
+/// A source that is read.
+struct Member<S> {
+    id: SourceId,
+    source: S,
+    /// The part of the events that it has no fragment of, if that is no fault.
+    suppressed: Option<f64>,
+    /// Faults that are injected into its fragments.
+    faults: Vec<FaultAction>,
+}
+
+impl<S> Sources<S> {
+    /// Opens the sources of a readout unit that are read.
+    ///
+    /// # Errors
+    /// The first error of `open`.
+    pub fn open<E>(plan: &Plan, unit: u16, mut open: impl FnMut(SourceId) -> Result<S, E>) -> Result<Self, E> {
+        let bundling = &plan.bundling;
+        let member = |id: SourceId| {
+            let faults = plan.faults.iter().filter(|fault| fault.source == Some(id)).map(|fault| fault.action);
+            Ok(Member { id, source: open(id)?, suppressed: bundling.suppression(id), faults: faults.collect() })
+        };
+        Ok(Self {
+            members: bundling.read_by(unit).map(member).collect::<Result<_, E>>()?,
+            bundles: bundling.bundles(unit),
+            block: bundling.block.into(),
+            max_fragment: u32::try_from(plan.max_fragment().0).unwrap_or(u32::MAX),
+            seed: plan.run.seed,
+        })
+    }
+
+    /// The only source, whose fragments go as they are; none if there are bundles.
+    pub fn only(&self) -> Option<&S> {
+        self.members.first().filter(|_| !self.bundles).map(|member| &member.source)
+    }
+
+    /// The only source, to be changed.
+    pub fn only_mut(&mut self) -> Option<&mut S> {
+        self.members.first_mut().filter(|_| !self.bundles).map(|member| &mut member.source)
+    }
+
+    /// The bundle of a block, which is one event if there are no blocks.
+    fn bundle<B: Payload>(&mut self, unit: SourceId, block: EventId) -> Result<Fragment<B>, S::Error>
+    where
+        S: FragmentSource<B>,
+    {
+        let first = EventId((block.0 - 1) * self.block + 1);
+        let (mut fragments, mut readers, mut good) = (Vec::new(), Vec::new(), true);
+        for event in (first.0..first.0 + self.block).map(EventId) {
+            for (reader, member) in self.members.iter_mut().enumerate() {
+                if let Some(fragment) = member.read::<B>(event, self.seed, self.max_fragment)? {
+                    good &= fragment.status == FragmentStatus::Good && !member.corrupts(event);
+                    fragments.push(fragment);
+                    readers.push(reader);
+                }
+            }
+        }
+        let (payload, length) = B::bundle(first, &fragments);
+        for (reader, fragment) in readers.into_iter().zip(fragments) {
+            self.members[reader].source.release(fragment.payload);
+        }
+        let status = if good { FragmentStatus::Good } else { FragmentStatus::Corrupted };
+        let mut bundle = Fragment { event: block, source: unit, length, checksum: 0, mark: None, status, payload };
+        bundle.checksum = B::checksum(&bundle);
+        Ok(bundle)
+    }
+}
+
+impl<S> Member<S> {
+    /// The fragment of an event with its faults; none if the source is zero-suppressed and has none.
+    fn read<B: Payload>(&mut self, event: EventId, seed: u64, most: u32) -> Result<Option<Fragment<B>>, S::Error>
+    where
+        S: FragmentSource<B>,
+    {
+        if self.suppressed.is_some_and(|part| is_suppressed(seed, self.id, event, part)) {
+            return Ok(None);
+        }
+        let mut fragment = self.source.read(self.id, event, event.0)?;
+        if fragment.status == FragmentStatus::Missing && self.suppressed.is_some() {
+            return Ok(None);
+        }
+        for action in &self.faults {
+            match *action {
+                FaultAction::Corrupt { one_in } if event.0.is_multiple_of(one_in) => B::corrupt(&mut fragment),
+                FaultAction::Oversize { one_in } if event.0.is_multiple_of(one_in) => {
+                    B::resize(&mut fragment, most);
+                    fragment.status = FragmentStatus::Oversized;
+                }
+                FaultAction::Lose { one_in } if event.0.is_multiple_of(one_in) => {
+                    B::resize(&mut fragment, 0);
+                    fragment.status = FragmentStatus::Missing;
+                }
+                // The others happen to nodes, or to bundles on their way.
+                FaultAction::Corrupt { .. }
+                | FaultAction::Oversize { .. }
+                | FaultAction::Lose { .. }
+                | FaultAction::Kill { .. }
+                | FaultAction::Duplicate { .. }
+                | FaultAction::Delay { .. }
+                | FaultAction::SlowDisk { .. } => {}
+            }
+        }
+        Ok(Some(fragment))
+    }
+
+    /// True if a fault changes the fragment of an event after its checksum was made.
+    fn corrupts(&self, event: EventId) -> bool {
+        let hits =
+            |action: &FaultAction| matches!(action, FaultAction::Corrupt { one_in } if event.0.is_multiple_of(*one_in));
+        self.faults.iter().any(hits)
+    }
+}
+
+/// True if a source has no fragment of an event, by chance.
+fn is_suppressed(seed: u64, source: SourceId, event: EventId, part: f64) -> bool {
+    let mut stream = stream(seed ^ event.0.wrapping_mul(0x9e37_79b9_7f4a_7c15), NodeId(source.0), SUPPRESSION);
+    // 53 bits are what a number in 0..1 can hold.
+    ((stream.next_u64() >> 11) as f64) < part * (1_u64 << 53) as f64
+}
+
+impl<B: Payload, S: FragmentSource<B>> FragmentSource<B> for Sources<S> {
+    type Error = S::Error;
+
+    /// The extent of the source that goes furthest. One without an end does not prolong those with an end.
+    fn feed(&self) -> Feed {
+        if let Some(only) = self.only() {
+            return only.feed();
+        }
+        let ends = self.members.iter().filter_map(|member| match member.source.feed() {
+            Feed::Finite { events } => Some(events.div_ceil(self.block)),
+            Feed::Endless | Feed::Live => None,
+        });
+        ends.max().map_or(Feed::Endless, |events| Feed::Finite { events })
+    }
+
+    fn recording(&self) -> Option<Recording> {
+        self.only()?.recording()
+    }
+
+    fn read(&mut self, unit: SourceId, event: EventId, position: u64) -> Result<Fragment<B>, S::Error> {
+        match self.only_mut() {
+            Some(only) => only.read(unit, event, position),
+            None => self.bundle(unit, event),
+        }
+    }
+
+    fn release(&mut self, payload: B) {
+        if let Some(only) = self.only_mut() {
+            only.release(payload);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_the_events_is_suppressed_and_sources_differ() {
+        let suppressed = |source: u16, part| {
+            let is_drawn = move |event: &u64| is_suppressed(7, SourceId(source), EventId(*event), part);
+            (1..=10_000_u64).filter(is_drawn).collect::<Vec<_>>()
+        };
+        assert_eq!((suppressed(0, 0.0).len(), suppressed(0, 1.0).len()), (0, 10_000));
+        // Five standard deviations of a binomial distribution.
+        assert!(suppressed(3, 0.2).len().abs_diff(2000) < 200);
+        assert_ne!(suppressed(3, 0.2), suppressed(4, 0.2));
+    }
+}
