@@ -78,7 +78,7 @@ impl Readout {
             numbered: plan.building.numbered.len(),
             refusals: Refusals::default(),
             announced: None,
-            shaper: Shaper::new(&plan.building, source_id.0),
+            shaper: Shaper::new(&plan.building, unit.0),
             first_builder: plan.building.builder_nodes().first,
             held_back: VecDeque::new(),
             deadline: None,
