@@ -3,7 +3,8 @@
 use evb_core::{Bandwidth, ByteCount, EventId, Frequency, NodeId, Span};
 use evb_fabric::{NetworkConfig, NetworkFault};
 use evb_patterns::TrafficConfig;
-use evb_protocol::{Config, Filter};
+use evb_filter::Selection;
+use evb_protocol::Config;
 use evb_sources::SourceSpec;
 use evb_transports::TransportChoice;
 use serde::{Deserialize, Serialize};
@@ -20,8 +21,8 @@ pub struct Plan {
     pub sweep: Vec<(String, String)>,
     /// The machines' configuration.
     pub building: Config,
-    /// Filter after the first phase of an event; it accepts all when there is one phase only.
-    pub filter: Filter,
+    /// Selection of events: after the first phase in phased building, when an event is built otherwise.
+    pub filter: Selection,
     /// Rate and end of the trigger.
     pub trigger: TriggerPlan,
     /// One source per readout unit.

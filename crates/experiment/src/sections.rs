@@ -16,6 +16,7 @@ use evb_protocol::Config;
 mod builder;
 pub(crate) mod data;
 mod fault;
+mod filter;
 pub(crate) mod network;
 mod protocol;
 mod readout;
@@ -49,6 +50,7 @@ pub(crate) const ROOT: &[Key] = &[
         Kind::Choice(&transport::TRANSPORT),
         "How nodes talk when the command line does not say otherwise.",
     ),
+    optional("filter", Kind::Section(filter::FILTER), filter::DOC),
     optional("storage", Kind::Section(storage::STORAGE), "What is kept, and where."),
     optional("network", Kind::Section(network::NETWORK), network::DOC),
     optional("workload", Kind::Choice(&workload::WORKLOAD), workload::DOC),
@@ -64,7 +66,7 @@ type Rule = fn(View<'_>) -> Option<Problem>;
 const EVERY: &[&[Rule]] = &[readout::RULES, run::RULES];
 /// Rules for event building alone.
 const EVENT_BUILDING: &[&[Rule]] =
-    &[protocol::RULES, shaping::RULES, readout::BUILDING_RULES, builder::RULES, trigger::RULES];
+    &[protocol::RULES, shaping::RULES, readout::BUILDING_RULES, builder::RULES, trigger::RULES, filter::RULES];
 
 /// Fills in the defaults that follow from other keys, as far as they can be told. It looks at the tree as it was written:
 /// mistakes there are left for the checks to report. `stem` is the name of the file without its ending.
@@ -115,7 +117,7 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
         name: view.text("name").to_owned(),
         description: view.text("description").to_owned(),
         sweep,
-        filter: protocol::filter(view),
+        filter: filter::plan(view, view.integer("run.seed"), building.protocol),
         trigger: trigger::plan(view),
         sources: source::of_units(view).map(source::make).collect(),
         data_directory: view.path("data.directory"),

@@ -8,7 +8,8 @@ use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault, NetworkFaultAction,
     NicConfig, Routing, Service, SwitchConfig, Topology, WhenFull,
 };
-use evb_protocol::{Assignment, Config, Filter, Protocol, Shaping, Trigger};
+use evb_filter::Selection;
+use evb_protocol::{Assignment, Config, Protocol, Shaping, Trigger};
 use evb_sources::SourceSpec;
 use evb_transports::{Settings, TransportChoice, find};
 use std::path::{Path, PathBuf};
@@ -50,7 +51,7 @@ fn a_short_file_gets_every_default() {
         description: String::new(),
         sweep: vec![],
         building,
-        filter: Filter { seed: 1, accept: 1.0 },
+        filter: Selection::all(1),
         trigger: TriggerPlan { rate: None, poisson: false, duration: None, accept_loss: 0 },
         sources: vec![SourceSpec::Fixed { size: ByteCount(2000) }; 2],
         data_directory: "folder".into(),
@@ -270,8 +271,8 @@ fn defaults_follow_the_number_of_builders() {
 fn phased_says_who_is_asked_first_and_what_is_accepted() {
     let found = plan(SHORT, &["protocol={type='phased',first=1,accept=0.2}", "run.seed=7"]);
     assert_eq!(found.building.protocol, Protocol::Phased { first: 1 });
-    assert_eq!(found.filter, Filter { seed: 7, accept: 0.2 });
-    assert_eq!(plan(SHORT, &["protocol={type='phased',first=1,accept=1}"]).filter.accept, 1.0);
+    assert_eq!(found.filter, Selection { phased: true, drawn: Some(0.2), ..Selection::all(7) });
+    assert_eq!(plan(SHORT, &["protocol={type='phased',first=1,accept=1}"]).filter.drawn, Some(1.0));
     assert_resolves(&parse(SHORT, &["protocol={type='phased',first=1,accept=0}"]));
 }
 

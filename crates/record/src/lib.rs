@@ -7,6 +7,7 @@ extern crate alloc;
 
 mod benchmark;
 mod comparison;
+mod filtering;
 mod finding;
 mod hardware;
 mod paper;
@@ -16,6 +17,7 @@ pub use benchmark::{
     Benchmark, BenchmarkSamples, Calibration, CoreToCore, CpuLoad, Launches, Origin, Parameters, SIMULATED, Times,
 };
 pub use comparison::{Change, Comparison, Interval};
+pub use filtering::{Filtering, Stream};
 pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;
 pub use paper::{Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
@@ -93,6 +95,9 @@ pub struct Record {
     pub builders: Vec<Builder>,
     /// Counts of each readout unit.
     pub readouts: Vec<Readout>,
+    /// The selection of events; none in records without filters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Filtering>,
     /// Nodes that died or became unreachable, such as `ru1`, in the order of detection.
     pub lost_nodes: Vec<String>,
     /// The findings, most important first: the reasons for the verdict.
@@ -185,7 +190,7 @@ pub struct Events {
     pub built: u64,
     /// Events with a fragment missing or bad.
     pub incomplete: u64,
-    /// Events rejected after their first phase; 0 in records from before phased building.
+    /// Events rejected by a filter or after their first phase; 0 in records from before phased building.
     #[serde(default)]
     pub rejected: u64,
     /// Events that were triggered and never ended.
@@ -248,9 +253,12 @@ pub struct Builder {
     pub built: u64,
     /// Events with a fragment missing or bad.
     pub incomplete: u64,
-    /// Events rejected after their first phase; 0 in records from before phased building.
+    /// Events rejected by a filter or after their first phase; 0 in records from before phased building.
     #[serde(default)]
     pub rejected: u64,
+    /// The selection of its events; none in records without filters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Filtering>,
     /// Fragments received.
     pub fragments: u64,
     /// Payload bytes received.

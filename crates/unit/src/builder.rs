@@ -1,15 +1,20 @@
 //! The builder unit: its machine, the check of every payload, the decision after a first phase, and the storage.
 
-use crate::{BuilderReport, Payload, meter::Meter};
+use crate::{BuilderReport, Payload, Selector, meter::Meter};
 use evb_core::{Machine, NodeId, Time};
 use evb_experiment::Plan;
-use evb_protocol::{BuilderCommand, BuilderEvent, BuilderUnit, Built, Filter, Fragment, FragmentStatus, Message};
+use evb_filter::{Answer, Question, StreamId};
+use evb_protocol::{BuilderCommand, BuilderEvent, BuilderUnit, Built, Fragment, FragmentStatus, Message};
 
 /// Where a builder puts its events.
 pub trait Store<B> {
-    /// Takes an event to be stored; gives it back when it needs no storing, or is stored already. Others the driver gives
-    /// back to the machine.
-    fn store(&mut self, now: Time, built: Built<B>) -> Option<Built<B>>;
+    /// Takes an event to be stored in a stream; gives it back when it needs no storing, or is stored already. Others the
+    /// driver gives back to the machine.
+    fn store(&mut self, now: Time, stream: StreamId, built: Built<B>) -> Option<Built<B>>;
+
+    /// Takes an event about which the filter units are to decide. The driver gives their answer to
+    /// [`Builder::answer`].
+    fn ask(&mut self, now: Time, question: Question<B>);
 
     /// Whether nothing is stored until it is known that the builder stands: its node was away for long.
     fn is_held(&self) -> bool {
@@ -29,7 +34,7 @@ pub struct Builder<B, S> {
     pub machine: BuilderUnit<B>,
     /// Where events are stored.
     pub storage: S,
-    filter: Filter,
+    selector: Selector,
     max_fragment: u32,
     /// It has asked whether its peers have given it up, and does not know yet.
     is_asking: bool,
@@ -42,7 +47,7 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
         Self {
             machine: BuilderUnit::new(plan.building.clone()),
             storage,
-            filter: plan.filter,
+            selector: Selector::new(plan.filter.clone()),
             max_fragment: u32::try_from(plan.building.max_fragment.0).unwrap_or(u32::MAX),
             is_asking: false,
             meter: Meter::default(),
@@ -98,10 +103,10 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
         let mut moved = false;
         while let Some(event) = self.machine.poll_event() {
             let answer = match event {
-                BuilderEvent::Built(built) => self.storage.store(now, built).map(BuilderCommand::Stored),
+                BuilderEvent::Built(built) => self.selector.take_built(&mut self.storage, now, built),
                 BuilderEvent::Decide { event, complete } => {
-                    let accepted = self.filter.accepts(event, complete);
-                    Some(BuilderCommand::Decided { event, accepted })
+                    let fragments = self.machine.fragments(event);
+                    self.selector.take_phase(&mut self.storage, now, (event, complete), fragments)
                 }
                 BuilderEvent::Stands => {
                     self.is_asking = false;
@@ -122,6 +127,13 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
         moved
     }
 
+    /// Takes the decision of the filter units about an event.
+    pub fn answer(&mut self, now: Time, answer: Answer<B>) {
+        if let Some(command) = self.selector.take_answer(&mut self.storage, now, answer) {
+            self.machine.handle_command(now, command);
+        }
+    }
+
     /// Asks whether it is still one of the run, when its storage is held for that.
     pub fn look_at_standing(&mut self, now: Time) {
         if !self.is_asking && self.storage.is_held() {
@@ -134,6 +146,8 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     pub fn report(&self, now: Time) -> BuilderReport {
         let counts = self.machine.counts();
         let series = self.meter.series(now, &[counts.bytes, counts.fragments]);
-        BuilderReport { series, ..BuilderReport::of(&self.machine) }
+        let mut report = BuilderReport { series, ..BuilderReport::of(&self.machine) };
+        report.counts.filter = self.selector.filtering();
+        report
     }
 }

@@ -17,6 +17,7 @@ mod payload;
 mod readout;
 mod record;
 mod report;
+mod selector;
 
 pub use account::{Account, Progress};
 pub use arrivals::Arrivals;
@@ -27,6 +28,7 @@ pub use manager::Manager;
 pub use payload::Payload;
 pub use readout::{FragmentSource, Readout, open_options};
 pub use record::Offered;
+pub use selector::Selector;
 pub use report::{BuilderReport, Faults, ManagerReport, ReadoutReport, Report};
 
 /// The version that records and event files carry.

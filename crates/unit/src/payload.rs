@@ -1,10 +1,11 @@
 //! The payload of a fragment, as a driver has it: real bytes, or none.
 
 use bytes::{Bytes, BytesMut};
+use evb_filter::Content;
 use evb_protocol::{Fragment, FragmentStatus};
 
 /// A payload handle.
-pub trait Payload: Clone + Default {
+pub trait Payload: Clone + Default + Content {
     /// The length of the payload, which may be more than the fragment says.
     fn length(fragment: &Fragment<Self>) -> u32;
     /// The checksum of the payload as it is.
