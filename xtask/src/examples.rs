@@ -73,6 +73,7 @@ const EXAMPLES: &[Example] = &[
             ],
         )
     },
+    example("filters", &["trigger.events=20000"]),
     example("phased", &["trigger.events=20000"]),
     example("pull-2x2", &["trigger.events=20000"]),
     example("test-beam", &["trigger.events=500"]),

@@ -2,8 +2,8 @@
 
 use evb_core::{Bandwidth, ByteCount, EventId, Frequency, NodeId, Span};
 use evb_fabric::{NetworkConfig, NetworkFault};
-use evb_patterns::TrafficConfig;
 use evb_filter::Selection;
+use evb_patterns::TrafficConfig;
 use evb_protocol::Config;
 use evb_sources::SourceSpec;
 use evb_transports::TransportChoice;

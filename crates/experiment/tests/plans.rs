@@ -8,7 +8,7 @@ use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault, NetworkFaultAction,
     NicConfig, Routing, Service, SwitchConfig, Topology, WhenFull,
 };
-use evb_filter::Selection;
+use evb_filter::{Rule, Selection, Step, StreamId, UnitsPlan, Width};
 use evb_protocol::{Assignment, Config, Protocol, Shaping, Trigger};
 use evb_sources::SourceSpec;
 use evb_transports::{Settings, TransportChoice, find};
@@ -144,6 +144,7 @@ fn a_full_file_says_everything() {
     ];
     assert_eq!(plan.sources, sources);
     assert_eq!(plan.transport.about().name, "tcp");
+    assert_eq!(plan.filter, full_selection(plan.run.seed));
     assert_eq!(plan.storage.keep, Keep::OneIn(10));
     assert_eq!(plan.run.workers, Some(2));
     assert_eq!(plan.trigger.duration, Some(Span::from_secs(60)));
@@ -170,6 +171,35 @@ fn a_full_file_says_everything() {
     assert_eq!(plan.slow_disk(NodeId(407)), None);
     assert_resolves(&parse(text, &[]));
     insta::assert_snapshot!("resolved_full", parse(text, &[]).resolved());
+}
+
+fn full_selection(seed: u64) -> Selection {
+    let step = |rule, stream: Option<u16>, accept| Step { rule, stream: stream.map(StreamId), accept };
+    let (at_least, at_most) = (Some(ByteCount(1000)), Some(ByteCount(1_000_000)));
+    let (mask, value) = (0xf000_0000_0000_0000, 0x5000_0000_0000_0000);
+    let word = Rule::Word { source: SourceId(0), width: Width::Bits64, mask, value, at: Some(0) };
+    Selection {
+        seed,
+        phased: false,
+        drawn: None,
+        steps: vec![
+            step(Rule::Prescale { one_in: 1000 }, Some(1), None),
+            step(Rule::Size { source: Some(SourceId(1)), at_least, at_most }, None, None),
+            step(word, None, Some(0.9)),
+            step(Rule::Complete, None, None),
+            step(Rule::Random { accept: 0.5 }, None, None),
+        ],
+        units: Some(UnitsPlan {
+            units: 2,
+            program: vec!["./my-filter".into(), "--fast".into()],
+            library: None,
+            timeout: Span::from_secs(3),
+            events: 8,
+            accept: Some(0.1),
+            time: Span::from_millis(1),
+        }),
+        streams: ["physics", "calibration", "monitor", "quarantine"].map(str::to_owned).into(),
+    }
 }
 
 fn full_network() -> NetworkConfig {

@@ -202,7 +202,8 @@ mod tests {
         let hello = Hello { run: 7, builder: 1, unit: 2, streams: vec!["physics".into(), "quarantine".into()] };
         let library = open(load(&library).unwrap(), &hello).expect("it is open");
         let fragment = |source, bytes| crate::wire::FragmentBytes { source, status: 3, bytes };
-        let event = |number| EventBytes { number, complete: true, fragments: vec![fragment(4, b""), fragment(5, b"ab")] };
+        let event =
+            |number| EventBytes { number, complete: true, fragments: vec![fragment(4, b""), fragment(5, b"ab")] };
         assert_eq!((library.decide(&event(9)), library.decide(&event(8))), (Some(1), None));
     }
 

@@ -2,7 +2,10 @@
 
 use crate::{
     Hello,
-    wire::{Decided, EventBytes, MOST_VERDICTS, WireError, decode_events, decode_hello, encode_ready, encode_verdicts, order_head},
+    wire::{
+        Decided, EventBytes, MOST_VERDICTS, WireError, decode_events, decode_hello, encode_ready, encode_verdicts,
+        order_head,
+    },
 };
 use evb_core::EventId;
 use std::{
@@ -40,7 +43,11 @@ pub(crate) fn begin(input: &mut impl Read, output: &mut impl Write) -> Result<Op
 }
 
 /// Decides about events until the input ends.
-pub(crate) fn serve(input: &mut impl Read, output: &mut impl Write, decide: &mut Decide<'_>) -> Result<(), ProgramError> {
+pub(crate) fn serve(
+    input: &mut impl Read,
+    output: &mut impl Write,
+    decide: &mut Decide<'_>,
+) -> Result<(), ProgramError> {
     let (mut body, mut message) = (Vec::new(), Vec::new());
     while let Some(is_hello) = read(input, &mut body)? {
         if is_hello {

@@ -100,7 +100,14 @@ pub enum NotSimulated {
 impl Selection {
     /// A selection that accepts every event.
     pub fn all(seed: u64) -> Self {
-        Self { seed, phased: false, drawn: None, steps: Vec::new(), units: None, streams: vec![streams::PHYSICS.into()] }
+        Self {
+            seed,
+            phased: false,
+            drawn: None,
+            steps: Vec::new(),
+            units: None,
+            streams: vec![streams::PHYSICS.into()],
+        }
     }
 
     /// True if nothing but the draw of phased building selects events.
@@ -195,7 +202,8 @@ mod tests {
 
     #[test]
     fn a_simulation_draws_what_it_cannot_read_and_the_other_draws_stay() {
-        let word = Rule::Word { source: evb_core::SourceId(0), width: crate::Width::Bits8, mask: 1, value: 1, at: None };
+        let word =
+            Rule::Word { source: evb_core::SourceId(0), width: crate::Width::Bits8, mask: 1, value: 1, at: None };
         let random = step(Rule::Random { accept: 0.5 }, None);
         let real = Selection { steps: vec![step(word.clone(), Some(1)), random], ..Selection::all(3) };
         assert_eq!(real.simulated(), Err(NotSimulated::Bytes(0)));

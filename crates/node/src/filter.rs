@@ -41,10 +41,12 @@ pub(crate) fn complete(
     units: Option<UnitsReport>,
     streams: Vec<(String, WriteSummary)>,
 ) {
-    let Some(filtering) = &mut report.counts.filter else { return };
-    let stream = |(name, stored): (String, WriteSummary)| {
-        let stream = Stream { events: stored.events, bytes: stored.bytes, ..Stream::default() };
-        (name, stream)
+    let Some(filtering) = &mut report.filter else { return };
+    let stream = |(name, stored): (String, WriteSummary)| Stream {
+        name,
+        events: stored.events,
+        bytes: stored.bytes,
+        ..Stream::default()
     };
     filtering.streams = streams.into_iter().map(stream).collect();
     let Some(units) = units else { return };
@@ -65,7 +67,8 @@ fn findings(filtering: &Filtering, builder: u16, units: &UnitsReport) -> Vec<Fin
     let total: u64 = filtering.reasons.values().sum();
     let all = (total > 0).then(|| {
         let message = format!("{total} events of {subject} are in quarantine, without a decision");
-        finding(FindingKind::Quarantined, message).hint("they are stored in the stream `quarantine`, and can be decided about later")
+        finding(FindingKind::Quarantined, message)
+            .hint("they are stored in the stream `quarantine`, and can be decided about later")
     });
     let first = units.told.iter().take(MOST_FINDINGS);
     let first = first.map(|(event, reason)| finding(FindingKind::Quarantined, format!("event {event}: {reason}")));

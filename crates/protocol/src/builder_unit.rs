@@ -476,11 +476,14 @@ impl<B> BuilderUnit<B> {
         fragments.clear();
         self.spare.push(fragments);
         self.storing -= 1;
-        self.end(event, match (rejected, complete) {
-            (true, _) => Ending::Rejected,
-            (false, true) => Ending::Complete,
-            (false, false) => Ending::Incomplete,
-        });
+        self.end(
+            event,
+            match (rejected, complete) {
+                (true, _) => Ending::Rejected,
+                (false, true) => Ending::Complete,
+                (false, false) => Ending::Incomplete,
+            },
+        );
     }
 
     /// Counts an event that has ended, and frees its slot.

@@ -1,6 +1,6 @@
 //! The selection of events in a record.
 
-use alloc::{collections::BTreeMap, string::String};
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 /// Events by decision, and stored events by stream. An event that is not decided about again counts once.
@@ -24,13 +24,15 @@ pub struct Filtering {
     /// Events accepted, per second of the run.
     #[serde(default)]
     pub accepted_hz: f64,
-    /// Stored events by the name of their stream.
-    pub streams: BTreeMap<String, Stream>,
+    /// Stored events by stream; empty in simulations.
+    pub streams: Vec<Stream>,
 }
 
 /// Stored events of one stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stream {
+    /// Name of the stream.
+    pub name: String,
     /// Events written to files.
     pub events: u64,
     /// Bytes written to files.
@@ -53,11 +55,17 @@ impl Filtering {
         for (reason, count) in &other.reasons {
             *self.reasons.entry(reason.clone()).or_default() += count;
         }
-        for (name, stream) in &other.streams {
-            let sum = self.streams.entry(name.clone()).or_default();
-            sum.events += stream.events;
-            sum.bytes += stream.bytes;
+        for stream in &other.streams {
+            match self.streams.iter_mut().find(|sum| sum.name == stream.name) {
+                Some(sum) => (sum.events, sum.bytes) = (sum.events + stream.events, sum.bytes + stream.bytes),
+                None => self.streams.push(stream.clone()),
+            }
         }
+    }
+
+    /// The stream with this name.
+    pub fn stream(&self, name: &str) -> Option<&Stream> {
+        self.streams.iter().find(|stream| stream.name == name)
     }
 
     /// Sets all rates for a run of so many seconds.
@@ -65,7 +73,7 @@ impl Filtering {
         let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         self.decided_hz = rate(self.accepted + self.rejected + self.quarantined);
         self.accepted_hz = rate(self.accepted);
-        for stream in self.streams.values_mut() {
+        for stream in &mut self.streams {
             (stream.events_hz, stream.bytes_per_s) = (rate(stream.events), rate(stream.bytes));
         }
     }

@@ -256,9 +256,6 @@ pub struct Builder {
     /// Events rejected by a filter or after their first phase; 0 in records from before phased building.
     #[serde(default)]
     pub rejected: u64,
-    /// The selection of its events; none in records without filters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub filter: Option<Filtering>,
     /// Fragments received.
     pub fragments: u64,
     /// Payload bytes received.

@@ -146,8 +146,7 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     pub fn report(&self, now: Time) -> BuilderReport {
         let counts = self.machine.counts();
         let series = self.meter.series(now, &[counts.bytes, counts.fragments]);
-        let mut report = BuilderReport { series, ..BuilderReport::of(&self.machine) };
-        report.counts.filter = self.selector.filtering();
-        report
+        let filter = self.selector.filtering();
+        BuilderReport { series, filter, ..BuilderReport::of(&self.machine) }
     }
 }

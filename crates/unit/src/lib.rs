@@ -28,8 +28,8 @@ pub use manager::Manager;
 pub use payload::Payload;
 pub use readout::{FragmentSource, Readout, open_options};
 pub use record::Offered;
-pub use selector::Selector;
 pub use report::{BuilderReport, Faults, ManagerReport, ReadoutReport, Report};
+pub use selector::Selector;
 
 /// The version that records and event files carry.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

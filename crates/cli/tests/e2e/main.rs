@@ -5,6 +5,7 @@ mod building;
 mod deaths;
 mod drivers;
 mod faults;
+mod filters;
 mod identity;
 mod inputs;
 mod joining;

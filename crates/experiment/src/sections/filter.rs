@@ -39,14 +39,11 @@ static STEP: Choice<Make<Rule>> = Choice {
     tag: "type",
     what: "filter",
     default: Default::Required,
-    common: &[
-        optional(
-            "stream",
-            Kind::Name,
-            "the stream that takes what the filter accepts; without it, the filter rejects what it does not accept",
-        ),
-        optional("accept", number(0.0, 1.0), "part that is accepted in a simulation, if the filter reads bytes"),
-    ],
+    common: &[optional(
+        "stream",
+        Kind::Name,
+        "the stream that takes what the filter accepts; without it, the filter rejects what it does not accept",
+    )],
     variants: &[
         variant(
             "prescale",
@@ -76,7 +73,12 @@ static STEP: Choice<Make<Rule>> = Choice {
                 key("bits", Kind::Word(&WIDTH), Default::Text("32"), "width of the word"),
                 required("value", Kind::Text, "value, such as \"0x51\""),
                 optional("mask", Kind::Text, "bits that are compared; all by default"),
-                optional("at", integer(0, i64::MAX), "offset of the word in bytes; any multiple of its width by default"),
+                optional(
+                    "at",
+                    integer(0, i64::MAX),
+                    "offset of the word in bytes; any multiple of its width by default",
+                ),
+                optional("accept", number(0.0, 1.0), "part that is accepted in a simulation, which has no bytes"),
             ],
             word_rule,
         ),
@@ -134,8 +136,9 @@ pub(super) fn plan(view: View<'_>, seed: u64, protocol: Protocol) -> Selection {
     };
     let step = |node| {
         let step = View(node);
-        let accept = step.has("accept").then(|| step.number("accept"));
-        Step { rule: STEP.make(step), stream: stream(step), accept }
+        let rule = STEP.make(step);
+        let accept = (rule.reads_bytes() && step.has("accept")).then(|| step.number("accept"));
+        Step { rule, stream: stream(step), accept }
     };
     Selection {
         seed,

@@ -25,7 +25,9 @@ fn plan(program: &[&str], timeout: Span) -> UnitsPlan {
 /// A filter of Python: `body` makes a decision out of `event`.
 fn python(body: &str) -> Vec<String> {
     let module = concat!(env!("CARGO_MANIFEST_DIR"), "/../../filters/python");
-    let program = format!("import sys, os, time; sys.path.insert(0, {module:?}); import evb_filter\n{body}\nevb_filter.run(decide)");
+    let program = format!(
+        "import sys, os, time; sys.path.insert(0, {module:?}); import evb_filter\n{body}\nevb_filter.run(decide)"
+    );
     ["python3", "-c", &program].map(str::to_owned).to_vec()
 }
 

@@ -33,6 +33,7 @@ pub(crate) fn simulation() -> Record {
         faults: Default::default(),
         builders: vec![Builder::default(); 4],
         readouts: vec![Readout::default(); 4],
+        filter: None,
         lost_nodes: Vec::new(),
         findings: Vec::new(),
         good: true,
