@@ -141,7 +141,7 @@ impl Account {
 
     /// The selection of all builders in a run with this duration; none without filters.
     pub fn filtering(&self, seconds: f64) -> Option<Filtering> {
-        let of_builders = self.builders.iter().filter_map(|builder| builder.filter.as_ref());
+        let of_builders = self.builders.iter().filter_map(|builder| builder.filter.as_deref());
         let mut all = of_builders.fold(None::<Filtering>, |all, own| {
             let mut all = all.unwrap_or_default();
             all.add(own);

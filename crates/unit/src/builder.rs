@@ -146,7 +146,7 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     pub fn report(&self, now: Time) -> BuilderReport {
         let counts = self.machine.counts();
         let series = self.meter.series(now, &[counts.bytes, counts.fragments]);
-        let filter = self.selector.filtering();
+        let filter = self.selector.filtering().map(Box::new);
         BuilderReport { series, filter, ..BuilderReport::of(&self.machine) }
     }
 }

@@ -63,7 +63,7 @@ pub struct BuilderReport {
     /// Findings about its events.
     pub findings: Vec<Finding>,
     /// The selection of its events; none without filters.
-    pub filter: Option<Filtering>,
+    pub filter: Option<Box<Filtering>>,
     /// The bytes and the fragments received.
     pub series: Series,
 }

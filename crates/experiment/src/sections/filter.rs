@@ -239,13 +239,14 @@ fn source_is_there(view: View<'_>, step: View<'_>) -> Option<Problem> {
     let units = view.integer::<i64>("readout.units");
     let seen = view.maybe_integer::<i64>("protocol.first").unwrap_or(units);
     (source >= seen).then(|| {
-        let (message, help) = if source >= units {
-            (format!("there is no source {source} in this event builder"), format!("it has 0 to {}", units - 1))
+        let (message, help, label) = if source >= units {
+            let message = format!("there is no source {source} in this event builder");
+            (message, format!("it has 0 to {}", units - 1), "no such source")
         } else {
             let help = format!("phased building decides after the first phase: write {} or less", seen - 1);
-            (format!("source {source} is not part of the first phase"), help)
+            (format!("source {source} is not part of the first phase"), help, "asked later")
         };
-        Problem::new(message, help).at(step.origin("source"), "no such source")
+        Problem::new(message, help).at(step.origin("source"), label)
     })
 }
 
