@@ -74,6 +74,7 @@ const EXAMPLES: &[Example] = &[
             ],
         )
     },
+    example("filters", &["trigger.events=20000"]),
     example("many-sources", &["trigger.events=1000"]),
     example("phased", &["trigger.events=20000"]),
     example("pull-2x2", &["trigger.events=20000"]),

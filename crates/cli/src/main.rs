@@ -77,6 +77,9 @@ enum Command {
     /// Verify, show or export event files
     #[command(subcommand)]
     Events(commands::events::EventsCommand),
+    /// Decide about events with a shared library, as a filter unit of a builder
+    #[command(hide = true)]
+    FilterUnit(commands::filter_unit::FilterUnitArgs),
     /// Print an experiment file resolved, every default filled in
     Check(commands::check::CheckArgs),
 }
@@ -154,6 +157,7 @@ fn run(command: Command) -> Result<bool, Failure> {
         Command::Node(args) => commands::node::run(&args),
         Command::Feed(args) => commands::feed::run(&args),
         Command::Events(command) => commands::events::run(&command),
+        Command::FilterUnit(args) => commands::filter_unit::run(&args),
         Command::Check(args) => commands::check::run(&args),
     }
 }

@@ -18,6 +18,9 @@ pub struct Metadata {
     pub builder: u16,
     /// Number of the file among those of its builder, counted from 0. Filled in by the writer.
     pub file: u32,
+    /// Name of the stream of the events; empty for the default stream.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub stream: String,
     /// Name of the experiment.
     pub experiment: String,
     /// Description of each source, by source index.

@@ -12,7 +12,7 @@ use crate::{
     view::View,
 };
 use evb_core::SourceId;
-use evb_protocol::Config;
+use evb_protocol::{Config, Protocol};
 use evb_sources::SourceSpec;
 
 /// The default network: a crossbar with a port for each node.
@@ -45,6 +45,7 @@ impl Plan {
         let root = root.unwrap_or_else(|problems| panic!("{:?}", diagnostics(problems)));
         let mut plan = sections::plan(&root, Vec::new());
         let units = 0..building.readout_units;
+        plan.filter.phased = matches!(building.protocol, Protocol::Phased { .. });
         plan.building = building;
         if source.is_numbered() {
             plan.building.numbered = units.clone().map(SourceId).collect();

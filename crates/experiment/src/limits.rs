@@ -29,6 +29,20 @@ pub const MAX_UNITS: i64 = 60_000;
 pub const MAX_SOURCES: i64 = 65_535;
 /// Most events in a block.
 pub const MAX_BLOCK: i64 = 4_096;
+/// Most filters in a chain.
+pub const MAX_STEPS: usize = 64;
+/// Most arguments of a filter program, its name included.
+pub const MAX_ARGUMENTS: usize = 64;
+/// Most filter units of a builder.
+pub const MAX_FILTER_UNITS: i64 = 256;
+/// Most events that a filter unit holds.
+pub const MAX_HELD: i64 = 4096;
+/// Most streams that a filter program can name.
+pub const MAX_STREAMS: usize = 16;
+/// Longest name of a stream, in bytes.
+pub const MAX_STREAM_NAME: usize = 32;
+/// Largest payload of an event that a filter can ask for.
+pub const MAX_EVENT: ByteCount = ByteCount(GIB);
 /// Most events under construction in one builder.
 pub const MAX_SLOTS: i64 = 65_536;
 /// Most events in the buffer of a readout unit.

@@ -3,8 +3,9 @@
 use crate::Bundling;
 use evb_core::{Bandwidth, ByteCount, EventId, Frequency, NodeId, SourceId, Span};
 use evb_fabric::{NetworkConfig, NetworkFault};
+use evb_filter::Selection;
 use evb_patterns::TrafficConfig;
-use evb_protocol::{Config, Filter};
+use evb_protocol::Config;
 use evb_sources::SourceSpec;
 use evb_transports::TransportChoice;
 use serde::{Deserialize, Serialize};
@@ -21,8 +22,8 @@ pub struct Plan {
     pub sweep: Vec<(String, String)>,
     /// The machines' configuration.
     pub building: Config,
-    /// Filter after the first phase of an event; it accepts all when there is one phase only.
-    pub filter: Filter,
+    /// Selection of events: after the first phase in phased building, when an event is built otherwise.
+    pub filter: Selection,
     /// Rate and end of the trigger.
     pub trigger: TriggerPlan,
     /// The sources of all readout units, in the order of the units.

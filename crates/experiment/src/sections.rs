@@ -17,6 +17,7 @@ mod builder;
 mod bundle;
 pub(crate) mod data;
 mod fault;
+mod filter;
 pub(crate) mod network;
 mod protocol;
 mod readout;
@@ -50,6 +51,7 @@ pub(crate) const ROOT: &[Key] = &[
         Kind::Choice(&transport::TRANSPORT),
         "How nodes talk when the command line does not say otherwise.",
     ),
+    optional("filter", Kind::Section(filter::FILTER), filter::DOC),
     optional("storage", Kind::Section(storage::STORAGE), "What is kept, and where."),
     optional("network", Kind::Section(network::NETWORK), network::DOC),
     optional("workload", Kind::Choice(&workload::WORKLOAD), workload::DOC),
@@ -64,8 +66,15 @@ type Rule = fn(View<'_>) -> Option<Problem>;
 /// Rules for every experiment.
 const EVERY: &[&[Rule]] = &[readout::RULES, bundle::EVERY_RULES, run::RULES];
 /// Rules for event building alone.
-const EVENT_BUILDING: &[&[Rule]] =
-    &[protocol::RULES, shaping::RULES, readout::BUILDING_RULES, builder::RULES, bundle::RULES, trigger::RULES];
+const EVENT_BUILDING: &[&[Rule]] = &[
+    protocol::RULES,
+    shaping::RULES,
+    readout::BUILDING_RULES,
+    builder::RULES,
+    bundle::RULES,
+    trigger::RULES,
+    filter::RULES,
+];
 
 /// Fills in the defaults that follow from other keys, as far as they can be told. It looks at the tree as it was written:
 /// mistakes there are left for the checks to report. `stem` is the name of the file without its ending.
@@ -119,7 +128,7 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
         name: view.text("name").to_owned(),
         description: view.text("description").to_owned(),
         sweep,
-        filter: protocol::filter(view),
+        filter: filter::plan(view, view.integer("run.seed"), building.protocol),
         trigger: trigger::plan(view),
         sources: source::all(view).map(source::make).collect(),
         bundling: bundle::plan(view),

@@ -74,7 +74,19 @@ cases! {
     busy_below_default_free: with("[readout]\nunits = 2\nbusy = 60\nsource = { type = \"fixed\", size = \"2 kB\" }\n");
     group_below_builders: with("[builder]\nunits = 20\n") + "[protocol]\ngroup = 16\n";
     phased_without_first: with("[protocol]\ntype = \"phased\"\naccept = 0.2\n");
+    phased_filter_of_bundles: with("[protocol]\ntype = \"phased\"\nfirst = 1\n")
+        + "[trigger]\nblock = 4\nevents = 8\n[[filter.step]]\ntype = \"complete\"\n";
     phased_without_accept: with("[protocol]\ntype = \"phased\"\nfirst = 1\n");
+    filter_word_too_wide: with("[[filter.step]]\ntype = \"word\"\nsource = 1\nbits = \"8\"\nvalue = \"0x100\"\n");
+    filter_source_that_is_not_there: with("[[filter.step]]\ntype = \"size\"\nsource = 2\nat_least = \"1 kB\"\n");
+    filter_source_of_the_second_phase: with("[protocol]\ntype = \"phased\"\nfirst = 1\n")
+        + "[[filter.step]]\ntype = \"size\"\nsource = 1\nat_least = \"1 kB\"\n";
+    filter_size_without_bound: with("[[filter.step]]\ntype = \"size\"\n");
+    filter_size_swapped: with("[[filter.step]]\ntype = \"size\"\nat_least = \"2 kB\"\nat_most = \"1 kB\"\n");
+    filter_unknown: with("[[filter.step]]\ntype = \"sise\"\n");
+    filter_stream_named_badly: with("[[filter.step]]\ntype = \"complete\"\nstream = \"quarantine\"\n");
+    filter_program_and_library: with("[filter]\nprogram = [\"./one\"]\nlibrary = \"./two.so\"\n");
+    filter_units_without_program: with("[filter]\nunits = 4\n");
     phased_first_is_all: with("[protocol]\ntype = \"phased\"\nfirst = 2\naccept = 0.2\n");
     phased_first_is_none: with("[protocol]\ntype = \"phased\"\nfirst = 0\naccept = 0.2\n");
     phased_of_one_unit: with("[readout]\nunits = 1\nsource = { type = \"fixed\", size = \"2 kB\" }\n")

@@ -8,7 +8,8 @@ use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault, NetworkFaultAction,
     NicConfig, Routing, Service, SwitchConfig, Topology, WhenFull,
 };
-use evb_protocol::{Assignment, Config, Filter, Protocol, Shaping, Step, Trigger};
+use evb_filter::{Rule, Selection, StreamId, UnitsPlan, Width};
+use evb_protocol::{Assignment, Config, Protocol, Shaping, Step, Trigger};
 use evb_sources::SourceSpec;
 use evb_transports::{Settings, TransportChoice, find};
 use std::path::{Path, PathBuf};
@@ -50,7 +51,7 @@ fn a_short_file_gets_every_default() {
         description: String::new(),
         sweep: vec![],
         building,
-        filter: Filter { seed: 1, accept: 1.0 },
+        filter: Selection::all(1),
         trigger: TriggerPlan { rate: None, poisson: false, duration: None, accept_loss: 0 },
         sources: vec![SourceSpec::Fixed { size: ByteCount(2000) }; 2],
         bundling: Bundling::default(),
@@ -144,6 +145,7 @@ fn a_full_file_says_everything() {
     ];
     assert_eq!(plan.sources, sources);
     assert_eq!(plan.transport.about().name, "tcp");
+    assert_eq!(plan.filter, full_selection(plan.run.seed));
     assert_eq!(plan.storage.keep, Keep::OneIn(10));
     assert_eq!(plan.run.workers, Some(2));
     assert_eq!(plan.trigger.duration, Some(Span::from_secs(60)));
@@ -170,6 +172,35 @@ fn a_full_file_says_everything() {
     assert_eq!(plan.slow_disk(NodeId(407)), None);
     assert_resolves(&parse(text, &[]));
     insta::assert_snapshot!("resolved_full", parse(text, &[]).resolved());
+}
+
+fn full_selection(seed: u64) -> Selection {
+    let step = |rule, stream: Option<u16>, accept| evb_filter::Step { rule, stream: stream.map(StreamId), accept };
+    let (at_least, at_most) = (Some(ByteCount(1000)), Some(ByteCount(1_000_000)));
+    let (mask, value) = (0xf000_0000_0000_0000, 0x5000_0000_0000_0000);
+    let word = Rule::Word { source: SourceId(0), width: Width::Bits64, mask, value, at: Some(0) };
+    Selection {
+        seed,
+        phased: false,
+        drawn: None,
+        steps: vec![
+            step(Rule::Prescale { one_in: 1000 }, Some(1), None),
+            step(Rule::Size { source: Some(SourceId(1)), at_least, at_most }, None, None),
+            step(word, None, Some(0.9)),
+            step(Rule::Complete, None, None),
+            step(Rule::Random { accept: 0.5 }, None, None),
+        ],
+        units: Some(UnitsPlan {
+            units: 2,
+            program: vec!["./my-filter".into(), "--fast".into()],
+            library: None,
+            timeout: Span::from_secs(3),
+            events: 8,
+            accept: Some(0.1),
+            time: Span::from_millis(1),
+        }),
+        streams: ["physics", "calibration", "monitor", "quarantine"].map(str::to_owned).into(),
+    }
 }
 
 fn full_network() -> NetworkConfig {
@@ -273,8 +304,8 @@ fn defaults_follow_the_number_of_builders() {
 fn phased_says_who_is_asked_first_and_what_is_accepted() {
     let found = plan(SHORT, &["protocol={type='phased',first=1,accept=0.2}", "run.seed=7"]);
     assert_eq!(found.building.protocol, Protocol::Phased { first: 1 });
-    assert_eq!(found.filter, Filter { seed: 7, accept: 0.2 });
-    assert_eq!(plan(SHORT, &["protocol={type='phased',first=1,accept=1}"]).filter.accept, 1.0);
+    assert_eq!(found.filter, Selection { phased: true, drawn: Some(0.2), ..Selection::all(7) });
+    assert_eq!(plan(SHORT, &["protocol={type='phased',first=1,accept=1}"]).filter.drawn, Some(1.0));
     assert_resolves(&parse(SHORT, &["protocol={type='phased',first=1,accept=0}"]));
 }
 

@@ -1,11 +1,13 @@
 //! A builder unit as a node: the unit and its event files.
 
 use crate::control::{NodeError, Order};
+use crate::filter;
 use crate::storage::Storage;
 use crate::worker::Role;
 use bytes::Bytes;
 use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
+use evb_filter::{Answer, Units};
 use evb_protocol::{BuilderCommand, Built, Message};
 use evb_transport::Waker;
 use evb_unit::{Report, shaping::Assembler};
@@ -16,6 +18,9 @@ pub(crate) struct Builder {
     pieces: Assembler,
     /// Number of events that are handed to the writer together.
     hand_over_at: usize,
+    index: u16,
+    /// Events about which the filter units have decided.
+    answers: Vec<Answer<Bytes>>,
     /// Stored events that the machine is to be told of.
     stored: Vec<Built<Bytes>>,
     deadline: Option<Time>,
@@ -27,9 +32,13 @@ impl Builder {
     /// Opens the storage of builder `index`. `text` is the resolved experiment, `run` the number of the run; `waker`
     /// wakes the node.
     pub(crate) fn open(plan: &Plan, text: &str, run: u64, index: u16, waker: Waker) -> Result<Self, NodeError> {
+        let mut storage = Storage::open(plan, text, run, index, waker.clone())?;
+        storage.filter = filter::start(plan, run, index, waker)?;
         Ok(Self {
-            unit: evb_unit::Builder::new(plan, index, Storage::open(plan, text, run, index, waker)?),
+            unit: evb_unit::Builder::new(plan, index, storage),
             pieces: Assembler::new(&plan.building),
+            index,
+            answers: Vec::new(),
             hand_over_at: (plan.building.builder_slots / 2).max(1) as usize,
             stored: Vec::new(),
             deadline: None,
@@ -45,6 +54,20 @@ impl Builder {
             self.unit.stored(self.now, built);
         }
         Ok(moved)
+    }
+}
+
+impl Builder {
+    /// Gives the decisions of the filter units to the unit; returns true if there were any.
+    fn take_answers(&mut self) -> bool {
+        if let Some(units) = &mut self.unit.storage.filter {
+            units.take(&mut self.answers);
+        }
+        let moved = !self.answers.is_empty();
+        for answer in self.answers.drain(..) {
+            self.unit.answer(self.now, answer);
+        }
+        moved
     }
 }
 
@@ -76,6 +99,7 @@ impl Role for Builder {
         }
         self.now = now;
         let mut moved = self.take_stored()?;
+        moved |= self.take_answers();
         self.unit.look_at_standing(now);
         moved |= self.unit.handle_events(now);
         // Without new events nothing will fill the batch, and somebody waits for the ones in it.
@@ -97,7 +121,7 @@ impl Role for Builder {
     }
 
     fn is_helped(&self) -> bool {
-        self.unit.storage.is_writing()
+        self.unit.storage.is_writing() || self.unit.storage.filter.as_ref().is_some_and(Units::is_busy)
     }
 
     fn report(&self, now: Time) -> Report {
@@ -107,10 +131,16 @@ impl Role for Builder {
         report.counts.stored_bytes = stored.bytes;
         report.counts.file_count = stored.files.into();
         report.counts.files = self.unit.storage.file_names().collect();
+        let units = self.unit.storage.filter.as_ref().map(Units::report);
+        filter::complete(&mut report, self.index, units, self.unit.storage.by_stream());
         Report::Builder(report)
     }
 
     fn finish(&mut self) -> Result<bool, NodeError> {
+        // The files are closed when no filter unit can give an event back.
+        if !self.unit.storage.filter.as_mut().is_none_or(Units::finish) {
+            return Ok(false);
+        }
         let closed = self.unit.storage.finish();
         self.take_stored()?;
         closed

@@ -8,6 +8,7 @@ mod builder;
 mod children;
 mod control;
 mod endpoint;
+mod filter;
 mod join;
 pub mod limits;
 pub mod lines;

@@ -27,7 +27,7 @@ pub const MORE_FILES: &str = "raise the limit of open files (`ulimit -n N`), as 
 /// Checks that a process may open the files of all nodes of a plan, which are its threads.
 pub(crate) fn check_for_threads(plan: &Plan) -> Result<(), NodeError> {
     let stored = if plan.storage.keep == Keep::None { 0 } else { u64::from(plan.building.builder_units) };
-    check("this run", OWN_FILES + stored)
+    check("this run", OWN_FILES + stored + u64::from(plan.building.builder_units) * filter_files(plan))
 }
 
 /// Checks that run control may have a connection to each node, in both directions.
@@ -37,7 +37,12 @@ pub(crate) fn check_for_run_control(plan: &Plan) -> Result<(), NodeError> {
 
 /// Checks that a node may have a connection to each of its peers.
 pub(crate) fn check_for_node(plan: &Plan, name: &str) -> Result<(), NodeError> {
-    check(name, NODE_FILES + u64::from(plan.building.nodes()) - 1)
+    check(name, NODE_FILES + filter_files(plan) + u64::from(plan.building.nodes()) - 1)
+}
+
+/// Number of files that a builder has open for its filter units: the two pipes of each.
+fn filter_files(plan: &Plan) -> u64 {
+    plan.filter.units.as_ref().map_or(0, |units| 2 * u64::from(units.units))
 }
 
 fn check(who: &str, needed: u64) -> Result<(), NodeError> {

@@ -92,7 +92,7 @@ enum Incoming {
     /// The connection has said hello, or sent nothing of use.
     Stranger(Option<Newcomer>),
     /// The node with this role sends a notice.
-    Said { role: String, connection: u64, notice: Notice },
+    Said { role: String, connection: u64, notice: Box<Notice> },
 }
 
 /// A connection that has said hello.
@@ -213,7 +213,7 @@ impl<'a> ProcessNodes<'a> {
         self.awaited.remove(&role);
         self.members.insert(role.clone(), Member { stream, connection });
         limits::spawn(move || {
-            let said = |notice| Incoming::Said { role: role.clone(), connection, notice };
+            let said = |notice| Incoming::Said { role: role.clone(), connection, notice: Box::new(notice) };
             let reason = pump(&mut lines, |notice| sender.send(said(notice)).is_ok());
             let _session_is_over = sender.send(said(Notice::Gone { reason }));
         })?;
@@ -332,7 +332,7 @@ impl Nodes for ProcessNodes<'_> {
                 let Some(newcomer) = newcomer else { return Ok(None) };
                 Ok(self.admit(newcomer, observer)?.map(|node| (node, Notice::Joined)))
             }
-            Ok(Incoming::Said { role, connection, notice }) => Ok(self.hear(&role, connection, notice, observer)),
+            Ok(Incoming::Said { role, connection, notice }) => Ok(self.hear(&role, connection, *notice, observer)),
             Err(_) => Ok(None),
         }
     }

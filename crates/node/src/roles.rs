@@ -2,6 +2,7 @@
 
 use crate::builder::Builder;
 use crate::control::NodeError;
+use crate::filter;
 use crate::manager::Manager;
 use crate::readout::{Readout, source_error};
 use crate::storage::storage_error;
@@ -46,6 +47,9 @@ pub(crate) fn check_paths(plan: &Plan, node: NodeId) -> Result<(), NodeError> {
         let mut read = plan.bundling.read_by(unit.0);
         let checked = read.try_for_each(|source| plan.sources[source.index()].check_file(&plan.data_directory));
         return checked.map_err(|error| source_error(unit, &error));
+    }
+    if builders.contains(node) {
+        filter::check_files(plan)?;
     }
     if builders.contains(node) && plan.storage.keep != Keep::None {
         let path = &plan.storage.directory;

@@ -5,33 +5,46 @@ use crate::control::NodeError;
 use crate::limits;
 use bytes::Bytes;
 use evb_core::{Bandwidth, NodeId, SourceId, Time};
-use evb_events::{Metadata, WriteError, WriteSummary, Writer, WriterOptions};
+use evb_events::{Metadata, WriteError, WriteSummary, WriterOptions};
 use evb_experiment::{Keep, Plan};
+use evb_filter::{Question, StreamId, Units};
 use evb_protocol::Built;
 use evb_transport::Waker;
 use evb_unit::Store;
 use exchange::Exchange;
 use pace::Pace;
 use std::{io::ErrorKind, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration};
+use streams::Streams;
 use writer::{EventFile, Scribe};
 
 mod exchange;
 mod gate;
 mod pace;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 /// Largest number of files that a report names; the others are counted. A report must stay below the longest line of a
 /// control connection.
-const NAMED_FILES: u32 = 1000;
+const NAMED_FILES: usize = 1000;
 
 /// The storage of one builder.
 pub(crate) struct Storage {
     keep: Keep,
+    builder: u16,
     line: Option<Line>,
     file_name: PathBuf,
+    /// Names of the streams by id.
+    streams: Vec<String>,
+    /// The stream that keeps all its events; none without filter units.
+    quarantine: Option<StreamId>,
+    /// The filter units, if there are any.
+    pub(crate) filter: Option<Units>,
 }
+
+/// An event with its stream.
+pub(crate) type Kept = (StreamId, Built<Bytes>);
 
 /// The node's side of its writer.
 struct Line {
@@ -41,7 +54,7 @@ struct Line {
     /// Number of events that were handed over and have not come back.
     away: usize,
     /// Events that are not handed over yet.
-    fresh: Vec<Built<Bytes>>,
+    fresh: Vec<Kept>,
     /// The node has announced the end of its events.
     finishing: bool,
 }
@@ -51,15 +64,18 @@ impl Storage {
     /// a run unique; `waker` wakes the node when events are stored.
     pub(crate) fn open(plan: &Plan, text: &str, run: u64, builder: u16, waker: Waker) -> Result<Self, NodeError> {
         let (keep, name) = (plan.storage.keep, format!("{}-{run}", plan.name));
-        let file_name = plan.storage.directory.join(format!("{name}-b{builder}"));
+        let file_name = plan.storage.directory.join(&name);
+        let streams = plan.filter.streams.clone();
+        let quarantine = plan.filter.units.as_ref().map(|_| plan.filter.quarantine());
+        let storage = Self { keep, line: None, file_name, builder, streams, quarantine, filter: None };
         if keep == Keep::None {
-            return Ok(Self { keep, line: None, file_name });
+            return Ok(storage);
         }
         let options = writer_options(plan, text, run, name, builder);
-        let file = Writer::create(options).map_err(|error| storage_error(builder, &error))?;
+        let file = Streams::create(options, &storage.streams).map_err(|error| storage_error(builder, &error))?;
         let pace = slow_disk(plan, builder).map(Pace::new);
         let line = Line::start(builder, file, waker, pace, lease(plan))?;
-        Ok(Self { keep, line: Some(line), file_name })
+        Ok(Self { line: Some(line), ..storage })
     }
 
     /// Number of events that wait for [`hand_over`](Self::hand_over).
@@ -122,12 +138,27 @@ impl Storage {
 
     /// The summary of the stored events.
     pub(crate) fn stored(&self) -> WriteSummary {
-        self.line.as_ref().map_or(WriteSummary::default(), |line| line.exchange.summary())
+        self.by_stream().into_iter().fold(WriteSummary::default(), |all, (_, stream)| WriteSummary {
+            files: all.files + stream.files,
+            events: all.events + stream.events,
+            bytes: all.bytes + stream.bytes,
+        })
+    }
+
+    /// The summary of the stored events of each stream, by name.
+    pub(crate) fn by_stream(&self) -> Vec<(String, WriteSummary)> {
+        let summaries = self.line.as_ref().map(|line| line.exchange.summary()).unwrap_or_default();
+        self.streams.iter().cloned().zip(summaries).collect()
     }
 
     /// The names of the first files.
     pub(crate) fn file_names(&self) -> impl Iterator<Item = String> {
-        (0..self.stored().files.min(NAMED_FILES)).map(|number| format!("{}-{number:04}.evb", self.file_name.display()))
+        let (name, builder) = (self.file_name.display().to_string(), self.builder);
+        let of_stream = move |(index, (stream, summary)): (usize, (String, WriteSummary))| {
+            let name = Streams::file_name(&name, &stream, index == 0);
+            (0..summary.files).map(move |number| format!("{name}-b{builder}-{number:04}.evb"))
+        };
+        self.by_stream().into_iter().enumerate().flat_map(of_stream).take(NAMED_FILES)
     }
 
     /// Stops the writer: no write begins and no event counts as stored from now on. A write in progress ends.
@@ -141,12 +172,20 @@ impl Storage {
 impl Store<Bytes> for Storage {
     /// Queues an event for the writer, or returns it if it is not kept. Kept events come back from
     /// [`take_stored`](Self::take_stored).
-    fn store(&mut self, _now: Time, built: Built<Bytes>) -> Option<Built<Bytes>> {
-        let Some(line) = self.line.as_mut().filter(|_| self.keep.keeps(built.event, built.complete)) else {
+    fn store(&mut self, _now: Time, stream: StreamId, built: Built<Bytes>) -> Option<Built<Bytes>> {
+        let keeps = self.quarantine == Some(stream) || self.keep.keeps(built.event, built.complete);
+        let Some(line) = self.line.as_mut().filter(|_| keeps) else {
             return Some(built);
         };
-        line.fresh.push(built);
+        line.fresh.push((stream, built));
         None
+    }
+
+    fn ask(&mut self, _now: Time, question: Question<Bytes>) {
+        // Only a selection with filter units asks, and the node has opened them.
+        if let Some(units) = &mut self.filter {
+            units.ask(question);
+        }
     }
 
     /// True while the storage is held, or if the node was away for longer than its lease.
@@ -175,7 +214,7 @@ impl Line {
         pace: Option<Pace>,
         lease: Option<Duration>,
     ) -> Result<Self, NodeError> {
-        let exchange = Arc::new(Exchange::new(lease, file.stored()));
+        let exchange = Arc::new(Exchange::new(lease, file.by_stream()));
         let scribe = Scribe { builder, file, exchange: exchange.clone(), waker, pace };
         let thread = Some(limits::spawn(move || scribe.run())?);
         Ok(Self { exchange, thread, away: 0, fresh: Vec::new(), finishing: false })
@@ -209,6 +248,7 @@ fn writer_options(plan: &Plan, text: &str, run: u64, name: String, builder: u16)
             run,
             seed: plan.run.seed,
             version: VERSION.into(),
+            stream: String::new(),
             builder,
             file: 0,
             experiment: plan.name.clone(),

@@ -27,6 +27,8 @@ pub enum BuilderCommand<B> {
     Start,
     /// The event is stored, or needs no storing: it may be reported as done. Its memory comes back for the next one.
     Stored(Built<B>),
+    /// The event was rejected after it was built: it ends, and nothing of it is stored.
+    Rejected(Built<B>),
     /// The answer to [`BuilderEvent::Decide`].
     Decided {
         /// The event.
@@ -93,7 +95,7 @@ pub struct BuilderCounts {
     pub built: u64,
     /// Events stored with a fragment missing or bad.
     pub incomplete: u64,
-    /// Events rejected after their first phase.
+    /// Events rejected after they were built, or after their first phase.
     pub rejected: u64,
     /// Fragments received.
     pub fragments: u64,
@@ -237,6 +239,11 @@ impl<B> BuilderUnit<B> {
     /// The counts so far.
     pub const fn counts(&self) -> &BuilderCounts {
         &self.counts
+    }
+
+    /// The fragments of an event under construction, by source; none if there is no such event.
+    pub fn fragments(&self, event: EventId) -> &[Option<Fragment<B>>] {
+        self.building.get(&event).map_or(&[], |building| &building.fragments)
     }
 
     /// The first events whose fragments disagreed.
@@ -464,12 +471,19 @@ impl<B> BuilderUnit<B> {
         }
     }
 
-    fn stored(&mut self, built: Built<B>) {
+    fn stored(&mut self, built: Built<B>, rejected: bool) {
         let Built { event, complete, mut fragments } = built;
         fragments.clear();
         self.spare.push(fragments);
         self.storing -= 1;
-        self.end(event, if complete { Ending::Complete } else { Ending::Incomplete });
+        self.end(
+            event,
+            match (rejected, complete) {
+                (true, _) => Ending::Rejected,
+                (false, true) => Ending::Complete,
+                (false, false) => Ending::Incomplete,
+            },
+        );
     }
 
     /// Counts an event that has ended, and frees its slot.
@@ -545,7 +559,8 @@ impl<B> Machine for BuilderUnit<B> {
         self.now = now;
         match command {
             BuilderCommand::Start => self.slots = self.config.builder_slots,
-            BuilderCommand::Stored(built) => self.stored(built),
+            BuilderCommand::Stored(built) => self.stored(built, false),
+            BuilderCommand::Rejected(built) => self.stored(built, true),
             BuilderCommand::Decided { event, accepted } => self.decided(event, accepted),
             BuilderCommand::Damaged { from, fragment } => self.receive_damaged(from, fragment),
             BuilderCommand::Away => self.go_away(),

@@ -95,7 +95,8 @@ pub enum Ending {
     Incomplete = 0,
     /// Stored with every fragment there and good.
     Complete = 1,
-    /// Rejected after the first phase: the other fragments were never requested, and nothing is stored.
+    /// Rejected after the event was built, or after its first phase: then the other fragments were never requested.
+    /// Nothing is stored.
     Rejected = 2,
 }
 

@@ -87,6 +87,8 @@ kinds! {
     Unmatched "unmatched" Fails "Recorded fragments belong to no event: their numbers are out of order, or come before the first event that all sources have"
     SilentSource "silent_source" Fails "A source gave no fragment though events were triggered or were to be"
     WrongSource "wrong_source" Fails "A source delivered fragments of another source id than the file expects, or two sources delivered the same"
+    FilterFailed "filter_failed" Fails "A filter unit ended again and again and was given up: without another one, all events are kept in quarantine"
+    Quarantined "quarantined" Fails "Events are kept in quarantine, without a decision, because their filter unit crashed, hung or answered nonsense"
     LostMessages "lost_messages" Fails "Messages of the traffic were sent and did not arrive"
     LostRequests "lost_requests" Fails "Requests for data were lost: those who sent them wait for good"
     RateNotKept "rate_not_kept" Fails "Less was carried than the file offers: the rate in the steady window is below the offered one, or triggers were turned away, by more than `trigger.accept_loss`"

@@ -8,6 +8,7 @@ extern crate alloc;
 mod benchmark;
 mod bundles;
 mod comparison;
+mod filtering;
 mod finding;
 mod hardware;
 mod paper;
@@ -18,6 +19,7 @@ pub use benchmark::{
 };
 pub use bundles::Bundles;
 pub use comparison::{Change, Comparison, Interval};
+pub use filtering::{Filtering, Stream};
 pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;
 pub use paper::{Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
@@ -98,6 +100,9 @@ pub struct Record {
     /// The sources and blocks; none if each readout unit has one source and sends single events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundles: Option<Bundles>,
+    /// The selection of events; none in records without filters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Filtering>,
     /// Nodes that died or became unreachable, such as `ru1`, in the order of detection.
     pub lost_nodes: Vec<String>,
     /// The findings, most important first: the reasons for the verdict.
@@ -190,7 +195,7 @@ pub struct Events {
     pub built: u64,
     /// Events with a fragment missing or bad.
     pub incomplete: u64,
-    /// Events rejected after their first phase; 0 in records from before phased building.
+    /// Events rejected by a filter or after their first phase; 0 in records from before phased building.
     #[serde(default)]
     pub rejected: u64,
     /// Events that were triggered and never ended.
@@ -253,7 +258,7 @@ pub struct Builder {
     pub built: u64,
     /// Events with a fragment missing or bad.
     pub incomplete: u64,
-    /// Events rejected after their first phase; 0 in records from before phased building.
+    /// Events rejected by a filter or after their first phase; 0 in records from before phased building.
     #[serde(default)]
     pub rejected: u64,
     /// Fragments received.

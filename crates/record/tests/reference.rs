@@ -1,9 +1,9 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Benchmark, Bounds, Builder, Bundles, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Finding,
-    FindingKind, HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network, Origin, PaperItem, Parameters,
-    Readout, Record, Relation, Simulation, Times, Trigger, Verdict, Window,
+    Benchmark, Bounds, Builder, Bundles, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Filtering,
+    Finding, FindingKind, HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network, Origin, PaperItem,
+    Parameters, Readout, Record, Relation, Simulation, Stream, Times, Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -71,6 +71,16 @@ fn full() -> Record {
             faulty_sources: 1,
             faults: [(1, [("missing".into(), 1)].into())].into(),
         }),
+        filter: Some(Filtering {
+            accepted: 1,
+            rejected: 1,
+            quarantined: 1,
+            reasons: BTreeMap::from([("crashed".into(), 1)]),
+            restarts: 1,
+            decided_hz: 1.0,
+            accepted_hz: 1.0,
+            streams: vec![Stream { name: "physics".into(), events: 1, bytes: 1, events_hz: 1.0, bytes_per_s: 1.0 }],
+        }),
         lost_nodes: vec!["ru0".into()],
         findings: vec![Finding::new(FindingKind::Failed, "bu0", "a message").hint("a hint")],
         good: true,
@@ -112,6 +122,7 @@ fn full() -> Record {
 fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match (path, value) {
         ("sweep", _) => drop(found.insert("sweep.KEY".into())),
+        ("filter.reasons", _) => drop(found.insert("filter.reasons.REASON".into())),
         ("faults", _) => drop(found.insert("faults.KIND".into())),
         ("bundles.faults", _) => drop(found.insert("bundles.faults.SOURCE.KIND".into())),
         ("taken_from", Value::Object(origins)) => paths(&origins["latency_us"], "taken_from.NAME", found),

@@ -5,7 +5,7 @@ use crate::{
     table::{ALWAYS, Column, Table},
     text::{aligned, hanging, metric},
 };
-use evb_record::{FindingKind, Record};
+use evb_record::{FindingKind, Record, Stream};
 use std::fmt::Write as _;
 
 /// The summary of a run: a table per builder, totals, faults and the verdict.
@@ -90,6 +90,7 @@ fn totals(record: &Record, width: usize) -> String {
     if refused > 0 {
         rows.push(("refused", format!("{refused} frames of front ends")));
     }
+    rows.extend(filtering(record));
     rows.extend(faults::rows(record));
     rows.extend(record.bundles.iter().flat_map(bundles::rows));
     if let Some(first) = record.builders.iter().flat_map(|builder| &builder.files).next() {
@@ -98,6 +99,21 @@ fn totals(record: &Record, width: usize) -> String {
         rows.push(("files", format!("{first}{more}")));
     }
     aligned(&rows, width)
+}
+
+/// The stored events of each stream, if events were selected.
+fn filtering(record: &Record) -> Vec<(&'static str, String)> {
+    let Some(filter) = &record.filter else { return Vec::new() };
+    let mut rows = Vec::new();
+    if !filter.streams.is_empty() {
+        let stream = |stream: &Stream| format!("{} {} ({}B)", stream.events, stream.name, metric(stream.bytes as f64));
+        rows.push(("streams", filter.streams.iter().map(stream).collect::<Vec<_>>().join(", ")));
+    }
+    if filter.quarantined > 0 {
+        let reasons = filter.reasons.iter().map(|(reason, count)| format!("{count} {}", reason.replace('_', " ")));
+        rows.push(("quarantined", reasons.collect::<Vec<_>>().join(", ")));
+    }
+    rows
 }
 
 /// The findings, and the verdict.

@@ -1,8 +1,10 @@
 //! The disk of a simulated builder. A disk that is slow on purpose stores events one after another; all others store
 //! them at once.
 
+use crate::filter::Processors;
 use evb_core::{Bandwidth, NodeId, Span, Time};
 use evb_experiment::{Keep, Plan};
+use evb_filter::{Question, StreamId};
 use evb_protocol::Built;
 use evb_unit::{Outline, Store};
 use std::collections::VecDeque;
@@ -16,6 +18,8 @@ pub(crate) struct Disk {
     writing: VecDeque<Built<Outline>>,
     /// Times at which the events begun since the last look will be stored.
     pub(crate) begun: Vec<Time>,
+    /// The filter units beside it.
+    pub(crate) filter: Processors,
 }
 
 impl Disk {
@@ -27,6 +31,7 @@ impl Disk {
             free_at: Time::ZERO,
             writing: VecDeque::new(),
             begun: Vec::new(),
+            filter: Processors::of(plan),
         }
     }
 
@@ -37,7 +42,11 @@ impl Disk {
 }
 
 impl Store<Outline> for Disk {
-    fn store(&mut self, now: Time, built: Built<Outline>) -> Option<Built<Outline>> {
+    fn ask(&mut self, now: Time, question: Question<Outline>) {
+        self.filter.ask(now, question);
+    }
+
+    fn store(&mut self, now: Time, _stream: StreamId, built: Built<Outline>) -> Option<Built<Outline>> {
         let Some(rate) = self.rate.filter(|_| self.keep.keeps(built.event, built.complete)) else { return Some(built) };
         let bytes: u64 = built.fragments.iter().flatten().map(|fragment| u64::from(fragment.length)).sum();
         let span = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate.0.max(1));

@@ -1,6 +1,7 @@
 //! Reasons why a plan cannot be simulated.
 
 use evb_fabric::NetworkError;
+use evb_filter::NotSimulated;
 use evb_sources::SourceError;
 
 /// The reason why a plan cannot be simulated.
@@ -12,6 +13,9 @@ pub enum SimulateError {
     /// A source of fragments makes no sense, or cannot be read.
     #[error("{0}")]
     Source(#[from] SourceError),
+    /// Filters select events by what a simulation does not have.
+    #[error("{0}")]
+    Filter(#[from] NotSimulated),
     /// The trace cannot be written.
     #[error("cannot write the trace: {0}")]
     Trace(#[source] std::io::Error),
@@ -26,6 +30,12 @@ impl SimulateError {
                 Some("a live front end has no sizes to simulate: give a generated source, such as --set readout.source.type=fixed".into())
             }
             Self::Source(_) => None,
+            Self::Filter(NotSimulated::Bytes(step)) => Some(format!(
+                "say how much it accepts, such as --set filter.step.{step}.accept=0.1"
+            )),
+            Self::Filter(NotSimulated::Program) => Some(
+                "say how much it accepts and how long it takes, such as --set filter.accept=0.1 --set filter.time=\"1 ms\"".into(),
+            ),
             Self::Trace(_) => Some("check the path and the free space".into()),
         }
     }

@@ -43,6 +43,8 @@ pub(crate) enum Event {
     Computed { node: u16 },
     /// The slow disk of a builder has stored an event.
     Stored { node: u16 },
+    /// A filter unit of a builder has decided.
+    Filtered { node: u16 },
     /// A fault of the network, or the finding of new routes after it.
     Fault { index: u16 },
     /// New routes are found.

@@ -8,6 +8,7 @@ mod arrivals;
 mod disk;
 mod error;
 mod event;
+mod filter;
 mod message;
 mod net;
 mod nic;
@@ -42,6 +43,8 @@ pub fn simulate(
     observe: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Record, SimulateError> {
     let start = Instant::now();
+    let simulated = Plan { filter: plan.filter.simulated()?, ..plan.clone() };
+    let plan = &simulated;
     let mut simulation = Simulation::new(plan, Trace::new(trace))?;
     simulation.run(observe);
     simulation.net.trace.finish().map_err(SimulateError::Trace)?;

@@ -24,6 +24,8 @@ pub(crate) enum Output {
     Traffic(TrafficEvent),
     /// Time at which a builder's disk will have stored all its events, the latest included.
     Storing(Time),
+    /// Time at which a filter unit will have decided.
+    Filtering(Time),
 }
 
 /// One node.
@@ -96,6 +98,15 @@ impl Node {
         }
     }
 
+    /// A filter unit has decided.
+    pub(crate) fn filtered(&mut self, now: Time) {
+        if let Unit::Builder(unit) = &mut self.unit
+            && let Some(answer) = unit.storage.filter.answer()
+        {
+            unit.answer(now, answer);
+        }
+    }
+
     /// Tells the machine that another node is gone.
     pub(crate) fn lose(&mut self, now: Time, node: NodeId) {
         match &mut self.unit {
@@ -122,6 +133,7 @@ impl Node {
             Unit::Builder(unit) => {
                 drain_builder(unit, now, out);
                 outputs.extend(unit.storage.begun.drain(..).map(Output::Storing));
+                outputs.extend(unit.storage.filter.begun.drain(..).map(Output::Filtering));
             }
             Unit::Traffic(machine, sizes) => {
                 while let Some(Transmit { to, message }) = machine.poll_transmit() {

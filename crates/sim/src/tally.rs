@@ -305,7 +305,7 @@ impl Tally {
             }
             Output::Traffic(TrafficEvent::Compute { .. }) => {}
             Output::Traffic(TrafficEvent::Refused) => self.refused += 1,
-            Output::Manager(ManagerEvent::Drained) | Output::Storing(_) => {}
+            Output::Manager(ManagerEvent::Drained) | Output::Storing(_) | Output::Filtering(_) => {}
         }
         false
     }

@@ -4,7 +4,7 @@ use crate::{BuilderReport, Faults, ManagerReport, Offered, ReadoutReport, Report
 use evb_core::{Frequency, NodeId, NodeRange, Span, Time};
 use evb_experiment::Plan;
 use evb_protocol::Config;
-use evb_record::{Events, Finding, Kind, Record};
+use evb_record::{Events, Filtering, Finding, Kind, Record};
 use evb_steady::{ENDED, Series, Steady};
 
 /// The last reports of all nodes, lost nodes and findings.
@@ -155,6 +155,18 @@ impl Account {
         all
     }
 
+    /// The selection of all builders in a run with this duration; none without filters.
+    pub fn filtering(&self, seconds: f64) -> Option<Filtering> {
+        let of_builders = self.builders.iter().filter_map(|builder| builder.filter.as_deref());
+        let mut all = of_builders.fold(None::<Filtering>, |all, own| {
+            let mut all = all.unwrap_or_default();
+            all.add(own);
+            Some(all)
+        })?;
+        all.set_rates(seconds);
+        Some(all)
+    }
+
     /// The record of a run with this duration. Its rates are those that the nodes have counted over time.
     pub fn record(mut self, plan: &Plan, transport: &str, seconds: f64) -> Record {
         self.manager.events = self.events();
@@ -184,6 +196,7 @@ impl Account {
             throughput_bytes_per_s: received.iter().sum(),
             per_destination_bytes_per_s: received,
             per_source_bytes_per_s: sent,
+            filter: self.filtering(seconds),
             ..self.assemble(Kind::Run, plan, &steady, &offered)
         }
         .judged()

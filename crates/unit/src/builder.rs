@@ -1,17 +1,20 @@
 //! The builder unit: its machine, the check of every payload, the decision after a first phase, and the storage.
 
-use crate::{BuilderReport, Payload, meter::Meter, shaping::Turns, split::Splitter};
+use crate::{BuilderReport, Payload, Selector, meter::Meter, shaping::Turns, split::Splitter};
 use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{
-    BuilderCommand, BuilderEvent, BuilderUnit, Built, Fault, Filter, Fragment, FragmentStatus, Message,
-};
+use evb_filter::{Answer, Question, StreamId};
+use evb_protocol::{BuilderCommand, BuilderEvent, BuilderUnit, Built, Fault, Fragment, FragmentStatus, Message};
 
 /// Where a builder puts its events.
 pub trait Store<B> {
-    /// Takes an event to be stored; gives it back when it needs no storing, or is stored already. Others the driver gives
-    /// back to the machine.
-    fn store(&mut self, now: Time, built: Built<B>) -> Option<Built<B>>;
+    /// Takes an event to be stored in a stream; gives it back when it needs no storing, or is stored already. Others the
+    /// driver gives back to the machine.
+    fn store(&mut self, now: Time, stream: StreamId, built: Built<B>) -> Option<Built<B>>;
+
+    /// Takes an event about which the filter units are to decide. The driver gives their answer to
+    /// [`Builder::answer`].
+    fn ask(&mut self, now: Time, question: Question<B>);
 
     /// Whether nothing is stored until it is known that the builder stands: its node was away for long.
     fn is_held(&self) -> bool {
@@ -31,7 +34,7 @@ pub struct Builder<B, S> {
     pub machine: BuilderUnit<B>,
     /// Where events are stored.
     pub storage: S,
-    filter: Filter,
+    selector: Selector,
     /// Bundles of the readout units; none if each fragment comes as it is.
     splitter: Option<Splitter<B>>,
     first_readout: NodeId,
@@ -50,7 +53,7 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
             turns: Turns::new(&plan.building, index),
             machine: BuilderUnit::new(plan.building.clone()),
             storage,
-            filter: plan.filter,
+            selector: Selector::new(plan.filter.clone()),
             splitter: Splitter::new(plan),
             first_readout: plan.building.readout_nodes().first,
             max_fragment: u32::try_from(plan.building.max_fragment.0).unwrap_or(u32::MAX),
@@ -116,14 +119,20 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
         let mut moved = false;
         while let Some(event) = self.machine.poll_event() {
             let answer = match event {
-                BuilderEvent::Built(built) => self.store(now, built).map(BuilderCommand::Stored),
-                BuilderEvent::Decide { event, complete } => {
-                    let accepted = match &mut self.splitter {
-                        Some(splitter) => splitter.decide(event, complete),
-                        None => self.filter.accepts(event, complete),
-                    };
-                    Some(BuilderCommand::Decided { event, accepted })
+                BuilderEvent::Built(built) => {
+                    self.take_built(now, built);
+                    None
                 }
+                BuilderEvent::Decide { event, complete } => match &mut self.splitter {
+                    Some(splitter) => {
+                        let accepted = splitter.decide(event, complete);
+                        Some(BuilderCommand::Decided { event, accepted })
+                    }
+                    None => {
+                        let fragments = self.machine.fragments(event);
+                        self.selector.take_phase(&mut self.storage, now, (event, complete), fragments)
+                    }
+                },
                 BuilderEvent::Stands => {
                     self.is_asking = false;
                     self.storage.release();
@@ -172,27 +181,44 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
         machine.into_iter().chain(turns).min()
     }
 
-    /// Stores what the machine has built: one event, or the events of a block. Gives it back when it is stored already.
+    /// Decides about what the machine has built: one event, or the events of a bundle.
     #[inline]
-    fn store(&mut self, now: Time, built: Built<B>) -> Option<Built<B>> {
-        let Some(splitter) = &mut self.splitter else { return self.storage.store(now, built) };
-        let (events, mut ended) = splitter.split(built);
+    fn take_built(&mut self, now: Time, built: Built<B>) {
+        let Some(splitter) = &mut self.splitter else {
+            let ended = self.selector.take_built(&mut self.storage, now, built);
+            return ended.into_iter().for_each(|ended| self.end(now, ended));
+        };
+        let (events, ended) = splitter.split(built);
         for event in events {
-            if let Some(stored) = self.storage.store(now, event) {
-                ended = splitter.stored(&stored).or(ended);
-            }
+            let ended = self.selector.take_built(&mut self.storage, now, event);
+            ended.into_iter().for_each(|ended| self.end(now, ended));
         }
-        ended
+        if let Some(block) = ended {
+            self.machine.handle_command(now, BuilderCommand::Stored(block));
+        }
+    }
+
+    /// Tells the machine the end of an event; that of a bundle when all its events have ended.
+    fn end(&mut self, now: Time, ended: BuilderCommand<B>) {
+        let command = match (ended, &mut self.splitter) {
+            (BuilderCommand::Stored(event), Some(splitter)) => splitter.stored(&event).map(BuilderCommand::Stored),
+            (BuilderCommand::Rejected(event), Some(splitter)) => splitter.rejected(&event).map(BuilderCommand::Stored),
+            (command, _) => Some(command),
+        };
+        if let Some(command) = command {
+            self.machine.handle_command(now, command);
+        }
     }
 
     /// Takes an event that the storage has kept and stored now.
     pub fn stored(&mut self, now: Time, event: Built<B>) {
-        let built = match &mut self.splitter {
-            Some(splitter) => splitter.stored(&event),
-            None => Some(event),
-        };
-        if let Some(built) = built {
-            self.machine.handle_command(now, BuilderCommand::Stored(built));
+        self.end(now, BuilderCommand::Stored(event));
+    }
+
+    /// Takes the decision of the filter units about an event.
+    pub fn answer(&mut self, now: Time, answer: Answer<B>) {
+        if let Some(ended) = self.selector.take_answer(&mut self.storage, now, answer) {
+            self.end(now, ended);
         }
     }
 
@@ -208,7 +234,8 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     pub fn report(&self, now: Time) -> BuilderReport {
         let counts = self.machine.counts();
         let series = self.meter.series(now, &[counts.bytes, counts.fragments]);
-        let mut report = BuilderReport { series, ..BuilderReport::of(&self.machine) };
+        let filter = self.selector.filtering().map(Box::new);
+        let mut report = BuilderReport { series, filter, ..BuilderReport::of(&self.machine) };
         if let Some(splitter) = &self.splitter {
             report.sources = splitter.report(&mut report.counts, &mut report.faults);
         }

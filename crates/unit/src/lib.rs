@@ -18,6 +18,7 @@ mod payload;
 mod readout;
 mod record;
 mod report;
+mod selector;
 pub mod shaping;
 mod sources;
 mod split;
@@ -32,6 +33,7 @@ pub use payload::{Outline, Payload};
 pub use readout::{FragmentSource, Readout, open_options};
 pub use record::Offered;
 pub use report::{BuilderReport, Faults, ManagerReport, ReadoutReport, Report};
+pub use selector::Selector;
 pub use sources::Sources;
 
 /// The version that records and event files carry.

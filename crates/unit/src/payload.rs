@@ -3,11 +3,12 @@
 use crate::bundle::{self, BundleError};
 use bytes::{Bytes, BytesMut};
 use evb_core::EventId;
+use evb_filter::Content;
 use evb_protocol::{Fragment, FragmentStatus};
 use std::sync::Arc;
 
 /// A payload handle.
-pub trait Payload: Clone + Default {
+pub trait Payload: Clone + Default + Content {
     /// The length of the payload, which may be more than the fragment says.
     fn length(fragment: &Fragment<Self>) -> u32;
     /// The checksum of the payload as it is.
@@ -29,6 +30,12 @@ pub trait Payload: Clone + Default {
 /// The payload of a fragment without bytes: nothing, or the fragments of a bundle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline(Option<Arc<Vec<Fragment<Self>>>>);
+
+impl Content for Outline {
+    fn bytes(&self) -> Option<&[u8]> {
+        None
+    }
+}
 
 /// Without bytes, length and status say everything.
 impl Payload for Outline {

@@ -1,7 +1,7 @@
 //! Reports of the units, which they repeat during a run and give at its end.
 
 use evb_protocol::{BuilderUnit, FaultCounts, ManagerCounts, Mismatch, ReadoutCounts};
-use evb_record::{Events, Finding, FindingKind, Latency, Trigger};
+use evb_record::{Events, Filtering, Finding, FindingKind, Latency, Trigger};
 use evb_steady::Series;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -66,6 +66,8 @@ pub struct BuilderReport {
     pub sources: BTreeMap<u16, Faults>,
     /// Findings about its events.
     pub findings: Vec<Finding>,
+    /// The selection of its events; none without filters.
+    pub filter: Option<Box<Filtering>>,
     /// The bytes and the fragments received.
     pub series: Series,
 }

@@ -55,7 +55,7 @@ impl<B: Payload> Splitter<B> {
                 Protocol::Phased { first } if bundling.block > 1 => Some(first.into()),
                 Protocol::Push | Protocol::Pull | Protocol::Phased { .. } => None,
             },
-            filter: plan.filter,
+            filter: Filter { seed: plan.filter.seed, accept: plan.filter.drawn.unwrap_or(1.0) },
             open: HashMap::new(),
             ended: Events::default(),
             faults: BTreeMap::new(),
@@ -122,6 +122,15 @@ impl<B: Payload> Splitter<B> {
         let open = self.open.get_mut(&block)?;
         open.left -= 1;
         if open.left == 0 { self.end(block) } else { None }
+    }
+
+    /// Takes an event that is rejected; gives back its block when that was the last one.
+    pub(crate) fn rejected(&mut self, event: &Built<B>) -> Option<Built<B>> {
+        let open = self.open.get_mut(&self.bundling.block_of(event.event))?;
+        let ending = &mut open.ending;
+        *(if event.complete { &mut ending.built } else { &mut ending.incomplete }) -= 1;
+        ending.rejected += 1;
+        self.stored(event)
     }
 
     fn end(&mut self, block: EventId) -> Option<Built<B>> {

@@ -6,6 +6,7 @@ mod bundles;
 mod deaths;
 mod drivers;
 mod faults;
+mod filters;
 mod identity;
 mod inputs;
 mod joining;

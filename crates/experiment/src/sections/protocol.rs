@@ -10,7 +10,7 @@ use crate::{
     tree::{Node, Value},
     view::View,
 };
-use evb_protocol::{Assignment, Filter, Protocol};
+use evb_protocol::{Assignment, Protocol};
 
 pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
     tag: "type",
@@ -52,10 +52,10 @@ pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
                     integer(1, MAX_UNITS - 1),
                     "readout units that are asked first: `ru0` and those after it; fewer than there are",
                 ),
-                required(
+                optional(
                     "accept",
                     number(0.0, 1.0),
-                    "part of the events that is accepted, drawn by seed and event; one with a fragment missing or bad by \
+                    "part of the events that is accepted before any `[filter]`, drawn by seed and event; one with a fragment missing or bad by \
                      then is always accepted",
                 ),
             ],
@@ -85,11 +85,6 @@ pub(super) fn fill(root: &mut Node) {
 pub(super) fn group(view: View<'_>) -> u32 {
     let builders = || view.integer::<u32>("builder.units").max(DEFAULT_GROUP as u32);
     view.maybe_integer("protocol.group").unwrap_or_else(builders)
-}
-
-pub(super) fn filter(view: View<'_>) -> Filter {
-    let accept = if view.has("protocol.accept") { view.number("protocol.accept") } else { 1.0 };
-    Filter { seed: view.integer("run.seed"), accept }
 }
 
 fn group_below_builders(view: View<'_>) -> Option<Problem> {

@@ -2,7 +2,10 @@
 //!
 //! The slots of the builder bound both directions: the slot of an event comes back when the event is stored.
 
-use super::gate::{Gate, Way, now};
+use super::{
+    Kept,
+    gate::{Gate, Way, now},
+};
 use crate::control::NodeError;
 use bytes::Bytes;
 use evb_events::WriteSummary;
@@ -42,14 +45,15 @@ enum End {
 }
 
 struct State {
-    queue: Vec<Built<Bytes>>,
+    queue: Vec<Kept>,
     stored: Vec<Built<Bytes>>,
     end: End,
     /// The writer sleeps.
     sleeps: bool,
     /// The result of the writer, once it has ended.
     outcome: Option<Result<(), NodeError>>,
-    summary: WriteSummary,
+    /// What is stored in each stream.
+    summary: Vec<WriteSummary>,
 }
 
 pub(super) struct Exchange {
@@ -61,7 +65,7 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub(super) fn new(lease: Option<Duration>, summary: WriteSummary) -> Self {
+    pub(super) fn new(lease: Option<Duration>, summary: Vec<WriteSummary>) -> Self {
         let state = State { queue: vec![], stored: vec![], end: End::None, sleeps: false, outcome: None, summary };
         Self { gate: Gate::new(lease), state: Mutex::new(state), changed: Condvar::new(), news: AtomicBool::new(false) }
     }
@@ -69,7 +73,7 @@ impl Exchange {
     // The node's side.
 
     /// Hands events over, in this order.
-    pub(super) fn hand_over(&self, events: &mut Vec<Built<Bytes>>) {
+    pub(super) fn hand_over(&self, events: &mut Vec<Kept>) {
         self.change(|state| match state.outcome.is_none() && self.gate.way(now()) != Way::Fenced {
             true => state.queue.append(events),
             false => events.clear(),
@@ -123,8 +127,8 @@ impl Exchange {
     }
 
     /// The summary of the files.
-    pub(super) fn summary(&self) -> WriteSummary {
-        self.state().summary
+    pub(super) fn summary(&self) -> Vec<WriteSummary> {
+        self.state().summary.clone()
     }
 
     /// The result of a writer that has ended. Later calls return `Ok`.
@@ -135,7 +139,7 @@ impl Exchange {
     // The writer's side.
 
     /// Waits for a task, and moves all events that were handed over into `waiting`.
-    pub(super) fn next(&self, waiting: &mut VecDeque<Built<Bytes>>) -> Task {
+    pub(super) fn next(&self, waiting: &mut VecDeque<Kept>) -> Task {
         let (mut state, mut rested) = (self.state(), false);
         loop {
             waiting.extend(state.queue.drain(..));
@@ -155,7 +159,7 @@ impl Exchange {
     ///
     /// # Errors
     /// The next task if the gate stays shut. The batch is then never reported as stored.
-    pub(super) fn confirm(&self, batch: &mut Vec<Built<Bytes>>, summary: WriteSummary) -> Result<bool, Task> {
+    pub(super) fn confirm(&self, batch: &mut Vec<Built<Bytes>>, summary: Vec<WriteSummary>) -> Result<bool, Task> {
         let mut state = self.state();
         state.summary = summary;
         loop {
@@ -188,9 +192,11 @@ impl Exchange {
     }
 
     /// Notes the result of the writer.
-    pub(super) fn end(&self, outcome: Result<(), NodeError>, summary: Option<WriteSummary>) {
+    pub(super) fn end(&self, outcome: Result<(), NodeError>, summary: Option<Vec<WriteSummary>>) {
         let mut state = self.state();
-        state.summary = summary.unwrap_or(state.summary);
+        if let Some(summary) = summary {
+            state.summary = summary;
+        }
         state.outcome = Some(outcome);
         state.queue.clear();
         self.news.store(true, Ordering::Release);

@@ -41,7 +41,7 @@ struct Fake {
 impl EventFile for Fake {
     type Place = usize;
 
-    fn append(&mut self, event: &Built<Bytes>) -> Result<(), WriteError> {
+    fn append(&mut self, _stream: StreamId, event: &Built<Bytes>) -> Result<(), WriteError> {
         match self.steps.as_ref().map(|steps| steps.recv_timeout(PATIENCE).expect("the test takes the next step")) {
             Some(Step::Fail) => Err(WriteError::Write {
                 path: Path::new("fake").into(),
@@ -70,14 +70,14 @@ impl EventFile for Fake {
         Ok(true)
     }
 
-    fn stored(&self) -> WriteSummary {
+    fn by_stream(&self) -> Vec<WriteSummary> {
         let events = self.place() as u64;
-        WriteSummary { files: 1, events, bytes: 1000 * events }
+        vec![WriteSummary { files: 1, events, bytes: 1000 * events }]
     }
 
-    fn finish(self) -> Result<WriteSummary, WriteError> {
+    fn finish(self) -> Result<Vec<WriteSummary>, WriteError> {
         self.closed.fetch_add(1, Ordering::SeqCst);
-        Ok(self.stored())
+        Ok(self.by_stream())
     }
 }
 
@@ -89,7 +89,9 @@ fn storage(stepwise: bool, rate: Option<Bandwidth>, lease: Option<Duration>) -> 
     let bell = wakes.clone();
     let waker: Waker = Arc::new(move || _ = bell.fetch_add(1, Ordering::SeqCst));
     let line = Line::start(0, fake, waker, rate.map(Pace::new), lease).unwrap();
-    let storage = Storage { keep: Keep::All, line: Some(line), file_name: "fake".into() };
+    let (streams, file_name) = (vec!["physics".into()], "fake".into());
+    let line = Some(line);
+    let storage = Storage { keep: Keep::All, builder: 0, line, file_name, streams, quarantine: None, filter: None };
     (storage, Hand { steps: stepwise.then_some(sender), written, closed, wakes })
 }
 
@@ -114,7 +116,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 fn store(storage: &mut Storage, events: std::ops::RangeInclusive<u64>) {
     for event in events {
         let event = Built { event: EventId(event), complete: true, fragments: Vec::<Option<Fragment<Bytes>>>::new() };
-        assert_eq!(storage.store(Time::ZERO, event), None);
+        assert_eq!(storage.store(Time::ZERO, StreamId::PHYSICS, event), None);
     }
     storage.hand_over();
 }

@@ -5,11 +5,12 @@
 
 use super::exchange::{Exchange, Task};
 use super::pace::Pace;
-use super::storage_error;
+use super::{Kept, storage_error};
 use crate::control::NodeError;
 use bytes::Bytes;
 use evb_core::SourceId;
-use evb_events::{FragmentRef, Place, Status, WriteError, WriteSummary, Writer};
+use evb_events::{FragmentRef, Status, WriteError, WriteSummary, Writer};
+use evb_filter::StreamId;
 use evb_protocol::{Built, Fragment, FragmentStatus};
 use evb_transport::Waker;
 use std::{
@@ -26,42 +27,25 @@ const BATCH_TIME: Duration = Duration::from_millis(100);
 
 /// The destination of events: event files, or in tests a file that stops and fails on purpose.
 pub(super) trait EventFile: Send + Sized + 'static {
-    type Place: Copy + Send;
-    fn append(&mut self, event: &Built<Bytes>) -> Result<(), WriteError>;
+    type Place: Clone + Send;
+    fn append(&mut self, stream: StreamId, event: &Built<Bytes>) -> Result<(), WriteError>;
     fn flush(&mut self) -> Result<(), WriteError>;
     fn place(&self) -> Self::Place;
     fn go_back(&mut self, place: Self::Place) -> Result<bool, WriteError>;
-    fn stored(&self) -> WriteSummary;
-    fn finish(self) -> Result<WriteSummary, WriteError>;
+    /// What is stored in each stream.
+    fn by_stream(&self) -> Vec<WriteSummary>;
+    fn finish(self) -> Result<Vec<WriteSummary>, WriteError>;
+
+    /// Bytes stored in all streams.
+    fn stored_bytes(&self) -> u64 {
+        self.by_stream().iter().map(|stream| stream.bytes).sum()
+    }
 }
 
-impl EventFile for Writer {
-    type Place = Place;
-
-    fn append(&mut self, event: &Built<Bytes>) -> Result<(), WriteError> {
-        let fragments: Vec<_> = (0..).map(SourceId).zip(&event.fragments).map(fragment_ref).collect();
-        Self::append(self, event.event, &fragments)
-    }
-
-    fn flush(&mut self) -> Result<(), WriteError> {
-        Self::flush(self)
-    }
-
-    fn place(&self) -> Place {
-        Self::place(self)
-    }
-
-    fn go_back(&mut self, place: Place) -> Result<bool, WriteError> {
-        Self::go_back(self, place)
-    }
-
-    fn stored(&self) -> WriteSummary {
-        Self::stored(self)
-    }
-
-    fn finish(self) -> Result<WriteSummary, WriteError> {
-        Self::finish(self)
-    }
+/// Appends an event to the files of one stream.
+pub(super) fn append(file: &mut Writer, event: &Built<Bytes>) -> Result<(), WriteError> {
+    let fragments: Vec<_> = (0..).map(SourceId).zip(&event.fragments).map(fragment_ref).collect();
+    file.append(event.event, &fragments)
 }
 
 /// The writer of one builder.
@@ -88,20 +72,21 @@ impl<F: EventFile> Scribe<F> {
 
     fn write_and_close(mut self) {
         let written = self.write();
-        let before = self.file.stored();
+        let before = self.file.by_stream();
         let (exchange, builder) = (self.exchange, self.builder);
         let told = |error: &WriteError| Err(storage_error(builder, error));
         let (outcome, summary) = match written {
             // Not even files are closed: that is what a crash does.
-            Ok(Task::Drop) => (Ok(()), before),
+            Ok(Task::Drop) => (Ok(()), before.clone()),
             Ok(_) => match self.file.finish() {
                 Ok(summary) => (Ok(()), summary),
-                Err(error) => (told(&error), before),
+                Err(error) => (told(&error), before.clone()),
             },
             // What was stored before is good, and is closed if that can be.
             Err(error) => (told(&error), self.file.finish().unwrap_or(before)),
         };
-        tracing::info!(builder, files = summary.files, events = summary.events, "event files closed");
+        let (files, events) = summary.iter().fold((0, 0), |all, one| (all.0 + one.files, all.1 + one.events));
+        tracing::info!(builder, files, events, "event files closed");
         exchange.end(outcome, Some(summary));
     }
 
@@ -118,7 +103,7 @@ impl<F: EventFile> Scribe<F> {
             };
             let place = self.file.place();
             self.write_batch(rested, &mut waiting, &mut batch)?;
-            match self.exchange.confirm(&mut batch, self.file.stored()) {
+            match self.exchange.confirm(&mut batch, self.file.by_stream()) {
                 Ok(all_taken) => untold = if all_taken { place } else { untold },
                 Err(Task::Drop) => return Ok(Task::Drop),
                 Err(Task::GoBack) => return self.file.go_back(untold).map(|_| Task::Close),
@@ -131,15 +116,15 @@ impl<F: EventFile> Scribe<F> {
     fn write_batch(
         &mut self,
         rested: bool,
-        waiting: &mut VecDeque<Built<Bytes>>,
+        waiting: &mut VecDeque<Kept>,
         batch: &mut Vec<Built<Bytes>>,
     ) -> Result<(), WriteError> {
-        let (began, before, mut bytes) = (Instant::now(), self.file.stored().bytes, 0);
+        let (began, before, mut bytes) = (Instant::now(), self.file.stored_bytes(), 0);
         if let Some(pace) = self.pace.as_mut().filter(|_| rested) {
             pace.rested(began);
         }
-        while let Some(mut event) = waiting.pop_front() {
-            self.file.append(&event)?;
+        while let Some((stream, mut event)) = waiting.pop_front() {
+            self.file.append(stream, &event)?;
             bytes += payload(&event);
             // The kernel or the buffer of the file has them: the readout units can have their memory back.
             event.fragments.clear();
@@ -151,7 +136,7 @@ impl<F: EventFile> Scribe<F> {
         }
         self.file.flush()?;
         if let Some(pace) = &mut self.pace {
-            self.exchange.pause(pace.write(self.file.stored().bytes - before));
+            self.exchange.pause(pace.write(self.file.stored_bytes() - before));
         }
         Ok(())
     }

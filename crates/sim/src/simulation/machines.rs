@@ -105,6 +105,7 @@ impl Simulation<'_> {
             Output::Manager(ManagerEvent::Drained | ManagerEvent::NoBuilders) => self.ended = true,
             Output::Traffic(TrafficEvent::Compute { span }) => self.compute(now, id, span),
             Output::Manager(ManagerEvent::Completed { .. }) => self.moved_at = now,
+            Output::Filtering(until) => self.queue.push(until, Event::Filtered { node: id.0 }),
             Output::Storing(until) => self.queue.push(until, Event::Stored { node: id.0 }),
             _ => {}
         }
@@ -153,6 +154,15 @@ impl Simulation<'_> {
         if !self.nodes[id.index()].dead {
             self.moved_at = now;
             self.nodes[id.index()].stored(Time(now));
+            self.drain(id);
+        }
+    }
+
+    /// A filter unit of a builder has decided.
+    pub(super) fn filtered(&mut self, now: u64, id: NodeId) {
+        if !self.nodes[id.index()].dead {
+            self.moved_at = now;
+            self.nodes[id.index()].filtered(Time(now));
             self.drain(id);
         }
     }

@@ -210,6 +210,7 @@ impl<'a> Simulation<'a> {
             Event::Arrival { node } => self.arrive(now, NodeId(node)),
             Event::Computed { node } => self.computed(now, NodeId(node)),
             Event::Stored { node } => self.stored(now, NodeId(node)),
+            Event::Filtered { node } => self.filtered(now, NodeId(node)),
             Event::Fault { index } => {
                 let index = usize::from(index);
                 self.net.fault(&mut self.queue, self.targets[index], self.plan.network.faults[index].action);

@@ -39,6 +39,7 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
         per_destination_bytes_per_s: rates(tally.places_received()),
         per_source_bytes_per_s: rates(tally.places_sent()),
         simulation: Some(of_network),
+        filter: account(simulation, Time(to)).filtering(seconds),
         ..account(simulation, Time(to)).assemble(Kind::Simulation, plan, &steady, &offered(simulation))
     }
     .judged()

@@ -1,0 +1,17 @@
+//! `evb filter-unit`: a filter in a shared library. Builders start it.
+
+use crate::failure::Failure;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(crate) struct FilterUnitArgs {
+    /// The shared library
+    #[arg(value_name = "LIBRARY")]
+    library: PathBuf,
+}
+
+pub(crate) fn run(args: &FilterUnitArgs) -> Result<bool, Failure> {
+    evb::serve_library(&args.library).map_err(Failure::new)?;
+    Ok(true)
+}

@@ -1,0 +1,245 @@
+//! Filters select events: built-in ones, programs in Python and C, and libraries; a filter that fails costs the events
+//! that it held their decision, and nobody anything else.
+
+use crate::support::{Lab, PROCESSES, THREADS, good, not_good, read_all, stored_files};
+use evb_record::{Filtering, FindingKind, Record};
+use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
+
+const EVENTS: u64 = 3000;
+
+/// Fragments of many sizes; the sections of a test follow.
+const BASE: &str = r#"
+[trigger]
+type = "free-running"
+events = 3000
+[readout]
+units = 4
+source = { type = "uniform", min = "500 B", max = "1500 B" }
+[builder]
+units = 2
+"#;
+
+const BY_SIZE: &str = "[[filter.step]]\ntype = \"size\"\nsource = 3\nat_least = \"1001 B\"\n";
+const BY_PROGRAM: &str = "[filter]\nunits = 2\nprogram = [\"python3\", \"filter.py\"]\n";
+
+/// The documented filter of one line.
+const ONE_LINE: &str = "import evb_filter; evb_filter.run(lambda event: len(event[3]) > 1000)\n";
+
+fn lab(filter: &str, python: &str) -> Lab {
+    let lab = Lab::with(&format!("{BASE}{filter}"));
+    fs::copy(of_repository("python/evb_filter.py"), lab.path("evb_filter.py")).unwrap();
+    lab.write("filter.py", python);
+    lab
+}
+
+fn of_repository(path: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../filters")).join(path)
+}
+
+/// Compiles the example of a filter in C.
+fn compile(lab: &Lab, options: &[&str]) {
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-Wall", "-Wextra", "-Werror", "-O2", "-I"]).arg(of_repository("c")).args(options);
+    let status = compiler.arg(of_repository("c/example.c")).current_dir(lab.path(".")).status();
+    assert!(status.expect("gcc is there").success());
+}
+
+/// The numbers of the stored events of a stream, each of which is stored once and with the right bytes.
+fn stored(lab: &Lab, record: &Record, is_such: fn(&str) -> bool) -> BTreeSet<u64> {
+    let mut files = stored_files(&lab.path("evb-data"));
+    files.retain(|path| is_such(&path.file_name().unwrap().to_string_lossy()));
+    let stored = read_all(&files);
+    stored.check_generated(record.seed, 4);
+    assert!(stored.copies().values().all(|copies| *copies == 1));
+    stored.events.iter().map(|event| event.id.0).collect()
+}
+
+/// Events of a stream by the record.
+fn events_of(filter: &Filtering, stream: &str) -> u64 {
+    filter.stream(stream).expect("the stream").events
+}
+
+fn physics(lab: &Lab, record: &Record) -> BTreeSet<u64> {
+    stored(lab, record, |name| !name.contains("quarantine") && !name.contains("calibration"))
+}
+
+fn quarantine(lab: &Lab, record: &Record) -> BTreeSet<u64> {
+    stored(lab, record, |name| name.contains("quarantine"))
+}
+
+/// What the filter by size selects, with the account of the run.
+fn selected(mode: &[&str]) -> BTreeSet<u64> {
+    let lab = lab(BY_SIZE, "");
+    let record = good(&lab.run(mode).run());
+    let kept = physics(&lab, &record);
+    let filter = record.filter.as_ref().expect("events were selected");
+    assert_eq!((filter.accepted, filter.rejected), (record.events.built, record.events.rejected));
+    assert_eq!((events_of(filter, "physics"), kept.len() as u64), (record.events.built, record.events.built));
+    assert!(kept.len() > 1000 && kept.len() < 2000, "{}", kept.len());
+    kept
+}
+
+#[test]
+fn built_in_filters_select_the_same_in_every_protocol_and_simulation() {
+    let kept = selected(THREADS);
+    assert_eq!(selected(PROCESSES), kept);
+    assert_eq!(selected(&["--set", "protocol.type=pull"]), kept);
+    let simulated = good(&lab(BY_SIZE, "").simulate(&[]).run());
+    assert_eq!((simulated.events.built, simulated.events.rejected), (kept.len() as u64, EVENTS - kept.len() as u64));
+}
+
+/// Phased building asks the same filter for the first phase, and the others send only what is accepted.
+#[test]
+fn phased_building_asks_the_same_filter() {
+    let by_program = BY_PROGRAM.replace("[filter]", "[filter]\nevents = 3");
+    for filter in [BY_SIZE, &by_program] {
+        let filter = filter.replace("source = 3", "source = 0");
+        let lab = lab(&filter, &ONE_LINE.replace("event[3]", "event[0]"));
+        let outcome = lab.run(&["--set", "protocol={type='phased',first=1}"]).run();
+        let record = good(&outcome);
+        assert_eq!(physics(&lab, &record).len() as u64, record.events.built);
+        assert_eq!(record.readouts[1].sent, record.events.built, "{outcome}");
+        assert!(record.events.built > 1000 && record.events.rejected > 1000, "{outcome}");
+    }
+}
+
+#[test]
+fn streams_have_files_of_their_own() {
+    let step = "[[filter.step]]\ntype = \"prescale\"\none_in = 5\nstream = \"calibration\"\n";
+    let lab = lab(&format!("{step}{BY_SIZE}"), "");
+    let record = good(&lab.run(THREADS).run());
+    let calibration = stored(&lab, &record, |name| name.contains("calibration"));
+    assert_eq!(calibration, (1..=EVENTS / 5).map(|event| 5 * event).collect());
+    let kept = selected(THREADS).into_iter().filter(|event| event % 5 != 0).collect();
+    assert_eq!(physics(&lab, &record), kept);
+    let filter = record.filter.as_ref().unwrap();
+    let counted = (events_of(filter, "calibration"), events_of(filter, "physics"));
+    assert_eq!(counted, (EVENTS / 5, physics(&lab, &record).len() as u64));
+    assert!(filter.stream("physics").unwrap().bytes > 0);
+}
+
+/// Python, a program in C and a library in C select what the built-in filter selects.
+#[test]
+fn all_languages_select_the_same_events() {
+    let kept = selected(THREADS);
+    for (key, value) in
+        [("program", "[\"python3\", \"filter.py\"]"), ("program", "[\"./example\"]"), ("library", "\"./example.so\"")]
+    {
+        for mode in [THREADS, PROCESSES] {
+            let lab = lab(&format!("[filter]\nunits = 2\n{key} = {value}\n"), ONE_LINE);
+            compile(&lab, &["-DEVB_FILTER_PROGRAM", "-o", "example"]);
+            compile(&lab, &["-shared", "-fPIC", "-o", "example.so"]);
+            let outcome = lab.run(mode).run();
+            let record = good(&outcome);
+            assert_eq!(physics(&lab, &record), kept, "{value}");
+            assert_eq!(record.filter.map(|filter| filter.quarantined), Some(0));
+        }
+    }
+}
+
+/// Runs a filter that fails at some events: those that it does not hold are selected as usual.
+fn fails(python: &str, more: &str, reason: &str) {
+    let kept = selected(THREADS);
+    let lab = lab(&format!("{BY_PROGRAM}{more}"), python);
+    let outcome = lab.run(THREADS).run();
+    let record = not_good(&outcome);
+    let filter = record.filter.as_ref().expect("events were selected");
+    let held = quarantine(&lab, &record);
+    assert!(held.contains(&700) && held.len() < 300, "{held:?}");
+    assert_eq!(physics(&lab, &record), kept.difference(&held).copied().collect(), "{outcome}");
+    assert_eq!((filter.reasons[reason], filter.quarantined), (held.len() as u64, held.len() as u64), "{outcome}");
+    assert_eq!(filter.accepted + filter.rejected + filter.quarantined, EVENTS);
+    assert_eq!((record.events.triggered, record.events.incomplete, record.events.lost), (EVENTS, 0, 0));
+    assert_eq!(events_of(filter, "quarantine"), held.len() as u64);
+    let told = |finding: &evb_record::Finding| finding.kind == FindingKind::Quarantined;
+    assert!(record.findings.iter().any(told), "{outcome}");
+}
+
+#[test]
+fn a_filter_that_crashes_costs_what_it_held_its_decision() {
+    let crash = "import os; import evb_filter\ndef decide(event):\n  if event.number % 700 == 0: os.abort()\n  return len(event[3]) > 1000\nevb_filter.run(decide)\n";
+    fails(crash, "", "crashed");
+}
+
+#[test]
+fn a_filter_that_hangs_costs_what_it_held_its_decision() {
+    let hang = "import time; import evb_filter\ndef decide(event):\n  if event.number == 700: time.sleep(1000)\n  return len(event[3]) > 1000\nevb_filter.run(decide)\n";
+    fails(hang, "timeout = \"1 s\"\n", "hung");
+}
+
+#[test]
+fn a_filter_that_answers_nonsense_costs_what_it_held_its_decision() {
+    let nonsense = "import os; import evb_filter\nout = os.dup(1)\ndef decide(event):\n  if event.number == 700: os.write(out, b'what does this mean?')\n  return len(event[3]) > 1000\nevb_filter.run(decide)\n";
+    fails(nonsense, "", "nonsense");
+}
+
+/// A filter that never works rejects nothing: the run goes on, and says so.
+#[test]
+fn without_a_working_filter_all_events_are_kept() {
+    let lab = lab(BY_PROGRAM, "import sys; sys.exit('this filter never works')\n");
+    let outcome = lab.run(THREADS).run();
+    let record = not_good(&outcome);
+    assert_eq!(quarantine(&lab, &record), (1..=EVENTS).collect(), "{outcome}");
+    assert!(record.findings.iter().any(|finding| finding.kind == FindingKind::FilterFailed), "{outcome}");
+    assert_eq!(record.filter.unwrap().reasons["given_up"], EVENTS);
+}
+
+#[test]
+fn a_filter_that_is_not_there_ends_the_run_before_it_begins() {
+    for key in ["program = [\"./nowhere\"]", "library = \"./nowhere\""] {
+        let outcome = lab(&format!("[filter]\n{key}\n"), "").run(THREADS).run();
+        assert_eq!(outcome.code(), Some(2), "{outcome}");
+        assert!(outcome.stderr.contains("there is no filter ./nowhere"), "{outcome}");
+    }
+}
+
+/// What a simulation cannot ask must be said.
+#[test]
+fn a_program_is_simulated_by_its_part_and_its_time() {
+    let lab = lab(BY_PROGRAM, ONE_LINE);
+    let refused = lab.simulate(&[]).run();
+    assert_eq!(refused.code(), Some(2), "{refused}");
+    assert!(refused.stderr.contains("filter.accept=0.1"), "{refused}");
+    let time = |time: &str| {
+        let evb = lab.simulate(&[]).set("filter.accept=0.25").set(&format!("filter.time=\"{time}\""));
+        let record = good(&evb.run());
+        assert!(record.events.built.abs_diff(EVENTS / 4) < 200, "{}", record.events.built);
+        record.seconds
+    };
+    // Two builders with two processes each decide about 4 events in 1 ms.
+    assert!(time("0 s") < 0.1 && (0.7..0.9).contains(&time("1 ms")));
+}
+
+#[test]
+fn a_word_of_a_fragment_selects_events() {
+    let step = "[[filter.step]]\ntype = \"word\"\nsource = 2\nbits = \"8\"\nvalue = \"0\"\nmask = \"0x3\"\nat = 1\n";
+    let lab = lab(step, "");
+    let record = good(&lab.run(THREADS).run());
+    let files = read_all(&lab.stored_files());
+    assert_eq!(files.events.len() as u64, record.events.built);
+    assert!(files.events.iter().all(|event| event.fragments[2].bytes[1] & 3 == 0));
+    assert!(record.events.built.abs_diff(EVENTS / 4) < 200);
+    let refused = lab.simulate(&[]).run();
+    assert!(refused.stderr.contains("filter.step.0.accept=0.1"), "{refused}");
+}
+
+/// Several sources in a readout unit and events in blocks: filters see single events and their sources, as without.
+#[test]
+fn bundles_are_filtered_event_by_event() {
+    let bundled = ["readout.units=2", "readout.sources=4", "trigger.block=8", "trigger.events=3000"];
+    let plain = lab(BY_SIZE, "");
+    let record = good(&plain.run(THREADS).run());
+    let kept = physics(&plain, &record);
+    for filter in [BY_SIZE, BY_PROGRAM] {
+        for mode in [THREADS, PROCESSES] {
+            let lab = lab(filter, ONE_LINE);
+            let record = good(&bundled.iter().fold(lab.run(mode), |run, change| run.set(change)).run());
+            assert_eq!(physics(&lab, &record), kept, "{filter}");
+            assert_eq!(record.events.built + record.events.rejected, EVENTS, "{filter}");
+        }
+    }
+    let lab = lab(BY_SIZE, "");
+    let accept = ["filter.step.1.accept=0.5"];
+    let simulated = good(&bundled.iter().chain(&accept).fold(lab.simulate(&[]), |run, change| run.set(change)).run());
+    assert_eq!(simulated.events.triggered, EVENTS);
+}

@@ -1,0 +1,300 @@
+//! `[filter]`: which events are kept, and in which stream.
+
+use super::{Rule as Check, bundle, source};
+use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, view::View};
+use evb_core::{SourceId, Span};
+use evb_filter::{Rule, Selection, Step, StreamId, UnitsPlan, Width, streams};
+use evb_protocol::Protocol;
+
+pub(super) const DOC: &str = "Which events are kept, and in which stream; without it, all.";
+
+pub(super) const FILTER: &[Key] = &[
+    optional(
+        "step",
+        Kind::List { item: &TABLE, most: MAX_STEPS },
+        "one table `[[filter.step]]` for each filter, in their order; what passes all is accepted",
+    ),
+    optional(
+        "program",
+        Kind::Names { least: 1, most: MAX_ARGUMENTS },
+        "a program and its arguments that decides about what passes the steps",
+    ),
+    optional("library", Kind::Path, "a shared library that decides, in place of a program"),
+    optional("units", integer(1, MAX_FILTER_UNITS), "processes of the program for each builder; 1 by default"),
+    optional("timeout", wait(), "how long a process that has events may do nothing; 5 s by default"),
+    optional("events", integer(1, MAX_HELD), "most events that a process holds; 16 by default"),
+    optional(
+        "streams",
+        Kind::Names { least: 1, most: MAX_STREAMS },
+        "further streams that the program can name; `physics` is there",
+    ),
+    optional("accept", number(0.0, 1.0), "part of the events that a simulated program accepts"),
+    optional("time", time(MAX_DURATION), "processor time of a simulated program for an event; none by default"),
+];
+
+/// Each table of the chain.
+static TABLE: Kind = Kind::Choice(&STEP);
+
+static STEP: Choice<Make<Rule>> = Choice {
+    tag: "type",
+    what: "filter",
+    default: Default::Required,
+    common: &[optional(
+        "stream",
+        Kind::Name,
+        "the stream that takes what the filter accepts; without it, the filter rejects what it does not accept",
+    )],
+    variants: &[
+        variant(
+            "prescale",
+            "accepts one event in so many, by its number",
+            &[required("one_in", integer(1, i64::MAX), "one event in this many")],
+            |view| Rule::Prescale { one_in: view.integer("one_in") },
+        ),
+        variant(
+            "size",
+            "accepts by the payload of an event, or of its fragment of one source",
+            &[
+                optional("source", SOURCE, "readout unit of the fragment; the whole event by default"),
+                optional("at_least", bytes(0, MAX_EVENT), "smallest payload that is accepted"),
+                optional("at_most", bytes(0, MAX_EVENT), "largest payload that is accepted"),
+            ],
+            |view| Rule::Size {
+                source: view.maybe_integer("source").map(SourceId),
+                at_least: view.maybe_quantity("at_least"),
+                at_most: view.maybe_quantity("at_most"),
+            },
+        ),
+        variant(
+            "word",
+            "accepts by a little-endian word in the fragment of one source: its bits in `mask` are those of `value`",
+            &[
+                required("source", SOURCE, "readout unit of the fragment"),
+                key("bits", Kind::Word(&WIDTH), Default::Text("32"), "width of the word"),
+                required("value", Kind::Text, "value, such as \"0x51\""),
+                optional("mask", Kind::Text, "bits that are compared; all by default"),
+                optional(
+                    "at",
+                    integer(0, i64::MAX),
+                    "offset of the word in bytes; any multiple of its width by default",
+                ),
+                optional("accept", number(0.0, 1.0), "part that is accepted in a simulation, which has no bytes"),
+            ],
+            word_rule,
+        ),
+        variant("complete", "accepts events whose fragments are all there and good", &[], |_| Rule::Complete),
+        variant(
+            "random",
+            "accepts a part of the events, drawn by seed and event",
+            &[required("accept", number(0.0, 1.0), "part of the events that is accepted")],
+            |view| Rule::Random { accept: view.number("accept") },
+        ),
+    ],
+};
+
+const SOURCE: Kind = integer(0, MAX_UNITS - 1);
+
+static WIDTH: Words<Width> = Words(&[
+    word("8", "8 bits", Width::Bits8),
+    word("16", "16 bits", Width::Bits16),
+    word("32", "32 bits", Width::Bits32),
+    word("64", "64 bits", Width::Bits64),
+]);
+
+/// Time that a process may do nothing when the file does not say.
+const TIMEOUT: Span = Span::from_secs(5);
+/// Events that a process holds when the file does not say.
+const HELD: u32 = 16;
+
+pub(super) const RULES: &[Check] =
+    &[one_program, program_keys, stream_names, steps, phase_without_decision, phase_of_bundles];
+
+/// After the first phase of a bundle its events are not split yet.
+fn phase_of_bundles(view: View<'_>) -> Option<Problem> {
+    let steps = view.list("filter.step").first().map(|step| View(step).origin("type"));
+    let program =
+        ["filter.program", "filter.library"].into_iter().find(|key| view.has(key)).map(|key| view.origin(key));
+    let place = steps.or(program).filter(|_| view.has("protocol.first") && bundle::is_used(view))?;
+    let message = "phased building of bundles knows the draw of `protocol.accept` only, and no filters";
+    let help = "give each readout unit one source and leave `trigger.block` out, or use push or pull";
+    Some(Problem::new(message, help).at(place, "not with bundles in phases"))
+}
+
+fn word_rule(view: View<'_>) -> Rule {
+    let width = WIDTH.at(view, "bits");
+    let all = u64::MAX >> (64 - 8 * width.bytes());
+    Rule::Word {
+        source: SourceId(view.integer("source")),
+        width,
+        mask: view.maybe_text("mask").and_then(number_of).unwrap_or(all),
+        value: view.maybe_text("value").and_then(number_of).unwrap_or(0),
+        at: view.maybe_integer("at"),
+    }
+}
+
+/// A number in decimal or, after `0x`, hexadecimal digits.
+fn number_of(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+pub(super) fn plan(view: View<'_>, seed: u64, protocol: Protocol) -> Selection {
+    let names = names(view);
+    let stream = |step: View<'_>| {
+        let place = names.iter().position(|name| Some(name.as_str()) == step.maybe_text("stream"));
+        place.map(|place| StreamId(place as u16))
+    };
+    let step = |node| {
+        let step = View(node);
+        let rule = STEP.make(step);
+        let accept = (rule.reads_bytes() && step.has("accept")).then(|| step.number("accept"));
+        Step { rule, stream: stream(step), accept }
+    };
+    Selection {
+        seed,
+        phased: matches!(protocol, Protocol::Phased { .. }),
+        drawn: view.has("protocol.accept").then(|| view.number("protocol.accept")),
+        steps: view.list("filter.step").iter().map(step).collect(),
+        units: units(view),
+        streams: names,
+    }
+}
+
+fn units(view: View<'_>) -> Option<UnitsPlan> {
+    let filter = view.below("filter");
+    let program = texts(filter, "program");
+    let library = filter.has("library").then(|| filter.path("library"));
+    (!program.is_empty() || library.is_some()).then(|| UnitsPlan {
+        units: filter.maybe_integer("units").unwrap_or(1),
+        program,
+        library,
+        timeout: filter.maybe_quantity("timeout").unwrap_or(TIMEOUT),
+        events: filter.maybe_integer("events").unwrap_or(HELD),
+        accept: filter.has("accept").then(|| filter.number("accept")),
+        time: filter.maybe_quantity("time").unwrap_or(Span::ZERO),
+    })
+}
+
+fn texts(view: View<'_>, path: &str) -> Vec<String> {
+    view.list(path).iter().filter_map(|node| node.text()).map(str::to_owned).collect()
+}
+
+/// The names of all streams: `physics` first, `quarantine` last if there is a program.
+fn names(view: View<'_>) -> Vec<String> {
+    let mut names = vec![streams::PHYSICS.to_owned()];
+    let of_steps = view.list("filter.step").iter().filter_map(|step| View(step).maybe_text("stream"));
+    for name in of_steps.map(str::to_owned).chain(texts(view, "filter.streams")) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if has_program(view) {
+        names.push(streams::QUARANTINE.to_owned());
+    }
+    names
+}
+
+fn has_program(view: View<'_>) -> bool {
+    view.has("filter.program") || view.has("filter.library")
+}
+
+fn one_program(view: View<'_>) -> Option<Problem> {
+    (view.has("filter.program") && view.has("filter.library")).then(|| {
+        let help = "remove one of the two: a program can load the library itself";
+        Problem::new("a program and a library cannot both decide", help)
+            .at(view.origin("filter.program"), "program")
+            .at(view.origin("filter.library"), "library")
+    })
+}
+
+/// Keys of a program need one.
+fn program_keys(view: View<'_>) -> Option<Problem> {
+    let keys = ["units", "timeout", "events", "streams", "accept", "time"];
+    let path = keys.map(|key| format!("filter.{key}")).into_iter().find(|path| view.has(path))?;
+    (!has_program(view)).then(|| {
+        let help = "add program = [\"./my-filter\"] or library = \"./my-filter.so\" to [filter], or leave the key out";
+        Problem::new(format!("`{path}` is about a program, and there is none"), help)
+            .at(view.origin(&path), "without a program")
+    })
+}
+
+fn stream_names(view: View<'_>) -> Option<Problem> {
+    let is_good = |name: &str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        (1..=MAX_STREAM_NAME).contains(&name.len()) && name.bytes().all(plain) && name != streams::QUARANTINE
+    };
+    let problem = |name: &str, origin| {
+        let help = format!(
+            "write 1 to {MAX_STREAM_NAME} letters, digits and underscores; `{}` is for events without a decision",
+            streams::QUARANTINE
+        );
+        Problem::new(format!("{name:?} cannot be the name of a stream"), help).at(origin, "not a name")
+    };
+    let of_steps = view.list("filter.step").iter().filter_map(|step| step.at("stream"));
+    let all = of_steps.chain(view.list("filter.streams"));
+    let bad = all.filter_map(|node| Some((node.text()?, node.origin))).find(|(name, _)| !is_good(name));
+    bad.map(|(name, origin)| problem(name, origin))
+}
+
+/// Steps must be able to decide.
+fn steps(view: View<'_>) -> Option<Problem> {
+    view.list("filter.step").iter().find_map(|node| {
+        let step = View(node);
+        source_is_there(view, step).or_else(|| number_fits(step)).or_else(|| bounds(step))
+    })
+}
+
+fn source_is_there(view: View<'_>, step: View<'_>) -> Option<Problem> {
+    let source = step.maybe_integer::<i64>("source")?;
+    let sources = source::all(view).count() as i64;
+    let seen = view.maybe_integer::<i64>("protocol.first").unwrap_or(sources);
+    (source >= seen).then(|| {
+        let (message, help, label) = if source >= sources {
+            let message = format!("there is no source {source} in this event builder");
+            (message, format!("it has 0 to {}", sources - 1), "no such source")
+        } else {
+            let help = format!("phased building decides after the first phase: write {} or less", seen - 1);
+            (format!("source {source} is not part of the first phase"), help, "asked later")
+        };
+        Problem::new(message, help).at(step.origin("source"), label)
+    })
+}
+
+fn number_fits(step: View<'_>) -> Option<Problem> {
+    let width = step.maybe_text("bits").and_then(|name| WIDTH.named(name))?;
+    ["value", "mask"].into_iter().find_map(|key| {
+        let text = step.maybe_text(key)?;
+        let fits = number_of(text).is_some_and(|number| number <= u64::MAX >> (64 - 8 * width.bytes()));
+        (!fits).then(|| {
+            let message = format!("`{key}` of {text:?} is no number of {} bits", 8 * width.bytes());
+            let help = "write digits, after 0x for hexadecimal ones, such as \"0x51\"; `bits` has the width";
+            Problem::new(message, help).at(step.origin(key), "not such a number")
+        })
+    })
+}
+
+fn bounds(step: View<'_>) -> Option<Problem> {
+    match STEP.make(step) {
+        Rule::Size { at_least: None, at_most: None, .. } => {
+            let help = "add at_least = \"1 kB\", at_most = \"1 MB\", or both";
+            Some(Problem::new("a filter by size needs a bound", help).at(step.origin("type"), "no bound"))
+        }
+        Rule::Size { at_least: Some(least), at_most: Some(most), .. } if least > most => {
+            let message = format!("`at_least` of {least} is above `at_most` of {most}");
+            Some(Problem::new(message, "swap the two").at(step.origin("at_least"), "too large"))
+        }
+        Rule::Size { .. } | Rule::Word { .. } | Rule::Prescale { .. } | Rule::Complete | Rule::Random { .. } => None,
+    }
+}
+
+/// Phased building needs a decision.
+fn phase_without_decision(view: View<'_>) -> Option<Problem> {
+    let decides = view.has("protocol.accept") || has_program(view) || !view.list("filter.step").is_empty();
+    (view.has("protocol.first") && !decides).then(|| {
+        let help = "add accept = 0.1 to [protocol] for a random draw, or a filter such as [[filter.step]]";
+        Problem::new("phased building decides about each event, and nothing says how", help)
+            .at(view.origin("protocol.type"), "no decision")
+    })
+}

@@ -1,0 +1,28 @@
+//! The selection of events. A [`Selection`] is a chain of built-in filters, and possibly a program that decides about
+//! what they let pass. Accepted events go to streams.
+//!
+//! | module | purpose |
+//! |---|---|
+//! | `selection` | the chain: which event is rejected, taken into a stream, or passed on |
+//! | `rule` | the built-in filters |
+//! | `wire` | the bytes between a builder and a filter program |
+//! | `units` | the filter units of a builder: processes, each kept by a thread |
+//! | `program` | the side of the program, for filters in shared libraries |
+//! | `library` | a filter in a shared library |
+//!
+//! The bytes of the wire are described in `docs/filters.md`.
+
+mod content;
+mod library;
+mod program;
+mod rule;
+mod selection;
+mod units;
+mod wire;
+
+pub use content::Content;
+pub use library::{LibraryError, serve_library};
+pub use rule::{Rule, Width};
+pub use selection::{NotSimulated, Passage, Selection, Step, StreamId, UnitsPlan, streams};
+pub use units::{Answer, Question, Reason, Units, UnitsReport, Verdict, Waker};
+pub use wire::{Hello, Incoming, Received, WireError};

@@ -1,0 +1,215 @@
+//! The selection of an experiment: a chain of built-in filters, the program behind them, and the streams.
+
+use crate::{Content, Rule, rule::draw};
+use evb_core::{EventId, Span};
+use evb_protocol::Fragment;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The index of a stream in [`Selection::streams`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct StreamId(pub u16);
+
+impl StreamId {
+    /// The stream of accepted events for which no filter names another.
+    pub const PHYSICS: Self = Self(0);
+
+    /// The index as a place in a list.
+    pub fn index(self) -> usize {
+        self.0.into()
+    }
+}
+
+/// Names of streams that every experiment knows.
+pub mod streams {
+    /// The stream of accepted events for which no filter names another.
+    pub const PHYSICS: &str = "physics";
+    /// The stream of events that a filter unit could not decide about.
+    pub const QUARANTINE: &str = "quarantine";
+}
+
+/// The selection of events.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Selection {
+    /// Seed of the run.
+    pub seed: u64,
+    /// The decision follows the first phase of phased building, not the end of the event.
+    pub phased: bool,
+    /// Part of the events that phased building accepts after the first phase, by a draw of its own before the chain.
+    pub drawn: Option<f64>,
+    /// The chain, in its order.
+    pub steps: Vec<Step>,
+    /// The program that decides about events which the chain lets pass.
+    pub units: Option<UnitsPlan>,
+    /// Names of the streams; [`streams::PHYSICS`] is the first, [`streams::QUARANTINE`] the last if there are units.
+    pub streams: Vec<String>,
+}
+
+/// A filter of the chain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// The filter itself.
+    pub rule: Rule,
+    /// The stream that takes what the filter accepts. Without it, the filter rejects what it does not accept.
+    pub stream: Option<StreamId>,
+    /// Part of the events that is accepted in a simulation, where the filter cannot read bytes.
+    pub accept: Option<f64>,
+}
+
+/// Filter units: processes that decide.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnitsPlan {
+    /// Number of processes of each builder.
+    pub units: u16,
+    /// The program and its arguments; a shared library if this is empty.
+    pub program: Vec<String>,
+    /// The shared library.
+    pub library: Option<PathBuf>,
+    /// Longest time in which a process that has events may do nothing.
+    pub timeout: Span,
+    /// Most events that a process holds.
+    pub events: u32,
+    /// Part of the events that is accepted in a simulation.
+    pub accept: Option<f64>,
+    /// Processor time of an event in a simulation.
+    pub time: Span,
+}
+
+/// The way of an event through the chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passage {
+    /// A filter has rejected it.
+    Rejected,
+    /// A filter has taken it into this stream.
+    Taken(StreamId),
+    /// It has come to the end of the chain.
+    Passed,
+}
+
+/// The reason why a selection cannot be simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotSimulated {
+    /// A filter reads bytes, and a simulation has none.
+    #[error("filter {0} of the chain reads bytes, and a simulation has none")]
+    Bytes(usize),
+    /// A program decides, and a simulation starts none.
+    #[error("a program selects the events, and a simulation starts none")]
+    Program,
+}
+
+impl Selection {
+    /// A selection that accepts every event.
+    pub fn all(seed: u64) -> Self {
+        Self {
+            seed,
+            phased: false,
+            drawn: None,
+            steps: Vec::new(),
+            units: None,
+            streams: vec![streams::PHYSICS.into()],
+        }
+    }
+
+    /// True if nothing but the draw of phased building selects events.
+    pub const fn is_open(&self) -> bool {
+        self.steps.is_empty() && self.units.is_none()
+    }
+
+    /// The stream of events that a filter unit could not decide about.
+    pub fn quarantine(&self) -> StreamId {
+        StreamId(self.streams.len().saturating_sub(1) as u16)
+    }
+
+    /// The way of an event through the chain. `complete` says that all its fragments so far are there and good. No
+    /// event is rejected unseen: one that is not complete goes past all filters but [`Rule::Complete`].
+    pub fn pass<B: Content>(&self, event: EventId, complete: bool, fragments: &[Option<Fragment<B>>]) -> Passage {
+        if complete && self.drawn.is_some_and(|accept| !draw(self.seed, 0, accept, event)) {
+            return Passage::Rejected;
+        }
+        for (place, step) in (usize::from(self.drawn.is_some())..).zip(&self.steps) {
+            let accepted = complete && step.rule.accepts((self.seed, place), event, fragments);
+            let rejects = complete || step.rule == Rule::Complete;
+            match (step.stream, accepted) {
+                (Some(stream), true) => return Passage::Taken(stream),
+                (None, false) if rejects => return Passage::Rejected,
+                (None, _) | (Some(_), false) => {}
+            }
+        }
+        Passage::Passed
+    }
+
+    /// The same selection for a simulation: filters that read bytes accept the part that they are said to.
+    ///
+    /// # Errors
+    /// [`NotSimulated`] if a filter or a program does not say how much it accepts.
+    pub fn simulated(&self) -> Result<Self, NotSimulated> {
+        let step = |(index, step): (usize, &Step)| match (step.accept, step.rule.reads_bytes()) {
+            (Some(accept), true) => Ok(Step { rule: Rule::Random { accept }, ..step.clone() }),
+            (None, true) => Err(NotSimulated::Bytes(index)),
+            (_, false) => Ok(step.clone()),
+        };
+        if self.units.as_ref().is_some_and(|units| units.accept.is_none()) {
+            return Err(NotSimulated::Program);
+        }
+        let steps = self.steps.iter().enumerate().map(step).collect::<Result<_, _>>()?;
+        Ok(Self { steps, ..self.clone() })
+    }
+
+    /// The decision of a simulated program, drawn behind all draws of the chain.
+    pub fn draws_program(&self, event: EventId) -> bool {
+        let accept = self.units.as_ref().and_then(|units| units.accept);
+        accept.is_none_or(|accept| draw(self.seed, self.steps.len() + 1, accept, event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(rule: Rule, stream: Option<u16>) -> Step {
+        Step { rule, stream: stream.map(StreamId), accept: None }
+    }
+
+    fn pass(steps: Vec<Step>, event: u64, complete: bool) -> Passage {
+        Selection { steps, ..Selection::all(1) }.pass::<()>(EventId(event), complete, &[])
+    }
+
+    fn prescale(one_in: u64, stream: Option<u16>) -> Step {
+        step(Rule::Prescale { one_in }, stream)
+    }
+
+    #[test]
+    fn filters_reject_or_take_in_their_order() {
+        let chain = || vec![prescale(2, None), prescale(3, Some(4)), prescale(4, None)];
+        assert_eq!(pass(chain(), 5, true), Passage::Rejected, "the first rejects");
+        assert_eq!(pass(chain(), 6, true), Passage::Taken(StreamId(4)), "the last is not asked any more");
+        assert_eq!(pass(chain(), 8, true), Passage::Passed);
+        assert_eq!(pass(chain(), 10, true), Passage::Rejected, "the last rejects what was not taken");
+        assert_eq!(pass(vec![], 1, true), Passage::Passed);
+    }
+
+    #[test]
+    fn an_incomplete_event_goes_past_all_filters_but_one() {
+        let chain = || vec![prescale(1000, None), prescale(1, Some(4)), step(Rule::Random { accept: 0.0 }, None)];
+        assert_eq!(pass(chain(), 1, false), Passage::Passed);
+        assert_eq!(pass(vec![step(Rule::Complete, None)], 1, false), Passage::Rejected);
+        assert_eq!(pass(vec![step(Rule::Complete, None)], 1, true), Passage::Passed);
+        assert_eq!(pass(vec![step(Rule::Complete, Some(3))], 1, false), Passage::Passed);
+        let drawn = Selection { drawn: Some(0.0), ..Selection::all(1) };
+        assert_eq!(drawn.pass::<()>(EventId(1), false, &[]), Passage::Passed);
+        assert_eq!(drawn.pass::<()>(EventId(1), true, &[]), Passage::Rejected);
+    }
+
+    #[test]
+    fn a_simulation_draws_what_it_cannot_read_and_the_other_draws_stay() {
+        let word =
+            Rule::Word { source: evb_core::SourceId(0), width: crate::Width::Bits8, mask: 1, value: 1, at: None };
+        let random = step(Rule::Random { accept: 0.5 }, None);
+        let real = Selection { steps: vec![step(word.clone(), Some(1)), random], ..Selection::all(3) };
+        assert_eq!(real.simulated(), Err(NotSimulated::Bytes(0)));
+        let said = Step { accept: Some(0.0), ..step(word, Some(1)) };
+        let simulated = Selection { steps: vec![said, real.steps[1].clone()], ..real.clone() }.simulated().unwrap();
+        let passes = |selection: &Selection, event| selection.pass::<()>(EventId(event), true, &[]);
+        assert!((1..500).all(|event| passes(&real, event) == passes(&simulated, event)));
+    }
+}

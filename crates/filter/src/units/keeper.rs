@@ -1,0 +1,180 @@
+//! The thread that keeps one filter unit: it starts the process, gives it events, and starts it again.
+
+use super::{Answer, Question, Reason, Shared, State, Verdict, process::Process};
+use crate::{Hello, StreamId, UnitsPlan, wire::Decided};
+use bytes::Bytes;
+use evb_core::EventId;
+use std::{
+    collections::VecDeque,
+    sync::{Arc, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// Bytes of events after which a message holds no further event.
+const MESSAGE_BYTES: usize = 4 << 20;
+/// Number of starts in turn after which a process that never gave a verdict is given up.
+const MOST_FAILURES: u32 = 5;
+/// Wait before a process is started again; it doubles with each failure in turn.
+const FIRST_WAIT: Duration = Duration::from_millis(10);
+
+/// The keeper of one filter unit.
+pub(super) struct Keeper {
+    plan: UnitsPlan,
+    hello: Hello,
+    shared: Arc<Shared>,
+    process: Option<Process>,
+    /// Starts since the last verdict.
+    failures: u32,
+    /// Events that the process has.
+    held: VecDeque<Question<Bytes>>,
+}
+
+impl Keeper {
+    pub(super) fn new(plan: UnitsPlan, hello: Hello, shared: Arc<Shared>) -> Self {
+        Self { plan, hello, shared, process: None, failures: 0, held: VecDeque::new() }
+    }
+
+    /// Works until the node ends it, or until the process is given up.
+    pub(super) fn run(mut self) {
+        while self.has_process() && self.take_events() {
+            if let Err(reason) = self.decide() {
+                self.fail(&reason);
+            }
+        }
+        if let Some(process) = self.process.take() {
+            process.end();
+        }
+    }
+
+    /// Starts the process if it is not there; returns false if that is not to be tried any more.
+    fn has_process(&mut self) -> bool {
+        let ended = self.process.as_mut().is_some_and(Process::has_ended);
+        if ended {
+            self.process = None;
+            self.failures += 1;
+        }
+        while self.process.is_none() {
+            if self.failures >= MOST_FAILURES {
+                self.give_up("it ended again and again before its first verdict");
+                return false;
+            }
+            if self.failures > 0 && !self.wait() {
+                return false;
+            }
+            let shared = self.shared.clone();
+            match Process::start(&self.plan, &self.hello, &|| shared.state().dropped) {
+                Ok(process) => self.process = Some(process),
+                Err(_) if self.shared.state().dropped => return false,
+                Err(reason) if self.failures + 1 >= MOST_FAILURES => {
+                    self.give_up(&reason);
+                    return false;
+                }
+                Err(_) => self.failures += 1,
+            }
+        }
+        true
+    }
+
+    /// Waits before the next start; returns false if the end comes first.
+    fn wait(&self) -> bool {
+        let until = Instant::now() + FIRST_WAIT * (1 << self.failures.min(7));
+        let mut state = self.shared.state();
+        state.report.restarts += 1;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if state.dropped || (state.finishing && state.queue.is_empty()) {
+                return false;
+            }
+            if left.is_zero() {
+                return true;
+            }
+            state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Waits for events, and takes its part of them; returns false when none will come.
+    fn take_events(&mut self) -> bool {
+        let mut state = self.shared.state();
+        while state.queue.is_empty() && !state.dropped && !state.finishing {
+            state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let part = state.queue.len().div_ceil(state.working.max(1)).min(self.plan.events as usize);
+        let mut bytes = 0;
+        while self.held.len() < part.max(1) && bytes < MESSAGE_BYTES {
+            let Some(question) = state.queue.pop_front() else { break };
+            bytes += question.built.fragments.iter().flatten().map(|fragment| fragment.payload.len()).sum::<usize>();
+            self.held.push_back(question);
+        }
+        !state.dropped && !self.held.is_empty()
+    }
+
+    /// Has the process decide about all events that it is to have.
+    fn decide(&mut self) -> Result<(), Reason> {
+        let Some(process) = &mut self.process else { return Err(Reason::Closed) };
+        let shared = self.shared.clone();
+        let is_dropped = || shared.state().dropped;
+        process.send_events(self.held.iter().map(|question| &question.built), &is_dropped)?;
+        while !self.held.is_empty() {
+            let Some(process) = &mut self.process else { return Err(Reason::Closed) };
+            let verdicts = process.receive_verdicts(&is_dropped)?;
+            self.take_verdicts(verdicts)?;
+        }
+        Ok(())
+    }
+
+    fn take_verdicts(&mut self, verdicts: Vec<Decided>) -> Result<(), Reason> {
+        let mut answers = Vec::new();
+        let found = verdicts.into_iter().try_for_each(|verdict| {
+            answers.push(self.answer(verdict)?);
+            Ok(())
+        });
+        if !answers.is_empty() {
+            self.failures = 0;
+            self.tell(|state| state.answers.append(&mut answers));
+        }
+        found
+    }
+
+    fn answer(&mut self, (event, stream): (EventId, Option<u16>)) -> Result<Answer<Bytes>, Reason> {
+        if let Some(stream) = stream.filter(|&stream| usize::from(stream) >= self.hello.streams.len()) {
+            return Err(Reason::Nonsense(format!("there is no stream {stream}")));
+        }
+        let place = self.held.iter().position(|question| question.built.event == event);
+        let question = place.and_then(|place| self.held.remove(place));
+        let Some(question) = question else {
+            return Err(Reason::Nonsense(format!("a verdict about event {event}, which it does not have")));
+        };
+        let verdict = stream.map_or(Verdict::Rejected, |stream| Verdict::Accepted(StreamId(stream)));
+        Ok(Answer { question, verdict })
+    }
+
+    /// Ends the process. The events that it has go into quarantine.
+    fn fail(&mut self, reason: &Reason) {
+        tracing::warn!(builder = self.hello.builder, unit = self.hello.unit, %reason, "a filter unit failed");
+        self.process = None;
+        self.failures += 1;
+        let held = std::mem::take(&mut self.held);
+        self.tell(|state| held.into_iter().for_each(|question| state.quarantine(question, reason)));
+    }
+
+    /// Gives up this filter unit. If it was the last one, all events go into quarantine.
+    fn give_up(&mut self, why: &str) {
+        let told = format!("filter unit {} of bu{}: {why}", self.hello.unit, self.hello.builder);
+        self.tell(|state| {
+            state.report.given_up.push(told);
+            state.working -= 1;
+            if state.working == 0 {
+                let left = std::mem::take(&mut state.queue);
+                left.into_iter().for_each(|question| state.quarantine(question, &Reason::GivenUp));
+            }
+        });
+    }
+
+    /// Changes the shared state, and wakes the node.
+    fn tell(&self, change: impl FnOnce(&mut State)) {
+        let mut state: MutexGuard<'_, State> = self.shared.state();
+        change(&mut state);
+        drop(state);
+        (self.shared.waker)();
+    }
+}

@@ -1,0 +1,207 @@
+//! The process of a filter unit. Its pipes are read and written without blocking, so every wait has a limit.
+
+use super::Reason;
+use crate::{
+    Hello, Incoming, Received, UnitsPlan,
+    wire::{Decided, encode_events, encode_hello},
+};
+use bytes::Bytes;
+use evb_core::Span;
+use evb_protocol::Built;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{OFlags, fcntl_getfl, fcntl_setfl},
+};
+use std::{
+    env,
+    io::{self, ErrorKind, Read, Write},
+    os::fd::AsFd,
+    process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Longest time for which a process that closed its pipes, or was told to end, may go on.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time between two looks at a process that is to end.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+/// Time between two looks whether anybody still waits.
+const SLICE: Duration = Duration::from_millis(100);
+/// Subcommand of `evb` that runs a shared library.
+const LIBRARY_COMMAND: &str = "filter-unit";
+
+/// A process that has answered the hello. Dropping it kills it.
+pub(super) struct Process {
+    child: Child,
+    /// None when the process is told to end.
+    input: Option<ChildStdin>,
+    output: ChildStdout,
+    incoming: Incoming,
+    timeout: Span,
+    message: Vec<u8>,
+}
+
+impl Process {
+    /// Starts the process and waits until it is ready.
+    ///
+    /// # Errors
+    /// A sentence that says why there is no such process.
+    pub(super) fn start(plan: &UnitsPlan, hello: &Hello, is_dropped: &dyn Fn() -> bool) -> Result<Self, String> {
+        let (mut command, name) = command(plan).map_err(|error| format!("evb cannot be found: {error}"))?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(format!("{name} has no pipes"));
+        };
+        let timeout = plan.timeout;
+        let (incoming, message) = (Incoming::default(), Vec::new());
+        let mut process = Self { child, input: Some(input), output, incoming, timeout, message };
+        process.greet(hello, is_dropped).map_err(|reason| format!("{name} does not get ready: {reason}"))?;
+        Ok(process)
+    }
+
+    fn greet(&mut self, hello: &Hello, is_dropped: &dyn Fn() -> bool) -> Result<(), Reason> {
+        let unblocked = |fd: rustix::fd::BorrowedFd<'_>| fcntl_setfl(fd, fcntl_getfl(fd)? | OFlags::NONBLOCK);
+        let input = self.input.as_ref().ok_or(Reason::Closed)?;
+        let both = unblocked(input.as_fd()).and_then(|()| unblocked(self.output.as_fd()));
+        both.map_err(|error| Reason::Crashed(error.to_string()))?;
+        self.message.clear();
+        encode_hello(hello, &mut self.message);
+        self.send(is_dropped)?;
+        match self.receive(is_dropped)? {
+            Received::Ready => Ok(()),
+            Received::Verdicts(_) => Err(Reason::Nonsense("verdicts before any event".into())),
+        }
+    }
+
+    /// Sends events.
+    ///
+    /// # Errors
+    /// The reason why the process cannot decide.
+    pub(super) fn send_events<'a>(
+        &mut self,
+        events: impl ExactSizeIterator<Item = &'a Built<Bytes>>,
+        is_dropped: &dyn Fn() -> bool,
+    ) -> Result<(), Reason> {
+        self.message.clear();
+        encode_events(events, &mut self.message);
+        self.send(is_dropped)
+    }
+
+    /// Waits for verdicts.
+    ///
+    /// # Errors
+    /// The reason why there are none.
+    pub(super) fn receive_verdicts(&mut self, is_dropped: &dyn Fn() -> bool) -> Result<Vec<Decided>, Reason> {
+        match self.receive(is_dropped)? {
+            Received::Verdicts(verdicts) => Ok(verdicts),
+            Received::Ready => Err(Reason::Nonsense("it says again that it is ready".into())),
+        }
+    }
+
+    /// True if the process has ended.
+    pub(super) fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Lets the process end by itself for a while.
+    pub(super) fn end(mut self) {
+        self.input = None;
+        self.exit_status();
+    }
+
+    /// Writes the message.
+    fn send(&mut self, is_dropped: &dyn Fn() -> bool) -> Result<(), Reason> {
+        let (mut sent, mut until) = (0, Instant::now() + self.timeout.as_duration());
+        while sent < self.message.len() {
+            let Some(input) = &mut self.input else { return Err(Reason::Closed) };
+            match input.write(&self.message[sent..]) {
+                Ok(bytes) => (sent, until) = (sent + bytes, Instant::now() + self.timeout.as_duration()),
+                Err(error) if is_not_yet(&error) => {
+                    wait(input, PollFlags::OUT, until, is_dropped).map_err(|()| Reason::Hung(self.timeout))?;
+                }
+                Err(_) => return Err(self.why_closed()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the next message.
+    fn receive(&mut self, is_dropped: &dyn Fn() -> bool) -> Result<Received, Reason> {
+        let until = Instant::now() + self.timeout.as_duration();
+        let mut bytes = [0; 4096];
+        loop {
+            let next = self.incoming.next_message().map_err(|error| Reason::Nonsense(error.to_string()))?;
+            if let Some(message) = next {
+                return Ok(message);
+            }
+            match self.output.read(&mut bytes) {
+                Ok(0) => return Err(self.why_closed()),
+                Ok(length) => self.incoming.push(&bytes[..length]),
+                Err(error) if is_not_yet(&error) => {
+                    wait(&self.output, PollFlags::IN, until, is_dropped).map_err(|()| Reason::Hung(self.timeout))?;
+                }
+                Err(error) => return Err(Reason::Crashed(error.to_string())),
+            }
+        }
+    }
+
+    /// The reason why a pipe is closed: often the process has ended.
+    fn why_closed(&mut self) -> Reason {
+        match self.exit_status() {
+            Some(status) if !status.success() => Reason::Crashed(status.to_string()),
+            Some(_) | None => Reason::Closed,
+        }
+    }
+
+    fn exit_status(&mut self) -> Option<ExitStatus> {
+        let until = Instant::now() + EXIT_TIMEOUT;
+        loop {
+            match self.child.try_wait() {
+                Ok(None) if Instant::now() < until => thread::sleep(LOOK_AGAIN),
+                Ok(status) => return status,
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ended_by_itself = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// The command that starts the process, and its name for people.
+fn command(plan: &UnitsPlan) -> io::Result<(Command, String)> {
+    if let Some((program, arguments)) = plan.program.split_first() {
+        let mut command = Command::new(program);
+        command.args(arguments);
+        return Ok((command, program.clone()));
+    }
+    let library = plan.library.clone().unwrap_or_default();
+    let mut command = Command::new(env::current_exe()?);
+    command.arg(LIBRARY_COMMAND).arg(&library);
+    Ok((command, library.display().to_string()))
+}
+
+fn is_not_yet(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+/// Waits until a pipe is ready; an error means that the time is over, or that nobody waits any more.
+fn wait(pipe: &impl AsFd, flags: PollFlags, until: Instant, is_dropped: &dyn Fn() -> bool) -> Result<(), ()> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || is_dropped() {
+            return Err(());
+        }
+        let slice = left.min(SLICE);
+        let time = Timespec { tv_sec: 0, tv_nsec: i64::from(slice.subsec_nanos()) };
+        // An error of the poll itself is a signal: the time limit still holds.
+        if poll(&mut [PollFd::new(pipe, flags)], Some(&time)).is_ok_and(|ready| ready > 0) {
+            return Ok(());
+        }
+    }
+}

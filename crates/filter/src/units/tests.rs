@@ -1,0 +1,176 @@
+//! Filter units with small programs of the shell and of Python that work, crash, hang and answer nonsense.
+
+use super::*;
+use evb_core::Span;
+use std::{
+    sync::mpsc::{Receiver, channel},
+    time::Duration,
+};
+
+/// Longest wait of a test.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn plan(program: &[&str], timeout: Span) -> UnitsPlan {
+    UnitsPlan {
+        units: 1,
+        program: program.iter().map(ToString::to_string).collect(),
+        library: None,
+        timeout,
+        events: 4,
+        accept: None,
+        time: Span::ZERO,
+    }
+}
+
+/// A filter of Python: `body` makes a decision out of `event`.
+fn python(body: &str) -> Vec<String> {
+    let module = concat!(env!("CARGO_MANIFEST_DIR"), "/../../filters/python");
+    let program = format!(
+        "import sys, os, time; sys.path.insert(0, {module:?}); import evb_filter\n{body}\nevb_filter.run(decide)"
+    );
+    ["python3", "-c", &program].map(str::to_owned).to_vec()
+}
+
+fn start(program: &[&str], timeout: Span) -> (Units, Receiver<()>) {
+    let (wake, woken) = channel();
+    let hello = Hello { run: 1, builder: 0, unit: 0, streams: vec!["physics".into(), "quarantine".into()] };
+    let wake = Mutex::new(wake);
+    let waker: Waker = Arc::new(move || _ = wake.lock().unwrap().send(()));
+    (Units::start(&plan(program, timeout), &hello, waker).unwrap(), woken)
+}
+
+fn ask(units: &mut Units, events: std::ops::RangeInclusive<u64>) {
+    for event in events {
+        let built = Built { event: EventId(event), complete: true, fragments: vec![] };
+        units.ask(Question { built, is_phase: false });
+    }
+}
+
+/// All answers to this many events, in the order of the events.
+fn answers((units, woken): &mut (Units, Receiver<()>), count: u64) -> Vec<Verdict> {
+    let mut all = Vec::new();
+    ask(units, 1..=count);
+    while (all.len() as u64) < count {
+        woken.recv_timeout(PATIENCE).expect("there are answers");
+        units.take(&mut all);
+    }
+    assert!(!units.is_busy());
+    all.sort_by_key(|answer| answer.question.built.event);
+    all.into_iter().map(|answer| answer.verdict).collect()
+}
+
+fn decide(body: &str, timeout: Span, count: u64) -> (Vec<Verdict>, UnitsReport) {
+    let program = python(body);
+    let program: Vec<_> = program.iter().map(String::as_str).collect();
+    let mut units = start(&program, timeout);
+    let verdicts = answers(&mut units, count);
+    (verdicts, units.0.report())
+}
+
+/// The events in quarantine, and the one reason for all of them.
+fn quarantined(verdicts: &[Verdict], report: &UnitsReport, name: &str) -> Vec<u64> {
+    let events = (1..).zip(verdicts).filter(|(_, verdict)| **verdict == Verdict::Quarantined);
+    let events: Vec<u64> = events.map(|(event, _)| event).collect();
+    assert_eq!(report.reasons, BTreeMap::from([(name, events.len() as u64)]));
+    events
+}
+
+const LONG: Span = Span::from_secs(30);
+
+#[test]
+fn a_filter_accepts_and_rejects_and_ends() {
+    let body = "decide = lambda event: event.number % 3 == 0 and 'physics'";
+    let program = python(body);
+    let program: Vec<_> = program.iter().map(String::as_str).collect();
+    let mut units = start(&program, LONG);
+    let expected = |event: u64| match event % 3 {
+        0 => Verdict::Accepted(StreamId::PHYSICS),
+        _ => Verdict::Rejected,
+    };
+    assert_eq!(answers(&mut units, 100), (1..=100).map(expected).collect::<Vec<_>>());
+    assert_eq!(units.0.report(), UnitsReport::default());
+    let end = std::time::Instant::now() + PATIENCE;
+    while !units.0.finish() {
+        assert!(std::time::Instant::now() < end, "the process ends when its input does");
+        thread::yield_now();
+    }
+}
+
+/// Every tenth event kills the process, which is started again each time.
+#[test]
+fn a_crash_costs_what_the_process_held_and_nothing_else() {
+    let (verdicts, report) = decide("decide = lambda event: event.number % 10 or os.abort()", LONG, 40);
+    let lost = quarantined(&verdicts, &report, "crashed");
+    assert!([10, 20, 30, 40].iter().all(|event| lost.contains(event)), "{lost:?}");
+    assert!(lost.len() <= 16, "four events at most each time: {lost:?}");
+    assert!(report.told[0].1.to_string().contains("signal: 6"), "{report:?}");
+    assert_eq!(verdicts.iter().filter(|verdict| **verdict == Verdict::Rejected).count(), 0);
+    assert!(report.given_up.is_empty());
+}
+
+#[test]
+fn a_hang_costs_what_the_process_held() {
+    let body = "decide = lambda event: event.number != 7 or time.sleep(1000)";
+    let (verdicts, report) = decide(body, Span::from_millis(800), 12);
+    let lost = quarantined(&verdicts, &report, "hung");
+    assert!(lost.contains(&7) && lost.len() <= 4, "{lost:?}");
+}
+
+#[test]
+fn nonsense_costs_what_the_process_held() {
+    let body = "decide = lambda event: True\nreal = evb_filter._verdict\nevb_filter._verdict = lambda number, *rest: real(1000 if number == 7 else number, *rest)";
+    let (verdicts, report) = decide(body, LONG, 12);
+    let lost = quarantined(&verdicts, &report, "nonsense");
+    assert!(lost.contains(&7) && lost.len() <= 4, "{lost:?}");
+    assert!(report.told[0].1.to_string().contains("event 1000"), "{report:?}");
+}
+
+#[test]
+fn a_filter_that_closes_its_output_is_started_again() {
+    let body = "decide = lambda event: event.number != 7 or os._exit(0)";
+    let (verdicts, report) = decide(body, LONG, 12);
+    let lost = quarantined(&verdicts, &report, "closed");
+    assert!(lost.contains(&7) && lost.len() <= 4, "{lost:?}");
+}
+
+/// Everything goes into quarantine when no process ever decides.
+#[test]
+fn a_filter_that_never_works_is_given_up() {
+    for (program, why) in [
+        (&["/no/such/program"][..], "cannot be started"),
+        (&["false"], "does not get ready"),
+        (&["echo", "this is not what a builder wants to hear"], "nonsense"),
+    ] {
+        let mut units = start(program, LONG);
+        let verdicts = answers(&mut units, 30);
+        assert!(verdicts.iter().all(|verdict| *verdict == Verdict::Quarantined));
+        let report = units.0.report();
+        assert_eq!(report.reasons, BTreeMap::from([("given_up", 30)]));
+        assert!(report.given_up.len() == 1 && report.given_up[0].contains(why), "{report:?}");
+    }
+}
+
+/// A process that hangs is killed when the node does not wait any more.
+#[test]
+fn a_node_that_leaves_takes_its_processes_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pid");
+    let body = format!("open({path:?}, 'w').write(str(os.getpid()))\ndecide = lambda event: time.sleep(1000)");
+    let program = python(&body);
+    let program: Vec<_> = program.iter().map(String::as_str).collect();
+    let (mut units, _woken) = start(&program, LONG);
+    ask(&mut units, 1..=1);
+    let shared = Arc::downgrade(&units.shared);
+    let end = std::time::Instant::now() + PATIENCE;
+    while std::fs::read_to_string(&path).map_or(true, |pid| pid.is_empty()) {
+        assert!(std::time::Instant::now() < end, "it starts");
+        thread::yield_now();
+    }
+    drop(units);
+    while shared.strong_count() > 0 {
+        assert!(std::time::Instant::now() < end, "the thread ends");
+        thread::yield_now();
+    }
+    let pid = std::fs::read_to_string(&path).unwrap();
+    assert!(!std::path::Path::new("/proc").join(pid).exists(), "the process is gone");
+}

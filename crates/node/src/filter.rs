@@ -1,0 +1,76 @@
+//! The filter units of a builder node: their start, their files, and their part of the report.
+
+use crate::control::NodeError;
+use evb_events::WriteSummary;
+use evb_experiment::Plan;
+use evb_filter::{Hello, Units, UnitsReport};
+use evb_record::{Filtering, Finding, FindingKind, Stream};
+use evb_transport::Waker;
+use evb_unit::BuilderReport;
+use std::path::Path;
+
+/// Most events in quarantine with a finding of their own.
+const MOST_FINDINGS: usize = 3;
+
+/// Starts the filter units of builder `builder`; none if the plan has none.
+pub(crate) fn start(plan: &Plan, run: u64, builder: u16, waker: Waker) -> Result<Option<Units>, NodeError> {
+    let Some(units) = &plan.filter.units else { return Ok(None) };
+    let hello = Hello { run, builder, unit: 0, streams: plan.filter.streams.clone() };
+    let started = Units::start(units, &hello, waker);
+    started.map(Some).map_err(|error| crate::limits::error("cannot start a thread for a filter unit", &error))
+}
+
+/// Checks that the program or the library of the filter units is on this machine. A name without a folder is found by
+/// the system.
+pub(crate) fn check_files(plan: &Plan) -> Result<(), NodeError> {
+    let Some(units) = &plan.filter.units else { return Ok(()) };
+    let program = units.program.first().map(Path::new).filter(|program| program.components().count() > 1);
+    for path in program.into_iter().chain(units.library.as_deref()) {
+        if !path.is_file() {
+            let error = NodeError::new(format!("there is no filter {}", path.display()));
+            return Err(error.hint("`filter.program` and `filter.library` are relative to the folder of the node"));
+        }
+    }
+    Ok(())
+}
+
+/// Adds to the report of a builder what its filter units and its files know.
+pub(crate) fn complete(
+    report: &mut BuilderReport,
+    builder: u16,
+    units: Option<UnitsReport>,
+    streams: Vec<(String, WriteSummary)>,
+) {
+    let Some(filtering) = &mut report.filter else { return };
+    let stream = |(name, stored): (String, WriteSummary)| Stream {
+        name,
+        events: stored.events,
+        bytes: stored.bytes,
+        ..Stream::default()
+    };
+    filtering.streams = streams.into_iter().map(stream).collect();
+    let Some(units) = units else { return };
+    filtering.restarts = units.restarts;
+    filtering.reasons = units.reasons.iter().map(|(&name, &count)| (name.to_owned(), count)).collect();
+    let found = findings(filtering, builder, &units);
+    report.findings.extend(found);
+}
+
+/// What people must know: the filter units that were given up, the number of events in quarantine, and the first ones.
+fn findings(filtering: &Filtering, builder: u16, units: &UnitsReport) -> Vec<Finding> {
+    let subject = format!("bu{builder}");
+    let finding = |kind, message: String| Finding::new(kind, &subject, message);
+    let given_up = units.given_up.iter().map(|message| {
+        finding(FindingKind::FilterFailed, format!("{message}; it was given up"))
+            .hint("run the filter by hand, or see its output on standard error")
+    });
+    let total: u64 = filtering.reasons.values().sum();
+    let all = (total > 0).then(|| {
+        let message = format!("{total} events of {subject} are in quarantine, without a decision");
+        finding(FindingKind::Quarantined, message)
+            .hint("they are stored in the stream `quarantine`, and can be decided about later")
+    });
+    let first = units.told.iter().take(MOST_FINDINGS);
+    let first = first.map(|(event, reason)| finding(FindingKind::Quarantined, format!("event {event}: {reason}")));
+    given_up.chain(all).chain(first).collect()
+}

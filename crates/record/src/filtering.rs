@@ -1,0 +1,80 @@
+//! The selection of events in a record.
+
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use serde::{Deserialize, Serialize};
+
+/// Events by decision, and stored events by stream. An event that is not decided about again counts once.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Filtering {
+    /// Events that were accepted.
+    pub accepted: u64,
+    /// Events that were rejected.
+    pub rejected: u64,
+    /// Events that were kept without a decision, because their filter unit failed.
+    pub quarantined: u64,
+    /// Quarantined events by reason: `crashed`, `hung`, `closed`, `nonsense` or `given_up`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reasons: BTreeMap<String, u64>,
+    /// Number of times a filter unit was started again.
+    #[serde(default)]
+    pub restarts: u64,
+    /// Events decided about, per second of the run.
+    #[serde(default)]
+    pub decided_hz: f64,
+    /// Events accepted, per second of the run.
+    #[serde(default)]
+    pub accepted_hz: f64,
+    /// Stored events by stream; empty in simulations.
+    pub streams: Vec<Stream>,
+}
+
+/// Stored events of one stream.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stream {
+    /// Name of the stream.
+    pub name: String,
+    /// Events written to files.
+    pub events: u64,
+    /// Bytes written to files.
+    pub bytes: u64,
+    /// Events written, per second of the run.
+    #[serde(default)]
+    pub events_hz: f64,
+    /// Bytes written, per second of the run.
+    #[serde(default)]
+    pub bytes_per_s: f64,
+}
+
+impl Filtering {
+    /// Adds the counts of another builder.
+    pub fn add(&mut self, other: &Self) {
+        self.accepted += other.accepted;
+        self.rejected += other.rejected;
+        self.quarantined += other.quarantined;
+        self.restarts += other.restarts;
+        for (reason, count) in &other.reasons {
+            *self.reasons.entry(reason.clone()).or_default() += count;
+        }
+        for stream in &other.streams {
+            match self.streams.iter_mut().find(|sum| sum.name == stream.name) {
+                Some(sum) => (sum.events, sum.bytes) = (sum.events + stream.events, sum.bytes + stream.bytes),
+                None => self.streams.push(stream.clone()),
+            }
+        }
+    }
+
+    /// The stream with this name.
+    pub fn stream(&self, name: &str) -> Option<&Stream> {
+        self.streams.iter().find(|stream| stream.name == name)
+    }
+
+    /// Sets all rates for a run of so many seconds.
+    pub fn set_rates(&mut self, seconds: f64) {
+        let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        self.decided_hz = rate(self.accepted + self.rejected + self.quarantined);
+        self.accepted_hz = rate(self.accepted);
+        for stream in &mut self.streams {
+            (stream.events_hz, stream.bytes_per_s) = (rate(stream.events), rate(stream.bytes));
+        }
+    }
+}

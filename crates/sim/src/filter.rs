@@ -1,0 +1,57 @@
+//! The filter units of a simulated builder: processors that each decide about one event after another.
+
+use evb_core::{Span, Time};
+use evb_experiment::Plan;
+use evb_filter::{Answer, Question, Selection, StreamId, Verdict};
+use evb_unit::Outline;
+use std::collections::BTreeMap;
+
+/// The filter units of one builder.
+pub(crate) struct Processors {
+    selection: Selection,
+    /// Processor time of an event.
+    time: Span,
+    /// Times at which the processors will be free.
+    free_at: Vec<Time>,
+    /// Events that are being decided about, by the time of the decision and in the order of the questions: at most those
+    /// of the builder's slots.
+    busy: BTreeMap<(Time, u64), Question<Outline>>,
+    asked: u64,
+    /// Times of the decisions about the events asked about since the last look.
+    pub(crate) begun: Vec<Time>,
+}
+
+impl Processors {
+    /// The filter units of each builder of a plan.
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let (units, time) = plan.filter.units.as_ref().map_or((1, Span::ZERO), |units| (units.units, units.time));
+        Self {
+            selection: plan.filter.clone(),
+            time,
+            free_at: vec![Time::ZERO; units.max(1).into()],
+            busy: BTreeMap::new(),
+            asked: 0,
+            begun: Vec::new(),
+        }
+    }
+
+    /// Gives an event to the processor that is free first.
+    pub(crate) fn ask(&mut self, now: Time, question: Question<Outline>) {
+        if let Some(free_at) = self.free_at.iter_mut().min() {
+            *free_at = (*free_at).max(now) + self.time;
+            self.asked += 1;
+            self.busy.insert((*free_at, self.asked), question);
+            self.begun.push(*free_at);
+        }
+    }
+
+    /// The next decision.
+    pub(crate) fn answer(&mut self) -> Option<Answer<Outline>> {
+        let (_, question) = self.busy.pop_first()?;
+        let verdict = match self.selection.draws_program(question.built.event) {
+            true => Verdict::Accepted(StreamId::PHYSICS),
+            false => Verdict::Rejected,
+        };
+        Some(Answer { question, verdict })
+    }
+}

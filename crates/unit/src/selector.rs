@@ -1,0 +1,132 @@
+//! The selection of a builder's events: it asks the chain of filters, then the filter units, and picks the stream.
+
+use crate::{Payload, Store};
+use evb_core::{EventId, Time};
+use evb_filter::{Answer, Passage, Question, Selection, StreamId, Verdict};
+use evb_protocol::{BuilderCommand, Built, Fragment};
+use evb_record::Filtering;
+use std::collections::HashMap;
+
+/// The selection of one builder, with its counts.
+pub struct Selector {
+    selection: Selection,
+    /// Streams of events whose first phase was accepted: at most those under construction.
+    accepted: HashMap<EventId, StreamId>,
+    counts: Filtering,
+}
+
+impl Selector {
+    /// A selector that has seen no event.
+    pub fn new(selection: Selection) -> Self {
+        Self { selection, accepted: HashMap::new(), counts: Filtering::default() }
+    }
+
+    /// The counts; none if nothing is selected.
+    pub fn filtering(&self) -> Option<Filtering> {
+        (!self.selection.is_open()).then(|| self.counts.clone())
+    }
+
+    /// Decides about an event that is built, stores it if it is accepted, and returns the answer for the machine. There
+    /// is none while filter units decide or the event is being stored.
+    pub fn take_built<B: Payload, S: Store<B>>(
+        &mut self,
+        storage: &mut S,
+        now: Time,
+        built: Built<B>,
+    ) -> Option<BuilderCommand<B>> {
+        // Phased building has decided before.
+        if self.selection.phased || self.selection.is_open() {
+            let stream = self.accepted.remove(&built.event).unwrap_or_default();
+            return storage.store(now, stream, built).map(BuilderCommand::Stored);
+        }
+        match self.verdict(built.event, built.complete, &built.fragments) {
+            Some(verdict) => self.end(storage, now, built, verdict),
+            None => {
+                storage.ask(now, Question { built, is_phase: false });
+                None
+            }
+        }
+    }
+
+    /// Decides about an event whose first phase is over, as [`take_built`](Self::take_built) does.
+    pub fn take_phase<B: Payload, S: Store<B>>(
+        &mut self,
+        storage: &mut S,
+        now: Time,
+        (event, complete): (EventId, bool),
+        fragments: &[Option<Fragment<B>>],
+    ) -> Option<BuilderCommand<B>> {
+        if let Some(verdict) = self.verdict(event, complete, fragments) {
+            return Some(self.end_phase(event, verdict));
+        }
+        // Only what was asked for is part of the question: the other fragments are not missing.
+        let asked = fragments.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        let built = Built { event, complete, fragments: fragments[..asked].to_vec() };
+        storage.ask(now, Question { built, is_phase: true });
+        None
+    }
+
+    /// Takes the decision of the filter units, and returns the answer for the machine.
+    pub fn take_answer<B: Payload, S: Store<B>>(
+        &mut self,
+        storage: &mut S,
+        now: Time,
+        answer: Answer<B>,
+    ) -> Option<BuilderCommand<B>> {
+        let Answer { question: Question { built, is_phase }, verdict } = answer;
+        match is_phase {
+            true => Some(self.end_phase(built.event, verdict)),
+            false => self.end(storage, now, built, verdict),
+        }
+    }
+
+    /// The verdict of the chain; none if filter units decide.
+    fn verdict<B: Payload>(
+        &self,
+        event: EventId,
+        complete: bool,
+        fragments: &[Option<Fragment<B>>],
+    ) -> Option<Verdict> {
+        match self.selection.pass(event, complete, fragments) {
+            Passage::Rejected => Some(Verdict::Rejected),
+            Passage::Taken(stream) => Some(Verdict::Accepted(stream)),
+            Passage::Passed if self.selection.units.is_none() => Some(Verdict::Accepted(StreamId::PHYSICS)),
+            Passage::Passed => None,
+        }
+    }
+
+    fn end<B: Payload, S: Store<B>>(
+        &mut self,
+        storage: &mut S,
+        now: Time,
+        built: Built<B>,
+        verdict: Verdict,
+    ) -> Option<BuilderCommand<B>> {
+        match self.count(verdict) {
+            Some(stream) => storage.store(now, stream, built).map(BuilderCommand::Stored),
+            None => Some(BuilderCommand::Rejected(built)),
+        }
+    }
+
+    fn end_phase<B>(&mut self, event: EventId, verdict: Verdict) -> BuilderCommand<B> {
+        let stream = self.count(verdict);
+        if let Some(stream) = stream.filter(|&stream| stream != StreamId::PHYSICS) {
+            self.accepted.insert(event, stream);
+        }
+        BuilderCommand::Decided { event, accepted: stream.is_some() }
+    }
+
+    /// Counts a verdict, and returns the stream of the event if it is kept.
+    fn count(&mut self, verdict: Verdict) -> Option<StreamId> {
+        match verdict {
+            Verdict::Rejected => self.counts.rejected += 1,
+            Verdict::Accepted(_) => self.counts.accepted += 1,
+            Verdict::Quarantined => self.counts.quarantined += 1,
+        }
+        match verdict {
+            Verdict::Rejected => None,
+            Verdict::Accepted(stream) => Some(stream),
+            Verdict::Quarantined => Some(self.selection.quarantine()),
+        }
+    }
+}
