@@ -139,7 +139,8 @@ fn a_filter_that_never_works_is_given_up() {
     for (program, why) in [
         (&["/no/such/program"][..], "cannot be started"),
         (&["false"], "does not get ready"),
-        (&["echo", "this is not what a builder wants to hear"], "nonsense"),
+        // It goes on to read, or else it might be gone before it is heard.
+        (&["sh", "-c", "echo this is not what a builder wants to hear; cat > /dev/null"], "nonsense"),
     ] {
         let mut units = start(program, LONG);
         let verdicts = answers(&mut units, 30);
