@@ -75,7 +75,7 @@ impl Role for Builder {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
         self.unit.pass(now);
         let message = match message {
-            Message::Piece(piece) => self.pieces.add(from, piece).map(Message::Fragment),
+            Message::Piece(piece) => self.pieces.add(from, *piece).map(Message::Fragment),
             whole => Some(whole),
         };
         message.into_iter().for_each(|message| self.unit.handle_message(now, from, message));

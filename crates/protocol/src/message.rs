@@ -1,6 +1,6 @@
 //! The messages between the machines.
 
-use alloc::{sync::Arc, vec::Vec};
+use alloc::{boxed::Box, sync::Arc, vec::Vec};
 use evb_core::{EventId, Mark, NodeId, Sighting, SourceId};
 
 /// One source's part of one event, or the statement that the source has none.
@@ -196,7 +196,7 @@ pub enum Message<B> {
     /// Readout unit to builder: several fragments in one packet.
     Packet(Vec<Fragment<B>>),
     /// Readout unit to builder: bytes of a fragment that does not fit into one bucket.
-    Piece(Piece<B>),
+    Piece(Box<Piece<B>>),
     /// Readout unit to builder: the end of a bucket.
     Slot {
         /// Nothing was in the bucket.

@@ -16,7 +16,7 @@
 //! [`Ending`]. A [`Message::Packet`] has no form of its own: its fragments travel one after another.
 
 use crate::{Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted};
-use alloc::{sync::Arc, vec::Vec};
+use alloc::{boxed::Box, sync::Arc, vec::Vec};
 use evb_core::{EventId, Mark, NodeId, Sighting, SourceId};
 use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout, little_endian as le};
 
@@ -239,7 +239,8 @@ pub fn encode<B>(message: Message<B>, mut send: impl FnMut([u8; HEAD_BYTES], Bod
         }
         Message::Resume { first } => empty(Head { event: first.0.into(), ..Head::new(Kind::Resume) }),
         Message::Fragment(fragment) => encode_fragment(fragment),
-        Message::Piece(Piece { offset, of, .. }) => {
+        Message::Piece(piece) => {
+            let Piece { offset, of, .. } = *piece;
             let (head, body) = encode_fragment(of);
             (Head { kind: Kind::Piece as u8, second: u64::from(offset).into(), ..head }, body)
         }
@@ -376,7 +377,7 @@ fn decode_piece<B: AsRef<[u8]>>(head: &Head, payload: B) -> Result<Message<B>, W
     let (length, actual) = (u64::from(head.length.get()), payload.as_ref().len());
     let offset = u32::try_from(head.second.get()).ok().filter(|&offset| u64::from(offset) + actual as u64 <= length);
     let offset = offset.ok_or(WireError::WrongLength { kind: head.kind, announced: length, actual })?;
-    Ok(Message::Piece(Piece { offset, bytes: actual as u32, of: fragment_of(head, payload)? }))
+    Ok(Message::Piece(Box::new(Piece { offset, bytes: actual as u32, of: fragment_of(head, payload)? })))
 }
 
 fn fragment_of<B>(head: &Head, payload: B) -> Result<Fragment<B>, WireError> {

@@ -43,7 +43,9 @@ fn good() -> Vec<(&'static str, Vec<u8>)> {
         })
     };
     let piece = |payload: &[u8]| match fragment(FragmentStatus::Good, payload) {
-        Message::Fragment(of) => Message::Piece(Piece { offset: 4, bytes: 5, of: Fragment { length: 9, ..of } }),
+        Message::Fragment(of) => {
+            Message::Piece(Box::new(Piece { offset: 4, bytes: 5, of: Fragment { length: 9, ..of } }))
+        }
         _ => unreachable!("a fragment"),
     };
     let messages = [

@@ -194,7 +194,7 @@ proptest! {
             let part = Part { item: item.clone(), offset: pair[0], bytes: pair[1] - pair[0], last: pair[1] == bytes };
             came.extend(match cut(part) {
                 Some(Message::Fragment(whole)) => Some(whole),
-                Some(Message::Piece(piece)) => assembler.add(NodeId(2), piece),
+                Some(Message::Piece(piece)) => assembler.add(NodeId(2), *piece),
                 _ => None,
             });
         }

@@ -16,7 +16,8 @@ pub fn cut(part: Part<Message<Bytes>>) -> Option<Message<Bytes>> {
             let payload = fragment.payload.slice(from..to);
             let of = Fragment { payload, ..fragment };
             // The first bytes of a fragment are those of its head, which every piece has.
-            (from < to).then(|| Message::Piece(Piece { offset: from as u32, bytes: (to - from) as u32, of }))
+            let piece = Piece { offset: from as u32, bytes: (to - from) as u32, of };
+            (from < to).then(|| Message::Piece(Box::new(piece)))
         }
         whole => last.then_some(whole),
     }
