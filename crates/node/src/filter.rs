@@ -56,7 +56,7 @@ pub(crate) fn complete(
     report.findings.extend(found);
 }
 
-/// What people must know: the filter units that were given up, the number of events in quarantine, and the first ones.
+/// Findings for people: the filter units that were given up, the number of events in quarantine, and the first ones.
 fn findings(filtering: &Filtering, builder: u16, units: &UnitsReport) -> Vec<Finding> {
     let subject = format!("bu{builder}");
     let finding = |kind, message: String| Finding::new(kind, &subject, message);

@@ -15,7 +15,7 @@ fn barrel(units: u16, builders: u16, bucket: u64) -> Config {
     Config { shaping, ..Config::new(units, builders) }
 }
 
-/// What travels between the units.
+/// A message between the units.
 #[derive(Debug)]
 enum Wire {
     Credit { unit: usize, builder: usize, calm: bool },

@@ -65,7 +65,7 @@ fn suppressed_and_masked_sources_leave_events_complete() {
     }
 }
 
-/// Of the fragments in a bundle only the one with the fault is bad, in the record and in the file.
+/// One bad fragment spoils no other fragment of its bundle, in the record and in the file.
 #[test]
 fn a_fault_of_one_source_spoils_no_other() {
     for (action, status, kind) in [
@@ -114,7 +114,7 @@ fn triggers_fill_blocks() {
     assert_eq!((record.events.built, record.events.lost), (record.events.triggered, 0), "{outcome}");
 }
 
-/// What cannot work is an error of the file, with a hint.
+/// Combinations that cannot work are errors of the file, with a hint.
 #[test]
 fn impossible_bundles_are_errors_of_the_file() {
     let live = "readout.unit=[{sources=[{type=\"tcp\",listen=\"127.0.0.1:0\"},{type=\"fixed\",size=\"1 B\"}]}]";

@@ -67,7 +67,7 @@ fn quarantine(lab: &Lab, record: &Record) -> BTreeSet<u64> {
     stored(lab, record, |name| name.contains("quarantine"))
 }
 
-/// What the filter by size selects, with the account of the run.
+/// Selects events by size, and checks the account of the run.
 fn selected(mode: &[&str]) -> BTreeSet<u64> {
     let lab = lab(BY_SIZE, "");
     let record = good(&lab.run(mode).run());
@@ -193,7 +193,7 @@ fn a_filter_that_is_not_there_ends_the_run_before_it_begins() {
     }
 }
 
-/// What a simulation cannot ask must be said.
+/// A simulation needs to be told what a program accepts.
 #[test]
 fn a_program_is_simulated_by_its_part_and_its_time() {
     let lab = lab(BY_PROGRAM, ONE_LINE);

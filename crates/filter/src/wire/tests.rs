@@ -1,4 +1,4 @@
-//! What is encoded is decoded again, in any pieces, and arbitrary bytes are an error at most.
+//! Messages that are encoded are decoded again, in any pieces. Arbitrary bytes are an error at most.
 
 use super::*;
 use evb_protocol::Fragment;

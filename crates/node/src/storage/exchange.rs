@@ -52,7 +52,7 @@ struct State {
     sleeps: bool,
     /// The result of the writer, once it has ended.
     outcome: Option<Result<(), NodeError>>,
-    /// What is stored in each stream.
+    /// Events and bytes of each stream.
     summary: Vec<WriteSummary>,
 }
 

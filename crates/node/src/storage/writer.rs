@@ -32,7 +32,7 @@ pub(super) trait EventFile: Send + Sized + 'static {
     fn flush(&mut self) -> Result<(), WriteError>;
     fn place(&self) -> Self::Place;
     fn go_back(&mut self, place: Self::Place) -> Result<bool, WriteError>;
-    /// What is stored in each stream.
+    /// Events and bytes of each stream.
     fn by_stream(&self) -> Vec<WriteSummary>;
     fn finish(self) -> Result<Vec<WriteSummary>, WriteError>;
 
