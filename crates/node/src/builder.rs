@@ -55,9 +55,7 @@ impl Builder {
         }
         Ok(moved)
     }
-}
 
-impl Builder {
     /// Gives the decisions of the filter units to the unit; returns true if there were any.
     fn take_answers(&mut self) -> bool {
         if let Some(units) = &mut self.unit.storage.filter {

@@ -28,7 +28,7 @@ pub(crate) fn check_files(plan: &Plan) -> Result<(), NodeError> {
     for path in program.into_iter().chain(units.library.as_deref()) {
         if !path.is_file() {
             let error = NodeError::new(format!("there is no filter {}", path.display()));
-            return Err(error.hint("`filter.program` and `filter.library` are relative to the folder of the node"));
+            return Err(error.hint("`program` and `library` of [filter] are relative to the folder of the node"));
         }
     }
     Ok(())

@@ -159,7 +159,7 @@ impl Readout {
                 let bytes = wire::length(&message);
                 shaper.push(usize::from(to.first.0 - first), message, bytes);
             }
-            false => has_room = send(Transmit { to, message }),
+            false => has_room &= send(Transmit { to, message }),
         });
         while has_room && let Some(Slot { builder, parts }) = shaper.next(now) {
             let to = NodeRange::from(NodeId(first + builder as u16));
@@ -238,7 +238,8 @@ impl Role for Readout {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
         match (message, &mut self.shaper) {
             (Message::Credit { calm }, Some(shaper)) => {
-                shaper.credit(now, usize::from(from.0.saturating_sub(self.first_builder.0)), calm);
+                let builder = from.0.checked_sub(self.first_builder.0);
+                builder.into_iter().for_each(|builder| shaper.credit(now, builder.into(), calm));
             }
             (message, _) => self.unit.machine.handle_message(now, from, message),
         }

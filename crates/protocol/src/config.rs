@@ -200,6 +200,13 @@ pub enum Shaping {
     },
 }
 
+impl Shaping {
+    /// True for the slots of a barrel shifter by credits.
+    pub const fn is_by_credit(self) -> bool {
+        matches!(self, Self::BarrelShifter { step: Step::Credit, .. })
+    }
+}
+
 /// The rule by which the readout units of a barrel shifter keep in step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

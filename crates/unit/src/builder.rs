@@ -79,17 +79,23 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     /// Takes in a message; a fragment after a look at every byte of it.
     #[inline]
     pub fn handle_message(&mut self, now: Time, from: NodeId, message: Message<B>) {
-        let late = self.machine.counts().faults.get(Fault::Late);
+        let late = self.late_bundles();
         match message {
             Message::Fragment(fragment) if !self.is_as_sent(&fragment) => self.receive_bad(now, from, fragment),
             Message::Slot { empty } => self.turns.iter_mut().for_each(|turns| turns.taken(now, from, empty)),
             message => self.machine.handle_message(now, from, message),
         }
-        if let Some(splitter) = &mut self.splitter
-            && self.machine.counts().faults.get(Fault::Late) > late
+        if self.late_bundles() > late
+            && let Some(splitter) = &mut self.splitter
         {
             splitter.count_late(from.0.wrapping_sub(self.first_readout.0));
         }
+    }
+
+    /// Number of bundles that came too late; none where there are no bundles.
+    #[inline]
+    fn late_bundles(&self) -> Option<u64> {
+        self.splitter.as_ref().map(|_| self.machine.counts().faults.get(Fault::Late))
     }
 
     /// True when a fragment has its bytes and no more than allowed.

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 pub(crate) struct FilterUnitArgs {
     /// The shared library
     #[arg(value_name = "LIBRARY")]
-    library: PathBuf,
+    path: PathBuf,
 }
 
 pub(crate) fn run(args: &FilterUnitArgs) -> Result<bool, Failure> {
-    evb::serve_library(&args.library).map_err(Failure::new)?;
+    evb::serve_library(&args.path).map_err(Failure::new)?;
     Ok(true)
 }

@@ -112,9 +112,8 @@ pub(super) const RULES: &[Check] =
 /// After the first phase of a bundle its events are not split yet.
 fn phase_of_bundles(view: View<'_>) -> Option<Problem> {
     let steps = view.list("filter.step").first().map(|step| View(step).origin("type"));
-    let program =
-        ["filter.program", "filter.library"].into_iter().find(|key| view.has(key)).map(|key| view.origin(key));
-    let place = steps.or(program).filter(|_| view.has("protocol.first") && bundle::is_used(view))?;
+    let program = || Some(view.below("filter").origin(programs(view).next()?));
+    let place = steps.or_else(program).filter(|_| view.has("protocol.first") && bundle::is_used(view))?;
     let message = "phased building of bundles knows the draw of `protocol.accept` only, and no filters";
     let help = "give each readout unit one source and leave `trigger.block` out, or use push or pull";
     Some(Problem::new(message, help).at(place, "not with bundles in phases"))
@@ -196,16 +195,22 @@ fn names(view: View<'_>) -> Vec<String> {
     names
 }
 
+/// The keys of `[filter]` that name a program or a library.
+fn programs(view: View<'_>) -> impl Iterator<Item = &'static str> {
+    ["program", "library"].into_iter().filter(move |key| view.below("filter").has(key))
+}
+
 fn has_program(view: View<'_>) -> bool {
-    view.has("filter.program") || view.has("filter.library")
+    programs(view).next().is_some()
 }
 
 fn one_program(view: View<'_>) -> Option<Problem> {
-    (view.has("filter.program") && view.has("filter.library")).then(|| {
+    let filter = view.below("filter");
+    (programs(view).count() > 1).then(|| {
         let help = "remove one of the two: a program can load the library itself";
         Problem::new("a program and a library cannot both decide", help)
-            .at(view.origin("filter.program"), "program")
-            .at(view.origin("filter.library"), "library")
+            .at(filter.origin("program"), "program")
+            .at(filter.origin("library"), "library")
     })
 }
 

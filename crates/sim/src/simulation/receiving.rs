@@ -98,9 +98,12 @@ impl Simulation<'_> {
     pub(super) fn arrived(&mut self, now: u64, id: MessageId) {
         if let Body::Bucket(_) = self.messages.get(id).body {
             let Message { from, to, body: Body::Bucket(bucket), .. } = self.messages.remove(id) else { return };
-            let empty = bucket.parts.is_empty();
+            let (empty, by_credit) = (bucket.parts.is_empty(), self.plan.building.shaping.is_by_credit());
             bucket.parts.into_iter().for_each(|(message, bytes)| self.absorb(now, message, bytes));
-            return self.hand_over(from, to.first, Body::Protocol(ProtocolMessage::Slot { empty }));
+            if by_credit {
+                self.hand_over(from, to.first, Body::Protocol(ProtocolMessage::Slot { empty }));
+            }
+            return;
         }
         let message = self.messages.get(id);
         let (pair, place) = ((message.from, message.to.first), message.order);

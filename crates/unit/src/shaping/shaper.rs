@@ -18,7 +18,6 @@ pub struct Shaper<T> {
     /// Time since when it has waited for a credit, in its turn.
     since: Option<Time>,
     packing: Packing,
-    counts: SlotCounts,
 }
 
 /// A message, and its bytes that were not taken yet.
@@ -69,17 +68,6 @@ pub struct Slot<T> {
     pub parts: Vec<Part<T>>,
 }
 
-/// Counts of the slots of a readout unit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SlotCounts {
-    /// Slots with data.
-    pub full: u64,
-    /// Slots without data.
-    pub empty: u64,
-    /// Turns passed over because no credit came in time.
-    pub slipped: u64,
-}
-
 impl<T: Clone> Shaper<T> {
     /// The shaper of the readout unit with this index; none when a configuration sends without slots.
     pub fn new(config: &Config, unit: u16) -> Option<Self> {
@@ -105,13 +93,7 @@ impl<T: Clone> Shaper<T> {
             turn: first,
             since: None,
             packing,
-            counts: SlotCounts::default(),
         })
-    }
-
-    /// The counts so far.
-    pub const fn counts(&self) -> SlotCounts {
-        self.counts
     }
 
     /// Takes a message of some bytes for a builder. It is dropped if the builder is gone.
@@ -124,8 +106,9 @@ impl<T: Clone> Shaper<T> {
     /// Takes a builder's credit for one bucket. A second one before the bucket changes nothing.
     pub fn credit(&mut self, now: Time, builder: usize, calm: bool) {
         if let Packing::Credits { credits, .. } = &mut self.packing
-            && let Some(credit) = credits.get_mut(builder)
+            && self.alive.get(builder) == Some(&true)
         {
+            let credit = &mut credits[builder];
             credit.get_or_insert(Credit { at: now, calm }).calm &= calm;
         }
     }
@@ -135,6 +118,9 @@ impl<T: Clone> Shaper<T> {
         let Some(alive) = self.alive.get_mut(builder) else { return };
         *alive = false;
         self.queues[builder].clear();
+        if let Packing::Credits { credits, .. } = &mut self.packing {
+            credits[builder] = None;
+        }
     }
 
     /// The next slot; none while there is nothing to send, or no credit.
@@ -158,7 +144,6 @@ impl<T: Clone> Shaper<T> {
         };
         let single = matches!(self.packing, Packing::Packets { .. });
         let slot = Slot { builder: self.turn, parts: fill(&mut self.queues[self.turn], most, single) };
-        *(if slot.parts.is_empty() { &mut self.counts.empty } else { &mut self.counts.full }) += 1;
         self.pass(now);
         Some(slot)
     }
@@ -183,10 +168,7 @@ impl<T: Clone> Shaper<T> {
                     return Some(());
                 }
                 None if !self.alive[self.turn] => self.pass(now),
-                None if now >= *self.since.get_or_insert(now) + *slip => {
-                    self.counts.slipped += 1;
-                    self.pass(now);
-                }
+                None if now >= *self.since.get_or_insert(now) + *slip => self.pass(now),
                 None => return None,
             }
         }
