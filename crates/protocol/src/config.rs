@@ -162,6 +162,9 @@ pub enum Assignment {
     RoundRobin,
     /// The builder with the fewest events under construction.
     LeastLoaded,
+    /// The builder with the index `(number - 1) % builders`. Event builders with as many builders thus agree on the
+    /// builder of an event without a message. The events of a builder that is gone are not built.
+    ByNumber,
 }
 
 /// The order and packing of fragments at a readout unit.

@@ -7,7 +7,7 @@ mod alignment;
 mod open;
 mod roster;
 
-use crate::{Assigned, Completion, Config, Ending, Fault, FaultCounts, Message, Protocol, Timer, Trigger};
+use crate::{Assigned, Assignment, Completion, Config, Ending, Fault, FaultCounts, Message, Protocol, Timer, Trigger};
 use alignment::{Aligned, Alignment};
 use alloc::{collections::VecDeque, vec::Vec};
 use core::marker::PhantomData;
@@ -258,19 +258,23 @@ impl<B> EventManager<B> {
     /// builder in turn is waited for, but no longer than an incomplete group.
     fn assign(&mut self) {
         let in_turn = self.config.protocol == Protocol::Push && !self.is_ending() && !self.is_overdue();
-        while self.open.waiting() > 0 {
-            let Some(builder) = self.next_builder(in_turn) else { return };
-            let Some(event) = self.open.assign_next(builder) else { return };
+        while let Some(event) = self.open.next() {
+            if let Some(gone) = self.builders.gone_owner(event) {
+                self.end_unbuilt(gone, event);
+                continue;
+            }
+            let Some(builder) = self.next_builder(event, in_turn) else { return };
+            self.open.assign_next(builder);
             self.group.push(Assigned { event, builder });
         }
     }
 
     /// The builder of the next event. The oldest open event needs no slot after the death of its builder: the events
     /// that fill all slots may themselves wait for the room that it occupies in the readout units.
-    fn next_builder(&mut self, in_turn: bool) -> Option<NodeId> {
-        let able = if in_turn { self.builders.pick_in_turn() } else { self.builders.pick() };
+    fn next_builder(&mut self, event: EventId, in_turn: bool) -> Option<NodeId> {
+        let able = if in_turn { self.builders.pick_in_turn(event) } else { self.builders.pick(event) };
         match able {
-            None if self.open.oldest_is_returned() => self.builders.pick_without_slot(),
+            None if self.open.oldest_is_returned() => self.builders.pick_without_slot(event),
             able => able,
         }
     }
@@ -302,7 +306,9 @@ impl<B> EventManager<B> {
         let ready = core::mem::replace(&mut self.group, rest);
         let timeout = self.config.group_timeout;
         let began = self.group_deadline.filter(|_| ready.is_empty());
-        let waits = !self.group.is_empty() || (self.open.waiting() > 0 && self.builders.credits() > 0);
+        let in_turn = self.config.assignment == Assignment::RoundRobin;
+        let waits_for_turn = in_turn && self.open.waiting() > 0 && self.builders.credits() > 0;
+        let waits = !self.group.is_empty() || waits_for_turn;
         self.group_deadline = waits.then(|| began.unwrap_or(self.now + timeout));
         if self.config.protocol == Protocol::Push {
             let largest = self.largest_group();
@@ -335,6 +341,20 @@ impl<B> EventManager<B> {
 
     // ---- ends
 
+    /// Ends an event that only a builder could have built that is gone.
+    fn end_unbuilt(&mut self, gone: NodeId, event: EventId) {
+        self.open.assign_next(gone);
+        if let Some(latency) = self.open.end(self.now, event, gone) {
+            self.counts.incomplete += 1;
+            self.note_end(Completion { event, ending: Ending::Incomplete }, gone, latency);
+        }
+    }
+
+    fn note_end(&mut self, completion: Completion, builder: NodeId, latency: Span) {
+        self.cleared.push(completion.event);
+        self.events.push_back(ManagerEvent::Completed { completion, builder, latency });
+    }
+
     fn end_event(&mut self, from: NodeId, completion: Completion) {
         let Some(latency) = self.open.end(self.now, completion.event, from) else {
             return self.counts.faults.count(Fault::Unexpected);
@@ -345,8 +365,7 @@ impl<B> EventManager<B> {
             Ending::Rejected => self.counts.rejected += 1,
         }
         self.builders.end(from);
-        self.cleared.push(completion.event);
-        self.events.push_back(ManagerEvent::Completed { completion, builder: from, latency });
+        self.note_end(completion, from, latency);
     }
 
     /// Tells the readout units which events are triggered and which have ended.

@@ -73,15 +73,19 @@ impl OpenEvents {
 
     /// Assigns the next waiting event to `builder`.
     pub(super) fn assign_next(&mut self, builder: NodeId) -> Option<EventId> {
-        let event = self.returned.pop_front().or_else(|| {
-            let event = EventId(self.next_unassigned);
-            (event.0 < self.first + self.events.len() as u64).then(|| {
-                self.next_unassigned += 1;
-                event
-            })
-        })?;
+        let event = self.next()?;
+        if self.returned.pop_front().is_none() {
+            self.next_unassigned += 1;
+        }
         self.events[(event.0 - self.first) as usize].1 = State::Assigned(builder);
         Some(event)
+    }
+
+    /// The event that is assigned next.
+    pub(super) fn next(&self) -> Option<EventId> {
+        let new = EventId(self.next_unassigned);
+        let is_triggered = new.0 < self.first + self.events.len() as u64;
+        self.returned.front().copied().or(is_triggered.then_some(new))
     }
 
     /// Ends an event of `builder`. Returns the time since its trigger, or `None` if the builder does not have it.

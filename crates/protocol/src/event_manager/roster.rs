@@ -71,41 +71,59 @@ impl Roster {
             .is_some()
     }
 
+    /// The builder of an event whose number decides, if it is gone.
+    pub(super) fn gone_owner(&self, event: EventId) -> Option<NodeId> {
+        let owner = self.owner(event)?;
+        (!self.builders[owner].alive).then(|| self.node(owner))
+    }
+
+    /// The index of the builder of an event whose number decides.
+    fn owner(&self, event: EventId) -> Option<usize> {
+        let by_number = self.assignment == Assignment::ByNumber;
+        by_number.then(|| ((event.0 - 1) % self.builders.len() as u64) as usize)
+    }
+
     /// Takes one credit of the builder that gets the next event, if one has room.
-    pub(super) fn pick(&mut self) -> Option<NodeId> {
+    pub(super) fn pick(&mut self, event: EventId) -> Option<NodeId> {
         let count = self.builders.len();
         let in_turn = (0..count).map(|step| (self.turn + step) % count);
         let mut able = in_turn.filter(|&index| self.builders[index].credits > 0);
         let picked = match self.assignment {
             Assignment::RoundRobin => able.next(),
             Assignment::LeastLoaded => able.min_by_key(|&index| self.builders[index].assigned),
+            Assignment::ByNumber => self.owner(event).filter(|owner| able.any(|index| index == *owner)),
         }?;
         Some(self.take_credit(picked))
     }
 
     /// Takes one credit as [`pick`](Self::pick) does, but in round robin only from the builder whose turn it is.
-    pub(super) fn pick_in_turn(&mut self) -> Option<NodeId> {
+    pub(super) fn pick_in_turn(&mut self, event: EventId) -> Option<NodeId> {
         if self.assignment != Assignment::RoundRobin {
-            return self.pick();
+            return self.pick(event);
         }
         let count = self.builders.len();
         let next = (0..count).map(|step| (self.turn + step) % count).find(|&index| self.builders[index].alive)?;
         (self.builders[next].credits > 0).then(|| self.take_credit(next))
     }
 
-    /// The builder with the fewest events. It gets an event without a credit.
-    pub(super) fn pick_without_slot(&mut self) -> Option<NodeId> {
-        let alive = self.builders.iter_mut().zip(self.nodes.iter()).filter(|(builder, _)| builder.alive);
-        let (builder, node) = alive.min_by_key(|(builder, _)| builder.assigned)?;
-        builder.assigned += 1;
-        Some(node)
+    /// The builder with the fewest events, unless the number of the event decides. It gets the event without a credit.
+    pub(super) fn pick_without_slot(&mut self, event: EventId) -> Option<NodeId> {
+        let alive = (0..self.builders.len()).filter(|&index| self.builders[index].alive);
+        let fewest = alive.min_by_key(|&index| self.builders[index].assigned);
+        let index = self.owner(event).or(fewest)?;
+        self.builders[index].assigned += 1;
+        Some(self.node(index))
     }
 
     fn take_credit(&mut self, picked: usize) -> NodeId {
         self.turn = (picked + 1) % self.builders.len();
         self.builders[picked].credits -= 1;
         self.builders[picked].assigned += 1;
-        NodeId(self.nodes.first.0 + picked as u16)
+        self.node(picked)
+    }
+
+    const fn node(&self, index: usize) -> NodeId {
+        NodeId(self.nodes.first.0 + index as u16)
     }
 
     /// Takes note that an event of this builder has ended.

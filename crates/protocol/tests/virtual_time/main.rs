@@ -180,10 +180,39 @@ fn a_dead_builder_costs_no_event() {
     for seed in 0..histories() {
         let mut random = random(seed, 4);
         let mut config = Draw(&mut random).config(base_config());
+        config.assignment = rebuilt(config.assignment);
         let faults = vec![death_of_a_builder(&mut random, &mut config)];
         let scenario = Scenario { faults, ..scenario(seed, config) };
         check_all_built(&scenario, &keep(&scenario));
     }
+}
+
+/// An assignment by which the events of a dead builder go to another one.
+fn rebuilt(assignment: Assignment) -> Assignment {
+    if assignment == Assignment::ByNumber { Assignment::RoundRobin } else { assignment }
+}
+
+/// Where its number decides about the builder of an event, exactly the events of a dead builder are not built.
+#[test]
+fn a_dead_builder_costs_the_events_of_its_numbers_alone() {
+    let mut lost = 0;
+    for seed in 0..histories() {
+        let mut random = random(seed, 12);
+        let mut config = Draw(&mut random).config(base_config());
+        config.assignment = Assignment::ByNumber;
+        let faults = vec![death_of_a_builder(&mut random, &mut config)];
+        let Trouble::Crash { node: victim, .. } = faults[0].1 else { unreachable!("a death") };
+        let scenario = Scenario { faults, ..scenario(seed, config) };
+        let outcome = keep(&scenario);
+        for (event, ends) in &outcome.ended {
+            let ((ending, builder, _), owner) = (ends[0], scenario.owner(*event));
+            assert_eq!(builder, owner, "event {event}: {scenario:#?}");
+            let as_expected = ending == expected(&scenario, *event).0;
+            assert!(as_expected || owner == victim, "event {event}: {scenario:#?}");
+            lost += u64::from(!as_expected);
+        }
+    }
+    assert!(lost > 0, "no event was lost: the test shows nothing");
 }
 
 #[test]
@@ -240,6 +269,7 @@ fn a_small_buffer_holds_its_bytes_and_costs_no_event() {
     for seed in 0..2 * histories() {
         let mut random = random(seed, 8);
         let mut config = Draw(&mut random).config(base_config());
+        config.assignment = rebuilt(config.assignment);
         let faults = if seed % 2 == 0 { vec![] } else { vec![death_of_a_builder(&mut random, &mut config)] };
         let buffer_bytes = ByteCount(Draw(&mut random).pick(&[100, 250, 1000]));
         let max_fragment = ByteCount(Draw(&mut random).pick(&[u64::from(FRAGMENT), buffer_bytes.0]));

@@ -7,7 +7,7 @@ use crate::{
 };
 use evb_control::State;
 use evb_core::{EventId, NodeId, Time};
-use evb_protocol::{Config, Ending, Fault, Protocol};
+use evb_protocol::{Assignment, Config, Ending, Fault, Protocol};
 use std::collections::BTreeSet;
 
 /// The first promise that is broken, as a text; `None` if all are kept.
@@ -94,7 +94,7 @@ fn accounted(outcome: &Outcome, event: EventId, builder: NodeId) -> Result<&Stor
 fn evidence(scenario: &Scenario, outcome: &Outcome) -> Kept {
     for (&event, ends) in &outcome.ended {
         let (ending, builder, end) = ends[0];
-        if ending != Ending::Incomplete {
+        if ending != Ending::Incomplete || is_unbuilt(scenario, outcome, event) {
             continue;
         }
         let stored = accounted(outcome, event, builder)?;
@@ -109,6 +109,14 @@ fn evidence(scenario: &Scenario, outcome: &Outcome) -> Kept {
         }
     }
     Ok(())
+}
+
+/// True for an event without a builder: its number chose one, and that one was gone when the event ended. The builder may
+/// have stored it without a report.
+fn is_unbuilt(scenario: &Scenario, outcome: &Outcome, event: EventId) -> bool {
+    let (_, builder, end) = outcome.ended[&event][0];
+    let by_number = scenario.config.assignment == Assignment::ByNumber && builder == scenario.owner(event);
+    by_number && is_gone(outcome, builder, end, end)
 }
 
 fn is_gone(outcome: &Outcome, unit: NodeId, begin: Time, end: Time) -> bool {
@@ -129,6 +137,7 @@ fn events(scenario: &Scenario, outcome: &Outcome) -> Kept {
                 let phased = matches!(scenario.config.protocol, Protocol::Phased { .. });
                 ensure(phased && !scenario.filter.accepts(event, true), || format!("event {event} is rejected"))?;
             }
+            (Ending::Incomplete, ..) if is_unbuilt(scenario, outcome, event) => {}
             (Ending::Incomplete, builder, _) => _ = accounted(outcome, event, builder)?,
         }
     }

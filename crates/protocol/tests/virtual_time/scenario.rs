@@ -73,6 +73,12 @@ impl Scenario {
         Some(kinds[(draw >> 32) as usize % kinds.len()])
     }
 
+    /// The builder of an event, where its number decides.
+    pub(crate) fn owner(&self, event: EventId) -> NodeId {
+        let builders = self.config.builder_nodes();
+        NodeId(builders.first.0 + ((event.0 - 1) % u64::from(builders.count)) as u16)
+    }
+
     /// True if the source has no good fragment of this event.
     pub(crate) fn spoils(&self, event: EventId, source: u16) -> bool {
         self.harm(event, source).is_some_and(Harm::spoils)

@@ -156,7 +156,7 @@ impl Draw<'_> {
             readout_units,
             builder_units,
             protocol: self.pick(&[Protocol::Push, Protocol::Pull, phased]),
-            assignment: self.pick(&[Assignment::RoundRobin, Assignment::LeastLoaded]),
+            assignment: self.pick(&[Assignment::RoundRobin, Assignment::LeastLoaded, Assignment::ByNumber]),
             shaping: self.pick(&[Shaping::None, grouping]),
             trigger: self.pick(&[Trigger::FreeRunning, Trigger::Driven]),
             events: Some(self.pick(&[1, 7, 100, 151])),
