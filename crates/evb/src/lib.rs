@@ -42,7 +42,7 @@ pub use evb_experiment::{
 pub use evb_filter::{LibraryError, Selection, serve_library};
 pub use evb_node::{
     Children, Command, JoinOptions, MemoryBound, NodeError, NodeMemory, Observer, ProcessOptions, Progress, Ranks,
-    RunError, Session, Start, State, Token, VERSION, join, launched, limits,
+    OpenSession, RunError, Session, Start, State, Token, VERSION, join, launched, limits, run_stages,
 };
 pub use evb_patterns::{Pattern, TrafficConfig};
 pub use evb_protocol::{Assignment, Config, Filter, Protocol, Shaping, Trigger};
@@ -66,5 +66,8 @@ pub use surprises::{in_bytes, largest, surprises};
 /// later errors.
 pub fn run_in_threads(plan: &Plan, observer: &mut dyn Observer) -> Result<Record, RunError> {
     check_runnable(std::slice::from_ref(plan))?;
-    Session::threads().run(plan, "", observer)
+    match plan.stages {
+        Some(_) => run_stages(plan, "", &|| Ok(Session::threads()), observer),
+        None => Session::threads().run(plan, "", observer),
+    }
 }

@@ -20,24 +20,34 @@ pub struct Bundling {
     pub suppressed: Vec<(SourceId, f64)>,
     /// Largest fragment of one source, where bundles are larger than that.
     pub max_fragment: Option<ByteCount>,
+    /// The index and the number of the slices, where the bundles come from a first stage: each slice has every so many-th
+    /// block.
+    #[serde(default)]
+    pub slice: Option<(u16, u16)>,
 }
 
 impl Default for Bundling {
     /// One source in each readout unit, and single events.
     fn default() -> Self {
-        Self { block: 1, bounds: Vec::new(), masked: Vec::new(), suppressed: Vec::new(), max_fragment: None }
+        Self { block: 1, bounds: Vec::new(), masked: Vec::new(), suppressed: Vec::new(), max_fragment: None, slice: None }
     }
 }
 
 impl Bundling {
     /// Bytes of a bundle before its entries.
-    pub const HEAD_BYTES: u64 = 12;
+    pub const HEAD_BYTES: u64 = 20;
     /// Bytes of a bundle for each of its fragments, beside the payload.
     pub const ENTRY_BYTES: u64 = 20;
 
     /// True if no readout unit makes bundles.
     pub fn is_plain(&self) -> bool {
-        self.block == 1 && self.bounds.is_empty() && self.masked.is_empty() && self.suppressed.is_empty()
+        let is_alone = self.bounds.is_empty() && self.slice.is_none();
+        self.block == 1 && is_alone && self.masked.is_empty() && self.suppressed.is_empty()
+    }
+
+    /// Number of sources of so many readout units, masked ones included.
+    pub fn sources(&self, units: u16) -> u16 {
+        self.bounds.first().zip(self.bounds.last()).map_or(units, |(first, end)| end - first)
     }
 
     /// The sources of a readout unit, masked ones included.
@@ -59,13 +69,13 @@ impl Bundling {
         self.masked.binary_search(&source).is_ok()
     }
 
-    /// True if a readout unit makes bundles: it has several sources, blocks of events, or an event without a fragment
-    /// that is complete.
+    /// True if a readout unit sends bundles: it has several sources, blocks of events, an event without a fragment that is
+    /// complete, or super-fragments of a first stage.
     pub fn bundles(&self, unit: u16) -> bool {
         let mut sources = self.read_by(unit);
         let (first, second) = (sources.next(), sources.next());
         let is_single = matches!((first, second), (Some(source), None) if self.suppression(source).is_none());
-        self.block > 1 || !is_single
+        self.block > 1 || self.slice.is_some() || !is_single
     }
 
     /// The part of the events of which a source has no fragment; none if it must have one of each.
@@ -81,14 +91,20 @@ impl Bundling {
 
     /// The events of a block, or of the event that stands for itself.
     pub fn events_of(&self, block: EventId) -> impl Iterator<Item = EventId> + use<> {
-        let size = u64::from(self.block);
-        let first = block.0.saturating_sub(1).saturating_mul(size) + 1;
+        let ((slice, slices), size) = (self.slice(), u64::from(self.block));
+        let blocks_before = block.0.saturating_sub(1).saturating_mul(slices).saturating_add(slice);
+        let first = blocks_before.saturating_mul(size).saturating_add(1);
         (first..first.saturating_add(size)).map(EventId)
     }
 
-    /// The block of an event.
+    /// The block of an event, in the slice that has it.
     pub fn block_of(&self, event: EventId) -> EventId {
-        EventId(event.0.saturating_sub(1) / u64::from(self.block) + 1)
+        let ((_, slices), size) = (self.slice(), u64::from(self.block));
+        EventId(event.0.saturating_sub(1) / size / slices + 1)
+    }
+
+    fn slice(&self) -> (u64, u64) {
+        self.slice.map_or((0, 1), |(slice, slices)| (slice.into(), slices.into()))
     }
 }
 
@@ -112,6 +128,17 @@ mod tests {
         assert_eq!([0, 1, 2].map(|unit| bundling.bundles(unit)), [false, true, false]);
         let masked = Bundling { masked: vec![SourceId(1)], ..Bundling::default() };
         assert_eq!([0, 1, 2].map(|unit| masked.bundles(unit)), [false, true, false]);
+    }
+
+    #[test]
+    fn slices_have_the_blocks_in_turn() {
+        let of = |slice| {
+            let bundling = Bundling { block: 2, slice: Some((slice, 3)), ..Bundling::default() };
+            let events: Vec<_> = (1..=2).flat_map(|block| bundling.events_of(EventId(block))).collect();
+            assert!(events.iter().zip([1, 1, 2, 2]).all(|(event, block)| bundling.block_of(*event).0 == block));
+            events.iter().map(|event| event.0).collect::<Vec<_>>()
+        };
+        assert_eq!([0, 1, 2].map(of), [[1, 2, 7, 8], [3, 4, 9, 10], [5, 6, 11, 12]]);
     }
 
     #[test]

@@ -66,6 +66,11 @@ impl Checker {
             Kind::List { item, most } => self.list(key, item, *most, node, path)?,
             Kind::Keep if node.table().is_some() => Value::Table(self.table(node, &[&ONE_IN], None, path)),
             Kind::Keep if node.text().is_some_and(|text| KEEP.named(text).is_some()) => node.value.clone(),
+            Kind::Like(_) if node.table().is_none() => {
+                self.problems.push(not_a_table(node, path));
+                return None;
+            }
+            Kind::Like(_) => node.value.clone(),
             // The sweep was taken out of the tree before.
             Kind::Sweep => return None,
             _ => match scalar::check(key, node, path) {

@@ -62,6 +62,11 @@ impl Problem {
         Self { message: message.into(), help: help.into(), labels: Vec::new() }
     }
 
+    /// Says in which part of the experiment it is.
+    pub(crate) fn within(self, part: &str) -> Self {
+        Self { message: format!("{part}: {}", self.message), ..self }
+    }
+
     /// Points at a place. Places in another text than the first, and defaults (which have none), are left out.
     pub(crate) fn at(mut self, origin: Option<Origin>, label: impl Into<String>) -> Self {
         if let Some(origin) = origin

@@ -186,7 +186,8 @@ fn resolve_point(
     sections::fill(&mut root, stem);
     let filled = check::check(&root)?;
     sections::check(&filled, network)?;
-    let plan = sections::plan(&filled, sweep.names(point));
+    let mut plan = sections::plan(&filled, sweep.names(point));
+    plan.stages = sections::first_stage::stages(&filled, &plan)?;
     let Value::Table(table) = filled.value else { return Err(Vec::new()) };
     Ok((plan, table))
 }

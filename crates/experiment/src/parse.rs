@@ -5,7 +5,7 @@ use crate::{
     limits::{MAX_FILE, MAX_FOUND, MAX_OVERRIDE, MAX_OVERRIDES},
     scalar::brief,
     schema::Kind,
-    sections::FILE,
+    sections::{FILE, section},
     suggest::for_key,
     tree::{self, Node, Origin, Value},
 };
@@ -129,13 +129,17 @@ pub(crate) fn known(path: &str) -> Result<(), (String, String)> {
     let unknown = |help: String| (format!("unknown key {}", brief(path)), help);
     let (mut kind, mut place) = (&FILE, String::new());
     for step in path.split('.') {
-        kind = match kind {
+        let described = match kind {
+            Kind::Like(name) => section(name),
+            kind => kind,
+        };
+        kind = match described {
             Kind::List { item, .. } if step.parse::<usize>().is_ok() => item,
             Kind::List { .. } => return Err(unknown(format!("write the number of the table: {place}.0"))),
             Kind::Choice(choice) if choice.tag() == step => &Kind::Text,
-            _ => match kind.keys().into_iter().find(|key| key.name == step) {
+            _ => match described.keys().into_iter().find(|key| key.name == step) {
                 Some(key) if !matches!(key.kind, Kind::Sweep) => &key.kind,
-                _ => return Err(unknown(for_key(step, names(kind), &place))),
+                _ => return Err(unknown(for_key(step, names(described), &place))),
             },
         };
         place = if place.is_empty() { step.to_owned() } else { format!("{place}.{step}") };

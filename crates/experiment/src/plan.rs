@@ -9,7 +9,7 @@ use evb_protocol::Config;
 use evb_sources::SourceSpec;
 use evb_transports::TransportChoice;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One event builder or one traffic pattern, fully described. A sweep gives several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,9 +45,21 @@ pub struct Plan {
     pub network: NetworkPlan,
     /// Work of the nodes.
     pub workload: Workload,
+    /// The place of this event builder between two stages.
+    #[serde(default)]
+    pub link: Link,
+    /// The event builders that build the events in two stages; none if this one does it alone.
+    #[serde(skip)]
+    pub stages: Option<Box<Stages>>,
 }
 
 impl Plan {
+    /// The description of a source.
+    pub fn source(&self, source: SourceId) -> &SourceSpec {
+        let first = self.bundling.bounds.first().copied().unwrap_or(0);
+        &self.sources[usize::from(source.0 - first)]
+    }
+
     /// Events after which the trigger stops. The machines count the blocks of them.
     pub fn events(&self) -> Option<u64> {
         Some(self.building.events?.saturating_mul(self.bundling.block.into()))
@@ -65,6 +77,54 @@ impl Plan {
             _ => None,
         });
         rates.min()
+    }
+}
+
+/// The event builders of two stages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stages {
+    /// The first stage: an event builder for each readout unit of the second, which makes its super-fragments.
+    pub groups: Vec<Plan>,
+    /// The second stage. Each event builder has every `slices.len()`-th event.
+    pub slices: Vec<Plan>,
+}
+
+impl Stages {
+    /// The same stages, with the sockets between them in a folder.
+    #[must_use]
+    pub fn in_folder(&self, folder: &Path) -> Self {
+        let mut stages = self.clone();
+        for plan in stages.groups.iter_mut().chain(&mut stages.slices) {
+            if let Link::Outlets { paths, .. } | Link::Inlets(paths) = &mut plan.link {
+                paths.iter_mut().for_each(|path| *path = folder.join(&*path));
+            }
+        }
+        stages
+    }
+}
+
+/// The place of an event builder between two stages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Link {
+    /// It has sources, and stores events.
+    #[default]
+    None,
+    /// It is a group of the first stage: it hands super-fragments on.
+    Outlets {
+        /// The readout unit of the second stage that its super-fragments are for.
+        unit: u16,
+        /// The sockets to which its builder units send, in their order.
+        paths: Vec<PathBuf>,
+    },
+    /// It is a slice of the second stage: its readout units get super-fragments from these sockets, in their order.
+    Inlets(Vec<PathBuf>),
+}
+
+impl Link {
+    /// The socket between a readout unit of a slice and its group, in a folder to be chosen.
+    pub(crate) fn path(slice: u16, unit: u16) -> PathBuf {
+        format!("s{slice}-g{unit}").into()
     }
 }
 

@@ -153,6 +153,7 @@ fn value(kind: &Kind) -> String {
         }
         Kind::Keep => "`\"all\"`, `\"none\"`, or `{ one_in = 10 }`".to_owned(),
         Kind::Section(_) | Kind::Choice(_) | Kind::Sweep => "table, see below".to_owned(),
+        Kind::Like(section) => format!("table, as `[{section}]`"),
         Kind::List { .. } => "list of tables".to_owned(),
     }
 }

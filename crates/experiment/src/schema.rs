@@ -4,7 +4,7 @@
 use crate::{
     choice::{AnyChoice, AnyWords},
     limits::{MAX_BANDWIDTH, MAX_DELAY, MAX_WAIT, MIN_BANDWIDTH, MIN_WAIT},
-    sections::storage::ONE_IN,
+    sections::{self, storage::ONE_IN},
 };
 use evb_core::{Bandwidth, ByteCount, Frequency, Span};
 
@@ -88,6 +88,8 @@ pub(crate) enum Kind {
         item: &'static Kind,
         most: usize,
     },
+    /// A table as the section of this name. It is checked in the tree that it becomes a part of.
+    Like(&'static str),
     /// Key paths and lists of values; see [`crate::sweep`].
     Sweep,
 }
@@ -157,7 +159,7 @@ impl Kind {
             Self::Names { least: 2, most: 2 } => "a list of two names",
             Self::Names { .. } => "a list of names",
             Self::Keep => "\"all\", \"none\" or { one_in = 10 }",
-            Self::Section(_) | Self::Choice(_) | Self::Sweep => "a table",
+            Self::Section(_) | Self::Choice(_) | Self::Like(_) | Self::Sweep => "a table",
             Self::List { .. } => "a list of tables",
         }
     }
@@ -184,7 +186,7 @@ impl Kind {
             Self::Choice(choice) => {
                 format!("{{ {} = {:?} }}", choice.tag(), choice.forms().first().map_or("", |form| form.name))
             }
-            Self::Section(_) | Self::Sweep => "{}".to_owned(),
+            Self::Section(_) | Self::Like(_) | Self::Sweep => "{}".to_owned(),
             Self::List { .. } => "[]".to_owned(),
         }
     }
@@ -196,6 +198,7 @@ impl Kind {
             Self::Choice(choice) => choice.keys(),
             Self::List { item, .. } => item.keys(),
             Self::Keep => vec![&ONE_IN],
+            Self::Like(section) => sections::section(section).keys(),
             _ => Vec::new(),
         }
     }

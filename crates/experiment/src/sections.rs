@@ -4,7 +4,7 @@
 use crate::{
     diagnostics::Problem,
     limits::{MAX_FAULTS, MAX_FOUND, MAX_NAME},
-    plan::Plan,
+    plan::{Link, Plan},
     schema::{Default, Key, Kind, key, optional},
     tree::{Node, Value},
     view::View,
@@ -18,6 +18,7 @@ mod bundle;
 pub(crate) mod data;
 mod fault;
 mod filter;
+pub(crate) mod first_stage;
 pub(crate) mod network;
 mod protocol;
 mod readout;
@@ -44,6 +45,7 @@ pub(crate) const ROOT: &[Key] = &[
         "The readout units: how many, what feeds them, how much they hold.",
     ),
     optional("builder", Kind::Section(builder::BUILDER), "The builder units."),
+    optional("first_stage", Kind::Section(first_stage::FIRST_STAGE), first_stage::DOC),
     optional("protocol", Kind::Choice(&protocol::PROTOCOL), "Who starts the transfer of fragments."),
     optional("shaping", Kind::Choice(&shaping::SHAPING), "How readout units order and pack what they send."),
     optional(
@@ -60,11 +62,17 @@ pub(crate) const ROOT: &[Key] = &[
     optional("sweep", Kind::Sweep, "Keys that take several values."),
 ];
 
+/// The section of this name.
+pub(crate) fn section(name: &str) -> &'static Kind {
+    let key = ROOT.iter().find(|key| key.name == name);
+    &key.expect("only sections that there are have others like them").kind
+}
+
 /// A rule on several keys, which finds at most one problem. It looks at a tree whose single values are good.
 type Rule = fn(View<'_>) -> Option<Problem>;
 
 /// Rules for every experiment.
-const EVERY: &[&[Rule]] = &[readout::RULES, bundle::EVERY_RULES, run::RULES];
+const EVERY: &[&[Rule]] = &[readout::RULES, bundle::EVERY_RULES, run::RULES, first_stage::RULES];
 /// Rules for event building alone.
 const EVENT_BUILDING: &[&[Rule]] = &[
     protocol::RULES,
@@ -140,6 +148,8 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
         network: network::plan(view),
         workload: workload::plan(view, &building),
         building,
+        link: Link::None,
+        stages: None,
     }
 }
 

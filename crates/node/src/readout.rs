@@ -5,9 +5,9 @@ use crate::pool::Pool;
 use crate::worker::Role;
 use bytes::Bytes;
 use evb_core::{EventId, Machine, NodeId, NodeRange, Recording, SourceId, Span, Time, Transmit};
-use evb_experiment::Plan;
+use evb_experiment::{Link, Plan};
 use evb_protocol::{Arrival, Fragment, FragmentStatus, Message, ReadoutCommand, wire};
-use evb_sources::{FedFile, Feed, LiveItem, LiveSource, ReadOutcome, Source, SourceSpec};
+use evb_sources::{FedFile, Feed, INLET_BITS, LiveItem, LiveSource, ReadOutcome, Source, SourceSpec};
 use evb_transport::{Buffers, Waker};
 use evb_unit::{
     FragmentSource, Report, Sources, open_options,
@@ -60,7 +60,13 @@ impl Readout {
     ) -> Result<Self, NodeError> {
         let mut bits = None;
         let sources = Sources::open(plan, unit.0, |source| {
-            let (spec, options) = (&plan.sources[source.index()], open_options(plan, source));
+            if let Link::Inlets(paths) = &plan.link {
+                bits = Some(INLET_BITS);
+                let inlet = LiveSource::inlet(&paths[source.index()], &open_options(plan, source), waker.clone());
+                let origin = Origin::Live(inlet.map_err(|error| source_error(unit, &error))?);
+                return Ok(Input { origin, pool: Pool::new(None) });
+            }
+            let (spec, options) = (plan.source(source), open_options(plan, source));
             let origin = match spec {
                 SourceSpec::Tcp { counter_bits, .. } | SourceSpec::Udp { counter_bits, .. } => {
                     bits = Some(*counter_bits);
@@ -75,7 +81,8 @@ impl Readout {
         })?;
         Ok(Self {
             unit: evb_unit::Readout::new(plan, node, sources, bits),
-            numbered: plan.building.numbered.len(),
+            // A first stage takes care of what its fragments belong to.
+            numbered: if plan.link == Link::None { plan.building.numbered.len() } else { 0 },
             refusals: Refusals::default(),
             announced: None,
             shaper: Shaper::new(&plan.building, unit.0),
@@ -122,7 +129,7 @@ impl Readout {
                 }
                 Some(LiveItem::EndOfRun { counter, sent }) => {
                     self.announced = sent.or(self.announced);
-                    ReadoutCommand::EndOfData { last: Some(counter) }
+                    ReadoutCommand::EndOfData { last: counter }
                 }
                 Some(LiveItem::Rejected { kind, count, first }) => {
                     self.refusals.add(kind, count, first);

@@ -44,8 +44,8 @@ pub(crate) fn check_paths(plan: &Plan, node: NodeId) -> Result<(), NodeError> {
     let (readouts, builders) = (plan.building.readout_nodes(), plan.building.builder_nodes());
     if readouts.contains(node) {
         let unit = SourceId(node.0 - readouts.first.0);
-        let mut read = plan.bundling.read_by(unit.0);
-        let checked = read.try_for_each(|source| plan.sources[source.index()].check_file(&plan.data_directory));
+        let mut read = plan.bundling.read_by(unit.0).filter(|_| plan.bundling.slice.is_none());
+        let checked = read.try_for_each(|source| plan.source(source).check_file(&plan.data_directory));
         return checked.map_err(|error| source_error(unit, &error));
     }
     if builders.contains(node) {

@@ -18,11 +18,21 @@ const FILE: &str = "run-number";
 pub(crate) struct RunNumbers {
     /// Number of runs that stored nothing; they have numbers of their own.
     unstored: u64,
+    /// The number of every run, chosen elsewhere.
+    fixed: Option<u64>,
 }
 
 impl RunNumbers {
+    /// The same number for each run.
+    pub(crate) fn fixed(number: u64) -> Self {
+        Self { fixed: Some(number), ..Self::default() }
+    }
+
     /// The number of the next run.
     pub(crate) fn next(&mut self, plan: &Plan) -> u64 {
+        if let Some(fixed) = self.fixed {
+            return fixed;
+        }
         let stored = match plan.storage.keep {
             Keep::None => None,
             // A directory that cannot be written is for the builders to tell.

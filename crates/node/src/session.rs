@@ -128,6 +128,13 @@ impl<'a> Session<'a> {
         Self { nodes, clock: Clock::start(), configured: None, numbers: RunNumbers::default() }
     }
 
+    /// The same session, whose runs have this number. It is one of several sessions of a run.
+    #[must_use]
+    pub(crate) fn with_run_number(mut self, number: u64) -> Self {
+        self.numbers = RunNumbers::fixed(number);
+        self
+    }
+
     /// Builds events until the run ends, by itself or by a command of the observer. `text` is the resolved experiment.
     /// The nodes stay for the next run. Another plan configures them anew.
     ///

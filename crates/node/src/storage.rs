@@ -4,20 +4,22 @@ use crate::VERSION;
 use crate::control::NodeError;
 use crate::limits;
 use bytes::Bytes;
-use evb_core::{Bandwidth, NodeId, SourceId, Time};
+use evb_core::{Bandwidth, EventId, NodeId, SourceId, Time};
 use evb_events::{Metadata, WriteError, WriteSummary, WriterOptions};
-use evb_experiment::{Keep, Plan};
+use evb_experiment::{Keep, Link, Plan};
 use evb_filter::{Question, StreamId, Units};
-use evb_protocol::Built;
+use evb_protocol::{Built, FragmentStatus};
 use evb_transport::Waker;
-use evb_unit::Store;
+use evb_unit::{Outlet, Store};
 use exchange::Exchange;
+use forward::Forward;
 use pace::Pace;
 use std::{io::ErrorKind, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration};
 use streams::Streams;
 use writer::{EventFile, Scribe};
 
 mod exchange;
+mod forward;
 mod gate;
 mod pace;
 mod streams;
@@ -34,6 +36,8 @@ pub(crate) struct Storage {
     keep: Keep,
     builder: u16,
     line: Option<Line>,
+    /// The events on their way to the second stage, in a builder of the first.
+    outlet: Option<Outlet<Bytes>>,
     file_name: PathBuf,
     /// Names of the streams by id.
     streams: Vec<String>,
@@ -67,7 +71,14 @@ impl Storage {
         let file_name = plan.storage.directory.join(&name);
         let streams = plan.filter.streams.clone();
         let quarantine = plan.filter.units.as_ref().map(|_| plan.filter.quarantine());
-        let storage = Self { keep, line: None, file_name, builder, streams, quarantine, filter: None };
+        let storage = Self { keep, line: None, outlet: None, file_name, builder, streams, quarantine, filter: None };
+        if let Link::Outlets { unit, paths } = &plan.link {
+            let path = paths[usize::from(builder)].clone();
+            let patience = plan.run.peer_timeout.as_duration();
+            let forward = Forward::connect(patience, *unit, path).map_err(|error| link_error(builder, &error))?;
+            let line = Line::start(builder, forward, waker, None, lease(plan))?;
+            return Ok(Self { line: Some(line), outlet: Outlet::new(plan), ..storage });
+        }
         if keep == Keep::None {
             return Ok(storage);
         }
@@ -108,6 +119,10 @@ impl Storage {
         let before = sink.len();
         line.exchange.take_stored(sink)?;
         line.away -= sink.len() - before;
+        if let Some(outlet) = &mut self.outlet {
+            let sent = sink.split_off(before);
+            sink.extend(sent.into_iter().flat_map(|super_fragment| outlet.taken(super_fragment.event.0)));
+        }
         Ok(())
     }
 
@@ -173,6 +188,15 @@ impl Store<Bytes> for Storage {
     /// Queues an event for the writer, or returns it if it is not kept. Kept events come back from
     /// [`take_stored`](Self::take_stored).
     fn store(&mut self, _now: Time, stream: StreamId, built: Built<Bytes>) -> Option<Built<Bytes>> {
+        if let (Some(outlet), Some(line)) = (&mut self.outlet, &mut self.line) {
+            outlet.add(built);
+            while let Some((number, bundle)) = outlet.pop() {
+                let complete = bundle.status == FragmentStatus::Good;
+                let super_fragment = Built { event: EventId(number), complete, fragments: vec![Some(bundle)] };
+                line.fresh.push((stream, super_fragment));
+            }
+            return None;
+        }
         let keeps = self.quarantine == Some(stream) || self.keep.keeps(built.event, built.complete);
         let Some(line) = self.line.as_mut().filter(|_| keeps) else {
             return Some(built);
@@ -266,11 +290,18 @@ fn source_names(plan: &Plan, unit: u16) -> impl Iterator<Item = String> {
     })
 }
 
+fn link_error(builder: u16, error: &WriteError) -> NodeError {
+    NodeError::new(format!("builder unit {builder} cannot reach its readout unit in the second stage: {error}"))
+}
+
 pub(crate) fn storage_error(builder: u16, error: &WriteError) -> NodeError {
     let base = NodeError::new(format!("builder unit {builder}: {error}"));
     match error {
         WriteError::Write { source, .. } if source.kind() == ErrorKind::StorageFull => {
             base.hint("free some space, or write elsewhere with `--set storage.directory=DIR`, or keep less with `--set storage.keep.one_in=N`; what was stored before is valid")
+        }
+        WriteError::Write { source, .. } if source.kind() == ErrorKind::BrokenPipe => {
+            base.hint("its readout unit in the second stage is gone")
         }
         WriteError::Write { source, .. } if source.kind() == ErrorKind::FileTooLarge => {
             base.hint("no file may grow further: raise the limit (`ulimit -f`), or begin new files earlier with `--set storage.file_size=SIZE`; what was stored before is valid")

@@ -21,3 +21,14 @@ pub struct Bundles {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub faults: BTreeMap<u16, BTreeMap<String, u64>>,
 }
+
+impl Bundles {
+    /// Adds the faults of another slice, which has the same sources.
+    pub fn add(&mut self, slice: &Self) {
+        for (source, faults) in &slice.faults {
+            let sum = self.faults.entry(*source).or_default();
+            faults.iter().for_each(|(fault, count)| *sum.entry(fault.clone()).or_default() += count);
+        }
+        self.faulty_sources = self.faulty_sources.max(slice.faulty_sources).max(self.faults.len() as u64);
+    }
+}

@@ -12,8 +12,9 @@ mod filtering;
 mod finding;
 mod hardware;
 mod paper;
+mod stages;
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 pub use benchmark::{
     Benchmark, BenchmarkSamples, Calibration, CoreToCore, CpuLoad, Launches, Origin, Parameters, SIMULATED, Times,
 };
@@ -24,6 +25,7 @@ pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;
 pub use paper::{Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
 use serde::{Deserialize, Serialize};
+pub use stages::Stages;
 
 /// The kind of work in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +105,12 @@ pub struct Record {
     /// The selection of events; none in records without filters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filtering>,
-    /// Nodes that died or became unreachable, such as `ru1`, in the order of detection.
+    /// The event builders of two stages. All fields beside this one are those of the whole then: the triggers of the first
+    /// stage, and the events of all slices of the second. Readout units are listed for each slice in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<Box<Stages>>,
+    /// Nodes that died or became unreachable, such as `ru1`, in the order of detection. With two stages, the event builder
+    /// stands before: `g3.bu0` is a builder of group 3, `s1.ru0` a readout unit of slice 1.
     pub lost_nodes: Vec<String>,
     /// The findings, most important first: the reasons for the verdict.
     pub findings: Vec<Finding>,

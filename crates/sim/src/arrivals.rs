@@ -105,7 +105,7 @@ impl Arriving {
 fn mean_size(plan: &Plan, unit: u16) -> f64 {
     let options = open_options(plan, SourceId(unit));
     // A source that cannot be opened is reported when its node is made.
-    let Ok(mut sizes) = SizeModel::open(&plan.sources[usize::from(unit)], &options) else { return 1.0 };
+    let Ok(mut sizes) = SizeModel::open(plan.source(SourceId(unit)), &options) else { return 1.0 };
     let sum: f64 = (1..=SAMPLES).map(|event| f64::from(sizes.size(EventId(event)).unwrap_or(0))).sum();
     (sum / SAMPLES as f64).max(1.0)
 }

@@ -40,7 +40,7 @@ use evb_core::checksum;
 pub use fed::{FedEntry, FedError, FedFault, FedFile, FedFileError, FedHeader, check_fragment, walk, write_fragment};
 pub use feed::{FeedError, FeedOptions, FeedProgress, FeedProtocol, feed};
 pub use framing::{Frame, FrameError, FrameParser, HEADER_SIZE, decode_datagram, encode};
-pub use live::{LiveItem, LiveSource, Refused, RejectKind};
+pub use live::{INLET_BITS, LiveItem, LiveSource, Refused, RejectKind};
 pub use size::{MIN_DRAWN_SIZE, SizeModel};
 pub use source::{OpenOptions, ReadOutcome, Room, Source};
 pub use spec::{Feed, SourceSpec};

@@ -4,11 +4,13 @@
 //! queue stops the readers: TCP then slows its front end down, and UDP loses datagrams, which leaves a gap in the event
 //! counter. Anything that is no frame is counted by kind, outside the queue, so that it cannot displace good fragments.
 
+mod inlet;
 mod readers;
 
 use crate::{FrameError, OpenOptions, SourceError, SourceSpec};
 use bytes::Bytes;
 use evb_core::Mark;
+pub use inlet::INLET_BITS;
 use std::{
     fmt, io,
     net::{SocketAddr, TcpListener, UdpSocket},
@@ -43,8 +45,8 @@ pub enum LiveItem {
     },
     /// The front end announces that no fragment follows, perhaps several times.
     EndOfRun {
-        /// The event counter of its last fragment, cut to its width.
-        counter: u64,
+        /// The event counter of its last fragment, cut to its width; none if it ended without a word.
+        counter: Option<u64>,
         /// Number of fragments that it has sent, modulo 2^32, if it reports that.
         sent: Option<u32>,
     },
@@ -164,8 +166,11 @@ pub struct LiveSource {
     items: Option<Receiver<LiveItem>>,
     shared: Arc<Shared>,
     listener: Option<JoinHandle<()>>,
-    local_addr: SocketAddr,
+    local_addr: Option<SocketAddr>,
 }
+
+/// The thread that listens, and its address if it has one on a network.
+type Listener = (JoinHandle<()>, Option<SocketAddr>);
 
 impl LiveSource {
     /// Binds the address of `spec` and starts to listen. `waker` is called, from other threads, when
@@ -181,6 +186,21 @@ impl LiveSource {
         let (SourceSpec::Tcp { listen, counter_bits } | SourceSpec::Udp { listen, counter_bits }) = spec else {
             return Err(SourceError::NotLive);
         };
+        let begin = |shared: &Arc<Shared>| match spec {
+            SourceSpec::Tcp { .. } => start_tcp(listen, shared),
+            _ => start_udp(listen, shared),
+        };
+        Self::open(options, waker, counter_mask(*counter_bits)?, begin)
+            .map_err(|error| SourceError::Listen { address: listen.clone(), error })
+    }
+
+    /// A source with a queue and the thread that `begin` starts to fill it.
+    fn open(
+        options: &OpenOptions,
+        waker: Arc<dyn Fn() + Send + Sync>,
+        counter_mask: u64,
+        begin: impl FnOnce(&Arc<Shared>) -> io::Result<Listener>,
+    ) -> io::Result<Self> {
         let [fewest, most] = QUEUE_ITEMS;
         let (queue, items) = sync_channel((QUEUE_BYTES / options.max_fragment.max(1) as usize).clamp(fewest, most));
         let shared = Arc::new(Shared {
@@ -188,22 +208,18 @@ impl LiveSource {
             waker,
             unit: options.unit,
             max_fragment: options.max_fragment,
-            counter_mask: counter_mask(*counter_bits)?,
+            counter_mask,
             stop: AtomicBool::new(false),
             any_rejected: AtomicBool::new(false),
             rejected: [const { AtomicU64::new(0) }; RejectKind::ALL.len()],
             refused: [const { OnceLock::new() }; RejectKind::ALL.len()],
         });
-        let started = match spec {
-            SourceSpec::Tcp { .. } => start_tcp(listen, &shared),
-            _ => start_udp(listen, &shared),
-        };
-        let (listener, local_addr) = started.map_err(|error| SourceError::Listen { address: listen.clone(), error })?;
+        let (listener, local_addr) = begin(&shared)?;
         Ok(Self { items: Some(items), shared, listener: Some(listener), local_addr })
     }
 
-    /// The address that front ends deliver to.
-    pub const fn local_addr(&self) -> SocketAddr {
+    /// The address that front ends deliver to; none for an [`inlet`](Self::inlet).
+    pub const fn local_addr(&self) -> Option<SocketAddr> {
         self.local_addr
     }
 
@@ -297,20 +313,20 @@ impl Shared {
     }
 }
 
-fn start_tcp(listen: &str, shared: &Arc<Shared>) -> io::Result<(JoinHandle<()>, SocketAddr)> {
+fn start_tcp(listen: &str, shared: &Arc<Shared>) -> io::Result<Listener> {
     let listener = TcpListener::bind(listen)?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     let shared = Arc::clone(shared);
-    Ok((spawn("listener", move || readers::accept(&listener, &shared))?, address))
+    Ok((spawn("listener", move || readers::accept(&listener, &shared))?, Some(address)))
 }
 
-fn start_udp(listen: &str, shared: &Arc<Shared>) -> io::Result<(JoinHandle<()>, SocketAddr)> {
+fn start_udp(listen: &str, shared: &Arc<Shared>) -> io::Result<Listener> {
     let socket = UdpSocket::bind(listen)?;
     socket.set_read_timeout(Some(readers::POLL))?;
     let address = socket.local_addr()?;
     let shared = Arc::clone(shared);
-    Ok((spawn("datagrams", move || readers::read_datagrams(&socket, &shared))?, address))
+    Ok((spawn("datagrams", move || readers::read_datagrams(&socket, &shared))?, Some(address)))
 }
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {

@@ -1,8 +1,8 @@
 //! The bundle: the fragments of several sources and events as one payload.
 //!
 //! A bundle begins with an index: a head and an entry for each fragment. The head has a magic number, the number of
-//! fragments, and the checksum of the rest of the index. The payloads follow in the order of the entries. All numbers are little-endian. Entries are in ascending order of event, then of
-//! source, and each pair occurs once.
+//! fragments, the checksum of the rest of the index, and the first event. The payloads follow in the order of the entries. All
+//! numbers are little-endian. Entries are in ascending order of event, then of source, and each pair occurs once.
 //!
 //! | bytes of an entry | meaning |
 //! |---|---|
@@ -36,6 +36,8 @@ pub enum BundleError {
     NoIndex,
     /// The index is not as it was made.
     DamagedIndex,
+    /// It is the bundle of other events.
+    OtherEvents,
     /// An entry of the index is impossible, or not in order.
     BadEntry,
     /// The lengths in the index do not add up to the length of the payload.
@@ -47,6 +49,7 @@ impl fmt::Display for BundleError {
         f.write_str(match self {
             Self::NoIndex => "the bundle has no index",
             Self::DamagedIndex => "the checksum of the index of the bundle is wrong",
+            Self::OtherEvents => "the bundle is that of other events",
             Self::BadEntry => "an entry in the index of the bundle is impossible",
             Self::WrongLength => "the lengths in the index do not add up to that of the bundle",
         })
@@ -62,6 +65,7 @@ pub fn encode(first: EventId, fragments: &[Fragment<Bytes>]) -> Bytes {
     bytes.put_slice(&MAGIC);
     bytes.put_u32_le(fragments.len() as u32);
     bytes.put_u32_le(0);
+    bytes.put_u64_le(first.0);
     for fragment in fragments {
         bytes.put_u16_le((fragment.event.0 - first.0) as u16);
         bytes.put_u16_le(fragment.source.0);
@@ -71,14 +75,14 @@ pub fn encode(first: EventId, fragments: &[Fragment<Bytes>]) -> Bytes {
         bytes.put_u32_le(Mark::to_bits(fragment.mark));
     }
     let sum = index_checksum(&bytes);
-    bytes[8..HEAD].copy_from_slice(&sum.to_le_bytes());
+    bytes[8..12].copy_from_slice(&sum.to_le_bytes());
     fragments.iter().for_each(|fragment| bytes.put_slice(&fragment.payload));
     bytes.freeze()
 }
 
-/// The checksum of an index: that of its entries, from the number of fragments on.
+/// The checksum of an index: that of the first event and the entries, and the number of fragments.
 fn index_checksum(index: &[u8]) -> u32 {
-    evb_core::checksum(&index[HEAD..]) ^ u32_at(index, 4)
+    evb_core::checksum(&index[12..]) ^ u32_at(index, 4)
 }
 
 /// Splits a payload into its fragments, which share its memory. Their checksums are not compared yet.
@@ -95,6 +99,9 @@ pub fn decode(first: EventId, bundle: &Bytes) -> Result<Vec<Fragment<Bytes>>, Bu
     let mut at = index_bytes(count);
     if index_checksum(&bundle[..at]) != u32_at(head, 8) {
         return Err(BundleError::DamagedIndex);
+    }
+    if u64_at(head, 12) != first.0 {
+        return Err(BundleError::OtherEvents);
     }
     let mut fragments: Vec<Fragment<Bytes>> = Vec::with_capacity(count);
     for entry in rest[..count * ENTRY].chunks_exact(ENTRY) {
@@ -145,6 +152,10 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,10 +201,10 @@ mod tests {
 
         #[test]
         fn any_bytes_are_a_bundle_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200), has_head: bool) {
-            let mut bytes = [if has_head { &b"\xE5BDL\x02\0\0\0\0\0\0\0"[..] } else { &[] }, &bytes].concat();
+            let mut bytes = [if has_head { &b"\xE5BDL\x02\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff"[..] } else { &[] }, &bytes].concat();
             if has_head && bytes.len() >= index_bytes(2) {
                 let sum = index_checksum(&bytes[..index_bytes(2)]);
-                bytes[8..HEAD].copy_from_slice(&sum.to_le_bytes());
+                bytes[8..12].copy_from_slice(&sum.to_le_bytes());
             }
             let bytes = Bytes::from(bytes);
             if let Ok(fragments) = decode(EventId(u64::MAX), &bytes) {
@@ -212,6 +223,12 @@ mod tests {
             let is_good = |fragment: &Fragment<Bytes>| evb_core::checksum(&fragment.payload) == fragment.checksum;
             prop_assert!(!changed.is_ok_and(|fragments| fragments.iter().all(is_good)), "payloads have theirs");
         }
+    }
+
+    #[test]
+    fn a_bundle_of_other_events_is_an_error() {
+        let bundle = encode(EventId(1000), &[fragment(0, 7, 0, None, vec![1, 2])]);
+        assert_eq!(decode(EventId(1001), &bundle), Err(BundleError::OtherEvents));
     }
 
     #[test]

@@ -51,11 +51,13 @@ impl FragmentSource<Outline> for SizeModel {
 
 /// How a source is opened.
 pub fn open_options(plan: &Plan, source: SourceId) -> OpenOptions {
+    let has_super_fragments = plan.bundling.slice.is_some();
+    let largest = if has_super_fragments { plan.building.max_fragment } else { plan.max_fragment() };
     OpenOptions {
         data_directory: plan.data_directory.clone(),
         unit: source.0,
         seed: plan.run.seed,
-        max_fragment: u32::try_from(plan.max_fragment().0).unwrap_or(u32::MAX),
+        max_fragment: u32::try_from(largest.0).unwrap_or(u32::MAX),
     }
 }
 

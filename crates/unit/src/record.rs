@@ -77,6 +77,7 @@ impl Account {
             readouts: self.readouts.into_iter().map(|readout| readout.counts).collect(),
             good: false,
             filter: None,
+            stages: None,
             lost_nodes: self.lost_nodes,
             findings: self.findings,
             bundles,
@@ -93,7 +94,7 @@ impl Account {
         }
         let faulty_sources = faults.len() as u64;
         (!plan.bundling.is_plain()).then(|| Bundles {
-            sources: plan.sources.len() as u64,
+            sources: plan.bundling.sources(plan.building.readout_units).into(),
             block: plan.bundling.block,
             masked: plan.bundling.masked.iter().map(|source| source.0).collect(),
             faulty_sources,

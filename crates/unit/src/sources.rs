@@ -32,19 +32,22 @@ struct Member<S> {
 }
 
 impl<S> Sources<S> {
-    /// Opens the sources of a readout unit that are read.
+    /// Opens the sources of a readout unit that are read. Super-fragments of a first stage are those of one source, by the
+    /// number of the readout unit.
     ///
     /// # Errors
     /// The first error of `open`.
     pub fn open<E>(plan: &Plan, unit: u16, mut open: impl FnMut(SourceId) -> Result<S, E>) -> Result<Self, E> {
         let bundling = &plan.bundling;
+        let super_fragments = bundling.slice.map(|_| SourceId(unit));
+        let read = bundling.read_by(unit).filter(|_| super_fragments.is_none());
         let member = |id: SourceId| {
             let faults = plan.faults.iter().filter(|fault| fault.source == Some(id)).map(|fault| fault.action);
             Ok(Member { id, source: open(id)?, suppressed: bundling.suppression(id), faults: faults.collect() })
         };
         Ok(Self {
-            members: bundling.read_by(unit).map(member).collect::<Result<_, E>>()?,
-            bundles: bundling.bundles(unit),
+            members: super_fragments.into_iter().chain(read).map(member).collect::<Result<_, E>>()?,
+            bundles: super_fragments.is_none() && bundling.bundles(unit),
             block: bundling.block.into(),
             max_fragment: u32::try_from(plan.max_fragment().0).unwrap_or(u32::MAX),
             seed: plan.run.seed,

@@ -11,7 +11,10 @@ use crate::{
     token::{self, TOKEN_VARIABLE},
 };
 use clap::Args;
-use evb::{Experiment, Plan, ProcessOptions, Ranks, Record, Session, Start, Token, check_runnable, launched};
+use evb::{
+    Experiment, OpenSession, Plan, ProcessOptions, Ranks, Record, RunError, Session, Start, Token, check_runnable, launched,
+    run_stages,
+};
 use std::{
     net::{Ipv4Addr, SocketAddr},
     path::Path,
@@ -65,30 +68,64 @@ pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
         refuse_threads_in_processes(&experiment)?;
         return run_processes(args, &experiment, &signals);
     }
-    build(args, &experiment, &mut Session::threads(), &signals)
+    build(args, &experiment, &|| Ok(Session::threads()), &signals)
 }
 
-/// Builds the events of all points of the sweep, as often as requested, or by the commands of the operator.
-fn build(
+/// Builds the events of all points of the sweep in sessions that `open` opens.
+fn build(args: &RunArgs, experiment: &Experiment, open: &OpenSession<'_>, signals: &Signals) -> Result<bool, Failure> {
+    if experiment.plans().iter().all(|plan| plan.stages.is_none()) {
+        return build_in(args, experiment, &mut open()?, signals);
+    }
+    if args.operator || args.listen.is_some() {
+        return Err(Failure::with_hint(
+            "two stages run by themselves, and on this machine",
+            "leave out `--operator` and `--listen`",
+        ));
+    }
+    build_all(args, experiment, signals, &mut |plan, text, progress| match plan.stages {
+        Some(_) => run_stages(plan, text, open, progress),
+        None => open()?.run(plan, text, progress),
+    })
+}
+
+/// Builds the events of all points of the sweep in one session, as often as requested, or by the commands of the operator.
+fn build_in(
     args: &RunArgs,
     experiment: &Experiment,
     session: &mut Session<'_>,
     signals: &Signals,
 ) -> Result<bool, Failure> {
+    if !args.operator {
+        return build_all(args, experiment, signals, &mut |plan, text, progress| session.run(plan, text, progress));
+    }
     let mut all_good = true;
     for (index, plan) in experiment.plans().iter().enumerate() {
         let text = experiment.resolved_at(index).unwrap_or_default();
-        if args.operator {
-            let mut console = Console::new(plan, signals, args.progress)?;
-            session.operate(plan, &text, &mut console, |record| {
-                all_good &= record.good;
-                show(args, &record)
-            })?;
-            continue;
-        }
+        let mut console = Console::new(plan, signals, args.progress)?;
+        session.operate(plan, &text, &mut console, |record| {
+            all_good &= record.good;
+            show(args, &record)
+        })?;
+    }
+    Ok(all_good)
+}
+
+/// Runs a plan, described by a text, and shows its progress.
+type RunPlan<'a> = dyn FnMut(&Plan, &str, &mut RunProgress<'_>) -> Result<Record, RunError> + 'a;
+
+/// Builds the events of all points of the sweep, as often as requested.
+fn build_all(
+    args: &RunArgs,
+    experiment: &Experiment,
+    signals: &Signals,
+    run: &mut RunPlan<'_>,
+) -> Result<bool, Failure> {
+    let mut all_good = true;
+    for (index, plan) in experiment.plans().iter().enumerate() {
+        let text = experiment.resolved_at(index).unwrap_or_default();
         for _ in 0..args.runs {
             let mut progress = RunProgress::new(plan, signals, args.progress);
-            let record = session.run(plan, &text, &mut progress);
+            let record = run(plan, &text, &mut progress);
             drop(progress);
             let record = record?;
             show(args, &record)?;
@@ -125,7 +162,7 @@ fn run_as_rank(args: &RunArgs, experiment: &Experiment) -> Result<bool, Failure>
     }
     let result = match ranks.leads() {
         true => ranks
-            .lead(token::fresh()?, |session| build(args, experiment, session, &signals))
+            .lead(token::fresh()?, |session| build_in(args, experiment, session, &signals))
             .map_err(Failure::from)
             .flatten(),
         false => ranks.follow().map(|()| true).map_err(Failure::from),
@@ -173,16 +210,17 @@ fn run_processes(args: &RunArgs, experiment: &Experiment, signals: &Signals) -> 
     let program = std::env::current_exe()?;
     let token = if args.listen.is_some() { token::shared()? } else { token::fresh()? };
     let spawn = |role: &str, control: SocketAddr| node_command(&program, role, control, &token);
-    let (start, patience) = match args.listen {
-        Some(_) => (Start::ByHand, Duration::from_secs(args.patience)),
-        None => {
-            let timeouts = experiment.plans().iter().map(|plan| plan.run.peer_timeout.as_duration());
-            (Start::Spawn(&spawn), timeouts.max().unwrap_or_default() + Duration::from_secs(10))
-        }
+    let timeouts = experiment.plans().iter().map(|plan| plan.run.peer_timeout.as_duration());
+    let patience = match args.listen {
+        Some(_) => Duration::from_secs(args.patience),
+        None => timeouts.max().unwrap_or_default() + Duration::from_secs(10),
     };
     let listen = args.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
-    let mut session = Session::processes(ProcessOptions { listen, token, start, patience })?;
-    build(args, experiment, &mut session, signals)
+    let open = || {
+        let start = if args.listen.is_some() { Start::ByHand } else { Start::Spawn(&spawn) };
+        Session::processes(ProcessOptions { listen, token: token.clone(), start, patience })
+    };
+    build(args, experiment, &open, signals)
 }
 
 /// The command of a node that this run starts. The plan comes to it by run control.

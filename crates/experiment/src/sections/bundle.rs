@@ -56,6 +56,7 @@ pub(super) fn plan(view: View<'_>) -> Bundling {
         masked: masked(view),
         suppressed: suppressed(view),
         max_fragment: None,
+        slice: None,
     };
     bundling.max_fragment = (!bundling.is_plain()).then(|| view.quantity("readout.max_fragment"));
     bundling

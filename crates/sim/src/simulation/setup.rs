@@ -23,7 +23,7 @@ const PEERS: u64 = 102;
 impl Simulation<'_> {
     pub(super) fn make_nodes(&self) -> Result<Vec<Node>, SimulateError> {
         let (plan, config) = (self.plan, &self.plan.building);
-        let open = |source: SourceId| SizeModel::open(&plan.sources[source.index()], &open_options(plan, source));
+        let open = |source: SourceId| SizeModel::open(plan.source(source), &open_options(plan, source));
         let sizes = |unit: u16| open(SourceId(unit));
         let make = |id: NodeId| -> Result<Unit, SimulateError> {
             let is_source = config.readout_nodes().contains(id);

@@ -16,7 +16,7 @@ const MAX_CONNECTIONS: usize = 16;
 /// Interval at which a waiting thread checks for a stop.
 pub(super) const POLL: Duration = Duration::from_millis(50);
 /// Longest wait of a new connection.
-const ACCEPT_POLL: Duration = Duration::from_millis(5);
+pub(super) const ACCEPT_POLL: Duration = Duration::from_millis(5);
 /// Bytes read at a time.
 const READ_SIZE: usize = 1 << 16;
 
@@ -118,14 +118,18 @@ fn take(frame: Frame, peer: SocketAddr, shared: &Shared) -> bool {
         return true;
     }
     let counter = frame.counter & shared.counter_mask;
-    shared.deliver(if frame.end_of_run {
-        LiveItem::EndOfRun { counter, sent: frame.mark }
-    } else {
-        let Frame { resynchronised, good, mark, payload, .. } = frame;
-        LiveItem::Fragment { counter, resynchronised, mark: mark.map(Mark::new), good, bytes: payload }
-    })
+    shared.deliver(item(frame, counter))
 }
 
-fn passes(error: &io::Error) -> bool {
+/// The item of a frame whose counter is cut to its width.
+pub(super) fn item(frame: Frame, counter: u64) -> LiveItem {
+    if frame.end_of_run {
+        return LiveItem::EndOfRun { counter: Some(counter), sent: frame.mark };
+    }
+    let Frame { resynchronised, good, mark, payload, .. } = frame;
+    LiveItem::Fragment { counter, resynchronised, mark: mark.map(Mark::new), good, bytes: payload }
+}
+
+pub(super) fn passes(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

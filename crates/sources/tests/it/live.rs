@@ -34,7 +34,7 @@ impl Listening {
     }
 
     pub(crate) fn address(&self) -> String {
-        self.source.local_addr().to_string()
+        self.source.local_addr().expect("an address").to_string()
     }
 
     /// The next item; the waker, and nothing else, says when to look.

@@ -1,0 +1,180 @@
+//! `[first_stage]`: event builders that build the sources of each readout unit into super-fragments.
+//!
+//! The event builder of a group has the sections of a file: those written here, and what follows from the rest of the file.
+//! So its plan is made and checked as that of any file.
+
+use super::{Rule, source, trigger, workload};
+use crate::{
+    check,
+    diagnostics::Problem,
+    limits::*,
+    plan::{Link, Plan, Stages},
+    schema::*,
+    sections,
+    tree::{Node, Table, Value},
+    view::View,
+};
+use evb_core::SourceId;
+use evb_protocol::{Assignment, Config, Trigger};
+
+pub(super) const DOC: &str = "A first stage: an event builder for each readout unit builds its sources into super-fragments. Without `slices`, each \
+readout unit reads its sources itself. See [two stages](../stages.md).";
+
+pub(super) const FIRST_STAGE: &[Key] = &[
+    optional(
+        "slices",
+        integer(1, MAX_UNITS),
+        "number of builders in each event builder of the first stage, and of event builders of the second: event n goes to \
+         slice (n - 1) modulo this; `builder.units` is a multiple of it",
+    ),
+    optional("readout", Kind::Like("readout"), "buffers and limits of its readout units, each with one source"),
+    optional("builder", Kind::Like("builder"), "slots and times of its builders"),
+    optional("protocol", Kind::Like("protocol"), "its protocol; push by default"),
+    optional("shaping", Kind::Like("shaping"), "its traffic shaping; none by default"),
+    optional("transport", Kind::Like("transport"), "its transport; that of the second stage by default"),
+    optional("network", Kind::Like("network"), "the network of each of its event builders when simulated; `ideal` by default"),
+];
+
+/// Keys of the sections above that follow from the rest of the file.
+const IMPLIED: [(&str, &str); 7] = [
+    ("readout", "units"),
+    ("readout", "unit"),
+    ("readout", "source"),
+    ("readout", "sources"),
+    ("readout", "masked"),
+    ("builder", "units"),
+    ("protocol", "assignment"),
+];
+
+pub(super) const RULES: &[Rule] = &[without_slices, implied, uneven, data_or_rate, with_faults, in_traffic];
+
+/// Number of slices; none without a first stage.
+fn slices(view: View<'_>) -> Option<u16> {
+    view.maybe_integer("first_stage.slices")
+}
+
+fn without_slices(view: View<'_>) -> Option<Problem> {
+    let entry = view.below("first_stage").0.table()?.0.first().filter(|_| slices(view).is_none())?;
+    let help = "write slices = 1 in [first_stage] for one event builder in the second stage, or remove the section";
+    Some(Problem::new("[first_stage] has no `slices`", help).at(entry.key_origin, "key of a first stage"))
+}
+
+fn implied(view: View<'_>) -> Option<Problem> {
+    IMPLIED.iter().find_map(|(section, key)| {
+        let origin = view.below("first_stage").0.at(section)?.table()?.entry(key)?.key_origin;
+        let message = format!("`first_stage.{section}.{key}` follows from the rest of the file");
+        let help = "remove it: a group has a readout unit for each source, a builder for each slice, and assigns by number";
+        Some(Problem::new(message, help).at(origin, "not a key of the first stage"))
+    })
+}
+
+fn uneven(view: View<'_>) -> Option<Problem> {
+    let (slices, builders) = (slices(view)?, view.integer::<u16>("builder.units"));
+    (builders % slices > 0).then(|| {
+        let message = format!("`builder.units` of {builders} is no multiple of the {slices} slices");
+        let above = builders.next_multiple_of(slices);
+        Problem::new(message, format!("each slice has as many builders: write units = {above} in [builder]"))
+            .at(view.origin("builder.units"), "builders of all slices")
+            .at(view.origin("first_stage.slices"), "slices")
+    })
+}
+
+/// All groups must see the same triggers, and number them alike.
+fn data_or_rate(view: View<'_>) -> Option<Problem> {
+    slices(view)?;
+    let is_numbered = source::used(view).into_iter().any(|table| source::make(table).is_numbered());
+    let (what, help) = match trigger::TRIGGER.make(view.below("trigger")) {
+        _ if is_numbered => ("sources that number their events themselves", "use generated sources"),
+        Trigger::Driven => ("triggers at a rate", "write type = \"free-running\" in [trigger]"),
+        Trigger::FreeRunning | Trigger::Data => return None,
+    };
+    let message = format!("two stages cannot have {what}: nothing tells all groups which of them are one event");
+    Some(Problem::new(message, help).at(view.origin("first_stage.slices"), "two stages"))
+}
+
+fn with_faults(view: View<'_>) -> Option<Problem> {
+    let fault = view.list("fault").first().filter(|_| slices(view).is_some())?;
+    let help = "remove [[fault]], or [first_stage]";
+    Some(Problem::new("faults are brought about in event builders of one stage only", help).at(fault.origin, "fault"))
+}
+
+fn in_traffic(view: View<'_>) -> Option<Problem> {
+    (slices(view).is_some() && workload::is_traffic(view)).then(|| {
+        Problem::new("traffic has no stages", "remove [first_stage], or remove [workload] to build events")
+            .at(view.origin("first_stage.slices"), "two stages")
+    })
+}
+
+/// The event builders of both stages, of a tree and its plan; none without a first stage.
+pub(crate) fn stages(root: &Node, whole: &Plan) -> Result<Option<Box<Stages>>, Vec<Problem>> {
+    let view = View(root);
+    let Some(slices) = slices(view) else { return Ok(None) };
+    let groups = (0..whole.building.readout_units).map(|unit| group(view, whole, unit, slices));
+    let groups = groups.collect::<Result<_, _>>()?;
+    let slices = (0..slices).map(|slice| second(whole, slice, slices)).collect();
+    Ok(Some(Box::new(Stages { groups, slices })))
+}
+
+/// The event builder of the first stage that makes the super-fragments of a readout unit.
+fn group(view: View<'_>, whole: &Plan, unit: u16, slices: u16) -> Result<Plan, Vec<Problem>> {
+    let fail = |problems: Vec<Problem>| problems.into_iter().map(|problem| problem.within("first stage")).collect::<Vec<_>>();
+    let mut root = tree(view, unit, slices);
+    sections::fill(&mut root, &format!("{}-g{unit}", whole.name));
+    let filled = check::check(&root).map_err(fail)?;
+    sections::check(&filled, &mut None).map_err(fail)?;
+    let mut plan = sections::plan(&filled, Vec::new());
+    let first = whole.bundling.sources_of(unit).start;
+    let global = |source: &mut SourceId| source.0 += first;
+    plan.bundling.bounds = whole.bundling.sources_of(unit).chain([whole.bundling.sources_of(unit).end]).collect();
+    plan.bundling.masked.iter_mut().for_each(global);
+    plan.bundling.suppressed.iter_mut().for_each(|(source, _)| global(source));
+    plan.bundling.max_fragment = Some(whole.max_fragment());
+    plan.building.assignment = Assignment::ByNumber;
+    plan.link = Link::Outlets { unit, paths: (0..slices).map(|slice| Link::path(slice, unit)).collect() };
+    Ok(plan)
+}
+
+/// The tree of the event builder of a group.
+fn tree(view: View<'_>, unit: u16, slices: u16) -> Node {
+    let mut root = Node::from(Value::Table(Table::default()));
+    for section in ["description", "data", "trigger", "run", "transport"] {
+        root.put(&[section], None, view.below(section).0.clone());
+    }
+    for section in ["readout", "builder", "protocol", "shaping", "transport", "network"] {
+        if let Some(node) = view.below("first_stage").0.at(section) {
+            root.put(&[section], None, node.clone());
+        }
+    }
+    let table = |source: View<'_>| {
+        let mut table = Node::from(Value::Table(Table::default()));
+        table.put(&["source"], None, source.0.clone());
+        table
+    };
+    let units = source::of_unit(view, unit.into()).into_iter().map(table).collect();
+    root.put(&["readout", "unit"], None, Value::List(units).into());
+    root.put(&["readout", "max_fragment"], None, view.below("readout.max_fragment").0.clone());
+    root.put(&["builder", "units"], None, Value::Integer(slices.into()).into());
+    root.put(&["storage", "keep"], None, Value::Text("none".to_owned()).into());
+    root
+}
+
+/// An event builder of the second stage.
+fn second(whole: &Plan, slice: u16, slices: u16) -> Plan {
+    let units = whole.building.readout_units;
+    let mut plan = Plan {
+        name: if slices == 1 { whole.name.clone() } else { format!("{}-s{slice}", whole.name) },
+        building: Config {
+            builder_units: whole.building.builder_units / slices,
+            numbered: (0..units).map(SourceId).collect(),
+            trigger: Trigger::Data,
+            events: None,
+            ..whole.building.clone()
+        },
+        sources: Vec::new(),
+        link: Link::Inlets((0..units).map(|unit| Link::path(slice, unit)).collect()),
+        ..whole.clone()
+    };
+    (plan.trigger.rate, plan.trigger.duration) = (None, None);
+    plan.bundling.slice = Some((slice, slices));
+    plan
+}

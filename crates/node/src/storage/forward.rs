@@ -1,0 +1,102 @@
+//! The storage of a builder of the first stage: it hands super-fragments to a readout unit of the second.
+
+use super::writer::EventFile;
+use bytes::Bytes;
+use evb_events::{WriteError, WriteSummary};
+use evb_filter::StreamId;
+use evb_protocol::Built;
+use evb_sources::{Frame, encode};
+use std::{
+    io::{self, ErrorKind, Write as _},
+    os::unix::net::UnixStream,
+    path::PathBuf,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Time between two attempts to connect.
+const TRY_AGAIN: Duration = Duration::from_millis(5);
+
+/// The connection to the readout unit.
+pub(super) struct Forward {
+    /// The readout unit, as frames name it.
+    unit: u16,
+    path: PathBuf,
+    stream: UnixStream,
+    /// Frames that are not sent yet.
+    frames: Vec<u8>,
+    last: u64,
+    summary: WriteSummary,
+}
+
+impl Forward {
+    /// Connects to the readout unit, which listens before the first stage begins.
+    pub(super) fn connect(patience: Duration, unit: u16, path: PathBuf) -> Result<Self, WriteError> {
+        let stream = connect(&path, patience).map_err(|error| failed(&path, 0, error))?;
+        Ok(Self { unit, path, stream, frames: Vec::new(), last: 0, summary: WriteSummary::default() })
+    }
+
+    fn frame(&mut self, counter: u64, good: bool, end: Option<u32>, payload: &Bytes) {
+        let (source, end_of_run) = (self.unit, end.is_some());
+        let frame = Frame { source, counter, end_of_run, resynchronised: false, good, mark: end, payload };
+        encode(&frame, &mut self.frames);
+    }
+}
+
+fn connect(path: &PathBuf, patience: Duration) -> io::Result<UnixStream> {
+    let end = Instant::now() + patience;
+    loop {
+        match UnixStream::connect(path) {
+            Err(_) if Instant::now() < end => thread::sleep(TRY_AGAIN),
+            done => return done,
+        }
+    }
+}
+
+fn failed(path: &PathBuf, needed: u64, source: io::Error) -> WriteError {
+    WriteError::Write { path: path.clone(), needed, lost: 0, source }
+}
+
+impl EventFile for Forward {
+    type Place = ();
+
+    /// Takes a super-fragment: an event of one fragment, by the number in its slice.
+    fn append(&mut self, _stream: StreamId, event: &Built<Bytes>) -> Result<(), WriteError> {
+        for bundle in event.fragments.iter().flatten() {
+            self.last = event.event.0;
+            self.summary.events += 1;
+            self.summary.bytes += u64::from(bundle.length);
+            self.frame(self.last, event.complete, None, &bundle.payload);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), WriteError> {
+        let sent = self.stream.write_all(&self.frames);
+        sent.map_err(|error| failed(&self.path, self.frames.len() as u64, error))?;
+        self.frames.clear();
+        Ok(())
+    }
+
+    fn place(&self) {}
+
+    /// What is sent cannot be taken back, and need not be: no other builder makes the same super-fragments.
+    fn go_back(&mut self, (): ()) -> Result<bool, WriteError> {
+        Ok(false)
+    }
+
+    fn by_stream(&self) -> Vec<WriteSummary> {
+        vec![self.summary]
+    }
+
+    /// Announces the end with the number of super-fragments.
+    fn finish(mut self) -> Result<Vec<WriteSummary>, WriteError> {
+        self.frame(self.last, true, Some(self.last as u32), &Bytes::new());
+        match self.flush() {
+            // A readout unit that has left needs no end.
+            Err(WriteError::Write { source, .. }) if source.kind() == ErrorKind::BrokenPipe => {}
+            other => other?,
+        }
+        Ok(self.by_stream())
+    }
+}

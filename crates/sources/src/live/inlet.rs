@@ -1,0 +1,87 @@
+//! The inlet of a second stage: super-fragments come from one builder unit of the first stage over a Unix socket.
+
+use super::{
+    LiveItem, LiveSource, Shared, counter_mask,
+    readers::{ACCEPT_POLL, POLL, item, passes},
+    spawn,
+};
+use crate::{OpenOptions, SourceError, framing::FrameParser};
+use std::{
+    fs,
+    io::{self, Read as _},
+    os::unix::net::{UnixListener, UnixStream},
+    path::Path,
+    sync::Arc,
+    thread::{self, JoinHandle},
+};
+
+/// Width of the counter of super-fragments in bits.
+pub const INLET_BITS: u8 = 64;
+/// Bytes read at a time.
+const READ_SIZE: usize = 1 << 18;
+
+impl LiveSource {
+    /// Listens at a path for the one builder unit that sends to it. The end of the connection is the end of the data, even
+    /// without an end of run: a builder unit that is gone does not come back. `waker` is called as by [`LiveSource::start`].
+    ///
+    /// # Errors
+    /// If nobody can listen at the path.
+    pub fn inlet(path: &Path, options: &OpenOptions, waker: Arc<dyn Fn() + Send + Sync>) -> Result<Self, SourceError> {
+        let error = |error| SourceError::Listen { address: path.display().to_string(), error };
+        // A socket of the run before, by the same node.
+        let _none = fs::remove_file(path);
+        let listener = UnixListener::bind(path).map_err(error)?;
+        listener.set_nonblocking(true).map_err(error)?;
+        Self::open(options, waker, counter_mask(INLET_BITS)?, |shared| Ok((start(listener, shared)?, None))).map_err(error)
+    }
+}
+
+fn start(listener: UnixListener, shared: &Arc<Shared>) -> io::Result<JoinHandle<()>> {
+    let shared = shared.clone();
+    spawn("inlet", move || {
+        if let Some(stream) = accept(&listener, &shared) {
+            let end = read(stream, &shared);
+            shared.deliver(end);
+            shared.wake();
+        }
+    })
+}
+
+/// Waits for the connection; none if the source stops before.
+fn accept(listener: &UnixListener, shared: &Shared) -> Option<UnixStream> {
+    while !shared.stopped() {
+        match listener.accept() {
+            Ok((stream, _)) => return Some(stream),
+            Err(_) => thread::park_timeout(ACCEPT_POLL),
+        }
+    }
+    None
+}
+
+/// Delivers all super-fragments, and returns the end of the data.
+fn read(mut stream: UnixStream, shared: &Shared) -> LiveItem {
+    let (mut parser, mut bytes) = (FrameParser::new(shared.max_fragment), vec![0; READ_SIZE]);
+    let mut is_open = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(POLL))).is_ok();
+    while is_open && !shared.stopped() {
+        match stream.read(&mut bytes) {
+            Ok(read) => {
+                parser.push(&bytes[..read]);
+                is_open = read > 0;
+            }
+            Err(error) => is_open = passes(&error),
+        }
+        // What is no frame ends the data: the other end is evb, too.
+        while let Some(frame) = parser.pop().unwrap_or_else(|_| {
+            is_open = false;
+            None
+        }) {
+            let (is_end, counter) = (frame.end_of_run, frame.counter);
+            let item = item(frame, counter);
+            if is_end || !shared.deliver(item.clone()) {
+                return item;
+            }
+        }
+        shared.wake();
+    }
+    LiveItem::EndOfRun { counter: None, sent: None }
+}

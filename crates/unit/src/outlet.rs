@@ -1,0 +1,120 @@
+//! The outlet of a builder of the first stage: built events become super-fragments for one readout unit of the second.
+
+use crate::Payload;
+use evb_core::{EventId, SourceId};
+use evb_experiment::{Bundling, Link, Plan};
+use evb_protocol::{Built, Fragment, FragmentStatus};
+use std::collections::BTreeMap;
+
+/// The events of one builder that the second stage has not taken yet. Events end in any order; super-fragments leave in that
+/// of their numbers. The slots of the builder bound what is here.
+pub struct Outlet<B> {
+    bundling: Bundling,
+    slices: u64,
+    /// Number of the next super-fragment.
+    next: u64,
+    waiting: BTreeMap<u64, Vec<Built<B>>>,
+    /// Events of the super-fragments that have left, without their fragments.
+    gone: BTreeMap<u64, Vec<Built<B>>>,
+}
+
+impl<B: Payload> Outlet<B> {
+    /// The outlet of any builder of a group; none in an event builder that hands nothing on.
+    pub fn new(plan: &Plan) -> Option<Self> {
+        let slices = plan.building.builder_units.into();
+        let (waiting, gone) = (BTreeMap::new(), BTreeMap::new());
+        matches!(plan.link, Link::Outlets { .. })
+            .then(|| Self { bundling: plan.bundling.clone(), slices, next: 1, waiting, gone })
+    }
+
+    /// Takes a built event.
+    pub fn add(&mut self, event: Built<B>) {
+        let number = (self.bundling.block_of(event.event).0 - 1) / self.slices + 1;
+        self.waiting.entry(number).or_default().push(event);
+    }
+
+    /// The next super-fragment, when all its events are built: the fragments of the group for one event, or for a block of
+    /// them, as a bundle. Its number in the slice counts from 1 without a gap.
+    pub fn pop(&mut self) -> Option<(u64, Fragment<B>)> {
+        let events = self.waiting.first_entry().filter(|entry| *entry.key() == self.next)?;
+        if events.get().len() < self.bundling.block as usize {
+            return None;
+        }
+        let (number, mut events) = events.remove_entry();
+        self.next += 1;
+        events.sort_unstable_by_key(|event| event.event);
+        let super_fragment = bundle(&mut events);
+        self.gone.insert(number, events);
+        Some((number, super_fragment))
+    }
+
+    /// The events of a super-fragment that the second stage has taken.
+    pub fn taken(&mut self, number: u64) -> Vec<Built<B>> {
+        self.gone.remove(&number).unwrap_or_default()
+    }
+}
+
+/// Bundles the fragments of consecutive events, which are left without them.
+fn bundle<B: Payload>(events: &mut [Built<B>]) -> Fragment<B> {
+    let event = events.first().map_or(EventId(1), |event| event.event);
+    let status = match events.iter().all(|event| event.complete) {
+        true => FragmentStatus::Good,
+        false => FragmentStatus::Corrupted,
+    };
+    let mut fragments: Vec<_> = events.iter_mut().flat_map(|event| event.fragments.drain(..)).flatten().collect();
+    fragments.sort_by_key(|fragment| (fragment.event, fragment.source));
+    let (payload, length) = B::bundle(event, &fragments);
+    let mut bundle = Fragment { event, source: SourceId(0), length, checksum: 0, mark: None, status, payload };
+    bundle.checksum = B::checksum(&bundle);
+    bundle
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use evb_core::ByteCount;
+    use evb_protocol::Config;
+    use evb_sources::SourceSpec;
+
+    /// The second of three builders, with blocks of two events and two sources.
+    fn outlet() -> Outlet<Bytes> {
+        let mut plan = Plan::new(Config::new(2, 3), SourceSpec::Fixed { size: ByteCount(2) });
+        assert!(Outlet::<Bytes>::new(&plan).is_none());
+        plan.bundling.block = 2;
+        plan.link = Link::Outlets { unit: 0, paths: Vec::new() };
+        Outlet::new(&plan).expect("an outlet")
+    }
+
+    fn built(event: u64) -> Built<Bytes> {
+        let fragment = |source: u16| Fragment {
+            event: EventId(event),
+            source: SourceId(source),
+            length: 2,
+            checksum: 0,
+            mark: None,
+            status: FragmentStatus::Good,
+            payload: Bytes::from(vec![event as u8, source as u8]),
+        };
+        Built { event: EventId(event), complete: true, fragments: [1, 0].map(|source| Some(fragment(source))).into() }
+    }
+
+    #[test]
+    fn super_fragments_leave_in_order_and_whole() {
+        let mut outlet = outlet();
+        // Blocks 2, 5 and 8 are its own: events 3 and 4, 9 and 10, 15 and 16.
+        for event in [10, 9, 4, 16] {
+            outlet.add(built(event));
+            assert_eq!(outlet.pop(), None);
+        }
+        outlet.add(Built { complete: false, ..built(3) });
+        let (first, second) = (outlet.pop().expect("events 3 and 4"), outlet.pop().expect("events 9 and 10"));
+        assert_eq!((first.0, first.1.status), (1, FragmentStatus::Corrupted));
+        assert_eq!((second.0, second.1.status, outlet.pop()), (2, FragmentStatus::Good, None));
+        let fragments = Bytes::split(EventId(9), &second.1).expect("a bundle of events 9 and 10");
+        let contents: Vec<_> = fragments.iter().map(|fragment| fragment.payload.to_vec()).collect();
+        assert_eq!(contents, [[9, 0], [9, 1], [10, 0], [10, 1]]);
+        let events = |outlet: &mut Outlet<Bytes>, number| outlet.taken(number).iter().map(|one| one.event.0).collect::<Vec<_>>();
+        assert_eq!([1, 1, 2].map(|number| events(&mut outlet, number)), [vec![3, 4], vec![], vec![9, 10]]);
+    }
+}
