@@ -300,9 +300,6 @@ pub(crate) fn storage_error(builder: u16, error: &WriteError) -> NodeError {
         WriteError::Write { source, .. } if source.kind() == ErrorKind::StorageFull => {
             base.hint("free some space, or write elsewhere with `--set storage.directory=DIR`, or keep less with `--set storage.keep.one_in=N`; what was stored before is valid")
         }
-        WriteError::Write { source, .. } if source.kind() == ErrorKind::BrokenPipe => {
-            base.hint("its readout unit in the second stage is gone")
-        }
         WriteError::Write { source, .. } if source.kind() == ErrorKind::FileTooLarge => {
             base.hint("no file may grow further: raise the limit (`ulimit -f`), or begin new files earlier with `--set storage.file_size=SIZE`; what was stored before is valid")
         }

@@ -431,7 +431,8 @@ impl<B> EventManager<B> {
             return;
         }
         self.group.retain(|assigned| assigned.builder != node);
-        self.counts.reassigned += self.open.take_back(node);
+        let taken = self.open.take_back(node);
+        self.counts.reassigned += if self.config.assignment == Assignment::ByNumber { 0 } else { taken };
         if self.builders.alive() == 0 {
             self.stopping = true;
             self.events.push_back(ManagerEvent::NoBuilders);

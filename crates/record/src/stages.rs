@@ -30,6 +30,8 @@ impl Stages {
         whole.seconds = self.all().map(|(_, record)| record.seconds).fold(0.0, f64::max);
         whole.lost_nodes = self.all().flat_map(|(name, record)| record.lost_nodes.iter().map(move |node| format!("{name}.{node}"))).collect();
         whole.findings = self.all().flat_map(|(name, record)| record.findings.iter().filter(|one| !follows(one)).map(move |one| named(&name, one))).collect();
+        let unsteady = second.iter().flat_map(|slice| &slice.findings).find(|one| one.kind == FindingKind::NoSteadyState);
+        whole.findings.extend(unsteady.cloned());
         if let Some(filter) = &mut whole.filter {
             filter.set_rates(whole.seconds);
         }
@@ -49,10 +51,10 @@ fn name(letter: char, index: usize) -> String {
     format!("{letter}{index}")
 }
 
-/// True for a finding that follows from the numbers of events, which are those of the whole.
+/// True for a finding that follows from the numbers of one event builder, and is told of the whole.
 const fn follows(finding: &Finding) -> bool {
-    use FindingKind::{IncompleteEvents, LostEvents, NothingTriggered};
-    matches!(finding.kind, NothingTriggered | LostEvents | IncompleteEvents)
+    use FindingKind::{IncompleteEvents, LostEvents, NoSteadyState, NothingTriggered};
+    matches!(finding.kind, NothingTriggered | LostEvents | IncompleteEvents | NoSteadyState)
 }
 
 /// The finding of an event builder.

@@ -1,4 +1,7 @@
 //! The storage of a builder of the first stage: it hands super-fragments to a readout unit of the second.
+//!
+//! A readout unit that is gone does not come back. The second stage knows that it is gone, and misses its super-fragments. So
+//! they are dropped from then on, and the first stage goes on for all other readout units.
 
 use super::writer::EventFile;
 use bytes::Bytes;
@@ -22,7 +25,8 @@ pub(super) struct Forward {
     /// The readout unit, as frames name it.
     unit: u16,
     path: PathBuf,
-    stream: UnixStream,
+    /// The connection; none if the readout unit is gone.
+    stream: Option<UnixStream>,
     /// Frames that are not sent yet.
     frames: Vec<u8>,
     last: u64,
@@ -33,7 +37,7 @@ impl Forward {
     /// Connects to the readout unit, which listens before the first stage begins.
     pub(super) fn connect(patience: Duration, unit: u16, path: PathBuf) -> Result<Self, WriteError> {
         let stream = connect(&path, patience).map_err(|error| failed(&path, 0, error))?;
-        Ok(Self { unit, path, stream, frames: Vec::new(), last: 0, summary: WriteSummary::default() })
+        Ok(Self { unit, path, stream: Some(stream), frames: Vec::new(), last: 0, summary: WriteSummary::default() })
     }
 
     fn frame(&mut self, counter: u64, good: bool, end: Option<u32>, payload: &Bytes) {
@@ -62,7 +66,8 @@ impl EventFile for Forward {
 
     /// Takes a super-fragment: an event of one fragment, by the number in its slice.
     fn append(&mut self, _stream: StreamId, event: &Built<Bytes>) -> Result<(), WriteError> {
-        for bundle in event.fragments.iter().flatten() {
+        let is_wanted = self.stream.is_some();
+        for bundle in event.fragments.iter().flatten().filter(|_| is_wanted) {
             self.last = event.event.0;
             self.summary.events += 1;
             self.summary.bytes += u64::from(bundle.length);
@@ -72,8 +77,14 @@ impl EventFile for Forward {
     }
 
     fn flush(&mut self) -> Result<(), WriteError> {
-        let sent = self.stream.write_all(&self.frames);
-        sent.map_err(|error| failed(&self.path, self.frames.len() as u64, error))?;
+        let sent = self.stream.as_mut().map_or(Ok(()), |stream| stream.write_all(&self.frames));
+        match sent {
+            Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
+                tracing::warn!(path = %self.path.display(), "the readout unit of the second stage is gone");
+                self.stream = None;
+            }
+            other => other.map_err(|error| failed(&self.path, self.frames.len() as u64, error))?,
+        }
         self.frames.clear();
         Ok(())
     }
@@ -92,11 +103,7 @@ impl EventFile for Forward {
     /// Announces the end with the number of super-fragments.
     fn finish(mut self) -> Result<Vec<WriteSummary>, WriteError> {
         self.frame(self.last, true, Some(self.last as u32), &Bytes::new());
-        match self.flush() {
-            // A readout unit that has left needs no end.
-            Err(WriteError::Write { source, .. }) if source.kind() == ErrorKind::BrokenPipe => {}
-            other => other?,
-        }
+        self.flush()?;
         Ok(self.by_stream())
     }
 }
