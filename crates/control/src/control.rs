@@ -359,6 +359,11 @@ impl Control {
     fn finish(&mut self, now: Time) {
         self.phase = Phase::Finishing { since: now };
         self.moved = now;
+        let manager = self.config.event_manager;
+        if self.nodes.is_lost(manager) {
+            // The end of the run is not the end of the data.
+            self.order_all(Order::Lost(manager));
+        }
         self.order_all(Order::Finish);
         self.end_when_all_finished();
     }

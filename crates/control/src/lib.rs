@@ -107,7 +107,7 @@ pub enum Order {
     Stop,
     /// End events with what is there: nothing will come any more (builder units).
     Cut,
-    /// Give up this node, which other nodes have lost (event manager).
+    /// Give up this node: other nodes have lost it (event manager), or it is the event manager (all others).
     Lost(NodeId),
     /// Close the files and send the last report.
     Finish,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
 use evb_filter::{Answer, Units};
-use evb_protocol::{BuilderCommand, Built, Message};
+use evb_protocol::{BuilderCommand, Built, Config, Message};
 use evb_transport::Waker;
 use evb_unit::{Report, shaping::Assembler};
 
@@ -81,6 +81,9 @@ impl Role for Builder {
 
     fn lost(&mut self, now: Time, peer: NodeId) {
         self.unit.lose(now, peer);
+        if peer == Config::EVENT_MANAGER {
+            self.unit.storage.orphan();
+        }
     }
 
     fn order(&mut self, now: Time, order: Order) {

@@ -38,6 +38,8 @@ pub(crate) struct Storage {
     line: Option<Line>,
     /// The events on their way to the second stage, in a builder of the first.
     outlet: Option<Outlet<Bytes>>,
+    /// The event manager is gone.
+    is_orphaned: bool,
     file_name: PathBuf,
     /// Names of the streams by id.
     streams: Vec<String>,
@@ -71,7 +73,7 @@ impl Storage {
         let file_name = plan.storage.directory.join(&name);
         let streams = plan.filter.streams.clone();
         let quarantine = plan.filter.units.as_ref().map(|_| plan.filter.quarantine());
-        let storage = Self { keep, line: None, outlet: None, file_name, builder, streams, quarantine, filter: None };
+        let storage = Self { keep, line: None, outlet: None, is_orphaned: false, file_name, builder, streams, quarantine, filter: None };
         if let Link::Outlets { unit, paths } = &plan.link {
             let path = paths[usize::from(builder)].clone();
             let patience = plan.run.peer_timeout.as_duration();
@@ -87,6 +89,12 @@ impl Storage {
         let pace = slow_disk(plan, builder).map(Pace::new);
         let line = Line::start(builder, file, waker, pace, lease(plan))?;
         Ok(Self { line: Some(line), ..storage })
+    }
+
+    /// Takes note that the event manager is gone. Then the end of the run is no end of the data: a first stage does not
+    /// announce it, and the second goes on without its super-fragments.
+    pub(crate) fn orphan(&mut self) {
+        self.is_orphaned = true;
     }
 
     /// Number of events that wait for [`hand_over`](Self::hand_over).
@@ -138,6 +146,9 @@ impl Storage {
     /// The error that stopped the writer.
     pub(crate) fn finish(&mut self) -> Result<bool, NodeError> {
         self.hand_over();
+        if self.is_orphaned && self.outlet.is_some() {
+            self.line = None;
+        }
         let Some(line) = &mut self.line else { return Ok(true) };
         if !line.finishing {
             line.finishing = true;

@@ -231,4 +231,7 @@ pub enum Trigger {
     Driven,
     /// Triggers follow the data: recordings up to their end, or live front ends.
     Data,
+    /// Triggers follow the data of all sources: an event begins when each has its fragment. The source that ends first ends
+    /// the run, but one that ends without a word is gone: events go on without it.
+    AllData,
 }

@@ -201,8 +201,13 @@ impl<B> EventManager<B> {
     /// The last event that may be triggered, as far as is known now.
     fn event_limit(&self) -> u64 {
         let wanted = self.config.events.unwrap_or(u64::MAX);
-        if self.config.trigger != Trigger::Data {
-            return wanted;
+        match self.config.trigger {
+            Trigger::FreeRunning | Trigger::Driven => return wanted,
+            Trigger::AllData => {
+                let alive = self.readouts.iter().filter(|readout| readout.alive);
+                return alive.map(|readout| readout.through).min().map_or(0, |through| wanted.min(through));
+            }
+            Trigger::Data => {}
         }
         let finite = self.readouts.iter().filter(|readout| readout.through < u64::MAX);
         let through = finite.clone().map(|readout| readout.through).max().unwrap_or(0);
@@ -220,7 +225,12 @@ impl<B> EventManager<B> {
 
     /// Returns true if the limit is final: no readout unit will announce more events.
     fn limit_is_final(&self) -> bool {
-        self.config.trigger != Trigger::Data || self.readouts.iter().all(|r| r.last || !r.alive)
+        let limit = self.event_limit();
+        match self.config.trigger {
+            Trigger::FreeRunning | Trigger::Driven => true,
+            Trigger::Data => self.readouts.iter().all(|r| r.last || !r.alive),
+            Trigger::AllData => self.readouts.iter().all(|r| !r.alive || r.last || r.through > limit),
+        }
     }
 
     /// Triggers as many events as builders have asked for. No driver is needed.

@@ -1,7 +1,7 @@
 //! The readout unit: holds the fragments of one source from readout until the event manager clears their events.
 
 use crate::shaper::Shaper;
-use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Timer};
+use crate::{Trigger, Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Timer};
 use alloc::{collections::VecDeque, vec::Vec};
 use asked::{Asker, Sent};
 use evb_core::{EventId, MAX_GAP, Machine, Mark, NodeId, Recording, SourceId, Time, Transmit};
@@ -450,8 +450,9 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         let triggered = self.counts.through;
         match &mut self.stream {
             Some(stream) => {
-                let available = stream.available(triggered);
-                self.announce(available);
+                let (through, claim, last) = stream.available(triggered);
+                let is_no_limit = self.config.trigger == Trigger::AllData && stream.is_gone();
+                self.announce((if is_no_limit { u64::MAX } else { through }, claim, last));
             }
             None => {
                 // Others have gone on behind the last event before a leap of a recording.

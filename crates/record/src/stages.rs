@@ -1,6 +1,6 @@
 //! Two stages: the records of all event builders, and the record of the whole.
 
-use crate::{Finding, FindingKind, Record, Window};
+use crate::{Finding, FindingKind, Record, Simulation, Window};
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,9 @@ impl Stages {
         second[1..].iter().for_each(|slice| add(&mut whole, slice));
         whole.builder_units = second.iter().map(|slice| slice.builder_units).sum();
         let ended = whole.events.built + whole.events.incomplete + whole.events.rejected;
-        whole.events.triggered = first.iter().map(|group| group.events.triggered).max().unwrap_or(ended).max(ended);
+        // After a stop, groups may have triggered events that others have not. Those that all have are events.
+        let stood = first.iter().filter(|group| !group.lost_nodes.iter().any(|node| node == "evm"));
+        whole.events.triggered = stood.map(|group| group.events.triggered).min().unwrap_or(ended).max(ended);
         whole.events.lost = whole.events.triggered - ended;
         whole.trigger = first.first().map_or(whole.trigger, |group| group.trigger);
         whole.seconds = self.all().map(|(_, record)| record.seconds).fold(0.0, f64::max);
@@ -34,6 +36,10 @@ impl Stages {
         whole.findings.extend(unsteady.cloned());
         if let Some(filter) = &mut whole.filter {
             filter.set_rates(whole.seconds);
+        }
+        if let Some(simulation) = &mut whole.simulation {
+            let of_groups = first.iter().filter_map(|group| group.simulation.as_ref());
+            of_groups.for_each(|group| add_packets(simulation, group));
         }
         whole.stages = Some(Box::new(self));
         Some(whole.judged())
@@ -85,10 +91,19 @@ fn add(whole: &mut Record, slice: &Record) {
     }
     whole.builders.extend(slice.builders.iter().cloned());
     whole.readouts.extend(slice.readouts.iter().cloned());
+    if let (Some(all), Some(one)) = (&mut whole.simulation, &slice.simulation) {
+        add_packets(all, one);
+        all.efficiency = all.efficiency.min(one.efficiency);
+    }
     if let (Some(all), Some(one)) = (&mut whole.bundles, &slice.bundles) {
         all.add(one);
     }
     if let (Some(all), Some(one)) = (&mut whole.filter, &slice.filter) {
         all.add(one);
     }
+}
+
+fn add_packets(whole: &mut Simulation, one: &Simulation) {
+    whole.packets += one.packets;
+    whole.packet_hops += one.packet_hops;
 }

@@ -6,7 +6,7 @@ use evb_core::{Bandwidth, NodeId, Span, Time};
 use evb_experiment::{Keep, Plan};
 use evb_filter::{Question, StreamId};
 use evb_protocol::Built;
-use evb_unit::{Outline, Store};
+use evb_unit::{Outlet, Outline, Store};
 use std::collections::VecDeque;
 
 pub(crate) struct Disk {
@@ -20,6 +20,8 @@ pub(crate) struct Disk {
     pub(crate) begun: Vec<Time>,
     /// The filter units beside it.
     pub(crate) filter: Processors,
+    /// The events on their way to the second stage, in a builder of the first.
+    pub(crate) outlet: Option<Outlet<Outline>>,
 }
 
 impl Disk {
@@ -32,6 +34,7 @@ impl Disk {
             writing: VecDeque::new(),
             begun: Vec::new(),
             filter: Processors::of(plan),
+            outlet: Outlet::new(plan),
         }
     }
 
@@ -47,6 +50,10 @@ impl Store<Outline> for Disk {
     }
 
     fn store(&mut self, now: Time, _stream: StreamId, built: Built<Outline>) -> Option<Built<Outline>> {
+        if let Some(outlet) = &mut self.outlet {
+            outlet.add(built);
+            return None;
+        }
         let Some(rate) = self.rate.filter(|_| self.keep.keeps(built.event, built.complete)) else { return Some(built) };
         let bytes: u64 = built.fragments.iter().flatten().map(|fragment| u64::from(fragment.length)).sum();
         let span = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate.0.max(1));

@@ -16,6 +16,9 @@ pub enum SimulateError {
     /// Filters select events by what a simulation does not have.
     #[error("{0}")]
     Filter(#[from] NotSimulated),
+    /// Packets of several networks have no common trace.
+    #[error("two stages have a network for each event builder, and no common trace")]
+    TraceOfStages,
     /// The trace cannot be written.
     #[error("cannot write the trace: {0}")]
     Trace(#[source] std::io::Error),
@@ -36,6 +39,7 @@ impl SimulateError {
             Self::Filter(NotSimulated::Program) => Some(
                 "say how much it accepts and how long it takes, such as --set filter.accept=0.1 --set filter.time=\"1 ms\"".into(),
             ),
+            Self::TraceOfStages => Some("leave out the trace, or `[first_stage]`".into()),
             Self::Trace(_) => Some("check the path and the free space".into()),
         }
     }

@@ -9,6 +9,7 @@ mod disk;
 mod error;
 mod event;
 mod filter;
+mod input;
 mod message;
 mod net;
 mod nic;
@@ -21,6 +22,7 @@ pub mod probe;
 mod queue;
 mod simulation;
 mod slab;
+mod stages;
 mod tally;
 mod trace;
 
@@ -43,6 +45,9 @@ pub fn simulate(
     observe: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Record, SimulateError> {
     let start = Instant::now();
+    if let Some(stages) = &plan.stages {
+        return if trace.is_some() { Err(SimulateError::TraceOfStages) } else { stages::simulate(plan, stages, observe) };
+    }
     let simulated = Plan { filter: plan.filter.simulated()?, ..plan.clone() };
     let plan = &simulated;
     let mut simulation = Simulation::new(plan, Trace::new(trace))?;

@@ -1,6 +1,6 @@
 //! The nodes: units of an event builder or machines of a traffic pattern, drained as virtual time wants it.
 
-use crate::{disk::Disk, message::Body};
+use crate::{disk::Disk, input::Input, message::Body};
 use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
 use evb_patterns::{Traffic, TrafficCommand, TrafficEvent, TrafficMessage};
 use evb_protocol::{BuilderCommand, ManagerCommand, ManagerEvent, Message as ProtocolMessage, ReadoutCommand};
@@ -39,7 +39,7 @@ pub(crate) struct Node {
 /// A unit of any kind.
 pub(crate) enum Unit {
     Manager(Box<Manager<Outline>>),
-    Readout(Box<Readout<Outline, SizeModel>>),
+    Readout(Box<Readout<Outline, Input>>),
     Builder(Box<Builder<Outline, Disk>>),
     Traffic(Box<Traffic>, Option<SizeModel>),
 }
@@ -179,7 +179,7 @@ fn control(Transmit { to, message }: Transmit<ProtocolMessage<Outline>>) -> Outg
 }
 
 /// Drains a readout unit; reading takes no time. Returns true if there may be more messages than room.
-fn drain_readout(unit: &mut Readout<Outline, SizeModel>, now: Time, room: usize, out: &mut Vec<Outgoing>) -> bool {
+fn drain_readout(unit: &mut Readout<Outline, Input>, now: Time, room: usize, out: &mut Vec<Outgoing>) -> bool {
     let mut left = room;
     loop {
         let Ok(has_read) = unit.read(now, usize::MAX, u64::MAX);

@@ -191,6 +191,22 @@ impl<E: Copy> Queue<E> {
         true
     }
 
+    /// The time of the next event, which may be the present; none if nothing is planned.
+    pub(crate) fn next_time(&self) -> Option<Time> {
+        if let Some(&(time, _)) = self.present.get(self.next) {
+            return Some(time);
+        }
+        let in_slot = |slot: u64| self.wheel[slot as usize % SLOTS].iter().map(|&(time, _)| time).min();
+        let far = self.far.peek().map(|Reverse((time, ..))| *time);
+        self.next_occupied().and_then(in_slot).into_iter().chain(far).min()
+    }
+
+    /// Goes on to a time that is not after the next event.
+    pub(crate) fn pass_to(&mut self, time: Time) {
+        debug_assert!(time >= self.now && self.next_time().is_none_or(|next| time <= next), "an event would be left behind");
+        self.now = time;
+    }
+
     /// Turns the wheel to the next slot with events.
     fn turn(&mut self) -> bool {
         self.present.clear();
@@ -245,11 +261,18 @@ mod tests {
                 let time = queue.now() + Span(ahead * ahead);
                 queue.push(time, index);
                 model.push((time, index));
+                let next = queue.next_time().expect("one is planned");
+                if ahead % 3 == 0 {
+                    queue.pass_to(Time((queue.now().0 + next.0) / 2));
+                }
                 for _ in 0..pops {
                     if let Some(event) = queue.pop_present() {
                         seen.push((queue.now(), event));
                     } else if !queue.advance() {
                         break;
+                    }
+                    if let Some(time) = queue.next_time() {
+                        prop_assert_eq!(Some(time), model.iter().filter(|one| !seen.contains(one)).map(|one| one.0).min());
                     }
                 }
             }

@@ -86,7 +86,7 @@ fn data_or_rate(view: View<'_>) -> Option<Problem> {
     let (what, help) = match trigger::TRIGGER.make(view.below("trigger")) {
         _ if is_numbered => ("sources that number their events themselves", "use generated sources"),
         Trigger::Driven => ("triggers at a rate", "write type = \"free-running\" in [trigger]"),
-        Trigger::FreeRunning | Trigger::Data => return None,
+        Trigger::FreeRunning | Trigger::Data | Trigger::AllData => return None,
     };
     let message = format!("two stages cannot have {what}: nothing tells all groups which of them are one event");
     Some(Problem::new(message, help).at(view.origin("first_stage.slices"), "two stages"))
@@ -123,11 +123,10 @@ fn group(view: View<'_>, whole: &Plan, unit: u16, slices: u16) -> Result<Plan, V
     let filled = check::check(&root).map_err(fail)?;
     sections::check(&filled, &mut None).map_err(fail)?;
     let mut plan = sections::plan(&filled, Vec::new());
-    let first = whole.bundling.sources_of(unit).start;
-    let global = |source: &mut SourceId| source.0 += first;
-    plan.bundling.bounds = whole.bundling.sources_of(unit).chain([whole.bundling.sources_of(unit).end]).collect();
-    plan.bundling.masked.iter_mut().for_each(global);
-    plan.bundling.suppressed.iter_mut().for_each(|(source, _)| global(source));
+    let sources = whole.bundling.sources_of(unit);
+    plan.bundling.bounds = sources.clone().chain([sources.end]).collect();
+    plan.bundling.masked = whole.bundling.masked.clone();
+    plan.bundling.suppressed = whole.bundling.suppressed.clone();
     plan.bundling.max_fragment = Some(whole.max_fragment());
     plan.building.assignment = Assignment::ByNumber;
     plan.link = Link::Outlets { unit, paths: (0..slices).map(|slice| Link::path(slice, unit)).collect() };
@@ -166,7 +165,7 @@ fn second(whole: &Plan, slice: u16, slices: u16) -> Plan {
         building: Config {
             builder_units: whole.building.builder_units / slices,
             numbered: (0..units).map(SourceId).collect(),
-            trigger: Trigger::Data,
+            trigger: Trigger::AllData,
             events: None,
             ..whole.building.clone()
         },

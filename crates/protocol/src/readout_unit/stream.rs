@@ -31,6 +31,8 @@ pub(super) struct Stream<B> {
     /// The next fragment belongs to another segment, and this segment still waits for its answer.
     blocked: bool,
     ended: bool,
+    /// It has ended without a word.
+    gone: bool,
     /// The number of the last fragment that has an event.
     last_number: Option<u64>,
     /// The last event with a fragment.
@@ -54,6 +56,7 @@ impl<B> Stream<B> {
             told: (0, false),
             blocked: false,
             ended: false,
+            gone: false,
             last_number: None,
             last: EventId(0),
             leap: None,
@@ -81,6 +84,11 @@ impl<B> Stream<B> {
         self.leap = self.leap.filter(|(_, to)| triggered < *to);
         let through = self.leap.map_or(self.last, |(from, _)| from);
         (through.0, self.last.0, self.has_ended())
+    }
+
+    /// Returns true if the source has ended without a word.
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone && self.has_ended()
     }
 
     /// Returns true if the source has ended and all its fragments have been placed or set apart.
@@ -128,6 +136,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         let Some(stream) = &mut self.stream else { return };
         stream.numbering.end(last);
         stream.ended = true;
+        stream.gone = last.is_none();
         self.follow();
         let Some(stream) = &self.stream else { return };
         let lost = stream.last_number.zip(last).and_then(|(own, last)| stream.numbering.ahead(own, last));

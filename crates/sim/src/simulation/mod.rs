@@ -4,6 +4,7 @@ mod machines;
 mod receiving;
 mod sending;
 mod setup;
+mod stage;
 
 use crate::{
     SimulateError,
@@ -38,6 +39,9 @@ pub struct Progress {
     /// Part of the work that is done, from 0 to 1; 0 when that cannot be told.
     pub part: f64,
 }
+
+/// Takes the progress of a simulation; returns true to go on.
+pub(crate) type Observe<'a> = dyn FnMut(&Progress) -> bool + 'a;
 
 pub(crate) struct Simulation<'a> {
     pub(crate) plan: &'a Plan,
@@ -121,30 +125,35 @@ impl<'a> Simulation<'a> {
     }
 
     /// Runs to the end. `observe` gets the progress, and returns true to go on.
-    pub(crate) fn run(&mut self, observe: &mut dyn FnMut(&Progress) -> bool) {
+    pub(crate) fn run(&mut self, observe: &mut Observe<'_>) {
         self.start();
+        while self.settle(observe) {
+            if self.ended || !self.queue.advance() {
+                return self.finish();
+            }
+        }
+    }
+
+    /// Handles all that happens at the present time; returns false if the simulation was interrupted.
+    fn settle(&mut self, observe: &mut Observe<'_>) -> bool {
         loop {
             while let Some(event) = self.queue.pop_present() {
                 self.happen(event);
                 self.handled += 1;
                 if self.handled.is_multiple_of(STRIDE) && !self.look(observe) {
-                    return;
+                    return false;
                 }
             }
-            if self.net.is_dirty() {
-                self.net.arbitrate(&mut self.queue);
-                self.take_effects();
-                continue;
+            if !self.net.is_dirty() {
+                return true;
             }
-            if self.ended || !self.queue.advance() {
-                break;
-            }
+            self.net.arbitrate(&mut self.queue);
+            self.take_effects();
         }
-        self.finish();
     }
 
     /// Reports the progress, and looks for packets that wait for each other; returns false if the simulation shall end.
-    fn look(&mut self, observe: &mut dyn FnMut(&Progress) -> bool) -> bool {
+    fn look(&mut self, observe: &mut Observe<'_>) -> bool {
         let now = self.queue.now().0;
         if self.handled.is_multiple_of(STRIDE * 16) {
             self.look_for_deadlock(now);

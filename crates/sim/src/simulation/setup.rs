@@ -5,6 +5,7 @@ use crate::{
     SimulateError,
     disk::Disk,
     event::Event,
+    input::Input,
     nic::{Nic, Slots},
     node::{Node, Unit},
     peers::Peers,
@@ -14,7 +15,7 @@ use evb_experiment::{FaultAction, Workload};
 use evb_fabric::Service;
 use evb_patterns::{Traffic, TrafficCommand};
 use evb_protocol::{Config, Shaping, Step};
-use evb_sources::SizeModel;
+use evb_sources::{INLET_BITS, SizeModel};
 use evb_unit::{Builder, Manager, Readout, Sources, open_options, shaping::Shaper};
 
 /// The purpose of an interface's random stream.
@@ -25,6 +26,9 @@ impl Simulation<'_> {
         let (plan, config) = (self.plan, &self.plan.building);
         let open = |source: SourceId| SizeModel::open(plan.source(source), &open_options(plan, source));
         let sizes = |unit: u16| open(SourceId(unit));
+        let is_second = plan.bundling.slice.is_some();
+        let input = |source: SourceId| if is_second { Ok(Input::Inlet) } else { open(source).map(Input::Sizes) };
+        let bits = is_second.then_some(INLET_BITS);
         let make = |id: NodeId| -> Result<Unit, SimulateError> {
             let is_source = config.readout_nodes().contains(id);
             let unit = id.0.wrapping_sub(config.readout_nodes().first.0);
@@ -42,7 +46,7 @@ impl Simulation<'_> {
                 }
                 Workload::EventBuilding if id == Config::EVENT_MANAGER => Unit::Manager(Box::new(Manager::new(plan))),
                 Workload::EventBuilding if is_source => {
-                    Unit::Readout(Box::new(Readout::new(plan, id, Sources::open(plan, unit, open)?, None)))
+                    Unit::Readout(Box::new(Readout::new(plan, id, Sources::open(plan, unit, input)?, bits)))
                 }
                 Workload::EventBuilding => {
                     let index = id.0 - config.builder_nodes().first.0;

@@ -143,7 +143,7 @@ fn a_stop_ends_the_run_properly() {
                     last = counter;
                     stop.store(last >= 100, Ordering::Relaxed);
                 }
-                LiveItem::EndOfRun { counter, .. } => break assert_eq!(counter, last),
+                LiveItem::EndOfRun { counter, .. } => break assert_eq!(counter, Some(last)),
                 rejected => panic!("{rejected:?}"),
             }
         }

@@ -96,7 +96,7 @@ fn tcp_fragments_come_in_order_with_their_counter_cut() {
     assert_eq!(live.next(), fragment(255, b"first"));
     let bytes = Bytes::from_static(b"second");
     assert_eq!(live.next(), LiveItem::Fragment { counter: 0, resynchronised: true, mark: None, good: false, bytes });
-    assert_eq!(live.next(), LiveItem::EndOfRun { counter: 1, sent: None });
+    assert_eq!(live.next(), LiveItem::EndOfRun { counter: Some(1), sent: None });
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn udp_garbage_is_counted_and_disturbs_nobody() {
     send(&encoded(&frame(2, b"two")));
     assert_eq!(live.next(), fragment(2, b"two"));
     send(&end_of_run(2));
-    assert_eq!(live.next(), LiveItem::EndOfRun { counter: 2, sent: None });
+    assert_eq!(live.next(), LiveItem::EndOfRun { counter: Some(2), sent: None });
 }
 
 #[test]

@@ -1,0 +1,41 @@
+//! The origin of fragments in a simulation: sizes by request, or super-fragments as they come.
+
+use evb_core::{EventId, Recording, SourceId};
+use evb_protocol::Fragment;
+use evb_sources::{Feed, SizeModel};
+use evb_unit::{FragmentSource, Outline};
+use std::convert::Infallible;
+
+/// The input of a readout unit.
+pub(crate) enum Input {
+    /// Fragments of any event, without bytes.
+    Sizes(SizeModel),
+    /// Super-fragments of the first stage.
+    Inlet,
+}
+
+impl FragmentSource<Outline> for Input {
+    type Error = Infallible;
+
+    fn feed(&self) -> Feed {
+        match self {
+            Self::Sizes(sizes) => FragmentSource::feed(sizes),
+            Self::Inlet => Feed::Live,
+        }
+    }
+
+    fn recording(&self) -> Option<Recording> {
+        match self {
+            Self::Sizes(sizes) => FragmentSource::recording(sizes),
+            Self::Inlet => None,
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, source: SourceId, event: EventId, position: u64) -> Result<Fragment<Outline>, Infallible> {
+        match self {
+            Self::Sizes(sizes) => sizes.read(source, event, position),
+            Self::Inlet => unreachable!("fragments that come by themselves are not asked for"),
+        }
+    }
+}
