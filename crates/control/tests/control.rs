@@ -343,6 +343,8 @@ impl Checker {
                 assert_ne!(last(&[Order::Start, Order::Finish]), Some(Order::Start), "{node} has a run");
             }
             Order::Start => assert_eq!(done.last(), Some(&Order::Prepare)),
+            // All others hear of the end of the event manager. One without a run has no use for it.
+            Order::Lost(EVM) => {}
             Order::Pause | Order::Resume | Order::Stop | Order::Lost(_) => assert_eq!(node, EVM),
             Order::Cut | Order::Finish | Order::Reset | Order::Exit | Order::Die => {}
         }

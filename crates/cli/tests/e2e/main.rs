@@ -25,6 +25,7 @@ mod simulating;
 mod simulation_results;
 mod slow_disks;
 mod soak;
+mod stages;
 mod stopping;
 mod storage;
 mod support;

@@ -2,6 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::{
+    collections::BTreeMap,
     env, fs, thread,
     time::{Duration, Instant},
 };
@@ -24,12 +25,26 @@ pub(crate) fn wait_until<T>(what: &str, mut condition: impl FnMut() -> Option<T>
 /// The process of node `name`, a child of `parent`.
 pub(crate) fn node_pid(parent: u32, name: &str) -> u32 {
     wait_until(&format!("the process of {name}"), || {
-        children(parent).into_iter().find(|&pid| {
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let arguments: Vec<_> = line.split(|&byte| byte == 0).collect();
-            arguments.windows(2).any(|pair| pair == [&b"--role"[..], name.as_bytes()])
-        })
+        children(parent).into_iter().find(|&pid| argument(pid, "--role").as_deref() == Some(name))
     })
+}
+
+/// The processes of the sessions of a run by role, a map for each session: the nodes of one join at one address.
+pub(crate) fn roles_of_sessions(parent: u32) -> Vec<BTreeMap<String, u32>> {
+    let mut sessions: BTreeMap<String, BTreeMap<String, u32>> = BTreeMap::new();
+    for pid in children(parent) {
+        if let (Some(session), Some(role)) = (argument(pid, "--join"), argument(pid, "--role")) {
+            sessions.entry(session).or_default().insert(role, pid);
+        }
+    }
+    sessions.into_values().collect()
+}
+
+/// The argument after `name` in the command line of a process.
+fn argument(pid: u32, name: &str) -> Option<String> {
+    let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+    let mut arguments = line.split('\0').skip_while(|argument| *argument != name);
+    arguments.nth(1).map(str::to_owned)
 }
 
 fn children(parent: u32) -> Vec<u32> {
