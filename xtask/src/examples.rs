@@ -80,6 +80,7 @@ const EXAMPLES: &[Example] = &[
     example("pull-2x2", &["trigger.events=20000"]),
     example("test-beam", &["trigger.events=500"]),
     example("time-slices", &["trigger.events=100"]),
+    example("two-stages", &["trigger.events=2000"]),
     example("two-by-two", &["trigger.events=50000"]),
     example("two-by-two-tcp", &["trigger.events=20000"]),
 ];

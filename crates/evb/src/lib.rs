@@ -36,13 +36,13 @@ pub use error::Error;
 pub use evb_bench as bench;
 pub use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, Span};
 pub use evb_experiment::{
-    Diagnostics, Experiment, FaultAction, FaultSpec, Keep, Load, NetworkPlan, Other, Plan, RunPlan, StoragePlan,
-    TrafficPlan, TriggerPlan, Workload,
+    Diagnostics, Experiment, FaultAction, FaultSpec, Keep, Link, Load, NetworkPlan, Other, Plan, RunPlan, Stages,
+    StoragePlan, TrafficPlan, TriggerPlan, Workload,
 };
 pub use evb_filter::{LibraryError, Selection, serve_library};
 pub use evb_node::{
-    Children, Command, JoinOptions, MemoryBound, NodeError, NodeMemory, Observer, ProcessOptions, Progress, Ranks,
-    OpenSession, RunError, Session, Start, State, Token, VERSION, join, launched, limits, run_stages,
+    Children, Command, JoinOptions, MemoryBound, NodeError, NodeMemory, Observer, OpenSession, ProcessOptions,
+    Progress, Ranks, RunError, Session, Start, State, Token, VERSION, join, launched, limits, run_stages,
 };
 pub use evb_patterns::{Pattern, TrafficConfig};
 pub use evb_protocol::{Assignment, Config, Filter, Protocol, Shaping, Trigger};

@@ -18,15 +18,18 @@ pub fn surprises(plans: &[Plan]) -> Vec<String> {
         "live front ends are told apart by their event counters alone, unless their frames carry marks".to_owned()
     });
     let largest = largest(plans);
-    let memory = largest.as_ref().and_then(|(_, bound)| too_much_memory(bound, memory_of_this_machine()));
+    let total =
+        |plan: &Plan| plan.event_builders().map(|one| MemoryBound::of(one).total()).fold(0, u64::saturating_add);
+    let building = plans.iter().filter(|plan| plan.workload == Workload::EventBuilding);
+    let memory = building.map(total).max().and_then(|total| too_much_memory(total, memory_of_this_machine()));
     let wait = largest.and_then(|(plan, _)| long_wait(plan));
     [marks, memory, wait].into_iter().flatten().collect()
 }
 
-/// The plan of event building that may need the most memory, and that memory.
+/// The event builder that may need the most memory, and that memory.
 #[must_use]
 pub fn largest(plans: &[Plan]) -> Option<(&Plan, MemoryBound)> {
-    let building = plans.iter().filter(|plan| plan.workload == Workload::EventBuilding);
+    let building = plans.iter().filter(|plan| plan.workload == Workload::EventBuilding).flat_map(Plan::event_builders);
     building.map(|plan| (plan, MemoryBound::of(plan))).max_by_key(|(_, bound)| bound.total())
 }
 
@@ -41,12 +44,12 @@ pub fn in_bytes(bytes: u64) -> String {
 }
 
 /// The nodes may need more than there is, if this machine carries them all.
-fn too_much_memory(bound: &MemoryBound, machine: Option<u64>) -> Option<String> {
-    let machine = machine.filter(|&machine| bound.total() > machine)?;
+fn too_much_memory(total: u64, machine: Option<u64>) -> Option<String> {
+    let machine = machine.filter(|&machine| total > machine)?;
     Some(format!(
         "all nodes on this machine may need {} of memory, and it has {}: lower `builder.slots`, `readout.max_fragment` or \
          `readout.buffer_bytes`",
-        in_bytes(bound.total()),
+        in_bytes(total),
         in_bytes(machine)
     ))
 }

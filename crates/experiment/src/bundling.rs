@@ -29,7 +29,14 @@ pub struct Bundling {
 impl Default for Bundling {
     /// One source in each readout unit, and single events.
     fn default() -> Self {
-        Self { block: 1, bounds: Vec::new(), masked: Vec::new(), suppressed: Vec::new(), max_fragment: None, slice: None }
+        Self {
+            block: 1,
+            bounds: Vec::new(),
+            masked: Vec::new(),
+            suppressed: Vec::new(),
+            max_fragment: None,
+            slice: None,
+        }
     }
 }
 

@@ -49,11 +49,17 @@ pub struct Plan {
     #[serde(default)]
     pub link: Link,
     /// The event builders that build the events in two stages; none if this one does it alone.
-    #[serde(skip)]
+    #[serde(default)]
     pub stages: Option<Box<Stages>>,
 }
 
 impl Plan {
+    /// The event builders that carry out the plan: those of two stages, or this one.
+    pub fn event_builders(&self) -> impl Iterator<Item = &Self> {
+        let stages = self.stages.iter().flat_map(|stages| stages.groups.iter().chain(&stages.slices));
+        stages.chain(Some(self).filter(|_| self.stages.is_none()))
+    }
+
     /// The description of a source.
     pub fn source(&self, source: SourceId) -> &SourceSpec {
         let first = self.bundling.bounds.first().copied().unwrap_or(0);
@@ -81,7 +87,7 @@ impl Plan {
 }
 
 /// The event builders of two stages.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stages {
     /// The first stage: an event builder for each readout unit of the second, which makes its super-fragments.
     pub groups: Vec<Plan>,

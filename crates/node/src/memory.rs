@@ -78,7 +78,11 @@ fn under_construction(plan: &Plan) -> u64 {
     // Bundles are split when their event is stored.
     let split = match plan.bundling.is_plain() {
         true => 0,
-        false => u64::from(plan.bundling.sources(config.readout_units)) * u64::from(plan.bundling.block) * u64::from(config.builder_slots),
+        false => {
+            u64::from(plan.bundling.sources(config.readout_units))
+                * u64::from(plan.bundling.block)
+                * u64::from(config.builder_slots)
+        }
     };
     of_units.saturating_add(split.saturating_mul(size_of::<Option<Fragment<Bytes>>>() as u64))
 }

@@ -36,7 +36,8 @@ pub fn run_stages(
 ) -> Result<Record, RunError> {
     let stages = plan.stages.as_ref().ok_or_else(|| NodeError::new("the experiment has no first stage"))?;
     let folder = tempfile::Builder::new().prefix("evb-").tempdir();
-    let folder = folder.map_err(|error| NodeError::new(format!("no folder for the sockets between the stages: {error}")))?;
+    let folder =
+        folder.map_err(|error| NodeError::new(format!("no folder for the sockets between the stages: {error}")))?;
     let stages = stages.in_folder(folder.path());
     let number = RunNumbers::default().next(plan);
     let run = |plan: &Plan, observer: &mut StageObserver| open()?.with_run_number(number).run(plan, text, observer);
@@ -125,7 +126,8 @@ impl<'a> Members<'a> {
         for (index, member) in self.all.iter_mut().enumerate().filter(|(_, member)| member.is_first == is_first) {
             let (commands, receiver) = mpsc::channel();
             member.commands = Some(commands);
-            let (plan, mut observer) = (member.plan, StageObserver { index, news: self.sender.clone(), commands: receiver });
+            let (plan, mut observer) =
+                (member.plan, StageObserver { index, news: self.sender.clone(), commands: receiver });
             scope.spawn(move || {
                 let result = run(plan, &mut observer);
                 observer.tell(News::Ended(Box::new(result)));

@@ -73,7 +73,17 @@ impl Storage {
         let file_name = plan.storage.directory.join(&name);
         let streams = plan.filter.streams.clone();
         let quarantine = plan.filter.units.as_ref().map(|_| plan.filter.quarantine());
-        let storage = Self { keep, line: None, outlet: None, is_orphaned: false, file_name, builder, streams, quarantine, filter: None };
+        let storage = Self {
+            keep,
+            line: None,
+            outlet: None,
+            is_orphaned: false,
+            file_name,
+            builder,
+            streams,
+            quarantine,
+            filter: None,
+        };
         if let Link::Outlets { unit, paths } = &plan.link {
             let path = paths[usize::from(builder)].clone();
             let patience = plan.run.peer_timeout.as_duration();

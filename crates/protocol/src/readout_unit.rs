@@ -1,7 +1,7 @@
 //! The readout unit: holds the fragments of one source from readout until the event manager clears their events.
 
 use crate::shaper::Shaper;
-use crate::{Trigger, Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Timer};
+use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Timer, Trigger};
 use alloc::{collections::VecDeque, vec::Vec};
 use asked::{Asker, Sent};
 use evb_core::{EventId, MAX_GAP, Machine, Mark, NodeId, Recording, SourceId, Time, Transmit};

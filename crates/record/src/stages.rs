@@ -30,9 +30,18 @@ impl Stages {
         whole.events.lost = whole.events.triggered - ended;
         whole.trigger = first.first().map_or(whole.trigger, |group| group.trigger);
         whole.seconds = self.all().map(|(_, record)| record.seconds).fold(0.0, f64::max);
-        whole.lost_nodes = self.all().flat_map(|(name, record)| record.lost_nodes.iter().map(move |node| format!("{name}.{node}"))).collect();
-        whole.findings = self.all().flat_map(|(name, record)| record.findings.iter().filter(|one| !follows(one)).map(move |one| named(&name, one))).collect();
-        let unsteady = second.iter().flat_map(|slice| &slice.findings).find(|one| one.kind == FindingKind::NoSteadyState);
+        whole.lost_nodes = self
+            .all()
+            .flat_map(|(name, record)| record.lost_nodes.iter().map(move |node| format!("{name}.{node}")))
+            .collect();
+        whole.findings = self
+            .all()
+            .flat_map(|(name, record)| {
+                record.findings.iter().filter(|one| !follows(one)).map(move |one| named(&name, one))
+            })
+            .collect();
+        let unsteady =
+            second.iter().flat_map(|slice| &slice.findings).find(|one| one.kind == FindingKind::NoSteadyState);
         whole.findings.extend(unsteady.cloned());
         if let Some(filter) = &mut whole.filter {
             filter.set_rates(whole.seconds);
@@ -46,7 +55,7 @@ impl Stages {
     }
 
     /// All event builders, with their names: `g` or `s`, and the index.
-    fn all(&self) -> impl Iterator<Item = (String, &Record)> {
+    pub fn all(&self) -> impl Iterator<Item = (String, &Record)> {
         let named = |letter, records| (0..).zip(records).map(move |(index, record)| (name(letter, index), record));
         named('g', &self.first).chain(named('s', &self.second))
     }
@@ -65,7 +74,11 @@ const fn follows(finding: &Finding) -> bool {
 
 /// The finding of an event builder.
 fn named(builder: &str, finding: &Finding) -> Finding {
-    Finding { subject: format!("{builder}.{}", finding.subject), message: format!("{builder}: {}", finding.message), ..finding.clone() }
+    Finding {
+        subject: format!("{builder}.{}", finding.subject),
+        message: format!("{builder}: {}", finding.message),
+        ..finding.clone()
+    }
 }
 
 /// Adds the counts and rates of another slice.
@@ -75,7 +88,11 @@ fn add(whole: &mut Record, slice: &Record) {
     whole.events.rejected += slice.events.rejected;
     whole.events.reassigned += slice.events.reassigned;
     let steady = whole.window.steady && slice.window.steady;
-    whole.window = Window { from_s: whole.window.from_s.min(slice.window.from_s), to_s: whole.window.to_s.max(slice.window.to_s), steady };
+    whole.window = Window {
+        from_s: whole.window.from_s.min(slice.window.from_s),
+        to_s: whole.window.to_s.max(slice.window.to_s),
+        steady,
+    };
     whole.event_rate_hz += slice.event_rate_hz;
     whole.event_rate_interval_hz = None;
     whole.fragment_rate_hz += slice.fragment_rate_hz;

@@ -10,6 +10,7 @@ mod paper;
 mod plot;
 mod rates;
 mod simulation;
+mod stages;
 mod summary;
 mod sweep;
 mod table;

@@ -1,7 +1,7 @@
 //! Summary of a simulation: results, and blocked links.
 
 use crate::{
-    faults, rates,
+    faults, rates, stages,
     summary::verdict,
     table::{Column as Shown, Table},
     text::{aligned, hanging, metric, micros, per_destination, percent},
@@ -24,7 +24,9 @@ pub fn simulation_summary(record: &Record, width: usize) -> String {
     }
     text.push('\n');
     text.push_str(&aligned(&totals(record), width));
-    if let Some(simulation) = &record.simulation {
+    if let Some(stages) = &record.stages {
+        let _infallible = writeln!(text, "\n{}", stages::table(stages, width));
+    } else if let Some(simulation) = &record.simulation {
         text.push_str(&where_it_blocks(&simulation.network, width));
     }
     text.push_str(&verdict(record));

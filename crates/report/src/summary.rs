@@ -1,14 +1,14 @@
 //! Summary of a real run.
 
 use crate::{
-    bundles, faults, rates,
+    bundles, faults, rates, stages,
     table::{ALWAYS, Column, Table},
     text::{aligned, hanging, metric},
 };
 use evb_record::{FindingKind, Record, Stream};
 use std::fmt::Write as _;
 
-/// The summary of a run: a table per builder, totals, faults and the verdict.
+/// The summary of a run: a table of the builders, or of the event builders of two stages, totals, faults and the verdict.
 pub fn run_summary(record: &Record, width: usize) -> String {
     let Record { experiment, readout_units, builder_units, protocol, transport, seed, version, .. } = record;
     let what = format!("{readout_units} x {builder_units}, {protocol}, {transport}, seed {seed}, evb {version}");
@@ -16,7 +16,11 @@ pub fn run_summary(record: &Record, width: usize) -> String {
     for (key, value) in &record.sweep {
         let _infallible = writeln!(text, "  {key} = {value}");
     }
-    let _infallible = writeln!(text, "{}\n", builder_table(record, width));
+    let table = match &record.stages {
+        Some(stages) => stages::table(stages, width),
+        None => builder_table(record, width),
+    };
+    let _infallible = writeln!(text, "{table}\n");
     text.push_str(&totals(record, width));
     text.push_str(&verdict(record));
     text

@@ -46,7 +46,11 @@ pub fn simulate(
 ) -> Result<Record, SimulateError> {
     let start = Instant::now();
     if let Some(stages) = &plan.stages {
-        return if trace.is_some() { Err(SimulateError::TraceOfStages) } else { stages::simulate(plan, stages, observe) };
+        return if trace.is_some() {
+            Err(SimulateError::TraceOfStages)
+        } else {
+            stages::simulate(plan, stages, observe)
+        };
     }
     let simulated = Plan { filter: plan.filter.simulated()?, ..plan.clone() };
     let plan = &simulated;

@@ -203,7 +203,10 @@ impl<E: Copy> Queue<E> {
 
     /// Goes on to a time that is not after the next event.
     pub(crate) fn pass_to(&mut self, time: Time) {
-        debug_assert!(time >= self.now && self.next_time().is_none_or(|next| time <= next), "an event would be left behind");
+        debug_assert!(
+            time >= self.now && self.next_time().is_none_or(|next| time <= next),
+            "an event would be left behind"
+        );
         self.now = time;
     }
 

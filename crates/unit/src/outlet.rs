@@ -23,8 +23,13 @@ impl<B: Payload> Outlet<B> {
     pub fn new(plan: &Plan) -> Option<Self> {
         let slices = plan.building.builder_units.into();
         let (waiting, gone) = (BTreeMap::new(), BTreeMap::new());
-        matches!(plan.link, Link::Outlets { .. })
-            .then(|| Self { bundling: plan.bundling.clone(), slices, next: 1, waiting, gone })
+        matches!(plan.link, Link::Outlets { .. }).then(|| Self {
+            bundling: plan.bundling.clone(),
+            slices,
+            next: 1,
+            waiting,
+            gone,
+        })
     }
 
     /// Takes a built event.
@@ -114,7 +119,8 @@ mod tests {
         let fragments = Bytes::split(EventId(9), &second.1).expect("a bundle of events 9 and 10");
         let contents: Vec<_> = fragments.iter().map(|fragment| fragment.payload.to_vec()).collect();
         assert_eq!(contents, [[9, 0], [9, 1], [10, 0], [10, 1]]);
-        let events = |outlet: &mut Outlet<Bytes>, number| outlet.taken(number).iter().map(|one| one.event.0).collect::<Vec<_>>();
+        let events =
+            |outlet: &mut Outlet<Bytes>, number| outlet.taken(number).iter().map(|one| one.event.0).collect::<Vec<_>>();
         assert_eq!([1, 1, 2].map(|number| events(&mut outlet, number)), [vec![3, 4], vec![], vec![9, 10]]);
     }
 }

@@ -12,8 +12,8 @@ use crate::{
 };
 use clap::Args;
 use evb::{
-    Experiment, OpenSession, Plan, ProcessOptions, Ranks, Record, RunError, Session, Start, Token, check_runnable, launched,
-    run_stages,
+    Experiment, OpenSession, Plan, ProcessOptions, Ranks, Record, RunError, Session, Start, Token, check_runnable,
+    launched, run_stages,
 };
 use std::{
     net::{Ipv4Addr, SocketAddr},

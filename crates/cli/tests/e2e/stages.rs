@@ -78,7 +78,8 @@ fn check_killed(is_first: bool, role: &str, slices: usize) {
         let of_stage = sessions.iter().find(|roles| roles.contains_key("ru3") != is_first);
         complete.then(|| of_stage.and_then(|roles| roles.get(role)).copied()).flatten()
     });
-    let stored_bytes = || lab.stored_files().iter().filter_map(|file| file.metadata().ok()).map(|data| data.len()).sum::<u64>();
+    let stored_bytes =
+        || lab.stored_files().iter().filter_map(|file| file.metadata().ok()).map(|data| data.len()).sum::<u64>();
     let wait_for = |bytes| wait_until("events are stored", || (stored_bytes() >= bytes).then_some(()));
     wait_for(200_000);
     Group::signal_one(pid, Signal::KILL);

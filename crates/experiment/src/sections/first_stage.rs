@@ -32,7 +32,11 @@ pub(super) const FIRST_STAGE: &[Key] = &[
     optional("protocol", Kind::Like("protocol"), "its protocol; push by default"),
     optional("shaping", Kind::Like("shaping"), "its traffic shaping; none by default"),
     optional("transport", Kind::Like("transport"), "its transport; that of the second stage by default"),
-    optional("network", Kind::Like("network"), "the network of each of its event builders when simulated; `ideal` by default"),
+    optional(
+        "network",
+        Kind::Like("network"),
+        "the network of each of its event builders when simulated; `ideal` by default",
+    ),
 ];
 
 /// Keys of the sections above that follow from the rest of the file.
@@ -63,7 +67,8 @@ fn implied(view: View<'_>) -> Option<Problem> {
     IMPLIED.iter().find_map(|(section, key)| {
         let origin = view.below("first_stage").0.at(section)?.table()?.entry(key)?.key_origin;
         let message = format!("`first_stage.{section}.{key}` follows from the rest of the file");
-        let help = "remove it: a group has a readout unit for each source, a builder for each slice, and assigns by number";
+        let help =
+            "remove it: a group has a readout unit for each source, a builder for each slice, and assigns by number";
         Some(Problem::new(message, help).at(origin, "not a key of the first stage"))
     })
 }
@@ -117,7 +122,8 @@ pub(crate) fn stages(root: &Node, whole: &Plan) -> Result<Option<Box<Stages>>, V
 
 /// The event builder of the first stage that makes the super-fragments of a readout unit.
 fn group(view: View<'_>, whole: &Plan, unit: u16, slices: u16) -> Result<Plan, Vec<Problem>> {
-    let fail = |problems: Vec<Problem>| problems.into_iter().map(|problem| problem.within("first stage")).collect::<Vec<_>>();
+    let fail =
+        |problems: Vec<Problem>| problems.into_iter().map(|problem| problem.within("first stage")).collect::<Vec<_>>();
     let mut root = tree(view, unit, slices);
     sections::fill(&mut root, &format!("{}-g{unit}", whole.name));
     let filled = check::check(&root).map_err(fail)?;

@@ -69,7 +69,11 @@ const PUSH: &str = "push";
 pub(super) static ASSIGNMENT: Words<Assignment> = Words(&[
     word("round-robin", "builders in turn, leaving out those without a free slot", Assignment::RoundRobin),
     word("least-loaded", "the builder with the fewest events under construction", Assignment::LeastLoaded),
-    word("by-number", "builder n gets every event whose number, less 1, leaves n when divided by the number of builders; the events of a builder that is gone are not built", Assignment::ByNumber),
+    word(
+        "by-number",
+        "builder n gets every event whose number, less 1, leaves n when divided by the number of builders; the events of a builder that is gone are not built",
+        Assignment::ByNumber,
+    ),
 ]);
 
 pub(super) const RULES: &[Rule] = &[group_below_builders, first_phase];

@@ -91,7 +91,17 @@ fn storage(stepwise: bool, rate: Option<Bandwidth>, lease: Option<Duration>) -> 
     let line = Line::start(0, fake, waker, rate.map(Pace::new), lease).unwrap();
     let (streams, file_name) = (vec!["physics".into()], "fake".into());
     let line = Some(line);
-    let storage = Storage { keep: Keep::All, builder: 0, line, outlet: None, is_orphaned: false, file_name, streams, quarantine: None, filter: None };
+    let storage = Storage {
+        keep: Keep::All,
+        builder: 0,
+        line,
+        outlet: None,
+        is_orphaned: false,
+        file_name,
+        streams,
+        quarantine: None,
+        filter: None,
+    };
     (storage, Hand { steps: stepwise.then_some(sender), written, closed, wakes })
 }
 

@@ -74,15 +74,9 @@ impl Simulation<'_> {
     pub(crate) fn give(&mut self, now: Time, unit: u16, input: Result<(u64, Fragment<Outline>), u64>) {
         self.queue.pass_to(now);
         let command = match input {
-            Ok((number, Fragment { length, checksum, mark, status, payload, .. })) => ReadoutCommand::Arrived(Arrival {
-                number,
-                restarted: false,
-                length,
-                checksum,
-                mark,
-                status,
-                payload,
-            }),
+            Ok((number, Fragment { length, checksum, mark, status, payload, .. })) => {
+                ReadoutCommand::Arrived(Arrival { number, restarted: false, length, checksum, mark, status, payload })
+            }
             Err(last) => ReadoutCommand::EndOfData { last: Some(last) },
         };
         if let Unit::Readout(unit) = &mut self.readout(unit).unit {

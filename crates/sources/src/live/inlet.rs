@@ -32,7 +32,8 @@ impl LiveSource {
         let _none = fs::remove_file(path);
         let listener = UnixListener::bind(path).map_err(error)?;
         listener.set_nonblocking(true).map_err(error)?;
-        Self::open(options, waker, counter_mask(INLET_BITS)?, |shared| Ok((start(listener, shared)?, None))).map_err(error)
+        Self::open(options, waker, counter_mask(INLET_BITS)?, |shared| Ok((start(listener, shared)?, None)))
+            .map_err(error)
     }
 }
 
