@@ -8,7 +8,7 @@ use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault, NetworkFaultAction,
     NicConfig, Routing, Service, SwitchConfig, Topology, WhenFull,
 };
-use evb_filter::{Rule, Selection, StreamId, UnitsPlan, Width};
+use evb_filter::{Code, Rule, Selection, StreamId, UnitsPlan, Width};
 use evb_protocol::{Assignment, Config, Protocol, Shaping, Step, Trigger};
 use evb_sources::SourceSpec;
 use evb_transports::{Settings, TransportChoice, find};
@@ -175,7 +175,7 @@ fn a_full_file_says_everything() {
 }
 
 fn full_selection(seed: u64) -> Selection {
-    let step = |rule, stream: Option<u16>, accept| evb_filter::Step { rule, stream: stream.map(StreamId), accept };
+    let step = |rule, stream: Option<u16>, accept| evb_filter::ChainStep { rule, stream: stream.map(StreamId), accept };
     let (at_least, at_most) = (Some(ByteCount(1000)), Some(ByteCount(1_000_000)));
     let (mask, value) = (0xf000_0000_0000_0000, 0x5000_0000_0000_0000);
     let word = Rule::Word { source: SourceId(0), width: Width::Bits64, mask, value, at: Some(0) };
@@ -192,8 +192,7 @@ fn full_selection(seed: u64) -> Selection {
         ],
         units: Some(UnitsPlan {
             units: 2,
-            program: vec!["./my-filter".into(), "--fast".into()],
-            library: None,
+            code: Code::Program(vec!["./my-filter".into(), "--fast".into()]),
             timeout: Span::from_secs(3),
             events: 8,
             accept: Some(0.1),

@@ -1,10 +1,9 @@
 //! The selection of an experiment: a chain of built-in filters, the program behind them, and the streams.
 
-use crate::{Content, Rule, rule::draw};
+use crate::{Code, Content, Rule, rule::draw};
 use evb_core::{EventId, Span};
 use evb_protocol::Fragment;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 
 /// The index of a stream in [`Selection::streams`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,7 +37,7 @@ pub struct Selection {
     /// Part of the events that phased building accepts after the first phase, by a draw of its own before the chain.
     pub drawn: Option<f64>,
     /// The chain, in its order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ChainStep>,
     /// The program that decides about events which the chain lets pass.
     pub units: Option<UnitsPlan>,
     /// Names of the streams; [`streams::PHYSICS`] is the first, [`streams::QUARANTINE`] the last if there are units.
@@ -47,7 +46,7 @@ pub struct Selection {
 
 /// A filter of the chain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Step {
+pub struct ChainStep {
     /// The filter itself.
     pub rule: Rule,
     /// The stream that takes what the filter accepts. Without it, the filter rejects what it does not accept.
@@ -61,10 +60,8 @@ pub struct Step {
 pub struct UnitsPlan {
     /// Number of processes of each builder.
     pub units: u16,
-    /// The program and its arguments; a shared library if this is empty.
-    pub program: Vec<String>,
-    /// The shared library.
-    pub library: Option<PathBuf>,
+    /// The code that they run.
+    pub code: Code,
     /// Longest time in which a process that has events may do nothing.
     pub timeout: Span,
     /// Most events that a process holds.
@@ -143,8 +140,8 @@ impl Selection {
     /// # Errors
     /// [`NotSimulated`] if a filter or a program does not say how much it accepts.
     pub fn simulated(&self) -> Result<Self, NotSimulated> {
-        let step = |(index, step): (usize, &Step)| match (step.accept, step.rule.reads_bytes()) {
-            (Some(accept), true) => Ok(Step { rule: Rule::Random { accept }, ..step.clone() }),
+        let step = |(index, step): (usize, &ChainStep)| match (step.accept, step.rule.reads_bytes()) {
+            (Some(accept), true) => Ok(ChainStep { rule: Rule::Random { accept }, ..step.clone() }),
             (None, true) => Err(NotSimulated::Bytes(index)),
             (_, false) => Ok(step.clone()),
         };
@@ -166,15 +163,15 @@ impl Selection {
 mod tests {
     use super::*;
 
-    fn step(rule: Rule, stream: Option<u16>) -> Step {
-        Step { rule, stream: stream.map(StreamId), accept: None }
+    fn step(rule: Rule, stream: Option<u16>) -> ChainStep {
+        ChainStep { rule, stream: stream.map(StreamId), accept: None }
     }
 
-    fn pass(steps: Vec<Step>, event: u64, complete: bool) -> Passage {
+    fn pass(steps: Vec<ChainStep>, event: u64, complete: bool) -> Passage {
         Selection { steps, ..Selection::all(1) }.pass::<()>(EventId(event), complete, &[])
     }
 
-    fn prescale(one_in: u64, stream: Option<u16>) -> Step {
+    fn prescale(one_in: u64, stream: Option<u16>) -> ChainStep {
         step(Rule::Prescale { one_in }, stream)
     }
 
@@ -207,7 +204,7 @@ mod tests {
         let random = step(Rule::Random { accept: 0.5 }, None);
         let real = Selection { steps: vec![step(word.clone(), Some(1)), random], ..Selection::all(3) };
         assert_eq!(real.simulated(), Err(NotSimulated::Bytes(0)));
-        let said = Step { accept: Some(0.0), ..step(word, Some(1)) };
+        let said = ChainStep { accept: Some(0.0), ..step(word, Some(1)) };
         let simulated = Selection { steps: vec![said, real.steps[1].clone()], ..real.clone() }.simulated().unwrap();
         let passes = |selection: &Selection, event| selection.pass::<()>(EventId(event), true, &[]);
         assert!((1..500).all(|event| passes(&real, event) == passes(&simulated, event)));

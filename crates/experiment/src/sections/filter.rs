@@ -3,7 +3,7 @@
 use super::{Rule as Check, bundle, source};
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, view::View};
 use evb_core::{SourceId, Span};
-use evb_filter::{Rule, Selection, Step, StreamId, UnitsPlan, Width, streams};
+use evb_filter::{Code, Rule, Selection, ChainStep, StreamId, UnitsPlan, Width, streams};
 use evb_protocol::Protocol;
 
 pub(super) const DOC: &str = "Which events are kept, and in which stream; without it, all.";
@@ -20,6 +20,7 @@ pub(super) const FILTER: &[Key] = &[
         "a program and its arguments that decides about what passes the steps",
     ),
     optional("library", Kind::Path, "a shared library that decides, in place of a program"),
+    optional("module", Kind::Path, "a WebAssembly module that decides, in place of a program; evb needs its feature `wasm`"),
     optional("units", integer(1, MAX_FILTER_UNITS), "processes of the program for each builder; 1 by default"),
     optional("timeout", wait(), "how long a process that has events may do nothing; 5 s by default"),
     optional("events", integer(1, MAX_HELD), "most events that a process holds; 16 by default"),
@@ -101,6 +102,10 @@ static WIDTH: Words<Width> = Words(&[
     word("64", "64 bits", Width::Bits64),
 ]);
 
+/// Keys that name the code of filter units.
+const PROGRAM: &str = "program";
+const LIBRARY: &str = "library";
+const MODULE: &str = "module";
 /// Time that a process may do nothing when the file does not say.
 const TIMEOUT: Span = Span::from_secs(5);
 /// Events that a process holds when the file does not say.
@@ -149,7 +154,7 @@ pub(super) fn plan(view: View<'_>, seed: u64, protocol: Protocol) -> Selection {
         let step = View(node);
         let rule = STEP.make(step);
         let accept = (rule.reads_bytes() && step.has("accept")).then(|| step.number("accept"));
-        Step { rule, stream: stream(step), accept }
+        ChainStep { rule, stream: stream(step), accept }
     };
     Selection {
         seed,
@@ -163,12 +168,14 @@ pub(super) fn plan(view: View<'_>, seed: u64, protocol: Protocol) -> Selection {
 
 fn units(view: View<'_>) -> Option<UnitsPlan> {
     let filter = view.below("filter");
-    let program = texts(filter, "program");
-    let library = filter.has("library").then(|| filter.path("library"));
-    (!program.is_empty() || library.is_some()).then(|| UnitsPlan {
+    let code = match programs(view).next()? {
+        LIBRARY => Code::Library(filter.path(LIBRARY)),
+        MODULE => Code::Module(filter.path(MODULE)),
+        program => Code::Program(texts(filter, program)),
+    };
+    Some(UnitsPlan {
         units: filter.maybe_integer("units").unwrap_or(1),
-        program,
-        library,
+        code,
         timeout: filter.maybe_quantity("timeout").unwrap_or(TIMEOUT),
         events: filter.maybe_integer("events").unwrap_or(HELD),
         accept: filter.has("accept").then(|| filter.number("accept")),
@@ -195,9 +202,9 @@ fn names(view: View<'_>) -> Vec<String> {
     names
 }
 
-/// The keys of `[filter]` that name a program or a library.
+/// The keys of `[filter]` that name a program, a library or a module.
 fn programs(view: View<'_>) -> impl Iterator<Item = &'static str> {
-    ["program", "library"].into_iter().filter(move |key| view.below("filter").has(key))
+    [PROGRAM, LIBRARY, MODULE].into_iter().filter(move |key| view.below("filter").has(key))
 }
 
 fn has_program(view: View<'_>) -> bool {
@@ -205,13 +212,11 @@ fn has_program(view: View<'_>) -> bool {
 }
 
 fn one_program(view: View<'_>) -> Option<Problem> {
+    let mut named = programs(view);
+    let (one, other) = (named.next()?, named.next()?);
+    let problem = Problem::new("only one program, library or module can decide", "keep one of them");
     let filter = view.below("filter");
-    (programs(view).count() > 1).then(|| {
-        let help = "remove one of the two: a program can load the library itself";
-        Problem::new("a program and a library cannot both decide", help)
-            .at(filter.origin("program"), "program")
-            .at(filter.origin("library"), "library")
-    })
+    Some(problem.at(filter.origin(one), one).at(filter.origin(other), other))
 }
 
 /// Keys of a program need one.
@@ -219,7 +224,7 @@ fn program_keys(view: View<'_>) -> Option<Problem> {
     let keys = ["units", "timeout", "events", "streams", "accept", "time"];
     let path = keys.map(|key| format!("filter.{key}")).into_iter().find(|path| view.has(path))?;
     (!has_program(view)).then(|| {
-        let help = "add program = [\"./my-filter\"] or library = \"./my-filter.so\" to [filter], or leave the key out";
+        let help = "add program = [\"./my-filter\"], library = \"./my-filter.so\" or module = \"./my-filter.wasm\" to [filter], or leave the key out";
         Problem::new(format!("`{path}` is about a program, and there is none"), help)
             .at(view.origin(&path), "without a program")
     })
