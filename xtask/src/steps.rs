@@ -22,8 +22,7 @@ const LINTS: Step = ("lints", |workspace, _| {
 });
 
 /// All tests, with the parts that are off by default.
-const TESTS: &[&str] =
-    &["test", "--workspace", "--exclude", "xtask", "--no-fail-fast", "--features", "evb-cli/wasm"];
+const TESTS: &[&str] = &["test", "--workspace", "--exclude", "xtask", "--no-fail-fast", "--features", "evb-cli/wasm"];
 
 /// The steps that need nothing but cargo and install nothing.
 const CHECK: &[Step] = &[FORMAT, HYGIENE, LINTS, ("fast tests", |workspace, _| workspace.cargo(&["test", "--quiet"]))];

@@ -1,9 +1,7 @@
 //! Filters select events: built-in ones, programs in Python and C, libraries, and modules; a filter that fails costs the
 //! event at fault its decision, and nobody anything else.
 
-use crate::support::{
-    Lab, PROCESSES, THREADS, good, not_good, read_all, recorded_data, shipped, stored_files,
-};
+use crate::support::{Lab, PROCESSES, THREADS, good, not_good, read_all, recorded_data, shipped, stored_files};
 use evb_record::{Filtering, FindingKind, Record};
 use std::{
     collections::BTreeSet,
@@ -55,11 +53,8 @@ fn compile(lab: &Lab, source: PathBuf) {
 
 /// The filters of a folder: in Python, in C as a program and as a library, and in WebAssembly where evb has it.
 fn languages() -> Vec<&'static str> {
-    let mut all = vec![
-        "program = [\"python3\", \"filter.py\"]",
-        "program = [\"./example\"]",
-        "library = \"./example.so\"",
-    ];
+    let mut all =
+        vec!["program = [\"python3\", \"filter.py\"]", "program = [\"./example\"]", "library = \"./example.so\""];
     all.extend(cfg!(feature = "wasm").then_some("module = \"./example.wat\""));
     all
 }
@@ -242,7 +237,8 @@ fn a_module_that_fails_costs_its_event_its_decision() {
         ("(return (i32.const 1000))", "nonsense"),
     ] {
         let decision = "(i32.gt_u (i32.load offset=4 (local.get $fragment)) (i32.const 1000))";
-        let module = module(36, &format!("(if (result i32) {number} (then {failure} (i32.const 0)) (else {decision}))"));
+        let module =
+            module(36, &format!("(if (result i32) {number} (then {failure} (i32.const 0)) (else {decision}))"));
         let lab = lab("[filter]\nunits = 2\ntimeout = \"1 s\"\nmodule = \"./example.wat\"\n", "");
         lab.write("example.wat", module);
         check_failure(&lab, &[700], reason);

@@ -3,7 +3,7 @@
 use super::{Rule as Check, bundle, source};
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, view::View};
 use evb_core::{SourceId, Span};
-use evb_filter::{Code, Rule, Selection, ChainStep, StreamId, UnitsPlan, Width, streams};
+use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width, streams};
 use evb_protocol::Protocol;
 
 pub(super) const DOC: &str = "Which events are kept, and in which stream; without it, all.";
@@ -20,7 +20,11 @@ pub(super) const FILTER: &[Key] = &[
         "a program and its arguments that decides about what passes the steps",
     ),
     optional("library", Kind::Path, "a shared library that decides, in place of a program"),
-    optional("module", Kind::Path, "a WebAssembly module that decides, in place of a program; evb needs its feature `wasm`"),
+    optional(
+        "module",
+        Kind::Path,
+        "a WebAssembly module that decides, in place of a program; evb needs its feature `wasm`",
+    ),
     optional("units", integer(1, MAX_FILTER_UNITS), "processes of the program for each builder; 1 by default"),
     optional("timeout", wait(), "how long a process that has events may do nothing; 5 s by default"),
     optional("events", integer(1, MAX_HELD), "most events that a process holds; 16 by default"),

@@ -120,7 +120,10 @@ fn what_is_no_filter_is_an_error_that_says_what_it_lacks() {
         (import, "env.print"),
         ("(module)", "`memory`"),
         ("(module (memory (export \"memory\") 1))", "evb_filter_decide"),
-        (&module(ONE, ACCEPT).replace("(result i32) (i32.const 0)", "").replace("decide", "decided"), "evb_filter_decide"),
+        (
+            &module(ONE, ACCEPT).replace("(result i32) (i32.const 0)", "").replace("decide", "decided"),
+            "evb_filter_decide",
+        ),
     ] {
         let error = loaded(text).err().expect("no filter").to_string();
         assert!(error.contains(why), "{error}");
