@@ -28,6 +28,6 @@ mod wire;
 pub use code::{Code, CodeError, serve_library, serve_module};
 pub use content::Content;
 pub use rule::{Rule, Width};
-pub use selection::{ChainStep, NotSimulated, Passage, Selection, StreamId, UnitsPlan, streams};
+pub use selection::{ChainStep, NotSimulated, Passage, Route, Selection, StreamId, UnitsPlan, streams};
 pub use units::{Answer, Question, Reason, Units, UnitsReport, Verdict, Waker};
 pub use wire::{Hello, Incoming, Received, WireError};

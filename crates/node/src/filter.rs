@@ -1,7 +1,7 @@
 //! The filter units of a builder node: their start, their files, and their part of the report.
 
 use crate::control::NodeError;
-use evb_events::WriteSummary;
+use crate::storage::StreamSummary;
 use evb_experiment::Plan;
 use evb_filter::{Code, Hello, Units, UnitsReport};
 use evb_record::{Filtering, Finding, FindingKind, Stream};
@@ -14,7 +14,7 @@ const MOST_FINDINGS: usize = 3;
 /// Starts the filter units of builder `builder`; none if the plan has none.
 pub(crate) fn start(plan: &Plan, run: u64, builder: u16, waker: Waker) -> Result<Option<Units>, NodeError> {
     let Some(units) = &plan.filter.units else { return Ok(None) };
-    let hello = Hello { run, builder, unit: 0, streams: plan.filter.streams.clone() };
+    let hello = Hello { run, builder, unit: 0, streams: plan.filter.own_streams().to_vec() };
     let started = Units::start(units, &hello, waker);
     started.map(Some).map_err(|error| crate::limits::error("cannot start a thread for a filter unit", &error))
 }
@@ -40,13 +40,14 @@ pub(crate) fn complete(
     report: &mut BuilderReport,
     builder: u16,
     units: Option<UnitsReport>,
-    streams: Vec<(String, WriteSummary)>,
+    streams: Vec<StreamSummary>,
 ) {
     let Some(filtering) = &mut report.filter else { return };
-    let stream = |(name, stored): (String, WriteSummary)| Stream {
+    let stream = |StreamSummary { name, copies, written }| Stream {
         name,
-        events: stored.events,
-        bytes: stored.bytes,
+        copies,
+        events: written.events,
+        bytes: written.bytes,
         ..Stream::default()
     };
     filtering.streams = streams.into_iter().map(stream).collect();

@@ -4,7 +4,7 @@
 use crate::filter::Processors;
 use evb_core::{Bandwidth, NodeId, Span, Time};
 use evb_experiment::{Keep, Plan};
-use evb_filter::{Question, StreamId};
+use evb_filter::{Question, Route};
 use evb_protocol::Built;
 use evb_unit::{Outline, Store};
 use std::collections::VecDeque;
@@ -46,7 +46,7 @@ impl Store<Outline> for Disk {
         self.filter.ask(now, question);
     }
 
-    fn store(&mut self, now: Time, _stream: StreamId, built: Built<Outline>) -> Option<Built<Outline>> {
+    fn store(&mut self, now: Time, _route: Route, built: Built<Outline>) -> Option<Built<Outline>> {
         let Some(rate) = self.rate.filter(|_| self.keep.keeps(built.event, built.complete)) else { return Some(built) };
         let bytes: u64 = built.fragments.iter().flatten().map(|fragment| u64::from(fragment.length)).sum();
         let span = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate.0.max(1));

@@ -151,6 +151,25 @@ fn streams_have_files_of_their_own() {
     assert!(filter.stream("physics").unwrap().bytes > 0);
 }
 
+/// A copy changes nothing but its own stream: account and verification count each event once.
+#[test]
+fn a_monitor_gets_copies_of_kept_events() {
+    let copy = "[[filter.step]]\ntype = \"prescale\"\none_in = 10\nstream = \"monitor\"\ncopy = true\n";
+    let kept = selected(THREADS);
+    for filter in [BY_SIZE, BY_PROGRAM] {
+        let lab = lab(&format!("{filter}{copy}"), ONE_LINE);
+        let record = good(&lab.run(THREADS).run());
+        assert_eq!(stored(&lab, &record, |name| !name.contains("monitor")), kept);
+        let copies = stored(&lab, &record, |name| name.contains("monitor"));
+        assert_eq!(copies, kept.iter().copied().filter(|event| event % 10 == 0).collect());
+        let monitor = record.filter.as_ref().and_then(|filter| filter.stream("monitor")).expect("the stream");
+        assert_eq!((monitor.events, monitor.copies), (copies.len() as u64, true));
+        assert_eq!(record.builders.iter().map(|builder| builder.stored).sum::<u64>(), kept.len() as u64);
+        let verified = lab.verify(&lab.stored_files());
+        assert_eq!(verified.code(), Some(0), "{verified}");
+    }
+}
+
 /// Every language selects what the built-in filter selects.
 #[test]
 fn all_languages_select_the_same_events() {

@@ -44,11 +44,18 @@ static STEP: Choice<Make<Rule>> = Choice {
     tag: "type",
     what: "filter",
     default: Default::Required,
-    common: &[optional(
-        "stream",
-        Kind::Name,
-        "the stream that takes what the filter accepts; without it, the filter rejects what it does not accept",
-    )],
+    common: &[
+        optional(
+            "stream",
+            Kind::Name,
+            "the stream that takes what the filter accepts; without it, the filter rejects what it does not accept",
+        ),
+        optional(
+            "copy",
+            Kind::Flag,
+            "true for a filter that takes nothing: of the events that are kept, it copies what it accepts into its stream",
+        ),
+    ],
     variants: &[
         variant(
             "prescale",
@@ -116,7 +123,7 @@ const TIMEOUT: Span = Span::from_secs(5);
 const HELD: u32 = 16;
 
 pub(super) const RULES: &[Check] =
-    &[one_program, program_keys, stream_names, steps, phase_without_decision, phase_of_bundles];
+    &[one_program, program_keys, stream_names, streams_of_copies, steps, phase_without_decision, phase_of_bundles];
 
 /// After the first phase of a bundle its events are not split yet.
 fn phase_of_bundles(view: View<'_>) -> Option<Problem> {
@@ -158,7 +165,7 @@ pub(super) fn plan(view: View<'_>, seed: u64, protocol: Protocol) -> Selection {
         let step = View(node);
         let rule = STEP.make(step);
         let accept = (rule.reads_bytes() && step.has("accept")).then(|| step.number("accept"));
-        ChainStep { rule, stream: stream(step), accept }
+        ChainStep { rule, stream: stream(step), copy: is_copy(step), accept }
     };
     Selection {
         seed,
@@ -191,19 +198,49 @@ fn texts(view: View<'_>, path: &str) -> Vec<String> {
     view.list(path).iter().filter_map(|node| node.text()).map(str::to_owned).collect()
 }
 
-/// The names of all streams: `physics` first, `quarantine` last if there is a program.
+/// The names of all streams: `physics` first, `quarantine` behind the others if there is a program, then those that get
+/// copies.
 fn names(view: View<'_>) -> Vec<String> {
-    let mut names = vec![streams::PHYSICS.to_owned()];
-    let of_steps = view.list("filter.step").iter().filter_map(|step| View(step).maybe_text("stream"));
-    for name in of_steps.map(str::to_owned).chain(texts(view, "filter.streams")) {
+    let of_steps = |copy| of_steps(view, copy).filter_map(|step| step.maybe_text("stream")).map(str::to_owned);
+    let quarantine = has_program(view).then(|| streams::QUARANTINE.to_owned());
+    let own = [streams::PHYSICS.to_owned()].into_iter().chain(of_steps(false)).chain(texts(view, "filter.streams"));
+    let mut names = Vec::new();
+    for name in own.chain(quarantine).chain(of_steps(true)) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
-    if has_program(view) {
-        names.push(streams::QUARANTINE.to_owned());
-    }
     names
+}
+
+/// The filters that copy, or the others.
+fn of_steps(view: View<'_>, copy: bool) -> impl Iterator<Item = View<'_>> {
+    view.list("filter.step").iter().map(View).filter(move |step| is_copy(*step) == copy)
+}
+
+fn is_copy(step: View<'_>) -> bool {
+    step.has("copy") && step.flag("copy")
+}
+
+/// A filter that copies needs a stream that gets nothing but copies.
+fn streams_of_copies(view: View<'_>) -> Option<Problem> {
+    let owned = |name: &str| {
+        let of_steps = of_steps(view, false).filter_map(|step| step.maybe_text("stream"));
+        name == streams::PHYSICS
+            || of_steps.chain(view.list("filter.streams").iter().filter_map(|node| node.text())).any(|own| own == name)
+    };
+    of_steps(view, true).find_map(|step| match step.maybe_text("stream") {
+        None => {
+            let help = "add stream = \"monitor\", or another name";
+            Some(Problem::new("a filter that copies needs a stream", help).at(step.origin("copy"), "copied to nowhere"))
+        }
+        Some(name) if owned(name) => {
+            let message = format!("the stream {name:?} takes events, and cannot get copies of others");
+            let help = "copy into a stream of another name, such as \"monitor\"";
+            Some(Problem::new(message, help).at(step.origin("stream"), "not for copies"))
+        }
+        Some(_) => None,
+    })
 }
 
 /// The keys of `[filter]` that name a program, a library or a module.

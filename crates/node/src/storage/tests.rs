@@ -91,7 +91,16 @@ fn storage(stepwise: bool, rate: Option<Bandwidth>, lease: Option<Duration>) -> 
     let line = Line::start(0, fake, waker, rate.map(Pace::new), lease).unwrap();
     let (streams, file_name) = (vec!["physics".into()], "fake".into());
     let line = Some(line);
-    let storage = Storage { keep: Keep::All, builder: 0, line, file_name, streams, quarantine: None, filter: None };
+    let storage = Storage {
+        keep: Keep::All,
+        builder: 0,
+        line,
+        file_name,
+        streams,
+        own_streams: 1,
+        quarantine: None,
+        filter: None,
+    };
     (storage, Hand { steps: stepwise.then_some(sender), written, closed, wakes })
 }
 
@@ -116,7 +125,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 fn store(storage: &mut Storage, events: std::ops::RangeInclusive<u64>) {
     for event in events {
         let event = Built { event: EventId(event), complete: true, fragments: Vec::<Option<Fragment<Bytes>>>::new() };
-        assert_eq!(storage.store(Time::ZERO, StreamId::PHYSICS, event), None);
+        assert_eq!(storage.store(Time::ZERO, Route::default(), event), None);
     }
     storage.hand_over();
 }
