@@ -1,7 +1,9 @@
-/* A filter of evb in C: three functions, compiled as a shared library or as a program.
+/* A filter of evb in C: three functions, compiled as a shared library, a program, or a WebAssembly module.
  *
  *     gcc -shared -fPIC -o my_filter.so my_filter.c             library = "./my_filter.so"
  *     gcc -DEVB_FILTER_PROGRAM -o my_filter my_filter.c         program = ["./my_filter"]
+ *     clang --target=wasm32 -nostdlib -O2 -Wl,--no-entry -o my_filter.wasm my_filter.c
+ *                                                               module = "./my_filter.wasm"
  *
  * Everything that a function is given is valid until it returns. docs/filters.md has more. */
 #ifndef EVB_FILTER_H
@@ -48,12 +50,18 @@ typedef struct evb_run {
     const char *const *stream; /* their names; a null pointer follows the last one */
 } evb_run;
 
+#ifdef __wasm__
+#define EVB_EXPORT(name) __attribute__((export_name(#name)))
+#else
+#define EVB_EXPORT(name)
+#endif
+
 /* Begins; returns anything but a null pointer, which means that the filter cannot work. */
-void *evb_filter_open(const evb_run *run);
+EVB_EXPORT(evb_filter_open) void *evb_filter_open(const evb_run *run);
 /* Decides about an event: EVB_REJECT, EVB_ACCEPT, or the index of a stream. */
-int evb_filter_decide(void *filter, const evb_event *event);
+EVB_EXPORT(evb_filter_decide) int evb_filter_decide(void *filter, const evb_event *event);
 /* Ends. */
-void evb_filter_close(void *filter);
+EVB_EXPORT(evb_filter_close) void evb_filter_close(void *filter);
 
 #ifdef __cplusplus
 }

@@ -77,7 +77,7 @@ enum Command {
     /// Verify, show or export event files
     #[command(subcommand)]
     Events(commands::events::EventsCommand),
-    /// Decide about events with a shared library, as a filter unit of a builder
+    /// Decide about events with a shared library or a WebAssembly module, as a filter unit of a builder
     #[command(hide = true)]
     FilterUnit(commands::filter_unit::FilterUnitArgs),
     /// Print an experiment file resolved, every default filled in

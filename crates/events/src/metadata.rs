@@ -21,6 +21,9 @@ pub struct Metadata {
     /// Name of the stream of the events; empty for the default stream.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub stream: String,
+    /// The events are copies of events in other streams.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub copies: bool,
     /// Name of the experiment.
     pub experiment: String,
     /// Description of each source, by source index.

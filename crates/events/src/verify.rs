@@ -8,6 +8,7 @@ use crate::{ReadError, Reader, Status, merge::MergeInput};
 use check::check_ids;
 use evb_core::{EventId, SourceId};
 use std::{
+    collections::BTreeMap,
     fmt,
     path::{Path, PathBuf},
 };
@@ -121,7 +122,8 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// Returns true if every stored byte is as it was written and no event is stored twice. A file that was not closed,
+    /// Returns true if every stored byte is as it was written and no event is stored twice, apart from the copies in
+    /// streams of their own. A file that was not closed,
     /// but ends with a whole event, is intact.
     pub fn is_intact(&self) -> bool {
         self.total_findings == self.unclosed
@@ -143,12 +145,18 @@ pub fn verify<P: AsRef<Path>>(paths: &[P]) -> Result<Verification, ReadError> {
 /// # Errors
 /// Those of [`verify`].
 pub fn verify_with<P: AsRef<Path>>(paths: &[P], mut progress: impl FnMut(u64)) -> Result<Verification, ReadError> {
-    let (mut verification, mut inputs) = (Verification::default(), Vec::new());
+    // By stream of copies, which hold events of other files again; none for all other files.
+    let (mut verification, mut groups) = (Verification::default(), BTreeMap::<Option<String>, Vec<_>>::new());
     for path in paths {
         let path = path.as_ref().to_path_buf();
-        let trust_index = check_file(&mut Reader::open(&path)?, &mut verification, &mut progress)?;
-        inputs.push(MergeInput { path, trust_index });
+        let mut reader = Reader::open(&path)?;
+        let copies = reader.metadata().filter(|metadata| metadata.copies).map(|metadata| metadata.stream.clone());
+        let trust_index = check_file(&mut reader, &mut verification, &mut progress)?;
+        groups.entry(copies).or_default().push(MergeInput { path, trust_index });
     }
-    check_ids(inputs, &mut verification)?;
+    let only_copies = !groups.contains_key(&None);
+    for (copies, inputs) in groups {
+        check_ids(inputs, copies.is_none() || only_copies, &mut verification)?;
+    }
     Ok(verification)
 }

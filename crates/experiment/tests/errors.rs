@@ -86,6 +86,8 @@ cases! {
     filter_unknown: with("[[filter.step]]\ntype = \"sise\"\n");
     filter_stream_named_badly: with("[[filter.step]]\ntype = \"complete\"\nstream = \"quarantine\"\n");
     filter_program_and_library: with("[filter]\nprogram = [\"./one\"]\nlibrary = \"./two.so\"\n");
+    filter_copy_without_stream: with("[[filter.step]]\ntype = \"complete\"\ncopy = true\n");
+    filter_copy_into_physics: with("[[filter.step]]\ntype = \"complete\"\nstream = \"physics\"\ncopy = true\n");
     filter_units_without_program: with("[filter]\nunits = 4\n");
     phased_first_is_all: with("[protocol]\ntype = \"phased\"\nfirst = 2\naccept = 0.2\n");
     phased_first_is_none: with("[protocol]\ntype = \"phased\"\nfirst = 0\naccept = 0.2\n");

@@ -2,13 +2,13 @@
 
 use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, SourceId, Span};
 use evb_experiment::{
-    Bundling, Experiment, FaultAction, FaultSpec, Keep, Placement, Plan, RunPlan, StoragePlan, TriggerPlan, Workload,
+    Bundling, Experiment, FaultAction, FaultSpec, Keep, Link, Placement, Plan, RunPlan, StoragePlan, TriggerPlan, Workload,
 };
 use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault, NetworkFaultAction,
     NicConfig, Routing, Service, SwitchConfig, Topology, WhenFull,
 };
-use evb_filter::{Rule, Selection, StreamId, UnitsPlan, Width};
+use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width};
 use evb_protocol::{Assignment, Config, Protocol, Shaping, Step, Trigger};
 use evb_sources::SourceSpec;
 use evb_transports::{Settings, TransportChoice, find};
@@ -69,6 +69,8 @@ fn a_short_file_gets_every_default() {
         // The rest of it is the preset's.
         network: found.network.clone(),
         workload: Workload::EventBuilding,
+        link: Link::None,
+        stages: None,
     };
     assert_eq!(found, expected);
     let plan = Plan::new(expected.building, SourceSpec::Fixed { size: ByteCount(2000) });
@@ -175,7 +177,8 @@ fn a_full_file_says_everything() {
 }
 
 fn full_selection(seed: u64) -> Selection {
-    let step = |rule, stream: Option<u16>, accept| evb_filter::Step { rule, stream: stream.map(StreamId), accept };
+    let step =
+        |rule, stream: Option<u16>, accept| ChainStep { rule, stream: stream.map(StreamId), copy: false, accept };
     let (at_least, at_most) = (Some(ByteCount(1000)), Some(ByteCount(1_000_000)));
     let (mask, value) = (0xf000_0000_0000_0000, 0x5000_0000_0000_0000);
     let word = Rule::Word { source: SourceId(0), width: Width::Bits64, mask, value, at: Some(0) };
@@ -189,17 +192,17 @@ fn full_selection(seed: u64) -> Selection {
             step(word, None, Some(0.9)),
             step(Rule::Complete, None, None),
             step(Rule::Random { accept: 0.5 }, None, None),
+            ChainStep { copy: true, ..step(Rule::Prescale { one_in: 100 }, Some(4), None) },
         ],
         units: Some(UnitsPlan {
             units: 2,
-            program: vec!["./my-filter".into(), "--fast".into()],
-            library: None,
+            code: Code::Program(vec!["./my-filter".into(), "--fast".into()]),
             timeout: Span::from_secs(3),
             events: 8,
             accept: Some(0.1),
             time: Span::from_millis(1),
         }),
-        streams: ["physics", "calibration", "monitor", "quarantine"].map(str::to_owned).into(),
+        streams: ["physics", "calibration", "monitor", "quarantine", "display"].map(str::to_owned).into(),
     }
 }
 

@@ -8,21 +8,26 @@
 //! | `wire` | the bytes between a builder and a filter program |
 //! | `units` | the filter units of a builder: processes, each kept by a thread |
 //! | `program` | the side of the program, for filters in shared libraries |
+//! | `code` | the code of a user: a program, a shared library, or a WebAssembly module |
 //! | `library` | a filter in a shared library |
+//! | `module` | a filter in a WebAssembly module; cargo feature `wasm` |
 //!
 //! The bytes of the wire are described in `docs/filters.md`.
 
+mod code;
 mod content;
 mod library;
+#[cfg(feature = "wasm")]
+mod module;
 mod program;
 mod rule;
 mod selection;
 mod units;
 mod wire;
 
+pub use code::{Code, CodeError, serve_library, serve_module};
 pub use content::Content;
-pub use library::{LibraryError, serve_library};
 pub use rule::{Rule, Width};
-pub use selection::{NotSimulated, Passage, Selection, Step, StreamId, UnitsPlan, streams};
+pub use selection::{ChainStep, NotSimulated, Passage, Route, Selection, StreamId, UnitsPlan, streams};
 pub use units::{Answer, Question, Reason, Units, UnitsReport, Verdict, Waker};
 pub use wire::{Hello, Incoming, Received, WireError};

@@ -9,14 +9,14 @@
 
 use crate::{
     Hello,
-    program::{ProgramError, begin, serve},
+    code::{CodeError, Decider, Loaded, stream},
+    program::ProgramError,
     wire::EventBytes,
 };
 use std::{
     error::Error,
     ffi::{CString, c_char, c_int, c_void},
-    io::{stdin, stdout},
-    path::{Path, PathBuf},
+    path::Path,
     ptr,
 };
 
@@ -55,56 +55,21 @@ type Open = unsafe extern "C" fn(*const CRun) -> *mut c_void;
 type DecideOne = unsafe extern "C" fn(*mut c_void, *const CEvent) -> c_int;
 type Close = unsafe extern "C" fn(*mut c_void);
 
-/// The reason why a library cannot decide.
-#[derive(Debug, thiserror::Error)]
-pub enum LibraryError {
-    /// The file is no library, or lacks a function of the header.
-    #[error("{} cannot be used as a filter: {reason}", path.display())]
-    Load {
-        /// The file.
-        path: PathBuf,
-        /// The reason of the system.
-        reason: String,
-    },
-    /// `evb_filter_open` has returned a null pointer.
-    #[error("{}: evb_filter_open has failed", path.display())]
-    Open {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The connection to the builder is broken.
-    #[error("{0}")]
-    Pipe(String),
-}
-
 /// A library that is open.
-struct Library {
+pub(crate) struct Library {
     _keeps_the_code: libloading::Library,
     decide: DecideOne,
     close: Close,
     filter: *mut c_void,
 }
 
-/// Decides with a shared library about the events on standard input, until that ends.
-///
-/// # Errors
-/// [`LibraryError`] if the library cannot be used, or the connection to the builder breaks.
-pub fn serve_library(path: &Path) -> Result<(), LibraryError> {
-    let broken = |error: ProgramError| LibraryError::Pipe(error.to_string());
-    let (mut input, mut output) = (stdin().lock(), stdout().lock());
-    let loaded = load(path)?;
-    let Some(hello) = begin(&mut input, &mut output).map_err(broken)? else { return Ok(()) };
-    let library = open(loaded, &hello).ok_or_else(|| LibraryError::Open { path: path.to_owned() })?;
-    serve(&mut input, &mut output, &mut |event| library.decide(event)).map_err(broken)
-}
-
 /// The code of a library, and its three functions.
-type Loaded = (libloading::Library, Open, DecideOne, Close);
+pub(crate) struct Functions(libloading::Library, Open, DecideOne, Close);
 
-fn load(path: &Path) -> Result<Loaded, LibraryError> {
+/// Loads a library.
+pub(crate) fn load(path: &Path) -> Result<Functions, CodeError> {
     let failed = |error: libloading::Error| {
-        let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-        LibraryError::Load { path: path.to_owned(), reason }
+        CodeError::load(path, error.source().map_or_else(|| error.to_string(), ToString::to_string))
     };
     // SAFETY: this runs the initialisers of the library that the user has named, in a process that has no other work.
     let library = unsafe { libloading::Library::new(path) }.map_err(failed)?;
@@ -113,30 +78,34 @@ fn load(path: &Path) -> Result<Loaded, LibraryError> {
         let open = *library.get(c"evb_filter_open").map_err(failed)?;
         let decide = *library.get(c"evb_filter_decide").map_err(failed)?;
         let close = *library.get(c"evb_filter_close").map_err(failed)?;
-        Ok((library, open, decide, close))
+        Ok(Functions(library, open, decide, close))
     }
 }
 
-fn open((code, open, decide, close): Loaded, hello: &Hello) -> Option<Library> {
-    // A name with a zero byte ends there for a library.
-    let names: Vec<_> = hello.streams.iter().map(|name| CString::new(name.as_str()).unwrap_or_default()).collect();
-    let names: Vec<_> = names.iter().map(|name| name.as_ptr()).chain([ptr::null()]).collect();
-    let run = CRun {
-        number: hello.run,
-        builder: hello.builder,
-        unit: hello.unit,
-        streams: hello.streams.len() as u16,
-        reserved: 0,
-        stream: names.as_ptr(),
-    };
-    // SAFETY: `run` and the names live until the call returns.
-    let filter = unsafe { open(&raw const run) };
-    (!filter.is_null()).then_some(Library { _keeps_the_code: code, decide, close, filter })
+impl Loaded for Functions {
+    type Open = Library;
+
+    fn open(self, hello: &Hello) -> Result<Option<Library>, ProgramError> {
+        let Self(code, open, decide, close) = self;
+        // A name with a zero byte ends there for a library.
+        let names: Vec<_> = hello.streams.iter().map(|name| CString::new(name.as_str()).unwrap_or_default()).collect();
+        let names: Vec<_> = names.iter().map(|name| name.as_ptr()).chain([ptr::null()]).collect();
+        let run = CRun {
+            number: hello.run,
+            builder: hello.builder,
+            unit: hello.unit,
+            streams: hello.streams.len() as u16,
+            reserved: 0,
+            stream: names.as_ptr(),
+        };
+        // SAFETY: `run` and the names live until the call returns.
+        let filter = unsafe { open(&raw const run) };
+        Ok((!filter.is_null()).then_some(Library { _keeps_the_code: code, decide, close, filter }))
+    }
 }
 
-impl Library {
-    /// The stream of an event; none if it is rejected.
-    fn decide(&self, event: &EventBytes<'_>) -> Option<u16> {
+impl Decider for Library {
+    fn decide(&mut self, event: &EventBytes<'_>) -> Result<Option<u16>, ProgramError> {
         let fragments: Vec<_> = event.fragments.iter().map(c_fragment).collect();
         let event = CEvent {
             number: event.number,
@@ -146,9 +115,13 @@ impl Library {
             fragment: fragments.as_ptr(),
         };
         // SAFETY: `filter` came from the library, and the event and its bytes live until the call returns.
-        let stream = unsafe { (self.decide)(self.filter, &raw const event) };
-        // What is no stream is left to the builder, which knows them.
-        if stream < 0 { None } else { Some(u16::try_from(stream).unwrap_or(u16::MAX)) }
+        Ok(stream(unsafe { (self.decide)(self.filter, &raw const event) }))
+    }
+
+    fn close(self) -> Result<(), ProgramError> {
+        // SAFETY: `filter` came from the library, and nobody uses it any more.
+        unsafe { (self.close)(self.filter) }
+        Ok(())
     }
 }
 
@@ -159,13 +132,6 @@ fn c_fragment(fragment: &crate::wire::FragmentBytes<'_>) -> CFragment {
         reserved: 0,
         length: fragment.bytes.len() as u32,
         bytes: fragment.bytes.as_ptr(),
-    }
-}
-
-impl Drop for Library {
-    fn drop(&mut self) {
-        // SAFETY: `filter` came from the library, and nobody uses it any more.
-        unsafe { (self.close)(self.filter) }
     }
 }
 
@@ -200,11 +166,13 @@ mod tests {
         compiler.args(["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I", header, "-o"]);
         assert!(compiler.arg(&library).arg(&source).status().expect("gcc").success());
         let hello = Hello { run: 7, builder: 1, unit: 2, streams: vec!["physics".into(), "quarantine".into()] };
-        let library = open(load(&library).unwrap(), &hello).expect("it is open");
+        let mut library = load(&library).unwrap().open(&hello).unwrap().expect("it is open");
         let fragment = |source, bytes| crate::wire::FragmentBytes { source, status: 3, bytes };
         let event =
             |number| EventBytes { number, complete: true, fragments: vec![fragment(4, b""), fragment(5, b"ab")] };
-        assert_eq!((library.decide(&event(9)), library.decide(&event(8))), (Some(1), None));
+        let decided = [9, 8].map(|number| library.decide(&event(number)).unwrap());
+        assert_eq!(decided, [Some(1), None]);
+        library.close().unwrap();
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::{
 const SHOW_WORK: Duration = Duration::from_millis(100);
 
 /// The decision about an event: a stream, or none to reject it.
-pub(crate) type Decide<'a> = dyn FnMut(&EventBytes<'_>) -> Option<u16> + 'a;
+pub(crate) type Decide<'a> = dyn FnMut(&EventBytes<'_>) -> Result<Option<u16>, ProgramError> + 'a;
 
 /// The reason why a program ends.
 #[derive(Debug, thiserror::Error)]
@@ -26,36 +26,47 @@ pub(crate) enum ProgramError {
     Pipe(#[from] io::Error),
     #[error("the builder says what this filter does not understand: {0}")]
     Wire(#[from] WireError),
+    /// The code that decides has failed.
+    #[cfg(feature = "wasm")]
+    #[error("{0}")]
+    Failed(String),
 }
 
 /// Reads the hello of the builder; none if the input ends before.
-pub(crate) fn begin(input: &mut impl Read, output: &mut impl Write) -> Result<Option<Hello>, ProgramError> {
+pub(crate) fn begin(input: &mut impl Read) -> Result<Option<Hello>, ProgramError> {
     let mut body = Vec::new();
     let Some(is_hello) = read(input, &mut body)? else { return Ok(None) };
     if !is_hello {
         return Err(WireError::Magic.into());
     }
-    let hello = decode_hello(&body)?;
-    body.clear();
-    encode_ready(&mut body);
-    send(output, &body)?;
-    Ok(Some(hello))
+    Ok(Some(decode_hello(&body)?))
 }
 
-/// Decides about events until the input ends.
+/// Tells the builder that the program is ready.
+fn get_ready(output: &mut impl Write) -> io::Result<()> {
+    let mut message = Vec::new();
+    encode_ready(&mut message);
+    send(output, &message)
+}
+
+/// Says that the program is ready, and decides about events until the input ends.
 pub(crate) fn serve(
     input: &mut impl Read,
     output: &mut impl Write,
     decide: &mut Decide<'_>,
 ) -> Result<(), ProgramError> {
     let (mut body, mut message) = (Vec::new(), Vec::new());
+    get_ready(output)?;
     while let Some(is_hello) = read(input, &mut body)? {
         if is_hello {
             return Err(WireError::Kind(1).into());
         }
         let (mut verdicts, mut sent) = (Vec::<Decided>::new(), Instant::now());
         for event in decode_events(&body)? {
-            verdicts.push((EventId(event.number), decide(&event)));
+            match decide(&event) {
+                Ok(stream) => verdicts.push((EventId(event.number), stream)),
+                Err(failed) => return flush(output, &mut verdicts, &mut message).map_err(Into::into).and(Err(failed)),
+            }
             if verdicts.len() == MOST_VERDICTS || sent.elapsed() > SHOW_WORK {
                 flush(output, &mut verdicts, &mut message)?;
                 sent = Instant::now();
@@ -111,8 +122,8 @@ mod tests {
         encode_events(events[..2].iter(), &mut input);
         encode_events(events[2..].iter(), &mut input);
         let mut input = &input[..];
-        assert_eq!(begin(&mut input, &mut output).unwrap(), Some(hello));
-        serve(&mut input, &mut output, &mut |event| (event.number == 2).then_some(0)).unwrap();
+        assert_eq!(begin(&mut input).unwrap(), Some(hello));
+        serve(&mut input, &mut output, &mut |event| Ok((event.number == 2).then_some(0))).unwrap();
         let mut incoming = Incoming::default();
         incoming.push(&output);
         assert_eq!(incoming.next_message(), Ok(Some(Received::Ready)));
@@ -124,11 +135,10 @@ mod tests {
 
     #[test]
     fn what_is_no_message_is_an_error() {
-        let mut nothing = io::sink();
-        assert!(begin(&mut &b"this is no hello of a builder"[..], &mut nothing).is_err());
-        assert!(begin(&mut &b""[..], &mut nothing).unwrap().is_none());
+        assert!(begin(&mut &b"this is no hello of a builder"[..]).is_err());
+        assert!(begin(&mut &b""[..]).unwrap().is_none());
         let mut events = Vec::new();
         encode_events([].iter(), &mut events);
-        assert!(begin(&mut &events[..], &mut nothing).is_err(), "events before the hello");
+        assert!(begin(&mut &events[..]).is_err(), "events before the hello");
     }
 }

@@ -1,10 +1,9 @@
 //! The selection of an experiment: a chain of built-in filters, the program behind them, and the streams.
 
-use crate::{Content, Rule, rule::draw};
+use crate::{Code, Content, Rule, rule::draw};
 use evb_core::{EventId, Span};
-use evb_protocol::Fragment;
+use evb_protocol::{Built, Fragment};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 
 /// The index of a stream in [`Selection::streams`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,20 +37,23 @@ pub struct Selection {
     /// Part of the events that phased building accepts after the first phase, by a draw of its own before the chain.
     pub drawn: Option<f64>,
     /// The chain, in its order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ChainStep>,
     /// The program that decides about events which the chain lets pass.
     pub units: Option<UnitsPlan>,
-    /// Names of the streams; [`streams::PHYSICS`] is the first, [`streams::QUARANTINE`] the last if there are units.
+    /// Names of the streams: [`streams::PHYSICS`], those of filters and programs, [`streams::QUARANTINE`] if there are
+    /// units, and those that get copies only.
     pub streams: Vec<String>,
 }
 
 /// A filter of the chain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Step {
+pub struct ChainStep {
     /// The filter itself.
     pub rule: Rule,
     /// The stream that takes what the filter accepts. Without it, the filter rejects what it does not accept.
     pub stream: Option<StreamId>,
+    /// It copies what it accepts of the events that are kept into its stream, and neither takes nor rejects any.
+    pub copy: bool,
     /// Part of the events that is accepted in a simulation, where the filter cannot read bytes.
     pub accept: Option<f64>,
 }
@@ -61,10 +63,8 @@ pub struct Step {
 pub struct UnitsPlan {
     /// Number of processes of each builder.
     pub units: u16,
-    /// The program and its arguments; a shared library if this is empty.
-    pub program: Vec<String>,
-    /// The shared library.
-    pub library: Option<PathBuf>,
+    /// The code that they run.
+    pub code: Code,
     /// Longest time in which a process that has events may do nothing.
     pub timeout: Span,
     /// Most events that a process holds.
@@ -73,6 +73,22 @@ pub struct UnitsPlan {
     pub accept: Option<f64>,
     /// Processor time of an event in a simulation.
     pub time: Span,
+}
+
+/// The streams of an event that is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Route {
+    /// The stream of the event.
+    pub stream: StreamId,
+    /// The streams that get a copy.
+    pub copies: Vec<StreamId>,
+}
+
+impl Route {
+    /// All streams of the event, its own first.
+    pub fn streams(&self) -> impl Iterator<Item = StreamId> {
+        [self.stream].into_iter().chain(self.copies.iter().copied())
+    }
 }
 
 /// The way of an event through the chain.
@@ -117,7 +133,33 @@ impl Selection {
 
     /// The stream of events that a filter unit could not decide about.
     pub fn quarantine(&self) -> StreamId {
-        StreamId(self.streams.len().saturating_sub(1) as u16)
+        StreamId(self.own_streams().len().saturating_sub(1) as u16)
+    }
+
+    /// The names of the streams that events are taken into, without those that get copies.
+    pub fn own_streams(&self) -> &[String] {
+        let first = self.copying().filter_map(|(_, step)| step.stream).min();
+        &self.streams[..first.map_or(self.streams.len(), StreamId::index)]
+    }
+
+    /// The filters that copy, with their places.
+    fn copying(&self) -> impl Iterator<Item = (usize, &ChainStep)> {
+        self.placed().filter(|(_, step)| step.copy)
+    }
+
+    /// The chain with the place of each filter, which selects its draw.
+    fn placed(&self) -> impl Iterator<Item = (usize, &ChainStep)> {
+        (usize::from(self.drawn.is_some())..).zip(&self.steps)
+    }
+
+    /// The streams of an event that is kept in `stream`. Only complete events are copied, and none in quarantine.
+    pub fn route<B: Content>(&self, stream: StreamId, event: &Built<B>) -> Route {
+        let is_copied = event.complete && !(self.units.is_some() && stream == self.quarantine());
+        let accepts = |(place, step): &(usize, &ChainStep)| {
+            is_copied && step.rule.accepts((self.seed, *place), event.event, &event.fragments)
+        };
+        let copies = self.copying().filter(accepts).filter_map(|(_, step)| step.stream);
+        Route { stream, copies: copies.collect() }
     }
 
     /// The way of an event through the chain. `complete` says that all its fragments so far are there and good. No
@@ -126,7 +168,7 @@ impl Selection {
         if complete && self.drawn.is_some_and(|accept| !draw(self.seed, 0, accept, event)) {
             return Passage::Rejected;
         }
-        for (place, step) in (usize::from(self.drawn.is_some())..).zip(&self.steps) {
+        for (place, step) in self.placed().filter(|(_, step)| !step.copy) {
             let accepted = complete && step.rule.accepts((self.seed, place), event, fragments);
             let rejects = complete || step.rule == Rule::Complete;
             match (step.stream, accepted) {
@@ -143,8 +185,8 @@ impl Selection {
     /// # Errors
     /// [`NotSimulated`] if a filter or a program does not say how much it accepts.
     pub fn simulated(&self) -> Result<Self, NotSimulated> {
-        let step = |(index, step): (usize, &Step)| match (step.accept, step.rule.reads_bytes()) {
-            (Some(accept), true) => Ok(Step { rule: Rule::Random { accept }, ..step.clone() }),
+        let step = |(index, step): (usize, &ChainStep)| match (step.accept, step.rule.reads_bytes()) {
+            (Some(accept), true) => Ok(ChainStep { rule: Rule::Random { accept }, ..step.clone() }),
             (None, true) => Err(NotSimulated::Bytes(index)),
             (_, false) => Ok(step.clone()),
         };
@@ -166,15 +208,15 @@ impl Selection {
 mod tests {
     use super::*;
 
-    fn step(rule: Rule, stream: Option<u16>) -> Step {
-        Step { rule, stream: stream.map(StreamId), accept: None }
+    fn step(rule: Rule, stream: Option<u16>) -> ChainStep {
+        ChainStep { rule, stream: stream.map(StreamId), copy: false, accept: None }
     }
 
-    fn pass(steps: Vec<Step>, event: u64, complete: bool) -> Passage {
+    fn pass(steps: Vec<ChainStep>, event: u64, complete: bool) -> Passage {
         Selection { steps, ..Selection::all(1) }.pass::<()>(EventId(event), complete, &[])
     }
 
-    fn prescale(one_in: u64, stream: Option<u16>) -> Step {
+    fn prescale(one_in: u64, stream: Option<u16>) -> ChainStep {
         step(Rule::Prescale { one_in }, stream)
     }
 
@@ -186,6 +228,24 @@ mod tests {
         assert_eq!(pass(chain(), 8, true), Passage::Passed);
         assert_eq!(pass(chain(), 10, true), Passage::Rejected, "the last rejects what was not taken");
         assert_eq!(pass(vec![], 1, true), Passage::Passed);
+    }
+
+    /// A filter that copies decides nothing, and has no part in events that are not complete or in quarantine.
+    #[test]
+    fn a_kept_event_is_copied_by_the_filters_that_accept_it() {
+        let copy = ChainStep { copy: true, ..prescale(4, Some(2)) };
+        let streams = ["physics", "calibration", "monitor"].map(str::to_owned).into();
+        let steps = vec![copy, prescale(6, Some(1))];
+        let selection = Selection { steps, streams, ..Selection::all(1) };
+        let route = |stream, event, complete| {
+            let built = Built::<()> { event: EventId(event), complete, fragments: vec![] };
+            selection.route(StreamId(stream), &built).streams().map(|stream| stream.0).collect::<Vec<_>>()
+        };
+        assert_eq!((route(0, 8, true), route(1, 12, true)), (vec![0, 2], vec![1, 2]));
+        assert_eq!((route(0, 7, true), route(0, 8, false)), (vec![0], vec![0]));
+        assert_eq!(selection.own_streams(), ["physics", "calibration"]);
+        assert_eq!(selection.pass::<()>(EventId(8), true, &[]), Passage::Passed);
+        assert_eq!(selection.pass::<()>(EventId(12), true, &[]), Passage::Taken(StreamId(1)));
     }
 
     #[test]
@@ -207,7 +267,7 @@ mod tests {
         let random = step(Rule::Random { accept: 0.5 }, None);
         let real = Selection { steps: vec![step(word.clone(), Some(1)), random], ..Selection::all(3) };
         assert_eq!(real.simulated(), Err(NotSimulated::Bytes(0)));
-        let said = Step { accept: Some(0.0), ..step(word, Some(1)) };
+        let said = ChainStep { accept: Some(0.0), ..step(word, Some(1)) };
         let simulated = Selection { steps: vec![said, real.steps[1].clone()], ..real.clone() }.simulated().unwrap();
         let passes = |selection: &Selection, event| selection.pass::<()>(EventId(event), true, &[]);
         assert!((1..500).all(|event| passes(&real, event) == passes(&simulated, event)));

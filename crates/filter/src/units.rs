@@ -1,8 +1,8 @@
 //! The filter units of one builder: processes that decide about events, each kept by a thread of its own.
 //!
-//! A thread gives its process some events, waits for the verdicts, and gives the next ones. So a process that crashes,
-//! hangs or answers nonsense holds few events. These go into quarantine, and the process is started again. No call of
-//! the node waits for a process.
+//! A thread gives its process some events, waits for the verdicts, and gives the next ones. A process that crashes, hangs
+//! or answers nonsense is started again, and has these events again, one by one: only the one at fault goes into
+//! quarantine. No call of the node waits for a process.
 
 use crate::{Hello, StreamId, UnitsPlan};
 use bytes::Bytes;
@@ -18,6 +18,7 @@ use std::{
 
 mod keeper;
 mod process;
+mod spawn;
 #[cfg(test)]
 mod tests;
 

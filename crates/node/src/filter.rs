@@ -1,13 +1,12 @@
 //! The filter units of a builder node: their start, their files, and their part of the report.
 
 use crate::control::NodeError;
-use evb_events::WriteSummary;
+use crate::storage::StreamSummary;
 use evb_experiment::Plan;
-use evb_filter::{Hello, Units, UnitsReport};
+use evb_filter::{Code, Hello, Units, UnitsReport};
 use evb_record::{Filtering, Finding, FindingKind, Stream};
 use evb_transport::Waker;
 use evb_unit::BuilderReport;
-use std::path::Path;
 
 /// Most events in quarantine with a finding of their own.
 const MOST_FINDINGS: usize = 3;
@@ -15,23 +14,25 @@ const MOST_FINDINGS: usize = 3;
 /// Starts the filter units of builder `builder`; none if the plan has none.
 pub(crate) fn start(plan: &Plan, run: u64, builder: u16, waker: Waker) -> Result<Option<Units>, NodeError> {
     let Some(units) = &plan.filter.units else { return Ok(None) };
-    let hello = Hello { run, builder, unit: 0, streams: plan.filter.streams.clone() };
+    let hello = Hello { run, builder, unit: 0, streams: plan.filter.own_streams().to_vec() };
     let started = Units::start(units, &hello, waker);
     started.map(Some).map_err(|error| crate::limits::error("cannot start a thread for a filter unit", &error))
 }
 
-/// Checks that the program or the library of the filter units is on this machine. A name without a folder is found by
-/// the system.
+/// Checks that this machine can run the code of the filter units. A program without a folder is found by the system.
 pub(crate) fn check_files(plan: &Plan) -> Result<(), NodeError> {
     let Some(units) = &plan.filter.units else { return Ok(()) };
-    let program = units.program.first().map(Path::new).filter(|program| program.components().count() > 1);
-    for path in program.into_iter().chain(units.library.as_deref()) {
-        if !path.is_file() {
-            let error = NodeError::new(format!("there is no filter {}", path.display()));
-            return Err(error.hint("`program` and `library` of [filter] are relative to the folder of the node"));
-        }
+    if matches!(units.code, Code::Module(_)) && !Code::HAS_MODULES {
+        let error = NodeError::new("this evb was built without WebAssembly, and `filter.module` needs it");
+        return Err(error.hint("build it with `cargo build --release --features wasm`, on every machine of the run"));
     }
-    Ok(())
+    match units.code.file().filter(|path| !path.is_file()) {
+        Some(path) => {
+            let error = NodeError::new(format!("there is no filter {}", path.display()));
+            Err(error.hint("`program`, `library` and `module` of [filter] are relative to the folder of the node"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Adds to the report of a builder what its filter units and its files know.
@@ -39,13 +40,14 @@ pub(crate) fn complete(
     report: &mut BuilderReport,
     builder: u16,
     units: Option<UnitsReport>,
-    streams: Vec<(String, WriteSummary)>,
+    streams: Vec<StreamSummary>,
 ) {
     let Some(filtering) = &mut report.filter else { return };
-    let stream = |(name, stored): (String, WriteSummary)| Stream {
+    let stream = |StreamSummary { name, copies, written }| Stream {
         name,
-        events: stored.events,
-        bytes: stored.bytes,
+        copies,
+        events: written.events,
+        bytes: written.bytes,
         ..Stream::default()
     };
     filtering.streams = streams.into_iter().map(stream).collect();

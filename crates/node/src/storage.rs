@@ -7,7 +7,7 @@ use bytes::Bytes;
 use evb_core::{Bandwidth, EventId, NodeId, SourceId, Time};
 use evb_events::{Metadata, WriteError, WriteSummary, WriterOptions};
 use evb_experiment::{Keep, Link, Plan};
-use evb_filter::{Question, StreamId, Units};
+use evb_filter::{Question, Route, StreamId, Units};
 use evb_protocol::{Built, FragmentStatus};
 use evb_transport::Waker;
 use evb_unit::{Outlet, Store};
@@ -43,14 +43,24 @@ pub(crate) struct Storage {
     file_name: PathBuf,
     /// Names of the streams by id.
     streams: Vec<String>,
+    /// Number of streams that get no copies: the first ones.
+    own_streams: usize,
     /// The stream that keeps all its events; none without filter units.
     quarantine: Option<StreamId>,
     /// The filter units, if there are any.
     pub(crate) filter: Option<Units>,
 }
 
-/// An event with its stream.
-pub(crate) type Kept = (StreamId, Built<Bytes>);
+/// An event with its streams.
+pub(crate) type Kept = (Route, Built<Bytes>);
+
+/// The stored events of one stream.
+pub(crate) struct StreamSummary {
+    pub(crate) name: String,
+    /// Its events are copies of those of other streams.
+    pub(crate) copies: bool,
+    pub(crate) written: WriteSummary,
+}
 
 /// The node's side of its writer.
 struct Line {
@@ -73,6 +83,7 @@ impl Storage {
         let file_name = plan.storage.directory.join(&name);
         let streams = plan.filter.streams.clone();
         let quarantine = plan.filter.units.as_ref().map(|_| plan.filter.quarantine());
+        let own_streams = plan.filter.own_streams().len();
         let storage = Self {
             keep,
             line: None,
@@ -81,6 +92,7 @@ impl Storage {
             file_name,
             builder,
             streams,
+            own_streams,
             quarantine,
             filter: None,
         };
@@ -95,7 +107,8 @@ impl Storage {
             return Ok(storage);
         }
         let options = writer_options(plan, text, run, name, builder);
-        let file = Streams::create(options, &storage.streams).map_err(|error| storage_error(builder, &error))?;
+        let file =
+            Streams::create(options, &storage.streams, own_streams).map_err(|error| storage_error(builder, &error))?;
         let pace = slow_disk(plan, builder).map(Pace::new);
         let line = Line::start(builder, file, waker, pace, lease(plan))?;
         Ok(Self { line: Some(line), ..storage })
@@ -172,27 +185,32 @@ impl Storage {
         line.exchange.outcome().map(|()| true)
     }
 
-    /// The summary of the stored events.
+    /// The summary of the stored events: files and bytes of all streams, and each event once.
     pub(crate) fn stored(&self) -> WriteSummary {
-        self.by_stream().into_iter().fold(WriteSummary::default(), |all, (_, stream)| WriteSummary {
-            files: all.files + stream.files,
-            events: all.events + stream.events,
-            bytes: all.bytes + stream.bytes,
+        self.by_stream().into_iter().fold(WriteSummary::default(), |all, stream| WriteSummary {
+            files: all.files + stream.written.files,
+            events: all.events + if stream.copies { 0 } else { stream.written.events },
+            bytes: all.bytes + stream.written.bytes,
         })
     }
 
-    /// The summary of the stored events of each stream, by name.
-    pub(crate) fn by_stream(&self) -> Vec<(String, WriteSummary)> {
+    /// The summary of the stored events of each stream.
+    pub(crate) fn by_stream(&self) -> Vec<StreamSummary> {
         let summaries = self.line.as_ref().map(|line| line.exchange.summary()).unwrap_or_default();
-        self.streams.iter().cloned().zip(summaries).collect()
+        let of_stream = |(index, (name, written)): (usize, (&String, _))| StreamSummary {
+            name: name.clone(),
+            copies: index >= self.own_streams,
+            written,
+        };
+        self.streams.iter().zip(summaries).enumerate().map(of_stream).collect()
     }
 
     /// The names of the first files.
     pub(crate) fn file_names(&self) -> impl Iterator<Item = String> {
         let (name, builder) = (self.file_name.display().to_string(), self.builder);
-        let of_stream = move |(index, (stream, summary)): (usize, (String, WriteSummary))| {
-            let name = Streams::file_name(&name, &stream, index == 0);
-            (0..summary.files).map(move |number| format!("{name}-b{builder}-{number:04}.evb"))
+        let of_stream = move |(index, stream): (usize, StreamSummary)| {
+            let name = Streams::file_name(&name, &stream.name, index == 0);
+            (0..stream.written.files).map(move |number| format!("{name}-b{builder}-{number:04}.evb"))
         };
         self.by_stream().into_iter().enumerate().flat_map(of_stream).take(NAMED_FILES)
     }
@@ -208,21 +226,21 @@ impl Storage {
 impl Store<Bytes> for Storage {
     /// Queues an event for the writer, or returns it if it is not kept. Kept events come back from
     /// [`take_stored`](Self::take_stored).
-    fn store(&mut self, _now: Time, stream: StreamId, built: Built<Bytes>) -> Option<Built<Bytes>> {
+    fn store(&mut self, _now: Time, route: Route, built: Built<Bytes>) -> Option<Built<Bytes>> {
         if let (Some(outlet), Some(line)) = (&mut self.outlet, &mut self.line) {
             outlet.add(built);
             while let Some((number, bundle)) = outlet.pop() {
                 let complete = bundle.status == FragmentStatus::Good;
                 let super_fragment = Built { event: EventId(number), complete, fragments: vec![Some(bundle)] };
-                line.fresh.push((stream, super_fragment));
+                line.fresh.push((route.clone(), super_fragment));
             }
             return None;
         }
-        let keeps = self.quarantine == Some(stream) || self.keep.keeps(built.event, built.complete);
+        let keeps = self.quarantine == Some(route.stream) || self.keep.keeps(built.event, built.complete);
         let Some(line) = self.line.as_mut().filter(|_| keeps) else {
             return Some(built);
         };
-        line.fresh.push((stream, built));
+        line.fresh.push((route, built));
         None
     }
 
@@ -294,6 +312,7 @@ fn writer_options(plan: &Plan, text: &str, run: u64, name: String, builder: u16)
             seed: plan.run.seed,
             version: VERSION.into(),
             stream: String::new(),
+            copies: false,
             builder,
             file: 0,
             experiment: plan.name.clone(),

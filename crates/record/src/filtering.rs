@@ -33,6 +33,9 @@ pub struct Filtering {
 pub struct Stream {
     /// Name of the stream.
     pub name: String,
+    /// The events are copies of events in other streams.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub copies: bool,
     /// Events written to files.
     pub events: u64,
     /// Bytes written to files.

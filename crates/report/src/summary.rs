@@ -110,7 +110,10 @@ fn filtering(record: &Record) -> Vec<(&'static str, String)> {
     let Some(filter) = &record.filter else { return Vec::new() };
     let mut rows = Vec::new();
     if !filter.streams.is_empty() {
-        let stream = |stream: &Stream| format!("{} {} ({}B)", stream.events, stream.name, metric(stream.bytes as f64));
+        let stream = |stream: &Stream| {
+            let copies = if stream.copies { "copies in " } else { "" };
+            format!("{} {copies}{} ({}B)", stream.events, stream.name, metric(stream.bytes as f64))
+        };
         rows.push(("streams", filter.streams.iter().map(stream).collect::<Vec<_>>().join(", ")));
     }
     if filter.quarantined > 0 {

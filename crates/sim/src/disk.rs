@@ -4,7 +4,7 @@
 use crate::filter::Processors;
 use evb_core::{Bandwidth, NodeId, Span, Time};
 use evb_experiment::{Keep, Plan};
-use evb_filter::{Question, StreamId};
+use evb_filter::{Question, Route};
 use evb_protocol::Built;
 use evb_unit::{Outlet, Outline, Store};
 use std::collections::VecDeque;
@@ -49,7 +49,7 @@ impl Store<Outline> for Disk {
         self.filter.ask(now, question);
     }
 
-    fn store(&mut self, now: Time, _stream: StreamId, built: Built<Outline>) -> Option<Built<Outline>> {
+    fn store(&mut self, now: Time, _route: Route, built: Built<Outline>) -> Option<Built<Outline>> {
         if let Some(outlet) = &mut self.outlet {
             outlet.add(built);
             return None;

@@ -3,14 +3,14 @@
 use crate::{BuilderReport, Payload, Selector, meter::Meter, shaping::Turns, split::Splitter};
 use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
-use evb_filter::{Answer, Question, StreamId};
+use evb_filter::{Answer, Question, Route};
 use evb_protocol::{BuilderCommand, BuilderEvent, BuilderUnit, Built, Fault, Fragment, FragmentStatus, Message};
 
 /// Where a builder puts its events.
 pub trait Store<B> {
-    /// Takes an event to be stored in a stream; gives it back when it needs no storing, or is stored already. Others the
-    /// driver gives back to the machine.
-    fn store(&mut self, now: Time, stream: StreamId, built: Built<B>) -> Option<Built<B>>;
+    /// Takes an event to be stored in its streams; gives it back when it needs no storing, or is stored already. Others
+    /// the driver gives back to the machine.
+    fn store(&mut self, now: Time, route: Route, built: Built<B>) -> Option<Built<B>>;
 
     /// Takes an event about which the filter units are to decide. The driver gives their answer to
     /// [`Builder::answer`].

@@ -37,7 +37,7 @@ impl Selector {
         // Phased building has decided before.
         if self.selection.phased || self.selection.is_open() {
             let stream = self.accepted.remove(&built.event).unwrap_or_default();
-            return storage.store(now, stream, built).map(BuilderCommand::Stored);
+            return self.store(storage, now, stream, built);
         }
         match self.verdict(built.event, built.complete, &built.fragments) {
             Some(verdict) => self.end(storage, now, built, verdict),
@@ -103,9 +103,21 @@ impl Selector {
         verdict: Verdict,
     ) -> Option<BuilderCommand<B>> {
         match self.count(verdict) {
-            Some(stream) => storage.store(now, stream, built).map(BuilderCommand::Stored),
+            Some(stream) => self.store(storage, now, stream, built),
             None => Some(BuilderCommand::Rejected(built)),
         }
+    }
+
+    /// Stores an event that is kept, with its copies.
+    fn store<B: Payload, S: Store<B>>(
+        &self,
+        storage: &mut S,
+        now: Time,
+        stream: StreamId,
+        built: Built<B>,
+    ) -> Option<BuilderCommand<B>> {
+        let route = self.selection.route(stream, &built);
+        storage.store(now, route, built).map(BuilderCommand::Stored)
     }
 
     fn end_phase<B>(&mut self, event: EventId, verdict: Verdict) -> BuilderCommand<B> {

@@ -1,4 +1,4 @@
-//! `evb filter-unit`: a filter in a shared library. Builders start it.
+//! `evb filter-unit`: a filter in a shared library or a WebAssembly module. Builders start it.
 
 use crate::failure::Failure;
 use clap::Args;
@@ -6,12 +6,16 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(crate) struct FilterUnitArgs {
-    /// The shared library
-    #[arg(value_name = "LIBRARY")]
+    /// The shared library or the module
+    #[arg(value_name = "FILE")]
     path: PathBuf,
+    /// The file is a WebAssembly module
+    #[arg(long)]
+    module: bool,
 }
 
 pub(crate) fn run(args: &FilterUnitArgs) -> Result<bool, Failure> {
-    evb::serve_library(&args.path).map_err(Failure::new)?;
+    let serve = if args.module { evb::serve_module } else { evb::serve_library };
+    serve(&args.path).map_err(Failure::new)?;
     Ok(true)
 }

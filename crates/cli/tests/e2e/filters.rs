@@ -1,9 +1,14 @@
-//! Filters select events: built-in ones, programs in Python and C, and libraries; a filter that fails costs the events
-//! that it held their decision, and nobody anything else.
+//! Filters select events: built-in ones, programs in Python and C, libraries, and modules; a filter that fails costs the
+//! event at fault its decision, and nobody anything else.
 
-use crate::support::{Lab, PROCESSES, THREADS, good, not_good, read_all, stored_files};
+use crate::support::{Lab, PROCESSES, THREADS, good, not_good, read_all, recorded_data, shipped, stored_files};
 use evb_record::{Filtering, FindingKind, Record};
-use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 const EVENTS: u64 = 3000;
 
@@ -36,12 +41,40 @@ fn of_repository(path: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../filters")).join(path)
 }
 
-/// Compiles the example of a filter in C.
-fn compile(lab: &Lab, options: &[&str]) {
-    let mut compiler = Command::new("gcc");
-    compiler.args(["-Wall", "-Wextra", "-Werror", "-O2", "-I"]).arg(of_repository("c")).args(options);
-    let status = compiler.arg(of_repository("c/example.c")).current_dir(lab.path(".")).status();
-    assert!(status.expect("gcc is there").success());
+/// Compiles a filter in C as the program `example` and the library `example.so`.
+fn compile(lab: &Lab, source: PathBuf) {
+    for options in [&["-DEVB_FILTER_PROGRAM", "-o", "example"][..], &["-shared", "-fPIC", "-o", "example.so"]] {
+        let mut compiler = Command::new("gcc");
+        compiler.args(["-Wall", "-Wextra", "-Werror", "-O2", "-I"]).arg(of_repository("c")).args(options);
+        let status = compiler.arg(&source).current_dir(lab.path(".")).status();
+        assert!(status.expect("gcc is there").success());
+    }
+}
+
+/// The filters of a folder: in Python, in C as a program and as a library, and in WebAssembly where evb has it.
+fn languages() -> Vec<&'static str> {
+    let mut all =
+        vec!["program = [\"python3\", \"filter.py\"]", "program = [\"./example\"]", "library = \"./example.so\""];
+    all.extend(cfg!(feature = "wasm").then_some("module = \"./example.wat\""));
+    all
+}
+
+/// A module that decides by the fragment whose structure stands so many bytes behind the first one.
+fn module(fragment: u32, decision: &str) -> String {
+    format!(
+        r#"(module (memory (export "memory") 1)
+            (func (export "evb_filter_open") (param i32) (result i32) (i32.const 1))
+            (func (export "evb_filter_close") (param i32))
+            (func (export "evb_filter_decide") (param i32) (param $event i32) (result i32)
+                (local $fragment i32)
+                (local.set $fragment (i32.add (i32.load offset=16 (local.get $event)) (i32.const {fragment})))
+                (i32.sub {decision} (i32.const 1))))"#
+    )
+}
+
+/// The module that does what the example in C does.
+fn example_module() -> String {
+    module(36, "(i32.gt_u (i32.load offset=4 (local.get $fragment)) (i32.const 1000))")
 }
 
 /// The numbers of the stored events of a stream, each of which is stored once and with the right bytes.
@@ -118,35 +151,144 @@ fn streams_have_files_of_their_own() {
     assert!(filter.stream("physics").unwrap().bytes > 0);
 }
 
-/// Python, a program in C and a library in C select what the built-in filter selects.
+/// A copy changes nothing but its own stream: account and verification count each event once.
+#[test]
+fn a_monitor_gets_copies_of_kept_events() {
+    let copy = "[[filter.step]]\ntype = \"prescale\"\none_in = 10\nstream = \"monitor\"\ncopy = true\n";
+    let kept = selected(THREADS);
+    for filter in [BY_SIZE, BY_PROGRAM] {
+        let lab = lab(&format!("{filter}{copy}"), ONE_LINE);
+        let record = good(&lab.run(THREADS).run());
+        assert_eq!(stored(&lab, &record, |name| !name.contains("monitor")), kept);
+        let copies = stored(&lab, &record, |name| name.contains("monitor"));
+        assert_eq!(copies, kept.iter().copied().filter(|event| event % 10 == 0).collect());
+        let monitor = record.filter.as_ref().and_then(|filter| filter.stream("monitor")).expect("the stream");
+        assert_eq!((monitor.events, monitor.copies), (copies.len() as u64, true));
+        assert_eq!(record.builders.iter().map(|builder| builder.stored).sum::<u64>(), kept.len() as u64);
+        let verified = lab.verify(&lab.stored_files());
+        assert_eq!(verified.code(), Some(0), "{verified}");
+    }
+}
+
+/// Every language selects what the built-in filter selects.
 #[test]
 fn all_languages_select_the_same_events() {
     let kept = selected(THREADS);
-    for (key, value) in
-        [("program", "[\"python3\", \"filter.py\"]"), ("program", "[\"./example\"]"), ("library", "\"./example.so\"")]
-    {
+    for language in languages() {
         for mode in [THREADS, PROCESSES] {
-            let lab = lab(&format!("[filter]\nunits = 2\n{key} = {value}\n"), ONE_LINE);
-            compile(&lab, &["-DEVB_FILTER_PROGRAM", "-o", "example"]);
-            compile(&lab, &["-shared", "-fPIC", "-o", "example.so"]);
-            let outcome = lab.run(mode).run();
-            let record = good(&outcome);
-            assert_eq!(physics(&lab, &record), kept, "{value}");
+            let lab = lab(&format!("[filter]\nunits = 2\n{language}\n"), ONE_LINE);
+            compile(&lab, of_repository("c/example.c"));
+            lab.write("example.wat", example_module());
+            let record = good(&lab.run(mode).run());
+            assert_eq!(physics(&lab, &record), kept, "{language}");
             assert_eq!(record.filter.map(|filter| filter.quarantined), Some(0));
         }
     }
 }
 
-/// Runs a filter that fails at some events: those that it does not hold are selected as usual.
-fn fails(python: &str, more: &str, reason: &str) {
+/// Built-in filters that select recorded events with data in fragment 1, and a bit of fragment 0 set.
+const RECORDED: &str = "[[filter.step]]\ntype = \"size\"\nsource = 1\nat_least = \"49 B\"\n\
+    [[filter.step]]\ntype = \"word\"\nsource = 0\nbits = \"8\"\nat = 24\nvalue = \"1\"\nmask = \"1\"\n";
+const RECORDED_PYTHON: &str =
+    "import evb_filter; evb_filter.run(lambda event: len(event[1]) > 48 and event[0][24] & 1)\n";
+const RECORDED_C: &str = r#"#include "evb_filter.h"
+    void *evb_filter_open(const evb_run *run) { return (void *)run; }
+    void evb_filter_close(void *self) { (void)self; }
+    int evb_filter_decide(void *self, const evb_event *event) {
+        const evb_fragment *fragment = event->fragment;
+        (void)self;
+        return fragment[1].length > 48 && fragment[0].bytes[24] & 1 ? EVB_ACCEPT : EVB_REJECT;
+    }
+"#;
+const RECORDED_WAT: &str = "(i32.and (i32.gt_u (i32.load offset=16 (local.get $fragment)) (i32.const 48))
+    (i32.and (i32.load8_u offset=24 (i32.load offset=8 (local.get $fragment))) (i32.const 1)))";
+
+/// The recordings of CMS: every language selects what a reading of the files selects, which knows no event builder.
+#[test]
+fn all_languages_select_the_same_recorded_events() {
+    let Some(data) = recorded_data() else { return };
+    let expected = recorded_selection(&data);
+    assert_eq!(expected.len(), 38);
+    let experiment = fs::read_to_string(shipped("cms-csc-replay.toml")).unwrap();
+    let own = languages().into_iter().map(|language| format!("[filter]\nunits = 2\n{language}\n"));
+    for filter in own.chain([RECORDED.to_owned()]) {
+        let lab = Lab::with(&format!("{experiment}\n{filter}"));
+        fs::copy(of_repository("python/evb_filter.py"), lab.path("evb_filter.py")).unwrap();
+        lab.write("filter.py", RECORDED_PYTHON);
+        lab.write("example.wat", module(0, RECORDED_WAT));
+        compile(&lab, lab.write("example.c", RECORDED_C));
+        let record = good(&lab.run(THREADS).env("EVB_DATA", &data).run());
+        assert_eq!((record.events.built, record.events.rejected), (38, 4685 - 38), "{filter}");
+        let mut stored = read_all(&lab.stored_files()).events;
+        stored.sort_by_key(|event| event.id);
+        let bytes = stored.into_iter().map(|event| event.fragments.into_iter().map(|one| one.bytes.to_vec()).collect());
+        assert!(bytes.collect::<Vec<Vec<_>>>() == expected, "{filter}");
+    }
+}
+
+/// The fragments of the recorded events that are to be selected, in their order, by a walk from trailer to trailer.
+fn recorded_selection(data: &Path) -> Vec<Vec<Vec<u8>>> {
+    let fragments = |name: &str| {
+        let (file, mut start, mut all) = (fs::read(data.join(name)).unwrap(), 0, Vec::new());
+        for end in (16..=file.len()).step_by(8) {
+            let trailer = u64::from_le_bytes(file[end - 8..end].try_into().unwrap());
+            if trailer >> 60 == 0xa && (trailer >> 32 & 0xff_ffff) * 8 == (end - start) as u64 {
+                all.push(file[start..end].to_vec());
+                start = end;
+            }
+        }
+        all
+    };
+    let [one, other] = ["cms-csc-run307511-fed841.raw", "cms-csc-run307511-fed843.raw"].map(fragments);
+    let events = one.into_iter().zip(other).filter(|(one, other)| other.len() > 48 && one[24] & 1 == 1);
+    events.map(|(one, other)| vec![one, other]).collect()
+}
+
+/// A module that fails at some events, in each way that it can: it costs them their decision and nobody anything else.
+#[cfg(feature = "wasm")]
+#[test]
+fn a_module_that_fails_costs_its_event_its_decision() {
+    let number = "(i64.eq (i64.load (local.get $event)) (i64.const 700))";
+    for (failure, reason) in [
+        ("(unreachable)", "crashed"),
+        ("(loop $again (br $again))", "hung"),
+        ("(drop (i32.load (i32.const 0x7fffffff)))", "crashed"),
+        ("(return (i32.const 1000))", "nonsense"),
+    ] {
+        let decision = "(i32.gt_u (i32.load offset=4 (local.get $fragment)) (i32.const 1000))";
+        let module =
+            module(36, &format!("(if (result i32) {number} (then {failure} (i32.const 0)) (else {decision}))"));
+        let lab = lab("[filter]\nunits = 2\ntimeout = \"1 s\"\nmodule = \"./example.wat\"\n", "");
+        lab.write("example.wat", module);
+        check_failure(&lab, &[700], reason);
+    }
+}
+
+/// Without the feature, a module is an error that says how to build evb.
+#[cfg(not(feature = "wasm"))]
+#[test]
+fn a_module_without_webassembly_is_an_error() {
+    let lab = lab("[filter]\nmodule = \"./example.wat\"\n", "");
+    lab.write("example.wat", example_module());
+    let outcome = lab.run(THREADS).run();
+    assert_eq!(outcome.code(), Some(2), "{outcome}");
+    assert!(outcome.stderr.contains("--features wasm"), "{outcome}");
+}
+
+/// Runs a filter of Python that fails at some events.
+fn fails(python: &str, more: &str, events: &[u64], reason: &str) {
+    check_failure(&lab(&format!("{BY_PROGRAM}{more}"), python), events, reason);
+}
+
+/// Runs a filter that fails at some events: all others are selected as usual.
+fn check_failure(lab: &Lab, events: &[u64], reason: &str) {
     let kept = selected(THREADS);
-    let lab = lab(&format!("{BY_PROGRAM}{more}"), python);
     let outcome = lab.run(THREADS).run();
     let record = not_good(&outcome);
     let filter = record.filter.as_ref().expect("events were selected");
-    let held = quarantine(&lab, &record);
-    assert!(held.contains(&700) && held.len() < 300, "{held:?}");
-    assert_eq!(physics(&lab, &record), kept.difference(&held).copied().collect(), "{outcome}");
+    let held = quarantine(lab, &record);
+    assert_eq!(held, events.iter().copied().collect(), "{outcome}");
+    assert_eq!(physics(lab, &record), kept.difference(&held).copied().collect(), "{outcome}");
     assert_eq!((filter.reasons[reason], filter.quarantined), (held.len() as u64, held.len() as u64), "{outcome}");
     assert_eq!(filter.accepted + filter.rejected + filter.quarantined, EVENTS);
     assert_eq!((record.events.triggered, record.events.incomplete, record.events.lost), (EVENTS, 0, 0));
@@ -156,21 +298,21 @@ fn fails(python: &str, more: &str, reason: &str) {
 }
 
 #[test]
-fn a_filter_that_crashes_costs_what_it_held_its_decision() {
+fn a_filter_that_crashes_costs_its_event_its_decision() {
     let crash = "import os; import evb_filter\ndef decide(event):\n  if event.number % 700 == 0: os.abort()\n  return len(event[3]) > 1000\nevb_filter.run(decide)\n";
-    fails(crash, "", "crashed");
+    fails(crash, "", &[700, 1400, 2100, 2800], "crashed");
 }
 
 #[test]
-fn a_filter_that_hangs_costs_what_it_held_its_decision() {
+fn a_filter_that_hangs_costs_its_event_its_decision() {
     let hang = "import time; import evb_filter\ndef decide(event):\n  if event.number == 700: time.sleep(1000)\n  return len(event[3]) > 1000\nevb_filter.run(decide)\n";
-    fails(hang, "timeout = \"1 s\"\n", "hung");
+    fails(hang, "timeout = \"1 s\"\n", &[700], "hung");
 }
 
 #[test]
-fn a_filter_that_answers_nonsense_costs_what_it_held_its_decision() {
+fn a_filter_that_answers_nonsense_costs_its_event_its_decision() {
     let nonsense = "import os; import evb_filter\nout = os.dup(1)\ndef decide(event):\n  if event.number == 700: os.write(out, b'what does this mean?')\n  return len(event[3]) > 1000\nevb_filter.run(decide)\n";
-    fails(nonsense, "", "nonsense");
+    fails(nonsense, "", &[700], "nonsense");
 }
 
 /// A filter that never works rejects nothing: the run goes on, and says so.

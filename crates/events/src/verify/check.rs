@@ -37,20 +37,22 @@ pub(crate) fn check_file<R: Read + Seek>(
     Ok(pass.index_agrees)
 }
 
-/// Searches for ids that are stored twice or not at all.
-pub(crate) fn check_ids(inputs: Vec<MergeInput>, verification: &mut Verification) -> Result<(), ReadError> {
+/// Searches for ids that are stored twice, and if `gaps` says so, for those that are not stored at all.
+pub(crate) fn check_ids(inputs: Vec<MergeInput>, gaps: bool, verification: &mut Verification) -> Result<(), ReadError> {
     let paths: Vec<_> = inputs.iter().map(|input| input.path.clone()).collect();
     let mut merge = Merge::new(inputs)?;
     let mut previous = None;
     while let Some(located) = merge.next()? {
         let (id, last) = (located.id, previous.unwrap_or(located.id));
-        let first = verification.range.map_or(id, |range| range.0);
-        verification.range = Some((first, id));
+        if gaps {
+            let first = verification.range.map_or(id, |range| range.0);
+            verification.range = Some((first, id));
+        }
         if previous == Some(id) {
             verification.duplicates += 1;
             let (file, offset, kind) = (paths[located.file].clone(), located.offset, FindingKind::Duplicate);
             verification.add(Finding { file, offset, length: 0, event: Some(id), source: None, kind });
-        } else if id.0 - last.0 > 1 {
+        } else if gaps && id.0 - last.0 > 1 {
             verification.add_gap(last.next(), EventId(id.0 - 1));
         }
         previous = Some(id);

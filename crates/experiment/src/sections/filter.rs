@@ -3,7 +3,7 @@
 use super::{Rule as Check, bundle, source};
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, view::View};
 use evb_core::{SourceId, Span};
-use evb_filter::{Rule, Selection, Step, StreamId, UnitsPlan, Width, streams};
+use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width, streams};
 use evb_protocol::Protocol;
 
 pub(super) const DOC: &str = "Which events are kept, and in which stream; without it, all.";
@@ -20,6 +20,11 @@ pub(super) const FILTER: &[Key] = &[
         "a program and its arguments that decides about what passes the steps",
     ),
     optional("library", Kind::Path, "a shared library that decides, in place of a program"),
+    optional(
+        "module",
+        Kind::Path,
+        "a WebAssembly module that decides, in place of a program; evb needs its feature `wasm`",
+    ),
     optional("units", integer(1, MAX_FILTER_UNITS), "processes of the program for each builder; 1 by default"),
     optional("timeout", wait(), "how long a process that has events may do nothing; 5 s by default"),
     optional("events", integer(1, MAX_HELD), "most events that a process holds; 16 by default"),
@@ -39,11 +44,18 @@ static STEP: Choice<Make<Rule>> = Choice {
     tag: "type",
     what: "filter",
     default: Default::Required,
-    common: &[optional(
-        "stream",
-        Kind::Name,
-        "the stream that takes what the filter accepts; without it, the filter rejects what it does not accept",
-    )],
+    common: &[
+        optional(
+            "stream",
+            Kind::Name,
+            "the stream that takes what the filter accepts; without it, the filter rejects what it does not accept",
+        ),
+        optional(
+            "copy",
+            Kind::Flag,
+            "true for a filter that takes nothing: of the events that are kept, it copies what it accepts into its stream",
+        ),
+    ],
     variants: &[
         variant(
             "prescale",
@@ -101,13 +113,17 @@ static WIDTH: Words<Width> = Words(&[
     word("64", "64 bits", Width::Bits64),
 ]);
 
+/// Keys that name the code of filter units.
+const PROGRAM: &str = "program";
+const LIBRARY: &str = "library";
+const MODULE: &str = "module";
 /// Time that a process may do nothing when the file does not say.
 const TIMEOUT: Span = Span::from_secs(5);
 /// Events that a process holds when the file does not say.
 const HELD: u32 = 16;
 
 pub(super) const RULES: &[Check] =
-    &[one_program, program_keys, stream_names, steps, phase_without_decision, phase_of_bundles];
+    &[one_program, program_keys, stream_names, streams_of_copies, steps, phase_without_decision, phase_of_bundles];
 
 /// After the first phase of a bundle its events are not split yet.
 fn phase_of_bundles(view: View<'_>) -> Option<Problem> {
@@ -149,7 +165,7 @@ pub(super) fn plan(view: View<'_>, seed: u64, protocol: Protocol) -> Selection {
         let step = View(node);
         let rule = STEP.make(step);
         let accept = (rule.reads_bytes() && step.has("accept")).then(|| step.number("accept"));
-        Step { rule, stream: stream(step), accept }
+        ChainStep { rule, stream: stream(step), copy: is_copy(step), accept }
     };
     Selection {
         seed,
@@ -163,12 +179,14 @@ pub(super) fn plan(view: View<'_>, seed: u64, protocol: Protocol) -> Selection {
 
 fn units(view: View<'_>) -> Option<UnitsPlan> {
     let filter = view.below("filter");
-    let program = texts(filter, "program");
-    let library = filter.has("library").then(|| filter.path("library"));
-    (!program.is_empty() || library.is_some()).then(|| UnitsPlan {
+    let code = match programs(view).next()? {
+        LIBRARY => Code::Library(filter.path(LIBRARY)),
+        MODULE => Code::Module(filter.path(MODULE)),
+        program => Code::Program(texts(filter, program)),
+    };
+    Some(UnitsPlan {
         units: filter.maybe_integer("units").unwrap_or(1),
-        program,
-        library,
+        code,
         timeout: filter.maybe_quantity("timeout").unwrap_or(TIMEOUT),
         events: filter.maybe_integer("events").unwrap_or(HELD),
         accept: filter.has("accept").then(|| filter.number("accept")),
@@ -180,24 +198,54 @@ fn texts(view: View<'_>, path: &str) -> Vec<String> {
     view.list(path).iter().filter_map(|node| node.text()).map(str::to_owned).collect()
 }
 
-/// The names of all streams: `physics` first, `quarantine` last if there is a program.
+/// The names of all streams: `physics` first, `quarantine` behind the others if there is a program, then those that get
+/// copies.
 fn names(view: View<'_>) -> Vec<String> {
-    let mut names = vec![streams::PHYSICS.to_owned()];
-    let of_steps = view.list("filter.step").iter().filter_map(|step| View(step).maybe_text("stream"));
-    for name in of_steps.map(str::to_owned).chain(texts(view, "filter.streams")) {
+    let of_steps = |copy| of_steps(view, copy).filter_map(|step| step.maybe_text("stream")).map(str::to_owned);
+    let quarantine = has_program(view).then(|| streams::QUARANTINE.to_owned());
+    let own = [streams::PHYSICS.to_owned()].into_iter().chain(of_steps(false)).chain(texts(view, "filter.streams"));
+    let mut names = Vec::new();
+    for name in own.chain(quarantine).chain(of_steps(true)) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
-    if has_program(view) {
-        names.push(streams::QUARANTINE.to_owned());
-    }
     names
 }
 
-/// The keys of `[filter]` that name a program or a library.
+/// The filters that copy, or the others.
+fn of_steps(view: View<'_>, copy: bool) -> impl Iterator<Item = View<'_>> {
+    view.list("filter.step").iter().map(View).filter(move |step| is_copy(*step) == copy)
+}
+
+fn is_copy(step: View<'_>) -> bool {
+    step.has("copy") && step.flag("copy")
+}
+
+/// A filter that copies needs a stream that gets nothing but copies.
+fn streams_of_copies(view: View<'_>) -> Option<Problem> {
+    let owned = |name: &str| {
+        let of_steps = of_steps(view, false).filter_map(|step| step.maybe_text("stream"));
+        name == streams::PHYSICS
+            || of_steps.chain(view.list("filter.streams").iter().filter_map(|node| node.text())).any(|own| own == name)
+    };
+    of_steps(view, true).find_map(|step| match step.maybe_text("stream") {
+        None => {
+            let help = "add stream = \"monitor\", or another name";
+            Some(Problem::new("a filter that copies needs a stream", help).at(step.origin("copy"), "copied to nowhere"))
+        }
+        Some(name) if owned(name) => {
+            let message = format!("the stream {name:?} takes events, and cannot get copies of others");
+            let help = "copy into a stream of another name, such as \"monitor\"";
+            Some(Problem::new(message, help).at(step.origin("stream"), "not for copies"))
+        }
+        Some(_) => None,
+    })
+}
+
+/// The keys of `[filter]` that name a program, a library or a module.
 fn programs(view: View<'_>) -> impl Iterator<Item = &'static str> {
-    ["program", "library"].into_iter().filter(move |key| view.below("filter").has(key))
+    [PROGRAM, LIBRARY, MODULE].into_iter().filter(move |key| view.below("filter").has(key))
 }
 
 fn has_program(view: View<'_>) -> bool {
@@ -205,13 +253,11 @@ fn has_program(view: View<'_>) -> bool {
 }
 
 fn one_program(view: View<'_>) -> Option<Problem> {
+    let mut named = programs(view);
+    let (one, other) = (named.next()?, named.next()?);
+    let problem = Problem::new("only one program, library or module can decide", "keep one of them");
     let filter = view.below("filter");
-    (programs(view).count() > 1).then(|| {
-        let help = "remove one of the two: a program can load the library itself";
-        Problem::new("a program and a library cannot both decide", help)
-            .at(filter.origin("program"), "program")
-            .at(filter.origin("library"), "library")
-    })
+    Some(problem.at(filter.origin(one), one).at(filter.origin(other), other))
 }
 
 /// Keys of a program need one.
@@ -219,7 +265,7 @@ fn program_keys(view: View<'_>) -> Option<Problem> {
     let keys = ["units", "timeout", "events", "streams", "accept", "time"];
     let path = keys.map(|key| format!("filter.{key}")).into_iter().find(|path| view.has(path))?;
     (!has_program(view)).then(|| {
-        let help = "add program = [\"./my-filter\"] or library = \"./my-filter.so\" to [filter], or leave the key out";
+        let help = "add program = [\"./my-filter\"], library = \"./my-filter.so\" or module = \"./my-filter.wasm\" to [filter], or leave the key out";
         Problem::new(format!("`{path}` is about a program, and there is none"), help)
             .at(view.origin(&path), "without a program")
     })

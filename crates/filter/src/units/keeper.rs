@@ -27,11 +27,13 @@ pub(super) struct Keeper {
     failures: u32,
     /// Events that the process has.
     held: VecDeque<Question<Bytes>>,
+    /// Events that a process had when it failed. They are asked about again, one by one: this finds the one at fault.
+    again: VecDeque<Question<Bytes>>,
 }
 
 impl Keeper {
     pub(super) fn new(plan: UnitsPlan, hello: Hello, shared: Arc<Shared>) -> Self {
-        Self { plan, hello, shared, process: None, failures: 0, held: VecDeque::new() }
+        Self { plan, hello, shared, process: None, failures: 0, held: VecDeque::new(), again: VecDeque::new() }
     }
 
     /// Works until the node ends it, or until the process is given up.
@@ -82,7 +84,7 @@ impl Keeper {
         state.report.restarts += 1;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            if state.dropped || (state.finishing && state.queue.is_empty()) {
+            if state.dropped || (state.finishing && state.queue.is_empty() && self.again.is_empty()) {
                 return false;
             }
             if left.is_zero() {
@@ -95,6 +97,10 @@ impl Keeper {
     /// Waits for events, and takes its part of them; returns false when none will come.
     fn take_events(&mut self) -> bool {
         let mut state = self.shared.state();
+        if let Some(question) = self.again.pop_front() {
+            self.held.push_back(question);
+            return !state.dropped;
+        }
         while state.queue.is_empty() && !state.dropped && !state.finishing {
             state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -148,25 +154,29 @@ impl Keeper {
         Ok(Answer { question, verdict })
     }
 
-    /// Ends the process. The events that it has go into quarantine.
+    /// Ends the process. The event that it has goes into quarantine; several are asked about again.
     fn fail(&mut self, reason: &Reason) {
         tracing::warn!(builder = self.hello.builder, unit = self.hello.unit, %reason, "a filter unit failed");
         self.process = None;
         self.failures += 1;
-        let held = std::mem::take(&mut self.held);
-        self.tell(|state| held.into_iter().for_each(|question| state.quarantine(question, reason)));
+        if self.held.len() > 1 {
+            self.again.append(&mut self.held);
+        } else if let Some(question) = self.held.pop_front() {
+            self.tell(|state| state.quarantine(question, reason));
+        }
     }
 
-    /// Gives up this filter unit. If it was the last one, all events go into quarantine.
+    /// Gives up this filter unit. Its events go into quarantine, and if it was the last one, all events.
     fn give_up(&mut self, why: &str) {
         let told = format!("filter unit {} of bu{}: {why}", self.hello.unit, self.hello.builder);
+        let mut left = std::mem::take(&mut self.again);
         self.tell(|state| {
             state.report.given_up.push(told);
             state.working -= 1;
             if state.working == 0 {
-                let left = std::mem::take(&mut state.queue);
-                left.into_iter().for_each(|question| state.quarantine(question, &Reason::GivenUp));
+                left.append(&mut state.queue);
             }
+            left.into_iter().for_each(|question| state.quarantine(question, &Reason::GivenUp));
         });
     }
 

@@ -1,6 +1,6 @@
 //! The process of a filter unit. Its pipes are read and written without blocking, so every wait has a limit.
 
-use super::Reason;
+use super::{Reason, spawn::spawn};
 use crate::{
     Hello, Incoming, Received, UnitsPlan,
     wire::{Decided, encode_events, encode_hello},
@@ -13,10 +13,9 @@ use rustix::{
     fs::{OFlags, fcntl_getfl, fcntl_setfl},
 };
 use std::{
-    env,
     io::{self, ErrorKind, Read, Write},
     os::fd::AsFd,
-    process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
+    process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -27,8 +26,6 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// Time between two looks whether anybody still waits.
 const SLICE: Duration = Duration::from_millis(100);
-/// Subcommand of `evb` that runs a shared library.
-const LIBRARY_COMMAND: &str = "filter-unit";
 
 /// A process that has answered the hello. Dropping it kills it.
 pub(super) struct Process {
@@ -47,9 +44,9 @@ impl Process {
     /// # Errors
     /// A sentence that says why there is no such process.
     pub(super) fn start(plan: &UnitsPlan, hello: &Hello, is_dropped: &dyn Fn() -> bool) -> Result<Self, String> {
-        let (mut command, name) = command(plan).map_err(|error| format!("evb cannot be found: {error}"))?;
+        let (mut command, name) = plan.code.command().map_err(|error| format!("evb cannot be found: {error}"))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
+        let mut child = spawn(&mut command).map_err(|error| format!("{name} cannot be started: {error}"))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(format!("{name} has no pipes"));
         };
@@ -171,19 +168,6 @@ impl Drop for Process {
         let _ended_by_itself = self.child.kill();
         let _reaped = self.child.wait();
     }
-}
-
-/// The command that starts the process, and its name for people.
-fn command(plan: &UnitsPlan) -> io::Result<(Command, String)> {
-    if let Some((program, arguments)) = plan.program.split_first() {
-        let mut command = Command::new(program);
-        command.args(arguments);
-        return Ok((command, program.clone()));
-    }
-    let library = plan.library.clone().unwrap_or_default();
-    let mut command = Command::new(env::current_exe()?);
-    command.arg(LIBRARY_COMMAND).arg(&library);
-    Ok((command, library.display().to_string()))
 }
 
 fn is_not_yet(error: &io::Error) -> bool {

@@ -11,6 +11,8 @@ pub(super) struct Streams {
     /// The options of the default stream.
     options: WriterOptions,
     files: Vec<Stream>,
+    /// Number of streams that get no copies: the first ones.
+    own: usize,
 }
 
 /// The files of one stream.
@@ -20,10 +22,10 @@ struct Stream {
 }
 
 impl Streams {
-    /// Creates the first file of the default stream. `names` are the streams by id.
-    pub(super) fn create(options: WriterOptions, names: &[String]) -> Result<Self, WriteError> {
+    /// Creates the first file of the default stream. `names` are the streams by id; the first `own` get no copies.
+    pub(super) fn create(options: WriterOptions, names: &[String], own: usize) -> Result<Self, WriteError> {
         let stream = |name: &String| Stream { name: name.clone(), file: None };
-        let mut all = Self { options, files: names.iter().map(stream).collect() };
+        let mut all = Self { options, files: names.iter().map(stream).collect(), own };
         all.open(StreamId::PHYSICS)?;
         Ok(all)
     }
@@ -39,11 +41,11 @@ impl Streams {
         let index = if stream.index() < self.files.len() { stream.index() } else { 0 };
         let Stream { name, file } = &mut self.files[index];
         if file.is_none() {
-            let (is_default, options) = (index == 0, &self.options);
+            let (is_default, copies, options) = (index == 0, index >= self.own, &self.options);
             let stream = if is_default { String::new() } else { name.clone() };
             let writer = Writer::create(WriterOptions {
                 name: Self::file_name(&options.name, name, is_default),
-                metadata: Metadata { stream, ..options.metadata.clone() },
+                metadata: Metadata { stream, copies, ..options.metadata.clone() },
                 ..options.clone()
             })?;
             let begin = writer.place();

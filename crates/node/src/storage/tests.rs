@@ -99,6 +99,7 @@ fn storage(stepwise: bool, rate: Option<Bandwidth>, lease: Option<Duration>) -> 
         is_orphaned: false,
         file_name,
         streams,
+        own_streams: 1,
         quarantine: None,
         filter: None,
     };
@@ -126,7 +127,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 fn store(storage: &mut Storage, events: std::ops::RangeInclusive<u64>) {
     for event in events {
         let event = Built { event: EventId(event), complete: true, fragments: Vec::<Option<Fragment<Bytes>>>::new() };
-        assert_eq!(storage.store(Time::ZERO, StreamId::PHYSICS, event), None);
+        assert_eq!(storage.store(Time::ZERO, Route::default(), event), None);
     }
     storage.hand_over();
 }

@@ -123,8 +123,8 @@ impl<F: EventFile> Scribe<F> {
         if let Some(pace) = self.pace.as_mut().filter(|_| rested) {
             pace.rested(began);
         }
-        while let Some((stream, mut event)) = waiting.pop_front() {
-            self.file.append(stream, &event)?;
+        while let Some((route, mut event)) = waiting.pop_front() {
+            route.streams().try_for_each(|stream| self.file.append(stream, &event))?;
             bytes += payload(&event);
             // The kernel or the buffer of the file has them: the readout units can have their memory back.
             event.fragments.clear();
