@@ -54,6 +54,11 @@ cases! {
     unknown_key: with("[builder]\nunits = 2\nslot = 64\n");
     unknown_key_of_another_section: with("[builder]\nunits = 2\nbusy = 64\n");
     unknown_section: with("[triger]\nevents = 1000\n");
+    stage_without_slices: with("[first_stage]\nprotocol = { type = \"pull\" }\n");
+    stage_with_what_is_implied: with("[first_stage]\nslices = 1\nbuilder = { units = 3 }\n");
+    stage_with_a_mistake_of_its_own: with("[first_stage]\nslices = 1\nprotocol = { type = \"pull\", group = 4 }\n");
+    stages_with_uneven_slices: with("[first_stage]\nslices = 3\n");
+    stages_of_triggers_at_a_rate: with("[trigger]\ntype = \"rate\"\nrate = \"1 kHz\"\nevents = 10\n[first_stage]\nslices = 1\n");
     unknown_type: with("[shaping]\ntype = \"barrel-roll\"\n");
     unknown_type_of_a_source: with("[readout]\nunits = 2\nsource = { type = \"lognormal\", mean = \"2 kB\" }\n");
     unknown_word: with("[protocol]\nassignment = \"round robin\"\n");

@@ -3,7 +3,7 @@
 use evb_record::{
     Benchmark, Bounds, Builder, Bundles, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Filtering,
     Finding, FindingKind, HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network, Origin, PaperItem,
-    Parameters, Readout, Record, Relation, Simulation, Stream, Times, Trigger, Verdict, Window,
+    Parameters, Readout, Record, Relation, Simulation, Stages, Stream, Times, Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -15,6 +15,13 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/re
 
 /// A record with something everywhere; a new field does not compile without a place here.
 fn full() -> Record {
+    let alone = alone();
+    let stages = Stages { first: vec![alone.clone()], second: vec![alone.clone()] };
+    Record { stages: Some(Box::new(stages)), ..alone }
+}
+
+/// The record of one event builder.
+fn alone() -> Record {
     Record {
         kind: Kind::Run,
         experiment: "full".into(),
@@ -88,6 +95,7 @@ fn full() -> Record {
                 bytes_per_s: 1.0,
             }],
         }),
+        stages: None,
         lost_nodes: vec!["ru0".into()],
         findings: vec![Finding::new(FindingKind::Failed, "bu0", "a message").hint("a hint")],
         good: true,
@@ -130,6 +138,7 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match (path, value) {
         ("sweep", _) => drop(found.insert("sweep.KEY".into())),
         ("filter.reasons", _) => drop(found.insert("filter.reasons.REASON".into())),
+        ("stages.first" | "stages.second", _) => drop(found.insert(format!("{path}[]"))),
         ("faults", _) => drop(found.insert("faults.KIND".into())),
         ("bundles.faults", _) => drop(found.insert("bundles.faults.SOURCE.KIND".into())),
         ("taken_from", Value::Object(origins)) => paths(&origins["latency_us"], "taken_from.NAME", found),

@@ -60,7 +60,7 @@ fn slices(view: View<'_>) -> Option<u16> {
 fn without_slices(view: View<'_>) -> Option<Problem> {
     let entry = view.below("first_stage").0.table()?.0.first().filter(|_| slices(view).is_none())?;
     let help = "write slices = 1 in [first_stage] for one event builder in the second stage, or remove the section";
-    Some(Problem::new("[first_stage] has no `slices`", help).at(entry.key_origin, "key of a first stage"))
+    Some(Problem::new("[first_stage] has no `slices`", help).at(entry.node.origin, "key of a first stage"))
 }
 
 fn implied(view: View<'_>) -> Option<Problem> {
