@@ -187,8 +187,9 @@ pub enum Shaping {
         bucket: ByteCount,
         /// The rule by which readout units keep in step.
         step: Step,
-        /// Buckets that a builder lets come at once, by [`Step::Credit`].
-        credits: u16,
+        /// Bytes that are still on their way when the next bucket is asked for, by [`Step::Credit`] and
+        /// [`Step::Barrier`].
+        lead: ByteCount,
         /// Longest time for which a unit waits for a slow one in its turn.
         slip: Span,
     },
@@ -200,13 +201,6 @@ pub enum Shaping {
     },
 }
 
-impl Shaping {
-    /// True for the slots of a barrel shifter by credits.
-    pub const fn is_by_credit(self) -> bool {
-        matches!(self, Self::BarrelShifter { step: Step::Credit, .. })
-    }
-}
-
 /// The rule by which the readout units of a barrel shifter keep in step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -216,6 +210,8 @@ pub enum Step {
     Link,
     /// A bucket goes when its builder has given a credit for it.
     Credit,
+    /// A bucket goes when all those of the round before have come.
+    Barrier,
 }
 
 /// The source of triggers.

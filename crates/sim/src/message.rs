@@ -39,6 +39,10 @@ pub(crate) struct Bucket {
     pub(crate) parts: Vec<(MessageId, u32)>,
     /// Bytes of the bucket, filled or not.
     pub(crate) size: u32,
+    /// Bytes that may be missing when the builder takes the slot for ended; none where nobody asks for that.
+    pub(crate) lead: Option<u32>,
+    /// The round of a barrier; else 0.
+    pub(crate) round: u64,
 }
 
 impl Body {

@@ -190,12 +190,14 @@ impl Slots {
         if self.shaper.is_by_packet() {
             return None;
         }
-        let Slot { builder, parts } = self.shaper.next(now)?;
+        let Slot { builder, parts, told_after, round } = self.shaper.next(now)?;
         let parts: Vec<_> = parts.into_iter().map(|part| take(messages, part)).collect();
+        let lead = parts[told_after..].iter().map(|&(_, bytes)| bytes).sum();
+        let lead = self.shaper.ends_slots().then_some(lead);
         let filled = parts.iter().map(|&(_, bytes)| bytes).sum::<u32>();
         let size = self.full.unwrap_or(filled + wire::HEAD_BYTES as u32);
         let to = NodeRange::from(NodeId(self.first_builder.0 + builder as u16));
-        let (from, body) = (self.node, Body::Bucket(Box::new(Bucket { parts, size })));
+        let (from, body) = (self.node, Body::Bucket(Box::new(Bucket { parts, size, lead, round })));
         Some(messages.insert(Message {
             from,
             to,

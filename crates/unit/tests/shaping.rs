@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 const SLIP: Span = Span::from_millis(1);
 
 fn barrel(units: u16, builders: u16, bucket: u64) -> Config {
-    let shaping = Shaping::BarrelShifter { bucket: ByteCount(bucket), step: Step::Credit, credits: 2, slip: SLIP };
+    let shaping = Shaping::BarrelShifter { bucket: ByteCount(bucket), step: Step::Credit, lead: ByteCount(bucket), slip: SLIP };
     Config { shaping, ..Config::new(units, builders) }
 }
 

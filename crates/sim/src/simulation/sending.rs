@@ -187,7 +187,8 @@ impl Simulation<'_> {
     /// Plans to look again for a slot that is to be sent though nothing else happens.
     fn plan_slot(&mut self, host: usize) {
         let Some(slots) = &self.nics[host].slots else { return };
-        if let Some(at) = slots.shaper.deadline() {
+        // A slot that is due is looked for when the interface has room for it.
+        if let Some(at) = slots.shaper.deadline().filter(|&at| at > self.queue.now()) {
             self.plan_timeout(slots.node, at);
         }
     }

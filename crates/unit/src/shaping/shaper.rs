@@ -1,6 +1,6 @@
 //! The sending side: queues by builder, and the choice of the next bytes.
 
-use evb_core::{Span, Time};
+use evb_core::{ByteCount, Span, Time};
 use evb_protocol::{Config, Shaping, Step, wire::HEAD_BYTES};
 use std::collections::VecDeque;
 
@@ -15,6 +15,8 @@ pub struct Shaper<T> {
     alive: Vec<bool>,
     /// The builder whose turn it is.
     turn: usize,
+    /// Number of slots in which every readout unit meets every builder.
+    round_slots: u16,
     /// Time since when it has waited for a credit, in its turn.
     since: Option<Time>,
     packing: Packing,
@@ -34,15 +36,17 @@ enum Packing {
     /// A bucket for every builder in turn, whenever the driver asks for it.
     Buckets { bytes: u64 },
     /// A bucket for every builder in turn, when that builder has given a credit.
-    Credits { bytes: u64, slip: Span, credits: Vec<Option<Credit>> },
+    Credits { bytes: u64, lead: u64, slip: Span, credits: Vec<Option<Credit>> },
+    /// A bucket for the builder of each round, when the round has begun.
+    Rounds { bytes: u64, lead: u64, unit: u16, round: u64, open: Option<Credit> },
 }
 
-/// A builder's permission for one bucket.
+/// The permission for one bucket.
 #[derive(Clone, Copy)]
 struct Credit {
     /// The time at which it came.
     at: Time,
-    /// The builder has had only empty buckets lately.
+    /// There have been only empty buckets lately.
     calm: bool,
 }
 
@@ -66,6 +70,11 @@ pub struct Slot<T> {
     pub builder: usize,
     /// The parts, in order; none in an empty slot.
     pub parts: Vec<Part<T>>,
+    /// Number of the parts before the end of the slot is told. The others are on their way while the next one is asked
+    /// for.
+    pub told_after: usize,
+    /// The round of a barrier; else 0.
+    pub round: u64,
 }
 
 impl<T: Clone> Shaper<T> {
@@ -76,10 +85,12 @@ impl<T: Clone> Shaper<T> {
             Shaping::None | Shaping::Grouping { .. } => return None,
             Shaping::RateDivision { packet } => Packing::Packets { most: packet.0 },
             Shaping::BarrelShifter { bucket, step: Step::Link, .. } => Packing::Buckets { bytes: bucket.0 },
-            Shaping::BarrelShifter { bucket, step: Step::Credit, slip, .. } => {
-                // The end of a slot takes its place in the bucket.
-                let bytes = bucket.0.saturating_sub(HEAD_BYTES as u64).max(1);
-                Packing::Credits { bytes, slip, credits: vec![None; builders] }
+            Shaping::BarrelShifter { bucket, step: Step::Credit, lead, slip } => {
+                let (bytes, lead) = (in_bucket(bucket), lead.0 % bucket.0.max(1));
+                Packing::Credits { bytes, lead, slip, credits: vec![None; builders] }
+            }
+            Shaping::BarrelShifter { bucket, step: Step::Barrier, lead, .. } => {
+                Packing::Rounds { bytes: in_bucket(bucket), lead: lead.0, unit, round: 0, open: None }
             }
         };
         let first = match packing {
@@ -91,6 +102,7 @@ impl<T: Clone> Shaper<T> {
             queues: (0..builders).map(|_| VecDeque::new()).collect(),
             alive: vec![true; builders],
             turn: first,
+            round_slots: config.readout_units.max(config.builder_units),
             since: None,
             packing,
         })
@@ -113,13 +125,29 @@ impl<T: Clone> Shaper<T> {
         }
     }
 
+    /// Takes note that a round begins. What was not sent in the round before goes in a later one.
+    pub fn begin_round(&mut self, now: Time, number: u64, calm: bool) {
+        let Packing::Rounds { unit, round, open, .. } = &mut self.packing else { return };
+        if number <= *round {
+            return;
+        }
+        let turn = super::rounds::builder_of(*unit, number, self.round_slots);
+        let takes_part = self.alive.get(turn) == Some(&true);
+        (*round, *open) = (number, takes_part.then_some(Credit { at: now, calm }));
+        if takes_part {
+            self.turn = turn;
+        }
+    }
+
     /// Drops what waits for a builder that is gone, and leaves it out from now on.
     pub fn lose(&mut self, builder: usize) {
         let Some(alive) = self.alive.get_mut(builder) else { return };
         *alive = false;
         self.queues[builder].clear();
-        if let Packing::Credits { credits, .. } = &mut self.packing {
-            credits[builder] = None;
+        match &mut self.packing {
+            Packing::Credits { credits, .. } => credits[builder] = None,
+            Packing::Rounds { open, .. } if self.turn == builder => *open = None,
+            _ => {}
         }
     }
 
@@ -131,19 +159,27 @@ impl<T: Clone> Shaper<T> {
         while !self.alive[self.turn] {
             self.pass(now);
         }
-        let most = match self.packing {
+        let (most, lead, round) = match self.packing {
             Packing::Packets { most } => {
                 self.turn = self.next_waiting()?;
-                most
+                (most, 0, 0)
             }
-            Packing::Buckets { bytes } => bytes,
-            Packing::Credits { bytes, .. } => {
+            Packing::Buckets { bytes } => (bytes, 0, 0),
+            Packing::Credits { bytes, lead, .. } => {
                 self.await_credit(now)?;
-                bytes
+                (bytes.saturating_sub(lead), lead, 0)
+            }
+            Packing::Rounds { bytes, lead, round, .. } => {
+                self.await_round(now)?;
+                (bytes.saturating_sub(lead), lead.min(bytes), round)
             }
         };
         let single = matches!(self.packing, Packing::Packets { .. });
-        let slot = Slot { builder: self.turn, parts: fill(&mut self.queues[self.turn], most, single) };
+        let queue = &mut self.queues[self.turn];
+        let mut parts = fill(queue, most, single);
+        let told_after = parts.len();
+        parts.extend(fill(queue, lead, single));
+        let slot = Slot { builder: self.turn, parts, told_after, round };
         self.pass(now);
         Some(slot)
     }
@@ -160,9 +196,7 @@ impl<T: Clone> Shaper<T> {
         for _ in 0..self.queues.len() {
             let Packing::Credits { slip, credits, .. } = &mut self.packing else { return None };
             match credits[self.turn] {
-                Some(credit) if credit.calm && now < credit.at + REST && self.queues.iter().all(VecDeque::is_empty) => {
-                    return None;
-                }
+                Some(credit) if credit.rests(now) && self.queues.iter().all(VecDeque::is_empty) => return None,
                 Some(_) => {
                     credits[self.turn] = None;
                     return Some(());
@@ -173,6 +207,13 @@ impl<T: Clone> Shaper<T> {
             }
         }
         None
+    }
+
+    /// Takes the permission of the present round.
+    fn await_round(&mut self, now: Time) -> Option<()> {
+        let Packing::Rounds { open, .. } = &mut self.packing else { return None };
+        let rests = |credit: &Credit| credit.rests(now) && self.queues.iter().all(VecDeque::is_empty);
+        open.take_if(|credit| !rests(credit)).map(drop)
     }
 
     /// The next builder has its turn.
@@ -188,16 +229,32 @@ impl<T: Clone> Shaper<T> {
 
     /// True when the end of each slot is to be told to its builder.
     pub const fn ends_slots(&self) -> bool {
-        matches!(self.packing, Packing::Credits { .. })
+        matches!(self.packing, Packing::Credits { .. } | Packing::Rounds { .. })
     }
 
     /// The time at which [`next`](Self::next) may have a slot though nothing else happens.
     pub fn deadline(&self) -> Option<Time> {
-        let Packing::Credits { slip, credits, .. } = &self.packing else { return None };
-        let waits = self.alive.contains(&true);
-        let since = self.since?;
-        waits.then(|| credits[self.turn].map_or(since + *slip, |credit| credit.at + REST))
+        match &self.packing {
+            Packing::Packets { .. } | Packing::Buckets { .. } => None,
+            Packing::Rounds { open, .. } => open.map(|credit| credit.at + REST),
+            Packing::Credits { slip, credits, .. } => {
+                let since = self.since.filter(|_| self.alive.contains(&true))?;
+                Some(credits[self.turn].map_or(since + *slip, |credit| credit.at + REST))
+            }
+        }
     }
+}
+
+impl Credit {
+    /// True while an empty bucket is held back.
+    fn rests(&self, now: Time) -> bool {
+        self.calm && now < self.at + REST
+    }
+}
+
+/// Bytes of messages in a bucket: the end of its slot takes its place in it.
+fn in_bucket(bucket: ByteCount) -> u64 {
+    bucket.0.saturating_sub(HEAD_BYTES as u64).max(1)
 }
 
 /// Takes the front of a queue, up to so many bytes, of one message only if `single`.
