@@ -280,7 +280,7 @@ fn first_units_can_have_sources_of_their_own() {
 fn shapings_in_slots() {
     let shaping = |overrides: &[&str]| plan(SHORT, overrides).building.shaping;
     let slip = Span::from_millis(100);
-    let barrel = |bucket, step| Shaping::BarrelShifter { bucket: ByteCount(bucket), step, lead: ByteCount(2048), slip };
+    let barrel = |bucket, step| Shaping::BarrelShifter { bucket: ByteCount(bucket), step, lead: ByteCount(8192), slip };
     assert_eq!(shaping(&["shaping.type=barrel-shifter"]), barrel(8192, Step::Credit));
     assert_eq!(shaping(&["shaping.type=rate-division"]), Shaping::RateDivision { packet: ByteCount(512) });
     let small = shaping(&["shaping.type=barrel-shifter", "shaping.bucket=2 kB", "shaping.step=link"]);

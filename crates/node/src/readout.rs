@@ -295,6 +295,7 @@ impl Role for Readout {
         report.counts.apart = apart;
         report.counts.source_id = source_id;
         report.counts.rejected = self.refusals.count();
+        report.slots = self.shaper.as_ref().map(Shaper::counts).unwrap_or_default();
         report.findings = self.findings(came, apart);
         Report::Readout(report)
     }

@@ -201,6 +201,18 @@ pub enum Shaping {
     },
 }
 
+impl Shaping {
+    /// The name in experiment files and records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Grouping { .. } => "grouping",
+            Self::BarrelShifter { .. } => "barrel-shifter",
+            Self::RateDivision { .. } => "rate-division",
+        }
+    }
+}
+
 /// The rule by which the readout units of a barrel shifter keep in step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -212,6 +224,17 @@ pub enum Step {
     Credit,
     /// A bucket goes when all those of the round before have come.
     Barrier,
+}
+
+impl Step {
+    /// The name in experiment files and records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Link => "link",
+            Self::Credit => "credit",
+            Self::Barrier => "barrier",
+        }
+    }
 }
 
 /// The source of triggers.

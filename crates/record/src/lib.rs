@@ -12,6 +12,7 @@ mod filtering;
 mod finding;
 mod hardware;
 mod paper;
+mod shaping;
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 pub use benchmark::{
@@ -24,6 +25,7 @@ pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;
 pub use paper::{Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
 use serde::{Deserialize, Serialize};
+pub use shaping::{Shaping, Slots};
 
 /// The kind of work in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +102,9 @@ pub struct Record {
     /// The sources and blocks; none if each readout unit has one source and sends single events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundles: Option<Bundles>,
+    /// The shaping of the traffic; none where fragments go at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaping: Option<Shaping>,
     /// The selection of events; none in records without filters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filtering>,

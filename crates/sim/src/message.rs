@@ -55,6 +55,13 @@ impl Body {
         }
     }
 
+    /// True for messages by which readout units keep step. The interfaces handle them, as the firmware of the papers' did:
+    /// no processor looks at them, and they go before all others.
+    pub(crate) const fn is_step(&self) -> bool {
+        use ProtocolMessage::{Credit, Round, Taken};
+        matches!(self, Self::Protocol(Credit { .. } | Round { .. } | Taken { .. }))
+    }
+
     /// True if the sender sends it again after a loss, as every transport does with control messages. Builders ask for
     /// lost fragments and lost answers.
     pub(crate) const fn is_reliable(&self) -> bool {

@@ -41,7 +41,9 @@ pub(crate) struct Nic {
     active: VecDeque<MessageId>,
     /// Messages that wait to become active.
     waiting: VecDeque<MessageId>,
-    /// Messages that go before all others.
+    /// Messages that keep step: they go before all others.
+    steps: VecDeque<MessageId>,
+    /// Messages that go before those that are not urgent.
     urgent: VecDeque<MessageId>,
     most_active: usize,
     /// Largest payload of a packet.
@@ -91,6 +93,7 @@ impl Nic {
         Self {
             active: VecDeque::new(),
             waiting: VecDeque::new(),
+            steps: VecDeque::new(),
             urgent: VecDeque::new(),
             most_active: messages.into(),
             packet,
@@ -122,6 +125,7 @@ impl Nic {
     /// Takes a message to send.
     pub(crate) fn post(&mut self, id: MessageId, message: &Message) {
         let queue = match (&mut self.slots, &message.body) {
+            _ if message.body.is_step() => &mut self.steps,
             _ if message.priority > 0 => &mut self.urgent,
             (None, _) if self.peers.is_some() => {
                 return self.peers.iter_mut().for_each(|peers| peers.post(message.to.first, id));
@@ -143,12 +147,14 @@ impl Nic {
     }
 
     fn next_chunk(&mut self, now: Time, messages: &mut Messages) -> Option<Chunk> {
-        if let Some(&id) = self.urgent.front() {
-            let chunk = chunk(messages, id, self.packet);
-            if chunk.last {
-                self.urgent.pop_front();
+        for queue in [&mut self.steps, &mut self.urgent] {
+            if let Some(&id) = queue.front() {
+                let chunk = chunk(messages, id, self.packet);
+                if chunk.last {
+                    queue.pop_front();
+                }
+                return Some(chunk);
             }
-            return Some(chunk);
         }
         if let Some(peers) = &mut self.peers {
             let packet = self.packet;

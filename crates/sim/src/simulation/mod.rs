@@ -21,7 +21,7 @@ use crate::{
 use evb_core::{NodeId, Time};
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Network, Target};
-use evb_record::FindingKind;
+use evb_record::{FindingKind, Slots};
 
 /// Events handled between two looks at the clock and at the packets that wait for each other.
 const STRIDE: u64 = 1 << 16;
@@ -253,6 +253,12 @@ impl<'a> Simulation<'a> {
     /// Counts that the machines keep themselves.
     pub(crate) fn nodes(&self) -> &[Node] {
         &self.nodes
+    }
+
+    /// The time slots of a readout unit.
+    pub(crate) fn slots(&self, node: NodeId) -> Slots {
+        let slots = self.host(node).and_then(|host| self.nics[host].slots.as_ref());
+        slots.map(|slots| slots.shaper.counts()).unwrap_or_default()
     }
 }
 

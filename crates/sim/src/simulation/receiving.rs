@@ -111,13 +111,17 @@ impl Simulation<'_> {
             return bucket.parts.into_iter().for_each(|(message, bytes)| self.absorb(now, message, bytes));
         }
         let message = self.messages.get(id);
+        if message.body.is_step() {
+            return self.take_in(now, id);
+        }
         let (pair, place) = ((message.from, message.to.first), message.order);
         self.in_order(now, pair, place, Some(id));
     }
 
     /// The processor of the receiver looks at a message.
     pub(super) fn take_in(&mut self, now: u64, id: MessageId) {
-        let at = self.processor_time(now, self.messages.get(id).to.first);
+        let message = self.messages.get(id);
+        let at = if message.body.is_step() { now } else { self.processor_time(now, message.to.first) };
         if at > now {
             self.queue.push(Time(at), Event::Receive { message: id });
         } else {
@@ -173,7 +177,7 @@ impl Simulation<'_> {
     /// A control message on a network of its own has come to its nodes.
     pub(super) fn broadcast(&mut self, now: u64, id: MessageId) {
         let Message { from, to, body, .. } = self.messages.remove(id);
-        let busy = self.net.network.config.host.receive.0 > 0;
+        let busy = self.net.network.config.host.receive.0 > 0 && !body.is_step();
         for node in to.iter() {
             if !busy {
                 self.hand_over(from, node, body.clone());

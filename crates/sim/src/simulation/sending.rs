@@ -33,7 +33,7 @@ impl Simulation<'_> {
         }
         let host = self.host(from);
         let mut posted_at = self.queue.now().0 + delay.0;
-        if let Some(host) = host {
+        if let Some(host) = host.filter(|_| !body.is_step()) {
             posted_at = self.processors[host].max(posted_at) + self.net.network.config.host.send.0;
             self.processors[host] = posted_at;
         }
@@ -82,7 +82,8 @@ impl Simulation<'_> {
         if from == to {
             return self.copy(now, id);
         }
-        if let Some(order) = &mut self.order {
+        // Messages that keep step overtake all others.
+        if let Some(order) = self.order.as_mut().filter(|_| !message.body.is_step()) {
             let place = order.send(message.from, message.to.first);
             self.messages.get_mut(id).order = place;
         }

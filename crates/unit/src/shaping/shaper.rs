@@ -2,6 +2,7 @@
 
 use evb_core::{ByteCount, Span, Time};
 use evb_protocol::{Config, Shaping, Step, wire::HEAD_BYTES};
+use evb_record::Slots;
 use std::collections::VecDeque;
 
 /// Longest time for which a readout unit without data holds back an empty bucket, while no other one has data either.
@@ -20,6 +21,7 @@ pub struct Shaper<T> {
     /// Time since when it has waited for a credit, in its turn.
     since: Option<Time>,
     packing: Packing,
+    counts: Slots,
 }
 
 /// A message, and its bytes that were not taken yet.
@@ -38,7 +40,7 @@ enum Packing {
     /// A bucket for every builder in turn, when that builder has given a credit.
     Credits { bytes: u64, lead: u64, slip: Span, credits: Vec<Option<Credit>> },
     /// A bucket for the builder of each round, when the round has begun.
-    Rounds { bytes: u64, lead: u64, unit: u16, round: u64, open: Option<Credit> },
+    Rounds { bytes: u64, lead: u64, unit: u16, last: u64, open: VecDeque<Round> },
 }
 
 /// The permission for one bucket.
@@ -48,6 +50,14 @@ struct Credit {
     at: Time,
     /// There have been only empty buckets lately.
     calm: bool,
+}
+
+/// A round that has begun, and its builder.
+#[derive(Clone, Copy)]
+struct Round {
+    number: u64,
+    builder: usize,
+    credit: Credit,
 }
 
 /// Bytes of a message that go in one slot.
@@ -90,7 +100,7 @@ impl<T: Clone> Shaper<T> {
                 Packing::Credits { bytes, lead, slip, credits: vec![None; builders] }
             }
             Shaping::BarrelShifter { bucket, step: Step::Barrier, lead, .. } => {
-                Packing::Rounds { bytes: in_bucket(bucket), lead: lead.0, unit, round: 0, open: None }
+                Packing::Rounds { bytes: in_bucket(bucket), lead: lead.0, unit, last: 0, open: VecDeque::new() }
             }
         };
         let first = match packing {
@@ -105,6 +115,7 @@ impl<T: Clone> Shaper<T> {
             round_slots: config.readout_units.max(config.builder_units),
             since: None,
             packing,
+            counts: Slots::default(),
         })
     }
 
@@ -125,18 +136,19 @@ impl<T: Clone> Shaper<T> {
         }
     }
 
-    /// Takes note that a round begins. What was not sent in the round before goes in a later one.
+    /// Takes note that a round begins. A unit that is late sends in the rounds that it has missed first, once to each
+    /// builder.
     pub fn begin_round(&mut self, now: Time, number: u64, calm: bool) {
-        let Packing::Rounds { unit, round, open, .. } = &mut self.packing else { return };
-        if number <= *round {
+        let Packing::Rounds { unit, last, open, .. } = &mut self.packing else { return };
+        let builder = super::rounds::builder_of(*unit, number, self.round_slots);
+        if number <= *last || self.alive.get(builder) != Some(&true) {
             return;
         }
-        let turn = super::rounds::builder_of(*unit, number, self.round_slots);
-        let takes_part = self.alive.get(turn) == Some(&true);
-        (*round, *open) = (number, takes_part.then_some(Credit { at: now, calm }));
-        if takes_part {
-            self.turn = turn;
-        }
+        *last = number;
+        let missed = open.len();
+        open.retain(|round| round.builder != builder);
+        self.counts.passed += (missed - open.len()) as u64;
+        open.push_back(Round { number, builder, credit: Credit { at: now, calm } });
     }
 
     /// Drops what waits for a builder that is gone, and leaves it out from now on.
@@ -146,8 +158,8 @@ impl<T: Clone> Shaper<T> {
         self.queues[builder].clear();
         match &mut self.packing {
             Packing::Credits { credits, .. } => credits[builder] = None,
-            Packing::Rounds { open, .. } if self.turn == builder => *open = None,
-            _ => {}
+            Packing::Rounds { open, .. } => open.retain(|round| round.builder != builder),
+            Packing::Packets { .. } | Packing::Buckets { .. } => {}
         }
     }
 
@@ -169,9 +181,10 @@ impl<T: Clone> Shaper<T> {
                 self.await_credit(now)?;
                 (bytes.saturating_sub(lead), lead, 0)
             }
-            Packing::Rounds { bytes, lead, round, .. } => {
-                self.await_round(now)?;
-                (bytes.saturating_sub(lead), lead.min(bytes), round)
+            Packing::Rounds { bytes, lead, .. } => {
+                let round = self.await_round(now)?;
+                self.turn = round.builder;
+                (bytes.saturating_sub(lead), lead.min(bytes), round.number)
             }
         };
         let single = matches!(self.packing, Packing::Packets { .. });
@@ -179,6 +192,8 @@ impl<T: Clone> Shaper<T> {
         let mut parts = fill(queue, most, single);
         let told_after = parts.len();
         parts.extend(fill(queue, lead, single));
+        self.counts.used += 1;
+        self.counts.empty += u64::from(parts.is_empty());
         let slot = Slot { builder: self.turn, parts, told_after, round };
         self.pass(now);
         Some(slot)
@@ -202,24 +217,32 @@ impl<T: Clone> Shaper<T> {
                     return Some(());
                 }
                 None if !self.alive[self.turn] => self.pass(now),
-                None if now >= *self.since.get_or_insert(now) + *slip => self.pass(now),
+                None if now >= *self.since.get_or_insert(now) + *slip => {
+                    self.counts.passed += 1;
+                    self.pass(now);
+                }
                 None => return None,
             }
         }
         None
     }
 
-    /// Takes the permission of the present round.
-    fn await_round(&mut self, now: Time) -> Option<()> {
+    /// Takes the oldest round that has begun.
+    fn await_round(&mut self, now: Time) -> Option<Round> {
         let Packing::Rounds { open, .. } = &mut self.packing else { return None };
-        let rests = |credit: &Credit| credit.rests(now) && self.queues.iter().all(VecDeque::is_empty);
-        open.take_if(|credit| !rests(credit)).map(drop)
+        let rests = open.front()?.credit.rests(now) && self.queues.iter().all(VecDeque::is_empty);
+        if rests { None } else { open.pop_front() }
     }
 
     /// The next builder has its turn.
     fn pass(&mut self, now: Time) {
         self.turn = (self.turn + 1) % self.queues.len();
         self.since = Some(now);
+    }
+
+    /// The slots so far.
+    pub const fn counts(&self) -> Slots {
+        self.counts
     }
 
     /// True when a slot is one packet, and no bucket.
@@ -236,7 +259,7 @@ impl<T: Clone> Shaper<T> {
     pub fn deadline(&self) -> Option<Time> {
         match &self.packing {
             Packing::Packets { .. } | Packing::Buckets { .. } => None,
-            Packing::Rounds { open, .. } => open.map(|credit| credit.at + REST),
+            Packing::Rounds { open, .. } => open.front().map(|round| round.credit.at + REST),
             Packing::Credits { slip, credits, .. } => {
                 let since = self.since.filter(|_| self.alive.contains(&true))?;
                 Some(credits[self.turn].map_or(since + *slip, |credit| credit.at + REST))
