@@ -4,7 +4,9 @@ use crate::{BuilderReport, Payload, Selector, meter::Meter, shaping::Turns, spli
 use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
 use evb_filter::{Answer, Question, StreamId};
-use evb_protocol::{BuilderCommand, BuilderEvent, BuilderUnit, Built, Config, Fault, Fragment, FragmentStatus, Message};
+use evb_protocol::{
+    BuilderCommand, BuilderEvent, BuilderUnit, Built, Config, Fault, Fragment, FragmentStatus, Message,
+};
 use std::collections::VecDeque;
 
 /// Where a builder puts its events.

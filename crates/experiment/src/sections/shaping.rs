@@ -29,7 +29,7 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
                 key(
                     "lead",
                     bytes(0, MAX_LEAD),
-                    Default::Text("2 KiB"),
+                    Default::Text("8 KiB"),
                     "bytes of a bucket that are still on their way when the next one is asked for",
                 ),
                 key("slip", wait(), Default::Text("100 ms"), "how long a unit waits for a slow one in its turn"),
