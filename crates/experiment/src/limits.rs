@@ -57,6 +57,8 @@ pub const MAX_FRAGMENT: ByteCount = ByteCount(32 * MIB);
 pub const MIN_PACKET: ByteCount = ByteCount(64);
 /// Largest packet of grouped fragments.
 pub const MAX_PACKET: ByteCount = ByteCount(16 * MIB);
+/// Most bytes that are on their way when a builder asks for the next bucket.
+pub const MAX_LEAD: ByteCount = ByteCount(256 * MIB);
 /// Most assignments in one message.
 pub const MAX_GROUP: i64 = 65_536;
 /// Assignments in one message by default, as in the CMS demonstrator.

@@ -235,6 +235,7 @@ fn full_network() -> NetworkConfig {
             minimum: ByteCount(84),
             messages: 8,
             service: Service::InTurn,
+            keeps_step: false,
             dma: Some(Dma { read: Bandwidth(64_000_000_000), write: Bandwidth(72_000_000_000) }),
         },
         host: HostConfig { send: Span::from_micros(1), receive: Span::from_micros(2) },
@@ -284,7 +285,7 @@ fn first_units_can_have_sources_of_their_own() {
 fn shapings_in_slots() {
     let shaping = |overrides: &[&str]| plan(SHORT, overrides).building.shaping;
     let slip = Span::from_millis(100);
-    let barrel = |bucket, step| Shaping::BarrelShifter { bucket: ByteCount(bucket), step, credits: 2, slip };
+    let barrel = |bucket, step| Shaping::BarrelShifter { bucket: ByteCount(bucket), step, lead: ByteCount(8192), slip };
     assert_eq!(shaping(&["shaping.type=barrel-shifter"]), barrel(8192, Step::Credit));
     assert_eq!(shaping(&["shaping.type=rate-division"]), Shaping::RateDivision { packet: ByteCount(512) });
     let small = shaping(&["shaping.type=barrel-shifter", "shaping.bucket=2 kB", "shaping.step=link"]);

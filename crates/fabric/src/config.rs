@@ -285,6 +285,10 @@ pub struct NicConfig {
     /// The message of the next packet among the waiting messages.
     #[serde(default, skip_serializing_if = "Service::is_default")]
     pub service: Service,
+    /// True if the interface itself handles the messages by which a barrel shifter keeps step, and lets them overtake all
+    /// others, as its firmware can. Otherwise the processor of the host does.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub keeps_step: bool,
     /// Access to the memory of the host; without it the interface never waits for memory.
     pub dma: Option<Dma>,
 }

@@ -3,9 +3,9 @@
 use crate::control::{NodeError, Notice, Order};
 use crate::worker::Role;
 use bytes::Bytes;
-use evb_core::{Machine, NodeId, Span, Time, Transmit};
+use evb_core::{NodeId, Span, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{ManagerCommand, ManagerEvent, Message};
+use evb_protocol::{ManagerEvent, Message};
 use evb_unit::{Arrivals, Report};
 use std::collections::VecDeque;
 
@@ -43,11 +43,11 @@ impl Manager {
 impl Role for Manager {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
         self.unit.pass(now);
-        self.unit.machine.handle_message(now, from, message);
+        self.unit.handle_message(now, from, message);
     }
 
     fn lost(&mut self, now: Time, peer: NodeId) {
-        self.unit.machine.handle_command(now, ManagerCommand::Lost(peer));
+        self.unit.lose(now, peer);
     }
 
     fn order(&mut self, now: Time, order: Order) {
@@ -71,7 +71,7 @@ impl Role for Manager {
     fn work(&mut self, now: Time, _calm: bool) -> Result<bool, NodeError> {
         self.unit.pass(now);
         if self.deadline.is_some_and(|deadline| deadline <= now) {
-            self.unit.machine.handle_timeout(now);
+            self.unit.handle_timeout(now);
         }
         let trigger = self.trigger.as_mut().filter(|_| self.unit.is_running());
         let due = trigger.map_or(0, |trigger| trigger.pass(Time(now.since(self.started).0)));
@@ -83,11 +83,11 @@ impl Role for Manager {
     }
 
     fn transmit(&mut self, _now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>) -> bool) {
-        while let Some(transmit) = self.unit.machine.poll_transmit() {
+        while let Some(transmit) = self.unit.poll_transmit() {
             send(transmit);
         }
         self.handle_events();
-        self.deadline = self.unit.machine.poll_timeout().map(|(at, _)| at);
+        self.deadline = self.unit.deadline();
     }
 
     fn deadline(&self) -> Option<Time> {

@@ -168,14 +168,15 @@ impl Readout {
             }
             false => has_room &= send(Transmit { to, message }),
         });
-        while has_room && let Some(Slot { builder, parts }) = shaper.next(now) {
+        while has_room && let Some(Slot { builder, parts, told_after, round }) = shaper.next(now) {
             let to = NodeRange::from(NodeId(first + builder as u16));
             let empty = parts.is_empty();
-            for message in parts.into_iter().filter_map(shaping::cut) {
+            let end = shaper.ends_slots().then_some(Message::Slot { empty, round });
+            let mut parts = parts.into_iter();
+            let before: Vec<_> = parts.by_ref().take(told_after).collect();
+            let messages = before.into_iter().filter_map(shaping::cut).chain(end).chain(parts.filter_map(shaping::cut));
+            for message in messages {
                 has_room &= send(Transmit { to, message });
-            }
-            if shaper.ends_slots() {
-                has_room &= send(Transmit { to, message: Message::Slot { empty } });
             }
         }
     }
@@ -248,6 +249,7 @@ impl Role for Readout {
                 let builder = from.0.checked_sub(self.first_builder.0);
                 builder.into_iter().for_each(|builder| shaper.credit(now, builder.into(), calm));
             }
+            (Message::Round { number, calm }, Some(shaper)) => shaper.begin_round(now, number, calm),
             (message, _) => self.unit.machine.handle_message(now, from, message),
         }
     }
@@ -300,6 +302,7 @@ impl Role for Readout {
         report.counts.apart = apart;
         report.counts.source_id = source_id;
         report.counts.rejected = self.refusals.count();
+        report.slots = self.shaper.as_ref().map(Shaper::counts).unwrap_or_default();
         report.findings = self.findings(came, apart);
         Report::Readout(report)
     }

@@ -190,8 +190,9 @@ pub enum Shaping {
         bucket: ByteCount,
         /// The rule by which readout units keep in step.
         step: Step,
-        /// Buckets that a builder lets come at once, by [`Step::Credit`].
-        credits: u16,
+        /// Bytes that are still on their way when the next bucket is asked for, by [`Step::Credit`] and
+        /// [`Step::Barrier`].
+        lead: ByteCount,
         /// Longest time for which a unit waits for a slow one in its turn.
         slip: Span,
     },
@@ -204,9 +205,14 @@ pub enum Shaping {
 }
 
 impl Shaping {
-    /// True for the slots of a barrel shifter by credits.
-    pub const fn is_by_credit(self) -> bool {
-        matches!(self, Self::BarrelShifter { step: Step::Credit, .. })
+    /// The name in experiment files and records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Grouping { .. } => "grouping",
+            Self::BarrelShifter { .. } => "barrel-shifter",
+            Self::RateDivision { .. } => "rate-division",
+        }
     }
 }
 
@@ -219,6 +225,19 @@ pub enum Step {
     Link,
     /// A bucket goes when its builder has given a credit for it.
     Credit,
+    /// A bucket goes when all those of the round before have come.
+    Barrier,
+}
+
+impl Step {
+    /// The name in experiment files and records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Link => "link",
+            Self::Credit => "credit",
+            Self::Barrier => "barrier",
+        }
+    }
 }
 
 /// The source of triggers.

@@ -201,10 +201,26 @@ pub enum Message<B> {
     Slot {
         /// Nothing was in the bucket.
         empty: bool,
+        /// The round, when units keep step by rounds; else 0.
+        round: u64,
     },
     /// Builder to readout unit: the next bucket may come.
     Credit {
         /// The last bucket of every readout unit was empty.
+        calm: bool,
+    },
+    /// Builder to event manager: its bucket of a round has come.
+    Taken {
+        /// The round.
+        round: u64,
+        /// Nothing was in the bucket.
+        empty: bool,
+    },
+    /// Event manager to all readout units: a round begins.
+    Round {
+        /// The number of the round, counted from 1.
+        number: u64,
+        /// The last bucket of every readout unit for every builder was empty.
         calm: bool,
     },
 }

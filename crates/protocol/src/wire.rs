@@ -100,10 +100,14 @@ pub enum Kind {
     Unit = 20,
     /// [`Message::Piece`]. The bytes before it are in the field of the second event.
     Piece = 21,
-    /// [`Message::Slot`].
+    /// [`Message::Slot`]. The round is in the field of the event.
     Slot = 22,
     /// [`Message::Credit`].
     Credit = 23,
+    /// [`Message::Taken`]. The round is in the field of the event.
+    Taken = 24,
+    /// [`Message::Round`]. The number is in the field of the event.
+    Round = 25,
 }
 
 /// The reason why bytes are not a message.
@@ -184,6 +188,10 @@ impl Head {
     fn new(kind: Kind) -> Self {
         Self { kind: kind as u8, ..Self::new_zeroed() }
     }
+
+    fn of_round(kind: Kind, round: u64, flag: bool) -> Self {
+        Self { flag: flag.into(), event: round.into(), ..Self::new(kind) }
+    }
 }
 
 /// Calls `send` with the head and body of a message; for a packet, with those of each of its fragments.
@@ -244,8 +252,10 @@ pub fn encode<B>(message: Message<B>, mut send: impl FnMut([u8; HEAD_BYTES], Bod
             let (head, body) = encode_fragment(of);
             (Head { kind: Kind::Piece as u8, second: u64::from(offset).into(), ..head }, body)
         }
-        Message::Slot { empty: flag } => empty(Head { flag: flag.into(), ..Head::new(Kind::Slot) }),
+        Message::Slot { empty: flag, round } => empty(Head::of_round(Kind::Slot, round, flag)),
         Message::Credit { calm } => empty(Head { flag: calm.into(), ..Head::new(Kind::Credit) }),
+        Message::Taken { round, empty: flag } => empty(Head::of_round(Kind::Taken, round, flag)),
+        Message::Round { number, calm } => empty(Head::of_round(Kind::Round, number, calm)),
         Message::Packet(fragments) => {
             return fragments.into_iter().for_each(|fragment| {
                 let (head, body) = encode_fragment(fragment);
@@ -273,7 +283,7 @@ pub fn length<B>(message: &Message<B>) -> u64 {
         Message::Request { .. } | Message::Available { .. } | Message::Busy(_) | Message::Readout { .. } => list(0, 0),
         Message::Align { .. } | Message::Compare(_) | Message::Away { .. } => list(0, 0),
         Message::Standing { .. } | Message::Unit { .. } | Message::Resume { .. } => list(0, 0),
-        Message::Slot { .. } | Message::Credit { .. } => list(0, 0),
+        Message::Slot { .. } | Message::Credit { .. } | Message::Taken { .. } | Message::Round { .. } => list(0, 0),
         Message::Piece(piece) => list(piece.bytes as usize, 1),
     }
 }
@@ -358,8 +368,10 @@ pub fn decode<B: AsRef<[u8]>>(head: &[u8; HEAD_BYTES], body: B) -> Result<Messag
         kind if kind == Kind::Standing as u8 => Message::Standing { number: head.checksum.get(), stands: flag(&head)? },
         kind if kind == Kind::Unit as u8 => Message::Unit { node: NodeId(head.source.get()), alive: flag(&head)? },
         kind if kind == Kind::Piece as u8 => return decode_piece(&head, body),
-        kind if kind == Kind::Slot as u8 => Message::Slot { empty: flag(&head)? },
+        kind if kind == Kind::Slot as u8 => Message::Slot { empty: flag(&head)?, round: head.event.get() },
         kind if kind == Kind::Credit as u8 => Message::Credit { calm: flag(&head)? },
+        kind if kind == Kind::Taken as u8 => Message::Taken { round: head.event.get(), empty: flag(&head)? },
+        kind if kind == Kind::Round as u8 => Message::Round { number: head.event.get(), calm: flag(&head)? },
         kind if kind == Kind::Resume as u8 => Message::Resume { first: EventId(head.event.get()) },
         kind => return Err(WireError::UnknownKind(kind)),
     })

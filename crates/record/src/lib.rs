@@ -12,6 +12,7 @@ mod filtering;
 mod finding;
 mod hardware;
 mod paper;
+mod shaping;
 mod stages;
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
@@ -25,6 +26,7 @@ pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;
 pub use paper::{Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
 use serde::{Deserialize, Serialize};
+pub use shaping::{Shaping, Slots};
 pub use stages::Stages;
 
 /// The kind of work in a record.
@@ -102,6 +104,9 @@ pub struct Record {
     /// The sources and blocks; none if each readout unit has one source and sends single events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundles: Option<Bundles>,
+    /// The shaping of the traffic; none where fragments go at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaping: Option<Shaping>,
     /// The selection of events; none in records without filters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filtering>,

@@ -3,7 +3,7 @@
 use evb_record::{
     Benchmark, Bounds, Builder, Bundles, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Filtering,
     Finding, FindingKind, HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network, Origin, PaperItem,
-    Parameters, Readout, Record, Relation, Simulation, Stages, Stream, Times, Trigger, Verdict, Window,
+    Parameters, Readout, Record, Relation, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -77,6 +77,13 @@ fn alone() -> Record {
             masked: vec![2],
             faulty_sources: 1,
             faults: [(1, [("missing".into(), 1)].into())].into(),
+        }),
+        shaping: Some(Shaping {
+            kind: "barrel-shifter".into(),
+            step: Some("credit".into()),
+            bytes: 1,
+            lead_bytes: 1,
+            slots: Slots { used: 1, empty: 1, passed: 1 },
         }),
         filter: Some(Filtering {
             accepted: 1,

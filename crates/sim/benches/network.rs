@@ -34,6 +34,7 @@ fn network(topology: Topology, flow: Flow, routing: Routing) -> Network {
             minimum: ByteCount(0),
             messages: 1,
             service: Service::InTurn,
+            keeps_step: false,
             dma: None,
         },
         host: HostConfig { send: Span::ZERO, receive: Span::ZERO },

@@ -39,6 +39,10 @@ pub(crate) struct Bucket {
     pub(crate) parts: Vec<(MessageId, u32)>,
     /// Bytes of the bucket, filled or not.
     pub(crate) size: u32,
+    /// Bytes that may be missing when the builder takes the slot for ended; none where nobody asks for that.
+    pub(crate) lead: Option<u32>,
+    /// The round of a barrier; else 0.
+    pub(crate) round: u64,
 }
 
 impl Body {
@@ -49,6 +53,12 @@ impl Body {
             Self::Traffic(message) => matches!(message, TrafficMessage::Data { .. }),
             Self::Bucket(_) => true,
         }
+    }
+
+    /// True for messages by which readout units keep step.
+    pub(crate) const fn is_step(&self) -> bool {
+        use ProtocolMessage::{Credit, Round, Taken};
+        matches!(self, Self::Protocol(Credit { .. } | Round { .. } | Taken { .. }))
     }
 
     /// True if the sender sends it again after a loss, as every transport does with control messages. Builders ask for

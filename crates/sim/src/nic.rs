@@ -5,7 +5,7 @@ use crate::{
     peers::Peers,
 };
 use evb_core::{Bandwidth, NodeId, NodeRange, Time};
-use evb_fabric::Dma;
+use evb_fabric::{Dma, NicConfig};
 use evb_protocol::wire;
 use evb_unit::shaping::{Part, Shaper, Slot};
 use std::collections::VecDeque;
@@ -41,7 +41,11 @@ pub(crate) struct Nic {
     active: VecDeque<MessageId>,
     /// Messages that wait to become active.
     waiting: VecDeque<MessageId>,
-    /// Messages that go before all others.
+    /// The interface handles the messages that keep step.
+    keeps_step: bool,
+    /// Messages that keep step: they go before all others.
+    steps: VecDeque<MessageId>,
+    /// Messages that go before those that are not urgent.
     urgent: VecDeque<MessageId>,
     most_active: usize,
     /// Largest payload of a packet.
@@ -84,13 +88,16 @@ pub(crate) enum Access {
 }
 
 impl Nic {
-    pub(crate) fn new(ports: u8, packet: u32, messages: u16, dma: Option<Dma>) -> Self {
-        let ports = usize::from(ports);
+    pub(crate) fn new(config: &NicConfig) -> Self {
+        let NicConfig { packet, messages, dma, keeps_step, .. } = *config;
+        let (ports, packet) = (usize::from(config.ports), u32::try_from(packet.0).unwrap_or(u32::MAX));
         let memory =
             |dma| Memory { dma, busy: None, ready: VecDeque::new(), writes: VecDeque::new(), ports, read_last: false };
         Self {
             active: VecDeque::new(),
             waiting: VecDeque::new(),
+            keeps_step,
+            steps: VecDeque::new(),
             urgent: VecDeque::new(),
             most_active: messages.into(),
             packet,
@@ -122,6 +129,7 @@ impl Nic {
     /// Takes a message to send.
     pub(crate) fn post(&mut self, id: MessageId, message: &Message) {
         let queue = match (&mut self.slots, &message.body) {
+            _ if self.keeps_step && message.body.is_step() => &mut self.steps,
             _ if message.priority > 0 => &mut self.urgent,
             (None, _) if self.peers.is_some() => {
                 return self.peers.iter_mut().for_each(|peers| peers.post(message.to.first, id));
@@ -143,12 +151,14 @@ impl Nic {
     }
 
     fn next_chunk(&mut self, now: Time, messages: &mut Messages) -> Option<Chunk> {
-        if let Some(&id) = self.urgent.front() {
-            let chunk = chunk(messages, id, self.packet);
-            if chunk.last {
-                self.urgent.pop_front();
+        for queue in [&mut self.steps, &mut self.urgent] {
+            if let Some(&id) = queue.front() {
+                let chunk = chunk(messages, id, self.packet);
+                if chunk.last {
+                    queue.pop_front();
+                }
+                return Some(chunk);
             }
-            return Some(chunk);
         }
         if let Some(peers) = &mut self.peers {
             let packet = self.packet;
@@ -190,12 +200,14 @@ impl Slots {
         if self.shaper.is_by_packet() {
             return None;
         }
-        let Slot { builder, parts } = self.shaper.next(now)?;
+        let Slot { builder, parts, told_after, round } = self.shaper.next(now)?;
         let parts: Vec<_> = parts.into_iter().map(|part| take(messages, part)).collect();
+        let lead = parts[told_after..].iter().map(|&(_, bytes)| bytes).sum();
+        let lead = self.shaper.ends_slots().then_some(lead);
         let filled = parts.iter().map(|&(_, bytes)| bytes).sum::<u32>();
         let size = self.full.unwrap_or(filled + wire::HEAD_BYTES as u32);
         let to = NodeRange::from(NodeId(self.first_builder.0 + builder as u16));
-        let (from, body) = (self.node, Body::Bucket(Box::new(Bucket { parts, size })));
+        let (from, body) = (self.node, Body::Bucket(Box::new(Bucket { parts, size, lead, round })));
         Some(messages.insert(Message {
             from,
             to,

@@ -3,7 +3,7 @@
 use crate::{disk::Disk, input::Input, message::Body};
 use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
 use evb_patterns::{Traffic, TrafficCommand, TrafficEvent, TrafficMessage};
-use evb_protocol::{BuilderCommand, ManagerCommand, ManagerEvent, Message as ProtocolMessage, ReadoutCommand};
+use evb_protocol::{BuilderCommand, ManagerEvent, Message as ProtocolMessage, ReadoutCommand};
 use evb_sources::SizeModel;
 use evb_unit::{Builder, Manager, Outline, Readout, Report};
 
@@ -51,7 +51,7 @@ impl Node {
 
     pub(crate) fn handle_message(&mut self, now: Time, from: NodeId, body: Body) {
         match (&mut self.unit, body) {
-            (Unit::Manager(unit), Body::Protocol(message)) => unit.machine.handle_message(now, from, message),
+            (Unit::Manager(unit), Body::Protocol(message)) => unit.handle_message(now, from, message),
             (Unit::Readout(unit), Body::Protocol(message)) => unit.machine.handle_message(now, from, message),
             (Unit::Builder(unit), Body::Protocol(message)) => unit.handle_message(now, from, message),
             (Unit::Traffic(machine, _), Body::Traffic(message)) => machine.handle_message(now, from, message),
@@ -69,7 +69,7 @@ impl Node {
 
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         match &mut self.unit {
-            Unit::Manager(unit) => unit.machine.handle_timeout(now),
+            Unit::Manager(unit) => unit.handle_timeout(now),
             Unit::Readout(unit) => unit.machine.handle_timeout(now),
             Unit::Builder(unit) => unit.handle_timeout(now),
             Unit::Traffic(machine, _) => machine.handle_timeout(now),
@@ -110,7 +110,7 @@ impl Node {
     /// Tells the machine that another node is gone.
     pub(crate) fn lose(&mut self, now: Time, node: NodeId) {
         match &mut self.unit {
-            Unit::Manager(unit) => unit.machine.handle_command(now, ManagerCommand::Lost(node)),
+            Unit::Manager(unit) => unit.lose(now, node),
             Unit::Readout(unit) => unit.machine.handle_command(now, ReadoutCommand::Lost(node)),
             Unit::Builder(unit) => unit.lose(now, node),
             Unit::Traffic(..) => {}
@@ -122,7 +122,7 @@ impl Node {
     pub(crate) fn drain(&mut self, now: Time, room: usize, out: &mut Vec<Outgoing>, outputs: &mut Vec<Output>) -> bool {
         match &mut self.unit {
             Unit::Manager(unit) => {
-                while let Some(transmit) = unit.machine.poll_transmit() {
+                while let Some(transmit) = unit.poll_transmit() {
                     out.push(control(transmit));
                 }
                 while let Some(event) = unit.poll_event() {
@@ -155,7 +155,7 @@ impl Node {
 
     pub(crate) fn deadline(&self) -> Option<Time> {
         let timer = match &self.unit {
-            Unit::Manager(unit) => unit.machine.poll_timeout(),
+            Unit::Manager(unit) => return unit.deadline(),
             Unit::Readout(unit) => unit.machine.poll_timeout(),
             Unit::Builder(unit) => return unit.deadline(),
             Unit::Traffic(..) => None,

@@ -4,7 +4,10 @@ use crate::{BuilderReport, Payload, Selector, meter::Meter, shaping::Turns, spli
 use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
 use evb_filter::{Answer, Question, Route};
-use evb_protocol::{BuilderCommand, BuilderEvent, BuilderUnit, Built, Fault, Fragment, FragmentStatus, Message};
+use evb_protocol::{
+    BuilderCommand, BuilderEvent, BuilderUnit, Built, Config, Fault, Fragment, FragmentStatus, Message,
+};
+use std::collections::VecDeque;
 
 /// Where a builder puts its events.
 pub trait Store<B> {
@@ -43,6 +46,8 @@ pub struct Builder<B, S> {
     is_asking: bool,
     /// The turns of the readout units, when they send by credits.
     turns: Option<Turns>,
+    /// Buckets of rounds that have come, for the event manager: the round, and true for an empty one.
+    taken: VecDeque<(u64, bool)>,
     meter: Meter,
 }
 
@@ -58,6 +63,7 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
             first_readout: plan.building.readout_nodes().first,
             max_fragment: u32::try_from(plan.building.max_fragment.0).unwrap_or(u32::MAX),
             is_asking: false,
+            taken: VecDeque::new(),
             meter: Meter::default(),
         }
     }
@@ -82,7 +88,8 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
         let late = self.late_bundles();
         match message {
             Message::Fragment(fragment) if !self.is_as_sent(&fragment) => self.receive_bad(now, from, fragment),
-            Message::Slot { empty } => self.turns.iter_mut().for_each(|turns| turns.taken(now, from, empty)),
+            Message::Slot { empty, round: 0 } => self.turns.iter_mut().for_each(|turns| turns.taken(now, from, empty)),
+            Message::Slot { empty, round } => self.taken.push_back((round, empty)),
             message => self.machine.handle_message(now, from, message),
         }
         if self.late_bundles() > late
@@ -169,6 +176,10 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     pub fn poll_transmit(&mut self) -> Option<Transmit<Message<B>>> {
         if let Some((unit, calm)) = self.turns.as_mut().and_then(Turns::poll) {
             return Some(Transmit { to: unit.into(), message: Message::Credit { calm } });
+        }
+        if let Some((round, empty)) = self.taken.pop_front() {
+            let message = Message::Taken { round, empty };
+            return Some(Transmit { to: Config::EVENT_MANAGER.into(), message });
         }
         self.machine.poll_transmit()
     }

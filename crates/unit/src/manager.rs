@@ -1,9 +1,9 @@
 //! The event manager: its machine, and the account of the events that ended.
 
-use crate::{Latencies, ManagerReport, meter::Meter};
-use evb_core::{Machine, NodeId, Time};
+use crate::{Latencies, ManagerReport, meter::Meter, shaping::Rounds};
+use evb_core::{Machine, NodeId, NodeRange, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{Ending, EventManager, ManagerCommand, ManagerEvent};
+use evb_protocol::{Ending, EventManager, ManagerCommand, ManagerEvent, Message};
 use evb_record::Events;
 use evb_steady::RATES;
 
@@ -21,9 +21,12 @@ pub struct Manager<B> {
     filled: u64,
     running: bool,
     paused: bool,
+    readout_nodes: NodeRange,
     first_builder: NodeId,
     /// The events that each builder has ended.
     of_builders: Vec<Events>,
+    /// The rounds of a barrel shifter by barrier.
+    rounds: Option<Rounds>,
     meter: Meter,
 }
 
@@ -39,8 +42,10 @@ impl<B: Clone> Manager<B> {
             filled: 0,
             running: false,
             paused: false,
+            readout_nodes: config.readout_nodes(),
             first_builder: config.builder_nodes().first,
             of_builders: vec![Events::default(); config.builder_units.into()],
+            rounds: Rounds::new(config),
             meter: Meter::default(),
         }
     }
@@ -60,6 +65,45 @@ impl<B: Clone> Manager<B> {
         self.running = true;
         self.meter.start(now, &counts(&self.machine, self.block));
         self.machine.handle_command(now, ManagerCommand::Start);
+        self.rounds.iter_mut().for_each(|rounds| rounds.start(now));
+    }
+
+    /// Takes in a message.
+    #[inline]
+    pub fn handle_message(&mut self, now: Time, from: NodeId, message: Message<B>) {
+        match (message, &mut self.rounds) {
+            (Message::Taken { round, empty }, Some(rounds)) => rounds.taken(now, from, round, empty),
+            (message, _) => self.machine.handle_message(now, from, message),
+        }
+    }
+
+    /// Takes note that a node is gone.
+    pub fn lose(&mut self, now: Time, node: NodeId) {
+        self.machine.handle_command(now, ManagerCommand::Lost(node));
+        self.rounds.iter_mut().for_each(|rounds| rounds.lose(now, node));
+    }
+
+    /// The next message to send.
+    #[inline]
+    pub fn poll_transmit(&mut self) -> Option<Transmit<Message<B>>> {
+        if let Some((number, calm)) = self.rounds.as_mut().and_then(Rounds::poll) {
+            return Some(Transmit { to: self.readout_nodes, message: Message::Round { number, calm } });
+        }
+        self.machine.poll_transmit()
+    }
+
+    /// Takes note that a [`deadline`](Self::deadline) has passed.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.machine.handle_timeout(now);
+        self.rounds.iter_mut().for_each(|rounds| rounds.handle_timeout(now));
+    }
+
+    /// The time at which [`handle_timeout`](Self::handle_timeout) must be called next.
+    #[inline]
+    pub fn deadline(&self) -> Option<Time> {
+        let machine = self.machine.poll_timeout().map(|(at, _)| at);
+        let rounds = self.rounds.as_ref().and_then(Rounds::deadline);
+        machine.into_iter().chain(rounds).min()
     }
 
     /// Takes triggers. The last one of a block starts the block; a block that is not full at the end of the run has not

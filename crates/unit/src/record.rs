@@ -1,8 +1,10 @@
 //! The part of the record that comes from the account.
 
 use crate::{Account, Faults, ReadoutReport, VERSION};
+use evb_core::ByteCount;
 use evb_experiment::Plan;
-use evb_record::{Bundles, Finding, FindingKind, Kind, Record, Trigger};
+use evb_protocol::Shaping as Order;
+use evb_record::{Bundles, Finding, FindingKind, Kind, Record, Shaping, Slots, Trigger};
 use evb_steady::{Offer, Steady};
 use std::collections::BTreeMap;
 
@@ -44,7 +46,7 @@ impl Account {
     pub fn assemble(mut self, kind: Kind, plan: &Plan, steady: &Steady, offered: &Offered) -> Record {
         let faults = self.faults();
         self.manager.events = self.by_event(self.manager.events);
-        let bundles = self.bundles(plan);
+        let (bundles, shaping) = (self.bundles(plan), self.shaping(plan));
         let trigger = Trigger { offered_rate_hz: offered.rate_hz, ..self.manager.trigger };
         self.findings.extend(same_source(&self.readouts));
         self.findings.extend(self.readouts.iter_mut().flat_map(|readout| readout.findings.drain(..)));
@@ -81,8 +83,26 @@ impl Account {
             lost_nodes: self.lost_nodes,
             findings: self.findings,
             bundles,
+            shaping,
             simulation: None,
         }
+    }
+
+    /// The shaping of the traffic, with the slots of all readout units.
+    fn shaping(&self, plan: &Plan) -> Option<Shaping> {
+        let shaping = plan.building.shaping;
+        let (step, bytes, lead) = match shaping {
+            Order::None => return None,
+            Order::Grouping { packet, .. } | Order::RateDivision { packet } => (None, packet, ByteCount(0)),
+            Order::BarrelShifter { bucket, step, lead, .. } => (Some(step.name().into()), bucket, lead),
+        };
+        let add = |sum: Slots, one: &ReadoutReport| Slots {
+            used: sum.used + one.slots.used,
+            empty: sum.empty + one.slots.empty,
+            passed: sum.passed + one.slots.passed,
+        };
+        let slots = self.readouts.iter().fold(Slots::default(), add);
+        Some(Shaping { kind: shaping.name().into(), step, bytes: bytes.0, lead_bytes: lead.0, slots })
     }
 
     /// Sources, blocks, and the faults by source, where readout units make bundles.

@@ -1,7 +1,7 @@
 //! Reports of the units, which they repeat during a run and give at its end.
 
 use evb_protocol::{BuilderUnit, FaultCounts, ManagerCounts, Mismatch, ReadoutCounts};
-use evb_record::{Events, Filtering, Finding, FindingKind, Latency, Trigger};
+use evb_record::{Events, Filtering, Finding, FindingKind, Latency, Slots, Trigger};
 use evb_steady::Series;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -51,6 +51,9 @@ pub struct ReadoutReport {
     pub findings: Vec<Finding>,
     /// The bytes sent.
     pub series: Series,
+    /// The time slots of its traffic shaping.
+    #[serde(default)]
+    pub slots: Slots,
 }
 
 /// The report of a builder unit.

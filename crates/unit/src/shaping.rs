@@ -1,13 +1,15 @@
 //! Traffic shaping: the order in which a readout unit sends to the builders, and how the units keep in step.
 //!
 //! A [`Shaper`] stands between a readout unit and its driver. It has a queue for each builder and says which bytes go
-//! next; the driver cuts them. The builder's side of a barrel shifter by credits is [`Turns`]. An [`Assembler`] puts
-//! the pieces of a fragment together again where they have bytes.
+//! next; the driver cuts them. The builder's side of a barrel shifter by credits is [`Turns`], the event manager's side of
+//! one by barrier is [`Rounds`]. An [`Assembler`] puts the pieces of a fragment together again where they have bytes.
 
 mod pieces;
+mod rounds;
 mod shaper;
 mod turns;
 
 pub use pieces::{Assembler, cut};
+pub use rounds::Rounds;
 pub use shaper::{Part, Shaper, Slot};
 pub use turns::Turns;

@@ -4,14 +4,14 @@
 use bytes::Bytes;
 use evb_core::{ByteCount, EventId, NodeId, SourceId, Span, Time, checksum};
 use evb_protocol::{Config, Fragment, FragmentStatus, Message, Piece, Shaping, Step, wire};
-use evb_unit::shaping::{Assembler, Part, Shaper, Slot, Turns, cut};
+use evb_unit::shaping::{Assembler, Part, Rounds, Shaper, Slot, Turns, cut};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const SLIP: Span = Span::from_millis(1);
 
-fn barrel(units: u16, builders: u16, bucket: u64) -> Config {
-    let shaping = Shaping::BarrelShifter { bucket: ByteCount(bucket), step: Step::Credit, credits: 2, slip: SLIP };
+fn barrel(step: Step, units: u16, builders: u16, (bucket, lead): (u64, u64)) -> Config {
+    let shaping = Shaping::BarrelShifter { bucket: ByteCount(bucket), step, lead: ByteCount(lead), slip: SLIP };
     Config { shaping, ..Config::new(units, builders) }
 }
 
@@ -20,17 +20,23 @@ fn barrel(units: u16, builders: u16, bucket: u64) -> Config {
 enum Wire {
     Credit { unit: usize, builder: usize, calm: bool },
     Bucket { unit: usize, slot: Slot<u32> },
+    Taken { builder: usize, round: u64, empty: bool },
+    Round { unit: usize, number: u64, calm: bool },
 }
 
 /// Units that exchange buckets and credits, in virtual time.
 struct Bench {
     now: Time,
     shapers: Vec<Shaper<u32>>,
+    /// The builders, by credits.
     turns: Vec<Turns>,
+    /// The event manager, by barrier.
+    rounds: Option<Rounds>,
     wire: BTreeMap<(Time, u64), Wire>,
     sequence: u64,
-    /// Time of the last arrival, for each pair and direction.
-    last: BTreeMap<(bool, usize, usize), Time>,
+    builders: usize,
+    /// Time of the last arrival, for each kind and pair.
+    last: BTreeMap<(u8, usize, usize), Time>,
     /// Whole messages that have come, by unit and builder.
     arrived: BTreeMap<(usize, usize), Vec<u32>>,
     dead_units: Vec<usize>,
@@ -43,9 +49,11 @@ impl Bench {
         let mut bench = Self {
             now: Time::ZERO,
             shapers: (0..config.readout_units).map(|unit| Shaper::new(config, unit).unwrap()).collect(),
-            turns: (0..config.builder_units).map(|builder| Turns::new(config, builder).unwrap()).collect(),
+            turns: (0..config.builder_units).filter_map(|builder| Turns::new(config, builder)).collect(),
+            rounds: Rounds::new(config),
             wire: BTreeMap::new(),
             sequence: 0,
+            builders: config.builder_units.into(),
             last: BTreeMap::new(),
             arrived: BTreeMap::new(),
             dead_units: Vec::new(),
@@ -53,6 +61,8 @@ impl Bench {
             most_at_once: 0,
         };
         bench.turns.iter_mut().for_each(|turns| turns.start(Time::ZERO));
+        bench.rounds.iter_mut().for_each(|rounds| rounds.start(Time::ZERO));
+        assert_eq!(bench.rounds.is_none(), !bench.turns.is_empty(), "one rule keeps step");
         bench
     }
 
@@ -64,12 +74,15 @@ impl Bench {
                 self.post(delay, Wire::Credit { unit: usize::from(node) - 1, builder, calm });
             }
         }
+        while let Some((number, calm)) = self.rounds.as_mut().and_then(Rounds::poll) {
+            (0..self.shapers.len()).for_each(|unit| self.post(delay, Wire::Round { unit, number, calm }));
+        }
         for unit in (0..self.shapers.len()).filter(|unit| !dead_units.contains(unit)) {
             while let Some(slot) = self.shapers[unit].next(self.now) {
                 self.post(delay, Wire::Bucket { unit, slot });
             }
         }
-        for builder in 0..self.turns.len() {
+        for builder in 0..self.builders {
             let to_it = |wire: &&Wire| matches!(wire, Wire::Bucket { slot, .. } if slot.builder == builder);
             self.most_at_once = self.most_at_once.max(self.wire.values().filter(to_it).count());
         }
@@ -78,8 +91,10 @@ impl Bench {
     fn post(&mut self, delay: &dyn Fn(u64) -> Span, what: Wire) {
         self.sequence += 1;
         let way = match &what {
-            Wire::Credit { unit, builder, .. } => (true, *unit, *builder),
-            Wire::Bucket { unit, slot } => (false, *unit, slot.builder),
+            Wire::Credit { unit, builder, .. } => (0, *unit, *builder),
+            Wire::Bucket { unit, slot } => (1, *unit, slot.builder),
+            Wire::Taken { builder, .. } => (2, 0, *builder),
+            Wire::Round { unit, .. } => (3, *unit, 0),
         };
         // A transport keeps the order of each pair.
         let last = self.last.entry(way).or_insert(Time::ZERO);
@@ -88,30 +103,41 @@ impl Bench {
     }
 
     /// Goes on to the next time at which something happens.
-    fn step(&mut self) {
+    fn step(&mut self, delay: &dyn Fn(u64) -> Span) {
         let deadlines = self.shapers.iter().filter_map(Shaper::deadline);
-        let deadlines = deadlines.chain(self.turns.iter().filter_map(Turns::deadline)).filter(|&at| at > self.now);
+        let deadlines = deadlines.chain(self.turns.iter().filter_map(Turns::deadline));
+        let deadlines = deadlines.chain(self.rounds.as_ref().and_then(Rounds::deadline)).filter(|&at| at > self.now);
         let arrival = self.wire.keys().next().map(|&(at, _)| at);
         let Some(next) = deadlines.chain(arrival).min() else { return };
         self.now = next.max(self.now);
         while let Some(first) = self.wire.first_entry().filter(|first| first.key().0 <= self.now) {
             let what = first.remove();
-            self.arrive(what);
+            self.arrive(delay, what);
         }
         self.turns.iter_mut().for_each(|turns| turns.handle_timeout(self.now));
+        self.rounds.iter_mut().for_each(|rounds| rounds.handle_timeout(self.now));
     }
 
-    fn arrive(&mut self, what: Wire) {
+    fn arrive(&mut self, delay: &dyn Fn(u64) -> Span, what: Wire) {
         match what {
             Wire::Credit { unit, .. } if self.dead_units.contains(&unit) => {}
             Wire::Credit { unit, builder, calm } => self.shapers[unit].credit(self.now, builder, calm),
             Wire::Bucket { slot, .. } if self.dead_builder == Some(slot.builder) => {}
             Wire::Bucket { unit, slot } => {
                 let from = NodeId(1 + unit as u16);
-                self.turns[slot.builder].taken(self.now, from, slot.parts.is_empty());
+                let (builder, empty) = (slot.builder, slot.parts.is_empty());
+                match self.turns.get_mut(builder) {
+                    Some(turns) => turns.taken(self.now, from, empty),
+                    None => self.post(delay, Wire::Taken { builder, round: slot.round, empty }),
+                }
                 let whole = slot.parts.iter().filter(|part| part.last).map(|part| part.item);
                 self.arrived.entry((unit, slot.builder)).or_default().extend(whole);
             }
+            Wire::Taken { builder, round, empty } => {
+                let from = NodeId((1 + self.shapers.len() + builder) as u16);
+                self.rounds.as_mut().unwrap().taken(self.now, from, round, empty);
+            }
+            Wire::Round { unit, number, calm } => self.shapers[unit].begin_round(self.now, number, calm),
         }
     }
 
@@ -122,7 +148,9 @@ impl Bench {
             return;
         }
         (0..self.turns.len()).for_each(|builder| self.shapers[unit].lose(builder));
-        self.turns.iter_mut().for_each(|turns| turns.lose(self.now, NodeId(1 + unit as u16)));
+        let node = NodeId(1 + unit as u16);
+        self.turns.iter_mut().for_each(|turns| turns.lose(self.now, node));
+        self.rounds.iter_mut().for_each(|rounds| rounds.lose(self.now, node));
     }
 
     fn kill_builder(&mut self, builder: usize, told: bool) {
@@ -131,6 +159,8 @@ impl Bench {
             return;
         }
         self.shapers.iter_mut().for_each(|shaper| shaper.lose(builder));
+        let node = NodeId((1 + self.shapers.len() + builder) as u16);
+        self.rounds.iter_mut().for_each(|rounds| rounds.lose(self.now, node));
     }
 }
 
@@ -143,9 +173,10 @@ proptest! {
         (units, builders) in (1_u16..6, 1_u16..6),
         sizes in prop::collection::vec(1_u64..300, 1..60),
         delays in prop::collection::vec(1_u64..2500, 1..40),
+        (step, lead) in (prop_oneof![Just(Step::Credit), Just(Step::Barrier)], 0_u64..300),
         (dead_units, dead_builder, told) in (0_usize..4, prop::option::of(0_usize..5), any::<bool>()),
     ) {
-        let mut bench = Bench::new(&barrel(units, builders, 132));
+        let mut bench = Bench::new(&barrel(step, units, builders, (132, lead)));
         let delay = |number: u64| Span::from_micros(delays[number as usize % delays.len()]);
         let mut sent: BTreeMap<(usize, usize), Vec<u32>> = BTreeMap::new();
         for (number, &size) in (0..).zip(&sizes) {
@@ -155,7 +186,7 @@ proptest! {
         }
         for round in 0..6000 {
             bench.drain(&delay);
-            bench.step();
+            bench.step(&delay);
             if round == 20 {
                 (0..dead_units.min(usize::from(units) - 1)).for_each(|unit| bench.kill_unit(unit, told));
                 let builder = dead_builder.filter(|&builder| builder + 1 < builders.into());
@@ -205,21 +236,57 @@ proptest! {
 /// Without losses and with equal delays, no builder is sent more than it has given credits for, and all units share it.
 #[test]
 fn a_builder_has_few_buckets_on_their_way() {
-    for (units, builders) in [(4, 4), (8, 3), (3, 8)] {
-        let mut bench = Bench::new(&barrel(units, builders, 132));
-        for unit in 0..units.into() {
-            for builder in 0..builders.into() {
-                (0..20).for_each(|number| bench.shapers[unit].push(builder, number, 100));
+    let ways = [(Step::Credit, 0, 1), (Step::Credit, 20, 1), (Step::Credit, 132, 2), (Step::Barrier, 20, 1)];
+    for (step, lead, most) in ways {
+        for (units, builders) in [(4, 4), (8, 3), (3, 8)] {
+            let (way, delay) = (format!("{step:?} {lead} {units} x {builders}"), |_| Span::from_micros(10));
+            let mut bench = Bench::new(&barrel(step, units, builders, (132, lead)));
+            for unit in 0..units.into() {
+                for builder in 0..builders.into() {
+                    (0..20).for_each(|number| bench.shapers[unit].push(builder, number, 100));
+                }
             }
+            for _ in 0..4000 {
+                bench.drain(&delay);
+                bench.step(&delay);
+            }
+            assert!(bench.most_at_once <= most, "{way}: {}", bench.most_at_once);
+            assert_eq!(bench.arrived.len(), usize::from(units * builders), "{way}");
+            assert!(bench.arrived.values().all(|came| came.len() == 20), "{way}");
+            // Idle units take their time, and others pass their turns then.
+            let passed = bench.shapers.iter().any(|shaper| shaper.counts().passed > 0);
+            assert!(step == Step::Credit || !passed, "{way}");
         }
-        for _ in 0..4000 {
-            bench.drain(&|_| Span::from_micros(10));
-            bench.step();
-        }
-        assert!(bench.most_at_once <= 2, "{units} x {builders}: {}", bench.most_at_once);
-        assert_eq!(bench.arrived.len(), usize::from(units * builders));
-        assert!(bench.arrived.values().all(|came| came.len() == 20), "{units} x {builders}");
     }
+}
+
+/// A round waits for the slowest bucket, but for no longer than a turn may last, and for no dead unit.
+#[test]
+fn a_round_ends_when_all_have_sent() {
+    let config = barrel(Step::Barrier, 3, 2, (132, 0));
+    let mut rounds = Rounds::new(&config).unwrap();
+    let (first, second) = (NodeId(4), NodeId(5));
+    rounds.start(Time::ZERO);
+    assert_eq!((rounds.poll(), rounds.poll()), (Some((1, false)), None));
+    rounds.taken(Time(1), first, 1, false);
+    rounds.taken(Time(2), second, 7, false);
+    rounds.taken(Time(3), NodeId(9), 1, false);
+    assert_eq!(rounds.poll(), None, "a wrong number and a stranger end nothing");
+    rounds.taken(Time(4), second, 1, false);
+    assert_eq!(rounds.poll(), Some((2, false)));
+    rounds.taken(Time(5), first, 2, false);
+    assert_eq!(rounds.deadline(), Some(Time(4) + SLIP));
+    rounds.handle_timeout(Time(4) + SLIP);
+    assert_eq!(rounds.poll(), Some((3, false)), "nobody waits for a slow unit any longer");
+    rounds.taken(Time(6) + SLIP, second, 2, false);
+    rounds.taken(Time(6) + SLIP, first, 3, false);
+    assert_eq!(rounds.poll(), None, "a late bucket is none of this round");
+    rounds.lose(Time(7) + SLIP, second);
+    assert_eq!(rounds.poll(), Some((4, false)), "a dead builder takes no bucket");
+    // The first builder hears units 0, 2, 1 in turn; without unit 2 its round 4 is that of unit 2 or is left out.
+    (1..=3).for_each(|unit| rounds.lose(Time(8) + SLIP, NodeId(unit)));
+    while rounds.poll().is_some() {}
+    assert_eq!(rounds.deadline(), None, "nobody is left");
 }
 
 /// A piece whose predecessor is lost makes no fragment.

@@ -233,8 +233,10 @@ fn a_builder_that_wakes_up_after_it_was_given_up_does_no_harm() {
 #[test]
 fn nodes_that_are_killed_on_purpose_are_told_and_accounted_for() {
     for mode in [THREADS, PROCESSES] {
-        for [protocol, shaping] in [["push", "none"], ["pull", "grouping"], ["push", "barrel-shifter"]] {
-            let changes = [format!("protocol.type={protocol}"), format!("shaping.type={shaping}")];
+        let barrier = "barrel-shifter\",step=\"barrier";
+        let ways = [["push", "none"], ["pull", "grouping"], ["push", "barrel-shifter"], ["pull", barrier]];
+        for [protocol, shaping] in ways {
+            let changes = [format!("protocol.type={protocol}"), format!("shaping={{type=\"{shaping}\"}}")];
             kill_on_purpose(mode, &changes, "bu1", check_dead_builder);
             kill_on_purpose(mode, &changes, "ru0", check_dead_readout);
             kill_on_purpose(mode, &changes, "evm", check_dead_manager);

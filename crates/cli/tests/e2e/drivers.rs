@@ -91,7 +91,14 @@ fn every_way_of_building_counts_the_same() {
     let lab = Lab::with(EXPERIMENT);
     for way in WAYS {
         // Buckets and packets hold several fragments, or a part of one.
-        let shapings = ["none", "grouping", "barrel-shifter", "barrel-shifter\",bucket=\"300 B", "rate-division"];
+        let shapings = [
+            "none",
+            "grouping",
+            "barrel-shifter",
+            "barrel-shifter\",bucket=\"300 B\",lead=\"100 B",
+            "barrel-shifter\",step=\"barrier\",bucket=\"300 B\",lead=\"100 B",
+            "rate-division",
+        ];
         for shaping in shapings.map(|kind| format!("shaping={{type=\"{kind}\"}}")) {
             let record = agree(&lab, "experiment.toml", &[way, &[shaping.as_str(), CALM]].concat(), accounted);
             assert_eq!((record.events.incomplete, record.faults), (0, BTreeMap::new()));

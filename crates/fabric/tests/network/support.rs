@@ -21,6 +21,7 @@ pub(crate) fn config(topology: Topology) -> NetworkConfig {
             minimum: ByteCount(0),
             messages: 1,
             service: Service::InTurn,
+            keeps_step: false,
             dma: None,
         },
         host: HostConfig { send: Span::ZERO, receive: Span::ZERO },

@@ -34,6 +34,7 @@ pub(crate) fn simulation() -> Record {
         builders: vec![Builder::default(); 4],
         readouts: vec![Readout::default(); 4],
         bundles: None,
+        shaping: None,
         filter: None,
         stages: None,
         lost_nodes: Vec::new(),

@@ -10,7 +10,7 @@ use crate::{
     SimulateError,
     arrivals::AllArrivals,
     event::Event,
-    message::{MessageId, Messages},
+    message::{Body, MessageId, Messages},
     net::{Effect, Net},
     nic::Nic,
     node::{Node, Outgoing, Output},
@@ -22,7 +22,7 @@ use crate::{
 use evb_core::{NodeId, Time};
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Network, Target};
-use evb_record::FindingKind;
+use evb_record::{FindingKind, Slots};
 
 /// Events handled between two looks at the clock and at the packets that wait for each other.
 const STRIDE: u64 = 1 << 16;
@@ -79,7 +79,7 @@ impl<'a> Simulation<'a> {
         let targets = plan.network.faults.iter().filter_map(|fault| network.find(&fault.target)).collect();
         let hosts = network.hosts();
         let nic = &network.config.nic;
-        let nics = (0..hosts).map(|_| Nic::new(nic.ports, size(nic.packet.0), nic.messages, nic.dma)).collect();
+        let nics = (0..hosts).map(|_| Nic::new(nic)).collect();
         let net = Net::new(network, plan.run.seed, trace)?;
         let mut simulation = Self {
             plan,
@@ -262,6 +262,18 @@ impl<'a> Simulation<'a> {
     /// Counts that the machines keep themselves.
     pub(crate) fn nodes(&self) -> &[Node] {
         &self.nodes
+    }
+
+    /// True for messages that the interfaces handle without a processor.
+    #[inline]
+    fn is_of_interfaces(&self, body: &Body) -> bool {
+        self.net.network.config.nic.keeps_step && body.is_step()
+    }
+
+    /// The time slots of a readout unit.
+    pub(crate) fn slots(&self, node: NodeId) -> Slots {
+        let slots = self.host(node).and_then(|host| self.nics[host].slots.as_ref());
+        slots.map(|slots| slots.shaper.counts()).unwrap_or_default()
     }
 }
 

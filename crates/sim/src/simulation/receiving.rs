@@ -9,6 +9,7 @@ use crate::{
 };
 use evb_core::{NodeId, NodeRange, Span, Time};
 use evb_protocol::{Message as ProtocolMessage, wire};
+use evb_unit::Outline;
 
 /// The missing bytes of a message of which a packet was lost.
 const LOST: u32 = u32::MAX;
@@ -43,8 +44,17 @@ impl Simulation<'_> {
         if message.missing == LOST {
             return;
         }
-        message.missing -= bytes;
-        if message.missing == 0 {
+        let missing = message.missing - bytes;
+        let before = std::mem::replace(&mut message.missing, missing);
+        let (from, to) = (message.from, message.to.first);
+        if let Body::Bucket(bucket) = &message.body
+            && let Some(lead) = bucket.lead
+            && (missing..before).contains(&lead)
+        {
+            let (empty, round) = (bucket.parts.is_empty(), bucket.round);
+            self.hand_over(from, to, Body::Protocol(ProtocolMessage::Slot { empty, round }));
+        }
+        if missing == 0 {
             self.arrived(now, id);
         }
     }
@@ -97,22 +107,21 @@ impl Simulation<'_> {
     /// A message is whole: the processor of its receiver looks at it.
     pub(super) fn arrived(&mut self, now: u64, id: MessageId) {
         if let Body::Bucket(_) = self.messages.get(id).body {
-            let Message { from, to, body: Body::Bucket(bucket), .. } = self.messages.remove(id) else { return };
-            let (empty, by_credit) = (bucket.parts.is_empty(), self.plan.building.shaping.is_by_credit());
-            bucket.parts.into_iter().for_each(|(message, bytes)| self.absorb(now, message, bytes));
-            if by_credit {
-                self.hand_over(from, to.first, Body::Protocol(ProtocolMessage::Slot { empty }));
-            }
-            return;
+            let Message { body: Body::Bucket(bucket), .. } = self.messages.remove(id) else { return };
+            return bucket.parts.into_iter().for_each(|(message, bytes)| self.absorb(now, message, bytes));
         }
         let message = self.messages.get(id);
+        if self.is_of_interfaces(&message.body) {
+            return self.take_in(now, id);
+        }
         let (pair, place) = ((message.from, message.to.first), message.order);
         self.in_order(now, pair, place, Some(id));
     }
 
     /// The processor of the receiver looks at a message.
     pub(super) fn take_in(&mut self, now: u64, id: MessageId) {
-        let at = self.processor_time(now, self.messages.get(id).to.first);
+        let message = self.messages.get(id);
+        let at = if self.is_of_interfaces(&message.body) { now } else { self.processor_time(now, message.to.first) };
         if at > now {
             self.queue.push(Time(at), Event::Receive { message: id });
         } else {
@@ -139,8 +148,8 @@ impl Simulation<'_> {
 
     pub(super) fn hand_over(&mut self, from: NodeId, to: NodeId, body: Body) {
         let now = self.queue.now();
-        if let Body::Protocol(ProtocolMessage::Credit { calm }) = body {
-            return self.give_credit(now, from, to, calm);
+        if let Body::Protocol(message @ (ProtocolMessage::Credit { .. } | ProtocolMessage::Round { .. })) = body {
+            return self.permit(now, from, to, message);
         }
         let node = &mut self.nodes[to.index()];
         if node.dead {
@@ -150,11 +159,17 @@ impl Simulation<'_> {
         self.drain(to);
     }
 
-    /// A builder gives a readout unit a credit for its next bucket.
-    fn give_credit(&mut self, now: Time, builder: NodeId, unit: NodeId, calm: bool) {
+    /// A readout unit hears that it may send its next bucket.
+    fn permit(&mut self, now: Time, from: NodeId, unit: NodeId, message: ProtocolMessage<Outline>) {
         let Some(host) = self.host(unit) else { return };
         if let Some(slots) = &mut self.nics[host].slots {
-            slots.shaper.credit(now, builder.index() - slots.first_builder.index(), calm);
+            match message {
+                ProtocolMessage::Credit { calm } => {
+                    slots.shaper.credit(now, from.index() - slots.first_builder.index(), calm);
+                }
+                ProtocolMessage::Round { number, calm } => slots.shaper.begin_round(now, number, calm),
+                _ => {}
+            }
             self.feed_nic(host);
         }
     }
@@ -162,7 +177,7 @@ impl Simulation<'_> {
     /// A control message on a network of its own has come to its nodes.
     pub(super) fn broadcast(&mut self, now: u64, id: MessageId) {
         let Message { from, to, body, .. } = self.messages.remove(id);
-        let busy = self.net.network.config.host.receive.0 > 0;
+        let busy = self.net.network.config.host.receive.0 > 0 && !self.is_of_interfaces(&body);
         for node in to.iter() {
             if !busy {
                 self.hand_over(from, node, body.clone());

@@ -33,7 +33,7 @@ impl Simulation<'_> {
         }
         let host = self.host(from);
         let mut posted_at = self.queue.now().0 + delay.0;
-        if let Some(host) = host {
+        if let Some(host) = host.filter(|_| !self.is_of_interfaces(&body)) {
             posted_at = self.processors[host].max(posted_at) + self.net.network.config.host.send.0;
             self.processors[host] = posted_at;
         }
@@ -82,7 +82,8 @@ impl Simulation<'_> {
         if from == to {
             return self.copy(now, id);
         }
-        if let Some(order) = &mut self.order {
+        let overtakes = self.is_of_interfaces(&message.body);
+        if let Some(order) = self.order.as_mut().filter(|_| !overtakes) {
             let place = order.send(message.from, message.to.first);
             self.messages.get_mut(id).order = place;
         }
@@ -187,7 +188,8 @@ impl Simulation<'_> {
     /// Plans to look again for a slot that is to be sent though nothing else happens.
     fn plan_slot(&mut self, host: usize) {
         let Some(slots) = &self.nics[host].slots else { return };
-        if let Some(at) = slots.shaper.deadline() {
+        // A slot that is due is looked for when the interface has room for it.
+        if let Some(at) = slots.shaper.deadline().filter(|&at| at > self.queue.now()) {
             self.plan_timeout(slots.node, at);
         }
     }

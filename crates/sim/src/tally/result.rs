@@ -50,9 +50,12 @@ fn account(simulation: &Simulation<'_>, end: Time) -> Account {
     let (plan, tally) = (simulation.plan, &simulation.tally);
     let mut account = tally.account.clone();
     for (id, node) in simulation.nodes().iter().enumerate() {
-        if let Some(report) = node.report(end) {
-            account.report(NodeId(id as u16), report);
+        let id = NodeId(id as u16);
+        let Some(mut report) = node.report(end) else { continue };
+        if let Report::Readout(readout) = &mut report {
+            readout.slots = simulation.slots(id);
         }
+        account.report(id, report);
     }
     if let Workload::Traffic(_) = plan.workload {
         account.report(Config::EVENT_MANAGER, Report::Manager(tally.traffic()));

@@ -194,6 +194,7 @@ impl Generator {
             minimum: ByteCount(0),
             messages: 1,
             service: Service::InTurn,
+            keeps_step: false,
             dma: None,
         }
     }

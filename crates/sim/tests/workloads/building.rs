@@ -32,6 +32,7 @@ fn everything_is_built_whatever_the_protocol_the_shaping_and_the_network() {
         "{type=\"grouping\",packet=\"16 KiB\"}",
         "{type=\"barrel-shifter\",step=\"link\",bucket=\"4 KiB\"}",
         "{type=\"barrel-shifter\",step=\"credit\",bucket=\"4 KiB\"}",
+        "{type=\"barrel-shifter\",step=\"barrier\",bucket=\"4 KiB\",lead=\"2 KiB\"}",
         "{type=\"rate-division\",packet=\"512 B\"}",
     ];
     for protocol in [PUSH, PULL] {
@@ -107,6 +108,17 @@ fn a_barrel_shifter_keeps_the_wire_busy_despite_log_normal_sizes() {
         assert_between(&format!("{protocol}, barrel shifter"), shifted, 0.95, 1.0);
         assert_between(&format!("{protocol}, none"), plain, 0.1, 0.8);
     }
+}
+
+/// Two buckets that would wait longer than an idle unit rests: the interface looks for a slot when it has room for one.
+#[test]
+fn buckets_that_take_long_hold_up_nobody() {
+    let set = ["shaping={type=\"barrel-shifter\",bucket=\"256 KiB\",lead=\"16 KiB\"}", MYRINET, "trigger.events=400"];
+    let record = run_with(BUILDER, &[&set[..], &["run.warmup=0 s"]].concat());
+    assert_eq!(record.events.built, 400);
+    let shaping = record.shaping.expect("it is shaped");
+    assert_eq!((shaping.step.as_deref(), shaping.bytes, shaping.lead_bytes), (Some("credit"), 256 << 10, 16 << 10));
+    assert!(shaping.slots.used > shaping.slots.empty, "{shaping:?}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The sending side: queues by builder, and the choice of the next bytes.
 
-use evb_core::{Span, Time};
+use evb_core::{ByteCount, Span, Time};
 use evb_protocol::{Config, Shaping, Step, wire::HEAD_BYTES};
+use evb_record::Slots;
 use std::collections::VecDeque;
 
 /// Longest time for which a readout unit without data holds back an empty bucket, while no other one has data either.
@@ -15,9 +16,12 @@ pub struct Shaper<T> {
     alive: Vec<bool>,
     /// The builder whose turn it is.
     turn: usize,
+    /// Number of slots in which every readout unit meets every builder.
+    round_slots: u16,
     /// Time since when it has waited for a credit, in its turn.
     since: Option<Time>,
     packing: Packing,
+    counts: Slots,
 }
 
 /// A message, and its bytes that were not taken yet.
@@ -34,16 +38,26 @@ enum Packing {
     /// A bucket for every builder in turn, whenever the driver asks for it.
     Buckets { bytes: u64 },
     /// A bucket for every builder in turn, when that builder has given a credit.
-    Credits { bytes: u64, slip: Span, credits: Vec<Option<Credit>> },
+    Credits { bytes: u64, lead: u64, slip: Span, credits: Vec<Option<Credit>> },
+    /// A bucket for the builder of each round, when the round has begun.
+    Rounds { bytes: u64, lead: u64, unit: u16, last: u64, open: VecDeque<Round> },
 }
 
-/// A builder's permission for one bucket.
+/// The permission for one bucket.
 #[derive(Clone, Copy)]
 struct Credit {
     /// The time at which it came.
     at: Time,
-    /// The builder has had only empty buckets lately.
+    /// There have been only empty buckets lately.
     calm: bool,
+}
+
+/// A round that has begun, and its builder.
+#[derive(Clone, Copy)]
+struct Round {
+    number: u64,
+    builder: usize,
+    credit: Credit,
 }
 
 /// Bytes of a message that go in one slot.
@@ -66,6 +80,11 @@ pub struct Slot<T> {
     pub builder: usize,
     /// The parts, in order; none in an empty slot.
     pub parts: Vec<Part<T>>,
+    /// Number of the parts before the end of the slot is told. The others are on their way while the next one is asked
+    /// for.
+    pub told_after: usize,
+    /// The round of a barrier; else 0.
+    pub round: u64,
 }
 
 impl<T: Clone> Shaper<T> {
@@ -76,10 +95,12 @@ impl<T: Clone> Shaper<T> {
             Shaping::None | Shaping::Grouping { .. } => return None,
             Shaping::RateDivision { packet } => Packing::Packets { most: packet.0 },
             Shaping::BarrelShifter { bucket, step: Step::Link, .. } => Packing::Buckets { bytes: bucket.0 },
-            Shaping::BarrelShifter { bucket, step: Step::Credit, slip, .. } => {
-                // The end of a slot takes its place in the bucket.
-                let bytes = bucket.0.saturating_sub(HEAD_BYTES as u64).max(1);
-                Packing::Credits { bytes, slip, credits: vec![None; builders] }
+            Shaping::BarrelShifter { bucket, step: Step::Credit, lead, slip } => {
+                let (bytes, lead) = (in_bucket(bucket), lead.0 % bucket.0.max(1));
+                Packing::Credits { bytes, lead, slip, credits: vec![None; builders] }
+            }
+            Shaping::BarrelShifter { bucket, step: Step::Barrier, lead, .. } => {
+                Packing::Rounds { bytes: in_bucket(bucket), lead: lead.0, unit, last: 0, open: VecDeque::new() }
             }
         };
         let first = match packing {
@@ -91,8 +112,10 @@ impl<T: Clone> Shaper<T> {
             queues: (0..builders).map(|_| VecDeque::new()).collect(),
             alive: vec![true; builders],
             turn: first,
+            round_slots: config.readout_units.max(config.builder_units),
             since: None,
             packing,
+            counts: Slots::default(),
         })
     }
 
@@ -113,13 +136,30 @@ impl<T: Clone> Shaper<T> {
         }
     }
 
+    /// Takes note that a round begins. A unit that is late sends in the rounds that it has missed first, once to each
+    /// builder.
+    pub fn begin_round(&mut self, now: Time, number: u64, calm: bool) {
+        let Packing::Rounds { unit, last, open, .. } = &mut self.packing else { return };
+        let builder = super::rounds::builder_of(*unit, number, self.round_slots);
+        if number <= *last || self.alive.get(builder) != Some(&true) {
+            return;
+        }
+        *last = number;
+        let missed = open.len();
+        open.retain(|round| round.builder != builder);
+        self.counts.passed += (missed - open.len()) as u64;
+        open.push_back(Round { number, builder, credit: Credit { at: now, calm } });
+    }
+
     /// Drops what waits for a builder that is gone, and leaves it out from now on.
     pub fn lose(&mut self, builder: usize) {
         let Some(alive) = self.alive.get_mut(builder) else { return };
         *alive = false;
         self.queues[builder].clear();
-        if let Packing::Credits { credits, .. } = &mut self.packing {
-            credits[builder] = None;
+        match &mut self.packing {
+            Packing::Credits { credits, .. } => credits[builder] = None,
+            Packing::Rounds { open, .. } => open.retain(|round| round.builder != builder),
+            Packing::Packets { .. } | Packing::Buckets { .. } => {}
         }
     }
 
@@ -131,19 +171,30 @@ impl<T: Clone> Shaper<T> {
         while !self.alive[self.turn] {
             self.pass(now);
         }
-        let most = match self.packing {
+        let (most, lead, round) = match self.packing {
             Packing::Packets { most } => {
                 self.turn = self.next_waiting()?;
-                most
+                (most, 0, 0)
             }
-            Packing::Buckets { bytes } => bytes,
-            Packing::Credits { bytes, .. } => {
+            Packing::Buckets { bytes } => (bytes, 0, 0),
+            Packing::Credits { bytes, lead, .. } => {
                 self.await_credit(now)?;
-                bytes
+                (bytes.saturating_sub(lead), lead, 0)
+            }
+            Packing::Rounds { bytes, lead, .. } => {
+                let round = self.await_round(now)?;
+                self.turn = round.builder;
+                (bytes.saturating_sub(lead), lead.min(bytes), round.number)
             }
         };
         let single = matches!(self.packing, Packing::Packets { .. });
-        let slot = Slot { builder: self.turn, parts: fill(&mut self.queues[self.turn], most, single) };
+        let queue = &mut self.queues[self.turn];
+        let mut parts = fill(queue, most, single);
+        let told_after = parts.len();
+        parts.extend(fill(queue, lead, single));
+        self.counts.used += 1;
+        self.counts.empty += u64::from(parts.is_empty());
+        let slot = Slot { builder: self.turn, parts, told_after, round };
         self.pass(now);
         Some(slot)
     }
@@ -160,25 +211,38 @@ impl<T: Clone> Shaper<T> {
         for _ in 0..self.queues.len() {
             let Packing::Credits { slip, credits, .. } = &mut self.packing else { return None };
             match credits[self.turn] {
-                Some(credit) if credit.calm && now < credit.at + REST && self.queues.iter().all(VecDeque::is_empty) => {
-                    return None;
-                }
+                Some(credit) if credit.rests(now) && self.queues.iter().all(VecDeque::is_empty) => return None,
                 Some(_) => {
                     credits[self.turn] = None;
                     return Some(());
                 }
                 None if !self.alive[self.turn] => self.pass(now),
-                None if now >= *self.since.get_or_insert(now) + *slip => self.pass(now),
+                None if now >= *self.since.get_or_insert(now) + *slip => {
+                    self.counts.passed += 1;
+                    self.pass(now);
+                }
                 None => return None,
             }
         }
         None
     }
 
+    /// Takes the oldest round that has begun.
+    fn await_round(&mut self, now: Time) -> Option<Round> {
+        let Packing::Rounds { open, .. } = &mut self.packing else { return None };
+        let rests = open.front()?.credit.rests(now) && self.queues.iter().all(VecDeque::is_empty);
+        if rests { None } else { open.pop_front() }
+    }
+
     /// The next builder has its turn.
     fn pass(&mut self, now: Time) {
         self.turn = (self.turn + 1) % self.queues.len();
         self.since = Some(now);
+    }
+
+    /// The slots so far.
+    pub const fn counts(&self) -> Slots {
+        self.counts
     }
 
     /// True when a slot is one packet, and no bucket.
@@ -188,16 +252,32 @@ impl<T: Clone> Shaper<T> {
 
     /// True when the end of each slot is to be told to its builder.
     pub const fn ends_slots(&self) -> bool {
-        matches!(self.packing, Packing::Credits { .. })
+        matches!(self.packing, Packing::Credits { .. } | Packing::Rounds { .. })
     }
 
     /// The time at which [`next`](Self::next) may have a slot though nothing else happens.
     pub fn deadline(&self) -> Option<Time> {
-        let Packing::Credits { slip, credits, .. } = &self.packing else { return None };
-        let waits = self.alive.contains(&true);
-        let since = self.since?;
-        waits.then(|| credits[self.turn].map_or(since + *slip, |credit| credit.at + REST))
+        match &self.packing {
+            Packing::Packets { .. } | Packing::Buckets { .. } => None,
+            Packing::Rounds { open, .. } => open.front().map(|round| round.credit.at + REST),
+            Packing::Credits { slip, credits, .. } => {
+                let since = self.since.filter(|_| self.alive.contains(&true))?;
+                Some(credits[self.turn].map_or(since + *slip, |credit| credit.at + REST))
+            }
+        }
     }
+}
+
+impl Credit {
+    /// True while an empty bucket is held back.
+    fn rests(&self, now: Time) -> bool {
+        self.calm && now < self.at + REST
+    }
+}
+
+/// Bytes of messages in a bucket: the end of its slot takes its place in it.
+fn in_bucket(bucket: ByteCount) -> u64 {
+    bucket.0.saturating_sub(HEAD_BYTES as u64).max(1)
 }
 
 /// Takes the front of a queue, up to so many bytes, of one message only if `single`.

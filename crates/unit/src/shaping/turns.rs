@@ -32,11 +32,11 @@ pub struct Turns {
 impl Turns {
     /// The turns at the builder with this index; none when a configuration has no credits.
     pub fn new(config: &Config, builder: u16) -> Option<Self> {
-        let Shaping::BarrelShifter { step: Step::Credit, credits, slip, .. } = config.shaping else { return None };
+        let Shaping::BarrelShifter { step: Step::Credit, bucket, lead, slip } = config.shaping else { return None };
         let units = config.readout_nodes();
         Some(Self {
             units,
-            credits: credits.into(),
+            credits: 1 + (lead.0 / bucket.0.max(1)) as usize,
             slip,
             next: 0,
             round: units.count.max(config.builder_units),

@@ -22,6 +22,13 @@ pub(super) const NIC: &[Key] = &[
         Default::Text("in-turn"),
         "which of the waiting messages the next packet is of",
     ),
+    key(
+        "keeps_step",
+        Kind::Flag,
+        Default::Flag(false),
+        "true if the interface itself handles the messages by which a barrel shifter keeps step, and sends them before all \
+         others, as firmware can; otherwise the processor of the host does, as in a real run of evb",
+    ),
     optional(
         "dma",
         Kind::Section(DMA),
@@ -54,6 +61,7 @@ pub(super) fn plan(view: View<'_>) -> NicConfig {
         minimum: view.quantity("minimum"),
         messages: view.integer("messages"),
         service: SERVICE.at(view, "service"),
+        keeps_step: view.flag("keeps_step"),
         dma: view.has("dma").then(|| Dma { read: view.quantity("dma.read"), write: view.quantity("dma.write") }),
     }
 }
