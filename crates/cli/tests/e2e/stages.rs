@@ -84,7 +84,8 @@ fn check_killed(is_first: bool, role: &str, slices: usize) {
     wait_for(200_000);
     Group::signal_one(pid, Signal::KILL);
     run.wait_for(&format!("{role} is gone"));
-    wait_for(stored_bytes() + 200_000);
+    // More than what was under way: events of 4.5 kB, 128 in each group and as many again in the slices.
+    wait_for(stored_bytes() + 4_000_000);
     run.signal(Signal::INT);
     let outcome = run.wait();
     let record = outcome.record();
