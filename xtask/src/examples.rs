@@ -50,6 +50,7 @@ const fn simulation(name: &'static str, changes: &'static [&'static str]) -> Exa
 const EXAMPLES: &[Example] = &[
     Example { recorded: true, ..example("cms-csc-replay", &[]) },
     Example { recorded: true, ..example("cms-size-model", &["trigger.events=5000"]) },
+    simulation("barrel-shifter", &["trigger.duration=\"70 ms\"", "sweep={\"readout.units, builder.units\"=[8]}"]),
     example("blocks", &["trigger.events=64000"]),
     simulation("clos-512", &["trigger.duration=\"20 ms\"", "run.warmup=\"10 ms\""]),
     simulation("crossbar-hol", &[]),
