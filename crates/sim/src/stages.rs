@@ -14,7 +14,7 @@ use evb_experiment::{Plan, Stages};
 use evb_protocol::Fragment;
 use evb_record::Record;
 use evb_unit::Outline;
-use std::time::Instant;
+use std::{collections::VecDeque, time::Instant};
 
 /// Simulates the event builders of both stages.
 pub(crate) fn simulate(plan: &Plan, stages: &Stages, observe: &mut Observe<'_>) -> Result<Record, SimulateError> {
@@ -94,17 +94,26 @@ impl<'a> Pair<'a> {
         all.filter_map(|(index, simulation)| Some((simulation.next_time()?, index))).min()
     }
 
-    /// Moves super-fragments from and to a simulation in which something has happened.
+    /// Moves super-fragments from and to a simulation in which something has happened, and those that follow.
     fn exchange(&mut self, now: Time, index: usize) {
         let (groups, slices) = (self.groups.len(), self.slices.len());
-        match index.checked_sub(groups) {
-            Some(slice) => (0..groups).for_each(|group| self.pass(now, group, slice)),
-            None => (0..slices).for_each(|slice| self.pass(now, index, slice)),
+        let mut touched = VecDeque::from([index]);
+        while let Some(index) = touched.pop_front() {
+            let links: Vec<_> = match index.checked_sub(groups) {
+                Some(slice) => (0..groups).map(|group| (group, slice)).collect(),
+                None => (0..slices).map(|slice| (index, slice)).collect(),
+            };
+            for (group, slice) in links {
+                if self.pass(now, group, slice) {
+                    // Both may have room now, or a super-fragment.
+                    touched.extend([group, groups + slice]);
+                }
+            }
         }
     }
 
-    /// Moves all super-fragments of a group that a slice has room for.
-    fn pass(&mut self, now: Time, group: usize, slice: usize) {
+    /// Moves all super-fragments of a group that a slice has room for; returns true if there were any.
+    fn pass(&mut self, now: Time, group: usize, slice: usize) -> bool {
         let link = &mut self.links[group * self.slices.len() + slice];
         let (from, to) = (&mut self.groups[group], &mut self.slices[slice]);
         let (builder, unit) = (slice as u16, group as u16);
@@ -126,9 +135,7 @@ impl<'a> Pair<'a> {
         if moved {
             self.groups[group].follow(&mut |_| true);
             self.slices[slice].follow(&mut |_| true);
-            // What they did may have made room, or a super-fragment.
-            self.exchange(now, group);
-            self.exchange(now, self.groups.len() + slice);
         }
+        moved
     }
 }
