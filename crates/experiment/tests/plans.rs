@@ -2,7 +2,8 @@
 
 use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, SourceId, Span};
 use evb_experiment::{
-    Bundling, Experiment, FaultAction, FaultSpec, Keep, Link, Placement, Plan, RunPlan, StoragePlan, TriggerPlan, Workload,
+    Bundling, Experiment, FaultAction, FaultSpec, Keep, Link, Placement, Plan, RunPlan, StoragePlan, TriggerPlan,
+    Workload,
 };
 use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault, NetworkFaultAction,

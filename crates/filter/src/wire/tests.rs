@@ -1,7 +1,7 @@
 //! Messages that are encoded are decoded again, in any pieces. Arbitrary bytes are an error at most.
 
 use super::*;
-use evb_protocol::Fragment;
+use evb_protocol::{Fragment, Region};
 use proptest::prelude::*;
 
 fn body(message: &[u8]) -> &[u8] {
@@ -24,7 +24,7 @@ fn built() -> impl Strategy<Value = Built<Bytes>> {
                 payload: payload.into(),
             })
         };
-        Built { event, complete, fragments: (0..).zip(payloads).map(fragment).collect() }
+        Built { event, complete, asked: Region::ALL, fragments: (0..).zip(payloads).map(fragment).collect() }
     })
 }
 
