@@ -48,7 +48,7 @@ fn check(record: &Record, accepted: impl Fn(u64) -> bool, rest: bool) {
     let moved = |unit| (1..=EVENTS).filter(|&event| is_whole(event) || region(event).contains(&unit)).count() as u64;
     let sent: Vec<_> = record.readouts.iter().map(|readout| readout.sent).collect();
     assert_eq!(sent, (0..UNITS).map(moved).collect::<Vec<_>>());
-    assert_eq!(record.builders.iter().map(|builder| builder.fragments).sum::<u64>(), sent.iter().sum());
+    assert_eq!(record.builders.iter().map(|builder| builder.fragments).sum::<u64>(), sent.iter().sum::<u64>());
     assert!(record.faults.is_empty(), "{record:#?}");
 }
 
