@@ -218,7 +218,7 @@ fn run_processes(args: &RunArgs, experiment: &Experiment, signals: &Signals) -> 
     let listen = args.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
     let open = || {
         let start = if args.listen.is_some() { Start::ByHand } else { Start::Spawn(&spawn) };
-        Session::processes(ProcessOptions { listen, token: token.clone(), start, patience })
+        Session::processes(ProcessOptions { listen, token, start, patience })
     };
     build(args, experiment, &open, signals)
 }

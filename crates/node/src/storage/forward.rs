@@ -12,7 +12,7 @@ use evb_sources::{Frame, encode};
 use std::{
     io::{self, ErrorKind, Write as _},
     os::unix::net::UnixStream,
-    path::PathBuf,
+    path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
@@ -57,8 +57,8 @@ fn connect(path: &PathBuf, patience: Duration) -> io::Result<UnixStream> {
     }
 }
 
-fn failed(path: &PathBuf, needed: u64, source: io::Error) -> WriteError {
-    WriteError::Write { path: path.clone(), needed, lost: 0, source }
+fn failed(path: &Path, needed: u64, source: io::Error) -> WriteError {
+    WriteError::Write { path: path.to_path_buf(), needed, lost: 0, source }
 }
 
 impl EventFile for Forward {
