@@ -16,7 +16,7 @@ fn built() -> impl Strategy<Value = Built<Bytes>> {
         let fragment = |(source, payload): (u16, Option<Vec<u8>>)| {
             payload.map(|payload| Fragment {
                 event,
-                source: SourceId(source),
+                source: evb_core::SourceId(source),
                 length: payload.len() as u32,
                 checksum: 0,
                 mark: None,
