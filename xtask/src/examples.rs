@@ -78,6 +78,7 @@ const EXAMPLES: &[Example] = &[
     example("filters", &["trigger.events=20000"]),
     example("many-sources", &["trigger.events=1000"]),
     example("phased", &["trigger.events=20000"]),
+    example("second-level", &["trigger.events=4000"]),
     example("pull-2x2", &["trigger.events=20000"]),
     example("test-beam", &["trigger.events=500"]),
     example("time-slices", &["trigger.events=100"]),

@@ -7,6 +7,7 @@
 extern crate alloc;
 
 mod checksum;
+mod draw;
 mod id;
 mod machine;
 mod numbering;
@@ -16,6 +17,7 @@ mod time;
 mod unit;
 
 pub use checksum::checksum;
+pub use draw::{below, distinct, some_of};
 pub use id::{EventId, Mark, NodeId, NodeRange, SourceId};
 pub use machine::{Machine, Transmit};
 pub use numbering::{Apart, MAX_GAP, Numbering, Recording, Sighting, Step};

@@ -45,7 +45,7 @@ pub use evb_node::{
     Progress, Ranks, RunError, Session, Start, State, Token, VERSION, join, launched, limits, run_stages,
 };
 pub use evb_patterns::{Pattern, TrafficConfig};
-pub use evb_protocol::{Assignment, Config, Filter, Protocol, Shaping, Trigger};
+pub use evb_protocol::{Assignment, Config, Filter, First, Protocol, Shaping, Trigger};
 /// The schema of all results.
 pub use evb_record as record;
 pub use evb_record::Record;

@@ -45,7 +45,7 @@ impl Plan {
         let root = root.unwrap_or_else(|problems| panic!("{:?}", diagnostics(problems)));
         let mut plan = sections::plan(&root, Vec::new());
         let units = 0..building.readout_units;
-        plan.filter.phased = matches!(building.protocol, Protocol::Phased { .. });
+        plan.filter.phased = matches!(building.protocol, Protocol::Phased { rest: true, .. });
         plan.building = building;
         if source.is_numbered() {
             plan.building.numbered = units.clone().map(SourceId).collect();
@@ -111,6 +111,7 @@ impl Plan {
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.run.seed = seed;
         self.filter.seed = seed;
+        self.building.protocol = self.building.protocol.with_seed(seed);
         if let Workload::Traffic(traffic) = &mut self.workload {
             traffic.config.seed = seed;
         }

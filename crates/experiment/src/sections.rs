@@ -160,7 +160,7 @@ fn config(view: View<'_>) -> Config {
         builder_units: view.integer("builder.units"),
         numbered: source::numbered(view),
         tolerant: source::tolerant(view),
-        protocol: protocol::PROTOCOL.make(view.below("protocol")),
+        protocol: protocol::PROTOCOL.make(view.below("protocol")).with_seed(view.integer("run.seed")),
         assignment: protocol::ASSIGNMENT.at(view, "protocol.assignment"),
         shaping: shaping::SHAPING.make(view.below("shaping")),
         trigger: trigger::TRIGGER.make(view.below("trigger")),

@@ -81,6 +81,12 @@ cases! {
     phased_without_first: with("[protocol]\ntype = \"phased\"\naccept = 0.2\n");
     phased_filter_of_bundles: with("[protocol]\ntype = \"phased\"\nfirst = 1\n")
         + "[trigger]\nblock = 4\nevents = 8\n[[filter.step]]\ntype = \"complete\"\n";
+    region_without_least: with("[protocol]\ntype = \"phased\"\nmost = 1\naccept = 0.2\n");
+    region_and_first: with("[protocol]\ntype = \"phased\"\nfirst = 1\nleast = 1\nmost = 1\naccept = 0.2\n");
+    region_of_less_than_least: with("[protocol]\ntype = \"phased\"\nleast = 2\nmost = 1\naccept = 0.2\n");
+    region_of_all: with("[protocol]\ntype = \"phased\"\nleast = 1\nmost = 2\naccept = 0.2\n");
+    region_of_more_than_all: with("[protocol]\ntype = \"phased\"\nleast = 1\nmost = 3\nrest = false\n");
+    region_of_bundles: with("[trigger]\nblock = 2\nevents = 10\n[protocol]\ntype = \"phased\"\nleast = 1\nmost = 1\nrest = false\n");
     phased_without_accept: with("[protocol]\ntype = \"phased\"\nfirst = 1\n");
     filter_word_too_wide: with("[[filter.step]]\ntype = \"word\"\nsource = 1\nbits = \"8\"\nvalue = \"0x100\"\n");
     filter_source_that_is_not_there: with("[[filter.step]]\ntype = \"size\"\nsource = 2\nat_least = \"1 kB\"\n");

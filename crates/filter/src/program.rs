@@ -115,7 +115,12 @@ mod tests {
     #[test]
     fn a_program_answers_every_event_until_its_input_ends() {
         let hello = Hello { run: 1, builder: 2, unit: 3, streams: vec!["physics".into()] };
-        let event = |number| Built::<Bytes> { event: EventId(number), complete: true, fragments: vec![] };
+        let event = |number| Built::<Bytes> {
+            event: EventId(number),
+            complete: true,
+            asked: evb_protocol::Region::ALL,
+            fragments: vec![],
+        };
         let events = [event(1), event(2), event(3)];
         let (mut input, mut output) = (Vec::new(), Vec::new());
         encode_hello(&hello, &mut input);

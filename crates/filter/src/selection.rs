@@ -32,7 +32,7 @@ pub mod streams {
 pub struct Selection {
     /// Seed of the run.
     pub seed: u64,
-    /// The decision follows the first phase of phased building, not the end of the event.
+    /// The decision follows the first phase of phased building, not the end of the event. False if there is no second phase.
     pub phased: bool,
     /// Part of the events that phased building accepts after the first phase, by a draw of its own before the chain.
     pub drawn: Option<f64>,
@@ -126,9 +126,9 @@ impl Selection {
         }
     }
 
-    /// True if nothing but the draw of phased building selects events.
+    /// True if nothing selects events but the draw after a first phase.
     pub const fn is_open(&self) -> bool {
-        self.steps.is_empty() && self.units.is_none()
+        self.steps.is_empty() && self.units.is_none() && (self.phased || self.drawn.is_none())
     }
 
     /// The stream of events that a filter unit could not decide about.
@@ -238,7 +238,8 @@ mod tests {
         let steps = vec![copy, prescale(6, Some(1))];
         let selection = Selection { steps, streams, ..Selection::all(1) };
         let route = |stream, event, complete| {
-            let built = Built::<()> { event: EventId(event), complete, fragments: vec![] };
+            let built =
+                Built::<()> { event: EventId(event), complete, asked: evb_protocol::Region::ALL, fragments: vec![] };
             selection.route(StreamId(stream), &built).streams().map(|stream| stream.0).collect::<Vec<_>>()
         };
         assert_eq!((route(0, 8, true), route(1, 12, true)), (vec![0, 2], vec![1, 2]));

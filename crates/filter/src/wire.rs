@@ -2,7 +2,7 @@
 //! bytes. `docs/filters.md` has the same for authors of programs.
 
 use bytes::Bytes;
-use evb_core::{EventId, SourceId};
+use evb_core::EventId;
 use evb_protocol::{Built, FragmentStatus};
 
 /// Version of the protocol.
@@ -158,13 +158,13 @@ pub(crate) fn encode_events<'a>(events: impl ExactSizeIterator<Item = &'a Built<
 fn encode_event(event: &Built<Bytes>, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend(event.event.0.to_le_bytes());
-    out.extend((event.fragments.len() as u16).to_le_bytes());
+    out.extend((event.wanted().count() as u16).to_le_bytes());
     out.extend(u16::from(event.complete).to_le_bytes());
     out.extend([0; 4]);
-    for (index, fragment) in (0_u16..).zip(&event.fragments) {
+    for (source, fragment) in event.wanted() {
         let (source, status, bytes) = match fragment {
             Some(fragment) => (fragment.source, fragment.status, &fragment.payload[..]),
-            None => (SourceId(index), FragmentStatus::Missing, &[][..]),
+            None => (source, FragmentStatus::Missing, &[][..]),
         };
         out.extend(source.0.to_le_bytes());
         out.extend([status as u8, 0]);

@@ -8,7 +8,7 @@ use evb_core::{Bandwidth, EventId, NodeId, SourceId, Time};
 use evb_events::{Metadata, WriteError, WriteSummary, WriterOptions};
 use evb_experiment::{Keep, Link, Plan};
 use evb_filter::{Question, Route, StreamId, Units};
-use evb_protocol::{Built, FragmentStatus};
+use evb_protocol::{Built, FragmentStatus, Region};
 use evb_transport::Waker;
 use evb_unit::{Outlet, Store};
 use exchange::Exchange;
@@ -231,7 +231,8 @@ impl Store<Bytes> for Storage {
             outlet.add(built);
             while let Some((number, bundle)) = outlet.pop() {
                 let complete = bundle.status == FragmentStatus::Good;
-                let super_fragment = Built { event: EventId(number), complete, fragments: vec![Some(bundle)] };
+                let super_fragment =
+                    Built { event: EventId(number), complete, asked: Region::ALL, fragments: vec![Some(bundle)] };
                 line.fresh.push((route.clone(), super_fragment));
             }
             return None;

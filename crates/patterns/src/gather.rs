@@ -5,12 +5,11 @@
 
 use crate::{
     Pattern, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage,
-    draw::below,
     message::MOST_WAITING,
     role::{Out, Role},
 };
 use alloc::{collections::BTreeMap, vec::Vec};
-use evb_core::{NodeId, NodeRange, Stream, Time, stream};
+use evb_core::{NodeId, NodeRange, Time, distinct, some_of, stream};
 
 /// Purpose of the draws for an event, beside seed and number.
 const CHOICE: u64 = 41;
@@ -95,21 +94,11 @@ impl Role for Gathering {
 fn choose(config: &TrafficConfig, number: u64) -> Vec<(NodeId, Vec<NodeId>)> {
     let Pattern::Gather { least, most, processors, .. } = config.pattern else { return Vec::new() };
     let mut random = stream(config.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15), NodeId(0), CHOICE);
-    let chosen = distinct(&mut random, processors, config.receivers);
-    let with_buffers = chosen.into_iter().map(|processor| {
-        let many = least + below(&mut random, u32::from(most - least) + 1);
-        (processor, distinct(&mut random, many, config.senders))
+    let nodes = |range: NodeRange, drawn: Vec<u16>| drawn.into_iter().map(move |index| NodeId(range.first.0 + index));
+    let chosen = nodes(config.receivers, distinct(&mut random, processors, config.receivers.count));
+    let with_buffers = chosen.map(|processor| {
+        let buffers = some_of(&mut random, (least, most), config.senders.count);
+        (processor, nodes(config.senders, buffers).collect())
     });
     with_buffers.collect()
-}
-
-/// Draws `many` different nodes of a range, in the order of the draws (Floyd's method).
-fn distinct(random: &mut Stream, many: u16, range: NodeRange) -> Vec<NodeId> {
-    let mut drawn = Vec::with_capacity(many.into());
-    for top in range.count - many..range.count {
-        let candidate = NodeId(range.first.0 + below(random, u32::from(top) + 1));
-        let is_new = !drawn.contains(&candidate);
-        drawn.push(if is_new { candidate } else { NodeId(range.first.0 + top) });
-    }
-    drawn
 }

@@ -8,7 +8,6 @@ extern crate alloc;
 mod answer;
 mod config;
 mod cycles;
-mod draw;
 mod each;
 mod exchange;
 mod farm;

@@ -2,12 +2,11 @@
 
 use crate::{
     Pattern, Start, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage,
-    draw::below,
     message::MOST_WAITING,
     role::{Out, Role},
 };
 use alloc::collections::VecDeque;
-use evb_core::{NodeId, Stream, Time, Transmit, stream};
+use evb_core::{NodeId, Stream, Time, Transmit, below, stream};
 
 /// The purpose of a sender's random stream.
 const DESTINATIONS: u64 = 40;

@@ -1,9 +1,13 @@
 //! The builder unit: puts the fragments of an event together, checks them, and hands the event on.
 
 use crate::{
-    Completion, Config, Ending, Fault, FaultCounts, Fragment, FragmentStatus, Message, Protocol, Recent, Timer,
+    Completion, Config, Ending, Fault, FaultCounts, Fragment, FragmentStatus, Message, Protocol, Recent, Region, Timer,
 };
-use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    vec::Vec,
+};
 use core::ops::Range;
 use evb_core::{EventId, Machine, NodeId, NodeRange, SourceId, Time, Transmit};
 use hashbrown::HashMap;
@@ -56,13 +60,15 @@ pub enum BuilderCommand<B> {
     Joined(NodeId),
 }
 
-/// An event put together: one entry per source, `None` where no fragment came.
+/// An event put together: one entry per source, `None` where no fragment came or none was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Built<B> {
     /// The event.
     pub event: EventId,
-    /// True if every fragment is there and good.
+    /// True if every fragment that was asked for is there and good.
     pub complete: bool,
+    /// The readout units that were asked.
+    pub asked: Region,
     /// The fragments in the order of their sources.
     pub fragments: Vec<Option<Fragment<B>>>,
 }
@@ -122,30 +128,14 @@ impl BuilderCounts {
 }
 
 /// The progress of the construction of an event.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// It waits for fragments of these sources; those before them were waited for.
-    Collecting(Range<usize>),
-    /// It waits for a decision; the sources before this one were waited for.
-    Deciding(usize),
-}
-
-impl Phase {
-    /// The fragment of this source is one of those that the phase waits for.
-    fn awaits(&self, source: usize) -> bool {
-        matches!(self, Self::Collecting(sources) if sources.contains(&source))
-    }
-
-    const fn is_collecting(&self) -> bool {
-        matches!(self, Self::Collecting(_))
-    }
-
-    /// The first source that was not waited for yet.
-    const fn end(&self) -> usize {
-        match self {
-            Self::Collecting(sources) => sources.end,
-            Self::Deciding(end) => *end,
-        }
-    }
+    /// It waits for fragments of the first phase.
+    First,
+    /// It waits for a decision.
+    Deciding,
+    /// It waits for fragments of the other sources.
+    Rest,
 }
 
 /// An event under construction.
@@ -153,6 +143,8 @@ struct Building<B> {
     /// The event manager has granted the event to this builder.
     granted: bool,
     phase: Phase,
+    /// The sources of the first phase: all if there is only one.
+    first: Region,
     /// Number of sources that the phase waits for and whose fragments can still arrive.
     waiting: u32,
     /// No bad fragment has arrived.
@@ -168,13 +160,35 @@ struct Building<B> {
 
 impl<B> Building<B> {
     /// Returns true if the phase has every fragment that it can get.
-    const fn is_ready(&self) -> bool {
-        self.granted && self.waiting == 0 && self.phase.is_collecting()
+    fn is_ready(&self) -> bool {
+        self.granted && self.waiting == 0 && self.is_collecting()
+    }
+
+    fn is_collecting(&self) -> bool {
+        self.phase != Phase::Deciding
+    }
+
+    /// The fragment of this source is one of those that the phase waits for.
+    fn awaits(&self, source: usize) -> bool {
+        self.is_collecting() && self.first.contains(source) == (self.phase == Phase::First)
+    }
+
+    /// The fragment of this source is one of those that were asked for so far.
+    fn has_asked(&self, source: usize) -> bool {
+        self.phase == Phase::Rest || self.first.contains(source)
     }
 
     /// Returns true if the phase waits for the fragment of this source.
     fn lacks(&self, source: usize) -> bool {
-        self.granted && self.phase.awaits(source) && self.fragments[source].is_none()
+        self.granted && self.awaits(source) && self.fragments[source].is_none()
+    }
+
+    /// The event with what was asked for so far.
+    fn into_built(self, event: EventId) -> Built<B> {
+        let asked = if self.phase == Phase::Rest { Region::ALL } else { self.first };
+        let mut built = Built { event, complete: false, asked, fragments: self.fragments };
+        built.complete = self.good && built.wanted().all(|(_, fragment)| fragment.is_some());
+        built
     }
 }
 
@@ -246,6 +260,11 @@ impl<B> BuilderUnit<B> {
         self.building.get(&event).map_or(&[], |building| &building.fragments)
     }
 
+    /// The readout units of the first phase of an event.
+    pub fn first_phase(&self, event: EventId) -> Region {
+        self.config.first_phase(event)
+    }
+
     /// The first events whose fragments disagreed.
     pub fn mismatches(&self) -> &[Mismatch] {
         &self.mismatches
@@ -261,18 +280,13 @@ impl<B> BuilderUnit<B> {
         range.contains(node).then(|| SourceId(node.0 - range.first.0))
     }
 
-    /// The sources of the first phase of an event: all sources if there is only one phase.
-    fn first_phase(&self) -> Range<usize> {
-        match self.config.protocol {
-            Protocol::Push | Protocol::Pull => 0..self.alive.len(),
-            Protocol::Phased { first } => 0..first.into(),
-        }
-    }
-
-    /// Starts a phase that waits for these sources, and returns how many of them are alive.
-    fn begin_phase(&mut self, awaited: &Range<usize>) -> u32 {
+    /// Starts a phase of an event: it waits for those of its sources that are alive.
+    fn begin_phase(&mut self, building: &mut Building<B>, phase: Phase) {
         self.look_after(self.first_limit());
-        self.alive[awaited.clone()].iter().filter(|&&alive| alive).count() as u32
+        building.phase = phase;
+        building.since = self.now;
+        let awaited = self.alive.iter().enumerate().filter(|&(source, &alive)| alive && building.awaits(source));
+        building.waiting = awaited.count() as u32;
     }
 
     /// Returns true if the builder holds as many events as it may: its slots, plus the oldest open event, which needs
@@ -288,11 +302,20 @@ impl<B> BuilderUnit<B> {
         let mut fragments = self.spare.pop().unwrap_or_default();
         fragments.clear();
         fragments.resize_with(self.alive.len(), || None);
-        let awaited = self.first_phase();
-        let (waiting, since, phase) = (self.begin_phase(&awaited), self.now, Phase::Collecting(awaited));
         self.counts.most_open = self.counts.most_open.max(self.building.len() as u64 + 1 + self.storing);
-        let (good, marked, cut) = (true, false, false);
-        self.building.insert(event, Building { granted, phase, waiting, good, marked, cut, since, fragments });
+        let mut building = Building {
+            granted,
+            phase: Phase::First,
+            first: self.first_phase(event),
+            waiting: 0,
+            good: true,
+            marked: false,
+            cut: false,
+            since: self.now,
+            fragments,
+        };
+        self.begin_phase(&mut building, Phase::First);
+        self.building.insert(event, building);
     }
 
     fn grant(&mut self, event: EventId) {
@@ -332,23 +355,22 @@ impl<B> BuilderUnit<B> {
         let event = fragment.event;
         let Some(building) = self.building.get_mut(&event) else { return Err(fragment) };
         let source = fragment.source.index();
-        if source >= building.phase.end() {
+        if !building.has_asked(source) {
             self.counts.faults.count(Fault::Unexpected);
             return Ok(());
         }
-        let place = &mut building.fragments[source];
-        if place.is_some() {
+        if building.fragments[source].is_some() {
             let asked = self.asked.contains(&(event, fragment.source));
             self.counts.count_copy(asked);
             return Ok(());
         }
         // Nobody waits for one that is dead, but what it has sent is good.
-        if building.phase.awaits(source) && self.alive[source] {
+        if building.awaits(source) && self.alive[source] {
             building.waiting = building.waiting.saturating_sub(1);
         }
         building.good &= fragment.status == FragmentStatus::Good;
         building.marked |= fragment.mark.is_some();
-        *place = Some(fragment);
+        building.fragments[source] = Some(fragment);
         self.conclude_if_ready(event);
         Ok(())
     }
@@ -362,7 +384,7 @@ impl<B> BuilderUnit<B> {
             let asked = self.asked.contains(&(event, source));
             self.counts.count_copy(asked);
             return false;
-        } else if !self.first_phase().contains(&source.index()) || self.is_full() {
+        } else if !self.first_phase(event).contains(source.index()) || self.is_full() {
             // No event begins with another source, and no more events can be on their way to us than we have asked for:
             // what is beyond must be stray.
             Fault::Unexpected
@@ -384,16 +406,16 @@ impl<B> BuilderUnit<B> {
     /// Ends a phase of an event with the fragments that arrived. The last phase ends the event; an earlier one asks for
     /// a decision.
     fn conclude(&mut self, event: EventId) {
-        let sources = self.alive.len();
+        let decides = matches!(self.config.protocol, Protocol::Phased { rest: true, .. });
         // Generated fragments carry no marks.
         if !self.config.numbered.is_empty() {
             self.compare(event);
         }
         match self.building.get_mut(&event) {
-            Some(building) if building.granted && building.phase.end() < sources => {
-                let asked = building.phase.end();
-                building.phase = Phase::Deciding(asked);
-                let complete = building.good && building.fragments[..asked].iter().all(Option::is_some);
+            Some(building) if decides && building.granted && building.phase == Phase::First => {
+                building.phase = Phase::Deciding;
+                let lacks = |(source, one): (usize, &Option<_>)| one.is_none() && building.first.contains(source);
+                let complete = building.good && !building.fragments.iter().enumerate().any(lacks);
                 self.events.push_back(BuilderEvent::Decide { event, complete });
             }
             _ => self.close(event),
@@ -412,55 +434,56 @@ impl<B> BuilderUnit<B> {
     }
 
     fn decided(&mut self, event: EventId, accepted: bool) {
-        let Some(&Building { phase: Phase::Deciding(asked), .. }) = self.building.get(&event) else { return };
+        if self.building.get(&event).is_none_or(Building::is_collecting) {
+            return;
+        }
         if !accepted {
             return self.reject(event);
         }
-        let awaited = asked..self.alive.len();
-        let (waiting, since) = (self.begin_phase(&awaited), self.now);
-        if let Some(building) = self.building.get_mut(&event) {
-            building.phase = Phase::Collecting(awaited);
-            building.waiting = waiting;
-            building.since = since;
-        }
+        let Some(mut building) = self.building.remove(&event) else { return };
+        self.begin_phase(&mut building, Phase::Rest);
+        self.building.insert(event, building);
         self.accepted.push(event);
         self.conclude_if_ready(event);
     }
 
     /// Ends an event after its first phase and drops its fragments.
     fn reject(&mut self, event: EventId) {
-        let Some(Building { phase, mut fragments, cut, .. }) = self.building.remove(&event) else { return };
-        fragments.truncate(phase.end());
-        self.count_faults(&fragments, cut);
-        self.history.push(event, &fragments);
-        fragments.clear();
-        self.spare.push(fragments);
+        let Some(building) = self.building.remove(&event) else { return };
+        let cut = building.cut;
+        let mut built = building.into_built(event);
+        self.count_faults(&built, cut);
+        self.history.push(&built);
+        built.fragments.clear();
+        self.spare.push(built.fragments);
         self.end(event, Ending::Rejected);
     }
 
     /// Ends an event with the fragments that arrived.
     fn close(&mut self, event: EventId) {
-        let Some(Building { granted, fragments, good, cut, .. }) = self.building.remove(&event) else { return };
-        if !granted {
+        let Some(building) = self.building.remove(&event) else { return };
+        if !building.granted {
             // Nobody ever asked us to build this: what came of it belongs nowhere.
             self.ungranted -= 1;
-            self.counts.faults.add(Fault::Unexpected, fragments.iter().flatten().count() as u64);
-            self.spare.push(fragments);
+            self.counts.faults.add(Fault::Unexpected, building.fragments.iter().flatten().count() as u64);
+            self.spare.push(building.fragments);
             return;
         }
-        let complete = good && fragments.iter().all(Option::is_some);
-        if !complete {
-            self.count_faults(&fragments, cut);
+        let cut = building.cut;
+        let built = building.into_built(event);
+        if !built.complete {
+            self.count_faults(&built, cut);
         }
-        self.history.push(event, &fragments);
+        self.history.push(&built);
         self.storing += 1;
-        self.events.push_back(BuilderEvent::Built(Built { event, complete, fragments }));
+        self.events.push_back(BuilderEvent::Built(built));
     }
 
     /// Counts the faults of an event's fragments. `cut` says that a time limit ended the event.
-    fn count_faults(&mut self, fragments: &[Option<Fragment<B>>], cut: bool) {
-        for (fragment, &alive) in fragments.iter().zip(&self.alive) {
-            match fragment.as_ref().map_or(FragmentStatus::Missing, |fragment| fragment.status) {
+    fn count_faults(&mut self, built: &Built<B>, cut: bool) {
+        for (source, fragment) in built.wanted() {
+            let alive = self.alive[source.index()];
+            match fragment.map_or(FragmentStatus::Missing, |fragment| fragment.status) {
                 FragmentStatus::Missing if cut && alive && fragment.is_none() => self.counts.faults.count(Fault::Cut),
                 // A mismatch was counted when it was found.
                 FragmentStatus::Good | FragmentStatus::Mismatched => {}
@@ -472,7 +495,7 @@ impl<B> BuilderUnit<B> {
     }
 
     fn stored(&mut self, built: Built<B>, rejected: bool) {
-        let Built { event, complete, mut fragments } = built;
+        let Built { event, complete, mut fragments, .. } = built;
         fragments.clear();
         self.spare.push(fragments);
         self.storing -= 1;
@@ -501,17 +524,39 @@ impl<B> BuilderUnit<B> {
         self.transmits.push_back(Transmit { to: Config::EVENT_MANAGER.into(), message });
     }
 
-    /// Requests the fragments of these events from these sources.
-    fn pull(&mut self, sources: Range<usize>, events: Arc<[EventId]>) {
+    /// Requests the fragments of these events from the sources of a phase: one message to all if they are the same.
+    fn pull(&mut self, phase: Phase, events: Arc<[EventId]>) {
+        let Some(Region::First(end)) = events.first().map(|&event| self.first_phase(event)) else {
+            return self.pull_regions(phase, &events);
+        };
+        let units = if phase == Phase::First { 0..end } else { end..self.config.readout_units };
+        self.pull_from(units, events);
+    }
+
+    /// Sends each readout unit the events for which the phase asks it, as one message.
+    fn pull_regions(&mut self, phase: Phase, events: &[EventId]) {
+        let mut wanted = BTreeMap::<u16, Vec<EventId>>::new();
+        for &event in events {
+            let region = self.first_phase(event);
+            let mut add = |unit| wanted.entry(unit).or_default().push(event);
+            match (phase, &region) {
+                (Phase::First, Region::Drawn(units)) => units.iter().for_each(|&unit| add(unit)),
+                _ => (0..self.config.readout_units).filter(|&unit| !region.contains(unit.into())).for_each(add),
+            }
+        }
+        wanted.into_iter().for_each(|(unit, events)| self.pull_from(unit..unit + 1, events.into()));
+    }
+
+    fn pull_from(&mut self, units: Range<u16>, events: Arc<[EventId]>) {
         let all = self.config.readout_nodes();
-        let to = NodeRange { first: NodeId(all.first.0 + sources.start as u16), count: sources.len() as u16 };
+        let to = NodeRange { first: NodeId(all.first.0 + units.start), count: units.len() as u16 };
         self.transmits.push_back(Transmit { to, message: Message::Pull(events) });
     }
 
     fn report(&mut self) {
         if !self.accepted.is_empty() {
             let accepted = core::mem::take(&mut self.accepted);
-            self.pull(self.first_phase().end..self.alive.len(), accepted.into());
+            self.pull(Phase::Rest, accepted.into());
         }
         if !self.done.is_empty() {
             let done = core::mem::take(&mut self.done);
@@ -538,7 +583,7 @@ impl<B> Machine for BuilderUnit<B> {
             Message::Grant(events) if from == Config::EVENT_MANAGER => {
                 events.iter().for_each(|&event| self.grant(event));
                 if self.config.protocol != Protocol::Push {
-                    self.pull(self.first_phase(), events);
+                    self.pull(Phase::First, events);
                 }
             }
             Message::Answer { number, pending } => self.hear_answer(from, number, &pending),

@@ -1,5 +1,6 @@
 //! The typed configuration that the machines take; the experiment file resolves to it.
 
+use crate::First;
 use alloc::{format, string::String, vec::Vec};
 use evb_core::{ByteCount, NodeId, NodeRange, SourceId, Span};
 use serde::{Deserialize, Serialize};
@@ -138,12 +139,25 @@ pub enum Protocol {
     Pull,
     /// The builder pulls from some readout units first, and from the others when the event is accepted.
     Phased {
-        /// Readout units of the first phase: at least 1, and at least one less than there are.
-        first: u16,
+        /// Readout units of the first phase: at least 1, and at least one less than there are if there is a second one.
+        first: First,
+        /// The others are asked for accepted events. If false, an event is built of its first phase alone, and ends with it.
+        rest: bool,
     },
 }
 
 impl Protocol {
+    /// The same protocol with this seed of its draws.
+    #[must_use]
+    pub const fn with_seed(self, seed: u64) -> Self {
+        match self {
+            Self::Phased { first: First::Region { least, most, .. }, rest } => {
+                Self::Phased { first: First::Region { least, most, seed }, rest }
+            }
+            Self::Push | Self::Pull | Self::Phased { .. } => self,
+        }
+    }
+
     /// The name in experiment files and records.
     pub const fn name(self) -> &'static str {
         match self {

@@ -81,6 +81,7 @@ mod filter;
 mod message;
 mod readout_unit;
 mod recent;
+mod region;
 mod shaper;
 pub mod wire;
 
@@ -92,6 +93,7 @@ pub use filter::Filter;
 pub use message::{Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted};
 pub use readout_unit::{Arrival, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutUnit};
 pub use recent::Recent;
+pub use region::{First, Region};
 
 /// The purpose of a machine's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The readout unit: holds the fragments of one source from readout until the event manager clears their events.
 
 use crate::shaper::Shaper;
-use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Timer, Trigger};
+use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Protocol, Timer, Trigger};
 use alloc::{collections::VecDeque, vec::Vec};
 use asked::{Asker, Sent};
 use evb_core::{EventId, MAX_GAP, Machine, Mark, NodeId, Recording, SourceId, Time, Transmit};
@@ -355,7 +355,9 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         let (event, length) = (fragment.event, u64::from(fragment.length));
         let is_missing = fragment.status == FragmentStatus::Missing;
         let Some(held) = self.entry(event).filter(|held| !held.cleared) else {
-            self.counts.faults.count(Fault::Late);
+            // In phases an event may end before a unit that nobody asked has its fragment.
+            let is_late = !matches!(self.config.protocol, Protocol::Phased { .. });
+            self.counts.faults.add(Fault::Late, is_late.into());
             return false;
         };
         if held.fragment.is_some() {

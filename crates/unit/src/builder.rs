@@ -142,8 +142,8 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
                         Some(BuilderCommand::Decided { event, accepted })
                     }
                     None => {
-                        let fragments = self.machine.fragments(event);
-                        self.selector.take_phase(&mut self.storage, now, (event, complete), fragments)
+                        let (asked, fragments) = (self.machine.first_phase(event), self.machine.fragments(event));
+                        self.selector.take_phase(&mut self.storage, now, (event, complete), asked, fragments)
                     }
                 },
                 BuilderEvent::Stands => {

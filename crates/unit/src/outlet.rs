@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use bytes::Bytes;
     use evb_core::ByteCount;
-    use evb_protocol::Config;
+    use evb_protocol::{Config, Region};
     use evb_sources::SourceSpec;
 
     /// The second of three builders, with blocks of two events and two sources.
@@ -101,7 +101,8 @@ mod tests {
             status: FragmentStatus::Good,
             payload: Bytes::from(vec![event as u8, source as u8]),
         };
-        Built { event: EventId(event), complete: true, fragments: [1, 0].map(|source| Some(fragment(source))).into() }
+        let fragments = [1, 0].map(|source| Some(fragment(source))).into();
+        Built { event: EventId(event), complete: true, asked: Region::ALL, fragments }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::{Payload, Store};
 use evb_core::{EventId, Time};
 use evb_filter::{Answer, Passage, Question, Selection, StreamId, Verdict};
-use evb_protocol::{BuilderCommand, Built, Fragment};
+use evb_protocol::{BuilderCommand, Built, Fragment, Region};
 use evb_record::Filtering;
 use std::collections::HashMap;
 
@@ -48,20 +48,21 @@ impl Selector {
         }
     }
 
-    /// Decides about an event whose first phase is over, as [`take_built`](Self::take_built) does.
+    /// Decides about an event whose first phase is over, as [`take_built`](Self::take_built) does. `asked` are the readout
+    /// units of the phase.
     pub fn take_phase<B: Payload, S: Store<B>>(
         &mut self,
         storage: &mut S,
         now: Time,
         (event, complete): (EventId, bool),
+        asked: Region,
         fragments: &[Option<Fragment<B>>],
     ) -> Option<BuilderCommand<B>> {
         if let Some(verdict) = self.verdict(event, complete, fragments) {
             return Some(self.end_phase(event, verdict));
         }
         // Only what was asked for is part of the question: the other fragments are not missing.
-        let asked = fragments.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-        let built = Built { event, complete, fragments: fragments[..asked].to_vec() };
+        let built = Built { event, complete, asked, fragments: fragments.to_vec() };
         storage.ask(now, Question { built, is_phase: true });
         None
     }

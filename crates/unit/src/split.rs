@@ -3,7 +3,7 @@
 use crate::{Faults, Payload};
 use evb_core::{EventId, SourceId};
 use evb_experiment::{Bundling, Plan};
-use evb_protocol::{Built, Fault, Filter, Fragment, FragmentStatus, Protocol};
+use evb_protocol::{Built, Fault, Filter, First, Fragment, FragmentStatus, Protocol, Region};
 use evb_record::Events;
 use std::collections::{BTreeMap, HashMap};
 
@@ -52,7 +52,7 @@ impl<B: Payload> Splitter<B> {
         (!bundling.is_plain()).then(|| Self {
             units: (0..plan.building.readout_units).map(unit).collect(),
             first_phase: match plan.building.protocol {
-                Protocol::Phased { first } if bundling.block > 1 => Some(first.into()),
+                Protocol::Phased { first: First::Units(first), .. } if bundling.block > 1 => Some(first.into()),
                 Protocol::Push | Protocol::Pull | Protocol::Phased { .. } => None,
             },
             filter: Filter { seed: plan.filter.seed, accept: plan.filter.drawn.unwrap_or(1.0) },
@@ -67,7 +67,8 @@ impl<B: Payload> Splitter<B> {
     /// [`stored`](Self::stored) has all of them, or at once if there are none: then it is given back, too.
     pub(crate) fn split(&mut self, mut block: Built<B>) -> (Vec<Built<B>>, Option<Built<B>>) {
         let ids = self.bundling.events_of(block.event);
-        let mut events: Vec<_> = ids.map(|event| Built { event, complete: true, fragments: Vec::new() }).collect();
+        let mut events: Vec<_> =
+            ids.map(|event| Built { event, complete: true, asked: Region::ALL, fragments: Vec::new() }).collect();
         let mut seen = Vec::new();
         for (index, bundle) in block.fragments.drain(..).enumerate() {
             if self.first_phase == Some(index) {
@@ -293,7 +294,7 @@ mod tests {
     /// The outcome of block 2, whose events are stored at once, and the sources with their faults.
     fn outcome(bundles: [Option<Fragment<Bytes>>; 2]) -> (bool, evb_record::Builder, BTreeMap<u16, Faults>) {
         let mut splitter = splitter();
-        let built = Built { event: EventId(2), complete: true, fragments: bundles.into() };
+        let built = Built { event: EventId(2), complete: true, asked: Region::ALL, fragments: bundles.into() };
         let (events, ended) = splitter.split(built);
         assert!(ended.is_none() && events.iter().map(|event| event.event.0).eq([3, 4]));
         let sources = |event: &Built<Bytes>| event.fragments.iter().flatten().map(|one| one.source.0).eq(0..4);

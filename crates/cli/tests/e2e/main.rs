@@ -18,6 +18,7 @@ mod networks;
 mod outputs;
 mod papers;
 mod phased;
+mod regions;
 mod replay;
 mod sequences;
 mod sessions;

@@ -1,6 +1,6 @@
 //! `[filter]`: which events are kept, and in which stream.
 
-use super::{Rule as Check, bundle, source};
+use super::{Rule as Check, bundle, protocol, source};
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, view::View};
 use evb_core::{SourceId, Span};
 use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width, streams};
@@ -129,7 +129,7 @@ pub(super) const RULES: &[Check] =
 fn phase_of_bundles(view: View<'_>) -> Option<Problem> {
     let steps = view.list("filter.step").first().map(|step| View(step).origin("type"));
     let program = || Some(view.below("filter").origin(programs(view).next()?));
-    let place = steps.or_else(program).filter(|_| view.has("protocol.first") && bundle::is_used(view))?;
+    let place = steps.or_else(program).filter(|_| protocol::is_phased(view) && bundle::is_used(view))?;
     let message = "phased building of bundles knows the draw of `protocol.accept` only, and no filters";
     let help = "give each readout unit one source and leave `trigger.block` out, or use push or pull";
     Some(Problem::new(message, help).at(place, "not with bundles in phases"))
@@ -169,7 +169,7 @@ pub(super) fn plan(view: View<'_>, seed: u64, protocol: Protocol) -> Selection {
     };
     Selection {
         seed,
-        phased: matches!(protocol, Protocol::Phased { .. }),
+        phased: matches!(protocol, Protocol::Phased { rest: true, .. }),
         drawn: view.has("protocol.accept").then(|| view.number("protocol.accept")),
         steps: view.list("filter.step").iter().map(step).collect(),
         units: units(view),
@@ -340,10 +340,10 @@ fn bounds(step: View<'_>) -> Option<Problem> {
     }
 }
 
-/// Phased building needs a decision.
+/// A second phase needs a decision.
 fn phase_without_decision(view: View<'_>) -> Option<Problem> {
     let decides = view.has("protocol.accept") || has_program(view) || !view.list("filter.step").is_empty();
-    (view.has("protocol.first") && !decides).then(|| {
+    (protocol::has_rest(view) && !decides).then(|| {
         let help = "add accept = 0.1 to [protocol] for a random draw, or a filter such as [[filter.step]]";
         Problem::new("phased building decides about each event, and nothing says how", help)
             .at(view.origin("protocol.type"), "no decision")

@@ -3,7 +3,7 @@
 //! The event builder of a group has the sections of a file: those written here, and what follows from the rest of the file.
 //! So its plan is made and checked as that of any file.
 
-use super::{Rule, source, trigger, workload};
+use super::{Rule, protocol, source, trigger, workload};
 use crate::{
     check,
     diagnostics::Problem,
@@ -50,7 +50,7 @@ const IMPLIED: [(&str, &str); 7] = [
     ("protocol", "assignment"),
 ];
 
-pub(super) const RULES: &[Rule] = &[without_slices, implied, uneven, data_or_rate, with_faults, in_traffic];
+pub(super) const RULES: &[Rule] = &[without_slices, implied, uneven, data_or_rate, with_faults, in_traffic, partial];
 
 /// Number of slices; none without a first stage.
 fn slices(view: View<'_>) -> Option<u16> {
@@ -108,6 +108,15 @@ fn in_traffic(view: View<'_>) -> Option<Problem> {
         Problem::new("traffic has no stages", "remove [first_stage], or remove [workload] to build events")
             .at(view.origin("first_stage.slices"), "two stages")
     })
+}
+
+/// A super-fragment has the fragments of all sources of its group, and an event those of all groups.
+fn partial(view: View<'_>) -> Option<Problem> {
+    slices(view)?;
+    let first = || protocol::partial(view.below("first_stage")).map(|key| view.below("first_stage").origin(key));
+    let origin = protocol::partial(view).map(|key| view.origin(key)).or_else(first)?;
+    let help = "write first = ... without `rest`, or remove [first_stage]";
+    Some(Problem::new("two stages build whole events", help).at(origin, "asks some of the readout units"))
 }
 
 /// The event builders of both stages, of a tree and its plan; none without a first stage.

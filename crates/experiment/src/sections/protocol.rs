@@ -1,7 +1,7 @@
 //! `[protocol]`: who starts the transfer of fragments, how the builder of an event is picked, and the decision after the
 //! first phase.
 
-use super::{Rule, builder, put};
+use super::{Rule, builder, bundle, put};
 use crate::{
     choice::*,
     diagnostics::Problem,
@@ -10,7 +10,7 @@ use crate::{
     tree::{Node, Value},
     view::View,
 };
-use evb_protocol::{Assignment, Protocol};
+use evb_protocol::{Assignment, First, Protocol};
 
 pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
     tag: "type",
@@ -45,12 +45,28 @@ pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
         ),
         variant(
             "phased",
-            "as pull, but the builder asks the first readout units, decides, and asks the others for accepted events only",
+            "as pull, but the builder asks the first readout units or a region of interest, decides, and asks the others for accepted events only",
             &[
-                required(
+                optional(
                     "first",
-                    integer(1, MAX_UNITS - 1),
-                    "readout units that are asked first: `ru0` and those after it; fewer than there are",
+                    integer(1, MAX_UNITS),
+                    "readout units that are asked first: `ru0` and those after it; fewer than there are, if the others are asked later",
+                ),
+                optional(
+                    "least",
+                    integer(1, MAX_UNITS),
+                    "in place of `first`: fewest readout units of a region of interest, which is drawn by seed and event and asked first",
+                ),
+                optional(
+                    "most",
+                    integer(1, MAX_UNITS),
+                    "most readout units of a region of interest; fewer than there are, if the others are asked later",
+                ),
+                key(
+                    REST,
+                    Kind::Flag,
+                    Default::Flag(true),
+                    "if the others are asked for accepted events; if not, an event is decided and stored with the fragments of its first phase",
                 ),
                 optional(
                     "accept",
@@ -59,12 +75,38 @@ pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
                      then is always accepted",
                 ),
             ],
-            |view| Protocol::Phased { first: view.integer("first") },
+            |view| Protocol::Phased { first: first(view), rest: view.flag(REST) },
         ),
     ],
 };
 
 const PUSH: &str = "push";
+const REST: &str = "rest";
+
+/// The units that are asked first; the seed of a region comes later.
+fn first(view: View<'_>) -> First {
+    match view.maybe_integer("first") {
+        Some(first) => First::Units(first),
+        None => First::Region { least: view.integer("least"), most: view.integer("most"), seed: 0 },
+    }
+}
+
+/// True for phased building.
+pub(super) fn is_phased(view: View<'_>) -> bool {
+    view.has("protocol.rest")
+}
+
+/// True for phased building with a second phase.
+pub(super) fn has_rest(view: View<'_>) -> bool {
+    is_phased(view) && view.flag("protocol.rest")
+}
+
+/// The key that draws regions of interest, or leaves events without some units: then a missing fragment is none of a unit
+/// that was not asked, and only the units of the builder know.
+pub(super) fn partial(view: View<'_>) -> Option<&'static str> {
+    let is_partial = |key: &&str| view.has(key) && !(key.ends_with(REST) && view.flag(key));
+    ["protocol.least", "protocol.rest"].into_iter().find(is_partial)
+}
 
 pub(super) static ASSIGNMENT: Words<Assignment> = Words(&[
     word("round-robin", "builders in turn, leaving out those without a free slot", Assignment::RoundRobin),
@@ -76,7 +118,7 @@ pub(super) static ASSIGNMENT: Words<Assignment> = Words(&[
     ),
 ]);
 
-pub(super) const RULES: &[Rule] = &[group_below_builders, first_phase];
+pub(super) const RULES: &[Rule] = &[group_below_builders, who_is_first, region_bounds, first_phase, parts_of_bundles];
 
 /// The size of a group follows from the number of builders, where there are groups.
 pub(super) fn fill(root: &mut Node) {
@@ -104,16 +146,53 @@ fn group_below_builders(view: View<'_>) -> Option<Problem> {
     })
 }
 
+/// Either some units are first, or a region of interest with both bounds.
+fn who_is_first(view: View<'_>) -> Option<Problem> {
+    let has = |key: &str| view.has(key);
+    let [first, least, most] = ["protocol.first", "protocol.least", "protocol.most"].map(has);
+    let (message, key, label) = match (first, least, most) {
+        _ if !is_phased(view) => return None,
+        (true, false, false) | (false, true, true) => return None,
+        (false, false, false) => ("phased building does not say who is asked first", "type", "no first phase"),
+        (true, ..) => ("`protocol.first` and a region of interest exclude each other", "first", "not with a region"),
+        (false, true, false) => ("a region of interest needs `protocol.most`", "least", "no upper bound"),
+        (false, false, true) => ("a region of interest needs `protocol.least`", "most", "no lower bound"),
+    };
+    let help = "write first = 3 for the same units in every event, or least = 3 and most = 5 for a region of interest";
+    Some(Problem::new(message, help).at(view.origin(&format!("protocol.{key}")), label))
+}
+
+fn region_bounds(view: View<'_>) -> Option<Problem> {
+    let (least, most) = (view.maybe_integer::<i64>("protocol.least")?, view.maybe_integer::<i64>("protocol.most")?);
+    (least > most).then(|| {
+        let message = format!("`protocol.least` of {least} is above `protocol.most` of {most}");
+        Problem::new(message, "swap the two").at(view.origin("protocol.least"), "too large")
+    })
+}
+
+/// The units of the first phase are there, and one more for a second phase.
 fn first_phase(view: View<'_>) -> Option<Problem> {
-    let (first, units) = (view.maybe_integer::<i64>("protocol.first")?, view.integer::<i64>("readout.units"));
-    (first >= units).then(|| {
-        let message = format!("`protocol.first` of {first} leaves none of {units} readout units for the second phase");
+    let key = ["protocol.first", "protocol.most"].into_iter().find(|key| view.has(key))?;
+    let (first, units) = (view.integer::<i64>(key), view.integer::<i64>("readout.units"));
+    let rest = view.flag("protocol.rest");
+    (first > units - i64::from(rest)).then(|| {
+        let message = match rest {
+            true => format!("`{key}` of {first} leaves none of {units} readout units for the second phase"),
+            false => format!("`{key}` of {first} is more than the {units} readout units"),
+        };
         let help = match units {
             1 => "phases need two readout units or more: raise `readout.units`, or write type = \"pull\"".to_owned(),
+            _ if !rest => format!("write {units} or less"),
             _ => format!("write {} or less, or write type = \"pull\" to ask all units at once", units - 1),
         };
-        Problem::new(message, help)
-            .at(view.origin("protocol.first"), "too many")
-            .at(view.origin("readout.units"), "readout units")
+        Problem::new(message, help).at(view.origin(key), "too many").at(view.origin("readout.units"), "readout units")
     })
+}
+
+/// A bundle does not tell a source that was not asked from one without a fragment.
+fn parts_of_bundles(view: View<'_>) -> Option<Problem> {
+    let key = partial(view).filter(|_| bundle::is_used(view))?;
+    let message = format!("`{key}` asks some of the readout units for an event, and bundles are of all of them");
+    let help = "give each readout unit one source and leave `trigger.block` out, or write first = ... without `rest`";
+    Some(Problem::new(message, help).at(view.origin(key), "not with bundles"))
 }

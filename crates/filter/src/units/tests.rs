@@ -41,7 +41,8 @@ fn start(program: &[&str], timeout: Span) -> (Units, Receiver<()>) {
 
 fn ask(units: &mut Units, events: std::ops::RangeInclusive<u64>) {
     for event in events {
-        let built = Built { event: EventId(event), complete: true, fragments: vec![] };
+        let built =
+            Built { event: EventId(event), complete: true, asked: evb_protocol::Region::ALL, fragments: vec![] };
         units.ask(Question { built, is_phase: false });
     }
 }

@@ -1,7 +1,7 @@
 //! Messages that are encoded are decoded again, in any pieces. Arbitrary bytes are an error at most.
 
 use super::*;
-use evb_protocol::Fragment;
+use evb_protocol::{Fragment, Region};
 use proptest::prelude::*;
 
 fn body(message: &[u8]) -> &[u8] {
@@ -16,7 +16,7 @@ fn built() -> impl Strategy<Value = Built<Bytes>> {
         let fragment = |(source, payload): (u16, Option<Vec<u8>>)| {
             payload.map(|payload| Fragment {
                 event,
-                source: SourceId(source),
+                source: evb_core::SourceId(source),
                 length: payload.len() as u32,
                 checksum: 0,
                 mark: None,
@@ -24,7 +24,7 @@ fn built() -> impl Strategy<Value = Built<Bytes>> {
                 payload: payload.into(),
             })
         };
-        Built { event, complete, fragments: (0..).zip(payloads).map(fragment).collect() }
+        Built { event, complete, asked: Region::ALL, fragments: (0..).zip(payloads).map(fragment).collect() }
     })
 }
 

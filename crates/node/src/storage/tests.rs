@@ -2,7 +2,7 @@
 
 use super::*;
 use evb_core::EventId;
-use evb_protocol::Fragment;
+use evb_protocol::{Fragment, Region};
 use std::{
     io,
     path::Path,
@@ -126,7 +126,8 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 
 fn store(storage: &mut Storage, events: std::ops::RangeInclusive<u64>) {
     for event in events {
-        let event = Built { event: EventId(event), complete: true, fragments: Vec::<Option<Fragment<Bytes>>>::new() };
+        let fragments = Vec::<Option<Fragment<Bytes>>>::new();
+        let event = Built { event: EventId(event), complete: true, asked: Region::ALL, fragments };
         assert_eq!(storage.store(Time::ZERO, Route::default(), event), None);
     }
     storage.hand_over();

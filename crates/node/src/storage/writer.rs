@@ -44,7 +44,7 @@ pub(super) trait EventFile: Send + Sized + 'static {
 
 /// Appends an event to the files of one stream.
 pub(super) fn append(file: &mut Writer, event: &Built<Bytes>) -> Result<(), WriteError> {
-    let fragments: Vec<_> = (0..).map(SourceId).zip(&event.fragments).map(fragment_ref).collect();
+    let fragments: Vec<_> = event.wanted().map(fragment_ref).collect();
     file.append(event.event, &fragments)
 }
 
@@ -146,7 +146,7 @@ fn payload(event: &Built<Bytes>) -> u64 {
     event.fragments.iter().flatten().map(|fragment| fragment.payload.len() as u64).sum()
 }
 
-fn fragment_ref((source, fragment): (SourceId, &Option<Fragment<Bytes>>)) -> FragmentRef<'_> {
+fn fragment_ref((source, fragment): (SourceId, Option<&Fragment<Bytes>>)) -> FragmentRef<'_> {
     match fragment {
         Some(fragment) => FragmentRef {
             source: fragment.source,

@@ -1,6 +1,6 @@
 //! The events that a builder ended last. They tell a late fragment from a duplicate and from a stray one.
 
-use crate::Fragment;
+use crate::Built;
 use alloc::{collections::VecDeque, vec::Vec};
 use evb_core::{EventId, SourceId};
 
@@ -19,10 +19,11 @@ pub(super) struct History {
 
 impl History {
     /// Remembers an event and which of its requested fragments are missing.
-    pub(super) fn push<B>(&mut self, event: EventId, fragments: &[Option<Fragment<B>>]) {
-        if fragments.iter().any(Option::is_none) {
-            let sources = (0..).map(SourceId).zip(fragments);
-            let missing = sources.filter(|(_, fragment)| fragment.is_none()).map(|(source, _)| source).collect();
+    pub(super) fn push<B>(&mut self, built: &Built<B>) {
+        let event = built.event;
+        let missing = built.wanted().filter(|(_, fragment)| fragment.is_none()).map(|(source, _)| source);
+        let missing: Vec<_> = missing.collect();
+        if !missing.is_empty() {
             self.missing.push_back((event, missing));
         }
         self.highest = self.highest.max(Some(event));

@@ -76,7 +76,7 @@ impl<B> BuilderUnit<B> {
     /// Ends the events or first phases that are over the time limit of the experiment file.
     fn cut_overdue(&mut self) {
         let Some(limit) = self.config.deadline else { return };
-        let waits = |building: &Building<B>| building.granted && building.phase.is_collecting();
+        let waits = |building: &Building<B>| building.granted && building.is_collecting();
         for event in self.select(|building, now| waits(building) && building.since + limit <= now) {
             if let Some(building) = self.building.get_mut(&event) {
                 building.cut = true;
@@ -141,7 +141,7 @@ impl<B> BuilderUnit<B> {
         let limits = |building: &Building<B>| match building.granted {
             false => [Some(building.since + stray), None],
             // It waits for a decision.
-            true if !building.phase.is_collecting() => [None, None],
+            true if !building.is_collecting() => [None, None],
             true => [Some(building.since + patience), deadline.map(|deadline| building.since + deadline)],
         };
         let next = self.building.values().flat_map(limits).flatten().filter(|&at| at > self.now).min();
@@ -231,7 +231,7 @@ impl<B> BuilderUnit<B> {
     /// Changes the number of awaited sources in every event that lacks the fragment of this source.
     fn count_in(&mut self, source: usize, change: impl Fn(u32) -> u32) {
         for building in self.building.values_mut() {
-            if building.phase.awaits(source) && building.fragments[source].is_none() {
+            if building.awaits(source) && building.fragments[source].is_none() {
                 building.waiting = change(building.waiting);
             }
         }

@@ -17,7 +17,7 @@ use evb_protocol::*;
 use outcome::{History, Outcome};
 use scenario::{FRAGMENT, Harm, Scenario, TRIGGERS};
 use schedule::{Draw, Fault as Trouble, random};
-use std::ops::Range;
+use std::collections::BTreeSet;
 
 fn base_config() -> Config {
     Config {
@@ -108,15 +108,14 @@ fn without_faults_every_event_is_built_once() {
 }
 
 /// The model, without deaths: how an event must end, and which sources are asked for it.
-fn expected(scenario: &Scenario, event: EventId) -> (Ending, Range<u16>) {
-    let is_whole = |sources: &Range<u16>| !sources.clone().any(|source| scenario.spoils(event, source));
-    let all = 0..scenario.config.readout_units;
-    if let Protocol::Phased { first } = scenario.config.protocol
-        && !scenario.filter.accepts(event, is_whole(&(0..first)))
-    {
-        return (Ending::Rejected, 0..first);
+fn expected(scenario: &Scenario, event: EventId) -> (Ending, BTreeSet<u16>) {
+    let is_whole = |sources: &BTreeSet<u16>| !sources.iter().any(|&source| scenario.spoils(event, source));
+    let first = scenario.first_phase(event);
+    if scenario.has_rest() && !scenario.filter.accepts(event, is_whole(&first)) {
+        return (Ending::Rejected, first);
     }
-    (if is_whole(&all) { Ending::Complete } else { Ending::Incomplete }, all)
+    let asked = scenario.asked(event);
+    (if is_whole(&asked) { Ending::Complete } else { Ending::Incomplete }, asked)
 }
 
 /// Fragments that are lost, late or renumbered on their way cost time and no event. A fragment that is bad at its
@@ -136,7 +135,7 @@ fn harmed_fragments_spoil_their_own_event_and_no_other() {
                 assert!(!outcome.stored.contains_key(&event), "event {event} is rejected and stored: {scenario:#?}");
                 continue;
             }
-            let expected: Vec<_> = asked.filter(|&source| !scenario.spoils(event, source)).collect();
+            let expected: Vec<_> = asked.into_iter().filter(|&source| !scenario.spoils(event, source)).collect();
             let [stored] = &outcome.stored[&event][..] else { panic!("event {event} stored twice: {scenario:#?}") };
             assert!(stored.good.iter().eq(&expected), "event {event}: {stored:?} for {expected:?}: {scenario:#?}");
         }
@@ -224,9 +223,9 @@ fn a_dead_readout_unit_is_missing_and_nothing_else_is() {
         let victim = Draw(&mut random).node(config.readout_nodes());
         let scenario = Scenario { faults: vec![death(&mut random, victim)], ..scenario(seed, config) };
         let outcome = keep(&scenario);
-        let living = (0..scenario.config.readout_units).filter(|&source| source != victim.0 - 1);
         for (event, stored) in &outcome.stored {
-            let whole = living.clone().all(|source| stored.iter().all(|stored| stored.good.contains(&source)));
+            let mut living = scenario.asked(*event).into_iter().filter(|&source| source != victim.0 - 1);
+            let whole = living.all(|source| stored.iter().all(|stored| stored.good.contains(&source)));
             assert!(whole, "event {event} lacks a source that lives: {scenario:#?}");
         }
     }
@@ -314,7 +313,10 @@ fn a_full_event_builder_inhibits_the_trigger_and_counts_it() {
 
 #[test]
 fn a_stopped_run_drains() {
-    for (seed, protocol) in [(1, Protocol::Push), (2, Protocol::Pull), (4, Protocol::Phased { first: 1 })] {
+    let phased = |first| Protocol::Phased { first, rest: true };
+    let region = First::Region { least: 1, most: 3, seed: 1 };
+    let ways = [(1, Protocol::Push), (2, Protocol::Pull), (4, phased(First::Units(1))), (8, phased(region))];
+    for (seed, protocol) in ways {
         let config = Config { events: None, protocol, ..base_config() };
         let scenario = Scenario { stop_at: Some(Span::from_micros(700)), ..scenario(seed, config) };
         let outcome = keep(&scenario);

@@ -7,7 +7,7 @@ use crate::{
 };
 use evb_control::State;
 use evb_core::{EventId, NodeId, Time};
-use evb_protocol::{Assignment, Config, Ending, Fault, Protocol};
+use evb_protocol::{Assignment, Config, Ending, Fault};
 use std::collections::BTreeSet;
 
 /// The first promise that is broken, as a text; `None` if all are kept.
@@ -99,7 +99,8 @@ fn evidence(scenario: &Scenario, outcome: &Outcome) -> Kept {
         }
         let stored = accounted(outcome, event, builder)?;
         let begin = outcome.triggered[event.0 as usize - 1];
-        let mut lacking = (0..scenario.config.readout_units).filter(|source| !stored.good.contains(source)).peekable();
+        let asked = scenario.asked(event).into_iter();
+        let mut lacking = asked.filter(|source| !stored.good.contains(source)).peekable();
         ensure(lacking.peek().is_some(), || format!("event {event} is called incomplete and lacks nothing"))?;
         for source in lacking {
             let was_gone = is_gone(outcome, NodeId(1 + source), begin, end);
@@ -126,16 +127,18 @@ fn is_gone(outcome: &Outcome, unit: NodeId, begin: Time, end: Time) -> bool {
 /// An event is stored by the builder that reports it, a complete one with every fragment. Rejected events need not be
 /// stored; only a filter that does not accept them may reject them.
 fn events(scenario: &Scenario, outcome: &Outcome) -> Kept {
-    let all: BTreeSet<_> = (0..scenario.config.readout_units).collect();
     for (&event, ends) in &outcome.ended {
         match ends[0] {
             (Ending::Complete, builder, _) => {
                 let stored = accounted(outcome, event, builder)?;
-                ensure(stored.good == all, || format!("event {event} is called complete with {:?}", stored.good))?;
+                ensure(stored.good == scenario.asked(event), || {
+                    format!("event {event} is called complete with {:?}", stored.good)
+                })?;
             }
             (Ending::Rejected, ..) => {
-                let phased = matches!(scenario.config.protocol, Protocol::Phased { .. });
-                ensure(phased && !scenario.filter.accepts(event, true), || format!("event {event} is rejected"))?;
+                ensure(scenario.has_rest() && !scenario.filter.accepts(event, true), || {
+                    format!("event {event} is rejected")
+                })?;
             }
             (Ending::Incomplete, ..) if is_unbuilt(scenario, outcome, event) => {}
             (Ending::Incomplete, builder, _) => _ = accounted(outcome, event, builder)?,

@@ -3,8 +3,9 @@
 use crate::{planted::Bug, schedule::Fault as Trouble};
 use evb_control::Command;
 use evb_core::{EventId, NodeId, Span, Time, stream};
-use evb_protocol::{Config, Filter};
+use evb_protocol::{Config, Filter, First, Protocol};
 use rand_xoshiro::rand_core::Rng;
+use std::collections::BTreeSet;
 
 /// Number of triggers that a driven trigger gives.
 pub(crate) const TRIGGERS: u64 = 600;
@@ -77,6 +78,30 @@ impl Scenario {
     pub(crate) fn owner(&self, event: EventId) -> NodeId {
         let builders = self.config.builder_nodes();
         NodeId(builders.first.0 + ((event.0 - 1) % u64::from(builders.count)) as u16)
+    }
+
+    /// The sources of the first phase of an event: all without phases. A set of its own for each event, if it is a region.
+    pub(crate) fn first_phase(&self, event: EventId) -> BTreeSet<u16> {
+        let all = 0..self.config.readout_units;
+        match self.config.protocol {
+            Protocol::Push | Protocol::Pull => all.collect(),
+            Protocol::Phased { first: First::Units(first), .. } => (0..first).collect(),
+            Protocol::Phased { first, .. } => {
+                let region = first.of(event, all.end);
+                all.filter(|&source| region.contains(source.into())).collect()
+            }
+        }
+    }
+
+    /// True if a decision follows the first phase.
+    pub(crate) const fn has_rest(&self) -> bool {
+        matches!(self.config.protocol, Protocol::Phased { rest: true, .. })
+    }
+
+    /// The sources of an event that is stored.
+    pub(crate) fn asked(&self, event: EventId) -> BTreeSet<u16> {
+        let is_partial = matches!(self.config.protocol, Protocol::Phased { rest: false, .. });
+        if is_partial { self.first_phase(event) } else { (0..self.config.readout_units).collect() }
     }
 
     /// True if the source has no good fragment of this event.

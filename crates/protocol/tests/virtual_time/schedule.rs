@@ -2,7 +2,7 @@
 
 use evb_control::Command;
 use evb_core::{NodeId, NodeRange, Span, Stream, Time, stream};
-use evb_protocol::{Config, Protocol, Trigger};
+use evb_protocol::{Config, First, Protocol, Trigger};
 use rand_xoshiro::rand_core::Rng;
 
 /// One thing that goes wrong.
@@ -144,18 +144,29 @@ impl Draw<'_> {
         if count == 0 { vec![vec![]] } else { (0..count).map(|_| self.commands()).collect() }
     }
 
+    /// Phased building in which the first units are asked first, or a region of interest.
+    fn phased(&mut self, units: u16, is_region: bool) -> Protocol {
+        let rest = units > 1 && self.below(3) > 0;
+        let mut up_to = |most: u16| 1 + self.below(most.into()) as u16;
+        let most = up_to(units - u16::from(rest));
+        let first = match is_region {
+            true => First::Region { least: up_to(most), most, seed: up_to(u16::MAX).into() },
+            false => First::Units(most),
+        };
+        Protocol::Phased { first, rest }
+    }
+
     /// A random event builder.
     pub(crate) fn config(&mut self, base: Config) -> Config {
         use evb_protocol::{Assignment, Shaping};
         let builder_units = self.pick(&[1, 2, 3, 5, 8]);
         let readout_units = self.pick(&[1, 2, 4, 7]);
-        let phased = Protocol::Phased { first: 1 + self.below(u64::from(readout_units - 1)) as u16 };
-        let phased = if readout_units > 1 { phased } else { Protocol::Pull };
+        let [phased, region] = [false, true].map(|is_region| self.phased(readout_units, is_region));
         let grouping = Shaping::Grouping { packet: evb_core::ByteCount(450), timeout: Span::from_micros(30) };
         Config {
             readout_units,
             builder_units,
-            protocol: self.pick(&[Protocol::Push, Protocol::Pull, phased]),
+            protocol: self.pick(&[Protocol::Push, Protocol::Pull, phased, region]),
             assignment: self.pick(&[Assignment::RoundRobin, Assignment::LeastLoaded, Assignment::ByNumber]),
             shaping: self.pick(&[Shaping::None, grouping]),
             trigger: self.pick(&[Trigger::FreeRunning, Trigger::Driven]),

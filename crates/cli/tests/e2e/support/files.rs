@@ -66,9 +66,14 @@ impl Stored {
     /// Every event has `sources` fragments, each from its source, and each good one is what the generator makes for
     /// that event and source, and nothing else.
     pub(crate) fn check_generated(&self, seed: u64, sources: u16) {
+        self.check_generated_of(seed, |_| (0..sources).collect());
+    }
+
+    /// Checks the same for events of which each has its own sources.
+    pub(crate) fn check_generated_of(&self, seed: u64, sources: impl Fn(u64) -> Vec<u16>) {
         for event in &self.events {
             let from: Vec<_> = event.fragments.iter().map(|fragment| fragment.source.0).collect();
-            assert_eq!(from, (0..sources).collect::<Vec<_>>(), "event {}", event.id);
+            assert_eq!(from, sources(event.id.0), "event {}", event.id);
             for fragment in event.fragments.iter().filter(|fragment| fragment.status == Status::Good) {
                 let source = fragment.source.0;
                 let right = payload::check(&fragment.bytes, seed, event.id, source);

@@ -24,7 +24,11 @@ impl Driver {
             Order::Stop => self.obey(id, What::Manager(ManagerCommand::Stop)),
             Order::Cut if is_builder => self.obey(id, What::Builder(BuilderCommand::Cut)),
             Order::Cut => {}
-            Order::Lost(peer) => self.obey(id, What::Manager(ManagerCommand::Lost(peer))),
+            Order::Lost(peer) => {
+                if let Some(planted) = &mut self.slots[id.index()].node {
+                    planted.machine.lose(self.now, peer);
+                }
+            }
             Order::Finish => self.finish(id),
             Order::Reset => {
                 self.inspect(id, true);
