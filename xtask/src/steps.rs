@@ -21,8 +21,11 @@ const LINTS: Step = ("lints", |workspace, _| {
     workspace.cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"])
 });
 
-/// All tests, with the parts that are off by default.
-const TESTS: &[&str] = &["test", "--workspace", "--exclude", "xtask", "--no-fail-fast", "--features", "evb-cli/wasm"];
+/// All tests.
+const TESTS: &[&str] = &["test", "--workspace", "--exclude", "xtask", "--no-fail-fast"];
+/// All tests, with the parts that are off by default. The compiler of WebAssembly takes minutes to build.
+const LONG_TESTS: &[&str] =
+    &["test", "--workspace", "--exclude", "xtask", "--no-fail-fast", "--features", "evb-cli/wasm"];
 
 /// The steps that need nothing but cargo and install nothing.
 const CHECK: &[Step] = &[FORMAT, HYGIENE, LINTS, ("fast tests", |workspace, _| workspace.cargo(&["test", "--quiet"]))];
@@ -48,7 +51,7 @@ const TEST: &[Step] = &[
     ("papers", papers::run),
     ("soak", soak::run),
     ("tests", |workspace, long| {
-        let mut command = cargo(&workspace.root, TESTS);
+        let mut command = cargo(&workspace.root, if long { LONG_TESTS } else { TESTS });
         run(if long { command.env("EVB_SOAK_SECONDS", "600") } else { &mut command })
     }),
 ];
