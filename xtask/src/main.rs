@@ -30,7 +30,8 @@ enum Task {
     Check,
     /// Check and test everything; with apt-get, installs the programs that tests use and that are missing
     Test {
-        /// Make the soak long, ten minutes of each kind instead of seconds, and reproduce the papers with other seeds, too
+        /// Make the soak long, ten minutes of each kind instead of seconds, reproduce the papers with other seeds, too, and
+        /// test WebAssembly filters
         #[arg(long)]
         soak: bool,
     },

@@ -50,7 +50,8 @@ const IMPLIED: [(&str, &str); 7] = [
     ("protocol", "assignment"),
 ];
 
-pub(super) const RULES: &[Rule] = &[without_slices, implied, uneven, data_or_rate, with_faults, in_traffic, partial];
+pub(super) const RULES: &[Rule] =
+    &[without_slices, implied, phased, uneven, data_or_rate, with_faults, in_traffic, partial];
 
 /// Number of slices; none without a first stage.
 fn slices(view: View<'_>) -> Option<u16> {
@@ -71,6 +72,14 @@ fn implied(view: View<'_>) -> Option<Problem> {
             "remove it: a group has a readout unit for each source, a builder for each slice, and assigns by number";
         Some(Problem::new(message, help).at(origin, "not a key of the first stage"))
     })
+}
+
+/// An event that is rejected leaves a gap in the numbers of super-fragments.
+fn phased(view: View<'_>) -> Option<Problem> {
+    let node = view.0.at("first_stage.protocol.type").filter(|node| node.text() == Some("phased"))?;
+    let help =
+        "write \"push\" or \"pull\"; the second stage may be phased: its [protocol] and [filter] decide on events";
+    Some(Problem::new("a first stage builds every event: it cannot be phased", help).at(node.origin, "phased"))
 }
 
 fn uneven(view: View<'_>) -> Option<Problem> {
