@@ -57,6 +57,7 @@ cases! {
     stage_without_slices: with("[first_stage]\nprotocol = { type = \"pull\" }\n");
     stage_with_what_is_implied: with("[first_stage]\nslices = 1\nbuilder = { units = 3 }\n");
     stage_with_a_mistake_of_its_own: with("[first_stage]\nslices = 1\nprotocol = { type = \"pull\", group = 4 }\n");
+    stages_with_filters_of_a_phase: with("[first_stage]\nslices = 1\n[protocol]\ntype = \"phased\"\nfirst = 1\n[[filter.step]]\ntype = \"complete\"\n");
     stage_in_phases: with("[first_stage]\nslices = 1\nprotocol = { type = \"phased\", first = 1 }\n");
     stages_with_uneven_slices: with("[first_stage]\nslices = 3\n");
     stages_of_triggers_at_a_rate: with("[trigger]\ntype = \"rate\"\nrate = \"1 kHz\"\nevents = 10\n[first_stage]\nslices = 1\n");

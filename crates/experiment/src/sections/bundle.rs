@@ -1,7 +1,7 @@
 //! Bundles: several sources in one readout unit, and events in blocks. The keys are those of `[readout]`, of sources, of
 //! `[trigger]` and of `[[fault]]`.
 
-use super::{Rule, source, trigger, workload};
+use super::{Rule, first_stage, source, trigger, workload};
 use crate::{Bundling, diagnostics::Problem, limits::*, tree::Node, view::View};
 use evb_core::{ByteCount, SourceId};
 use evb_sources::SourceSpec;
@@ -84,15 +84,16 @@ fn suppressed(view: View<'_>) -> Vec<(SourceId, f64)> {
     tables.map(|(source, table)| (source, table.number("suppressed"))).collect()
 }
 
-/// True if any readout unit makes bundles.
+/// True if any readout unit makes bundles, or gets them from a first stage.
 pub(super) fn is_used(view: View<'_>) -> bool {
-    !plan(view).is_plain()
+    !plan(view).is_plain() || first_stage::slices(view).is_some()
 }
 
 /// Largest message with fragments: a bundle, or one fragment.
 pub(super) fn largest(view: View<'_>) -> ByteCount {
     let (each, bundling) = (view.quantity("readout.max_fragment"), plan(view));
-    let units = (0..view.integer::<u16>("readout.units")).filter(|unit| bundling.bundles(*unit));
+    let has_stages = first_stage::slices(view).is_some();
+    let units = (0..view.integer::<u16>("readout.units")).filter(|unit| has_stages || bundling.bundles(*unit));
     let fragments = units.map(|unit| bundling.sources_of(unit).len() as u64 * u64::from(bundling.block)).max();
     fragments.map_or(each, |fragments| ByteCount(Bundling::bundle_bytes(fragments, each)).max(each))
 }

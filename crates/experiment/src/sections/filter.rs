@@ -131,7 +131,7 @@ fn phase_of_bundles(view: View<'_>) -> Option<Problem> {
     let program = || Some(view.below("filter").origin(programs(view).next()?));
     let place = steps.or_else(program).filter(|_| protocol::is_phased(view) && bundle::is_used(view))?;
     let message = "phased building of bundles knows the draw of `protocol.accept` only, and no filters";
-    let help = "give each readout unit one source and leave `trigger.block` out, or use push or pull";
+    let help = "give each readout unit one source and leave out `trigger.block` and [first_stage], or use push or pull";
     Some(Problem::new(message, help).at(place, "not with bundles in phases"))
 }
 

@@ -54,7 +54,7 @@ pub(super) const RULES: &[Rule] =
     &[without_slices, implied, phased, uneven, data_or_rate, with_faults, in_traffic, partial];
 
 /// Number of slices; none without a first stage.
-fn slices(view: View<'_>) -> Option<u16> {
+pub(super) fn slices(view: View<'_>) -> Option<u16> {
     view.maybe_integer("first_stage.slices")
 }
 

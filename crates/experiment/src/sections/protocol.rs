@@ -193,6 +193,6 @@ fn first_phase(view: View<'_>) -> Option<Problem> {
 fn parts_of_bundles(view: View<'_>) -> Option<Problem> {
     let key = partial(view).filter(|_| bundle::is_used(view))?;
     let message = format!("`{key}` asks some of the readout units for an event, and bundles are of all of them");
-    let help = "give each readout unit one source and leave `trigger.block` out, or write first = ... without `rest`";
+    let help = "give each readout unit one source and leave out `trigger.block` and [first_stage], or write first = ... without `rest`";
     Some(Problem::new(message, help).at(view.origin(key), "not with bundles"))
 }
