@@ -43,5 +43,23 @@ pub fn check_runnable(plans: &[Plan]) -> Result<(), OnlySimulated> {
         return Err(OnlySimulated::Traffic);
     }
     let by_link = |plan: &Plan| matches!(plan.building.shaping, Shaping::BarrelShifter { step: Step::Link, .. });
-    if plans.iter().any(by_link) { Err(OnlySimulated::Step) } else { Ok(()) }
+    if plans.iter().flat_map(Plan::event_builders).any(by_link) { Err(OnlySimulated::Step) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evb_experiment::Experiment;
+
+    #[test]
+    fn what_is_only_simulated_is_refused_in_either_stage() {
+        let file = "[trigger]\nevents = 1\n[readout]\nunits = 1\nsource = { type = \"fixed\", size = \"1 kB\" }\n[builder]\nunits = 1\n";
+        let shaped = "{ type = \"barrel-shifter\", step = \"link\" }";
+        let check = |key: &str| {
+            let changes = ["first_stage.slices=1".to_owned(), format!("{key}={shaped}")];
+            check_runnable(Experiment::parse(file, "file.toml", &changes).expect("a good file").plans())
+        };
+        assert_eq!(check("shaping"), Err(OnlySimulated::Step));
+        assert_eq!(check("first_stage.shaping"), Err(OnlySimulated::Step));
+    }
 }

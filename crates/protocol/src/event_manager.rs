@@ -225,11 +225,13 @@ impl<B> EventManager<B> {
 
     /// Returns true if the limit is final: no readout unit will announce more events.
     fn limit_is_final(&self) -> bool {
-        let limit = self.event_limit();
         match self.config.trigger {
             Trigger::FreeRunning | Trigger::Driven => true,
             Trigger::Data => self.readouts.iter().all(|r| r.last || !r.alive),
-            Trigger::AllData => self.readouts.iter().all(|r| !r.alive || r.last || r.through > limit),
+            Trigger::AllData => {
+                let limit = self.event_limit();
+                self.readouts.iter().all(|r| !r.alive || r.last || r.through > limit)
+            }
         }
     }
 

@@ -64,11 +64,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
     }
     let signals = Signals::listen()?;
     let all_in_one = |plan: &Plan| plan.transport.about().is_one_process();
-    if args.processes || args.listen.is_some() || !experiment.plans().iter().all(all_in_one) {
+    if args.processes || args.listen.is_some() || !event_builders(&experiment).all(all_in_one) {
         refuse_threads_in_processes(&experiment)?;
         return run_processes(args, &experiment, &signals);
     }
     build(args, &experiment, &|| Ok(Session::threads()), &signals)
+}
+
+/// The event builders of all points of the sweep.
+fn event_builders(experiment: &Experiment) -> impl Iterator<Item = &Plan> {
+    experiment.plans().iter().flat_map(Plan::event_builders)
 }
 
 /// Builds the events of all points of the sweep in sessions that `open` opens.
@@ -199,7 +204,7 @@ fn in_processes(args: &RunArgs) -> Result<RunArgs, Failure> {
 }
 
 fn refuse_threads_in_processes(experiment: &Experiment) -> Result<(), Failure> {
-    match experiment.plans().iter().find_map(|plan| plan.transport.about().only_threads()) {
+    match event_builders(experiment).find_map(|plan| plan.transport.about().only_threads()) {
         Some(why) => Err(Failure::with_hint(why, "leave out `--processes` and `--listen`")),
         None => Ok(()),
     }
