@@ -35,6 +35,9 @@ pub struct Plan {
     pub data_directory: PathBuf,
     /// Transport of the nodes when the user does not choose another.
     pub transport: TransportChoice,
+    /// Transport of control messages; none if they travel with the fragments.
+    #[serde(default)]
+    pub control: Option<TransportChoice>,
     /// Events that are kept, and their folder.
     pub storage: StoragePlan,
     /// Seed, limits and the like.

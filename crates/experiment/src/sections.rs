@@ -15,6 +15,7 @@ use evb_protocol::Config;
 
 mod builder;
 mod bundle;
+mod control;
 pub(crate) mod data;
 mod fault;
 mod filter;
@@ -53,6 +54,7 @@ pub(crate) const ROOT: &[Key] = &[
         Kind::Choice(&transport::TRANSPORT),
         "How nodes talk when the command line does not say otherwise.",
     ),
+    optional("control", Kind::Section(control::CONTROL), control::DOC),
     optional("filter", Kind::Section(filter::FILTER), filter::DOC),
     optional("storage", Kind::Section(storage::STORAGE), "What is kept, and where."),
     optional("network", Kind::Section(network::NETWORK), network::DOC),
@@ -77,6 +79,7 @@ const EVERY: &[&[Rule]] = &[readout::RULES, bundle::EVERY_RULES, run::RULES, fir
 const EVENT_BUILDING: &[&[Rule]] = &[
     protocol::RULES,
     shaping::RULES,
+    control::RULES,
     readout::BUILDING_RULES,
     builder::RULES,
     bundle::RULES,
@@ -92,6 +95,7 @@ pub(crate) fn fill(root: &mut Node, stem: &str) {
     readout::fill(root);
     protocol::fill(root);
     trigger::fill(root);
+    control::fill(root);
     network::preset::fill(root);
 }
 
@@ -142,6 +146,7 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
         bundling: bundle::plan(view),
         data_directory: view.path("data.directory"),
         transport: transport::choice_of(view.below("transport")),
+        control: control::plan(view),
         storage: storage::plan(view),
         run: run::plan(view),
         faults: view.list("fault").iter().filter_map(|node| fault::plan(View(node), &building)).collect(),

@@ -1,7 +1,8 @@
 //! One node in a process of its own: it joins run control and takes part in its runs.
 
 use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup};
-use crate::endpoint;
+use crate::control_lane::{ControlEndpoint, ControlLane};
+use crate::endpoint::{self, UseEndpoints};
 use crate::limits;
 use crate::lines::{Lines, pump, write};
 use crate::link::Link;
@@ -10,7 +11,7 @@ use crate::wire_control::{Answer, Hello};
 use crate::worker::{ControlChannel, Left, Node, carry};
 use evb_core::NodeId;
 use evb_experiment::Plan;
-use evb_transport::{Connect, Token, Transport, UseEndpoint, Waker};
+use evb_transport::{Connect, Token, Transport, Waker};
 use evb_unit::VERSION;
 use std::{
     io::ErrorKind,
@@ -37,6 +38,9 @@ pub struct JoinOptions {
     pub control: SocketAddr,
     /// Address at which this node listens for its peers; port 0 lets the system choose.
     pub listen: SocketAddr,
+    /// Address at which this node listens for control messages, if they have a transport of their own; any port of the
+    /// host of `listen` by default.
+    pub listen_control: Option<SocketAddr>,
     /// The secret of the session.
     pub token: Token,
     /// Longest wait for run control to listen, and for peers to connect.
@@ -207,16 +211,17 @@ struct Opened<'a, 'b> {
     joined: &'a mut Joined<'b>,
 }
 
-impl UseEndpoint for Opened<'_, '_> {
-    type Output = Left;
-    type Error = NodeError;
-
-    fn with<T: Transport + Connect>(self, mut transport: T) -> Result<Left, NodeError> {
+impl UseEndpoints for Opened<'_, '_> {
+    fn with<T: Transport + Connect>(
+        self,
+        mut transport: T,
+        mut control: Option<&mut dyn ControlEndpoint>,
+    ) -> Result<Left, NodeError> {
         let Self { plan, text, node, joined } = self;
         let channel =
             ControlChannel { orders: joined.orders, notices: joined.notices, stop: Some(&joined.options.stop) };
         *joined.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport.waker());
-        channel.tell(node, Notice::Opened { address: transport.address() });
+        channel.tell(node, Notice::Opened { address: endpoint::address(&transport, control.as_deref()) });
         let mut peers = match joined.next_order() {
             Some(Instruction { order: Order::Connect, detail: Detail::Peers(peers) }) => peers,
             Some(Instruction { order: Order::Reset, .. }) => {
@@ -226,14 +231,19 @@ impl UseEndpoint for Opened<'_, '_> {
             _ => return Ok(Left::Exit),
         };
         peers.retain(|(peer, _)| *peer != node);
-        if let Err(error) = transport.connect(&peers) {
+        if let Err(error) = endpoint::connect(&mut transport, &mut control, peers) {
             // An order that ends the waiting for peers is no error.
-            return if joined.interrupt.load(Ordering::Relaxed) { Ok(Left::Reset) } else { Err(NodeError::new(error)) };
+            return if joined.interrupt.load(Ordering::Relaxed) { Ok(Left::Reset) } else { Err(error) };
         }
-        channel.tell(node, Notice::Ready);
         let open = |node, run, transport: &T| open_role(plan, text, run, node, transport);
-        let nodes = vec![Node::new(node, Link::new(transport, plan.building.nodes()))];
-        Ok(carry(nodes, channel, &open, 0, |nodes, timeout| nodes[0].link.transport.wait(timeout)))
+        thread::scope(|scope| {
+            let lane = control.map(|endpoint| ControlLane::start(scope, endpoint, &plan.building, transport.waker()));
+            let lane = lane.transpose().map_err(|error| limits::error("no thread for control messages", &error))?;
+            channel.tell(node, Notice::Ready);
+            let link = Link::new(transport, plan.building.nodes()).with_control(lane);
+            let nodes = vec![Node::new(node, link)];
+            Ok(carry(nodes, channel, &open, 0, |nodes, timeout| nodes[0].link.outbox.transport.wait(timeout)))
+        })
     }
 }
 

@@ -7,6 +7,7 @@
 mod builder;
 mod children;
 mod control;
+mod control_lane;
 mod endpoint;
 mod filter;
 mod join;
@@ -15,6 +16,7 @@ pub mod lines;
 mod link;
 mod manager;
 mod memory;
+mod outbox;
 mod outcome;
 mod pool;
 mod processes;

@@ -37,7 +37,8 @@ pub(crate) fn check_for_run_control(plan: &Plan) -> Result<(), NodeError> {
 
 /// Checks that a node may have a connection to each of its peers.
 pub(crate) fn check_for_node(plan: &Plan, name: &str) -> Result<(), NodeError> {
-    check(name, NODE_FILES + filter_files(plan) + u64::from(plan.building.nodes()) - 1)
+    let transports = 1 + u64::from(plan.control.is_some());
+    check(name, NODE_FILES + filter_files(plan) + transports * u64::from(plan.building.nodes() - 1))
 }
 
 /// Number of files that a builder has open for its filter units: the two pipes of each.

@@ -1,13 +1,14 @@
-//! The node's side of its transport: incoming and outgoing messages, and those that wait for a slow peer.
+//! The node's side of its transport: incoming and outgoing messages.
 
+use crate::control_lane::ControlLane;
+use crate::outbox::Outbox;
 use bytes::Bytes;
 use evb_core::{NodeId, Transmit};
 use evb_protocol::{
     Message,
     wire::{self, Body},
 };
-use evb_transport::{Message as Envelope, Received, SendError, Transport};
-use std::collections::VecDeque;
+use evb_transport::{Message as Envelope, Received, Transport};
 
 /// Largest number of messages taken from the transport at once.
 pub(crate) const BATCH: usize = 256;
@@ -21,12 +22,10 @@ pub(crate) enum Arrived {
 }
 
 pub(crate) struct Link<T> {
-    pub(crate) transport: T,
+    pub(crate) outbox: Outbox<T>,
+    /// The transport of control messages, if they have one of their own.
+    control: Option<ControlLane>,
     inbox: Vec<Received>,
-    /// Messages that a full queue gave back, by destination: a slow peer holds up nobody else. The credits of the
-    /// protocol bound their number.
-    waiting: Vec<VecDeque<Envelope>>,
-    waiting_count: usize,
     sent: u64,
     /// Mark of the messages of the current run: those of an earlier run may still arrive.
     run: wire::RunMark,
@@ -34,27 +33,33 @@ pub(crate) struct Link<T> {
 
 impl<T: Transport> Link<T> {
     pub(crate) fn new(transport: T, nodes: u16) -> Self {
-        let waiting = (0..nodes).map(|_| VecDeque::new()).collect();
         Self {
-            transport,
+            outbox: Outbox::new(transport, nodes),
+            control: None,
             inbox: Vec::with_capacity(BATCH),
-            waiting,
-            waiting_count: 0,
             sent: 0,
             run: wire::RunMark::default(),
         }
     }
 
+    /// Sends control messages on a transport of their own.
+    pub(crate) fn with_control(mut self, lane: Option<ControlLane>) -> Self {
+        self.control = lane;
+        self
+    }
+
     /// Sends and accepts messages of the next run only. All connected nodes do this once for each run.
     pub(crate) fn begin_run(&mut self) {
         self.run = self.run.next();
-        self.waiting.iter_mut().for_each(VecDeque::clear);
-        self.waiting_count = 0;
+        self.outbox.clear();
     }
 
     /// Gives all messages that have arrived to `handle`, and returns their number.
     pub(crate) fn receive(&mut self, mut handle: impl FnMut(Arrived)) -> usize {
-        let count = self.transport.receive(BATCH, &mut self.inbox);
+        let mut count = self.outbox.transport.receive(BATCH, &mut self.inbox);
+        if let Some(lane) = &mut self.control {
+            count = lane.receive(BATCH, &mut self.inbox);
+        }
         for received in self.inbox.drain(..) {
             handle(match received {
                 Received::Message { from, mut message } => match self.run.take_from(&mut message.head) {
@@ -88,41 +93,23 @@ impl<T: Transport> Link<T> {
                 self.post(to, Envelope { head, body });
             }
         });
-        self.waiting_count == 0
+        !self.outbox.is_waiting()
     }
 
     fn post(&mut self, to: NodeId, envelope: Envelope) {
         self.sent += 1;
-        if !self.waiting[to.index()].is_empty() {
-            self.waiting_count += 1;
-            return self.waiting[to.index()].push_back(envelope);
-        }
-        if let Err(SendError::Full(envelope)) = self.transport.send(to, envelope) {
-            self.waiting_count += 1;
-            self.waiting[to.index()].push_back(envelope);
+        match &mut self.control {
+            Some(lane) if lane.carries(to) => lane.post(to, envelope),
+            _ => self.outbox.post(to, envelope),
         }
     }
 
     /// Sends waiting and queued messages. Returns the number of messages sent since the last call.
     pub(crate) fn flush(&mut self) -> u64 {
-        if self.waiting_count > 0 {
-            self.retry();
+        self.outbox.flush();
+        if let Some(lane) = &mut self.control {
+            lane.flush();
         }
-        self.transport.flush();
         std::mem::take(&mut self.sent)
-    }
-
-    fn retry(&mut self) {
-        for (to, queue) in self.waiting.iter_mut().enumerate() {
-            while let Some(envelope) = queue.pop_front() {
-                match self.transport.send(NodeId(to as u16), envelope) {
-                    Err(SendError::Full(envelope)) => {
-                        queue.push_front(envelope);
-                        break;
-                    }
-                    _ => self.waiting_count -= 1,
-                }
-            }
-        }
     }
 }

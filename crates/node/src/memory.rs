@@ -6,6 +6,7 @@ use evb_events::{MAX_EVENTS_PER_FILE, WRITER_BUFFER_BYTES};
 use evb_experiment::{Keep, Plan};
 use evb_protocol::{Config, EventManager, Fragment, ReadoutUnit};
 use evb_transport::MemoryOfNode;
+use evb_transports::TransportChoice;
 
 /// Bytes per event in the index that a writer keeps of its file: number and place.
 const INDEX_BYTES: u64 = 16;
@@ -95,10 +96,13 @@ fn writer(plan: &Plan) -> u64 {
     }
 }
 
-/// Largest memory of a node's transport for all its peers.
+/// Largest memory of a node's transports for all its peers.
 fn transport(plan: &Plan) -> u64 {
-    let MemoryOfNode { own, for_each_peer } = (plan.transport.about().memory)(queue_length(plan));
-    own as u64 + for_each_peer as u64 * u64::from(plan.building.nodes() - 1)
+    let of_one = |transport: &TransportChoice| {
+        let MemoryOfNode { own, for_each_peer } = (transport.about().memory)(queue_length(plan));
+        own as u64 + for_each_peer as u64 * u64::from(plan.building.nodes() - 1)
+    };
+    [Some(&plan.transport), plan.control.as_ref()].into_iter().flatten().map(of_one).sum()
 }
 
 #[cfg(test)]

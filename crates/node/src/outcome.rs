@@ -73,7 +73,8 @@ impl Outcome {
 
     /// Takes the record of the run, and starts an empty account.
     pub(crate) fn record(&mut self, plan: &Plan, transport: &str, seconds: f64) -> Record {
-        mem::replace(&mut self.account, Account::new(plan)).record(plan, transport, seconds)
+        let record = mem::replace(&mut self.account, Account::new(plan)).record(plan, transport, seconds);
+        Record { control_transport: plan.control.as_ref().map(|choice| choice.about().name.to_owned()), ..record }
     }
 
     /// Takes an event of run control, and shows it now and in the record.

@@ -121,6 +121,7 @@ impl Ranks {
             role: rank_name(NodeId(self.mpi.rank() as u16)),
             control: resolve(&call.host, call.port)?,
             listen: resolve(&self.host(), 0)?,
+            listen_control: None,
             token: call.token.parse().map_err(NodeError::new)?,
             patience: PATIENCE,
             quiet: true,

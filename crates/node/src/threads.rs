@@ -112,9 +112,9 @@ impl Nodes for ThreadNodes {
 /// Lets a worker without work sleep.
 fn rest<T: SharesThread>(nodes: &mut [Node<T>], doorbell: &Doorbell, timeout: Duration) {
     if T::RINGS {
-        doorbell.wait(timeout, || nodes.iter().any(|node| node.link.transport.is_ready()));
+        doorbell.wait(timeout, || nodes.iter().any(|node| node.link.outbox.transport.is_ready()));
     } else if let Some(node) = nodes.first_mut() {
-        node.link.transport.wait(timeout);
+        node.link.outbox.transport.wait(timeout);
     }
 }
 

@@ -135,7 +135,7 @@ impl<T: Transport> Node<T> {
     /// Takes part in a run.
     fn prepare(&mut self, run: u64, open: &OpenRole<'_, T>, channel: &ControlChannel<'_>) {
         self.link.begin_run();
-        match open(self.id, run, &self.link.transport) {
+        match open(self.id, run, &self.link.outbox.transport) {
             Ok(role) => {
                 self.part = Some(Part { role, finished: false, closing: false });
                 channel.tell(self.id, Notice::Ready);

@@ -67,6 +67,9 @@ pub struct Record {
     pub protocol: String,
     /// Transport between the nodes, by its name in the experiment file; `simulated` in virtual time.
     pub transport: String,
+    /// Transport of control messages; none if they travel with the fragments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_transport: Option<String>,
     /// Number of readout units.
     pub readout_units: u16,
     /// Number of builder units.

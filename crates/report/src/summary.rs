@@ -11,7 +11,9 @@ use std::fmt::Write as _;
 /// The summary of a run: a table of the builders, or of the event builders of two stages, totals, faults and the verdict.
 pub fn run_summary(record: &Record, width: usize) -> String {
     let Record { experiment, readout_units, builder_units, protocol, transport, seed, version, .. } = record;
-    let what = format!("{readout_units} x {builder_units}, {protocol}, {transport}, seed {seed}, evb {version}");
+    let control = record.control_transport.as_ref().map_or_else(String::new, |name| format!(", control over {name}"));
+    let what =
+        format!("{readout_units} x {builder_units}, {protocol}, {transport}{control}, seed {seed}, evb {version}");
     let mut text = hanging("", &format!("{experiment}: {what}"), width);
     for (key, value) in &record.sweep {
         let _infallible = writeln!(text, "  {key} = {value}");

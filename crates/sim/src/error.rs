@@ -19,6 +19,9 @@ pub enum SimulateError {
     /// Packets of several networks have no common trace.
     #[error("two stages have a network for each event builder, and no common trace")]
     TraceOfStages,
+    /// Control messages have a transport of their own, and the network has none for them.
+    #[error("control messages of {0} have a transport of their own, but their network is shared")]
+    Control(String),
     /// The trace cannot be written.
     #[error("cannot write the trace: {0}")]
     Trace(#[source] std::io::Error),
@@ -40,6 +43,9 @@ impl SimulateError {
                 "say how much it accepts and how long it takes, such as --set filter.accept=0.1 --set filter.time=\"1 ms\"".into(),
             ),
             Self::TraceOfStages => Some("leave out the trace, or `[first_stage]`".into()),
+            Self::Control(_) => Some(
+                "describe the control network, too: --set 'network.control={ type = \"separate\", delay = \"50 us\", rate = \"1 Gbit/s\" }'".into(),
+            ),
             Self::Trace(_) => Some("check the path and the free space".into()),
         }
     }

@@ -28,6 +28,7 @@ mod trace;
 
 pub use error::SimulateError;
 use evb_experiment::Plan;
+use evb_fabric::Control;
 use evb_record::Record;
 pub use simulation::Progress;
 use simulation::Simulation;
@@ -52,10 +53,17 @@ pub fn simulate(
             stages::simulate(plan, stages, observe)
         };
     }
-    let simulated = Plan { filter: plan.filter.simulated()?, ..plan.clone() };
-    let plan = &simulated;
-    let mut simulation = Simulation::new(plan, Trace::new(trace))?;
+    let plan = simulated(plan)?;
+    let mut simulation = Simulation::new(&plan, Trace::new(trace))?;
     simulation.run(observe);
     simulation.net.trace.finish().map_err(SimulateError::Trace)?;
     Ok(tally::record(&simulation, start.elapsed().as_secs_f64()))
+}
+
+/// The plan of one event builder with filters that a simulation has, if it can be simulated.
+fn simulated(plan: &Plan) -> Result<Plan, SimulateError> {
+    if plan.control.is_some() && plan.network.config.control == Control::Shared {
+        return Err(SimulateError::Control(plan.name.clone()));
+    }
+    Ok(Plan { filter: plan.filter.simulated()?, ..plan.clone() })
 }

@@ -4,7 +4,7 @@
 //! stage to stage in no time, as soon as its readout unit has room.
 
 use crate::{
-    SimulateError,
+    SimulateError, simulated,
     simulation::{Observe, Simulation},
     tally,
     trace::Trace,
@@ -34,10 +34,6 @@ pub(crate) fn simulate(plan: &Plan, stages: &Stages, observe: &mut Observe<'_>) 
     let mut whole = records.whole(&plan.name).expect("a plan has a slice or more");
     whole.sweep = plan.sweep.iter().cloned().collect();
     Ok(whole)
-}
-
-fn simulated(plan: &Plan) -> Result<Plan, SimulateError> {
-    Ok(Plan { filter: plan.filter.simulated()?, ..plan.clone() })
 }
 
 /// The way from a builder of a group to a readout unit of a slice.

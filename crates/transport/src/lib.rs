@@ -152,3 +152,33 @@ pub trait Transport: Send {
         None
     }
 }
+
+impl<T: Transport + ?Sized> Transport for &mut T {
+    fn local(&self) -> NodeId {
+        (**self).local()
+    }
+
+    fn send(&mut self, to: NodeId, message: Message) -> Result<(), SendError> {
+        (**self).send(to, message)
+    }
+
+    fn flush(&mut self) -> bool {
+        (**self).flush()
+    }
+
+    fn receive(&mut self, limit: usize, sink: &mut Vec<Received>) -> usize {
+        (**self).receive(limit, sink)
+    }
+
+    fn wait(&mut self, timeout: Duration) {
+        (**self).wait(timeout);
+    }
+
+    fn waker(&self) -> Waker {
+        (**self).waker()
+    }
+
+    fn buffers(&self) -> Option<Buffers> {
+        (**self).buffers()
+    }
+}

@@ -61,6 +61,7 @@ impl Account {
             version: VERSION.into(),
             protocol: plan.building.protocol.name().into(),
             transport: String::new(),
+            control_transport: None,
             readout_units: plan.building.readout_units,
             builder_units: plan.building.builder_units,
             events: self.manager.events,

@@ -20,6 +20,10 @@ pub(crate) struct NodeArgs {
     /// Where this node listens for its peers; give an address that they can reach
     #[arg(long, value_name = "HOST:PORT", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))]
     listen: SocketAddr,
+    /// Where this node listens for control messages, if the experiment has a network for them; any port of the host of
+    /// `--listen` by default
+    #[arg(long, value_name = "HOST:PORT")]
+    listen_control: Option<SocketAddr>,
     /// Folder that relative data files start from on this machine, in place of the experiment's `data.directory`
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -46,6 +50,7 @@ pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
         role: args.role.clone(),
         control: args.join,
         listen: args.listen,
+        listen_control: args.listen_control,
         token: token::shared()?,
         patience: Duration::from_secs(args.patience),
         control_may_come: !args.spawned,

@@ -253,6 +253,21 @@ fn kill_on_purpose(mode: &[&str], changes: &[String], name: &str, check: Check) 
     check(&lab, &outcome, &record);
 }
 
+/// Control messages on a transport of their own take nothing from these promises.
+#[test]
+fn nodes_with_a_control_network_are_accounted_for_when_killed() {
+    for [data, control] in [["tcp", "shm"], ["shm", "tcp"]] {
+        let changes = [
+            format!("transport.type={data}"),
+            format!("control.transport.type={control}"),
+            "shaping={type=\"barrel-shifter\",step=\"barrier\"}".to_owned(),
+        ];
+        kill_on_purpose(&[], &changes, "bu1", check_dead_builder);
+        kill_on_purpose(&[], &changes, "ru0", check_dead_readout);
+        kill_on_purpose(&[], &changes, "evm", check_dead_manager);
+    }
+}
+
 /// When no builder is left, the run ends, and what was not built is lost and counted.
 #[test]
 fn without_builders_the_run_ends_and_counts_what_is_lost() {

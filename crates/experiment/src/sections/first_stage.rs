@@ -32,6 +32,7 @@ pub(super) const FIRST_STAGE: &[Key] = &[
     optional("protocol", Kind::Like("protocol"), "its protocol; push by default"),
     optional("shaping", Kind::Like("shaping"), "its traffic shaping; none by default"),
     optional("transport", Kind::Like("transport"), "its transport; that of the second stage by default"),
+    optional("control", Kind::Like("control"), "its control messages; as in the second stage by default"),
     optional(
         "network",
         Kind::Like("network"),
@@ -160,10 +161,10 @@ fn group(view: View<'_>, whole: &Plan, unit: u16, slices: u16) -> Result<Plan, V
 /// The tree of the event builder of a group.
 fn tree(view: View<'_>, unit: u16, slices: u16) -> Node {
     let mut root = Node::from(Value::Table(Table::default()));
-    for section in ["description", "data", "trigger", "run", "transport"] {
+    for section in ["description", "data", "trigger", "run", "transport", "control"] {
         root.put(&[section], None, view.below(section).0.clone());
     }
-    for section in ["readout", "builder", "protocol", "shaping", "transport", "network"] {
+    for section in ["readout", "builder", "protocol", "shaping", "transport", "control", "network"] {
         if let Some(node) = view.below("first_stage").0.at(section) {
             root.put(&[section], None, node.clone());
         }

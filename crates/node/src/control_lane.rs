@@ -1,0 +1,267 @@
+//! Control messages on a transport of their own, beside the one of the fragments.
+//!
+//! Messages from readout units to builders travel with the fragments, all others on the second transport. So all messages
+//! from one node to another take the same way, and keep their order. A thread serves the second transport, since a node can
+//! sleep in one transport only.
+
+use crate::link::BATCH;
+use crate::outbox::Outbox;
+use evb_core::NodeId;
+use evb_protocol::Config;
+use evb_transport::{Connect, Message as Envelope, Received, Transport, Waker};
+use std::{
+    sync::mpsc::{self, Receiver, Sender, TryRecvError},
+    thread::Scope,
+    time::{Duration, Instant},
+};
+
+/// Longest sleep of the thread: it then sends again what waits.
+const LONGEST_REST: Duration = Duration::from_millis(20);
+/// Longest time in which the thread sends what is left when the node ends.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// Time from the loss of a peer on one transport to its report, if the other one does not lose it, too. What the peer sent
+/// before it died comes first.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The endpoint of control messages.
+pub(crate) trait ControlEndpoint: Transport + Connect {}
+
+impl<T: Transport + Connect> ControlEndpoint for T {}
+
+/// The node's side of the second transport.
+pub(crate) struct ControlLane {
+    /// Messages for the thread; closed when the lane is dropped.
+    outgoing: Sender<(NodeId, Envelope)>,
+    incoming: Receiver<Received>,
+    waker: Waker,
+    /// The thread has messages that it may sleep on.
+    has_posted: bool,
+    /// The way of messages to each node.
+    ways: Vec<Way>,
+    losses: Losses,
+}
+
+impl ControlLane {
+    /// Starts the thread. It wakes the node when messages have arrived.
+    pub(crate) fn start<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        endpoint: &'scope mut dyn ControlEndpoint,
+        config: &Config,
+        wake_node: Waker,
+    ) -> std::io::Result<Self> {
+        let (outgoing, orders) = mpsc::channel();
+        let (arrivals, incoming) = mpsc::channel();
+        let (waker, local, nodes) = (endpoint.waker(), endpoint.local(), config.nodes());
+        let server = Server { outbox: Outbox::new(endpoint, nodes), orders, arrivals, wake_node };
+        std::thread::Builder::new().name("control".into()).spawn_scoped(scope, move || server.run())?;
+        let ways = (0..nodes).map(|to| Way::between(config, local, NodeId(to))).collect();
+        Ok(Self { outgoing, incoming, waker, has_posted: false, ways, losses: Losses::new(nodes) })
+    }
+
+    /// True if messages to this node take this way.
+    pub(crate) fn carries(&self, to: NodeId) -> bool {
+        self.ways[to.index()] == Way::Control
+    }
+
+    pub(crate) fn post(&mut self, to: NodeId, envelope: Envelope) {
+        self.has_posted = true;
+        // The thread ends after the lane only.
+        let _sent = self.outgoing.send((to, envelope));
+    }
+
+    /// Lets the thread send what was posted.
+    pub(crate) fn flush(&mut self) {
+        if std::mem::take(&mut self.has_posted) {
+            (self.waker)();
+        }
+    }
+
+    /// Appends messages that have arrived, at most `limit`, to those of the other transport. Returns the number of all.
+    /// What tells of a peer that is lost on one way only stays out.
+    pub(crate) fn receive(&mut self, limit: usize, inbox: &mut Vec<Received>) -> usize {
+        let of_data = inbox.len();
+        inbox.extend(self.incoming.try_iter().take(limit));
+        let (count, losses, mut index) = (inbox.len(), &mut self.losses, 0);
+        inbox.retain_mut(|received| {
+            index += 1;
+            let way = if index <= of_data { Way::Data } else { Way::Control };
+            match received {
+                Received::Message { from, .. } => !losses.is_gone(*from),
+                Received::Lost { peer, reason } => losses.lose(*peer, way, reason, Instant::now()),
+            }
+        });
+        while let Some((peer, reason)) = self.losses.next_overdue(Instant::now) {
+            inbox.push(Received::Lost { peer, reason });
+        }
+        count
+    }
+}
+
+impl Drop for ControlLane {
+    fn drop(&mut self) {
+        // The end of the queue is for the thread to see.
+        drop(std::mem::replace(&mut self.outgoing, mpsc::channel().0));
+        (self.waker)();
+    }
+}
+
+/// The thread of the second transport.
+struct Server<'a> {
+    outbox: Outbox<&'a mut dyn ControlEndpoint>,
+    orders: Receiver<(NodeId, Envelope)>,
+    arrivals: Sender<Received>,
+    wake_node: Waker,
+}
+
+impl Server<'_> {
+    fn run(mut self) {
+        let mut inbox = Vec::with_capacity(BATCH);
+        loop {
+            let is_open = self.send();
+            let count = self.outbox.transport.receive(BATCH, &mut inbox);
+            for received in inbox.drain(..) {
+                let _nobody_listens = self.arrivals.send(received);
+            }
+            if count > 0 {
+                (self.wake_node)();
+            }
+            if !is_open {
+                return self.say_farewell();
+            }
+            if count == 0 {
+                self.outbox.transport.wait(LONGEST_REST);
+            }
+        }
+    }
+
+    /// Sends what the node has posted. Returns false after the last message.
+    fn send(&mut self) -> bool {
+        let is_open = loop {
+            match self.orders.try_recv() {
+                Ok((to, envelope)) => self.outbox.post(to, envelope),
+                Err(TryRecvError::Empty) => break true,
+                Err(TryRecvError::Disconnected) => break false,
+            }
+        };
+        self.outbox.flush();
+        is_open
+    }
+
+    /// Sends what is left.
+    fn say_farewell(&mut self) {
+        let end = Instant::now() + FAREWELL;
+        while !self.outbox.flush() && Instant::now() < end {
+            self.outbox.transport.wait(Duration::from_millis(1));
+        }
+    }
+}
+
+/// The transport of the messages between a node and its peers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Data,
+    Control,
+}
+
+impl Way {
+    /// The way of messages from one node to another.
+    const fn between(config: &Config, from: NodeId, to: NodeId) -> Self {
+        match config.readout_nodes().contains(from) && config.builder_nodes().contains(to) {
+            true => Self::Data,
+            false => Self::Control,
+        }
+    }
+}
+
+/// The peers that one of two transports has lost, or both.
+struct Losses {
+    peers: Vec<Loss>,
+    /// Number of peers that one transport only has lost.
+    pending: usize,
+}
+
+#[derive(Clone)]
+enum Loss {
+    None,
+    /// One transport has lost the peer.
+    Half {
+        way: Way,
+        since: Instant,
+        reason: String,
+    },
+    /// The node knows that the peer is gone.
+    Whole,
+}
+
+impl Losses {
+    fn new(nodes: u16) -> Self {
+        Self { peers: vec![Loss::None; nodes.into()], pending: 0 }
+    }
+
+    /// True if the node knows that the peer is gone: what still comes from it is too late.
+    fn is_gone(&self, peer: NodeId) -> bool {
+        matches!(self.peers[peer.index()], Loss::Whole)
+    }
+
+    /// Takes the loss of a peer on one way. Returns true if the node is to know now.
+    fn lose(&mut self, peer: NodeId, way: Way, reason: &str, now: Instant) -> bool {
+        match &self.peers[peer.index()] {
+            Loss::None => {
+                self.pending += 1;
+                self.peers[peer.index()] = Loss::Half { way, since: now, reason: reason.to_owned() };
+                false
+            }
+            Loss::Half { way: first, .. } if *first != way => {
+                self.pending -= 1;
+                self.peers[peer.index()] = Loss::Whole;
+                true
+            }
+            Loss::Half { .. } | Loss::Whole => false,
+        }
+    }
+
+    /// The next peer that one transport has lost for so long that the node is to know.
+    fn next_overdue(&mut self, now: impl FnOnce() -> Instant) -> Option<(NodeId, String)> {
+        if self.pending == 0 {
+            return None;
+        }
+        let now = now();
+        let overdue = self.peers.iter_mut().enumerate().find_map(|(index, loss)| match loss {
+            Loss::Half { way, since, reason } if now >= *since + GRACE => {
+                let of = match way {
+                    Way::Data => "of fragments",
+                    Way::Control => "of control messages",
+                };
+                let reason = format!("on the network {of}: {reason}");
+                *loss = Loss::Whole;
+                Some((NodeId(index as u16), reason))
+            }
+            Loss::None | Loss::Half { .. } | Loss::Whole => None,
+        });
+        self.pending -= usize::from(overdue.is_some());
+        overdue
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_is_lost_when_both_transports_have_lost_it_or_one_for_long() {
+        let (mut losses, start) = (Losses::new(3), Instant::now());
+        let (one, two) = (NodeId(1), NodeId(2));
+        assert!(!losses.lose(one, Way::Control, "closed", start));
+        assert!(!losses.lose(one, Way::Control, "closed", start));
+        assert!(!losses.is_gone(one));
+        assert!(losses.lose(one, Way::Data, "reset", start));
+        assert!(losses.is_gone(one));
+        assert_eq!(losses.next_overdue(|| start + 2 * GRACE), None);
+        assert!(!losses.lose(two, Way::Data, "silent", start));
+        assert_eq!(losses.next_overdue(|| start + GRACE / 2), None);
+        let overdue = losses.next_overdue(|| start + GRACE);
+        assert_eq!(overdue, Some((two, "on the network of fragments: silent".into())));
+        assert!(!losses.lose(two, Way::Control, "closed", start));
+        assert_eq!(losses.next_overdue(|| start + 2 * GRACE), None);
+    }
+}
