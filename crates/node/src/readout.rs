@@ -6,7 +6,7 @@ use crate::worker::Role;
 use bytes::Bytes;
 use evb_core::{EventId, Machine, NodeId, NodeRange, Recording, SourceId, Span, Time, Transmit};
 use evb_experiment::{Link, Plan};
-use evb_protocol::{Arrival, Fragment, FragmentStatus, Message, ReadoutCommand, wire};
+use evb_protocol::{Arrival, Config, Fragment, FragmentStatus, Message, ReadoutCommand, wire};
 use evb_sources::{FedFile, Feed, INLET_BITS, LiveItem, LiveSource, ReadOutcome, Source, SourceSpec};
 use evb_transport::{Buffers, Waker};
 use evb_unit::{
@@ -168,6 +168,9 @@ impl Readout {
             }
             false => has_room &= send(Transmit { to, message }),
         });
+        if shaper.asks_time(now) {
+            has_room &= send(Transmit { to: Config::EVENT_MANAGER.into(), message: Message::TimeAsked { asked: now } });
+        }
         while has_room && let Some(Slot { builder, parts, told_after, round }) = shaper.next(now) {
             let to = NodeRange::from(NodeId(first + builder as u16));
             let empty = parts.is_empty();
@@ -250,6 +253,7 @@ impl Role for Readout {
                 builder.into_iter().for_each(|builder| shaper.credit(now, builder.into(), calm));
             }
             (Message::Round { number, calm }, Some(shaper)) => shaper.begin_round(now, number, calm),
+            (Message::TimeTold { asked, manager }, Some(shaper)) => shaper.told_time(now, asked, manager),
             (message, _) => self.unit.machine.handle_message(now, from, message),
         }
     }
@@ -284,7 +288,8 @@ impl Role for Readout {
                 send(transmit);
             }),
         }
-        let slots = shaper.as_ref().and_then(Shaper::deadline);
+        let shaper_at = |shaper: &Shaper<_>| shaper.deadline(now).into_iter().chain(shaper.asks_time_at()).min();
+        let slots = shaper.as_ref().and_then(shaper_at);
         self.shaper = shaper;
         let machine = self.unit.machine.poll_timeout().map(|(at, _)| at);
         let held_back = self.held_back.front().map(|(at, _)| *at);
@@ -295,6 +300,10 @@ impl Role for Readout {
         self.deadline
     }
 
+    fn is_punctual(&self) -> bool {
+        self.shaper.as_ref().is_some_and(Shaper::is_by_clock)
+    }
+
     fn report(&self, now: Time) -> Report {
         let (came, apart, source_id) = self.origin();
         let mut report = self.unit.report(now);
@@ -303,6 +312,7 @@ impl Role for Readout {
         report.counts.source_id = source_id;
         report.counts.rejected = self.refusals.count();
         report.slots = self.shaper.as_ref().map(Shaper::counts).unwrap_or_default();
+        report.clock_error = self.shaper.as_ref().and_then(Shaper::clock_error);
         report.findings = self.findings(came, apart);
         Report::Readout(report)
     }

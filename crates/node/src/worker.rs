@@ -24,6 +24,8 @@ const YIELDS: u32 = 64;
 const CLOSE_AGAIN: Duration = Duration::from_millis(1);
 /// Number of yields before a sleep while a node waits for a thread of its own, which needs a core.
 const FEW_YIELDS: u32 = 4;
+/// Time before the deadline of a punctual node at which its worker does not sleep any more: what a sleep may last too long.
+const PUNCTUAL: Duration = Duration::from_millis(1);
 /// Interval between two reports of a node.
 const REPORT_INTERVAL: Span = Span::from_millis(100);
 
@@ -57,6 +59,10 @@ pub(crate) trait Role: Send {
     fn transmit(&mut self, now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>) -> bool);
     /// The latest time of the next call of `work`.
     fn deadline(&self) -> Option<Time>;
+    /// True if the deadlines are to be met to the microsecond.
+    fn is_punctual(&self) -> bool {
+        false
+    }
     /// True while a thread of its own works for the node and will wake it. No worker may then spin on a core that this
     /// thread may need.
     fn is_helped(&self) -> bool {
@@ -251,10 +257,10 @@ impl<T: Transport> Worker<'_, T> {
                 0 => {}
                 _ if idle <= spins => std::hint::spin_loop(),
                 _ if idle <= spins + YIELDS => std::thread::yield_now(),
-                _ => {
-                    let wait = self.longest_rest(now);
-                    rest(&mut self.nodes, wait);
-                }
+                _ => match self.longest_rest(now) {
+                    Duration::ZERO => std::thread::yield_now(),
+                    wait => rest(&mut self.nodes, wait),
+                },
             }
         }
     }
@@ -291,7 +297,8 @@ impl<T: Transport> Worker<'_, T> {
 
     fn longest_rest(&self, now: Time) -> Duration {
         let due = self.parts().filter_map(|part| part.role.deadline()).min();
-        due.map_or(LONGEST_REST, |at| at.since(now).as_duration().min(LONGEST_REST))
+        let early = if self.parts().any(|part| part.role.is_punctual()) { PUNCTUAL } else { Duration::ZERO };
+        due.map_or(LONGEST_REST, |at| at.since(now).as_duration().saturating_sub(early).min(LONGEST_REST))
     }
 
     fn report(&mut self, now: Time) {

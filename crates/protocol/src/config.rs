@@ -241,6 +241,13 @@ pub enum Step {
     Credit,
     /// A bucket goes when all those of the round before have come.
     Barrier,
+    /// A bucket goes in a slot of the time, by clocks that are set by the event manager's.
+    Clock {
+        /// Length of a slot.
+        slot: Span,
+        /// The end of a slot, in which nothing is sent: clocks may differ by so much.
+        guard: Span,
+    },
 }
 
 impl Step {
@@ -250,6 +257,7 @@ impl Step {
             Self::Link => "link",
             Self::Credit => "credit",
             Self::Barrier => "barrier",
+            Self::Clock { .. } => "clock",
         }
     }
 }

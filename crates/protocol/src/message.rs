@@ -1,7 +1,7 @@
 //! The messages between the machines.
 
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
-use evb_core::{EventId, Mark, NodeId, Sighting, SourceId};
+use evb_core::{EventId, Mark, NodeId, Sighting, SourceId, Time};
 
 /// One source's part of one event, or the statement that the source has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -222,6 +222,18 @@ pub enum Message<B> {
         number: u64,
         /// The last bucket of every readout unit for every builder was empty.
         calm: bool,
+    },
+    /// Readout unit to event manager: a question for its time.
+    TimeAsked {
+        /// The unit's time.
+        asked: Time,
+    },
+    /// Event manager to readout unit: the answer to [`Message::TimeAsked`].
+    TimeTold {
+        /// The unit's time of the question.
+        asked: Time,
+        /// The manager's time of the answer.
+        manager: Time,
     },
 }
 

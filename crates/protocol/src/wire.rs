@@ -17,7 +17,7 @@
 
 use crate::{Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted};
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
-use evb_core::{EventId, Mark, NodeId, Sighting, SourceId};
+use evb_core::{EventId, Mark, NodeId, Sighting, SourceId, Time};
 use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout, little_endian as le};
 
 /// Bytes of a head.
@@ -108,6 +108,10 @@ pub enum Kind {
     Taken = 24,
     /// [`Message::Round`]. The number is in the field of the event.
     Round = 25,
+    /// [`Message::TimeAsked`]. The time is in the field of the event, in picoseconds.
+    TimeAsked = 26,
+    /// [`Message::TimeTold`]. The times are in the fields of both events, in picoseconds.
+    TimeTold = 27,
 }
 
 /// The reason why bytes are not a message.
@@ -256,6 +260,10 @@ pub fn encode<B>(message: Message<B>, mut send: impl FnMut([u8; HEAD_BYTES], Bod
         Message::Credit { calm } => empty(Head { flag: calm.into(), ..Head::new(Kind::Credit) }),
         Message::Taken { round, empty: flag } => empty(Head::of_round(Kind::Taken, round, flag)),
         Message::Round { number, calm } => empty(Head::of_round(Kind::Round, number, calm)),
+        Message::TimeAsked { asked } => empty(Head { event: asked.0.into(), ..Head::new(Kind::TimeAsked) }),
+        Message::TimeTold { asked, manager } => {
+            empty(Head { event: asked.0.into(), second: manager.0.into(), ..Head::new(Kind::TimeTold) })
+        }
         Message::Packet(fragments) => {
             return fragments.into_iter().for_each(|fragment| {
                 let (head, body) = encode_fragment(fragment);
@@ -284,6 +292,7 @@ pub fn length<B>(message: &Message<B>) -> u64 {
         Message::Align { .. } | Message::Compare(_) | Message::Away { .. } => list(0, 0),
         Message::Standing { .. } | Message::Unit { .. } | Message::Resume { .. } => list(0, 0),
         Message::Slot { .. } | Message::Credit { .. } | Message::Taken { .. } | Message::Round { .. } => list(0, 0),
+        Message::TimeAsked { .. } | Message::TimeTold { .. } => list(0, 0),
         Message::Piece(piece) => list(piece.bytes as usize, 1),
     }
 }
@@ -372,6 +381,10 @@ pub fn decode<B: AsRef<[u8]>>(head: &[u8; HEAD_BYTES], body: B) -> Result<Messag
         kind if kind == Kind::Credit as u8 => Message::Credit { calm: flag(&head)? },
         kind if kind == Kind::Taken as u8 => Message::Taken { round: head.event.get(), empty: flag(&head)? },
         kind if kind == Kind::Round as u8 => Message::Round { number: head.event.get(), calm: flag(&head)? },
+        kind if kind == Kind::TimeAsked as u8 => Message::TimeAsked { asked: Time(head.event.get()) },
+        kind if kind == Kind::TimeTold as u8 => {
+            Message::TimeTold { asked: Time(head.event.get()), manager: Time(head.second.get()) }
+        }
         kind if kind == Kind::Resume as u8 => Message::Resume { first: EventId(head.event.get()) },
         kind => return Err(WireError::UnknownKind(kind)),
     })

@@ -2,7 +2,7 @@
 
 mod wire_check;
 
-use evb_core::{EventId, Mark, NodeId, Sighting, SourceId};
+use evb_core::{EventId, Mark, NodeId, Sighting, SourceId, Time};
 use evb_protocol::{
     Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted,
     wire::{Body, HEAD_BYTES, WireError, decode, encode},
@@ -68,6 +68,8 @@ fn good() -> Vec<(&'static str, Vec<u8>)> {
         ("credit", Message::Credit { calm: true }),
         ("taken", Message::Taken { round: 1 << 33, empty: false }),
         ("round", Message::Round { number: 9, calm: true }),
+        ("time-asked", Message::TimeAsked { asked: Time(u64::MAX) }),
+        ("time-told", Message::TimeTold { asked: Time(0x0102_0304_0506_0708), manager: Time(9) }),
         ("away", Message::Away { number: 1 }),
         ("standing", Message::Standing { number: 1, stands: true }),
         ("fenced", Message::Standing { number: 2, stands: false }),

@@ -4,7 +4,7 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 /// The order and packing of the fragments that readout units sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shaping {
     /// The type in the experiment file.
     #[serde(rename = "type")]
@@ -18,6 +18,10 @@ pub struct Shaping {
     pub lead_bytes: u64,
     /// Time slots of all readout units together.
     pub slots: Slots,
+    /// Longest time in microseconds by which the clock of a readout unit could differ from that of the event manager, as
+    /// measured; none if units do not keep step by clocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skew_us: Option<f64>,
 }
 
 /// Time slots in which readout units sent.

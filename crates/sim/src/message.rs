@@ -57,8 +57,8 @@ impl Body {
 
     /// True for messages by which readout units keep step.
     pub(crate) const fn is_step(&self) -> bool {
-        use ProtocolMessage::{Credit, Round, Taken};
-        matches!(self, Self::Protocol(Credit { .. } | Round { .. } | Taken { .. }))
+        use ProtocolMessage::{Credit, Round, Taken, TimeAsked, TimeTold};
+        matches!(self, Self::Protocol(Credit { .. } | Round { .. } | Taken { .. } | TimeAsked { .. } | TimeTold { .. }))
     }
 
     /// True if the sender sends it again after a loss, as every transport does with control messages. Builders ask for

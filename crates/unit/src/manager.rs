@@ -6,6 +6,7 @@ use evb_experiment::Plan;
 use evb_protocol::{Ending, EventManager, ManagerCommand, ManagerEvent, Message};
 use evb_record::Events;
 use evb_steady::RATES;
+use std::collections::VecDeque;
 
 /// An event manager with the account of its builders.
 pub struct Manager<B> {
@@ -27,6 +28,8 @@ pub struct Manager<B> {
     of_builders: Vec<Events>,
     /// The rounds of a barrel shifter by barrier.
     rounds: Option<Rounds>,
+    /// Readout units that have asked for the time: when they asked, and when the question came.
+    asked: VecDeque<(NodeId, Time, Time)>,
     meter: Meter,
 }
 
@@ -46,6 +49,7 @@ impl<B: Clone> Manager<B> {
             first_builder: config.builder_nodes().first,
             of_builders: vec![Events::default(); config.builder_units.into()],
             rounds: Rounds::new(config),
+            asked: VecDeque::new(),
             meter: Meter::default(),
         }
     }
@@ -73,6 +77,7 @@ impl<B: Clone> Manager<B> {
     pub fn handle_message(&mut self, now: Time, from: NodeId, message: Message<B>) {
         match (message, &mut self.rounds) {
             (Message::Taken { round, empty }, Some(rounds)) => rounds.taken(now, from, round, empty),
+            (Message::TimeAsked { asked }, _) => self.asked.push_back((from, asked, now)),
             (message, _) => self.machine.handle_message(now, from, message),
         }
     }
@@ -88,6 +93,9 @@ impl<B: Clone> Manager<B> {
     pub fn poll_transmit(&mut self) -> Option<Transmit<Message<B>>> {
         if let Some((number, calm)) = self.rounds.as_mut().and_then(Rounds::poll) {
             return Some(Transmit { to: self.readout_nodes, message: Message::Round { number, calm } });
+        }
+        if let Some((unit, asked, manager)) = self.asked.pop_front() {
+            return Some(Transmit { to: unit.into(), message: Message::TimeTold { asked, manager } });
         }
         self.machine.poll_transmit()
     }

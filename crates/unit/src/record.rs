@@ -3,7 +3,7 @@
 use crate::{Account, Faults, ReadoutReport, VERSION};
 use evb_core::ByteCount;
 use evb_experiment::Plan;
-use evb_protocol::Shaping as Order;
+use evb_protocol::{Shaping as Order, Step};
 use evb_record::{Bundles, Finding, FindingKind, Kind, Record, Shaping, Slots, Trigger};
 use evb_steady::{Offer, Steady};
 use std::collections::BTreeMap;
@@ -95,6 +95,9 @@ impl Account {
         let (step, bytes, lead) = match shaping {
             Order::None => return None,
             Order::Grouping { packet, .. } | Order::RateDivision { packet } => (None, packet, ByteCount(0)),
+            Order::BarrelShifter { bucket, step: step @ Step::Clock { .. }, .. } => {
+                (Some(step.name().into()), bucket, ByteCount(0))
+            }
             Order::BarrelShifter { bucket, step, lead, .. } => (Some(step.name().into()), bucket, lead),
         };
         let add = |sum: Slots, one: &ReadoutReport| Slots {
@@ -103,7 +106,9 @@ impl Account {
             passed: sum.passed + one.slots.passed,
         };
         let slots = self.readouts.iter().fold(Slots::default(), add);
-        Some(Shaping { kind: shaping.name().into(), step, bytes: bytes.0, lead_bytes: lead.0, slots })
+        let skew = self.readouts.iter().filter_map(|readout| readout.clock_error).max();
+        let skew_us = skew.map(|skew| skew.as_secs_f64() * 1e6);
+        Some(Shaping { kind: shaping.name().into(), step, bytes: bytes.0, lead_bytes: lead.0, slots, skew_us })
     }
 
     /// Sources, blocks, and the faults by source, where readout units make bundles.

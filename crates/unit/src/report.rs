@@ -1,5 +1,6 @@
 //! Reports of the units, which they repeat during a run and give at its end.
 
+use evb_core::Span;
 use evb_protocol::{BuilderUnit, FaultCounts, ManagerCounts, Mismatch, ReadoutCounts};
 use evb_record::{Events, Filtering, Finding, FindingKind, Latency, Slots, Trigger};
 use evb_steady::Series;
@@ -54,6 +55,9 @@ pub struct ReadoutReport {
     /// The time slots of its traffic shaping.
     #[serde(default)]
     pub slots: Slots,
+    /// Longest time by which its clock can differ from that of the event manager, if it sends by the clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_error: Option<Span>,
 }
 
 /// The report of a builder unit.

@@ -9,6 +9,12 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const SLIP: Span = Span::from_millis(1);
+/// The clock of a unit is ahead of that of the event manager by so much times its index.
+const AHEAD: Span = Span::from_micros(155);
+
+/// Time of a byte on its way in a slot of the clock.
+const BYTE: Span = Span::from_micros(2);
+const CLOCK: Step = Step::Clock { slot: Span::from_micros(300), guard: Span::from_micros(20) };
 
 fn barrel(step: Step, units: u16, builders: u16, (bucket, lead): (u64, u64)) -> Config {
     let shaping = Shaping::BarrelShifter { bucket: ByteCount(bucket), step, lead: ByteCount(lead), slip: SLIP };
@@ -22,6 +28,13 @@ enum Wire {
     Bucket { unit: usize, slot: Slot<u32> },
     Taken { builder: usize, round: u64, empty: bool },
     Round { unit: usize, number: u64, calm: bool },
+    TimeAsked { unit: usize, asked: Time },
+    TimeTold { unit: usize, asked: Time, manager: Time },
+}
+
+/// The time by the clock of a unit.
+fn time_of(unit: usize, now: Time) -> Time {
+    now + Span(AHEAD.0 * unit as u64)
 }
 
 /// Units that exchange buckets and credits, in virtual time.
@@ -62,7 +75,8 @@ impl Bench {
         };
         bench.turns.iter_mut().for_each(|turns| turns.start(Time::ZERO));
         bench.rounds.iter_mut().for_each(|rounds| rounds.start(Time::ZERO));
-        assert_eq!(bench.rounds.is_none(), !bench.turns.is_empty(), "one rule keeps step");
+        let rules = [bench.rounds.is_some(), !bench.turns.is_empty(), bench.shapers[0].is_by_clock()];
+        assert_eq!(rules.iter().filter(|&&rule| rule).count(), 1, "one rule keeps step");
         bench
     }
 
@@ -78,7 +92,11 @@ impl Bench {
             (0..self.shapers.len()).for_each(|unit| self.post(delay, Wire::Round { unit, number, calm }));
         }
         for unit in (0..self.shapers.len()).filter(|unit| !dead_units.contains(unit)) {
-            while let Some(slot) = self.shapers[unit].next(self.now) {
+            let now = time_of(unit, self.now);
+            if self.shapers[unit].asks_time(now) {
+                self.post(delay, Wire::TimeAsked { unit, asked: now });
+            }
+            while let Some(slot) = self.shapers[unit].next(now) {
                 self.post(delay, Wire::Bucket { unit, slot });
             }
         }
@@ -95,16 +113,37 @@ impl Bench {
             Wire::Bucket { unit, slot } => (1, *unit, slot.builder),
             Wire::Taken { builder, .. } => (2, 0, *builder),
             Wire::Round { unit, .. } => (3, *unit, 0),
+            Wire::TimeAsked { unit, .. } => (4, *unit, 0),
+            Wire::TimeTold { unit, .. } => (5, *unit, 0),
+        };
+        let on_wire = match &what {
+            Wire::Bucket { slot, .. } if self.turns.is_empty() && self.rounds.is_none() => {
+                Span(slot.parts.iter().map(|part| part.bytes).sum::<u64>() * BYTE.0)
+            }
+            _ => Span::ZERO,
         };
         // A transport keeps the order of each pair.
         let last = self.last.entry(way).or_insert(Time::ZERO);
-        *last = (self.now + delay(self.sequence)).max(*last);
+        *last = (self.now + on_wire + delay(self.sequence)).max(*last);
         self.wire.insert((*last, self.sequence), what);
+    }
+
+    /// True if no builder has buckets of two units on their way to it.
+    fn has_one_sender_to_each(&self) -> bool {
+        let mut senders = BTreeMap::new();
+        self.wire.values().all(|wire| match wire {
+            Wire::Bucket { unit, slot } => senders.insert(slot.builder, *unit).is_none_or(|other| other == *unit),
+            _ => true,
+        })
     }
 
     /// Goes on to the next time at which something happens.
     fn step(&mut self, delay: &dyn Fn(u64) -> Span) {
-        let deadlines = self.shapers.iter().filter_map(Shaper::deadline);
+        let of_shaper = |(unit, shaper): (usize, &Shaper<u32>)| {
+            let at = shaper.deadline(time_of(unit, self.now)).into_iter().chain(shaper.asks_time_at()).min();
+            at.map(|at| Time(at.0.saturating_sub(AHEAD.0 * unit as u64)))
+        };
+        let deadlines = self.shapers.iter().enumerate().filter_map(of_shaper);
         let deadlines = deadlines.chain(self.turns.iter().filter_map(Turns::deadline));
         let deadlines = deadlines.chain(self.rounds.as_ref().and_then(Rounds::deadline)).filter(|&at| at > self.now);
         let arrival = self.wire.keys().next().map(|&(at, _)| at);
@@ -121,13 +160,14 @@ impl Bench {
     fn arrive(&mut self, delay: &dyn Fn(u64) -> Span, what: Wire) {
         match what {
             Wire::Credit { unit, .. } if self.dead_units.contains(&unit) => {}
-            Wire::Credit { unit, builder, calm } => self.shapers[unit].credit(self.now, builder, calm),
+            Wire::Credit { unit, builder, calm } => self.shapers[unit].credit(time_of(unit, self.now), builder, calm),
             Wire::Bucket { slot, .. } if self.dead_builder == Some(slot.builder) => {}
             Wire::Bucket { unit, slot } => {
                 let from = NodeId(1 + unit as u16);
                 let (builder, empty) = (slot.builder, slot.parts.is_empty());
                 match self.turns.get_mut(builder) {
                     Some(turns) => turns.taken(self.now, from, empty),
+                    None if self.rounds.is_none() => {}
                     None => self.post(delay, Wire::Taken { builder, round: slot.round, empty }),
                 }
                 let whole = slot.parts.iter().filter(|part| part.last).map(|part| part.item);
@@ -137,7 +177,13 @@ impl Bench {
                 let from = NodeId((1 + self.shapers.len() + builder) as u16);
                 self.rounds.as_mut().unwrap().taken(self.now, from, round, empty);
             }
-            Wire::Round { unit, number, calm } => self.shapers[unit].begin_round(self.now, number, calm),
+            Wire::Round { unit, number, calm } => self.shapers[unit].begin_round(time_of(unit, self.now), number, calm),
+            Wire::TimeAsked { unit, asked } => {
+                self.post(delay, Wire::TimeTold { unit, asked, manager: self.now });
+            }
+            Wire::TimeTold { unit, asked, manager } => {
+                self.shapers[unit].told_time(time_of(unit, self.now), asked, manager)
+            }
         }
     }
 
@@ -173,7 +219,7 @@ proptest! {
         (units, builders) in (1_u16..6, 1_u16..6),
         sizes in prop::collection::vec(1_u64..300, 1..60),
         delays in prop::collection::vec(1_u64..2500, 1..40),
-        (step, lead) in (prop_oneof![Just(Step::Credit), Just(Step::Barrier)], 0_u64..300),
+        (step, lead) in (prop_oneof![Just(Step::Credit), Just(Step::Barrier), Just(CLOCK)], 0_u64..300),
         (dead_units, dead_builder, told) in (0_usize..4, prop::option::of(0_usize..5), any::<bool>()),
     ) {
         let mut bench = Bench::new(&barrel(step, units, builders, (132, lead)));
@@ -201,6 +247,25 @@ proptest! {
                 prop_assert_eq!(&came, wanted, "{} to {}", unit, builder);
             }
         }
+    }
+
+    /// Units whose clocks are right never send to a builder at the same time.
+    #[test]
+    fn by_the_clock_builders_have_one_sender_at_a_time(
+        (units, builders) in (2_u16..6, 1_u16..6),
+        sizes in prop::collection::vec(1_u64..300, 1..60),
+    ) {
+        let mut bench = Bench::new(&barrel(CLOCK, units, builders, (132, 0)));
+        let delay = |_| Span::from_micros(10);
+        for (number, &size) in (0..).zip(&sizes) {
+            bench.shapers[number as usize % usize::from(units)].push(number as usize % usize::from(builders), number, size);
+        }
+        for _ in 0..3000 {
+            bench.drain(&delay);
+            prop_assert!(bench.has_one_sender_to_each(), "{:?}", bench.wire);
+            bench.step(&delay);
+        }
+        prop_assert_eq!(bench.arrived.values().flatten().count(), sizes.len());
     }
 
     /// A fragment that is cut anywhere is whole again at its builder.

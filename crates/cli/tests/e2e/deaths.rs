@@ -234,7 +234,9 @@ fn a_builder_that_wakes_up_after_it_was_given_up_does_no_harm() {
 fn nodes_that_are_killed_on_purpose_are_told_and_accounted_for() {
     for mode in [THREADS, PROCESSES] {
         let barrier = "barrel-shifter\",step=\"barrier";
-        let ways = [["push", "none"], ["pull", "grouping"], ["push", "barrel-shifter"], ["pull", barrier]];
+        let clock = "barrel-shifter\",step=\"clock\",rate=\"200 MB/s";
+        let ways =
+            [["push", "none"], ["pull", "grouping"], ["push", "barrel-shifter"], ["pull", barrier], ["push", clock]];
         for [protocol, shaping] in ways {
             let changes = [format!("protocol.type={protocol}"), format!("shaping={{type=\"{shaping}\"}}")];
             kill_on_purpose(mode, &changes, "bu1", check_dead_builder);

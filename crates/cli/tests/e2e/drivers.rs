@@ -97,6 +97,7 @@ fn every_way_of_building_counts_the_same() {
             "barrel-shifter",
             "barrel-shifter\",bucket=\"300 B\",lead=\"100 B",
             "barrel-shifter\",step=\"barrier\",bucket=\"300 B\",lead=\"100 B",
+            "barrel-shifter\",step=\"clock\",bucket=\"4 KiB\",rate=\"200 MB/s",
             "rate-division",
         ];
         for shaping in shapings.map(|kind| format!("shaping={{type=\"{kind}\"}}")) {

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, view::View};
-use evb_core::Span;
+use evb_core::{Bandwidth, ByteCount, Span};
 use evb_protocol::{Shaping, Step};
 
 pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
@@ -33,10 +33,20 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
                     "bytes of a bucket that are still on their way when the next one is asked for",
                 ),
                 key("slip", wait(), Default::Text("100 ms"), "how long a unit waits for a slow one in its turn"),
+                optional(
+                    "rate",
+                    bandwidth(),
+                    "with step = \"clock\": rate at which a bucket goes; a slot lasts as long as its bucket, and the guard",
+                ),
+                optional(
+                    "guard",
+                    time(MAX_WAIT),
+                    "with step = \"clock\": end of a slot in which nothing is sent, none by default; clocks may differ by so much",
+                ),
             ],
             |view| Shaping::BarrelShifter {
                 bucket: view.quantity("bucket"),
-                step: STEP.at(view, "step"),
+                step: step(view),
                 lead: view.quantity("lead"),
                 slip: view.quantity("slip"),
             },
@@ -50,6 +60,15 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
     ],
 );
 
+/// The step of a checked table. The length of a slot by the clock follows from the bucket.
+fn step(view: View<'_>) -> Step {
+    let Step::Clock { .. } = STEP.at(view, "step") else { return STEP.at(view, "step") };
+    let rate: Bandwidth = view.quantity("rate");
+    let guard = view.maybe_quantity("guard").unwrap_or(Span::ZERO);
+    let slot = Span(rate.time_for(view.quantity::<ByteCount>("bucket").0).0 + guard.0);
+    Step::Clock { slot, guard }
+}
+
 static STEP: Words<Step> = Words(&[
     word(
         "credit",
@@ -62,6 +81,11 @@ static STEP: Words<Step> = Words(&[
         Step::Barrier,
     ),
     word(
+        "clock",
+        "slots of the time, by clocks that the event manager's clock sets over the network",
+        Step::Clock { slot: Span::ZERO, guard: Span::ZERO },
+    ),
+    word(
         "link",
         "a bucket, filled up to its full size, goes when the one before it has left the network interface; only simulated",
         Step::Link,
@@ -72,7 +96,24 @@ const fn packet() -> Kind {
     bytes(MIN_PACKET.0, MAX_PACKET)
 }
 
-pub(super) const RULES: &[Rule] = &[packet_timeout];
+pub(super) const RULES: &[Rule] = &[packet_timeout, by_clock];
+
+/// Slots by the clock have a length; all others follow from what has come.
+fn by_clock(view: View<'_>) -> Option<Problem> {
+    if !view.has("shaping.step") {
+        return None;
+    }
+    let is_by_clock = matches!(STEP.at(view, "shaping.step"), Step::Clock { .. });
+    if is_by_clock && !view.has("shaping.rate") {
+        let help =
+            "add rate = ..., a little below what a link of a builder carries, such as \"11.5 MB/s\" on 100 Mbit/s";
+        let problem = Problem::new("slots by the clock need `shaping.rate` for their length", help);
+        return Some(problem.at(view.origin("shaping.step"), "by the clock"));
+    }
+    let key = ["shaping.rate", "shaping.guard"].into_iter().find(|key| !is_by_clock && view.has(key))?;
+    let help = format!("write step = \"clock\", or remove `{key}`");
+    Some(Problem::new(format!("only slots by the clock have `{key}`"), help).at(view.origin(key), "has no effect"))
+}
 
 fn packet_timeout(view: View<'_>) -> Option<Problem> {
     let (packet, patience): (Span, Span) = (view.maybe_quantity("shaping.timeout")?, view.quantity("builder.patience"));

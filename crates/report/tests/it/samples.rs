@@ -17,6 +17,7 @@ pub(crate) fn simulation() -> Record {
         version: "0.1.0".into(),
         protocol: "push".into(),
         transport: "simulated".into(),
+        control_transport: None,
         readout_units: 4,
         builder_units: 4,
         events: Events { triggered: 10_000, built: 10_000, ..Events::default() },

@@ -49,10 +49,11 @@ impl Simulation<'_> {
     /// Plans to look at a node at its deadline, unless it is looked at before.
     #[inline]
     pub(super) fn plan_timeout(&mut self, id: NodeId, deadline: Time) {
-        let node = &mut self.nodes[id.index()];
+        // A deadline that has passed is looked at now.
+        let (deadline, node) = (deadline.max(self.queue.now()), &mut self.nodes[id.index()]);
         if deadline < node.timeout_at {
             node.timeout_at = deadline;
-            self.queue.push(deadline.max(self.queue.now()), Event::Timeout { node: id.0 });
+            self.queue.push(deadline, Event::Timeout { node: id.0 });
         }
     }
 
@@ -73,6 +74,7 @@ impl Simulation<'_> {
         node.handle_timeout(Time(now));
         self.drain(id);
         if let Some(host) = self.host(id).filter(|&host| self.nics[host].slots.is_some()) {
+            self.ask_time(host);
             self.feed_nic(host);
         }
         if self.stands_still(now) {

@@ -19,7 +19,7 @@ use crate::{
     tally::Tally,
     trace::Trace,
 };
-use evb_core::{NodeId, Time};
+use evb_core::{NodeId, Span, Time};
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Network, Target};
 use evb_record::{FindingKind, Slots};
@@ -270,10 +270,10 @@ impl<'a> Simulation<'a> {
         self.net.network.config.nic.keeps_step && body.is_step()
     }
 
-    /// The time slots of a readout unit.
-    pub(crate) fn slots(&self, node: NodeId) -> Slots {
+    /// The time slots of a readout unit, and the error of its clock.
+    pub(crate) fn slots(&self, node: NodeId) -> (Slots, Option<Span>) {
         let slots = self.host(node).and_then(|host| self.nics[host].slots.as_ref());
-        slots.map(|slots| slots.shaper.counts()).unwrap_or_default()
+        slots.map(|slots| (slots.shaper.counts(), slots.shaper.clock_error())).unwrap_or_default()
     }
 }
 

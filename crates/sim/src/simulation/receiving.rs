@@ -148,7 +148,12 @@ impl Simulation<'_> {
 
     pub(super) fn hand_over(&mut self, from: NodeId, to: NodeId, body: Body) {
         let now = self.queue.now();
-        if let Body::Protocol(message @ (ProtocolMessage::Credit { .. } | ProtocolMessage::Round { .. })) = body {
+        if let Body::Protocol(
+            message @ (ProtocolMessage::Credit { .. }
+            | ProtocolMessage::Round { .. }
+            | ProtocolMessage::TimeTold { .. }),
+        ) = body
+        {
             return self.permit(now, from, to, message);
         }
         let node = &mut self.nodes[to.index()];
@@ -168,8 +173,10 @@ impl Simulation<'_> {
                     slots.shaper.credit(now, from.index() - slots.first_builder.index(), calm);
                 }
                 ProtocolMessage::Round { number, calm } => slots.shaper.begin_round(now, number, calm),
+                ProtocolMessage::TimeTold { asked, manager } => slots.shaper.told_time(now, asked, manager),
                 _ => {}
             }
+            self.ask_time(host);
             self.feed_nic(host);
         }
     }

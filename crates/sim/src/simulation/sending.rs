@@ -8,11 +8,11 @@ use crate::{
     node::Outgoing,
     packet::Packet,
 };
-use evb_core::{NodeId, NodeRange, Time};
+use evb_core::{NodeId, NodeRange, Span, Time};
 use evb_experiment::Workload;
 use evb_fabric::{Control, EndpointId, Flow};
 use evb_patterns::{TrafficCommand, TrafficMessage};
-use evb_protocol::{Shaping, wire};
+use evb_protocol::{Config, Message as ProtocolMessage, Shaping, wire};
 
 /// Bytes of a message of a traffic pattern that carries no data: the request of the ATLAS pull patterns (note 77).
 const CONTROL_BYTES: u64 = 64;
@@ -189,8 +189,22 @@ impl Simulation<'_> {
     fn plan_slot(&mut self, host: usize) {
         let Some(slots) = &self.nics[host].slots else { return };
         // A slot that is due is looked for when the interface has room for it.
-        if let Some(at) = slots.shaper.deadline().filter(|&at| at > self.queue.now()) {
-            self.plan_timeout(slots.node, at);
+        let now = self.queue.now();
+        let at = slots.shaper.deadline(now).filter(|&at| at > now).into_iter().chain(slots.shaper.asks_time_at()).min();
+        if let (Some(at), node) = (at, slots.node) {
+            self.plan_timeout(node, at);
+        }
+    }
+
+    /// A readout unit that sends by the clock asks for the time when it should.
+    pub(super) fn ask_time(&mut self, host: usize) {
+        let asked = self.queue.now();
+        let Some(slots) = &mut self.nics[host].slots else { return };
+        let unit = slots.node;
+        if slots.shaper.asks_time(asked) {
+            let body = Body::Protocol(ProtocolMessage::TimeAsked { asked });
+            let to = Config::EVENT_MANAGER.into();
+            self.transmit(unit, Outgoing { to, body, payload: 0, delay: Span::ZERO });
         }
     }
 

@@ -53,7 +53,7 @@ fn account(simulation: &Simulation<'_>, end: Time) -> Account {
         let id = NodeId(id as u16);
         let Some(mut report) = node.report(end) else { continue };
         if let Report::Readout(readout) = &mut report {
-            readout.slots = simulation.slots(id);
+            (readout.slots, readout.clock_error) = simulation.slots(id);
         }
         account.report(id, report);
     }

@@ -1,5 +1,6 @@
 //! The sending side: queues by builder, and the choice of the next bytes.
 
+use super::clock::{ClockSlots, Room};
 use evb_core::{ByteCount, Span, Time};
 use evb_protocol::{Config, Shaping, Step, wire::HEAD_BYTES};
 use evb_record::Slots;
@@ -41,6 +42,8 @@ enum Packing {
     Credits { bytes: u64, lead: u64, slip: Span, credits: Vec<Option<Credit>> },
     /// A bucket for the builder of each round, when the round has begun.
     Rounds { bytes: u64, lead: u64, unit: u16, last: u64, open: VecDeque<Round> },
+    /// A bucket for the builder of each slot of the time.
+    Clock(Box<ClockSlots>),
 }
 
 /// The permission for one bucket.
@@ -102,6 +105,10 @@ impl<T: Clone> Shaper<T> {
             Shaping::BarrelShifter { bucket, step: Step::Barrier, lead, .. } => {
                 Packing::Rounds { bytes: in_bucket(bucket), lead: lead.0, unit, last: 0, open: VecDeque::new() }
             }
+            Shaping::BarrelShifter { bucket, step: Step::Clock { slot, guard }, .. } => {
+                let round = config.readout_units.max(config.builder_units);
+                Packing::Clock(Box::new(ClockSlots::new(unit, round, slot, guard, bucket.0)))
+            }
         };
         let first = match packing {
             // As in the schedule of `Turns`: units beyond the number of builders begin with the first one.
@@ -159,8 +166,30 @@ impl<T: Clone> Shaper<T> {
         match &mut self.packing {
             Packing::Credits { credits, .. } => credits[builder] = None,
             Packing::Rounds { open, .. } => open.retain(|round| round.builder != builder),
-            Packing::Packets { .. } | Packing::Buckets { .. } => {}
+            Packing::Packets { .. } | Packing::Buckets { .. } | Packing::Clock(_) => {}
         }
+    }
+
+    /// The time at which the unit is to ask the event manager for its time; none without a clock.
+    pub fn asks_time_at(&self) -> Option<Time> {
+        if let Packing::Clock(slots) = &self.packing { Some(slots.clock.asks_at()) } else { None }
+    }
+
+    /// Returns true if the unit is to ask the event manager for its time now. Then it counts as asked.
+    pub fn asks_time(&mut self, now: Time) -> bool {
+        if let Packing::Clock(slots) = &mut self.packing { slots.clock.asks(now) } else { false }
+    }
+
+    /// Takes the answer of the event manager to the question that was asked at `asked`.
+    pub fn told_time(&mut self, now: Time, asked: Time, manager: Time) {
+        if let Packing::Clock(slots) = &mut self.packing {
+            slots.clock.told(now, asked, manager);
+        }
+    }
+
+    /// Longest time by which the unit's clock can differ from that of the event manager; none without a clock.
+    pub fn clock_error(&self) -> Option<Span> {
+        if let Packing::Clock(slots) = &self.packing { slots.clock.error() } else { None }
     }
 
     /// The next slot; none while there is nothing to send, or no credit.
@@ -168,10 +197,14 @@ impl<T: Clone> Shaper<T> {
         if !self.alive.contains(&true) {
             return None;
         }
+        if matches!(self.packing, Packing::Clock(_)) {
+            return self.next_by_clock(now);
+        }
         while !self.alive[self.turn] {
             self.pass(now);
         }
         let (most, lead, round) = match self.packing {
+            Packing::Clock(_) => return None,
             Packing::Packets { most } => {
                 self.turn = self.next_waiting()?;
                 (most, 0, 0)
@@ -227,6 +260,17 @@ impl<T: Clone> Shaper<T> {
         None
     }
 
+    /// What the present slot of the time has room for.
+    fn next_by_clock(&mut self, now: Time) -> Option<Slot<T>> {
+        let Packing::Clock(slots) = &mut self.packing else { return None };
+        let Room { builder, bytes, is_new } = slots.room(now)?;
+        let queue = self.queues.get_mut(builder).filter(|queue| !queue.is_empty())?;
+        let parts = fill(queue, bytes, false);
+        slots.send(now, parts.iter().map(|part| part.bytes).sum());
+        self.counts.used += u64::from(is_new);
+        Some(Slot { builder, told_after: parts.len(), parts, round: 0 })
+    }
+
     /// Takes the oldest round that has begun.
     fn await_round(&mut self, now: Time) -> Option<Round> {
         let Packing::Rounds { open, .. } = &mut self.packing else { return None };
@@ -250,14 +294,23 @@ impl<T: Clone> Shaper<T> {
         matches!(self.packing, Packing::Packets { .. })
     }
 
+    /// True when slots begin at given times.
+    pub const fn is_by_clock(&self) -> bool {
+        matches!(self.packing, Packing::Clock(_))
+    }
+
     /// True when the end of each slot is to be told to its builder.
     pub const fn ends_slots(&self) -> bool {
         matches!(self.packing, Packing::Credits { .. } | Packing::Rounds { .. })
     }
 
     /// The time at which [`next`](Self::next) may have a slot though nothing else happens.
-    pub fn deadline(&self) -> Option<Time> {
+    pub fn deadline(&self, now: Time) -> Option<Time> {
         match &self.packing {
+            Packing::Clock(slots) => {
+                let waits = |builder: usize| self.queues.get(builder).is_some_and(|queue| !queue.is_empty());
+                slots.next_for(now, waits)
+            }
             Packing::Packets { .. } | Packing::Buckets { .. } => None,
             Packing::Rounds { open, .. } => open.front().map(|round| round.credit.at + REST),
             Packing::Credits { slip, credits, .. } => {
