@@ -57,6 +57,7 @@ const EXAMPLES: &[Example] = &[
     simulation("demonstrator-random", &[]),
     simulation("demonstrator-sizes", &[]),
     simulation("farm-overlap", &[]),
+    example("hits", &["trigger.events=200"]),
     simulation("latency-load", &[]),
     simulation("pairs", &[]),
     Example { status: 1, ..simulation("torus-deadlock", &[]) },

@@ -135,14 +135,14 @@ pub(crate) fn check(root: &Node, network: &mut Option<Network>) -> Result<(), Ve
 /// Makes the plan out of a tree that passed every check.
 pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
     let view = View(root);
-    let building = config(view);
+    let (building, slicing) = (config(view), readout::slicing(view));
     Plan {
         name: view.text("name").to_owned(),
         description: view.text("description").to_owned(),
         sweep,
         filter: filter::plan(view, view.integer("run.seed"), building.protocol),
         trigger: trigger::plan(view),
-        sources: source::all(view).map(source::make).collect(),
+        sources: source::all(view).map(|table| source::make(table).sliced(slicing)).collect(),
         bundling: bundle::plan(view),
         data_directory: view.path("data.directory"),
         transport: transport::choice_of(view.below("transport")),

@@ -1,6 +1,6 @@
 //! Errors of opening and reading a source.
 
-use crate::fed::FedFileError;
+use crate::{fed::FedFileError, hits::HitsError};
 use std::{io, path::PathBuf};
 
 /// The reason why a source cannot be opened or read.
@@ -95,6 +95,14 @@ pub enum SourceError {
         path: PathBuf,
         /// The reason.
         error: FedFileError,
+    },
+    /// A file of hits cannot be used.
+    #[error("{}: {error}", path.display())]
+    Hits {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        error: HitsError,
     },
     /// A live source cannot be asked for a size or an event.
     #[error("a live source sends by itself and cannot be asked for an event")]

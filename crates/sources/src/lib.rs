@@ -28,6 +28,7 @@ mod feed;
 mod framing;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
+mod hits;
 mod live;
 mod path;
 pub mod payload;
@@ -40,6 +41,7 @@ use evb_core::checksum;
 pub use fed::{FedEntry, FedError, FedFault, FedFile, FedFileError, FedHeader, check_fragment, walk, write_fragment};
 pub use feed::{FeedError, FeedOptions, FeedProgress, FeedProtocol, feed};
 pub use framing::{Frame, FrameError, FrameParser, HEADER_SIZE, decode_datagram, encode};
+pub use hits::{HIT_TIME_BYTES, HitsError, Slicing};
 pub use live::{INLET_BITS, LiveItem, LiveSource, Refused, RejectKind};
 pub use size::{MIN_DRAWN_SIZE, SizeModel};
 pub use source::{OpenOptions, ReadOutcome, Room, Source};

@@ -10,6 +10,7 @@ use crate::{
     OpenOptions, SourceError, SourceSpec,
     draw::{LogNormal, bits, key},
     fed::FedFile,
+    hits::{HitSizes, Hits},
     path::resolve,
     spec::Feed,
 };
@@ -42,6 +43,7 @@ enum Kind {
     Relative { model: Relative, max: u32 },
     Trace(Trace),
     Recorded { trace: Trace, recording: Recording },
+    Hits(HitSizes),
 }
 
 impl SizeModel {
@@ -67,6 +69,9 @@ impl SizeModel {
             }
             SourceSpec::SizeModel { .. } => relative(spec, options, own)?,
             SourceSpec::CmsFed { file, source_id } => recorded(file, *source_id, options)?,
+            SourceSpec::Hits { .. } | SourceSpec::HitFile { .. } => {
+                Kind::Hits(Hits::open(spec, options)?.ok_or(SourceError::Live)?.into_sizes())
+            }
             SourceSpec::Tcp { .. } | SourceSpec::Udp { .. } => return Err(SourceError::Live),
         };
         Ok(Self(kind))
@@ -80,6 +85,7 @@ impl SizeModel {
             Kind::LogNormal { draw, max } => Some(drawn(draw.draw(event.0), *max)),
             Kind::Relative { model, max } => Some(drawn(model.size(event.0), *max)),
             Kind::Trace(trace) | Kind::Recorded { trace, .. } => trace.size(event.0),
+            Kind::Hits(sizes) => sizes.size(event),
         }
     }
 
@@ -92,9 +98,10 @@ impl SizeModel {
     }
 
     /// The extent of the sizes.
-    pub const fn feed(&self) -> Feed {
+    pub fn feed(&self) -> Feed {
         match &self.0 {
             Kind::Trace(trace) | Kind::Recorded { trace, .. } => Feed::Finite { events: trace.last_event() },
+            Kind::Hits(sizes) => sizes.feed(),
             _ => Feed::Endless,
         }
     }

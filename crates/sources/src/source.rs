@@ -3,6 +3,7 @@
 use crate::{
     SourceError, SourceSpec,
     fed::{FedFault, FedFile},
+    hits::Hits,
     path::resolve,
     payload,
     size::SizeModel,
@@ -62,6 +63,7 @@ pub struct Source(Kind);
 #[derive(Debug)]
 enum Kind {
     Generated { sizes: SizeModel, seed: u64, unit: u16 },
+    Hits(Hits),
     Recorded { file: FedFile, max_fragment: u32 },
     Live,
 }
@@ -79,10 +81,13 @@ impl Source {
                 max_fragment: options.max_fragment,
             },
             SourceSpec::Tcp { .. } | SourceSpec::Udp { .. } => Kind::Live,
-            _ => {
-                let sizes = SizeModel::open(spec, options)?;
-                Kind::Generated { sizes, seed: options.seed, unit: options.unit }
-            }
+            _ => match Hits::open(spec, options)? {
+                Some(hits) => Kind::Hits(hits),
+                None => {
+                    let sizes = SizeModel::open(spec, options)?;
+                    Kind::Generated { sizes, seed: options.seed, unit: options.unit }
+                }
+            },
         }))
     }
 
@@ -90,6 +95,7 @@ impl Source {
     pub fn feed(&self) -> Feed {
         match &self.0 {
             Kind::Generated { sizes, .. } => sizes.feed(),
+            Kind::Hits(hits) => hits.feed(),
             Kind::Recorded { file, .. } => Feed::Finite { events: file.events() },
             Kind::Live => Feed::Live,
         }
@@ -102,6 +108,7 @@ impl Source {
     pub fn read(&mut self, event: EventId, buffer: &mut impl Room) -> Result<ReadOutcome, SourceError> {
         match &mut self.0 {
             Kind::Generated { sizes, seed, unit } => Ok(generate(sizes, *seed, *unit, event, buffer)),
+            Kind::Hits(hits) => hits.read(event, buffer),
             Kind::Recorded { file, max_fragment } => read_recorded(file, *max_fragment, event, buffer),
             Kind::Live => Err(SourceError::Live),
         }

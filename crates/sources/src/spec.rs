@@ -1,7 +1,7 @@
 //! The typed description of a source, as the experiment file resolves to it.
 
-use crate::SourceError;
-use evb_core::ByteCount;
+use crate::{SourceError, hits::Slicing};
+use evb_core::{ByteCount, Frequency};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::File,
@@ -49,6 +49,24 @@ pub enum SourceSpec {
         /// Root mean square of the relative event size, log-normal.
         event_size_rms: f64,
     },
+    /// Generated hits at random times, cut into slices of the time.
+    Hits {
+        /// Mean rate of the hits.
+        rate: Frequency,
+        /// Bytes of a hit, its time included.
+        size: ByteCount,
+        /// The slices.
+        slicing: Slicing,
+    },
+    /// Recorded hits, cut into slices of the time. Each begins with its time in nanoseconds, 64 bits, little-endian.
+    HitFile {
+        /// The file, with `${NAME}` for environment variables.
+        file: PathBuf,
+        /// Bytes of a hit, its time included.
+        size: ByteCount,
+        /// The slices.
+        slicing: Slicing,
+    },
     /// Recorded CMS front-end driver fragments, back to back in a file.
     CmsFed {
         /// The file, with `${NAME}` for environment variables.
@@ -94,10 +112,14 @@ impl SourceSpec {
     /// cannot be read.
     pub fn check_file(&self, data_directory: &Path) -> Result<(), SourceError> {
         let file = match self {
-            Self::Trace { file, .. } | Self::SizeModel { file, .. } | Self::CmsFed { file, .. } => file,
+            Self::Trace { file, .. }
+            | Self::SizeModel { file, .. }
+            | Self::CmsFed { file, .. }
+            | Self::HitFile { file, .. } => file,
             Self::Fixed { .. }
             | Self::Uniform { .. }
             | Self::LogNormal { .. }
+            | Self::Hits { .. }
             | Self::Tcp { .. }
             | Self::Udp { .. } => {
                 return Ok(());
@@ -114,6 +136,18 @@ impl SourceSpec {
 
     /// Returns true if the source ends or is live: such a source decides on the number of events.
     pub const fn is_data(&self) -> bool {
-        matches!(self, Self::CmsFed { .. } | Self::Trace { .. } | Self::Tcp { .. } | Self::Udp { .. })
+        matches!(
+            self,
+            Self::CmsFed { .. } | Self::Trace { .. } | Self::HitFile { .. } | Self::Tcp { .. } | Self::Udp { .. }
+        )
+    }
+
+    /// The source with these slices, if it has a stream of hits.
+    #[must_use]
+    pub fn sliced(mut self, by: Slicing) -> Self {
+        if let Self::Hits { slicing, .. } | Self::HitFile { slicing, .. } = &mut self {
+            *slicing = by;
+        }
+        self
     }
 }

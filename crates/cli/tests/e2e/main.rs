@@ -24,6 +24,7 @@ mod sequences;
 mod sessions;
 mod simulating;
 mod simulation_results;
+mod slices;
 mod slow_disks;
 mod soak;
 mod stages;

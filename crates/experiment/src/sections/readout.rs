@@ -11,7 +11,8 @@ use crate::{
     tree::{Node, Value},
     view::View,
 };
-use evb_core::ByteCount;
+use evb_core::{ByteCount, Frequency, Span};
+use evb_sources::{Slicing, SourceSpec};
 
 pub(super) const READOUT: &[Key] = &[
     key(
@@ -41,6 +42,17 @@ pub(super) const READOUT: &[Key] = &[
         Default::Derived("1 MiB, or less if a bundle of such fragments would be above 32 MiB"),
         "largest fragment of a source that is accepted",
     ),
+    optional(
+        "slice",
+        Kind::Time { min: Span::from_micros(1), max: MAX_DURATION },
+        "an event is a slice of the time, so long: for sources of hits, which have no trigger",
+    ),
+    optional(
+        "overlap",
+        time(MAX_DURATION),
+        "time after the end of a slice whose hits belong to it, too; none by default",
+    ),
+    optional("slices_from", integer(0, i64::MAX), "start of the first slice in nanoseconds, 0 by default"),
     optional("source", Kind::Choice(&SOURCE), "what feeds every unit without a table of its own"),
     optional(
         "sources",
@@ -70,8 +82,56 @@ const UNIT: &[Key] = &[
     ),
 ];
 
-pub(super) const RULES: &[Rule] = &[too_many_units, missing_source, source_or_sources, thresholds, buffer_bytes];
+pub(super) const RULES: &[Rule] =
+    &[too_many_units, missing_source, source_or_sources, thresholds, buffer_bytes, slices, slice_rate];
 pub(super) const BUILDING_RULES: &[Rule] = &[buffer_events];
+
+/// The slices of the time; of no length if no source has hits.
+pub(super) fn slicing(view: View<'_>) -> Slicing {
+    Slicing {
+        length: view.maybe_quantity("readout.slice").unwrap_or_default(),
+        overlap: view.maybe_quantity("readout.overlap").unwrap_or_default(),
+        from_ns: view.maybe_integer("readout.slices_from").unwrap_or(0),
+    }
+}
+
+/// Slices are of hits, and hits go in slices.
+fn slices(view: View<'_>) -> Option<Problem> {
+    let has_hits =
+        |source: &View<'_>| matches!(source::make(*source), SourceSpec::Hits { .. } | SourceSpec::HitFile { .. });
+    let (hits, others): (Vec<_>, Vec<_>) = source::used(view).into_iter().partition(has_hits);
+    let key = ["readout.slice", "readout.overlap", "readout.slices_from"].into_iter().find(|key| view.has(key));
+    match (hits.first(), others.first(), key) {
+        (Some(hits), _, _) if !view.has("readout.slice") => {
+            let help = "add slice = \"1 ms\" to [readout]: an event is what all sources have in so long a time";
+            Some(
+                Problem::new("hits have no trigger, so `readout.slice` is missing", help)
+                    .at(hits.origin("type"), "hits"),
+            )
+        }
+        (_, Some(other), Some(key)) => {
+            let message =
+                format!("the {:?} source has events of its own, and no slices of the time", other.text("type"));
+            let help = format!("use sources of type \"hits\" or \"hit-file\" only, or remove `{key}`");
+            Some(Problem::new(message, help).at(other.origin("type"), "no hits").at(view.origin(key), "slices"))
+        }
+        _ => None,
+    }
+}
+
+/// A trigger at a rate ends slices of the time as they are.
+fn slice_rate(view: View<'_>) -> Option<Problem> {
+    let (slice, rate): (Span, Frequency) =
+        (view.maybe_quantity("readout.slice")?, view.maybe_quantity("trigger.rate")?);
+    let wanted = 1.0 / slice.as_secs_f64();
+    ((rate.as_hertz() / wanted - 1.0).abs() > 1e-3).then(|| {
+        let message = format!("`trigger.rate` of {rate} does not fit slices of {slice}");
+        let help = format!("write rate = \"{wanted:.3} Hz\" for slices as they come, or type = \"free-running\" in [trigger] for as many as go");
+        Problem::new(message, help)
+            .at(view.origin("trigger.rate"), "triggers")
+            .at(view.origin("readout.slice"), "slices")
+    })
+}
 
 /// The number of units follows from their tables, and the events that they hold from the builders.
 pub(super) fn fill(root: &mut Node) {

@@ -2,8 +2,8 @@
 
 use super::bundle;
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
-use evb_core::{ByteCount, SourceId};
-use evb_sources::SourceSpec;
+use evb_core::{ByteCount, Frequency, SourceId};
+use evb_sources::{HIT_TIME_BYTES, Slicing, SourceSpec};
 use std::collections::HashMap;
 
 /// Each table of a list of sources.
@@ -71,6 +71,34 @@ pub(super) static SOURCE: Choice<Source> = Choice {
                 event_size_mean: view.number("event_size_mean"),
                 event_size_rms: view.number("event_size_rms"),
             }),
+        ),
+        variant(
+            "hits",
+            "generated, without a trigger: hits at random times, cut into slices of `readout.slice`; each hit begins with \
+             its time in nanoseconds",
+            &[
+                required("rate", Kind::Rate { min: Frequency(1), max: MAX_RATE }, "mean rate of the hits"),
+                key("size", bytes(HIT_TIME_BYTES, MAX_FRAGMENT), Default::Text("16 B"), "bytes of a hit"),
+            ],
+            generated(|view| SourceSpec::Hits {
+                rate: view.quantity("rate"),
+                size: view.quantity("size"),
+                slicing: Slicing::default(),
+            }),
+        ),
+        variant(
+            "hit-file",
+            "recorded without a trigger: a file of hits of one size, in the order of their times, cut into slices of \
+             `readout.slice`; each hit begins with its time in nanoseconds, 64 bits, little-endian",
+            &[FILE, key("size", bytes(HIT_TIME_BYTES, MAX_FRAGMENT), Default::Text("16 B"), "bytes of a hit")],
+            Source {
+                feed: Feed::Recorded,
+                make: |view| SourceSpec::HitFile {
+                    file: view.path("file"),
+                    size: view.quantity("size"),
+                    slicing: Slicing::default(),
+                },
+            },
         ),
         variant(
             "cms-fed",
