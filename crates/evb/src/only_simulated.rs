@@ -23,7 +23,9 @@ impl OnlySimulated {
     pub const fn hint(self) -> &'static str {
         match self {
             Self::Traffic => "use `evb simulate`, or build events with `--set workload.type=event-building`",
-            Self::Step => "use `evb simulate`, or give `shaping.step`, or `first_stage.shaping.step`, another value, such as credit",
+            Self::Step => {
+                "use `evb simulate`, or give `shaping.step`, or `first_stage.shaping.step`, another value, such as credit"
+            }
         }
     }
 }

@@ -262,6 +262,13 @@ impl Step {
     }
 }
 
+impl Trigger {
+    /// Returns true if triggers come from the driver.
+    pub const fn is_driven(self) -> bool {
+        matches!(self, Self::Driven | Self::Deferred)
+    }
+}
+
 /// The source of triggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -270,6 +277,9 @@ pub enum Trigger {
     FreeRunning,
     /// Triggers come from the driver, for example at a rate or from an accelerator.
     Driven,
+    /// Triggers come from the driver, and wait while triggers are inhibited. So event managers with the same triggers number
+    /// them alike, however busy each of them is.
+    Deferred,
     /// Triggers follow the data: recordings up to their end, or live front ends.
     Data,
     /// Triggers follow the data of all sources: an event begins when each has its fragment. The source that ends first ends

@@ -105,6 +105,8 @@ pub struct EventManager<B> {
     stopping: bool,
     drained: bool,
     inhibited: bool,
+    /// Triggers that wait until triggers are not inhibited any more.
+    deferred: u64,
     counts: ManagerCounts,
     open: OpenEvents,
     builders: Roster,
@@ -141,6 +143,7 @@ impl<B> EventManager<B> {
             stopping: false,
             drained: false,
             inhibited: false,
+            deferred: 0,
             counts: ManagerCounts::default(),
             open: OpenEvents::new(),
             group: Vec::new(),
@@ -202,7 +205,7 @@ impl<B> EventManager<B> {
     fn event_limit(&self) -> u64 {
         let wanted = self.config.events.unwrap_or(u64::MAX);
         match self.config.trigger {
-            Trigger::FreeRunning | Trigger::Driven => return wanted,
+            Trigger::FreeRunning | Trigger::Driven | Trigger::Deferred => return wanted,
             Trigger::AllData => {
                 let alive = self.readouts.iter().filter(|readout| readout.alive);
                 return alive.map(|readout| readout.through).min().map_or(0, |through| wanted.min(through));
@@ -226,7 +229,7 @@ impl<B> EventManager<B> {
     /// Returns true if the limit is final: no readout unit will announce more events.
     fn limit_is_final(&self) -> bool {
         match self.config.trigger {
-            Trigger::FreeRunning | Trigger::Driven => true,
+            Trigger::FreeRunning | Trigger::Driven | Trigger::Deferred => true,
             Trigger::Data => self.readouts.iter().all(|r| r.last || !r.alive),
             Trigger::AllData => {
                 let limit = self.event_limit();
@@ -235,10 +238,14 @@ impl<B> EventManager<B> {
         }
     }
 
-    /// Triggers as many events as builders have asked for. No driver is needed.
+    /// Triggers as many events as builders have asked for, or those that wait. No driver is needed.
     fn trigger_on_demand(&mut self) {
-        if self.config.trigger == Trigger::Driven || !self.is_triggering() {
+        if !self.is_triggering() {
             return;
+        }
+        if self.config.trigger.is_driven() {
+            let deferred = core::mem::take(&mut self.deferred);
+            return self.handle_triggers(deferred);
         }
         let limit = self.event_limit();
         for _ in self.open.waiting()..self.builders.credits() {
@@ -257,7 +264,12 @@ impl<B> EventManager<B> {
                 return;
             }
             if !self.trigger() {
-                self.counts.inhibited += count - taken;
+                let turned_away = if self.config.trigger == Trigger::Deferred {
+                    &mut self.deferred
+                } else {
+                    &mut self.counts.inhibited
+                };
+                *turned_away += count - taken;
                 return;
             }
         }
@@ -384,7 +396,7 @@ impl<B> EventManager<B> {
     fn send_notices(&mut self) {
         let nodes = self.config.readout_nodes();
         // Triggers on demand are read out on demand: the assignment itself says that the event exists.
-        if self.config.trigger == Trigger::Driven && self.counts.triggered > self.announced {
+        if self.config.trigger.is_driven() && self.counts.triggered > self.announced {
             self.announced = self.counts.triggered;
             self.transmit(nodes, Message::Readout { through: EventId(self.announced) });
         }

@@ -30,7 +30,11 @@ fn two_stages_store_what_one_stage_stores() {
         "first_stage.shaping={type=\"barrel-shifter\",bucket=\"4 KiB\"}",
         "first_stage.transport.type=tcp",
     ];
-    for (mode, changes) in [(THREADS, &[][..]), (THREADS, &pull_in_blocks[..4]), (PROCESSES, &pull_in_blocks)] {
+    // Far more than any group can take.
+    let overload = ["trigger.type=rate", "trigger.rate=\"10 MHz\"", "builder.slots=2", "readout.buffer_events=16"];
+    let ways =
+        [(THREADS, &[][..]), (THREADS, &overload), (THREADS, &pull_in_blocks[..4]), (PROCESSES, &pull_in_blocks)];
+    for (mode, changes) in ways {
         let lab = Lab::with(TWO_STAGES);
         let run = changes.iter().fold(lab.run(mode), |run, change| run.set(change)).run();
         let record = good(&run);

@@ -3,7 +3,7 @@
 //! The event builder of a group has the sections of a file: those written here, and what follows from the rest of the file.
 //! So its plan is made and checked as that of any file.
 
-use super::{Rule, protocol, source, trigger, workload};
+use super::{Rule, protocol, source, workload};
 use crate::{
     check,
     diagnostics::Problem,
@@ -52,7 +52,7 @@ const IMPLIED: [(&str, &str); 7] = [
 ];
 
 pub(super) const RULES: &[Rule] =
-    &[without_slices, implied, phased, uneven, data_or_rate, with_faults, in_traffic, partial];
+    &[without_slices, implied, phased, uneven, numbered, with_faults, in_traffic, partial];
 
 /// Number of slices; none without a first stage.
 pub(super) fn slices(view: View<'_>) -> Option<u16> {
@@ -94,17 +94,14 @@ fn uneven(view: View<'_>) -> Option<Problem> {
     })
 }
 
-/// All groups must see the same triggers, and number them alike.
-fn data_or_rate(view: View<'_>) -> Option<Problem> {
+/// All groups must number their events alike.
+fn numbered(view: View<'_>) -> Option<Problem> {
     slices(view)?;
-    let is_numbered = source::used(view).into_iter().any(|table| source::make(table).is_numbered());
-    let (what, help) = match trigger::TRIGGER.make(view.below("trigger")) {
-        _ if is_numbered => ("sources that number their events themselves", "use generated sources"),
-        Trigger::Driven => ("triggers at a rate", "write type = \"free-running\" in [trigger]"),
-        Trigger::FreeRunning | Trigger::Data | Trigger::AllData => return None,
-    };
-    let message = format!("two stages cannot have {what}: nothing tells all groups which of them are one event");
-    Some(Problem::new(message, help).at(view.origin("first_stage.slices"), "two stages"))
+    let table = source::used(view).into_iter().find(|table| source::make(*table).is_numbered())?;
+    let message = "a source that numbers its events itself has no place in two stages: nothing tells all groups which of \
+                   its fragments belong to which event";
+    let problem = Problem::new(message, "use generated sources, or remove [first_stage]");
+    Some(problem.at(table.origin("type"), "numbers its events").at(view.origin("first_stage.slices"), "two stages"))
 }
 
 fn with_faults(view: View<'_>) -> Option<Problem> {
@@ -154,6 +151,10 @@ fn group(view: View<'_>, whole: &Plan, unit: u16, slices: u16) -> Result<Plan, V
     plan.bundling.suppressed = whole.bundling.suppressed.clone();
     plan.bundling.max_fragment = Some(whole.max_fragment());
     plan.building.assignment = Assignment::ByNumber;
+    // A group that turned a trigger away would number all later ones differently.
+    if plan.building.trigger == Trigger::Driven {
+        plan.building.trigger = Trigger::Deferred;
+    }
     plan.link = Link::Outlets { unit, paths: (0..slices).map(|slice| Link::path(slice, unit)).collect() };
     Ok(plan)
 }

@@ -34,7 +34,7 @@ fn base_config() -> Config {
 /// Time at which a stop ends a run with driven triggers, after all of them have come: they may all be turned away, and
 /// then the wanted number is never reached.
 fn end_of_triggers(config: &Config, period: Span, delay: Span) -> Option<Span> {
-    (config.trigger == Trigger::Driven).then_some(Span(TRIGGERS * period.0 + 2 * delay.0))
+    config.trigger.is_driven().then_some(Span(TRIGGERS * period.0 + 2 * delay.0))
 }
 
 fn scenario(seed: u64, config: Config) -> Scenario {
@@ -86,7 +86,7 @@ fn keep(scenario: &Scenario) -> Outcome {
 
 fn check_all_built(scenario: &Scenario, outcome: &Outcome) {
     let (counts, wanted) = (&outcome.manager, scenario.config.events.unwrap_or(u64::MAX));
-    assert!(counts.triggered == wanted || scenario.config.trigger == Trigger::Driven, "{scenario:#?} {outcome:#?}");
+    assert!(counts.triggered == wanted || scenario.config.trigger.is_driven(), "{scenario:#?} {outcome:#?}");
     assert!(counts.built + counts.rejected == counts.triggered && counts.triggered > 0, "{scenario:#?} {outcome:#?}");
     for (event, ends) in &outcome.ended {
         assert_eq!(ends[0].0, expected(scenario, *event).0, "event {event}: {scenario:#?}");
@@ -309,6 +309,20 @@ fn a_full_event_builder_inhibits_the_trigger_and_counts_it() {
     let outcome = keep(&scenario);
     assert!(outcome.manager.inhibited > 0 && outcome.manager.inhibitions > 1);
     assert_eq!(outcome.manager.triggered + outcome.manager.inhibited, TRIGGERS);
+}
+
+#[test]
+fn deferred_triggers_wait_for_a_full_event_builder_and_none_is_turned_away() {
+    let config = Config {
+        trigger: Trigger::Deferred,
+        events: Some(TRIGGERS),
+        builder_slots: 1,
+        buffer_events: 10,
+        ..base_config()
+    };
+    let outcome = keep(&Scenario { stop_at: None, ..scenario(1, config) });
+    assert!(outcome.manager.inhibited == 0 && outcome.manager.inhibitions > 1);
+    assert_eq!(outcome.manager.triggered, TRIGGERS);
 }
 
 #[test]

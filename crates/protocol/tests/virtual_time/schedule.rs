@@ -169,7 +169,7 @@ impl Draw<'_> {
             protocol: self.pick(&[Protocol::Push, Protocol::Pull, phased, region]),
             assignment: self.pick(&[Assignment::RoundRobin, Assignment::LeastLoaded, Assignment::ByNumber]),
             shaping: self.pick(&[Shaping::None, grouping]),
-            trigger: self.pick(&[Trigger::FreeRunning, Trigger::Driven]),
+            trigger: self.pick(&[Trigger::FreeRunning, Trigger::Driven, Trigger::Deferred]),
             events: Some(self.pick(&[1, 7, 100, 151])),
             group: u32::from(builder_units) * self.pick(&[1, 2, 40]),
             builder_slots: self.pick(&[1, 2, 8, 32]),

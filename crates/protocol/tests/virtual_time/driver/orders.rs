@@ -4,7 +4,7 @@ use super::{Driver, Mark, Node, What, node::Slot};
 use crate::{planted::Planted, scenario::TRIGGERS};
 use evb_control::{Notice, Order};
 use evb_core::{NodeId, Time};
-use evb_protocol::{BuilderCommand, Config, ManagerCommand, Trigger};
+use evb_protocol::{BuilderCommand, Config, ManagerCommand};
 use std::collections::BTreeSet;
 
 impl Driver {
@@ -73,7 +73,7 @@ impl Driver {
     fn start(&mut self, id: NodeId) {
         let (_, start) = Node::new(id, &self.scenario.config);
         self.obey(id, start);
-        if id == Config::EVENT_MANAGER && self.scenario.config.trigger == Trigger::Driven {
+        if id == Config::EVENT_MANAGER && self.scenario.config.trigger.is_driven() {
             for n in 1..=TRIGGERS {
                 let at = Time(self.now.0 + n * self.scenario.trigger_period.0);
                 self.plan(at, id, What::Manager(ManagerCommand::Trigger(1)));
