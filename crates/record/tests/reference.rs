@@ -2,8 +2,9 @@
 
 use evb_record::{
     Benchmark, Bounds, Builder, Bundles, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Filtering,
-    Finding, FindingKind, HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network, Origin, PaperItem,
-    Parameters, Readout, Record, Relation, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger, Verdict, Window,
+    Finding, FindingKind, Given, HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network, Origin,
+    PaperItem, Parameters, Readout, Record, Relation, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger,
+    Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -93,6 +94,7 @@ fn alone() -> Record {
             restarts: 1,
             decided_hz: 1.0,
             accepted_hz: 1.0,
+            given: BTreeMap::from([("memory".into(), Given { events: 1, bytes: 1 })]),
             streams: vec![Stream {
                 name: "physics".into(),
                 copies: true,

@@ -1,7 +1,7 @@
 //! What a builder writes a program reads, in any sizes; a program refuses places where there is no event.
 
 use super::*;
-use crate::wire::{Hello, HEAD, decode_event, encode_hello};
+use crate::wire::{HEAD, Hello, decode_event, encode_hello};
 use evb_core::{EventId, SourceId};
 use evb_protocol::{Fragment, FragmentStatus, Region as Asked};
 use proptest::prelude::*;

@@ -54,7 +54,8 @@ impl Process {
     ) -> Result<Self, String> {
         let (mut command, name) = plan.code.command().map_err(|error| format!("evb cannot be found: {error}"))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = spawn(&mut command, area.as_deref().map(Area::file)).map_err(|error| format!("{name} cannot be started: {error}"))?;
+        let mut child = spawn(&mut command, area.as_deref().map(Area::file))
+            .map_err(|error| format!("{name} cannot be started: {error}"))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(format!("{name} has no pipes"));
         };
