@@ -82,12 +82,13 @@ impl Area {
     pub(crate) fn write<'a>(&mut self, events: impl Iterator<Item = &'a Built<Bytes>>) -> Option<Vec<Range<usize>>> {
         let (mut places, mut at) = (Vec::new(), FIRST);
         for event in events {
-            let place = at..at.checked_add(event_length(event))?;
+            let length = event_length(event);
+            let place = at..at.checked_add(length)?;
             if place.end > self.region.len() {
                 return None;
             }
-            write_event(event, &mut self.range(place.clone())).ok()?;
-            at += room_of(event);
+            write_event(event, length, &mut self.range(place.clone())).ok()?;
+            at += length.next_multiple_of(ALIGNMENT);
             places.push(place);
         }
         Some(places)

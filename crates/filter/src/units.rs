@@ -26,6 +26,9 @@ mod spawn;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+pub(crate) use spawn::spawn;
+
 /// The memory in which filter units read their events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {

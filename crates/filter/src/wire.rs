@@ -167,7 +167,7 @@ pub(crate) fn encode_events<'a>(events: impl ExactSizeIterator<Item = &'a Built<
     out.extend((events.len() as u32).to_le_bytes());
     out.extend([0; 4]);
     for event in events {
-        write_event(event, out).expect("a vector grows");
+        write_event(event, event_length(event), out).expect("a vector grows");
     }
     end(at, out);
 }
@@ -198,9 +198,9 @@ fn payload(fragment: Option<&Fragment<Bytes>>) -> &[u8] {
     fragment.map_or(&[], |fragment| &fragment.payload)
 }
 
-/// Writes an event. A missing fragment has status missing and no bytes.
-pub(crate) fn write_event(event: &Built<Bytes>, out: &mut impl io::Write) -> io::Result<()> {
-    let length = (event_length(event) - EVENT) as u32;
+/// Writes an event of this length. A missing fragment has status missing and no bytes.
+pub(crate) fn write_event(event: &Built<Bytes>, length: usize, out: &mut impl io::Write) -> io::Result<()> {
+    let length = (length - EVENT) as u32;
     out.write_all(&event.event.0.to_le_bytes())?;
     out.write_all(&(event.wanted().count() as u16).to_le_bytes())?;
     out.write_all(&u16::from(event.complete).to_le_bytes())?;

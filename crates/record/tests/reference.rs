@@ -147,6 +147,7 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match (path, value) {
         ("sweep", _) => drop(found.insert("sweep.KEY".into())),
         ("filter.reasons", _) => drop(found.insert("filter.reasons.REASON".into())),
+        ("filter.given", Value::Object(ways)) => paths(&ways["memory"], "filter.given.WAY", found),
         ("stages.first" | "stages.second", _) => drop(found.insert(format!("{path}[]"))),
         ("faults", _) => drop(found.insert("faults.KIND".into())),
         ("bundles.faults", _) => drop(found.insert("bundles.faults.SOURCE.KIND".into())),

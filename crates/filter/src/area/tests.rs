@@ -1,10 +1,15 @@
 //! What a builder writes a program reads, in any sizes; a program refuses places where there is no event.
 
 use super::*;
+use crate::units::spawn;
 use crate::wire::{HEAD, Hello, decode_event, encode_hello};
 use evb_core::{EventId, SourceId};
 use evb_protocol::{Fragment, FragmentStatus, Region as Asked};
 use proptest::prelude::*;
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+};
 
 fn event(number: u64, lengths: &[usize]) -> Built<Bytes> {
     let event = EventId(number);
@@ -111,4 +116,96 @@ fn nobody_but_the_builder_can_write() {
 #[test]
 fn an_area_that_cannot_be_had_is_an_error() {
     assert!(Area::create(u64::MAX).is_err());
+}
+
+/// A filter in C and one in Python that read every byte they are given.
+const READS: [&str; 2] = [
+    r#"#include "evb_filter.h"
+    static int state;
+    void *evb_filter_open(const evb_run *run) { (void)run; return &state; }
+    void evb_filter_close(void *self) { (void)self; }
+    int evb_filter_decide(void *self, const evb_event *event) {
+        volatile unsigned sum = self == NULL;
+        for (int i = 0; i < event->fragments; i++)
+            for (uint32_t at = 0; at < event->fragment[i].length; at++) sum += event->fragment[i].bytes[at];
+        return EVB_ACCEPT;
+    }
+    "#,
+    "import evb_filter; evb_filter.run(lambda event: sum(sum(fragment.bytes) for fragment in event.fragments) >= 0)",
+];
+
+/// The bytes of a page with an event at its end, which is changed by each of these: offset and value of a byte.
+fn page(changes: &[(usize, u8)]) -> Vec<u8> {
+    let (mut page, event) = (vec![0; 4096 - FIRST], event(9, &[4096 - FIRST - 16 - 8 - 8, 0]));
+    write_event(&event, event_length(&event), &mut &mut page[..]).unwrap();
+    changes.iter().for_each(|&(at, value)| page[at] = value);
+    page
+}
+
+/// Runs a program on one message with these places in a page; returns its exit code, none if a signal has ended it.
+fn exit_code(program: &[&str], page: &[u8], body: &[u8]) -> Option<i32> {
+    let (mut area, hello) = area(4096);
+    area.range(FIRST..4096).copy_from_slice(page);
+    let mut command = Command::new(program[0]);
+    command.args(&program[1..]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = spawn(&mut command, Some(area.file())).unwrap();
+    let head = |kind: u32, body: &[u8]| [(body.len() as u32).to_le_bytes(), kind.to_le_bytes()].concat();
+    let messages = [head(1, &hello), hello, head(3, body), body.to_vec()].concat();
+    // A program that has ended does not read all of it.
+    let _sent = child.stdin.take().unwrap().write_all(&messages);
+    child.wait().unwrap().code()
+}
+
+/// Programs check every place and every length, and end by themselves where one is nonsense.
+#[test]
+fn programs_refuse_nonsense() {
+    let (folder, root) = (tempfile::tempdir().unwrap(), concat!(env!("CARGO_MANIFEST_DIR"), "/../../filters"));
+    let [c, python, binary] = ["reads.c", "reads.py", "reads"].map(|name| folder.path().join(name));
+    std::fs::write(&c, READS[0]).unwrap();
+    std::fs::write(&python, format!("import sys; sys.path.insert(0, {root:?} + '/python')\n{}", READS[1])).unwrap();
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-DEVB_FILTER_PROGRAM", "-Wall", "-Wextra", "-Werror", "-O1", "-I"]).arg(format!("{root}/c"));
+    assert!(compiler.arg("-o").args([&binary, &c]).status().expect("gcc").success());
+    let places = |count: u32, places: &[u64]| {
+        let head = [count, 0].map(u32::to_le_bytes).concat();
+        places.iter().fold(head, |body, number| [body, number.to_le_bytes().to_vec()].concat())
+    };
+    let (good, whole) = (page(&[]), 4096 - FIRST as u64);
+    let bad_places = [
+        places(1, &[0, 64]),
+        places(1, &[68, 64]),
+        places(1, &[64, whole + 1]),
+        places(1, &[64, whole - 8]),
+        places(1, &[64, 8]),
+        places(1, &[4096, 16]),
+        places(1, &[1 << 40, 64]),
+        places(1, &[64, u64::MAX - 32]),
+        places(1, &[u64::MAX - 63, 64]),
+        places(2, &[64, whole]),
+        places(1, &[64]),
+    ];
+    // The length of the event, the number of its fragments, and the lengths of its fragments.
+    let bad_pages = [
+        &[(14, 1)][..],
+        &[(12, 0), (13, 0)],
+        &[(8, 255), (9, 255)],
+        &[(8, 3)],
+        &[(23, 255)],
+        &[(22, 1)],
+        &[(4028, 16)],
+    ];
+    let binary = binary.to_str().unwrap();
+    for program in [&[binary][..], &["python3", python.to_str().unwrap()]] {
+        assert_eq!(exit_code(program, &good, &places(1, &[64, whole])), Some(0), "an event is read");
+        for place in &bad_places {
+            assert_eq!(exit_code(program, &good, place), Some(1), "{program:?} {place:?}");
+        }
+        for changes in bad_pages {
+            assert_eq!(
+                exit_code(program, &page(changes), &places(1, &[64, whole])),
+                Some(1),
+                "{program:?} {changes:?}"
+            );
+        }
+    }
 }

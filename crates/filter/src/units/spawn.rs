@@ -19,7 +19,7 @@ use std::{
 /// Starts a process that is killed when the calling thread ends: the thread that keeps the process, which ends it before
 /// it ends itself. A process that hangs would not notice the end of its input. The process has `inherited` under the same
 /// number, and no other process that starts meanwhile has it.
-pub(super) fn spawn(command: &mut Command, inherited: Option<BorrowedFd<'_>>) -> io::Result<Child> {
+pub(crate) fn spawn(command: &mut Command, inherited: Option<BorrowedFd<'_>>) -> io::Result<Child> {
     let (builder, inherited) = (getpid(), inherited.map(|file| file.as_raw_fd()));
     let bind = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
