@@ -186,6 +186,8 @@ def _event(view):
     """The event at the beginning of these bytes, and its length."""
     try:
         number, count, complete, length = struct.unpack_from("<QHHI", view, 0)
+        if 16 + length > len(view):
+            raise struct.error
         content = _Content(number, view[: 16 + length])
         return content, Event(number, bool(complete & 1), list(_fragments(content, count))), 16 + length
     except struct.error:
