@@ -8,6 +8,7 @@ use evb_protocol::{Fragment, FragmentStatus, Region as Asked};
 use proptest::prelude::*;
 use std::{
     io::Write,
+    path::Path,
     process::{Command, Stdio},
 };
 
@@ -143,10 +144,10 @@ fn page(changes: &[(usize, u8)]) -> Vec<u8> {
 }
 
 /// Runs a program on one message with these places in a page; returns its exit code, none if a signal has ended it.
-fn exit_code(program: &[&str], page: &[u8], body: &[u8]) -> Option<i32> {
+fn exit_code(program: &[String], page: &[u8], body: &[u8]) -> Option<i32> {
     let (mut area, hello) = area(4096);
     area.range(FIRST..4096).copy_from_slice(page);
-    let mut command = Command::new(program[0]);
+    let mut command = Command::new(&program[0]);
     command.args(&program[1..]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = spawn(&mut command, Some(area.file())).unwrap();
     let head = |kind: u32, body: &[u8]| [(body.len() as u32).to_le_bytes(), kind.to_le_bytes()].concat();
@@ -156,20 +157,27 @@ fn exit_code(program: &[&str], page: &[u8], body: &[u8]) -> Option<i32> {
     child.wait().unwrap().code()
 }
 
-/// Programs check every place and every length, and end by themselves where one is nonsense.
-#[test]
-fn programs_refuse_nonsense() {
-    let (folder, root) = (tempfile::tempdir().unwrap(), concat!(env!("CARGO_MANIFEST_DIR"), "/../../filters"));
-    let [c, python, binary] = ["reads.c", "reads.py", "reads"].map(|name| folder.path().join(name));
+/// Both programs of [`READS`], in this folder: the arguments that start them.
+fn programs(folder: &Path) -> [Vec<String>; 2] {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../filters");
+    let [c, python, binary] = ["reads.c", "reads.py", "reads"].map(|name| folder.join(name));
     std::fs::write(&c, READS[0]).unwrap();
     std::fs::write(&python, format!("import sys; sys.path.insert(0, {root:?} + '/python')\n{}", READS[1])).unwrap();
     let mut compiler = Command::new("gcc");
     compiler.args(["-DEVB_FILTER_PROGRAM", "-Wall", "-Wextra", "-Werror", "-O1", "-I"]).arg(format!("{root}/c"));
     assert!(compiler.arg("-o").args([&binary, &c]).status().expect("gcc").success());
-    let places = |count: u32, places: &[u64]| {
-        let head = [count, 0].map(u32::to_le_bytes).concat();
-        places.iter().fold(head, |body, number| [body, number.to_le_bytes().to_vec()].concat())
-    };
+    [vec![binary.display().to_string()], vec!["python3".to_owned(), python.display().to_string()]]
+}
+
+/// A message that announces so many events, with these offsets and lengths.
+fn places(count: u32, places: &[u64]) -> Vec<u8> {
+    let head = [count, 0].map(u32::to_le_bytes).concat();
+    places.iter().fold(head, |body, number| [body, number.to_le_bytes().to_vec()].concat())
+}
+
+/// Programs check every place and every length, and end by themselves where one is nonsense.
+#[test]
+fn programs_refuse_nonsense() {
     let (good, whole) = (page(&[]), 4096 - FIRST as u64);
     let bad_places = [
         places(1, &[0, 64]),
@@ -194,15 +202,15 @@ fn programs_refuse_nonsense() {
         &[(22, 1)],
         &[(4028, 16)],
     ];
-    let binary = binary.to_str().unwrap();
-    for program in [&[binary][..], &["python3", python.to_str().unwrap()]] {
-        assert_eq!(exit_code(program, &good, &places(1, &[64, whole])), Some(0), "an event is read");
+    let folder = tempfile::tempdir().unwrap();
+    for program in programs(folder.path()) {
+        assert_eq!(exit_code(&program, &good, &places(1, &[64, whole])), Some(0), "an event is read");
         for place in &bad_places {
-            assert_eq!(exit_code(program, &good, place), Some(1), "{program:?} {place:?}");
+            assert_eq!(exit_code(&program, &good, place), Some(1), "{program:?} {place:?}");
         }
         for changes in bad_pages {
             assert_eq!(
-                exit_code(program, &page(changes), &places(1, &[64, whole])),
+                exit_code(&program, &page(changes), &places(1, &[64, whole])),
                 Some(1),
                 "{program:?} {changes:?}"
             );

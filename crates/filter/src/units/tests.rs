@@ -165,6 +165,25 @@ fn events_come_whole_in_memory_and_through_pipes() {
     }
 }
 
+/// A filter of Python that keeps events finds the bytes that it has asked for, and errors in place of bytes of others.
+#[test]
+fn bytes_that_are_kept_stay_right() {
+    let body = r#"
+kept = []
+def refuses(use):
+    try: use()
+    except ValueError: return True
+def decide(event):
+    good = event.view(0) == event[0] and len(event.fragments[0]) == 3 and [*event.fragments[0]][2] == event[0]
+    for old, view in kept:
+        good = good and old[0] == bytes([old.number % 256] * 3)
+        good = good and refuses(lambda: old[1]) and refuses(lambda: old.view(1)) and refuses(lambda: view[0])
+    kept.append((event, event.view(1)))
+    return good"#;
+    let (verdicts, report) = decide(body, LONG, 20);
+    assert_eq!(verdicts, [Verdict::Accepted(StreamId::PHYSICS)].repeat(20), "{report:?}");
+}
+
 /// A process that writes where it reads ends at that, and so does its event.
 #[test]
 fn a_process_that_writes_to_its_memory_harms_nobody_else() {
