@@ -18,10 +18,13 @@ GOOD, CORRUPTED, MISSING, OVERSIZED, MISMATCHED = range(5)
 
 _HELLO, _EVENTS, _PLACES, _READY, _VERDICTS = 1, 2, 3, 16, 17
 _MAGIC, _VERSION, _MOST_VERDICTS, _IN_MEMORY, _FIRST = b"EVBF", 1, 4096, 1, 64
+_EVENT, _FRAGMENT = struct.Struct("<QHHI").unpack_from, struct.Struct("<HBBI").unpack_from
 
 
 class _Content:
     """The bytes of an event, until the decision about it."""
+
+    __slots__ = ("number", "view", "given")
 
     def __init__(self, number, view):
         self.number, self.view, self.given = number, view, []
@@ -32,12 +35,12 @@ class _Content:
         return self.view[start : start + length]
 
     def end(self):
-        for view in [*self.given, self.view]:
+        self.view = None
+        for view in self.given:
             try:
                 view.release()
             except BufferError:  # An object of the filter still uses it, and will see bytes of other events.
                 pass
-        self.view = None
 
 
 class Fragment:
@@ -185,23 +188,18 @@ def _events_in(area, body):
 def _event(view):
     """The event at the beginning of these bytes, and its length."""
     try:
-        number, count, complete, length = struct.unpack_from("<QHHI", view, 0)
-        if 16 + length > len(view):
-            raise struct.error
-        content = _Content(number, view[: 16 + length])
-        return content, Event(number, bool(complete & 1), list(_fragments(content, count))), 16 + length
+        number, count, complete, length = _EVENT(view, 0)
+        content, at, end = _Content(number, view), 16, 16 + length
+        fragments = []
+        for _ in range(count):
+            source, status, _, length = _FRAGMENT(view, at)
+            fragments.append(Fragment(source, status, content, at + 8, length))
+            at += 8 + (length + 7 & ~7)
     except struct.error:
+        at, end = 1, 0
+    if not at <= end <= len(view):
         sys.exit("evb filter: an event of the builder does not end")
-
-
-def _fragments(content, count):
-    at = 16
-    for _ in range(count):
-        source, status, _, length = struct.unpack_from("<HBBI", content.view, at)
-        if at + 8 + length > len(content.view):
-            raise struct.error
-        yield Fragment(source, status, content, at + 8, length)
-        at += 8 + (length + 7) // 8 * 8
+    return content, Event(number, bool(complete & 1), fragments), end
 
 
 def _read(source):
