@@ -95,3 +95,17 @@ fn findings(filtering: &Filtering, builder: u16, units: &UnitsReport) -> Vec<Fin
     let first = first.map(|(event, reason)| finding(FindingKind::Quarantined, format!("event {event}: {reason}")));
     given_up.chain(no_memory).chain(all).chain(first).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filter_units_without_memory_are_told_once_and_the_run_is_good() {
+        let units = UnitsReport { no_memory: Some("64 B: out of memory".into()), ..UnitsReport::default() };
+        let found = findings(&Filtering::default(), 3, &units);
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((finding.kind, finding.kind.effect()), (FindingKind::NoFilterMemory, evb_record::Effect::Remark));
+        assert!(finding.message.contains("bu3") && finding.message.contains("64 B: out of memory"), "{finding:?}");
+    }
+}
