@@ -5,7 +5,7 @@
  *     clang --target=wasm32 -nostdlib -O2 -Wl,--no-entry -o my_filter.wasm my_filter.c
  *                                                               module = "./my_filter.wasm"
  *
- * Everything that a function is given is valid until it returns. docs/filters.md has more. */
+ * Everything that a function is given is valid until it returns, and cannot be written. docs/filters.md has more. */
 #ifndef EVB_FILTER_H
 #define EVB_FILTER_H
 
@@ -72,15 +72,24 @@ EVB_EXPORT(evb_filter_close) void evb_filter_close(void *filter);
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 
-enum { EVB_HELLO = 1, EVB_EVENTS = 2, EVB_READY = 16, EVB_VERDICTS = 17, EVB_MOST_VERDICTS = 4096 };
+enum { EVB_HELLO = 1, EVB_EVENTS = 2, EVB_PLACES = 3, EVB_READY = 16, EVB_VERDICTS = 17, EVB_MOST_VERDICTS = 4096 };
+enum { EVB_HELLO_FIXED = 24, EVB_FIRST = 64 };
 
 typedef struct evb_message {
     uint32_t length, kind;
     size_t room;
     uint8_t *body;
 } evb_message;
+
+/* The memory in which the builder puts events; a null pointer if there is none. */
+typedef struct evb_area {
+    const uint8_t *start;
+    uint64_t length;
+} evb_area;
 
 static uint64_t evb_number(const uint8_t *bytes, int count) {
     uint64_t number = 0;
@@ -120,35 +129,52 @@ static void evb_send(uint32_t kind, const uint8_t *body, size_t length) {
         evb_die("the builder does not read any more");
 }
 
+/* Maps the memory that a hello announces. Whoever has started this program may have closed the descriptor, and another
+ * file may have its number: the memory begins with the same bytes as the hello. */
+static evb_area evb_map(const uint8_t *hello) {
+    evb_area none = {NULL, 0}, area;
+    struct stat status;
+    int descriptor = (int)evb_number(hello + 20, 4);
+    if (descriptor <= 0 || fstat(descriptor, &status) || status.st_size < EVB_FIRST) return none;
+    void *start = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, descriptor, 0);
+    if (start == MAP_FAILED) return none;
+    area.start = (const uint8_t *)start;
+    area.length = (uint64_t)status.st_size;
+    return memcmp(start, hello, EVB_HELLO_FIXED) ? none : area;
+}
+
 /* Opens the filter with the hello of the builder. */
-static void *evb_begin(evb_message *message) {
-    const uint8_t *body = message->body;
+static void *evb_begin(evb_message *message, evb_area *area) {
     if (!evb_read(message)) exit(0);
-    body = message->body;
-    if (message->kind != EVB_HELLO || message->length < 24 || memcmp(body, "EVBF", 4)) evb_die("no builder is there");
+    const uint8_t *body = message->body;
+    if (message->kind != EVB_HELLO || message->length < EVB_HELLO_FIXED || memcmp(body, "EVBF", 4)) evb_die("no builder is there");
     if (evb_number(body + 4, 2) != 1) evb_die("the builder has another version");
     evb_run run = {evb_number(body + 8, 8), (uint16_t)evb_number(body + 16, 2), (uint16_t)evb_number(body + 18, 2),
                    (uint16_t)evb_number(body + 6, 2), 0, NULL};
     char **names = calloc((size_t)run.streams + 1, sizeof *names);
-    size_t at = 24;
+    size_t at = EVB_HELLO_FIXED;
     for (int i = 0; names && i < run.streams; i++) {
+        if (at + 2 > message->length) evb_die("the hello of the builder is damaged");
         size_t length = (size_t)evb_number(body + at, 2);
-        names[i] = calloc(length + 1, 1);
-        if (!names[i] || at + 2 + length > message->length) evb_die("the hello of the builder is damaged");
+        if (at + 2 + length > message->length) evb_die("the hello of the builder is damaged");
+        names[i] = (char *)calloc(length + 1, 1);
+        if (!names[i]) evb_die("no memory is left for the names of streams");
         memcpy(names[i], body + at + 2, length);
         at += 2 + length;
     }
     run.stream = (const char *const *)names;
     void *filter = evb_filter_open(&run);
     if (!filter) evb_die("evb_filter_open has failed");
-    uint8_t ready[8] = {'E', 'V', 'B', 'F', 1, 0, 0, 0};
+    *area = evb_map(body);
+    uint8_t ready[8] = {'E', 'V', 'B', 'F', 1, 0, area->start != NULL, 0};
     evb_send(EVB_READY, ready, 8);
     return filter;
 }
 
-/* Reads one event from bytes, and returns what follows it. */
-static const uint8_t *evb_event_at(const uint8_t *at, evb_event *event, evb_fragment *fragments) {
-    const uint8_t *next = at + 16 + evb_number(at + 12, 4);
+/* Reads one event from the bytes before the end, and returns what follows it. */
+static const uint8_t *evb_event_at(const uint8_t *at, const uint8_t *end, evb_event *event, evb_fragment *fragments) {
+    if (end - at < 16 || (uint64_t)(end - at) - 16 < evb_number(at + 12, 4)) evb_die("an event does not end");
+    end = at + 16 + evb_number(at + 12, 4);
     event->number = evb_number(at, 8);
     event->fragments = (uint16_t)evb_number(at + 8, 2);
     event->complete = (uint16_t)evb_number(at + 10, 2) & 1;
@@ -156,12 +182,30 @@ static const uint8_t *evb_event_at(const uint8_t *at, evb_event *event, evb_frag
     event->fragment = fragments;
     at += 16;
     for (int i = 0; i < event->fragments; i++) {
+        if (end - at < 8) evb_die("a fragment does not end");
         uint32_t length = (uint32_t)evb_number(at + 4, 4);
+        uint64_t padded = ((uint64_t)length + 7) / 8 * 8;
+        if ((uint64_t)(end - at) - 8 < padded) evb_die("a fragment does not end");
         evb_fragment fragment = {(uint16_t)evb_number(at, 2), at[2], 0, length, at + 8};
         fragments[i] = fragment;
-        at += 8 + ((size_t)length + 7) / 8 * 8;
+        at += 8 + padded;
     }
-    return next;
+    return end;
+}
+
+/* Finds the next event of a message, and moves on in it. */
+static void evb_next(const evb_message *message, evb_area area, size_t *at, evb_event *event, evb_fragment *fragments) {
+    const uint8_t *body = message->body, *end = body + message->length;
+    if (message->kind == EVB_EVENTS) {
+        *at = (size_t)(evb_event_at(body + *at, end, event, fragments) - body);
+        return;
+    }
+    if (message->length - *at < 16) evb_die("a message does not end");
+    uint64_t start = evb_number(body + *at, 8), length = evb_number(body + *at + 8, 8);
+    if (start < EVB_FIRST || start % 8 || start > area.length || area.length - start < length)
+        evb_die("the builder names a place outside of its memory");
+    evb_event_at(area.start + start, area.start + start + length, event, fragments);
+    *at += 16;
 }
 
 static void evb_flush(uint8_t *verdicts, uint32_t *count) {
@@ -181,16 +225,18 @@ int main(void) {
     static evb_fragment fragments[65535];
     static uint8_t verdicts[8 + 16 * EVB_MOST_VERDICTS];
     evb_message message = {0, 0, 0, NULL};
-    void *filter = evb_begin(&message);
+    evb_area area = {NULL, 0};
+    void *filter = evb_begin(&message, &area);
     while (evb_read(&message)) {
-        if (message.kind != EVB_EVENTS || message.length < 8) evb_die("the builder says what is no event");
+        int is_known = message.kind == EVB_EVENTS || (message.kind == EVB_PLACES && area.start);
+        if (!is_known || message.length < 8) evb_die("the builder says what is no event");
         uint64_t events = evb_number(message.body, 4);
-        const uint8_t *at = message.body + 8;
+        size_t at = 8;
         uint32_t count = 0;
         double sent = evb_seconds();
         while (events--) {
             evb_event event;
-            at = evb_event_at(at, &event, fragments);
+            evb_next(&message, area, &at, &event, fragments);
             int stream = evb_filter_decide(filter, &event);
             uint8_t *verdict = verdicts + 8 + 16 * (size_t)count++;
             memset(verdict, 0, 16);

@@ -140,9 +140,9 @@ pub fn serve_module(path: &Path) -> Result<(), CodeError> {
 fn serve_code(path: &Path, code: impl Loaded) -> Result<(), CodeError> {
     let ended = |error: ProgramError| CodeError::Ended(format!("{}: {error}", path.display()));
     let (mut input, mut output) = (stdin().lock(), stdout().lock());
-    let Some(hello) = begin(&mut input).map_err(ended)? else { return Ok(()) };
+    let Some((hello, memory)) = begin(&mut input).map_err(ended)? else { return Ok(()) };
     let opened = code.open(&hello).map_err(ended)?;
     let mut filter = opened.ok_or_else(|| CodeError::Open { path: path.to_owned() })?;
-    serve(&mut input, &mut output, &mut |event| filter.decide(event)).map_err(ended)?;
+    serve(&mut input, &mut output, memory.as_ref(), &mut |event| filter.decide(event)).map_err(ended)?;
     filter.close().map_err(ended)
 }

@@ -6,6 +6,7 @@
 //! | `selection` | the chain: which event is rejected, taken into a stream, or passed on |
 //! | `rule` | the built-in filters |
 //! | `wire` | the bytes between a builder and a filter program |
+//! | `area` | the memory in which a filter unit reads its events |
 //! | `units` | the filter units of a builder: processes, each kept by a thread |
 //! | `program` | the side of the program, for filters in shared libraries |
 //! | `code` | the code of a user: a program, a shared library, or a WebAssembly module |
@@ -14,6 +15,7 @@
 //!
 //! The bytes of the wire are described in `docs/filters.md`.
 
+mod area;
 mod code;
 mod content;
 mod library;
@@ -29,5 +31,5 @@ pub use code::{Code, CodeError, serve_library, serve_module};
 pub use content::Content;
 pub use rule::{Rule, Width};
 pub use selection::{ChainStep, NotSimulated, Passage, Route, Selection, StreamId, UnitsPlan, streams};
-pub use units::{Answer, Question, Reason, Units, UnitsReport, Verdict, Waker};
+pub use units::{Answer, Given, Memory, Question, Reason, Units, UnitsReport, Verdict, Waker};
 pub use wire::{Hello, Incoming, Received, WireError};

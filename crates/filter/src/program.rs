@@ -2,9 +2,10 @@
 
 use crate::{
     Hello,
+    area::Events,
     wire::{
-        Decided, EventBytes, MOST_VERDICTS, WireError, decode_events, decode_hello, encode_ready, encode_verdicts,
-        order_head,
+        Decided, EventBytes, MOST_VERDICTS, NO_EVENT_THERE, Order, WireError, decode_event, decode_events,
+        decode_hello, decode_places, descriptor, encode_ready, encode_verdicts, order_head,
     },
 };
 use evb_core::EventId;
@@ -32,20 +33,20 @@ pub(crate) enum ProgramError {
     Failed(String),
 }
 
-/// Reads the hello of the builder; none if the input ends before.
-pub(crate) fn begin(input: &mut impl Read) -> Result<Option<Hello>, ProgramError> {
+/// Reads the hello of the builder, and maps the area of memory if it announces one; none if the input ends before.
+pub(crate) fn begin(input: &mut impl Read) -> Result<Option<(Hello, Option<Events>)>, ProgramError> {
     let mut body = Vec::new();
-    let Some(is_hello) = read(input, &mut body)? else { return Ok(None) };
-    if !is_hello {
-        return Err(WireError::Magic.into());
+    match read(input, &mut body)? {
+        Some(Order::Hello) => Ok(Some((decode_hello(&body)?, Events::open(descriptor(&body), &body)))),
+        Some(Order::Events | Order::Places) => Err(WireError::Magic.into()),
+        None => Ok(None),
     }
-    Ok(Some(decode_hello(&body)?))
 }
 
 /// Tells the builder that the program is ready.
-fn get_ready(output: &mut impl Write) -> io::Result<()> {
+fn get_ready(in_memory: bool, output: &mut impl Write) -> io::Result<()> {
     let mut message = Vec::new();
-    encode_ready(&mut message);
+    encode_ready(in_memory, &mut message);
     send(output, &message)
 }
 
@@ -53,55 +54,79 @@ fn get_ready(output: &mut impl Write) -> io::Result<()> {
 pub(crate) fn serve(
     input: &mut impl Read,
     output: &mut impl Write,
+    memory: Option<&Events>,
     decide: &mut Decide<'_>,
 ) -> Result<(), ProgramError> {
-    let (mut body, mut message) = (Vec::new(), Vec::new());
-    get_ready(output)?;
-    while let Some(is_hello) = read(input, &mut body)? {
-        if is_hello {
-            return Err(WireError::Kind(1).into());
-        }
-        let (mut verdicts, mut sent) = (Vec::<Decided>::new(), Instant::now());
-        for event in decode_events(&body)? {
-            match decide(&event) {
-                Ok(stream) => verdicts.push((EventId(event.number), stream)),
-                Err(failed) => return flush(output, &mut verdicts, &mut message).map_err(Into::into).and(Err(failed)),
+    let mut body = Vec::new();
+    get_ready(memory.is_some(), output)?;
+    while let Some(order) = read(input, &mut body)? {
+        let mut verdicts = Verdicts::new(output);
+        match (order, memory) {
+            (Order::Events, _) => decode_events(&body)?.iter().try_for_each(|event| verdicts.add(event, decide))?,
+            (Order::Places, Some(memory)) => {
+                for place in decode_places(&body)? {
+                    let found = memory.at(place).and_then(decode_event).ok_or(NO_EVENT_THERE)?;
+                    verdicts.add(&found.0, decide)?;
+                }
             }
-            if verdicts.len() == MOST_VERDICTS || sent.elapsed() > SHOW_WORK {
-                flush(output, &mut verdicts, &mut message)?;
-                sent = Instant::now();
-            }
+            (Order::Hello, _) | (Order::Places, None) => return Err(order.unexpected().into()),
         }
-        flush(output, &mut verdicts, &mut message)?;
+        verdicts.flush()?;
     }
     Ok(())
 }
 
-fn flush(output: &mut impl Write, verdicts: &mut Vec<Decided>, message: &mut Vec<u8>) -> io::Result<()> {
-    if verdicts.is_empty() {
-        return Ok(());
+/// The verdicts about the events of a message that are not sent yet.
+struct Verdicts<'a, W> {
+    output: &'a mut W,
+    waiting: Vec<Decided>,
+    sent: Instant,
+}
+
+impl<'a, W: Write> Verdicts<'a, W> {
+    fn new(output: &'a mut W) -> Self {
+        Self { output, waiting: Vec::new(), sent: Instant::now() }
     }
-    message.clear();
-    encode_verdicts(verdicts, message);
-    verdicts.clear();
-    send(output, message)
+
+    /// Decides about an event. If that fails, the verdicts about the events before it are sent.
+    fn add(&mut self, event: &EventBytes<'_>, decide: &mut Decide<'_>) -> Result<(), ProgramError> {
+        match decide(event) {
+            Ok(stream) => self.waiting.push((EventId(event.number), stream)),
+            Err(failed) => return self.flush().map_err(Into::into).and(Err(failed)),
+        }
+        if self.waiting.len() == MOST_VERDICTS || self.sent.elapsed() > SHOW_WORK {
+            self.flush()?;
+            self.sent = Instant::now();
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let mut message = Vec::new();
+        encode_verdicts(&self.waiting, &mut message);
+        self.waiting.clear();
+        send(self.output, &message)
+    }
 }
 
 fn send(output: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     output.write_all(bytes).and_then(|()| output.flush())
 }
 
-/// Reads a message: whether it is a hello, and its body. None at the end of the input.
-fn read(input: &mut impl Read, body: &mut Vec<u8>) -> Result<Option<bool>, ProgramError> {
+/// Reads a message: its kind, and its body. None at the end of the input.
+fn read(input: &mut impl Read, body: &mut Vec<u8>) -> Result<Option<Order>, ProgramError> {
     let mut head = [0; 8];
     match input.read_exact(&mut head) {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
         read => read?,
     }
-    let (is_hello, length) = order_head(head)?;
+    let (order, length) = order_head(head)?;
     body.clear();
     input.take(length as u64).read_to_end(body)?;
-    if body.len() < length { Ok(None) } else { Ok(Some(is_hello)) }
+    if body.len() < length { Ok(None) } else { Ok(Some(order)) }
 }
 
 #[cfg(test)]
@@ -123,15 +148,16 @@ mod tests {
         };
         let events = [event(1), event(2), event(3)];
         let (mut input, mut output) = (Vec::new(), Vec::new());
-        encode_hello(&hello, &mut input);
+        encode_hello(&hello, 0, &mut input);
         encode_events(events[..2].iter(), &mut input);
         encode_events(events[2..].iter(), &mut input);
         let mut input = &input[..];
-        assert_eq!(begin(&mut input).unwrap(), Some(hello));
-        serve(&mut input, &mut output, &mut |event| Ok((event.number == 2).then_some(0))).unwrap();
+        let (found, memory) = begin(&mut input).unwrap().expect("a hello");
+        assert!(found == hello && memory.is_none());
+        serve(&mut input, &mut output, None, &mut |event| Ok((event.number == 2).then_some(0))).unwrap();
         let mut incoming = Incoming::default();
         incoming.push(&output);
-        assert_eq!(incoming.next_message(), Ok(Some(Received::Ready)));
+        assert_eq!(incoming.next_message(), Ok(Some(Received::Ready { in_memory: false })));
         let verdicts = [(EventId(1), None), (EventId(2), Some(0))].to_vec();
         assert_eq!(incoming.next_message(), Ok(Some(Received::Verdicts(verdicts))));
         assert_eq!(incoming.next_message(), Ok(Some(Received::Verdicts(vec![(EventId(3), None)]))));

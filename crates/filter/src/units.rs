@@ -4,7 +4,10 @@
 //! or answers nonsense is started again, and has these events again, one by one: only the one at fault goes into
 //! quarantine. No call of the node waits for a process.
 
-use crate::{Hello, StreamId, UnitsPlan};
+use crate::{
+    Hello, StreamId, UnitsPlan,
+    area::{self, Area},
+};
 use bytes::Bytes;
 use evb_core::{EventId, Span};
 use evb_protocol::Built;
@@ -12,6 +15,7 @@ use keeper::Keeper;
 use std::{
     collections::{BTreeMap, VecDeque},
     io,
+    ops::AddAssign,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
 };
@@ -21,6 +25,28 @@ mod process;
 mod spawn;
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+pub(crate) use spawn::spawn;
+
+/// The memory in which filter units read their events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Each has an area of so many bytes. It takes the memory that its events have needed so far.
+    Area(u64),
+    /// They have none, and read events from their pipes.
+    Pipe,
+}
+
+impl Memory {
+    /// The area that is enough for every message to a filter unit: `fragments` in an event, each with at most `size`
+    /// bytes.
+    pub fn for_events(plan: &UnitsPlan, fragments: u64, size: u64) -> Self {
+        let largest = area::largest_room(fragments, size);
+        let held = largest.saturating_mul(plan.events.into());
+        Self::Area(area::size_for(held.min(largest.saturating_add(keeper::MESSAGE_BYTES as u64))))
+    }
+}
 
 /// Most events in quarantine that a report names.
 const MOST_TOLD: usize = 16;
@@ -90,6 +116,30 @@ impl Reason {
     }
 }
 
+/// Events that were given to filter units. One that is asked about again counts each time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// Number of events.
+    pub events: u64,
+    /// Bytes of their fragments.
+    pub bytes: u64,
+}
+
+impl Given {
+    fn of(questions: &VecDeque<Question<Bytes>>) -> Self {
+        let fragments = questions.iter().flat_map(|question| question.built.wanted()).filter_map(|(_, found)| found);
+        let bytes = fragments.map(|fragment| fragment.payload.len() as u64).sum();
+        Self { events: questions.len() as u64, bytes }
+    }
+}
+
+impl AddAssign for Given {
+    fn add_assign(&mut self, more: Self) {
+        self.events += more.events;
+        self.bytes += more.bytes;
+    }
+}
+
 /// The counts of filter units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnitsReport {
@@ -101,6 +151,12 @@ pub struct UnitsReport {
     pub restarts: u64,
     /// The last failures of the filter units that were given up.
     pub given_up: Vec<String>,
+    /// Events that processes read in memory.
+    pub in_memory: Given,
+    /// Events that processes read from their pipes.
+    pub by_pipe: Given,
+    /// The reason why the system gave no memory to filter units, which read from their pipes then.
+    pub no_memory: Option<String>,
 }
 
 /// The filter units of one builder.
@@ -132,16 +188,18 @@ struct Shared {
 
 impl Units {
     /// Starts the filter units of a builder. `hello` is the first message to each, except for the index of the unit;
-    /// `waker` wakes the node when there are answers.
+    /// `waker` wakes the node when there are answers. Without `memory`, or if the system does not give it, events go
+    /// through pipes.
     ///
     /// # Errors
     /// The system gives no more threads.
-    pub fn start(plan: &UnitsPlan, hello: &Hello, waker: Waker) -> io::Result<Self> {
+    pub fn start(plan: &UnitsPlan, hello: &Hello, memory: Memory, waker: Waker) -> io::Result<Self> {
         let state = State { working: plan.units.into(), ..State::default() };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), waker });
         let mut units = Self { shared: shared.clone(), threads: Vec::new(), away: 0 };
         for unit in 0..plan.units {
-            let keeper = Keeper::new(plan.clone(), Hello { unit, ..hello.clone() }, shared.clone());
+            let area = shared.area(memory);
+            let keeper = Keeper::new(plan.clone(), Hello { unit, ..hello.clone() }, area, shared.clone());
             units.threads.push(thread::Builder::new().spawn(move || keeper.run())?);
         }
         Ok(units)
@@ -204,6 +262,13 @@ impl State {
 }
 
 impl Shared {
+    /// Memory for a filter unit; none if it is to have none, or the report says why there is none.
+    fn area(&self, memory: Memory) -> Option<Area> {
+        let Memory::Area(bytes) = memory else { return None };
+        let failed = |error: io::Error| self.state().report.no_memory = Some(format!("{bytes} B: {error}"));
+        Area::create(bytes).map_err(failed).ok()
+    }
+
     fn change(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state());
         self.changed.notify_all();

@@ -3,14 +3,19 @@
 
 use bytes::Bytes;
 use evb_core::EventId;
-use evb_protocol::{Built, FragmentStatus};
+use evb_protocol::{Built, Fragment, FragmentStatus};
+use std::{io, ops::Range};
 
 /// Version of the protocol.
 pub(crate) const VERSION: u16 = 1;
 /// First bytes of a hello and of its answer.
 const MAGIC: u32 = u32::from_le_bytes(*b"EVBF");
 /// Bytes of a head: length of the rest, and kind.
-const HEAD: usize = 8;
+pub(crate) const HEAD: usize = 8;
+/// Bytes of a hello before the names of its streams. An area of memory begins with the same bytes.
+pub(crate) const HELLO_FIXED: usize = 24;
+/// Bytes of the place of an event in an area of memory.
+const PLACE: usize = 16;
 /// Bytes of one verdict.
 const VERDICT: usize = 16;
 /// Bytes of the part of an event before its fragments.
@@ -24,8 +29,12 @@ pub(crate) const MOST_BYTES: usize = 2 << 30;
 
 const HELLO: u32 = 1;
 const EVENTS: u32 = 2;
+const PLACES: u32 = 3;
 const READY: u32 = 16;
 const VERDICTS: u32 = 17;
+
+/// Flag of a program that has mapped the area of memory.
+const IN_MEMORY: u16 = 1;
 
 /// The first message to a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +81,10 @@ pub(crate) type Decided = (EventId, Option<u16>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
     /// The program is ready for events.
-    Ready,
+    Ready {
+        /// It has mapped the area of memory that the hello announces.
+        in_memory: bool,
+    },
     /// Verdicts about events.
     Verdicts(Vec<Decided>),
 }
@@ -105,7 +117,7 @@ impl Incoming {
         }
         let Some(body) = self.bytes.get(HEAD..HEAD + length) else { return Ok(None) };
         let message = match kind {
-            READY => check_version(body).map(|()| Received::Ready),
+            READY => check_version(body).map(|()| Received::Ready { in_memory: u16_at(body, 6) & IN_MEMORY != 0 }),
             _ => decode_verdicts(body).map(Received::Verdicts),
         };
         self.bytes.drain(..HEAD + length);
@@ -113,8 +125,8 @@ impl Incoming {
     }
 }
 
-/// Appends the first message to a program.
-pub(crate) fn encode_hello(hello: &Hello, out: &mut Vec<u8>) {
+/// Appends the first message to a program. `descriptor` is that of the area of memory, 0 if there is none.
+pub(crate) fn encode_hello(hello: &Hello, descriptor: u32, out: &mut Vec<u8>) {
     let at = begin(HELLO, out);
     out.extend(MAGIC.to_le_bytes());
     out.extend(VERSION.to_le_bytes());
@@ -122,7 +134,7 @@ pub(crate) fn encode_hello(hello: &Hello, out: &mut Vec<u8>) {
     out.extend(hello.run.to_le_bytes());
     out.extend(hello.builder.to_le_bytes());
     out.extend(hello.unit.to_le_bytes());
-    out.extend([0; 4]);
+    out.extend(descriptor.to_le_bytes());
     for stream in &hello.streams {
         out.extend((stream.len() as u16).to_le_bytes());
         out.extend(stream.as_bytes());
@@ -130,10 +142,15 @@ pub(crate) fn encode_hello(hello: &Hello, out: &mut Vec<u8>) {
     end(at, out);
 }
 
+/// The descriptor of the area of memory that the body of a first message announces; 0 if there is none.
+pub(crate) fn descriptor(body: &[u8]) -> u32 {
+    body.get(..HELLO_FIXED).map_or(0, |fixed| u32_at(fixed, 20))
+}
+
 /// Reads the body of the first message.
 pub(crate) fn decode_hello(body: &[u8]) -> Result<Hello, WireError> {
     check_version(body)?;
-    let (fixed, mut rest) = body.split_at_checked(24).ok_or(WireError::Form(HELLO))?;
+    let (fixed, mut rest) = body.split_at_checked(HELLO_FIXED).ok_or(WireError::Form(HELLO))?;
     let mut streams = Vec::new();
     for _ in 0..u16_at(fixed, 6) {
         let (length, more) = rest.split_at_checked(2).ok_or(WireError::Form(HELLO))?;
@@ -150,30 +167,54 @@ pub(crate) fn encode_events<'a>(events: impl ExactSizeIterator<Item = &'a Built<
     out.extend((events.len() as u32).to_le_bytes());
     out.extend([0; 4]);
     for event in events {
-        encode_event(event, out);
+        write_event(event, event_length(event), out).expect("a vector grows");
     }
     end(at, out);
 }
 
-fn encode_event(event: &Built<Bytes>, out: &mut Vec<u8>) {
-    let start = out.len();
-    out.extend(event.event.0.to_le_bytes());
-    out.extend((event.wanted().count() as u16).to_le_bytes());
-    out.extend(u16::from(event.complete).to_le_bytes());
+/// Appends a message that says where events stand in the area of memory.
+pub(crate) fn encode_places(places: &[Range<usize>], out: &mut Vec<u8>) {
+    let at = begin(PLACES, out);
+    out.extend((places.len() as u32).to_le_bytes());
     out.extend([0; 4]);
-    for (source, fragment) in event.wanted() {
-        let (source, status, bytes) = match fragment {
-            Some(fragment) => (fragment.source, fragment.status, &fragment.payload[..]),
-            None => (source, FragmentStatus::Missing, &[][..]),
-        };
-        out.extend(source.0.to_le_bytes());
-        out.extend([status as u8, 0]);
-        out.extend((bytes.len() as u32).to_le_bytes());
-        out.extend(bytes);
-        out.resize(start + (out.len() - start).next_multiple_of(8), 0);
+    for place in places {
+        out.extend((place.start as u64).to_le_bytes());
+        out.extend((place.len() as u64).to_le_bytes());
     }
-    let length = (out.len() - start - EVENT) as u32;
-    out[start + 12..start + EVENT].copy_from_slice(&length.to_le_bytes());
+    end(at, out);
+}
+
+/// Length of an event in bytes, as [`write_event`] writes it.
+pub(crate) fn event_length(event: &Built<Bytes>) -> usize {
+    EVENT + event.wanted().map(|(_, fragment)| FRAGMENT + payload(fragment).len().next_multiple_of(8)).sum::<usize>()
+}
+
+/// Length in bytes of an event with so many fragments of a size.
+pub(crate) const fn largest_event(fragments: u64, size: u64) -> u64 {
+    (EVENT as u64).saturating_add(fragments.saturating_mul((FRAGMENT as u64 + 7).saturating_add(size)))
+}
+
+fn payload(fragment: Option<&Fragment<Bytes>>) -> &[u8] {
+    fragment.map_or(&[], |fragment| &fragment.payload)
+}
+
+/// Writes an event of this length. A missing fragment has status missing and no bytes.
+pub(crate) fn write_event(event: &Built<Bytes>, length: usize, out: &mut impl io::Write) -> io::Result<()> {
+    let length = (length - EVENT) as u32;
+    out.write_all(&event.event.0.to_le_bytes())?;
+    out.write_all(&(event.wanted().count() as u16).to_le_bytes())?;
+    out.write_all(&u16::from(event.complete).to_le_bytes())?;
+    out.write_all(&length.to_le_bytes())?;
+    for (source, fragment) in event.wanted() {
+        let (source, status) = fragment.map_or((source, FragmentStatus::Missing), |one| (one.source, one.status));
+        let bytes = payload(fragment);
+        out.write_all(&source.0.to_le_bytes())?;
+        out.write_all(&[status as u8, 0])?;
+        out.write_all(&(bytes.len() as u32).to_le_bytes())?;
+        out.write_all(bytes)?;
+        out.write_all(&[0; 8][..bytes.len().next_multiple_of(8) - bytes.len()])?;
+    }
+    Ok(())
 }
 
 /// A fragment in a message of events.
@@ -194,17 +235,35 @@ pub(crate) struct EventBytes<'a> {
 
 /// Reads the body of a message of events.
 pub(crate) fn decode_events(body: &[u8]) -> Result<Vec<EventBytes<'_>>, WireError> {
-    let wrong = WireError::Form(EVENTS);
-    let (count, mut rest) = body.split_at_checked(8).ok_or(wrong.clone())?;
+    let (count, mut rest) = body.split_at_checked(8).ok_or(WireError::Form(EVENTS))?;
     let mut events = Vec::new();
     for _ in 0..u32_at(count, 0) {
-        let (fixed, more) = rest.split_at_checked(EVENT).ok_or(wrong.clone())?;
-        let (inner, more) = more.split_at_checked(u32_at(fixed, 12) as usize).ok_or(wrong.clone())?;
-        let fragments = decode_fragments(inner, u16_at(fixed, 8)).ok_or(wrong.clone())?;
-        events.push(EventBytes { number: u64_at(fixed, 0), complete: u16_at(fixed, 10) & 1 != 0, fragments });
+        let (event, more) = decode_event(rest).ok_or(WireError::Form(EVENTS))?;
+        events.push(event);
         rest = more;
     }
     Ok(events)
+}
+
+/// Reads an event; none if it does not end within these bytes. What follows it comes with it.
+pub(crate) fn decode_event(bytes: &[u8]) -> Option<(EventBytes<'_>, &[u8])> {
+    let (fixed, rest) = bytes.split_at_checked(EVENT)?;
+    let (inner, rest) = rest.split_at_checked(u32_at(fixed, 12) as usize)?;
+    let fragments = decode_fragments(inner, u16_at(fixed, 8))?;
+    Some((EventBytes { number: u64_at(fixed, 0), complete: u16_at(fixed, 10) & 1 != 0, fragments }, rest))
+}
+
+/// Reads the body of a message with the places of events. They may be anywhere: the area of memory knows its end.
+pub(crate) fn decode_places(body: &[u8]) -> Result<Vec<Range<usize>>, WireError> {
+    let (count, places) = body.split_at_checked(8).ok_or(WireError::Form(PLACES))?;
+    if u32_at(count, 0) as usize != places.len() / PLACE || !places.len().is_multiple_of(PLACE) {
+        return Err(WireError::Form(PLACES));
+    }
+    let place = |place: &[u8]| {
+        let (start, length) = (usize::try_from(u64_at(place, 0)).ok()?, usize::try_from(u64_at(place, 8)).ok()?);
+        Some(start..start.checked_add(length)?)
+    };
+    places.chunks_exact(PLACE).map(place).collect::<Option<_>>().ok_or(WireError::Form(PLACES))
 }
 
 fn decode_fragments(mut rest: &[u8], count: u16) -> Option<Vec<FragmentBytes<'_>>> {
@@ -220,11 +279,11 @@ fn decode_fragments(mut rest: &[u8], count: u16) -> Option<Vec<FragmentBytes<'_>
 }
 
 /// The first answer of a program.
-pub(crate) fn encode_ready(out: &mut Vec<u8>) {
+pub(crate) fn encode_ready(in_memory: bool, out: &mut Vec<u8>) {
     let at = begin(READY, out);
     out.extend(MAGIC.to_le_bytes());
     out.extend(VERSION.to_le_bytes());
-    out.extend([0; 2]);
+    out.extend(if in_memory { IN_MEMORY } else { 0 }.to_le_bytes());
     end(at, out);
 }
 
@@ -255,14 +314,41 @@ fn decode_verdicts(body: &[u8]) -> Result<Vec<Decided>, WireError> {
     verdicts.map(decode).collect()
 }
 
-/// A message to a program: its kind, checked, and the length of its body.
-pub(crate) fn order_head(bytes: [u8; HEAD]) -> Result<(bool, usize), WireError> {
-    let (length, kind) = (u32_at(&bytes, 0) as usize, u32_at(&bytes, 4));
-    match kind {
-        HELLO | EVENTS if length <= MOST_BYTES => Ok((kind == HELLO, length)),
-        HELLO | EVENTS => Err(WireError::Length { kind, length }),
-        _ => Err(WireError::Kind(kind)),
+/// The kind of a message to a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The first message.
+    Hello,
+    /// Events.
+    Events,
+    /// Places of events in the area of memory.
+    Places,
+}
+
+impl Order {
+    /// The error of a message of this kind that is not expected.
+    pub(crate) const fn unexpected(self) -> WireError {
+        WireError::Kind(match self {
+            Self::Hello => HELLO,
+            Self::Events => EVENTS,
+            Self::Places => PLACES,
+        })
     }
+}
+
+/// The error of a place that has no event.
+pub(crate) const NO_EVENT_THERE: WireError = WireError::Form(PLACES);
+
+/// A message to a program: its kind, checked, and the length of its body.
+pub(crate) fn order_head(bytes: [u8; HEAD]) -> Result<(Order, usize), WireError> {
+    let (length, kind) = (u32_at(&bytes, 0) as usize, u32_at(&bytes, 4));
+    let order = match kind {
+        HELLO => Order::Hello,
+        EVENTS => Order::Events,
+        PLACES => Order::Places,
+        _ => return Err(WireError::Kind(kind)),
+    };
+    if length <= MOST_BYTES { Ok((order, length)) } else { Err(WireError::Length { kind, length }) }
 }
 
 fn check_version(body: &[u8]) -> Result<(), WireError> {

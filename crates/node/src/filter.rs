@@ -3,20 +3,30 @@
 use crate::control::NodeError;
 use crate::storage::StreamSummary;
 use evb_experiment::Plan;
-use evb_filter::{Code, Hello, Units, UnitsReport};
-use evb_record::{Filtering, Finding, FindingKind, Stream};
+use evb_filter::{Code, Hello, Memory, Units, UnitsPlan, UnitsReport};
+use evb_record::{Filtering, Finding, FindingKind, Given, Stream};
 use evb_transport::Waker;
 use evb_unit::BuilderReport;
+use std::env;
 
 /// Most events in quarantine with a finding of their own.
 const MOST_FINDINGS: usize = 3;
+/// Variable of the environment with which filter units have no memory, to compare both ways.
+const BY_PIPE: &str = "EVB_FILTER_BY_PIPE";
 
 /// Starts the filter units of builder `builder`; none if the plan has none.
 pub(crate) fn start(plan: &Plan, run: u64, builder: u16, waker: Waker) -> Result<Option<Units>, NodeError> {
     let Some(units) = &plan.filter.units else { return Ok(None) };
     let hello = Hello { run, builder, unit: 0, streams: plan.filter.own_streams().to_vec() };
-    let started = Units::start(units, &hello, waker);
+    let memory = if env::var_os(BY_PIPE).is_some() { Memory::Pipe } else { memory(plan, units) };
+    let started = Units::start(units, &hello, memory, waker);
     started.map(Some).map_err(|error| crate::limits::error("cannot start a thread for a filter unit", &error))
+}
+
+/// The memory of each filter unit for its events.
+pub(crate) fn memory(plan: &Plan, units: &UnitsPlan) -> Memory {
+    let fragments = plan.bundling.sources(plan.building.readout_units);
+    Memory::for_events(units, fragments.into(), plan.max_fragment().0)
 }
 
 /// Checks that this machine can run the code of the filter units. A program without a folder is found by the system.
@@ -54,6 +64,10 @@ pub(crate) fn complete(
     let Some(units) = units else { return };
     filtering.restarts = units.restarts;
     filtering.reasons = units.reasons.iter().map(|(&name, &count)| (name.to_owned(), count)).collect();
+    let ways = [("memory", units.in_memory), ("pipe", units.by_pipe)];
+    let ways = ways.into_iter().filter(|(_, given)| given.events > 0);
+    filtering.given =
+        ways.map(|(way, given)| (way.to_owned(), Given { events: given.events, bytes: given.bytes })).collect();
     let found = findings(filtering, builder, &units);
     report.findings.extend(found);
 }
@@ -66,6 +80,11 @@ fn findings(filtering: &Filtering, builder: u16, units: &UnitsReport) -> Vec<Fin
         finding(FindingKind::FilterFailed, format!("{message}; it was given up"))
             .hint("run the filter by hand, or see its output on standard error")
     });
+    let no_memory = units.no_memory.iter().map(|why| {
+        let message =
+            format!("the system gave no memory to filter units of {subject}, which read events from pipes: {why}");
+        finding(FindingKind::NoFilterMemory, message).hint("lower `readout.max_fragment` or `filter.events`")
+    });
     let total: u64 = filtering.reasons.values().sum();
     let all = (total > 0).then(|| {
         let message = format!("{total} events of {subject} are in quarantine, without a decision");
@@ -74,5 +93,19 @@ fn findings(filtering: &Filtering, builder: u16, units: &UnitsReport) -> Vec<Fin
     });
     let first = units.told.iter().take(MOST_FINDINGS);
     let first = first.map(|(event, reason)| finding(FindingKind::Quarantined, format!("event {event}: {reason}")));
-    given_up.chain(all).chain(first).collect()
+    given_up.chain(no_memory).chain(all).chain(first).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filter_units_without_memory_are_told_once_and_the_run_is_good() {
+        let units = UnitsReport { no_memory: Some("64 B: out of memory".into()), ..UnitsReport::default() };
+        let found = findings(&Filtering::default(), 3, &units);
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((finding.kind, finding.kind.effect()), (FindingKind::NoFilterMemory, evb_record::Effect::Remark));
+        assert!(finding.message.contains("bu3") && finding.message.contains("64 B: out of memory"), "{finding:?}");
+    }
 }

@@ -1,9 +1,10 @@
 //! The memory that the nodes of a plan may take for events, from the limits that the code itself keeps.
 
-use crate::threads::queue_length;
+use crate::{filter, threads::queue_length};
 use bytes::Bytes;
 use evb_events::{MAX_EVENTS_PER_FILE, WRITER_BUFFER_BYTES};
 use evb_experiment::{Keep, Plan};
+use evb_filter::Memory;
 use evb_protocol::{Config, EventManager, Fragment, ReadoutUnit};
 use evb_transport::MemoryOfNode;
 use evb_transports::TransportChoice;
@@ -48,7 +49,9 @@ impl MemoryBound {
         Self {
             event_manager: node(listed(config, EventManager::<Bytes>::EVENT_BYTES)),
             readout_unit: node(config.most_buffered().0 + listed(config, ReadoutUnit::<Bytes>::EVENT_BYTES)),
-            builder_unit: node(under_construction(plan) + writer(plan)),
+            builder_unit: node(
+                under_construction(plan).saturating_add(writer(plan)).saturating_add(filter_units(plan)),
+            ),
             readout_units: config.readout_units.into(),
             builder_units: config.builder_units.into(),
         }
@@ -86,6 +89,14 @@ fn under_construction(plan: &Plan) -> u64 {
         }
     };
     of_units.saturating_add(split.saturating_mul(size_of::<Option<Fragment<Bytes>>>() as u64))
+}
+
+/// The memory in which filter units read events.
+fn filter_units(plan: &Plan) -> u64 {
+    plan.filter.units.as_ref().map_or(0, |units| match filter::memory(plan, units) {
+        Memory::Area(bytes) => bytes.saturating_mul(units.units.into()),
+        Memory::Pipe => 0,
+    })
 }
 
 /// The buffer of a writer, and its list of the events of a file.
@@ -140,6 +151,15 @@ slots = 100
         assert!(more.builder_unit.events - processes.builder_unit.events > 3 * (64 << 10));
         let larger = bound(&["transport.type=shm", "readout.buffer_bytes=\"9 MiB\""]);
         assert_eq!(larger.total() - processes.total(), 3 << 20, "one more for each readout unit");
+    }
+
+    #[test]
+    fn filter_units_have_memory_for_their_events() {
+        let of = |set: &[&str]| bound(&[&["filter.program=[\"x\"]"][..], set].concat()).builder_unit.events;
+        let each = of(&["filter.units=3"]) - of(&["filter.units=2"]);
+        assert!((3 * 16 * (64 << 10)..4 * 16 * (64 << 10)).contains(&each), "{each}");
+        let larger = of(&["readout.max_fragment=\"8 MiB\"", "readout.buffer_bytes=\"80 MiB\""]);
+        assert!(larger < (60 << 20), "a few of the largest events: {larger}");
     }
 
     #[test]

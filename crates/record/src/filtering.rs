@@ -24,8 +24,20 @@ pub struct Filtering {
     /// Events accepted, per second of the run.
     #[serde(default)]
     pub accepted_hz: f64,
+    /// Events that were given to filter units, by their way: `memory` or `pipe`; empty in simulations.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub given: BTreeMap<String, Given>,
     /// Stored events by stream; empty in simulations.
     pub streams: Vec<Stream>,
+}
+
+/// Events that went to filter units one way. One that was asked about again counts each time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// Number of events.
+    pub events: u64,
+    /// Bytes of their fragments.
+    pub bytes: u64,
 }
 
 /// Stored events of one stream.
@@ -57,6 +69,10 @@ impl Filtering {
         self.restarts += other.restarts;
         for (reason, count) in &other.reasons {
             *self.reasons.entry(reason.clone()).or_default() += count;
+        }
+        for (way, given) in &other.given {
+            let sum = self.given.entry(way.clone()).or_default();
+            *sum = Given { events: sum.events + given.events, bytes: sum.bytes + given.bytes };
         }
         for stream in &other.streams {
             match self.streams.iter_mut().find(|sum| sum.name == stream.name) {

@@ -21,7 +21,7 @@ pub use benchmark::{
 };
 pub use bundles::Bundles;
 pub use comparison::{Change, Comparison, Interval};
-pub use filtering::{Filtering, Stream};
+pub use filtering::{Filtering, Given, Stream};
 pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;
 pub use paper::{Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};

@@ -2,8 +2,9 @@
 
 use evb_record::{
     Benchmark, Bounds, Builder, Bundles, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Filtering,
-    Finding, FindingKind, HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network, Origin, PaperItem,
-    Parameters, Readout, Record, Relation, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger, Verdict, Window,
+    Finding, FindingKind, Given, HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network, Origin,
+    PaperItem, Parameters, Readout, Record, Relation, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger,
+    Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -93,6 +94,7 @@ fn alone() -> Record {
             restarts: 1,
             decided_hz: 1.0,
             accepted_hz: 1.0,
+            given: BTreeMap::from([("memory".into(), Given { events: 1, bytes: 1 })]),
             streams: vec![Stream {
                 name: "physics".into(),
                 copies: true,
@@ -145,6 +147,7 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match (path, value) {
         ("sweep", _) => drop(found.insert("sweep.KEY".into())),
         ("filter.reasons", _) => drop(found.insert("filter.reasons.REASON".into())),
+        ("filter.given", Value::Object(ways)) => paths(&ways["memory"], "filter.given.WAY", found),
         ("stages.first" | "stages.second", _) => drop(found.insert(format!("{path}[]"))),
         ("faults", _) => drop(found.insert("faults.KIND".into())),
         ("bundles.faults", _) => drop(found.insert("bundles.faults.SOURCE.KIND".into())),

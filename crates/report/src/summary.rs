@@ -118,6 +118,13 @@ fn filtering(record: &Record) -> Vec<(&'static str, String)> {
         };
         rows.push(("streams", filter.streams.iter().map(stream).collect::<Vec<_>>().join(", ")));
     }
+    if !filter.given.is_empty() {
+        let given = filter
+            .given
+            .iter()
+            .map(|(way, given)| format!("{} events ({}B) by {way}", given.events, metric(given.bytes as f64)));
+        rows.push(("filter units", given.collect::<Vec<_>>().join(", ")));
+    }
     if filter.quarantined > 0 {
         let reasons = filter.reasons.iter().map(|(reason, count)| format!("{count} {}", reason.replace('_', " ")));
         rows.push(("quarantined", reasons.collect::<Vec<_>>().join(", ")));

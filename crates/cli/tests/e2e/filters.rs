@@ -10,7 +10,7 @@ use std::{
     process::Command,
 };
 
-const EVENTS: u64 = 3000;
+pub(crate) const EVENTS: u64 = 3000;
 
 /// Fragments of many sizes; the sections of a test follow.
 const BASE: &str = r#"
@@ -25,24 +25,24 @@ units = 2
 "#;
 
 const BY_SIZE: &str = "[[filter.step]]\ntype = \"size\"\nsource = 3\nat_least = \"1001 B\"\n";
-const BY_PROGRAM: &str = "[filter]\nunits = 2\nprogram = [\"python3\", \"filter.py\"]\n";
+pub(crate) const BY_PROGRAM: &str = "[filter]\nunits = 2\nprogram = [\"python3\", \"filter.py\"]\n";
 
 /// The documented filter of one line.
-const ONE_LINE: &str = "import evb_filter; evb_filter.run(lambda event: len(event[3]) > 1000)\n";
+pub(crate) const ONE_LINE: &str = "import evb_filter; evb_filter.run(lambda event: len(event[3]) > 1000)\n";
 
-fn lab(filter: &str, python: &str) -> Lab {
+pub(crate) fn lab(filter: &str, python: &str) -> Lab {
     let lab = Lab::with(&format!("{BASE}{filter}"));
     fs::copy(of_repository("python/evb_filter.py"), lab.path("evb_filter.py")).unwrap();
     lab.write("filter.py", python);
     lab
 }
 
-fn of_repository(path: &str) -> PathBuf {
+pub(crate) fn of_repository(path: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../filters")).join(path)
 }
 
 /// Compiles a filter in C as the program `example` and the library `example.so`.
-fn compile(lab: &Lab, source: PathBuf) {
+pub(crate) fn compile(lab: &Lab, source: PathBuf) {
     for options in [&["-DEVB_FILTER_PROGRAM", "-o", "example"][..], &["-shared", "-fPIC", "-o", "example.so"]] {
         let mut compiler = Command::new("gcc");
         compiler.args(["-Wall", "-Wextra", "-Werror", "-O2", "-I"]).arg(of_repository("c")).args(options);
@@ -52,7 +52,7 @@ fn compile(lab: &Lab, source: PathBuf) {
 }
 
 /// The filters of a folder: in Python, in C as a program and as a library, and in WebAssembly where evb has it.
-fn languages() -> Vec<&'static str> {
+pub(crate) fn languages() -> Vec<&'static str> {
     let mut all =
         vec!["program = [\"python3\", \"filter.py\"]", "program = [\"./example\"]", "library = \"./example.so\""];
     all.extend(cfg!(feature = "wasm").then_some("module = \"./example.wat\""));
@@ -73,7 +73,7 @@ fn module(fragment: u32, decision: &str) -> String {
 }
 
 /// The module that does what the example in C does.
-fn example_module() -> String {
+pub(crate) fn example_module() -> String {
     module(36, "(i32.gt_u (i32.load offset=4 (local.get $fragment)) (i32.const 1000))")
 }
 
@@ -92,7 +92,7 @@ fn events_of(filter: &Filtering, stream: &str) -> u64 {
     filter.stream(stream).expect("the stream").events
 }
 
-fn physics(lab: &Lab, record: &Record) -> BTreeSet<u64> {
+pub(crate) fn physics(lab: &Lab, record: &Record) -> BTreeSet<u64> {
     stored(lab, record, |name| !name.contains("quarantine") && !name.contains("calibration"))
 }
 
@@ -101,7 +101,7 @@ fn quarantine(lab: &Lab, record: &Record) -> BTreeSet<u64> {
 }
 
 /// Selects events by size, and checks the account of the run.
-fn selected(mode: &[&str]) -> BTreeSet<u64> {
+pub(crate) fn selected(mode: &[&str]) -> BTreeSet<u64> {
     let lab = lab(BY_SIZE, "");
     let record = good(&lab.run(mode).run());
     let kept = physics(&lab, &record);
@@ -281,7 +281,7 @@ fn fails(python: &str, more: &str, events: &[u64], reason: &str) {
 }
 
 /// Runs a filter that fails at some events: all others are selected as usual.
-fn check_failure(lab: &Lab, events: &[u64], reason: &str) {
+pub(crate) fn check_failure(lab: &Lab, events: &[u64], reason: &str) {
     let kept = selected(THREADS);
     let outcome = lab.run(THREADS).run();
     let record = not_good(&outcome);

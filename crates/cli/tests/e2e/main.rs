@@ -6,6 +6,7 @@ mod bundles;
 mod deaths;
 mod drivers;
 mod faults;
+mod filter_memory;
 mod filters;
 mod identity;
 mod inputs;

@@ -1,7 +1,11 @@
 //! The thread that keeps one filter unit: it starts the process, gives it events, and starts it again.
 
-use super::{Answer, Question, Reason, Shared, State, Verdict, process::Process};
-use crate::{Hello, StreamId, UnitsPlan, wire::Decided};
+use super::{Answer, Given, Question, Reason, Shared, State, Verdict, process::Process};
+use crate::{
+    Hello, StreamId, UnitsPlan,
+    area::{Area, room_of},
+    wire::Decided,
+};
 use bytes::Bytes;
 use evb_core::EventId;
 use std::{
@@ -11,7 +15,7 @@ use std::{
 };
 
 /// Bytes of events after which a message holds no further event.
-const MESSAGE_BYTES: usize = 4 << 20;
+pub(super) const MESSAGE_BYTES: usize = 4 << 20;
 /// Number of starts in turn after which a process that never gave a verdict is given up.
 const MOST_FAILURES: u32 = 5;
 /// Wait before a process is started again; it doubles with each failure in turn.
@@ -23,6 +27,8 @@ pub(super) struct Keeper {
     hello: Hello,
     shared: Arc<Shared>,
     process: Option<Process>,
+    /// The memory in which the process reads its events; none if it reads them from its pipe. It stays when a process ends.
+    area: Option<Area>,
     /// Starts since the last verdict.
     failures: u32,
     /// Events that the process has.
@@ -32,8 +38,8 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub(super) fn new(plan: UnitsPlan, hello: Hello, shared: Arc<Shared>) -> Self {
-        Self { plan, hello, shared, process: None, failures: 0, held: VecDeque::new(), again: VecDeque::new() }
+    pub(super) fn new(plan: UnitsPlan, hello: Hello, area: Option<Area>, shared: Arc<Shared>) -> Self {
+        Self { plan, hello, shared, process: None, area, failures: 0, held: VecDeque::new(), again: VecDeque::new() }
     }
 
     /// Works until the node ends it, or until the process is given up.
@@ -64,7 +70,7 @@ impl Keeper {
                 return false;
             }
             let shared = self.shared.clone();
-            match Process::start(&self.plan, &self.hello, &|| shared.state().dropped) {
+            match Process::start(&self.plan, &self.hello, self.area.as_mut(), &|| shared.state().dropped) {
                 Ok(process) => self.process = Some(process),
                 Err(_) if self.shared.state().dropped => return false,
                 Err(reason) if self.failures + 1 >= MOST_FAILURES => {
@@ -108,7 +114,7 @@ impl Keeper {
         let mut bytes = 0;
         while self.held.len() < part.max(1) && bytes < MESSAGE_BYTES {
             let Some(question) = state.queue.pop_front() else { break };
-            bytes += question.built.fragments.iter().flatten().map(|fragment| fragment.payload.len()).sum::<usize>();
+            bytes += room_of(&question.built);
             self.held.push_back(question);
         }
         !state.dropped && !self.held.is_empty()
@@ -119,13 +125,22 @@ impl Keeper {
         let Some(process) = &mut self.process else { return Err(Reason::Closed) };
         let shared = self.shared.clone();
         let is_dropped = || shared.state().dropped;
-        process.send_events(self.held.iter().map(|question| &question.built), &is_dropped)?;
+        let events = self.held.iter().map(|question| &question.built);
+        let in_memory = process.send_events(events, self.area.as_mut(), &is_dropped)?;
+        self.count(in_memory);
         while !self.held.is_empty() {
             let Some(process) = &mut self.process else { return Err(Reason::Closed) };
             let verdicts = process.receive_verdicts(&is_dropped)?;
             self.take_verdicts(verdicts)?;
         }
         Ok(())
+    }
+
+    /// Counts the events that the process was given.
+    fn count(&self, in_memory: bool) {
+        let given = Given::of(&self.held);
+        let report = &mut self.shared.state().report;
+        *if in_memory { &mut report.in_memory } else { &mut report.by_pipe } += given;
     }
 
     fn take_verdicts(&mut self, verdicts: Vec<Decided>) -> Result<(), Reason> {

@@ -3,7 +3,8 @@
 use super::{Reason, spawn::spawn};
 use crate::{
     Hello, Incoming, Received, UnitsPlan,
-    wire::{Decided, encode_events, encode_hello},
+    area::Area,
+    wire::{Decided, HEAD, HELLO_FIXED, encode_events, encode_hello, encode_places},
 };
 use bytes::Bytes;
 use evb_core::Span;
@@ -36,53 +37,77 @@ pub(super) struct Process {
     incoming: Incoming,
     timeout: Span,
     message: Vec<u8>,
+    /// The process reads events in the area of memory.
+    in_memory: bool,
 }
 
 impl Process {
-    /// Starts the process and waits until it is ready.
+    /// Starts the process and waits until it is ready. It may read events in `area`.
     ///
     /// # Errors
     /// A sentence that says why there is no such process.
-    pub(super) fn start(plan: &UnitsPlan, hello: &Hello, is_dropped: &dyn Fn() -> bool) -> Result<Self, String> {
+    pub(super) fn start(
+        plan: &UnitsPlan,
+        hello: &Hello,
+        area: Option<&mut Area>,
+        is_dropped: &dyn Fn() -> bool,
+    ) -> Result<Self, String> {
         let (mut command, name) = plan.code.command().map_err(|error| format!("evb cannot be found: {error}"))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = spawn(&mut command).map_err(|error| format!("{name} cannot be started: {error}"))?;
+        let mut child = spawn(&mut command, area.as_deref().map(Area::file))
+            .map_err(|error| format!("{name} cannot be started: {error}"))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(format!("{name} has no pipes"));
         };
         let timeout = plan.timeout;
         let (incoming, message) = (Incoming::default(), Vec::new());
-        let mut process = Self { child, input: Some(input), output, incoming, timeout, message };
-        process.greet(hello, is_dropped).map_err(|reason| format!("{name} does not get ready: {reason}"))?;
+        let mut process = Self { child, input: Some(input), output, incoming, timeout, message, in_memory: false };
+        process.greet(hello, area, is_dropped).map_err(|reason| format!("{name} does not get ready: {reason}"))?;
         Ok(process)
     }
 
-    fn greet(&mut self, hello: &Hello, is_dropped: &dyn Fn() -> bool) -> Result<(), Reason> {
+    fn greet(&mut self, hello: &Hello, area: Option<&mut Area>, is_dropped: &dyn Fn() -> bool) -> Result<(), Reason> {
         let unblocked = |fd: rustix::fd::BorrowedFd<'_>| fcntl_setfl(fd, fcntl_getfl(fd)? | OFlags::NONBLOCK);
         let input = self.input.as_ref().ok_or(Reason::Closed)?;
         let both = unblocked(input.as_fd()).and_then(|()| unblocked(self.output.as_fd()));
         both.map_err(|error| Reason::Crashed(error.to_string()))?;
         self.message.clear();
-        encode_hello(hello, &mut self.message);
+        encode_hello(hello, area.as_deref().map_or(0, Area::descriptor), &mut self.message);
+        let has_area = area.is_some();
+        if let (Some(area), Some(fixed)) = (area, self.message[HEAD..].first_chunk::<HELLO_FIXED>()) {
+            area.mark(fixed);
+        }
         self.send(is_dropped)?;
         match self.receive(is_dropped)? {
-            Received::Ready => Ok(()),
+            Received::Ready { in_memory: true } if !has_area => {
+                Err(Reason::Nonsense("it has mapped memory, and there is none".into()))
+            }
+            Received::Ready { in_memory } => {
+                self.in_memory = in_memory;
+                Ok(())
+            }
             Received::Verdicts(_) => Err(Reason::Nonsense("verdicts before any event".into())),
         }
     }
 
-    /// Sends events.
+    /// Sends events: in the area if the process reads it and they have room there, and through its pipe if not. The
+    /// process has no other events. Returns true if they stand in the area.
     ///
     /// # Errors
     /// The reason why the process cannot decide.
     pub(super) fn send_events<'a>(
         &mut self,
-        events: impl ExactSizeIterator<Item = &'a Built<Bytes>>,
+        events: impl ExactSizeIterator<Item = &'a Built<Bytes>> + Clone,
+        area: Option<&mut Area>,
         is_dropped: &dyn Fn() -> bool,
-    ) -> Result<(), Reason> {
+    ) -> Result<bool, Reason> {
         self.message.clear();
-        encode_events(events, &mut self.message);
-        self.send(is_dropped)
+        let places = area.filter(|_| self.in_memory).and_then(|area| area.write(events.clone()));
+        match &places {
+            Some(places) => encode_places(places, &mut self.message),
+            None => encode_events(events, &mut self.message),
+        }
+        self.send(is_dropped).map(|()| places.is_some())
     }
 
     /// Waits for verdicts.
@@ -92,7 +117,7 @@ impl Process {
     pub(super) fn receive_verdicts(&mut self, is_dropped: &dyn Fn() -> bool) -> Result<Vec<Decided>, Reason> {
         match self.receive(is_dropped)? {
             Received::Verdicts(verdicts) => Ok(verdicts),
-            Received::Ready => Err(Reason::Nonsense("it says again that it is ready".into())),
+            Received::Ready { .. } => Err(Reason::Nonsense("it says again that it is ready".into())),
         }
     }
 

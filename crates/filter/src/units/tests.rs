@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::Code;
-use evb_core::Span;
+use evb_core::{SourceId, Span};
+use evb_protocol::{Fragment, FragmentStatus};
 use std::{
     sync::mpsc::{Receiver, channel},
     time::Duration,
@@ -32,18 +33,41 @@ fn python(body: &str) -> Vec<String> {
 }
 
 fn start(program: &[&str], timeout: Span) -> (Units, Receiver<()>) {
+    start_with(program, timeout, Memory::for_events(&plan(program, timeout), 2, MOST as u64))
+}
+
+fn start_with(program: &[&str], timeout: Span, memory: Memory) -> (Units, Receiver<()>) {
     let (wake, woken) = channel();
     let hello = Hello { run: 1, builder: 0, unit: 0, streams: vec!["physics".into(), "quarantine".into()] };
     let wake = Mutex::new(wake);
     let waker: Waker = Arc::new(move || _ = wake.lock().unwrap().send(()));
-    (Units::start(&plan(program, timeout), &hello, waker).unwrap(), woken)
+    (Units::start(&plan(program, timeout), &hello, memory, waker).unwrap(), woken)
+}
+
+/// Largest fragment of a test.
+const MOST: usize = 1000;
+
+/// An event with two fragments, whose bytes are all the last digits of its number. The second one grows with it.
+fn event(number: u64) -> Built<Bytes> {
+    let event = EventId(number);
+    let fragment = |(source, length): (u16, usize)| {
+        Some(Fragment {
+            event,
+            source: SourceId(source),
+            length: length as u32,
+            checksum: 0,
+            mark: None,
+            status: FragmentStatus::Good,
+            payload: vec![number as u8; length].into(),
+        })
+    };
+    let fragments = [(0, 3), (1, number as usize * 7 % MOST)].into_iter().map(fragment).collect();
+    Built { event, complete: true, asked: evb_protocol::Region::ALL, fragments }
 }
 
 fn ask(units: &mut Units, events: std::ops::RangeInclusive<u64>) {
-    for event in events {
-        let built =
-            Built { event: EventId(event), complete: true, asked: evb_protocol::Region::ALL, fragments: vec![] };
-        units.ask(Question { built, is_phase: false });
+    for number in events {
+        units.ask(Question { built: event(number), is_phase: false });
     }
 }
 
@@ -89,12 +113,103 @@ fn a_filter_accepts_and_rejects_and_ends() {
         _ => Verdict::Rejected,
     };
     assert_eq!(answers(&mut units, 100), (1..=100).map(expected).collect::<Vec<_>>());
-    assert_eq!(units.0.report(), UnitsReport::default());
+    let report = units.0.report();
+    assert_eq!(report, UnitsReport { in_memory: given(1..=100), ..UnitsReport::default() });
     let end = std::time::Instant::now() + PATIENCE;
     while !units.0.finish() {
         assert!(std::time::Instant::now() < end, "the process ends when its input does");
         thread::yield_now();
     }
+}
+
+fn given(events: std::ops::RangeInclusive<u64>) -> Given {
+    let bytes = |event| (3 + event as usize * 7 % MOST) as u64;
+    Given { events: events.clone().count() as u64, bytes: events.map(bytes).sum() }
+}
+
+/// Accepts events whose bytes are right.
+const CHECKS_BYTES: &str = "decide = lambda event: [bytes(fragment.bytes) for fragment in event.fragments] == \
+    [bytes([event.number % 256]) * length for length in (3, event.number * 7 % 1000)]";
+
+/// The bytes are right and the report says how they went: in memory, through a pipe to a process that maps no memory,
+/// through a pipe where there is no memory, and with room for some of the events only.
+#[test]
+fn events_come_whole_in_memory_and_through_pipes() {
+    let old = format!("evb_filter._map = lambda hello: None\n{CHECKS_BYTES}");
+    let (small, none) = (Memory::Area(600), UnitsReport::default());
+    let plan = plan(&[], LONG);
+    for (body, memory, in_memory) in [
+        (CHECKS_BYTES, Memory::for_events(&plan, 2, MOST as u64), 300),
+        (&old, Memory::for_events(&plan, 2, MOST as u64), 0),
+        (CHECKS_BYTES, Memory::Pipe, 0),
+        (CHECKS_BYTES, Memory::Area(u64::MAX), 0),
+        (CHECKS_BYTES, small, 1),
+    ] {
+        let program = python(body);
+        let program: Vec<_> = program.iter().map(String::as_str).collect();
+        let mut units = start_with(&program, LONG, memory);
+        let verdicts = answers(&mut units, 300);
+        assert!(verdicts.iter().all(|verdict| *verdict == Verdict::Accepted(StreamId::PHYSICS)), "{body} {memory:?}");
+        let report = units.0.report();
+        let mut all = report.in_memory;
+        all += report.by_pipe;
+        assert_eq!(all, given(1..=300));
+        let is_as_expected = if memory == small {
+            report.in_memory.events > 0 && report.by_pipe.events > 0
+        } else {
+            report.in_memory.events == in_memory
+        };
+        assert!(is_as_expected, "{report:?}");
+        assert_eq!(report.no_memory.is_some(), memory == Memory::Area(u64::MAX), "{report:?}");
+        assert_eq!(report.reasons, none.reasons);
+    }
+}
+
+/// A filter of Python that keeps events finds the bytes that it has asked for, and errors in place of bytes of others.
+#[test]
+fn bytes_that_are_kept_stay_right() {
+    let body = r#"
+kept = []
+def refuses(use):
+    try: use()
+    except ValueError: return True
+def decide(event):
+    good = event.view(0) == event[0] and len(event.fragments[0]) == 3 and [*event.fragments[0]][2] == event[0]
+    for old, view in kept:
+        good = good and old[0] == bytes([old.number % 256] * 3)
+        good = good and refuses(lambda: old[1]) and refuses(lambda: old.view(1)) and refuses(lambda: view[0])
+    kept.append((event, event.view(1)))
+    return good"#;
+    let (verdicts, report) = decide(body, LONG, 20);
+    assert_eq!(verdicts, [Verdict::Accepted(StreamId::PHYSICS)].repeat(20), "{report:?}");
+}
+
+/// A process that writes where it reads ends at that, and so does its event.
+#[test]
+fn a_process_that_writes_to_its_memory_harms_nobody_else() {
+    let body = "import ctypes, mmap, struct\n\
+        real = evb_filter._map\n\
+        def keep(hello):\n  \
+        evb_filter._descriptor, evb_filter._area = struct.unpack_from('<I', hello, 20)[0], real(hello)\n  \
+        return evb_filter._area\n\
+        evb_filter._map = keep\n\
+        def write():\n  \
+        view = evb_filter._area\n  \
+        for way in (lambda: view.__setitem__(0, 1), lambda: os.pwrite(evb_filter._descriptor, b'x', 0),\n    \
+                    lambda: mmap.mmap(evb_filter._descriptor, 0), lambda: os.ftruncate(evb_filter._descriptor, 0)):\n    \
+            try: way()\n    \
+            except (TypeError, OSError): continue\n    \
+            return True\n  \
+        libc = ctypes.CDLL(None)\n  \
+        libc.mmap.restype = ctypes.c_void_p\n  \
+        at = libc.mmap(None, ctypes.c_size_t(4096), 1, 1, evb_filter._descriptor, ctypes.c_size_t(0))\n  \
+        if libc.mprotect(ctypes.c_void_p(at), ctypes.c_size_t(4096), 3) == 0: return True\n  \
+        ctypes.memset(at, 0, 4096)\n\
+        decide = lambda event: event.number == 7 and write()";
+    let (verdicts, report) = decide(body, LONG, 12);
+    let lost = quarantined(&verdicts, &report, "crashed");
+    assert_eq!(lost, [7]);
+    assert!(report.told[0].1.to_string().contains("signal: 11"), "{report:?}");
 }
 
 /// Every tenth event kills the process, which is started again each time.

@@ -34,6 +34,7 @@ proptest! {
         let mut bytes = Vec::new();
         encode_events(events.iter(), &mut bytes);
         prop_assert!(bytes.len().is_multiple_of(8));
+        prop_assert_eq!(bytes.len(), HEAD + 8 + events.iter().map(event_length).sum::<usize>());
         let found = decode_events(body(&bytes)).unwrap();
         prop_assert_eq!(found.len(), events.len());
         for (found, event) in found.iter().zip(&events) {
@@ -53,7 +54,7 @@ proptest! {
         piece in 1_usize..40,
     ) {
         let mut bytes = Vec::new();
-        encode_ready(&mut bytes);
+        encode_ready(true, &mut bytes);
         encode_verdicts(&verdicts, &mut bytes);
         let (mut incoming, mut found) = (Incoming::default(), Vec::new());
         for piece in bytes.chunks(piece) {
@@ -62,20 +63,29 @@ proptest! {
                 found.push(message);
             }
         }
-        prop_assert_eq!(found, [Received::Ready, Received::Verdicts(verdicts)]);
+        prop_assert_eq!(found, [Received::Ready { in_memory: true }, Received::Verdicts(verdicts)]);
+    }
+
+    #[test]
+    fn places_come_back(places in proptest::collection::vec((any::<u32>(), any::<u32>()), 0..9)) {
+        let places: Vec<_> = places.into_iter().map(|(start, length)| start as usize..start as usize + length as usize).collect();
+        let mut bytes = Vec::new();
+        encode_places(&places, &mut bytes);
+        prop_assert_eq!(decode_places(body(&bytes)), Ok(places));
     }
 
     #[test]
     fn a_hello_comes_back(run in any::<u64>(), builder in any::<u16>(), streams in proptest::collection::vec(".{0,9}", 0..4)) {
         let hello = Hello { run, builder, unit: 3, streams };
         let mut bytes = Vec::new();
-        encode_hello(&hello, &mut bytes);
+        encode_hello(&hello, 9, &mut bytes);
+        prop_assert_eq!(descriptor(body(&bytes)), 9);
         prop_assert_eq!(decode_hello(body(&bytes)).unwrap(), hello);
     }
 
     #[test]
     fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0_u32..20, length in 0_u32..64) {
-        let _any = (decode_hello(&bytes), decode_events(&bytes));
+        let _any = (decode_hello(&bytes), decode_events(&bytes), decode_places(&bytes), decode_event(&bytes), descriptor(&bytes));
         let heads = [vec![], [length.to_le_bytes(), kind.to_le_bytes()].concat()];
         for head in heads {
             let mut incoming = Incoming::default();

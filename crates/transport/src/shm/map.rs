@@ -1,111 +1,13 @@
-//! Memory shared by processes: files without a name, sealed so that no other process gets more access than was granted.
+//! Words in memory that processes share.
 //!
 //! # Safety
-//! A [`Region`] maps a file that can neither shrink nor grow (both seals are set before it is mapped), so every address
-//! of the mapping is backed as long as the mapping lives. Words are only ever used as atomics, by all sides. Unsafe
-//! functions expose bytes, and their callers state why nobody else writes there.
+//! A region is backed as long as it lives (crate `memory`). Its words are only ever used as atomics, by all sides.
 
-#![allow(unsafe_code, reason = "maps memory that processes share")]
+#![allow(unsafe_code, reason = "takes shared memory for atomics")]
 
 use crate::sync::AtomicU64;
-use rustix::{
-    fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create},
-    io::Errno,
-    mm::{MapFlags, ProtFlags, mmap, munmap},
-};
-use std::{
-    io,
-    ops::Range,
-    os::fd::{AsFd, OwnedFd},
-    ptr::NonNull,
-    sync::Arc,
-};
-
-/// Seals that fix the size of a file.
-const SIZED: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
-
-/// A new file of zeros, whose size cannot change.
-pub(super) fn create(name: &str, bytes: usize) -> io::Result<OwnedFd> {
-    let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-    ftruncate(&file, bytes as u64)?;
-    fcntl_add_seals(&file, SIZED)?;
-    Ok(file)
-}
-
-/// Forbids writing except through existing mappings, and further seals.
-pub(super) fn close_to_writers(file: impl AsFd) -> io::Result<()> {
-    Ok(fcntl_add_seals(file, SealFlags::FUTURE_WRITE | SealFlags::SEAL)?)
-}
-
-/// A mapped file.
-#[derive(Debug)]
-pub(super) struct Region {
-    start: NonNull<u8>,
-    length: usize,
-    writable: bool,
-}
-
-// SAFETY: the region is plain memory without ties to a thread; shared access goes through atomics, or through the unsafe
-// functions below, whose callers answer for it.
-unsafe impl Send for Region {}
-// SAFETY: as above.
-unsafe impl Sync for Region {}
-
-impl Region {
-    /// Maps the first `length` bytes of a file, which has at least that many and a fixed size.
-    pub(super) fn map(file: impl AsFd, length: usize, writable: bool) -> io::Result<Arc<Self>> {
-        let file = file.as_fd();
-        if !fcntl_get_seals(file)?.contains(SIZED) || fstat(file)?.st_size != length as i64 || length == 0 {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "shared memory without a fixed size"));
-        }
-        let access = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
-        // SAFETY: the system chooses a free place, and the mapping has an owner that unmaps it once.
-        let start = unsafe { mmap(std::ptr::null_mut(), length, access, MapFlags::SHARED, file, 0)? };
-        let start = NonNull::new(start.cast()).ok_or(Errno::NOMEM)?;
-        Ok(Arc::new(Self { start, length, writable }))
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.length
-    }
-
-    /// The offset of these bytes in the region, if they lie in it.
-    pub(super) fn locate(&self, bytes: &[u8]) -> Option<usize> {
-        let offset = (bytes.as_ptr() as usize).checked_sub(self.start.as_ptr() as usize)?;
-        (offset + bytes.len() <= self.length).then_some(offset)
-    }
-
-    /// # Safety
-    /// The caller makes sure that nobody writes to this range as long as the slice is used.
-    ///
-    /// # Panics
-    /// If the range is not within the region.
-    pub(super) unsafe fn bytes(&self, range: Range<usize>) -> &[u8] {
-        assert!(range.start <= range.end && range.end <= self.length, "{range:?} of {} bytes", self.length);
-        // SAFETY: the range is mapped, any byte is a valid u8, and the caller answers for writers.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(range.start), range.len()) }
-    }
-
-    /// # Safety
-    /// The caller makes sure that nobody else uses this range as long as the slice is used.
-    ///
-    /// # Panics
-    /// If the range is not within the region, or the region cannot be written.
-    #[expect(clippy::mut_from_ref, reason = "the caller owns the range")]
-    pub(super) unsafe fn bytes_mut(&self, range: Range<usize>) -> &mut [u8] {
-        assert!(self.writable && range.start <= range.end && range.end <= self.length, "{range:?}");
-        // SAFETY: the range is mapped and writable, and the caller answers for others.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(range.start), range.len()) }
-    }
-}
-
-impl Drop for Region {
-    fn drop(&mut self) {
-        // SAFETY: this is what `map` mapped, and all that borrows from it is gone.
-        let result = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
-        debug_assert!(result.is_ok(), "a mapping can be unmapped");
-    }
-}
+pub(super) use evb_memory::{Region, close_to_writers, create};
+use std::{io, os::fd::AsFd, ptr::NonNull, sync::Arc};
 
 /// A region as words. A clone is another handle of the same region.
 #[derive(Clone, Debug)]
@@ -124,7 +26,7 @@ unsafe impl Sync for Words {}
 impl Words {
     pub(super) fn map(file: impl AsFd, count: usize, writable: bool) -> io::Result<Self> {
         let region = Region::map(file, count * size_of::<AtomicU64>(), writable)?;
-        Ok(Self { start: region.start.cast(), count, _region: region })
+        Ok(Self { start: region.start().cast(), count, _region: region })
     }
 }
 
@@ -145,31 +47,8 @@ mod tests {
     fn what_one_mapping_writes_another_reads() {
         let file = create("test", 4096).unwrap();
         let (ours, theirs) = (Words::map(&file, 512, true).unwrap(), Words::map(&file, 512, false).unwrap());
+        close_to_writers(&file).unwrap();
         ours.as_ref()[511].store(7, Ordering::Release);
         assert_eq!(theirs.as_ref()[511].load(Ordering::Acquire), 7);
-    }
-
-    #[test]
-    fn a_closed_file_is_read_only_for_newcomers() {
-        let file = create("test", 4096).unwrap();
-        let ours = Words::map(&file, 512, true).unwrap();
-        close_to_writers(&file).unwrap();
-        assert!(Region::map(&file, 4096, true).is_err() && rustix::io::write(&file, &[1]).is_err());
-        assert!(ftruncate(&file, 10).is_err() && ftruncate(&file, 10_000).is_err());
-        assert!(fcntl_add_seals(&file, SealFlags::WRITE).is_err(), "no seal can be added");
-        ours.as_ref()[0].store(3, Ordering::Relaxed);
-        let theirs = Words::map(&file, 512, false).unwrap();
-        assert_eq!(theirs.as_ref()[0].load(Ordering::Relaxed), 3);
-    }
-
-    #[test]
-    fn files_that_could_shrink_are_not_mapped() {
-        let open = memfd_create("test", MemfdFlags::ALLOW_SEALING).unwrap();
-        ftruncate(&open, 4096).unwrap();
-        assert!(Region::map(&open, 4096, false).is_err());
-        let file = create("test", 4096).unwrap();
-        assert!(Region::map(&file, 8192, false).is_err() && Region::map(&file, 0, false).is_err());
-        let region = Region::map(&file, 4096, true).unwrap();
-        assert_eq!(region.locate(&[1, 2]), None);
     }
 }
