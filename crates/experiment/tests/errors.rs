@@ -60,7 +60,13 @@ cases! {
     stages_with_filters_of_a_phase: with("[first_stage]\nslices = 1\n[protocol]\ntype = \"phased\"\nfirst = 1\n[[filter.step]]\ntype = \"complete\"\n");
     stage_in_phases: with("[first_stage]\nslices = 1\nprotocol = { type = \"phased\", first = 1 }\n");
     stages_with_uneven_slices: with("[first_stage]\nslices = 3\n");
-    stages_of_triggers_at_a_rate: with("[trigger]\ntype = \"rate\"\nrate = \"1 kHz\"\nevents = 10\n[first_stage]\nslices = 1\n");
+    stages_of_numbered_sources: with("[readout]\nunits = 2\nsource = { type = \"cms-fed\", file = \"x.raw\" }\n[first_stage]\nslices = 1\n");
+    control_in_threads: with("[transport]\ntype = \"in-process\"\n[control]\ntransport = { type = \"tcp\" }\n");
+    control_over_the_same_mpi: with("[transport]\ntype = \"mpi\"\n[control.transport]\ntype = \"mpi\"\n");
+    clock_without_rate: with("[shaping]\ntype = \"barrel-shifter\"\nstep = \"clock\"\n");
+    guard_without_clock: with("[shaping]\ntype = \"barrel-shifter\"\nguard = \"1 us\"\n");
+    hits_without_slices: with("[readout]\nunits = 2\nsource = { type = \"hits\", rate = \"1 kHz\" }\n");
+    slices_without_hits: with("[readout]\nunits = 2\nslice = \"1 ms\"\nsource = { type = \"fixed\", size = \"2 kB\" }\n");
     unknown_type: with("[shaping]\ntype = \"barrel-roll\"\n");
     unknown_type_of_a_source: with("[readout]\nunits = 2\nsource = { type = \"lognormal\", mean = \"2 kB\" }\n");
     unknown_word: with("[protocol]\nassignment = \"round robin\"\n");

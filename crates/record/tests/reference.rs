@@ -31,6 +31,7 @@ fn alone() -> Record {
         version: "0".into(),
         protocol: "push".into(),
         transport: "tcp".into(),
+        control_transport: Some("tcp".into()),
         readout_units: 1,
         builder_units: 1,
         events: Events { triggered: 1, built: 1, incomplete: 0, rejected: 0, lost: 0, reassigned: 0 },
@@ -85,6 +86,7 @@ fn alone() -> Record {
             bytes: 1,
             lead_bytes: 1,
             slots: Slots { used: 1, empty: 1, passed: 1 },
+            skew_us: Some(1.0),
         }),
         filter: Some(Filtering {
             accepted: 1,

@@ -31,7 +31,13 @@ fn two_stages_store_what_one_stage_stores() {
         "first_stage.transport.type=tcp",
     ];
     // Far more than any group can take.
-    let overload = ["trigger.type=rate", "trigger.rate=\"10 MHz\"", "builder.slots=2", "readout.buffer_events=16"];
+    let overload = [
+        "trigger.type=rate",
+        "trigger.rate=\"10 MHz\"",
+        "trigger.accept_loss=100",
+        "builder.slots=2",
+        "readout.buffer_events=16",
+    ];
     let ways =
         [(THREADS, &[][..]), (THREADS, &overload), (THREADS, &pull_in_blocks[..4]), (PROCESSES, &pull_in_blocks)];
     for (mode, changes) in ways {
