@@ -1,12 +1,13 @@
 //! The node's side of its transport: incoming and outgoing messages, and those that wait for a slow peer.
 
 use bytes::Bytes;
-use evb_core::{NodeId, Transmit};
+use evb_core::{NodeId, NodeRange, Transmit};
 use evb_protocol::{
     Message,
     wire::{self, Body},
 };
-use evb_transport::{Message as Envelope, Received, SendError, Transport};
+use evb_record::Broadcast;
+use evb_transport::{Broadcasts, Message as Envelope, Received, SendError, Transport};
 use std::collections::VecDeque;
 
 /// Largest number of messages taken from the transport at once.
@@ -28,6 +29,12 @@ pub(crate) struct Link<T> {
     waiting: Vec<VecDeque<Envelope>>,
     waiting_count: usize,
     sent: u64,
+    /// Receivers of the current broadcast that have no waiting messages.
+    receivers: Vec<NodeId>,
+    /// Broadcasts of the current run, and their receivers.
+    counts: [u64; 2],
+    /// State of the transport's broadcasts when the run began.
+    before: Broadcasts,
     /// Mark of the messages of the current run: those of an earlier run may still arrive.
     run: wire::RunMark,
 }
@@ -36,11 +43,14 @@ impl<T: Transport> Link<T> {
     pub(crate) fn new(transport: T, nodes: u16) -> Self {
         let waiting = (0..nodes).map(|_| VecDeque::new()).collect();
         Self {
+            before: transport.broadcasts(),
             transport,
             inbox: Vec::with_capacity(BATCH),
             waiting,
             waiting_count: 0,
             sent: 0,
+            receivers: Vec::with_capacity(nodes.into()),
+            counts: [0; 2],
             run: wire::RunMark::default(),
         }
     }
@@ -50,6 +60,27 @@ impl<T: Transport> Link<T> {
         self.run = self.run.next();
         self.waiting.iter_mut().for_each(VecDeque::clear);
         self.waiting_count = 0;
+        (self.counts, self.before) = ([0; 2], self.transport.broadcasts());
+    }
+
+    /// The broadcasts of the current run.
+    pub(crate) fn broadcasts(&self) -> Broadcast {
+        let ([messages, receivers], before) = (self.counts, &self.before);
+        let now = self.transport.broadcasts();
+        let repeated = now.repeated - before.repeated;
+        let copies = match now.is_shared() {
+            true => 0,
+            false => receivers + repeated - (now.saved - before.saved),
+        };
+        Broadcast {
+            how: now.way.name().into(),
+            messages,
+            receivers,
+            copies,
+            repeated,
+            asked: now.was_asked,
+            fell_back: now.fell_back,
+        }
     }
 
     /// Gives all messages that have arrived to `handle`, and returns their number.
@@ -79,16 +110,36 @@ impl<T: Transport> Link<T> {
                 Body::Payload(payload) => payload,
                 Body::List(entries) => entries.into(),
             };
-            let mut nodes = transmit.to.iter();
-            let last = nodes.next_back();
-            for to in nodes {
-                self.post(to, Envelope { head, body: body.clone() });
-            }
-            if let Some(to) = last {
-                self.post(to, Envelope { head, body });
+            let envelope = Envelope { head, body };
+            match transmit.to {
+                NodeRange { first, count: 1 } => self.post(first, envelope),
+                all => self.broadcast(all, envelope),
             }
         });
         self.waiting_count == 0
+    }
+
+    fn broadcast(&mut self, to: NodeRange, envelope: Envelope) {
+        let all = u64::from(to.count);
+        self.sent += all;
+        self.counts = [self.counts[0] + 1, self.counts[1] + all];
+        self.receivers.clear();
+        for node in to.iter() {
+            match self.waiting[node.index()].is_empty() {
+                true => self.receivers.push(node),
+                false => {
+                    self.waiting_count += 1;
+                    self.waiting[node.index()].push_back(envelope.clone());
+                }
+            }
+        }
+        let (waiting, count) = (&mut self.waiting, &mut self.waiting_count);
+        self.transport.broadcast(&self.receivers, envelope, &mut |to, error| {
+            if let SendError::Full(envelope) = error {
+                *count += 1;
+                waiting[to.index()].push_back(envelope);
+            }
+        });
     }
 
     fn post(&mut self, to: NodeId, envelope: Envelope) {

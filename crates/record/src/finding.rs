@@ -97,6 +97,7 @@ kinds! {
     Early "early" Remark "Live fragments came from before the first event that all sources had, and were set apart"
     Refused "refused" Remark "Bytes came to a source that are no fragments for it, and were refused"
     NoSecondIdentity "no_second_identity" Remark "Sources carry nothing but one event counter, so that one that is out of step cannot come back on its own"
+    NoMulticast "no_multicast" Remark "Broadcasts were to go by multicast, and a node sent copies"
     Reassigned "reassigned" Remark "Events were given to another builder unit because theirs died"
 }
 

@@ -8,6 +8,7 @@
 mod about;
 mod bits;
 mod bodies;
+mod broadcast;
 mod buffer;
 mod chunks;
 #[cfg(feature = "conformance")]
@@ -29,6 +30,7 @@ mod virtual_time;
 
 pub use about::{About, Layer, MemoryOfNode, Nodes, OpenError, Parameter, Prepare, Setting, SettingValue, Settings};
 pub use bodies::reusable_buffer;
+pub use broadcast::{BroadcastWay, Broadcasts, Refusals};
 pub use buffer::{Buffer, Buffers, Memory};
 pub use connect_error::{ConnectError, JoinError};
 pub use layer::{Connect, MessageLayer, Refused, Take};
@@ -134,6 +136,21 @@ pub trait Transport: Send {
     /// # Errors
     /// [`SendError::Full`] gives the message back, [`SendError::Lost`] and [`SendError::TooLarge`] do not.
     fn send(&mut self, to: NodeId, message: Message) -> Result<(), SendError>;
+
+    /// Queues a message for several nodes, each of which occurs once, in ascending order. `refused` gets the nodes that
+    /// do not take it, with the errors of [`send`](Transport::send); all others get it. Messages of a pair arrive once
+    /// each and in the order in which they were sent, whether they were broadcast or not.
+    ///
+    /// A transport may need further calls of this endpoint until all receivers have a broadcast, also when
+    /// [`flush`](Transport::flush) has left nothing: a receiver may have missed it.
+    fn broadcast(&mut self, to: &[NodeId], message: Message, refused: &mut Refusals<'_>) {
+        broadcast::send_copies(self, to, message, refused);
+    }
+
+    /// The way of this endpoint to broadcast, and what came of it.
+    fn broadcasts(&self) -> Broadcasts {
+        Broadcasts::new(BroadcastWay::Copies)
+    }
 
     /// Moves queued messages on as far as the peers take them now, without blocking. True when nothing is left.
     fn flush(&mut self) -> bool;

@@ -84,6 +84,7 @@ impl Account {
             findings: self.findings,
             bundles,
             shaping,
+            broadcast: None,
             simulation: None,
         }
     }

@@ -1,7 +1,7 @@
 //! Reports of the units, which they repeat during a run and give at its end.
 
 use evb_protocol::{BuilderUnit, FaultCounts, ManagerCounts, Mismatch, ReadoutCounts};
-use evb_record::{Events, Filtering, Finding, FindingKind, Latency, Slots, Trigger};
+use evb_record::{Broadcast, Events, Filtering, Finding, FindingKind, Latency, Slots, Trigger};
 use evb_steady::Series;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -16,6 +16,19 @@ pub enum Report {
     Readout(ReadoutReport),
     /// A builder unit.
     Builder(BuilderReport),
+}
+
+impl Report {
+    /// The same with the broadcasts of the node, which its driver counts.
+    #[must_use]
+    pub fn with_broadcast(mut self, broadcast: Broadcast) -> Self {
+        match &mut self {
+            Self::Manager(report) => report.broadcast = broadcast,
+            Self::Readout(report) => report.broadcast = broadcast,
+            Self::Builder(report) => report.broadcast = broadcast,
+        }
+        self
+    }
 }
 
 /// Faults by kind.
@@ -36,6 +49,9 @@ pub struct ManagerReport {
     pub faults: Faults,
     /// The counts over time by which a window is found.
     pub series: Series,
+    /// Broadcasts of the node, in a real run.
+    #[serde(default)]
+    pub broadcast: Broadcast,
 }
 
 /// The report of a readout unit.
@@ -54,6 +70,9 @@ pub struct ReadoutReport {
     /// The time slots of its traffic shaping.
     #[serde(default)]
     pub slots: Slots,
+    /// Broadcasts of the node, in a real run.
+    #[serde(default)]
+    pub broadcast: Broadcast,
 }
 
 /// The report of a builder unit.
@@ -73,6 +92,9 @@ pub struct BuilderReport {
     pub filter: Option<Box<Filtering>>,
     /// The bytes and the fragments received.
     pub series: Series,
+    /// Broadcasts of the node, in a real run.
+    #[serde(default)]
+    pub broadcast: Broadcast,
 }
 
 impl ManagerReport {

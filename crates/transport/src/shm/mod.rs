@@ -45,7 +45,10 @@ mod turns;
 
 pub use options::ShmOptions;
 
-use crate::{Buffer, Buffers, Message, Received, SendError, Transport, Waker, bits::BitSet, chunks::ChunkPool};
+use crate::{
+    BroadcastWay, Broadcasts, Buffer, Buffers, Message, Received, Refusals, SendError, Transport, Waker, bits::BitSet,
+    broadcast::send_copies, chunks::ChunkPool,
+};
 use evb_core::NodeId;
 use leaving::Borrower;
 use map::{Region, Words, close_to_writers, create};
@@ -113,6 +116,8 @@ pub struct Shm {
     chunks: ChunkPool,
     scratch: Box<[u8]>,
     rejected: u64,
+    /// Bodies of broadcasts that were not copied, because another receiver reads the same.
+    saved: u64,
     woken: bool,
     heartbeat: Heartbeat,
     /// Beats at the last check of the peers' pulses.
@@ -173,6 +178,7 @@ impl Shm {
             chunks: ChunkPool::default(),
             scratch: vec![0; options.ring_bytes].into(),
             rejected: 0,
+            saved: 0,
             woken: false,
             heartbeat: Heartbeat::start(bell.clone(), options.peer_timeout)?,
             bell,
@@ -234,6 +240,23 @@ impl Transport for Shm {
             self.blocked.remove(index);
         }
         result.map_err(SendError::Full)
+    }
+
+    /// Writes a large body into the pool once and lends it to all. A small one goes through each lane, as it does with
+    /// one receiver; so does a large one when the pool is full.
+    fn broadcast(&mut self, to: &[NodeId], mut message: Message, refused: &mut Refusals<'_>) {
+        if to.len() > 1
+            && (self.options.inline_bytes + 1..=self.options.max_body).contains(&message.body.len())
+            && let Some((body, _)) = self.pool.place(&message.body)
+        {
+            message.body = body;
+            self.saved += to.len() as u64 - 1;
+        }
+        send_copies(self, to, message, refused);
+    }
+
+    fn broadcasts(&self) -> Broadcasts {
+        Broadcasts { saved: self.saved, ..Broadcasts::new(BroadcastWay::SharedMemory) }
     }
 
     fn flush(&mut self) -> bool {
