@@ -1,9 +1,10 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Benchmark, Bounds, Broadcast, Builder, Bundles, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Filtering,
-    Finding, FindingKind, HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network, Origin, PaperItem,
-    Parameters, Readout, Record, Relation, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger, Verdict, Window,
+    Benchmark, Bounds, Broadcast, Builder, Bundles, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events,
+    Filtering, Finding, FindingKind, HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network, Origin,
+    PaperItem, Parameters, Readout, Record, Relation, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger,
+    Verdict, Window,
 };
 use serde_json::Value;
 use std::{

@@ -34,7 +34,7 @@ pub use broadcast::{BroadcastWay, Broadcasts, Refusals};
 pub use buffer::{Buffer, Buffers, Memory};
 pub use connect_error::{ConnectError, JoinError};
 pub use layer::{Connect, MessageLayer, Refused, Take};
-pub use multicast::WithMulticast;
+pub use multicast::{Datagrams, Group, MulticastOptions, ReliableMulticast, Tag, WithMulticast};
 pub use over::OverTransport;
 pub use over_layer::OverLayer;
 pub use registered::{

@@ -10,7 +10,7 @@ use evb_transport::{
     tcp::{TcpOptions, Token},
 };
 use std::{sync::Arc, time::Duration};
-use support::{boxed, tcp_nodes};
+use support::{boxed, multicast_nodes, tcp_nodes};
 
 /// Longest silence in the tests that tell slow nodes from dead ones.
 const SILENCE: Duration = Duration::from_millis(200);
@@ -34,6 +34,12 @@ fn a_transport_over_a_layer_conforms() {
 fn tcp_conforms() {
     let options = TcpOptions { max_body: 1 << 20, ..TcpOptions::new(2, Token::new([5; Token::BYTES])) };
     run_all(&Subject { connect: &|nodes| boxed(tcp_nodes(nodes, &options)), max_body: options.max_body });
+}
+
+#[test]
+fn tcp_with_multicast_conforms() {
+    let options = TcpOptions { max_body: 1 << 20, ..TcpOptions::new(2, Token::new([5; Token::BYTES])) };
+    run_all(&Subject { connect: &|nodes| boxed(multicast_nodes(nodes, &options)), max_body: options.max_body });
 }
 
 #[test]
