@@ -49,6 +49,13 @@ fn tcp_tells_slow_from_dead() {
     run_life(&subject, SILENCE);
 }
 
+#[test]
+fn tcp_with_multicast_tells_slow_from_dead() {
+    let options = TcpOptions { peer_timeout: SILENCE, ..TcpOptions::new(2, Token::new([5; Token::BYTES])) };
+    let subject = Subject { connect: &|nodes| boxed(multicast_nodes(nodes, &options)), max_body: options.max_body };
+    run_life(&subject, SILENCE);
+}
+
 /// Writes and reads are cut in many places.
 #[test]
 fn tcp_conforms_with_small_socket_buffers() {

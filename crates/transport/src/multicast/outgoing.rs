@@ -96,7 +96,9 @@ impl Outgoing {
 
     /// Takes the receiver's word that it has everything below this number; returns true if nothing is kept any more.
     pub(super) fn confirm(&mut self, number: u64) -> bool {
-        while let Some(first) = self.kept.pop_front_if(|first| first.number < number) {
+        while self.kept.front().is_some_and(|first| first.number < number)
+            && let Some(first) = self.kept.pop_front()
+        {
             self.kept_bytes -= first.message.body.len();
             self.wanted -= usize::from(first.wanted);
             if !first.was_missed {
