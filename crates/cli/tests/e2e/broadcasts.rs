@@ -55,6 +55,18 @@ fn threads_and_shared_memory_say_how_they_broadcast() {
     assert!(broadcast.copies <= broadcast.receivers, "{outcome}");
 }
 
+/// A readout unit is killed under way: the others get every broadcast, and each event ends.
+#[test]
+fn the_death_of_a_receiver_holds_up_no_broadcast() {
+    let lab = Lab::with(&format!("{SMALL}[[fault]]\nnode = \"ru3\"\naction = \"kill\"\nat = \"50 ms\"\n"));
+    let set = ["transport.type=tcp", "transport.multicast=127.0.0.1", "trigger.events=20000"];
+    let outcome = set.iter().fold(lab.run(&[]), |run, set| run.set(set)).run();
+    let record = outcome.record();
+    assert_eq!((&record.lost_nodes[..], record.events.lost), (&["ru3".to_owned()][..], 0), "{outcome}");
+    assert_eq!(record.events.built + record.events.incomplete, record.events.triggered, "{outcome}");
+    assert!(record.events.incomplete > 0, "{outcome}");
+}
+
 /// No machine has this address (RFC 5737).
 #[test]
 fn nodes_without_multicast_send_copies_and_say_so() {
