@@ -6,11 +6,14 @@
 
 use crate::link::BATCH;
 use crate::outbox::Outbox;
-use evb_core::NodeId;
+use evb_core::{NodeId, NodeRange};
 use evb_protocol::Config;
-use evb_transport::{Connect, Message as Envelope, Received, Transport, Waker};
+use evb_transport::{Broadcasts, Connect, Message as Envelope, Received, Transport, Waker};
 use std::{
-    sync::mpsc::{self, Receiver, Sender, TryRecvError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        mpsc::{self, Receiver, Sender, TryRecvError},
+    },
     thread::Scope,
     time::{Duration, Instant},
 };
@@ -31,7 +34,9 @@ impl<T: Transport + Connect> ControlEndpoint for T {}
 /// The node's side of the second transport.
 pub(crate) struct ControlLane {
     /// Messages for the thread; closed when the lane is dropped.
-    outgoing: Sender<(NodeId, Envelope)>,
+    outgoing: Sender<(NodeRange, Envelope)>,
+    /// State of the broadcasts of the second transport.
+    broadcasts: Arc<Mutex<Broadcasts>>,
     incoming: Receiver<Received>,
     waker: Waker,
     /// The thread has messages that it may sleep on.
@@ -52,10 +57,17 @@ impl ControlLane {
         let (outgoing, orders) = mpsc::channel();
         let (arrivals, incoming) = mpsc::channel();
         let (waker, local, nodes) = (endpoint.waker(), endpoint.local(), config.nodes());
-        let server = Server { outbox: Outbox::new(endpoint, nodes), orders, arrivals, wake_node };
+        let broadcasts = Arc::new(Mutex::new(endpoint.broadcasts()));
+        let server = Server {
+            outbox: Outbox::new(endpoint, nodes),
+            orders,
+            arrivals,
+            broadcasts: broadcasts.clone(),
+            wake_node,
+        };
         std::thread::Builder::new().name("control".into()).spawn_scoped(scope, move || server.run())?;
         let ways = (0..nodes).map(|to| Way::between(config, local, NodeId(to))).collect();
-        Ok(Self { outgoing, incoming, waker, has_posted: false, ways, losses: Losses::new(nodes) })
+        Ok(Self { outgoing, broadcasts, incoming, waker, has_posted: false, ways, losses: Losses::new(nodes) })
     }
 
     /// True if messages to this node take this way.
@@ -63,10 +75,15 @@ impl ControlLane {
         self.ways[to.index()] == Way::Control
     }
 
-    pub(crate) fn post(&mut self, to: NodeId, envelope: Envelope) {
+    pub(crate) fn post(&mut self, to: NodeRange, envelope: Envelope) {
         self.has_posted = true;
         // The thread ends after the lane only.
         let _sent = self.outgoing.send((to, envelope));
+    }
+
+    /// State of the broadcasts of the second transport.
+    pub(crate) fn broadcasts(&self) -> Broadcasts {
+        lock(&self.broadcasts).clone()
     }
 
     /// Lets the thread send what was posted.
@@ -108,9 +125,14 @@ impl Drop for ControlLane {
 /// The thread of the second transport.
 struct Server<'a> {
     outbox: Outbox<&'a mut dyn ControlEndpoint>,
-    orders: Receiver<(NodeId, Envelope)>,
+    orders: Receiver<(NodeRange, Envelope)>,
     arrivals: Sender<Received>,
+    broadcasts: Arc<Mutex<Broadcasts>>,
     wake_node: Waker,
+}
+
+fn lock(broadcasts: &Mutex<Broadcasts>) -> MutexGuard<'_, Broadcasts> {
+    broadcasts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Server<'_> {
@@ -138,12 +160,14 @@ impl Server<'_> {
     fn send(&mut self) -> bool {
         let is_open = loop {
             match self.orders.try_recv() {
-                Ok((to, envelope)) => self.outbox.post(to, envelope),
+                Ok((to, envelope)) if to.count == 1 => self.outbox.post(to.first, envelope),
+                Ok((to, envelope)) => self.outbox.broadcast(to, envelope),
                 Err(TryRecvError::Empty) => break true,
                 Err(TryRecvError::Disconnected) => break false,
             }
         };
         self.outbox.flush();
+        *lock(&self.broadcasts) = self.outbox.transport.broadcasts();
         is_open
     }
 

@@ -3,12 +3,13 @@
 use crate::control_lane::ControlLane;
 use crate::outbox::Outbox;
 use bytes::Bytes;
-use evb_core::{NodeId, Transmit};
+use evb_core::{NodeId, NodeRange, Transmit};
 use evb_protocol::{
     Message,
     wire::{self, Body},
 };
-use evb_transport::{Message as Envelope, Received, Transport};
+use evb_record::Broadcast;
+use evb_transport::{Broadcasts, Message as Envelope, Received, Transport};
 
 /// Largest number of messages taken from the transport at once.
 pub(crate) const BATCH: usize = 256;
@@ -27,6 +28,10 @@ pub(crate) struct Link<T> {
     control: Option<ControlLane>,
     inbox: Vec<Received>,
     sent: u64,
+    /// Broadcasts of the current run, and their receivers.
+    counts: [u64; 2],
+    /// State of the transport's broadcasts when the run began.
+    before: Broadcasts,
     /// Mark of the messages of the current run: those of an earlier run may still arrive.
     run: wire::RunMark,
 }
@@ -34,10 +39,12 @@ pub(crate) struct Link<T> {
 impl<T: Transport> Link<T> {
     pub(crate) fn new(transport: T, nodes: u16) -> Self {
         Self {
+            before: transport.broadcasts(),
             outbox: Outbox::new(transport, nodes),
             control: None,
             inbox: Vec::with_capacity(BATCH),
             sent: 0,
+            counts: [0; 2],
             run: wire::RunMark::default(),
         }
     }
@@ -45,6 +52,7 @@ impl<T: Transport> Link<T> {
     /// Sends control messages on a transport of their own.
     pub(crate) fn with_control(mut self, lane: Option<ControlLane>) -> Self {
         self.control = lane;
+        self.before = self.transport_broadcasts();
         self
     }
 
@@ -52,6 +60,27 @@ impl<T: Transport> Link<T> {
     pub(crate) fn begin_run(&mut self) {
         self.run = self.run.next();
         self.outbox.clear();
+        (self.counts, self.before) = ([0; 2], self.transport_broadcasts());
+    }
+
+    /// The broadcasts of the current run.
+    pub(crate) fn broadcasts(&self) -> Broadcast {
+        let ([messages, receivers], before) = (self.counts, &self.before);
+        let now = self.transport_broadcasts();
+        let repeated = now.repeated - before.repeated;
+        let copies = match now.is_shared() {
+            true => 0,
+            false => receivers + repeated - (now.saved - before.saved),
+        };
+        Broadcast {
+            how: now.way.name().into(),
+            messages,
+            receivers,
+            copies,
+            repeated,
+            asked: now.was_asked,
+            fell_back: now.fell_back,
+        }
     }
 
     /// Gives all messages that have arrived to `handle`, and returns their number.
@@ -84,22 +113,38 @@ impl<T: Transport> Link<T> {
                 Body::Payload(payload) => payload,
                 Body::List(entries) => entries.into(),
             };
-            let mut nodes = transmit.to.iter();
-            let last = nodes.next_back();
-            for to in nodes {
-                self.post(to, Envelope { head, body: body.clone() });
-            }
-            if let Some(to) = last {
-                self.post(to, Envelope { head, body });
+            let envelope = Envelope { head, body };
+            match transmit.to {
+                NodeRange { first, count: 1 } => self.post(first, envelope),
+                all => self.broadcast(all, envelope),
             }
         });
         !self.outbox.is_waiting()
     }
 
+    fn broadcast(&mut self, to: NodeRange, envelope: Envelope) {
+        let all = u64::from(to.count);
+        self.sent += all;
+        self.counts = [self.counts[0] + 1, self.counts[1] + all];
+        match &mut self.control {
+            Some(lane) if to.iter().all(|node| lane.carries(node)) => lane.post(to, envelope),
+            Some(_) => to.iter().for_each(|node| self.post(node, envelope.clone())),
+            None => self.outbox.broadcast(to, envelope),
+        }
+    }
+
+    /// State of the broadcasts of the transport that carries them.
+    fn transport_broadcasts(&self) -> Broadcasts {
+        match &self.control {
+            Some(lane) => lane.broadcasts(),
+            None => self.outbox.transport.broadcasts(),
+        }
+    }
+
     fn post(&mut self, to: NodeId, envelope: Envelope) {
         self.sent += 1;
         match &mut self.control {
-            Some(lane) if lane.carries(to) => lane.post(to, envelope),
+            Some(lane) if lane.carries(to) => lane.post(to.into(), envelope),
             _ => self.outbox.post(to, envelope),
         }
     }

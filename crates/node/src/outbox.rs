@@ -1,6 +1,6 @@
 //! Outgoing messages, and those that wait for a slow peer.
 
-use evb_core::NodeId;
+use evb_core::{NodeId, NodeRange};
 use evb_transport::{Message as Envelope, SendError, Transport};
 use std::collections::VecDeque;
 
@@ -12,12 +12,14 @@ pub(crate) struct Outbox<T> {
     /// Messages that a full queue gave back, by destination.
     waiting: Vec<VecDeque<Envelope>>,
     waiting_count: usize,
+    /// Receivers of the current broadcast that have no waiting messages.
+    receivers: Vec<NodeId>,
 }
 
 impl<T: Transport> Outbox<T> {
     pub(crate) fn new(transport: T, nodes: u16) -> Self {
         let waiting = (0..nodes).map(|_| VecDeque::new()).collect();
-        Self { transport, waiting, waiting_count: 0 }
+        Self { transport, waiting, waiting_count: 0, receivers: Vec::with_capacity(nodes.into()) }
     }
 
     /// Drops what waits.
@@ -40,6 +42,27 @@ impl<T: Transport> Outbox<T> {
             self.waiting_count += 1;
             self.waiting[to.index()].push_back(envelope);
         }
+    }
+
+    /// Sends a message to several nodes. Those with waiting messages have it behind these.
+    pub(crate) fn broadcast(&mut self, to: NodeRange, envelope: Envelope) {
+        self.receivers.clear();
+        for node in to.iter() {
+            match self.waiting[node.index()].is_empty() {
+                true => self.receivers.push(node),
+                false => {
+                    self.waiting_count += 1;
+                    self.waiting[node.index()].push_back(envelope.clone());
+                }
+            }
+        }
+        let (waiting, count) = (&mut self.waiting, &mut self.waiting_count);
+        self.transport.broadcast(&self.receivers, envelope, &mut |to, error| {
+            if let SendError::Full(envelope) = error {
+                *count += 1;
+                waiting[to.index()].push_back(envelope);
+            }
+        });
     }
 
     /// Sends waiting and queued messages. Returns true when nothing is left.

@@ -20,6 +20,8 @@ pub(crate) struct Outcome {
     reasons: BTreeMap<NodeId, String>,
     /// Errors of nodes that could not go on.
     errors: BTreeMap<NodeId, NodeError>,
+    /// The way in which broadcasts fell back was told.
+    told_broadcasts: bool,
     /// The error that ended the configuration.
     error: Option<NodeError>,
 }
@@ -33,6 +35,7 @@ impl Outcome {
             done: 0,
             reasons: BTreeMap::new(),
             errors: BTreeMap::new(),
+            told_broadcasts: false,
             error: None,
         }
     }
@@ -65,6 +68,16 @@ impl Outcome {
     /// The error that ended the configuration, once.
     pub(crate) fn take_error(&mut self) -> Option<NodeError> {
         self.error.take()
+    }
+
+    /// Shows once that a node sends copies of broadcasts. The record has it from the reports.
+    pub(crate) fn tell_fall_back(&mut self, observer: &mut dyn Observer) {
+        if !self.told_broadcasts
+            && let Some(finding) = self.account.fell_back()
+        {
+            self.told_broadcasts = true;
+            observer.note(&finding.message);
+        }
     }
 
     pub(crate) fn progress(&self, seconds: f64, stopping: bool) -> Progress {

@@ -215,6 +215,7 @@ impl<'a> Session<'a> {
         configured.control.handle_timeout(now);
         if configured.is_running {
             observer.progress(&configured.progress(now));
+            configured.outcome.tell_fall_back(observer);
         }
         Ok(())
     }

@@ -97,6 +97,13 @@ struct Part {
     closing: bool,
 }
 
+impl Part {
+    /// The report of the role, with the broadcasts of its node.
+    fn report<T: Transport>(&self, now: Time, link: &Link<T>) -> Report {
+        self.role.report(now).with_broadcast(link.broadcasts())
+    }
+}
+
 /// Makes the role of a node for the run with this number.
 pub(crate) type OpenRole<'a, T> = dyn Fn(NodeId, u64, &T) -> Result<Box<dyn Role>, NodeError> + 'a;
 
@@ -156,7 +163,7 @@ impl<T: Transport> Node<T> {
         part.finished = true;
         match part.role.finish() {
             Ok(true) => {
-                channel.tell(self.id, Notice::Finished(part.role.report(now)));
+                channel.tell(self.id, Notice::Finished(part.report(now, &self.link)));
                 self.part = None;
             }
             Ok(false) => part.closing = true,
@@ -168,7 +175,7 @@ impl<T: Transport> Node<T> {
     fn fail(&mut self, now: Time, error: NodeError, channel: &ControlChannel<'_>) {
         if let Some(mut part) = self.part.take() {
             close(part.role.as_mut());
-            channel.tell(self.id, Notice::Progress(part.role.report(now)));
+            channel.tell(self.id, Notice::Progress(part.report(now, &self.link)));
             channel.tell(self.id, Notice::Failed(error));
         }
     }
@@ -306,7 +313,7 @@ impl<T: Transport> Worker<'_, T> {
             self.next_report = now + REPORT_INTERVAL;
             for node in &self.nodes {
                 if let Some(part) = node.part.as_ref().filter(|part| !part.finished || part.closing) {
-                    self.channel.tell(node.id, Notice::Progress(part.role.report(now)));
+                    self.channel.tell(node.id, Notice::Progress(part.report(now, &node.link)));
                 }
             }
         }

@@ -6,6 +6,7 @@
 extern crate alloc;
 
 mod benchmark;
+mod broadcast;
 mod bundles;
 mod comparison;
 mod filtering;
@@ -19,6 +20,7 @@ use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 pub use benchmark::{
     Benchmark, BenchmarkSamples, Calibration, CoreToCore, CpuLoad, Launches, Origin, Parameters, SIMULATED, Times,
 };
+pub use broadcast::Broadcast;
 pub use bundles::Bundles;
 pub use comparison::{Change, Comparison, Interval};
 pub use filtering::{Filtering, Given, Stream};
@@ -110,6 +112,9 @@ pub struct Record {
     /// The shaping of the traffic; none where fragments go at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaping: Option<Shaping>,
+    /// Broadcasts of the nodes; none in simulations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broadcast: Option<Broadcast>,
     /// The selection of events; none in records without filters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filtering>,

@@ -112,6 +112,9 @@ fn add(whole: &mut Record, slice: &Record) {
         add_packets(all, one);
         all.efficiency = all.efficiency.min(one.efficiency);
     }
+    if let (Some(all), Some(one)) = (&mut whole.broadcast, &slice.broadcast) {
+        all.add(one);
+    }
     if let (Some(all), Some(one)) = (&mut whole.bundles, &slice.bundles) {
         all.add(one);
     }

@@ -1,10 +1,10 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Benchmark, Bounds, Builder, Bundles, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events, Filtering,
-    Finding, FindingKind, Given, HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network, Origin,
-    PaperItem, Parameters, Readout, Record, Relation, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger,
-    Verdict, Window,
+    Benchmark, Bounds, Broadcast, Builder, Bundles, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events,
+    Filtering, Finding, FindingKind, Given, HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network,
+    Origin, PaperItem, Parameters, Readout, Record, Relation, Shaping, Simulation, Slots, Stages, Stream, Times,
+    Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -79,6 +79,15 @@ fn alone() -> Record {
             masked: vec![2],
             faulty_sources: 1,
             faults: [(1, [("missing".into(), 1)].into())].into(),
+        }),
+        broadcast: Some(Broadcast {
+            how: "multicast".into(),
+            messages: 1,
+            receivers: 2,
+            copies: 1,
+            repeated: 1,
+            asked: true,
+            fell_back: Some("ru0: a reason".into()),
         }),
         shaping: Some(Shaping {
             kind: "barrel-shifter".into(),

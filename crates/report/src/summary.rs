@@ -5,7 +5,7 @@ use crate::{
     table::{ALWAYS, Column, Table},
     text::{aligned, hanging, metric},
 };
-use evb_record::{FindingKind, Record, Stream};
+use evb_record::{Broadcast, FindingKind, Record, Stream};
 use std::fmt::Write as _;
 
 /// The summary of a run: a table of the builders, or of the event builders of two stages, totals, faults and the verdict.
@@ -99,12 +99,20 @@ fn totals(record: &Record, width: usize) -> String {
     rows.extend(filtering(record));
     rows.extend(faults::rows(record));
     rows.extend(record.bundles.iter().flat_map(bundles::rows));
+    rows.extend(record.broadcast.iter().filter(|broadcast| broadcast.asked).map(broadcasts));
     if let Some(first) = record.builders.iter().flat_map(|builder| &builder.files).next() {
         let files: u64 = record.builders.iter().map(|builder| builder.file_count.max(builder.files.len() as u64)).sum();
         let more = if files > 1 { format!(" and {} more", files - 1) } else { String::new() };
         rows.push(("files", format!("{first}{more}")));
     }
     aligned(&rows, width)
+}
+
+/// Broadcasts, where the experiment asked for a way.
+fn broadcasts(broadcast: &Broadcast) -> (&'static str, String) {
+    let Broadcast { how, messages, receivers, copies, repeated, .. } = broadcast;
+    let again = if *repeated > 0 { format!(", {repeated} of them again") } else { String::new() };
+    ("broadcasts", format!("{messages} by {how}: {copies} sent for {receivers} receivers{again}"))
 }
 
 /// The stored events of each stream, if events were selected.

@@ -7,7 +7,7 @@
 mod registered;
 
 use crate::{
-    DEFAULT_MAX_BODY, Message, Received, SendError, Transport, Waker,
+    BroadcastWay, Broadcasts, DEFAULT_MAX_BODY, Message, Received, SendError, Transport, Waker,
     bits::{BitSet, members, place, words_for},
     doorbell::Doorbell,
 };
@@ -204,6 +204,10 @@ impl Transport for InProcess {
             }
             Err(PushError::Full(message)) => self.ask_for_room(to, message),
         }
+    }
+
+    fn broadcasts(&self) -> Broadcasts {
+        Broadcasts::new(BroadcastWay::ByReference)
     }
 
     fn flush(&mut self) -> bool {

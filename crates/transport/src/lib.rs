@@ -8,6 +8,7 @@
 mod about;
 mod bits;
 mod bodies;
+mod broadcast;
 mod buffer;
 mod chunks;
 #[cfg(feature = "conformance")]
@@ -29,10 +30,11 @@ mod virtual_time;
 
 pub use about::{About, Layer, MemoryOfNode, Nodes, OpenError, Parameter, Prepare, Setting, SettingValue, Settings};
 pub use bodies::reusable_buffer;
+pub use broadcast::{BroadcastWay, Broadcasts, Refusals};
 pub use buffer::{Buffer, Buffers, Memory};
 pub use connect_error::{ConnectError, JoinError};
 pub use layer::{Connect, MessageLayer, Refused, Take};
-pub use multicast::WithMulticast;
+pub use multicast::{Datagrams, Group, MulticastOptions, ReliableMulticast, Tag, WithMulticast};
 pub use over::OverTransport;
 pub use over_layer::OverLayer;
 pub use registered::{
@@ -135,6 +137,21 @@ pub trait Transport: Send {
     /// [`SendError::Full`] gives the message back, [`SendError::Lost`] and [`SendError::TooLarge`] do not.
     fn send(&mut self, to: NodeId, message: Message) -> Result<(), SendError>;
 
+    /// Queues a message for several nodes, each of which occurs once, in ascending order. `refused` gets the nodes that
+    /// do not take it, with the errors of [`send`](Transport::send); all others get it. Messages of a pair arrive once
+    /// each and in the order in which they were sent, whether they were broadcast or not.
+    ///
+    /// A transport may need further calls of this endpoint until all receivers have a broadcast, also when
+    /// [`flush`](Transport::flush) has left nothing: a receiver may have missed it.
+    fn broadcast(&mut self, to: &[NodeId], message: Message, refused: &mut Refusals<'_>) {
+        broadcast::send_copies(self, to, message, refused);
+    }
+
+    /// The way of this endpoint to broadcast, and what came of it.
+    fn broadcasts(&self) -> Broadcasts {
+        Broadcasts::new(BroadcastWay::Copies)
+    }
+
     /// Moves queued messages on as far as the peers take them now, without blocking. True when nothing is left.
     fn flush(&mut self) -> bool;
 
@@ -160,6 +177,14 @@ impl<T: Transport + ?Sized> Transport for &mut T {
 
     fn send(&mut self, to: NodeId, message: Message) -> Result<(), SendError> {
         (**self).send(to, message)
+    }
+
+    fn broadcast(&mut self, to: &[NodeId], message: Message, refused: &mut Refusals<'_>) {
+        (**self).broadcast(to, message, refused);
+    }
+
+    fn broadcasts(&self) -> Broadcasts {
+        (**self).broadcasts()
     }
 
     fn flush(&mut self) -> bool {

@@ -10,7 +10,7 @@ use evb_transport::{
     tcp::{TcpOptions, Token},
 };
 use std::{sync::Arc, time::Duration};
-use support::{boxed, tcp_nodes};
+use support::{boxed, multicast_nodes, tcp_nodes};
 
 /// Longest silence in the tests that tell slow nodes from dead ones.
 const SILENCE: Duration = Duration::from_millis(200);
@@ -37,9 +37,22 @@ fn tcp_conforms() {
 }
 
 #[test]
+fn tcp_with_multicast_conforms() {
+    let options = TcpOptions { max_body: 1 << 20, ..TcpOptions::new(2, Token::new([5; Token::BYTES])) };
+    run_all(&Subject { connect: &|nodes| boxed(multicast_nodes(nodes, &options)), max_body: options.max_body });
+}
+
+#[test]
 fn tcp_tells_slow_from_dead() {
     let options = TcpOptions { peer_timeout: SILENCE, ..TcpOptions::new(2, Token::new([5; Token::BYTES])) };
     let subject = Subject { connect: &|nodes| boxed(tcp_nodes(nodes, &options)), max_body: options.max_body };
+    run_life(&subject, SILENCE);
+}
+
+#[test]
+fn tcp_with_multicast_tells_slow_from_dead() {
+    let options = TcpOptions { peer_timeout: SILENCE, ..TcpOptions::new(2, Token::new([5; Token::BYTES])) };
+    let subject = Subject { connect: &|nodes| boxed(multicast_nodes(nodes, &options)), max_body: options.max_body };
     run_life(&subject, SILENCE);
 }
 
@@ -66,7 +79,8 @@ fn workers_share_one_doorbell() {
 #[cfg(target_os = "linux")]
 mod shm {
     use super::*;
-    use evb_transport::shm::ShmOptions;
+    use evb_core::NodeId;
+    use evb_transport::{Message, Received, Transport, shm::ShmOptions};
     use support::shm_nodes;
 
     #[test]
@@ -94,6 +108,27 @@ mod shm {
                 ..ShmOptions::new(2, Token::new([8; Token::BYTES]))
             };
             run_all(&Subject { connect: &|nodes| boxed(shm_nodes(nodes, &options)), max_body: options.max_body });
+        }
+    }
+
+    /// A pool with room for one body: four receivers have it at the same time.
+    #[test]
+    fn a_broadcast_lies_in_the_pool_once() {
+        let options = ShmOptions { pool_bytes: 4096, ..ShmOptions::new(2, Token::new([9; Token::BYTES])) };
+        let mut nodes = shm_nodes(5, &options);
+        let to: Vec<_> = (1..5).map(NodeId).collect();
+        for (length, saved) in [(512, 0), (513, 3), (4000, 6)] {
+            let message = Message { head: [1; HEAD_BYTES], body: vec![7; length].into() };
+            nodes[0].broadcast(&to, message.clone(), &mut |node, error| panic!("{node}: {error}"));
+            nodes[0].flush();
+            assert_eq!(nodes[0].broadcasts().saved, saved, "{length} bytes");
+            let mut held = Vec::new();
+            for node in &mut nodes[1..] {
+                while node.receive(1, &mut held) == 0 {}
+            }
+            assert!(held.iter().all(|item| matches!(item, Received::Message { message: got, .. } if *got == message)));
+            drop(held);
+            nodes[0].flush();
         }
     }
 }

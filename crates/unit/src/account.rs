@@ -4,8 +4,9 @@ use crate::{BuilderReport, Faults, ManagerReport, Offered, ReadoutReport, Report
 use evb_core::{Frequency, NodeId, NodeRange, Span, Time};
 use evb_experiment::Plan;
 use evb_protocol::Config;
-use evb_record::{Events, Filtering, Finding, Kind, Record};
+use evb_record::{Broadcast, Events, Filtering, Finding, FindingKind, Kind, Record};
 use evb_steady::{ENDED, Series, Steady};
+use std::iter;
 
 /// The last reports of all nodes, lost nodes and findings.
 #[derive(Clone)]
@@ -167,9 +168,44 @@ impl Account {
         Some(all)
     }
 
+    /// Broadcasts of each node that has reported.
+    fn broadcasts(&self) -> impl Iterator<Item = (NodeId, &Broadcast)> {
+        let of_readouts = self.config.readout_nodes().iter().zip(&self.readouts);
+        let of_builders = self.config.builder_nodes().iter().zip(&self.builders);
+        iter::once((Config::EVENT_MANAGER, &self.manager.broadcast))
+            .chain(of_readouts.map(|(node, report)| (node, &report.broadcast)))
+            .chain(of_builders.map(|(node, report)| (node, &report.broadcast)))
+            .filter(|(_, broadcast)| !broadcast.how.is_empty())
+    }
+
+    /// Broadcasts of all nodes.
+    fn broadcast(&self) -> Broadcast {
+        let mut all = Broadcast::default();
+        self.broadcasts().for_each(|(_, own)| all.add(own));
+        all.fell_back = self.reason_for_copies();
+        all
+    }
+
+    /// The first node that sends copies of broadcasts although the transport was asked for more, and its reason.
+    fn reason_for_copies(&self) -> Option<String> {
+        self.broadcasts().find_map(|(node, own)| {
+            own.fell_back.as_ref().map(|reason| format!("{}: {reason}", self.config.node_name(node)))
+        })
+    }
+
+    /// A finding if a node sends copies of broadcasts although the transport was asked for more.
+    pub fn fell_back(&self) -> Option<Finding> {
+        let reason = self.reason_for_copies()?;
+        let message = format!("broadcasts go as copies: {reason}");
+        let hint = "the events do not suffer; `--set transport.multicast=off` sends copies from the start";
+        Some(Finding::new(FindingKind::NoMulticast, "transport.multicast", message).hint(hint))
+    }
+
     /// The record of a run with this duration. Its rates are those that the nodes have counted over time.
     pub fn record(mut self, plan: &Plan, transport: &str, seconds: f64) -> Record {
         self.manager.events = self.events();
+        let broadcast = self.broadcast();
+        self.findings.extend(self.fell_back());
         let warmup = plan.run.warmup.map(|warmup| Time::ZERO + warmup);
         let steady = Steady::find(&self.manager.series, warmup, Time::ZERO + Span((seconds * 1e12) as u64));
         // Without a window, the accounts are exact.
@@ -197,6 +233,7 @@ impl Account {
             per_destination_bytes_per_s: received,
             per_source_bytes_per_s: sent,
             filter: self.filtering(seconds),
+            broadcast: Some(broadcast),
             ..self.assemble(Kind::Run, plan, &steady, &offered)
         }
         .judged()

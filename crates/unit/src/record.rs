@@ -85,6 +85,7 @@ impl Account {
             findings: self.findings,
             bundles,
             shaping,
+            broadcast: None,
             simulation: None,
         }
     }

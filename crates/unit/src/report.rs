@@ -2,7 +2,7 @@
 
 use evb_core::Span;
 use evb_protocol::{BuilderUnit, FaultCounts, ManagerCounts, Mismatch, ReadoutCounts};
-use evb_record::{Events, Filtering, Finding, FindingKind, Latency, Slots, Trigger};
+use evb_record::{Broadcast, Events, Filtering, Finding, FindingKind, Latency, Slots, Trigger};
 use evb_steady::Series;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,6 +17,19 @@ pub enum Report {
     Readout(ReadoutReport),
     /// A builder unit.
     Builder(BuilderReport),
+}
+
+impl Report {
+    /// The same with the broadcasts of the node, which its driver counts.
+    #[must_use]
+    pub fn with_broadcast(mut self, broadcast: Broadcast) -> Self {
+        match &mut self {
+            Self::Manager(report) => report.broadcast = broadcast,
+            Self::Readout(report) => report.broadcast = broadcast,
+            Self::Builder(report) => report.broadcast = broadcast,
+        }
+        self
+    }
 }
 
 /// Faults by kind.
@@ -37,6 +50,9 @@ pub struct ManagerReport {
     pub faults: Faults,
     /// The counts over time by which a window is found.
     pub series: Series,
+    /// Broadcasts of the node, in a real run.
+    #[serde(default)]
+    pub broadcast: Broadcast,
 }
 
 /// The report of a readout unit.
@@ -58,6 +74,9 @@ pub struct ReadoutReport {
     /// Longest time by which its clock can differ from that of the event manager, if it sends by the clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_error: Option<Span>,
+    /// Broadcasts of the node, in a real run.
+    #[serde(default)]
+    pub broadcast: Broadcast,
 }
 
 /// The report of a builder unit.
@@ -77,6 +96,9 @@ pub struct BuilderReport {
     pub filter: Option<Box<Filtering>>,
     /// The bytes and the fragments received.
     pub series: Series,
+    /// Broadcasts of the node, in a real run.
+    #[serde(default)]
+    pub broadcast: Broadcast,
 }
 
 impl ManagerReport {

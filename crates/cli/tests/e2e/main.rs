@@ -1,6 +1,7 @@
 //! The `evb` command as people use it: real processes, real files, real sockets, real signals.
 
 mod benching;
+mod broadcasts;
 mod building;
 mod bundles;
 mod deaths;

@@ -36,6 +36,7 @@ pub(crate) fn simulation() -> Record {
         readouts: vec![Readout::default(); 4],
         bundles: None,
         shaping: None,
+        broadcast: None,
         filter: None,
         stages: None,
         lost_nodes: Vec::new(),

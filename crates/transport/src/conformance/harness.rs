@@ -95,6 +95,17 @@ pub(super) fn send_through(
     });
 }
 
+/// Works like a node that has nothing else to do, until something is there.
+pub(super) fn wait_for_one(node: &mut dyn Transport) -> Received {
+    let (start, mut sink) = (Instant::now(), Vec::new());
+    while node.receive(1, &mut sink) == 0 {
+        node.flush();
+        node.wait(PATIENCE);
+        assert!(start.elapsed() < PATIENCE, "the wait was not ended");
+    }
+    sink.remove(0)
+}
+
 /// Flushes until nothing is left.
 pub(super) fn flush_all(node: &mut dyn Transport) {
     until("a flush", || node.flush().then_some(()));

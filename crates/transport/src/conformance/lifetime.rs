@@ -2,7 +2,7 @@
 
 use super::{
     PATIENCE, Subject,
-    harness::{expect, flush_all, message, receive_exactly, until},
+    harness::{expect, flush_all, message, receive_exactly, until, wait_for_one},
 };
 use crate::{Received, SendError, Transport};
 use evb_core::NodeId;
@@ -50,16 +50,6 @@ fn the_others_go_on(first: &mut dyn Transport, third: &mut dyn Transport) {
     flush_all(third);
     let item = receive_exactly(first, 1);
     expect(&item[0], NodeId(2), 6);
-}
-
-/// Waits like a node that has nothing else to do, until something is there.
-fn wait_for_one(node: &mut dyn Transport) -> Received {
-    let (start, mut sink) = (Instant::now(), Vec::new());
-    while node.receive(1, &mut sink) == 0 {
-        node.wait(PATIENCE);
-        assert!(start.elapsed() < PATIENCE, "the wait was not ended");
-    }
-    sink.remove(0)
 }
 
 pub(super) fn loss_ends_wait(subject: &Subject<'_>) {

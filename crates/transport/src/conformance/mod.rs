@@ -4,6 +4,7 @@
 //! with what went wrong; random cases name their seed. Nothing depends on speed, only on an end within [`PATIENCE`].
 //! For nodes that each need a process of their own, [`remote`] reaches those of the others.
 
+mod broadcast;
 mod delivery;
 mod flow;
 mod harness;
@@ -35,6 +36,12 @@ pub const CASES: &[Case] = &[
     ("random traffic between all nodes arrives", delivery::random_traffic),
     ("a body above the limit is refused", delivery::too_large),
     ("receive gives at most what was asked for", delivery::receive_keeps_its_limit),
+    ("random broadcasts arrive, in order with other messages", broadcast::random_traffic),
+    ("a full queue holds up a broadcast to one node only", broadcast::full_queue),
+    ("a lost receiver of broadcasts holds up nobody", broadcast::lost_receiver),
+    ("broadcasts of a node that leaves come before its loss", broadcast::lost_sender),
+    ("broadcasts to nobody, to unknown nodes, and too large ones", broadcast::no_receivers),
+    ("a broadcast ends a wait", broadcast::ends_wait),
     ("a full queue gives the message back and recovers", flow::full_queue),
     ("a node that waits for room is woken", flow::wait_for_room),
     ("many senders have equal turns", flow::fairness),

@@ -145,13 +145,13 @@ impl Peer {
         self.ended.is_none()
     }
 
-    /// Sends a message, or returns it if there is no room.
+    /// Sends a message, or returns it if there is no room. It goes by reference if it is large, or is to be `lent`.
     #[inline]
-    pub(super) fn send(&mut self, message: Message, pool: &Arc<Pool>) -> Result<(), Message> {
+    pub(super) fn send(&mut self, message: Message, pool: &Arc<Pool>, lent: bool) -> Result<(), Message> {
         if self.outbox.is_some() && !self.advance() {
             return Err(message);
         }
-        let small = message.body.len() <= self.cut.inline;
+        let small = !lent && message.body.len() <= self.cut.inline;
         let room = read_until(&self.room);
         let sent = if small {
             self.outgoing.push(Kind::Whole, &message.head, &message.body, room)

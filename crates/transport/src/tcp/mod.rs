@@ -56,6 +56,8 @@ const LISTENER: mio::Token = mio::Token(usize::MAX - 1);
 const WAKER: mio::Token = mio::Token(usize::MAX - 2);
 /// Token of connections that do not belong to a peer yet.
 const NEWCOMER: mio::Token = mio::Token(usize::MAX - 3);
+/// Token of a socket that somebody else reads.
+const WATCHED: mio::Token = mio::Token(usize::MAX - 4);
 
 /// The listening socket cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -161,6 +163,11 @@ impl Tcp {
         closed
     }
 
+    /// Ends waits when something new arrives at this socket, whose owner reads all of it.
+    pub(crate) fn watch(&self, socket: &mut mio::net::UdpSocket) -> io::Result<()> {
+        self.poll.registry().register(socket, WATCHED, Interest::READABLE)
+    }
+
     fn present(&mut self) -> impl Iterator<Item = &mut Peer> {
         self.peers.iter_mut().flatten().map(|peer| &mut **peer)
     }
@@ -211,7 +218,7 @@ impl Tcp {
         for event in &self.events {
             match event.token() {
                 LISTENER => strangers = true,
-                WAKER => self.woken = true,
+                WAKER | WATCHED => self.woken = true,
                 mio::Token(index) => {
                     if let Some(Some(peer)) = self.peers.get_mut(index)
                         && peer.on_event(event)

@@ -2,16 +2,27 @@
 
 use super::{Tcp, TcpOptions};
 use crate::{
-    About, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, OverTransport, Registered, Settings,
-    Token, UseEndpoint, UseLayer, WithMulticast,
+    About, Layer, LayerOptions, MemoryOfNode, MulticastOptions, NodeOptions, Nodes, OpenError, OverTransport,
+    Registered, ReliableMulticast, Setting, SettingValue, Settings, Token, UseEndpoint, UseLayer, WithMulticast,
 };
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The layer whose broadcasts go by UDP multicast, which may lose them.
 const MULTICAST: &str = "udp";
 
+/// The setting for broadcasts by multicast in event building.
+const INTERFACE: Setting = Setting {
+    name: "multicast",
+    value: SettingValue::Text { default: OFF },
+    doc: "interface on which broadcasts go by UDP multicast: `off` for none, `listen` for that of the address at which a \
+          node listens, or its IPv4 address",
+};
+const OFF: &str = "off";
+const LISTEN: &str = "listen";
+
 impl Registered for Tcp {
     const ABOUT: About = About {
+        settings: &[INTERFACE],
         gives_up_peers: true,
         memory: |_| {
             let TcpOptions { send_queue_bytes, .. } = TcpOptions::new(0, Token::new([0; Token::BYTES]));
@@ -21,8 +32,10 @@ impl Registered for Tcp {
         ..About::new("tcp", "TCP between processes and machines", Nodes::Processes)
     };
 
-    fn open<V: UseEndpoint>(_: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {
-        use_it.with(bind(options)?)
+    fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {
+        let Some(interface) = interface(settings, options.listen)? else { return use_it.with(bind(options)?) };
+        let multicast = MulticastOptions { interface, ..MulticastOptions::new(options.nodes, options.max_body) };
+        use_it.with(ReliableMulticast::over_tcp(bind(options)?, multicast))
     }
 
     fn open_layer<V: UseLayer>(_: &Settings, options: LayerOptions, use_it: V) -> Result<V::Output, V::Error> {
@@ -32,6 +45,21 @@ impl Registered for Tcp {
         }
         let multicast = WithMulticast::new(layer, Ipv4Addr::LOCALHOST);
         use_it.with(multicast.map_err(|error| OpenError::new(format!("no multicast on this machine: {error}")))?)
+    }
+}
+
+/// The interface of the setting; none without multicast.
+fn interface(settings: &Settings, listen: SocketAddr) -> Result<Option<Ipv4Addr>, OpenError> {
+    let text = INTERFACE.text(settings);
+    match (text.as_str(), listen.ip()) {
+        (OFF, _) => Ok(None),
+        (LISTEN, IpAddr::V4(address)) => Ok(Some(address)),
+        (LISTEN, IpAddr::V6(address)) => Err(OpenError::new(format!("there is no multicast at {address}"))
+            .hint("`--listen` with an IPv4 address, or `--set transport.multicast=off`")),
+        (address, _) => address.parse().map(Some).map_err(|_| {
+            OpenError::new(format!("the setting `multicast` of the transport cannot be {address:?}"))
+                .hint("`off`, `listen`, or the IPv4 address of an interface, such as \"127.0.0.1\"")
+        }),
     }
 }
 

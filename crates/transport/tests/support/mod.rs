@@ -4,7 +4,7 @@ use evb_core::NodeId;
 #[cfg(target_os = "linux")]
 use evb_transport::shm::{Shm, ShmOptions};
 use evb_transport::{
-    Connect, Transport,
+    Connect, Group, MulticastOptions, ReliableMulticast, Transport,
     tcp::{Tcp, TcpOptions},
 };
 
@@ -18,6 +18,15 @@ pub(crate) fn boxed<T: Transport + 'static>(nodes: Vec<T>) -> Vec<Box<dyn Transp
 pub(crate) fn tcp_nodes(count: usize, options: &TcpOptions) -> Vec<Tcp> {
     let options = TcpOptions { nodes: count as u16, ..options.clone() };
     joined((0..count as u16).map(|node| Tcp::bind(NodeId(node), options.clone()).unwrap()).collect())
+}
+
+/// TCP nodes with multicast on the loopback interface.
+#[allow(dead_code, reason = "not every test file has nodes with multicast")]
+pub(crate) fn multicast_nodes(count: usize, options: &TcpOptions) -> Vec<ReliableMulticast<Tcp, Group>> {
+    let (nodes, multicast) = (count as u16, MulticastOptions::new(count as u16, options.max_body));
+    let options = TcpOptions { nodes, ..options.clone() };
+    let bind = |node| ReliableMulticast::over_tcp(Tcp::bind(NodeId(node), options.clone()).unwrap(), multicast);
+    joined((0..nodes).map(bind).collect())
 }
 
 /// Nodes of shared memory of this process, joined from one thread each.
