@@ -77,6 +77,7 @@ const EXAMPLES: &[Example] = &[
         )
     },
     example("filters", &["trigger.events=20000"]),
+    example("shaped-links", &["trigger.duration=\"500 ms\""]),
     example("many-sources", &["trigger.events=1000"]),
     example("phased", &["trigger.events=20000"]),
     example("second-level", &["trigger.events=4000"]),

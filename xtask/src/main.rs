@@ -1,5 +1,6 @@
 //! Project tasks. `cargo xtask check` is quick and needs nothing but cargo. `cargo xtask test` runs everything that
 //! must pass. `cargo xtask faults` tries schedules of faults. `cargo xtask peers` compares evb with other tools.
+//! `cargo xtask shaping` compares traffic shapings over slow links.
 //! `cargo xtask hw` checks the hardware and generates its files from the crates.
 
 mod examples;
@@ -8,6 +9,7 @@ mod hw;
 mod papers;
 mod peers;
 mod processes;
+mod shaping;
 mod soak;
 mod steps;
 mod tools;
@@ -43,6 +45,8 @@ enum Task {
         #[arg(long)]
         quick: bool,
     },
+    /// Compare traffic shapings over links of 100 Mbit/s in network namespaces, run and simulated; needs root
+    Shaping(shaping::Options),
     /// The hardware of the message engine: its checks, and what of it comes from the crates
     #[command(subcommand)]
     Hw(hw::Hw),
@@ -54,6 +58,7 @@ fn main() -> ExitCode {
         Task::Test { soak } => steps::test(soak),
         Task::Faults(faults) => faults::run_all(&faults),
         Task::Peers { quick } => peers::run(quick),
+        Task::Shaping(options) => shaping::compare(&options),
         Task::Hw(task) => hw::run(task),
     };
     match result {

@@ -1,0 +1,222 @@
+//! Traffic shaping on real links: event building in network namespaces, beside simulations of the same file.
+//!
+//! Each node has a namespace with a link of 100 Mbit/s to a bridge, in both directions a token bucket filter with a shallow
+//! queue towards the nodes. Run control is on the bridge. Needs root, `ip` and `tc`.
+
+use crate::{
+    processes::Limited,
+    workspace::{Workspace, run},
+};
+use serde_json::Value;
+use std::{
+    fmt::Write as _,
+    fs::File,
+    io::Read as _,
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+/// Readout units, and builders.
+const UNITS: usize = 4;
+/// Rate of a link for `tc`, and in bytes per second.
+const RATE: (&str, f64) = ("100mbit", 12.5e6);
+/// Bytes of the queue of the switch to a node, and of a node's own queue.
+const QUEUES: [&str; 2] = ["30000", "1000000"];
+/// Longest time of one run, beside the time that it measures.
+const LIMIT: Duration = Duration::from_secs(60);
+const BRIDGE: &str = "evb-switch";
+const FILE: &str = "experiments/shaped-links.toml";
+
+/// Traffic shapings, as values of `shaping`.
+const SHAPINGS: [(&str, &str); 6] = [
+    ("none", "{ type = \"none\" }"),
+    ("grouping", "{ type = \"grouping\", packet = \"32 KiB\" }"),
+    ("rate-division", "{ type = \"rate-division\", packet = \"1448 B\" }"),
+    (
+        "barrel-shifter, credit",
+        "{ type = \"barrel-shifter\", step = \"credit\", bucket = \"64 KiB\", lead = \"16 KiB\" }",
+    ),
+    (
+        "barrel-shifter, barrier",
+        "{ type = \"barrel-shifter\", step = \"barrier\", bucket = \"64 KiB\", lead = \"8 KiB\" }",
+    ),
+    (
+        "barrel-shifter, clock",
+        "{ type = \"barrel-shifter\", step = \"clock\", bucket = \"64 KiB\", rate = \"11.7 MB/s\", guard = \"100 us\" }",
+    ),
+];
+
+/// Sizes of fragments, as values of `readout.source`.
+const SIZES: [(&str, &str); 2] = [
+    ("fixed", "{ type = \"fixed\", size = \"2 kB\" }"),
+    ("log-normal", "{ type = \"log-normal\", mean = \"2 kB\", rms = \"2 kB\" }"),
+];
+
+/// Compares real and simulated event building over links of 100 Mbit/s.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Seconds of each run
+    #[arg(long, default_value_t = 6)]
+    seconds: u64,
+    /// Runs of each row; the table has their median, and the least and the most
+    #[arg(long, default_value_t = 3)]
+    turns: usize,
+}
+
+pub(crate) fn compare(options: &Options) -> Result<(), String> {
+    let workspace = Workspace::find()?;
+    workspace.cargo(&["build", "--release", "--quiet", "--package", "evb-cli"])?;
+    let network = Namespaces::make()?;
+    let mut rows = vec![Vec::new(); SHAPINGS.len() * SIZES.len()];
+    for _ in 0..options.turns.max(1) {
+        for (row, [shaping, source]) in rows.iter_mut().zip(changes()) {
+            row.push(throughput(&network.run(&workspace, options, &[shaping, source])?)?);
+        }
+    }
+    let mut table = format!("{:<24} {:<10} {:>22} {:>10} {:>8}\n", "shaping", "sizes", "run", "simulated", "of wire");
+    for (index, (row, changes)) in rows.iter_mut().zip(changes()).enumerate() {
+        row.sort_by(f64::total_cmp);
+        let simulated = throughput(&evb(&workspace, "simulate", options, &changes)?)?;
+        let (shaping, sizes) = (SHAPINGS[index / SIZES.len()].0, SIZES[index % SIZES.len()].0);
+        let (median, wire) = (row[row.len() / 2], RATE.1 * UNITS as f64);
+        let spread = format!("{:.1} ({:.1} to {:.1})", median / 1e6, row[0] / 1e6, row[row.len() - 1] / 1e6);
+        let (simulated, part) = (simulated / 1e6, 100.0 * median / wire);
+        let _infallible = writeln!(table, "{shaping:<24} {sizes:<10} {spread:>22} {simulated:>10.1} {part:>7.1}%");
+    }
+    println!("{table}\nMB/s of payload at all builders; the wire carries {:.0} MB/s.", RATE.1 * UNITS as f64 / 1e6);
+    Ok(())
+}
+
+/// The changes to the file for each row.
+fn changes() -> impl Iterator<Item = [String; 2]> {
+    SHAPINGS.into_iter().flat_map(|(_, shaping)| {
+        SIZES.into_iter().map(move |(_, source)| [format!("shaping={shaping}"), format!("readout.source={source}")])
+    })
+}
+
+fn throughput(record: &Value) -> Result<f64, String> {
+    match record["good"].as_bool() {
+        Some(true) => record["throughput_bytes_per_s"].as_f64().ok_or_else(|| "a record without throughput".into()),
+        _ => Err(format!("a run is not good: {}", record["findings"])),
+    }
+}
+
+fn command(workspace: &Workspace, verb: &str, options: &Options, changes: &[String]) -> Command {
+    let mut command = Command::new(workspace.evb());
+    command.current_dir(&workspace.root).args([verb, FILE, "--json", "--quiet"]);
+    let duration = format!("trigger.duration=\"{} s\"", options.seconds);
+    changes.iter().chain([&duration]).for_each(|change| _ = command.args(["--set", change]));
+    command
+}
+
+fn evb(workspace: &Workspace, verb: &str, options: &Options, changes: &[String]) -> Result<Value, String> {
+    record(&mut command(workspace, verb, options, changes), options)
+}
+
+/// The record of a command.
+fn record(command: &mut Command, options: &Options) -> Result<Value, String> {
+    let limit = LIMIT + 2 * Duration::from_secs(options.seconds);
+    let mut process = Limited::start(command, limit).map_err(|error| format!("evb: {error}"))?;
+    let (_, output) = process.wait()?;
+    serde_json::from_str(&output).map_err(|error| format!("evb gave no record: {error}"))
+}
+
+/// Namespaces of all nodes, on one bridge. They end with this.
+struct Namespaces {
+    /// Names and addresses of the nodes.
+    nodes: Vec<(String, String)>,
+}
+
+impl Namespaces {
+    fn make() -> Result<Self, String> {
+        let units = (0..UNITS).flat_map(|unit| [format!("ru{unit}"), format!("bu{unit}")]);
+        let names = std::iter::once("evm".to_owned()).chain(units);
+        let nodes = names.zip(1..).map(|(name, number)| (name, format!("10.77.0.{number}"))).collect();
+        let namespaces = Self { nodes };
+        namespaces.remove();
+        ip(&format!("link add {BRIDGE} type bridge")).map_err(|error| format!("{error}: are you root?"))?;
+        ip(&format!("link set {BRIDGE} up"))?;
+        ip(&format!("addr add {}/24 dev {BRIDGE}", Self::CONTROL))?;
+        for (name, address) in &namespaces.nodes {
+            let (space, port) = (format!("evb-{name}"), format!("evb-{name}"));
+            ip(&format!("netns add {space}"))?;
+            ip(&format!("link add {port} type veth peer name e0 netns {space}"))?;
+            ip(&format!("link set {port} master {BRIDGE} up"))?;
+            ip(&format!("-n {space} link set lo up"))?;
+            ip(&format!("-n {space} addr add {address}/24 dev e0"))?;
+            ip(&format!("-n {space} link set e0 up"))?;
+            let shape = |device: &str, queue: &str| {
+                format!("qdisc add dev {device} root tbf rate {} burst 5kb limit {queue}", RATE.0)
+            };
+            call("tc", &shape(&port, QUEUES[0]))?;
+            ip(&format!("netns exec {space} tc {}", shape("e0", QUEUES[1])))?;
+        }
+        Ok(namespaces)
+    }
+
+    /// Address of run control.
+    const CONTROL: &str = "10.77.0.254";
+
+    /// Builds events in the namespaces.
+    fn run(&self, workspace: &Workspace, options: &Options, changes: &[String]) -> Result<Value, String> {
+        let (token, control) = (token()?, format!("{}:7000", Self::CONTROL));
+        let nodes: Vec<_> =
+            self.nodes.iter().map(|node| Node::start(&workspace.evb(), node, &control, &token)).collect();
+        let mut run = command(workspace, "run", options, changes);
+        let record = record(run.args(["--listen", &control]).env("EVB_TOKEN", &token), options);
+        drop(nodes);
+        record
+    }
+
+    fn remove(&self) {
+        let quiet = |line: &str| {
+            let _may_not_be_there = Command::new("ip").args(line.split(' ')).stderr(Stdio::null()).status();
+        };
+        self.nodes.iter().for_each(|(name, _)| quiet(&format!("netns del evb-{name}")));
+        quiet(&format!("link del {BRIDGE}"));
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// A node in its namespace. Dropping it ends it.
+struct Node(Option<Child>);
+
+impl Node {
+    fn start(evb: &Path, (name, address): &(String, String), control: &str, token: &str) -> Self {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &format!("evb-{name}")]).arg(evb);
+        command.args(["node", "--role", name, "--join", control, "--listen", &format!("{address}:0"), "--quiet"]);
+        // A node that cannot start is missed by run control, which says so.
+        Self(command.env("EVB_TOKEN", token).stdin(Stdio::null()).spawn().ok())
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _over = child.kill();
+            let _reaped = child.wait();
+        }
+    }
+}
+
+/// A secret that no other run has.
+fn token() -> Result<String, String> {
+    let mut bytes = [0; 32];
+    File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).map_err(|error| error.to_string())?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn ip(line: &str) -> Result<(), String> {
+    call("ip", line)
+}
+
+fn call(program: &str, line: &str) -> Result<(), String> {
+    run(Command::new(program).args(line.split(' ')))
+}
