@@ -133,8 +133,16 @@ const TIMEOUT: Span = Span::from_secs(5);
 /// Events that a process holds when the file does not say.
 const HELD: u32 = 16;
 
-pub(super) const RULES: &[Check] =
-    &[one_program, program_keys, some_units, stream_names, streams_of_copies, steps, phase_without_decision, phase_of_bundles];
+pub(super) const RULES: &[Check] = &[
+    one_program,
+    program_keys,
+    some_units,
+    stream_names,
+    streams_of_copies,
+    steps,
+    phase_without_decision,
+    phase_of_bundles,
+];
 
 /// After the first phase of a bundle its events are not split yet.
 fn phase_of_bundles(view: View<'_>) -> Option<Problem> {

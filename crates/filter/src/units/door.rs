@@ -53,7 +53,12 @@ impl Door {
     }
 
     /// Starts the thread that accepts connections until the door is closed.
-    pub(super) fn open(self: Arc<Self>, plan: UnitsPlan, hello: Hello, shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
+    pub(super) fn open(
+        self: Arc<Self>,
+        plan: UnitsPlan,
+        hello: Hello,
+        shared: Arc<Shared>,
+    ) -> io::Result<JoinHandle<()>> {
         thread::Builder::new().spawn(move || self.welcome(&plan, &hello, &shared))
     }
 
@@ -120,7 +125,10 @@ impl Guest {
             }
             Err(reason) => {
                 tracing::warn!(builder = hello.builder, %peer, %reason, "a filter unit did not get ready");
-                shared.state().lose([].into(), &reason);
+                if !is_dropped() {
+                    let builder = hello.builder;
+                    shared.state().note(format!("a filter unit of bu{builder} at {peer} does not get ready: {reason}"));
+                }
             }
         }
     }

@@ -133,7 +133,9 @@ impl Link {
     /// Writes what there is room for.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Process(pipes) => pipes.input.as_mut().map_or(Err(ErrorKind::BrokenPipe.into()), |it| it.write(bytes)),
+            Self::Process(pipes) => {
+                pipes.input.as_mut().map_or(Err(ErrorKind::BrokenPipe.into()), |it| it.write(bytes))
+            }
             Self::Joined(joined) => joined.stream.write(bytes),
         }
     }
@@ -182,7 +184,11 @@ impl Link {
     }
 
     /// Waits for bytes to read. Whether a filter unit elsewhere hangs is seen by what it says.
-    pub(super) fn wait_to_read(&self, (until, timeout): (Instant, Span), is_dropped: &dyn Fn() -> bool) -> Result<(), Reason> {
+    pub(super) fn wait_to_read(
+        &self,
+        (until, timeout): (Instant, Span),
+        is_dropped: &dyn Fn() -> bool,
+    ) -> Result<(), Reason> {
         let ready = match self {
             Self::Process(pipes) => {
                 wait(&pipes.output, PollFlags::IN, until, is_dropped).map_err(|()| Reason::Hung(timeout))
