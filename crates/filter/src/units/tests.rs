@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::Code;
+
+mod elsewhere;
 use evb_core::{SourceId, Span};
 use evb_protocol::{Fragment, FragmentStatus};
 use std::{
