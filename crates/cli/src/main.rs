@@ -72,6 +72,8 @@ enum Command {
     Compare(commands::compare::CompareArgs),
     /// Be one node of a run that an `evb run` with --listen controls
     Node(commands::node::NodeArgs),
+    /// Lend filter units to builders on other machines: join them, and run a program that decides about their events
+    Filter(commands::filter::FilterArgs),
     /// Play a live front end: send the fragments of a source by TCP or UDP
     Feed(commands::feed::FeedArgs),
     /// Verify, show or export event files
@@ -155,6 +157,7 @@ fn run(command: Command) -> Result<bool, Failure> {
         Command::Bench(args) => commands::bench::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Node(args) => commands::node::run(&args),
+        Command::Filter(args) => commands::filter::run(&args),
         Command::Feed(args) => commands::feed::run(&args),
         Command::Events(command) => commands::events::run(&command),
         Command::FilterUnit(args) => commands::filter_unit::run(&args),

@@ -39,7 +39,7 @@ pub use evb_experiment::{
     Diagnostics, Experiment, FaultAction, FaultSpec, Keep, Link, Load, NetworkPlan, Other, Plan, RunPlan, Stages,
     StoragePlan, TrafficPlan, TriggerPlan, Workload,
 };
-pub use evb_filter::{CodeError, Selection, serve_library, serve_module};
+pub use evb_filter::{Code, CodeError, JoinError, JoinFilters, Selection, join_builders, serve_library, serve_module};
 pub use evb_node::{
     Children, Command, JoinOptions, MemoryBound, NodeError, NodeMemory, Observer, OpenSession, ProcessOptions,
     Progress, Ranks, RunError, Session, Start, State, Token, VERSION, join, launched, limits, run_stages,

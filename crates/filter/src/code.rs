@@ -41,6 +41,14 @@ impl Code {
         }
     }
 
+    /// The name for people.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Program(program) => program.first().cloned().unwrap_or_default(),
+            Self::Library(path) | Self::Module(path) => path.display().to_string(),
+        }
+    }
+
     /// The command that starts the process, and its name for people.
     pub(crate) fn command(&self) -> io::Result<(Command, String)> {
         let unit = |options: &[&str], path: &Path| {

@@ -8,6 +8,7 @@
 //! | `wire` | the bytes between a builder and a filter program |
 //! | `area` | the memory in which a filter unit reads its events |
 //! | `units` | the filter units of a builder: processes, each kept by a thread |
+//! | `remote` | filter units on other machines than their builder |
 //! | `program` | the side of the program, for filters in shared libraries |
 //! | `code` | the code of a user: a program, a shared library, or a WebAssembly module |
 //! | `library` | a filter in a shared library |
@@ -22,6 +23,7 @@ mod library;
 #[cfg(feature = "wasm")]
 mod module;
 mod program;
+mod remote;
 mod rule;
 mod selection;
 mod units;
@@ -29,7 +31,8 @@ mod wire;
 
 pub use code::{Code, CodeError, serve_library, serve_module};
 pub use content::Content;
+pub use remote::{JoinError, JoinFilters, join_builders};
 pub use rule::{Rule, Width};
 pub use selection::{ChainStep, NotSimulated, Passage, Route, Selection, StreamId, UnitsPlan, streams};
-pub use units::{Answer, Given, Memory, Question, Reason, Units, UnitsReport, Verdict, Waker};
+pub use units::{Answer, Door, Given, Memory, Question, Reason, Units, UnitsReport, Verdict, Waker};
 pub use wire::{Hello, Incoming, Received, WireError};

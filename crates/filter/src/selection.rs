@@ -63,8 +63,13 @@ pub struct ChainStep {
 pub struct UnitsPlan {
     /// Number of processes of each builder.
     pub units: u16,
-    /// The code that they run.
-    pub code: Code,
+    /// The code that they run; none if all filter units are elsewhere.
+    pub code: Option<Code>,
+    /// Address at which builder 0 waits for filter units of other machines: host and port. Builder n has the port n
+    /// above it; port 0 is any free one.
+    pub listen: Option<String>,
+    /// Longest wait for filter units of other machines at the end of a run.
+    pub patience: Span,
     /// Longest time in which a process that has events may do nothing.
     pub timeout: Span,
     /// Most events that a process holds.

@@ -1,4 +1,5 @@
-//! The filter units of one builder: processes that decide about events, each kept by a thread of its own.
+//! The filter units of one builder: processes that decide about events, each kept by a thread of its own. They are children
+//! of the builder, or have joined from elsewhere.
 //!
 //! A thread gives its process some events, waits for the verdicts, and gives the next ones. A process that crashes, hangs
 //! or answers nonsense is started again, and has these events again, one by one: only the one at fault goes into
@@ -18,14 +19,19 @@ use std::{
     ops::AddAssign,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
+    time::{Duration, Instant},
 };
 
+mod door;
 mod keeper;
+mod link;
 mod process;
 mod spawn;
 #[cfg(test)]
 mod tests;
 
+pub use door::Door;
+pub(crate) use link::{Pipes, is_not_yet};
 #[cfg(test)]
 pub(crate) use spawn::spawn;
 
@@ -50,6 +56,12 @@ impl Memory {
 
 /// Most events in quarantine that a report names.
 const MOST_TOLD: usize = 16;
+/// Number of filter units that may be lost while they have one event alone, before it is taken to be at fault.
+const MOST_LOSSES: u32 = 3;
+/// Time for which events wait for a filter unit before that is said.
+const TELL_AFTER: Duration = Duration::from_millis(500);
+/// Most notes for people that wait.
+const MOST_NOTES: usize = 16;
 
 /// Wakes the node.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
@@ -101,6 +113,12 @@ pub enum Reason {
     /// No filter unit is left: all of them ended again and again.
     #[error("no filter unit works any more")]
     GivenUp,
+    /// The connections of several filter units elsewhere were lost while they had this event alone.
+    #[error("the connection to its filter unit was lost: {0}")]
+    Lost(String),
+    /// The run ended while no filter unit was there.
+    #[error("no filter unit was there at the end of the run")]
+    Nobody,
 }
 
 impl Reason {
@@ -112,7 +130,14 @@ impl Reason {
             Self::Closed => "closed",
             Self::Nonsense(_) => "nonsense",
             Self::GivenUp => "given_up",
+            Self::Lost(_) => "lost",
+            Self::Nobody => "nobody",
         }
+    }
+
+    /// The loss of a filter unit that does not even say that it is there.
+    fn silent() -> Self {
+        Self::Lost("it was silent for too long".into())
     }
 }
 
@@ -155,6 +180,14 @@ pub struct UnitsReport {
     pub in_memory: Given,
     /// Events that processes read from their pipes.
     pub by_pipe: Given,
+    /// Events that went to filter units elsewhere.
+    pub by_network: Given,
+    /// Number of times a filter unit joined from elsewhere.
+    pub joined: u64,
+    /// Number of times one of these ended before the run did: its connection was lost, or it failed.
+    pub lost: u64,
+    /// The reason for the first of these ends.
+    pub first_lost: Option<String>,
     /// The reason why the system gave no memory to filter units, which read from their pipes then.
     pub no_memory: Option<String>,
 }
@@ -165,6 +198,16 @@ pub struct Units {
     threads: Vec<JoinHandle<()>>,
     /// Events that were asked about and have no answer yet.
     away: usize,
+    /// The door for filter units of elsewhere.
+    door: Option<Arc<Door>>,
+    /// Index of the builder.
+    builder: u16,
+    /// The moment at which the run began to end.
+    ending: Option<Instant>,
+    /// Longest wait for a filter unit at the end of a run.
+    patience: Duration,
+    /// Since when events wait while no filter unit is there, and whether that was said.
+    waiting: Option<(Instant, bool)>,
 }
 
 #[derive(Default)]
@@ -175,8 +218,21 @@ struct State {
     finishing: bool,
     /// Nobody waits for anything any more.
     dropped: bool,
-    /// Filter units that were not given up.
+    /// Filter units that were not given up, and those of elsewhere that are there.
     working: usize,
+    /// Filter units of elsewhere may join.
+    listens: bool,
+    /// Events to ask about one by one: a filter unit of elsewhere had them when it ended.
+    again: VecDeque<Question<Bytes>>,
+    /// Number of losses of a filter unit that had this event alone, for events without a verdict.
+    losses: BTreeMap<EventId, u32>,
+    /// The moment at which the last filter unit left.
+    nobody_since: Option<Instant>,
+    /// Connections of filter units and of strangers.
+    connections: usize,
+    strangers: usize,
+    /// Sentences for people.
+    notes: VecDeque<String>,
     report: UnitsReport,
 }
 
@@ -189,14 +245,34 @@ struct Shared {
 impl Units {
     /// Starts the filter units of a builder. `hello` is the first message to each, except for the index of the unit;
     /// `waker` wakes the node when there are answers. Without `memory`, or if the system does not give it, events go
-    /// through pipes.
+    /// through pipes. Filter units of elsewhere join at `door`.
     ///
     /// # Errors
     /// The system gives no more threads.
-    pub fn start(plan: &UnitsPlan, hello: &Hello, memory: Memory, waker: Waker) -> io::Result<Self> {
-        let state = State { working: plan.units.into(), ..State::default() };
+    pub fn start(
+        plan: &UnitsPlan,
+        hello: &Hello,
+        memory: Memory,
+        door: Option<Door>,
+        waker: Waker,
+    ) -> io::Result<Self> {
+        let door = door.map(Arc::new);
+        let state = State { working: plan.units.into(), listens: door.is_some(), ..State::default() };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), waker });
-        let mut units = Self { shared: shared.clone(), threads: Vec::new(), away: 0 };
+        let mut units = Self {
+            shared: shared.clone(),
+            threads: Vec::new(),
+            away: 0,
+            door: door.clone(),
+            builder: hello.builder,
+            ending: None,
+            patience: plan.patience.as_duration(),
+            waiting: None,
+        };
+        if let Some(door) = door {
+            shared.state().note(format!("bu{} waits for filter units at {}", hello.builder, door.address()));
+            units.threads.push(door.open(plan.clone(), hello.clone(), shared.clone())?);
+        }
         for unit in 0..plan.units {
             let area = shared.area(memory);
             let keeper = Keeper::new(plan.clone(), Hello { unit, ..hello.clone() }, area, shared.clone());
@@ -209,7 +285,7 @@ impl Units {
     pub fn ask(&mut self, question: Question<Bytes>) {
         self.away += 1;
         let mut state = self.shared.state();
-        if state.working == 0 {
+        if state.working == 0 && !state.listens {
             state.quarantine(question, &Reason::GivenUp);
         } else {
             state.queue.push_back(question);
@@ -223,6 +299,42 @@ impl Units {
             let before = sink.len();
             sink.append(&mut self.shared.state().answers);
             self.away -= sink.len() - before;
+            if self.door.is_some() {
+                self.look_for_units();
+            }
+        }
+    }
+
+    /// The next sentence for people: where filter units can join, and that events wait for them.
+    pub fn note(&mut self) -> Option<String> {
+        self.door.as_ref()?;
+        self.shared.state().notes.pop_front()
+    }
+
+    /// Takes note that the run ends: when no filter unit comes for a while, the events that wait go into quarantine.
+    pub fn expect_end(&mut self) {
+        self.ending.get_or_insert_with(Instant::now);
+    }
+
+    /// Says once that events wait for filter units of elsewhere, and gives them up at the end of a run.
+    fn look_for_units(&mut self) {
+        let mut state = self.shared.state();
+        if state.working > 0 || self.away == 0 {
+            self.waiting = None;
+            return;
+        }
+        let (since, has_told) = self.waiting.get_or_insert_with(|| (Instant::now(), false));
+        if !*has_told && since.elapsed() >= TELL_AFTER {
+            *has_told = true;
+            let builder = self.builder;
+            tracing::warn!(builder, "events wait, and no filter unit is there");
+            state.note(format!("bu{builder} waits with its events: no filter unit is there"));
+        }
+        let since = self.ending.map(|ending| state.nobody_since.map_or(ending, |nobody| nobody.max(ending)));
+        if since.is_some_and(|since| since.elapsed() >= self.patience) {
+            let again = std::mem::take(&mut state.again);
+            let queue = std::mem::take(&mut state.queue);
+            again.into_iter().chain(queue).for_each(|question| state.quarantine(question, &Reason::Nobody));
         }
     }
 
@@ -233,7 +345,20 @@ impl Units {
 
     /// Ends the processes. Returns true when all have ended; until then it must be called again.
     pub fn finish(&mut self) -> bool {
+        self.expect_end();
         self.shared.change(|state| state.finishing = true);
+        if let Some(door) = self.door.clone() {
+            self.look_for_units();
+            let state = self.shared.state();
+            // Filter units of elsewhere may still come while events wait for them.
+            if self.away > state.answers.len() {
+                return false;
+            }
+            door.close();
+            if state.connections > 0 {
+                return false;
+            }
+        }
         self.threads.retain(|thread| !thread.is_finished());
         self.threads.is_empty()
     }
@@ -248,10 +373,44 @@ impl Drop for Units {
     /// Lets all processes end at once, and waits for none.
     fn drop(&mut self) {
         self.shared.change(|state| state.dropped = true);
+        if let Some(door) = &self.door {
+            door.close();
+        }
     }
 }
 
 impl State {
+    /// Gives back the events of a filter unit of elsewhere that has ended. An event that it had alone goes into quarantine if
+    /// it made the program fail, or if too many connections were lost with it.
+    fn lose(&mut self, mut held: VecDeque<Question<Bytes>>, reason: &Reason) {
+        self.report.lost += 1;
+        self.report.first_lost.get_or_insert_with(|| reason.to_string());
+        if let ([question], Reason::Lost(_)) = (held.make_contiguous(), reason) {
+            let losses = self.losses.entry(question.built.event).or_default();
+            *losses += 1;
+            if *losses < MOST_LOSSES {
+                self.again.append(&mut held);
+            }
+        } else if held.len() > 1 {
+            self.again.append(&mut held);
+        }
+        held.into_iter().for_each(|question| self.quarantine(question, reason));
+    }
+
+    /// A filter unit less.
+    fn leave(&mut self) {
+        self.working -= 1;
+        if self.working == 0 {
+            self.nobody_since = Some(Instant::now());
+        }
+    }
+
+    fn note(&mut self, text: String) {
+        if self.notes.len() < MOST_NOTES {
+            self.notes.push_back(text);
+        }
+    }
+
     fn quarantine(&mut self, question: Question<Bytes>, reason: &Reason) {
         *self.report.reasons.entry(reason.name()).or_default() += 1;
         if self.report.told.len() < MOST_TOLD {

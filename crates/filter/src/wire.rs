@@ -30,8 +30,14 @@ pub(crate) const MOST_BYTES: usize = 2 << 30;
 const HELLO: u32 = 1;
 const EVENTS: u32 = 2;
 const PLACES: u32 = 3;
+const END: u32 = 4;
 const READY: u32 = 16;
 const VERDICTS: u32 = 17;
+const FAILED: u32 = 18;
+const ALIVE: u32 = 19;
+
+/// Longest text of a failure.
+const MOST_TEXT: usize = 1024;
 
 /// Flag of a program that has mapped the area of memory.
 const IN_MEMORY: u16 = 1;
@@ -87,6 +93,10 @@ pub enum Received {
     },
     /// Verdicts about events.
     Verdicts(Vec<Decided>),
+    /// A filter unit on another machine is there, and its program may be at work.
+    Alive,
+    /// The program of a filter unit on another machine has ended, with this text if it crashed.
+    Failed(Option<String>),
 }
 
 /// The bytes that have come, of which whole messages are taken.
@@ -101,6 +111,11 @@ impl Incoming {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Number of bytes that have come and were not taken.
+    pub(crate) const fn waiting(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The next message of a program; none if it has not come whole.
     ///
     /// # Errors
@@ -110,6 +125,8 @@ impl Incoming {
         let fits = match kind {
             READY => length == 8,
             VERDICTS => length >= 8 && (length - 8).is_multiple_of(VERDICT) && length <= 8 + MOST_VERDICTS * VERDICT,
+            ALIVE => length == 0,
+            FAILED => length <= MOST_TEXT,
             _ => return Err(WireError::Kind(kind)),
         };
         if !fits {
@@ -118,10 +135,56 @@ impl Incoming {
         let Some(body) = self.bytes.get(HEAD..HEAD + length) else { return Ok(None) };
         let message = match kind {
             READY => check_version(body).map(|()| Received::Ready { in_memory: u16_at(body, 6) & IN_MEMORY != 0 }),
+            ALIVE => Ok(Received::Alive),
+            FAILED => Ok(Received::Failed(failure(body))),
             _ => decode_verdicts(body).map(Received::Verdicts),
         };
         self.bytes.drain(..HEAD + length);
         message.map(Some)
+    }
+}
+
+/// The end of the work of a filter unit on another machine, which tells it from a broken connection.
+pub(crate) fn encode_end(out: &mut Vec<u8>) {
+    let at = begin(END, out);
+    end(at, out);
+}
+
+/// True if a message to a filter unit on another machine with this head ends its work.
+pub(crate) fn is_end(bytes: [u8; HEAD]) -> bool {
+    u32_at(&bytes, 4) == END
+}
+
+/// Length of the body behind a head.
+pub(crate) fn body_length(bytes: [u8; HEAD]) -> usize {
+    u32_at(&bytes, 0) as usize
+}
+
+/// Appends a sign of life of a filter unit on another machine.
+pub(crate) fn encode_alive(out: &mut Vec<u8>) {
+    let at = begin(ALIVE, out);
+    end(at, out);
+}
+
+/// Appends the end of the program of a filter unit on another machine; without a text, it ended by itself.
+pub(crate) fn encode_failed(why: Option<&str>, out: &mut Vec<u8>) {
+    let at = begin(FAILED, out);
+    let text = why.unwrap_or_default();
+    out.extend(text.bytes().take(MOST_TEXT));
+    end(at, out);
+}
+
+fn failure(body: &[u8]) -> Option<String> {
+    (!body.is_empty()).then(|| String::from_utf8_lossy(body).into_owned())
+}
+
+/// Length of the whole message at the beginning of these bytes of a program, with its head; none if its head has not
+/// come, and an error if a program says no such thing.
+pub(crate) fn program_message(bytes: &[u8]) -> Result<Option<usize>, WireError> {
+    match head(bytes) {
+        Some((length, READY | VERDICTS)) if length <= 8 + MOST_VERDICTS * VERDICT => Ok(Some(HEAD + length)),
+        Some((_, kind)) => Err(WireError::Kind(kind)),
+        None => Ok(None),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A builder unit as a node: the unit and its event files.
 
-use crate::control::{NodeError, Order};
+use crate::control::{NodeError, Notice, Order};
 use crate::filter;
 use crate::storage::Storage;
 use crate::worker::Role;
@@ -89,7 +89,10 @@ impl Role for Builder {
     fn order(&mut self, now: Time, order: Order) {
         match order {
             Order::Start => self.unit.start(now),
-            Order::Cut => self.unit.machine.handle_command(now, BuilderCommand::Cut),
+            Order::Cut => {
+                self.unit.machine.handle_command(now, BuilderCommand::Cut);
+                self.unit.storage.filter.iter_mut().for_each(Units::expect_end);
+            }
             _ => {}
         }
     }
@@ -123,6 +126,10 @@ impl Role for Builder {
 
     fn is_helped(&self) -> bool {
         self.unit.storage.is_writing() || self.unit.storage.filter.as_ref().is_some_and(Units::is_busy)
+    }
+
+    fn notice(&mut self) -> Option<Notice> {
+        self.unit.storage.filter.as_mut().and_then(Units::note).map(Notice::Note)
     }
 
     fn report(&self, now: Time) -> Report {

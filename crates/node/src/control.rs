@@ -74,6 +74,8 @@ pub(crate) enum Notice {
         /// The reason, as text for people.
         reason: String,
     },
+    /// A sentence for people. It changes nothing.
+    Note(String),
     /// The node cannot go on.
     Failed(NodeError),
     /// The last report, after [`Order::Finish`].

@@ -3,24 +3,54 @@
 use crate::control::NodeError;
 use crate::storage::StreamSummary;
 use evb_experiment::Plan;
-use evb_filter::{Code, Hello, Memory, Units, UnitsPlan, UnitsReport};
+use evb_filter::{Code, Door, Hello, Memory, Units, UnitsPlan, UnitsReport};
 use evb_record::{Filtering, Finding, FindingKind, Given, Stream};
-use evb_transport::Waker;
+use evb_transport::{Token, Waker};
 use evb_unit::BuilderReport;
-use std::env;
+use std::{env, net::TcpListener};
 
 /// Most events in quarantine with a finding of their own.
 const MOST_FINDINGS: usize = 3;
 /// Variable of the environment with which filter units have no memory, to compare both ways.
 const BY_PIPE: &str = "EVB_FILTER_BY_PIPE";
 
+/// Variable of the environment with the token that filter units of other machines show.
+const TOKEN: &str = "EVB_TOKEN";
+
 /// Starts the filter units of builder `builder`; none if the plan has none.
 pub(crate) fn start(plan: &Plan, run: u64, builder: u16, waker: Waker) -> Result<Option<Units>, NodeError> {
     let Some(units) = &plan.filter.units else { return Ok(None) };
     let hello = Hello { run, builder, unit: 0, streams: plan.filter.own_streams().to_vec() };
     let memory = if env::var_os(BY_PIPE).is_some() { Memory::Pipe } else { memory(plan, units) };
-    let started = Units::start(units, &hello, memory, waker);
+    let door = units.listen.as_ref().map(|address| open_door(address, builder)).transpose()?;
+    let started = Units::start(units, &hello, memory, door, waker);
     started.map(Some).map_err(|error| crate::limits::error("cannot start a thread for a filter unit", &error))
+}
+
+/// Listens for filter units of builder `builder`, at the port that is by its index above the one of the plan.
+fn open_door(address: &str, builder: u16) -> Result<Door, NodeError> {
+    let failed = |error: &dyn std::fmt::Display| {
+        NodeError::new(format!("bu{builder} cannot listen for filter units at {address}, its index added: {error}"))
+            .hint("`filter.listen` is \"HOST:PORT\" for builder 0, and each further builder has the next port; port 0 is any free one")
+    };
+    let token = token()?;
+    let (host, port) = address.rsplit_once(':').ok_or_else(|| failed(&"there is no port"))?;
+    let port: u16 = port.parse().map_err(|error| failed(&error))?;
+    let own = if port == 0 { Some(0) } else { port.checked_add(builder) };
+    let own = own.ok_or_else(|| failed(&"ports end at 65535"))?;
+    let listener = TcpListener::bind(format!("{host}:{own}")).map_err(|error| failed(&error))?;
+    Door::new(listener, token).map_err(|error| failed(&error))
+}
+
+/// The token that filter units of other machines show.
+fn token() -> Result<Token, NodeError> {
+    let hint = format!(
+        "make one with `export {TOKEN}=$(openssl rand -hex 32)`, and set the same for `evb run`, `evb node` and `evb filter`"
+    );
+    let text = env::var(TOKEN);
+    let text =
+        text.map_err(|_| NodeError::new(format!("{TOKEN} is not set, and `filter.listen` needs it")).hint(&hint))?;
+    text.trim().parse().map_err(|error| NodeError::new(format!("{TOKEN}: {error}")).hint(&hint))
 }
 
 /// The memory of each filter unit for its events.
@@ -32,11 +62,15 @@ pub(crate) fn memory(plan: &Plan, units: &UnitsPlan) -> Memory {
 /// Checks that this machine can run the code of the filter units. A program without a folder is found by the system.
 pub(crate) fn check_files(plan: &Plan) -> Result<(), NodeError> {
     let Some(units) = &plan.filter.units else { return Ok(()) };
-    if matches!(units.code, Code::Module(_)) && !Code::HAS_MODULES {
+    if units.listen.is_some() {
+        token()?;
+    }
+    let Some(code) = &units.code else { return Ok(()) };
+    if matches!(code, Code::Module(_)) && !Code::HAS_MODULES {
         let error = NodeError::new("this evb was built without WebAssembly, and `filter.module` needs it");
         return Err(error.hint("build it with `cargo build --release --features wasm`, on every machine of the run"));
     }
-    match units.code.file().filter(|path| !path.is_file()) {
+    match code.file().filter(|path| !path.is_file()) {
         Some(path) => {
             let error = NodeError::new(format!("there is no filter {}", path.display()));
             Err(error.hint("`program`, `library` and `module` of [filter] are relative to the folder of the node"))
@@ -64,7 +98,8 @@ pub(crate) fn complete(
     let Some(units) = units else { return };
     filtering.restarts = units.restarts;
     filtering.reasons = units.reasons.iter().map(|(&name, &count)| (name.to_owned(), count)).collect();
-    let ways = [("memory", units.in_memory), ("pipe", units.by_pipe)];
+    (filtering.joined, filtering.lost) = (units.joined, units.lost);
+    let ways = [("memory", units.in_memory), ("pipe", units.by_pipe), ("network", units.by_network)];
     let ways = ways.into_iter().filter(|(_, given)| given.events > 0);
     filtering.given =
         ways.map(|(way, given)| (way.to_owned(), Given { events: given.events, bytes: given.bytes })).collect();
@@ -85,6 +120,11 @@ fn findings(filtering: &Filtering, builder: u16, units: &UnitsReport) -> Vec<Fin
             format!("the system gave no memory to filter units of {subject}, which read events from pipes: {why}");
         finding(FindingKind::NoFilterMemory, message).hint("lower `readout.max_fragment` or `filter.events`")
     });
+    let lost = units.first_lost.iter().map(|why| {
+        let message = format!("{} filter units of other machines left {subject} during the run: {why}", units.lost);
+        finding(FindingKind::LostFilterUnits, message)
+            .hint("others decided about their events; see what the filter says on its machine")
+    });
     let total: u64 = filtering.reasons.values().sum();
     let all = (total > 0).then(|| {
         let message = format!("{total} events of {subject} are in quarantine, without a decision");
@@ -93,7 +133,7 @@ fn findings(filtering: &Filtering, builder: u16, units: &UnitsReport) -> Vec<Fin
     });
     let first = units.told.iter().take(MOST_FINDINGS);
     let first = first.map(|(event, reason)| finding(FindingKind::Quarantined, format!("event {event}: {reason}")));
-    given_up.chain(no_memory).chain(all).chain(first).collect()
+    given_up.chain(no_memory).chain(lost).chain(all).chain(first).collect()
 }
 
 #[cfg(test)]

@@ -41,9 +41,10 @@ pub(crate) fn check_for_node(plan: &Plan, name: &str) -> Result<(), NodeError> {
     check(name, NODE_FILES + filter_files(plan) + transports * u64::from(plan.building.nodes() - 1))
 }
 
-/// Number of files that a builder has open for its filter units: two pipes of each, and its memory.
+/// Number of files that a builder has open for its filter units: two pipes of each, and its memory; and the place where
+/// others join.
 fn filter_files(plan: &Plan) -> u64 {
-    plan.filter.units.as_ref().map_or(0, |units| 3 * u64::from(units.units))
+    plan.filter.units.as_ref().map_or(0, |units| 3 * u64::from(units.units) + u64::from(units.listen.is_some()))
 }
 
 fn check(who: &str, needed: u64) -> Result<(), NodeError> {

@@ -205,6 +205,9 @@ impl<'a> Session<'a> {
         };
         let now = self.clock.now();
         let Some(configured) = &mut self.configured else { return Ok(()) };
+        if let Some((_, Notice::Note(text))) = &notice {
+            observer.note(text);
+        }
         if let Some((node, notice)) = notice {
             configured.hear(now, node, notice, self.nodes.as_mut());
         }
@@ -300,6 +303,7 @@ impl Configured {
                 true => Heard::Moved,
                 false => return,
             },
+            Notice::Note(_) => return,
             Notice::Drained => Heard::Drained,
             Notice::NoBuilders => Heard::NoBuilders,
             Notice::Lost { peer, reason } => {

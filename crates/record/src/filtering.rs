@@ -12,19 +12,25 @@ pub struct Filtering {
     pub rejected: u64,
     /// Events that were kept without a decision, because their filter unit failed.
     pub quarantined: u64,
-    /// Quarantined events by reason: `crashed`, `hung`, `closed`, `nonsense` or `given_up`.
+    /// Quarantined events by reason: `crashed`, `hung`, `closed`, `nonsense`, `given_up`, `lost` or `nobody`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reasons: BTreeMap<String, u64>,
     /// Number of times a filter unit was started again.
     #[serde(default)]
     pub restarts: u64,
+    /// Number of times a filter unit joined from another machine.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub joined: u64,
+    /// Number of times one of these ended before the run did: its connection was lost, or it failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost: u64,
     /// Events decided about, per second of the run.
     #[serde(default)]
     pub decided_hz: f64,
     /// Events accepted, per second of the run.
     #[serde(default)]
     pub accepted_hz: f64,
-    /// Events that were given to filter units, by their way: `memory` or `pipe`; empty in simulations.
+    /// Events that were given to filter units, by their way: `memory`, `pipe` or `network`; empty in simulations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub given: BTreeMap<String, Given>,
     /// Stored events by stream; empty in simulations.
@@ -60,6 +66,11 @@ pub struct Stream {
     pub bytes_per_s: f64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl Filtering {
     /// Adds the counts of another builder.
     pub fn add(&mut self, other: &Self) {
@@ -67,6 +78,8 @@ impl Filtering {
         self.rejected += other.rejected;
         self.quarantined += other.quarantined;
         self.restarts += other.restarts;
+        self.joined += other.joined;
+        self.lost += other.lost;
         for (reason, count) in &other.reasons {
             *self.reasons.entry(reason.clone()).or_default() += count;
         }

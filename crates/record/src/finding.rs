@@ -98,6 +98,7 @@ kinds! {
     Refused "refused" Remark "Bytes came to a source that are no fragments for it, and were refused"
     NoSecondIdentity "no_second_identity" Remark "Sources carry nothing but one event counter, so that one that is out of step cannot come back on its own"
     NoFilterMemory "no_filter_memory" Remark "Events went to filter units through pipes, which is slower, because the system gave no memory for them"
+    LostFilterUnits "lost_filter_units" Remark "Filter units of other machines were lost or failed, and their events were given to others"
     NoMulticast "no_multicast" Remark "Broadcasts were to go by multicast, and a node sent copies"
     Reassigned "reassigned" Remark "Events were given to another builder unit because theirs died"
 }

@@ -103,6 +103,8 @@ fn alone() -> Record {
             quarantined: 1,
             reasons: BTreeMap::from([("crashed".into(), 1)]),
             restarts: 1,
+            joined: 1,
+            lost: 1,
             decided_hz: 1.0,
             accepted_hz: 1.0,
             given: BTreeMap::from([("memory".into(), Given { events: 1, bytes: 1 })]),

@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod events;
 pub(crate) mod feed;
+pub(crate) mod filter;
 pub(crate) mod filter_unit;
 pub(crate) mod node;
 pub(crate) mod paper;

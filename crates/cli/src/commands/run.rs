@@ -213,7 +213,8 @@ fn refuse_threads_in_processes(experiment: &Experiment) -> Result<(), Failure> {
 /// Builds events in processes that this one starts or that join it.
 fn run_processes(args: &RunArgs, experiment: &Experiment, signals: &Signals) -> Result<bool, Failure> {
     let program = std::env::current_exe()?;
-    let token = if args.listen.is_some() { token::shared()? } else { token::fresh()? };
+    let is_shared = args.listen.is_some() || event_builders(experiment).any(takes_filter_units);
+    let token = if is_shared { token::shared()? } else { token::fresh()? };
     let spawn = |role: &str, control: SocketAddr| node_command(&program, role, control, &token);
     let timeouts = experiment.plans().iter().map(|plan| plan.run.peer_timeout.as_duration());
     let patience = match args.listen {
@@ -226,6 +227,11 @@ fn run_processes(args: &RunArgs, experiment: &Experiment, signals: &Signals) -> 
         Session::processes(ProcessOptions { listen, token, start, patience })
     };
     build(args, experiment, &open, signals)
+}
+
+/// True if filter units of other machines join builders of this plan: they have the token of people.
+fn takes_filter_units(plan: &Plan) -> bool {
+    plan.filter.units.as_ref().is_some_and(|units| units.listen.is_some())
 }
 
 /// The command of a node that this run starts. The plan comes to it by run control.

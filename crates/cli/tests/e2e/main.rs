@@ -9,6 +9,7 @@ mod drivers;
 mod faults;
 mod filter_memory;
 mod filters;
+mod filters_elsewhere;
 mod identity;
 mod inputs;
 mod joining;

@@ -25,7 +25,16 @@ pub(super) const FILTER: &[Key] = &[
         Kind::Path,
         "a WebAssembly module that decides, in place of a program; evb needs its feature `wasm`",
     ),
-    optional("units", integer(1, MAX_FILTER_UNITS), "processes of the program for each builder; 1 by default"),
+    optional(
+        "units",
+        integer(0, MAX_FILTER_UNITS),
+        "processes of the program for each builder; 1 by default, and 0 only with `listen`",
+    ),
+    optional(
+        "listen",
+        Kind::Address,
+        "address at which builder 0 waits for `evb filter` of other machines, with or without a program of its own; builder n has the port n above it, and port 0 is any free one",
+    ),
     optional("timeout", wait(), "how long a process that has events may do nothing; 5 s by default"),
     optional("events", integer(1, MAX_HELD), "most events that a process holds; 16 by default"),
     optional(
@@ -117,18 +126,28 @@ static WIDTH: Words<Width> = Words(&[
 const PROGRAM: &str = "program";
 const LIBRARY: &str = "library";
 const MODULE: &str = "module";
+/// Key of the address for filter units elsewhere.
+const LISTEN: &str = "listen";
 /// Time that a process may do nothing when the file does not say.
 const TIMEOUT: Span = Span::from_secs(5);
 /// Events that a process holds when the file does not say.
 const HELD: u32 = 16;
 
-pub(super) const RULES: &[Check] =
-    &[one_program, program_keys, stream_names, streams_of_copies, steps, phase_without_decision, phase_of_bundles];
+pub(super) const RULES: &[Check] = &[
+    one_program,
+    program_keys,
+    some_units,
+    stream_names,
+    streams_of_copies,
+    steps,
+    phase_without_decision,
+    phase_of_bundles,
+];
 
 /// After the first phase of a bundle its events are not split yet.
 fn phase_of_bundles(view: View<'_>) -> Option<Problem> {
     let steps = view.list("filter.step").first().map(|step| View(step).origin("type"));
-    let program = || Some(view.below("filter").origin(programs(view).next()?));
+    let program = || Some(view.below("filter").origin(deciders(view).next()?));
     let place = steps.or_else(program).filter(|_| protocol::is_phased(view) && bundle::is_used(view))?;
     let message = "phased building of bundles knows the draw of `protocol.accept` only, and no filters";
     let help = "give each readout unit one source and leave out `trigger.block` and [first_stage], or use push or pull";
@@ -179,15 +198,23 @@ pub(super) fn plan(view: View<'_>, seed: u64, protocol: Protocol) -> Selection {
 
 fn units(view: View<'_>) -> Option<UnitsPlan> {
     let filter = view.below("filter");
-    let code = match programs(view).next()? {
+    if !has_program(view) {
+        return None;
+    }
+    let code = programs(view).next().map(|key| match key {
         LIBRARY => Code::Library(filter.path(LIBRARY)),
         MODULE => Code::Module(filter.path(MODULE)),
         program => Code::Program(texts(filter, program)),
-    };
+    });
+    let timeout: Span = filter.maybe_quantity("timeout").unwrap_or(TIMEOUT);
+    // Run control waits no longer than the drain timeout.
+    let drain: Span = view.quantity("run.drain_timeout");
     Some(UnitsPlan {
-        units: filter.maybe_integer("units").unwrap_or(1),
+        units: if code.is_some() { filter.maybe_integer("units").unwrap_or(1) } else { 0 },
         code,
-        timeout: filter.maybe_quantity("timeout").unwrap_or(TIMEOUT),
+        listen: filter.maybe_text(LISTEN).map(str::to_owned),
+        timeout,
+        patience: timeout.min(Span(drain.0 / 2)),
         events: filter.maybe_integer("events").unwrap_or(HELD),
         accept: filter.has("accept").then(|| filter.number("accept")),
         time: filter.maybe_quantity("time").unwrap_or(Span::ZERO),
@@ -248,8 +275,36 @@ fn programs(view: View<'_>) -> impl Iterator<Item = &'static str> {
     [PROGRAM, LIBRARY, MODULE].into_iter().filter(move |key| view.below("filter").has(key))
 }
 
+/// True if code of the user decides, here or elsewhere.
 fn has_program(view: View<'_>) -> bool {
-    programs(view).next().is_some()
+    deciders(view).next().is_some()
+}
+
+/// The keys of `[filter]` that have code of the user decide, here or elsewhere.
+fn deciders(view: View<'_>) -> impl Iterator<Item = &'static str> {
+    programs(view).chain([LISTEN].into_iter().filter(move |key| view.below("filter").has(key)))
+}
+
+/// A builder without filter units of its own needs an address for others, and processes need a program.
+fn some_units(view: View<'_>) -> Option<Problem> {
+    let filter = view.below("filter");
+    let units: i64 = filter.maybe_integer("units")?;
+    let problem = |message: &str, help: &str, label: &str| {
+        Some(Problem::new(message, help).at(filter.origin("units"), label.to_owned()))
+    };
+    match (units, filter.has(LISTEN), programs(view).next()) {
+        (0, false, Some(_)) => problem(
+            "`filter.units` of 0 leaves nobody to decide",
+            "write 1 or more, or add listen = \"0.0.0.0:9000\" for filter units of other machines",
+            "nobody",
+        ),
+        (1.., true, None) => problem(
+            "`filter.units` counts processes of a program, and there is none",
+            "add program = [\"./my-filter\"], or leave `units` out: `evb filter` brings its own program",
+            "without a program",
+        ),
+        _ => None,
+    }
 }
 
 fn one_program(view: View<'_>) -> Option<Problem> {
@@ -265,7 +320,7 @@ fn program_keys(view: View<'_>) -> Option<Problem> {
     let keys = ["units", "timeout", "events", "streams", "accept", "time"];
     let path = keys.map(|key| format!("filter.{key}")).into_iter().find(|path| view.has(path))?;
     (!has_program(view)).then(|| {
-        let help = "add program = [\"./my-filter\"], library = \"./my-filter.so\" or module = \"./my-filter.wasm\" to [filter], or leave the key out";
+        let help = "add program = [\"./my-filter\"], library = \"./my-filter.so\", module = \"./my-filter.wasm\" or listen = \"0.0.0.0:9000\" to [filter], or leave the key out";
         Problem::new(format!("`{path}` is about a program, and there is none"), help)
             .at(view.origin(&path), "without a program")
     })

@@ -1,6 +1,10 @@
-//! The thread that keeps one filter unit: it starts the process, gives it events, and starts it again.
+//! The thread that keeps one filter unit: it starts the process, gives it events, and starts it again. One that has joined
+//! from elsewhere is kept until its connection ends.
 
-use super::{Answer, Given, Question, Reason, Shared, State, Verdict, process::Process};
+use super::{
+    Answer, Given, Question, Reason, Shared, State, Verdict,
+    process::{Process, Way},
+};
 use crate::{
     Hello, StreamId, UnitsPlan,
     area::{Area, room_of},
@@ -20,6 +24,8 @@ pub(super) const MESSAGE_BYTES: usize = 4 << 20;
 const MOST_FAILURES: u32 = 5;
 /// Wait before a process is started again; it doubles with each failure in turn.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
+/// Time between two looks whether a filter unit elsewhere, which has no events, is still there.
+const LOOK_UP: Duration = Duration::from_millis(200);
 
 /// The keeper of one filter unit.
 pub(super) struct Keeper {
@@ -27,6 +33,8 @@ pub(super) struct Keeper {
     hello: Hello,
     shared: Arc<Shared>,
     process: Option<Process>,
+    /// It has joined from elsewhere, and cannot be started again.
+    joined: bool,
     /// The memory in which the process reads its events; none if it reads them from its pipe. It stays when a process ends.
     area: Option<Area>,
     /// Starts since the last verdict.
@@ -39,7 +47,13 @@ pub(super) struct Keeper {
 
 impl Keeper {
     pub(super) fn new(plan: UnitsPlan, hello: Hello, area: Option<Area>, shared: Arc<Shared>) -> Self {
-        Self { plan, hello, shared, process: None, area, failures: 0, held: VecDeque::new(), again: VecDeque::new() }
+        let (held, again) = (VecDeque::new(), VecDeque::new());
+        Self { plan, hello, shared, process: None, joined: false, area, failures: 0, held, again }
+    }
+
+    /// The keeper of a filter unit that has joined from elsewhere and is ready.
+    pub(super) fn joined(plan: UnitsPlan, hello: Hello, process: Process, shared: Arc<Shared>) -> Self {
+        Self { process: Some(process), joined: true, ..Self::new(plan, hello, None, shared) }
     }
 
     /// Works until the node ends it, or until the process is given up.
@@ -56,7 +70,10 @@ impl Keeper {
 
     /// Starts the process if it is not there; returns false if that is not to be tried any more.
     fn has_process(&mut self) -> bool {
-        let ended = self.process.as_mut().is_some_and(Process::has_ended);
+        if self.joined {
+            return self.process.is_some();
+        }
+        let ended = self.process.as_mut().is_some_and(|process| process.ended().is_some());
         if ended {
             self.process = None;
             self.failures += 1;
@@ -107,8 +124,22 @@ impl Keeper {
             self.held.push_back(question);
             return !state.dropped;
         }
-        while state.queue.is_empty() && !state.dropped && !state.finishing {
-            state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        while state.queue.is_empty() && state.again.is_empty() && !state.dropped && !state.finishing {
+            if !self.joined {
+                state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let woken = self.shared.changed.wait_timeout(state, LOOK_UP).unwrap_or_else(PoisonError::into_inner);
+            drop(woken);
+            if let Some(reason) = self.process.as_mut().and_then(Process::ended) {
+                self.fail(&reason);
+                return false;
+            }
+            state = self.shared.state();
+        }
+        if let Some(question) = state.again.pop_front() {
+            self.held.push_back(question);
+            return !state.dropped;
         }
         let part = state.queue.len().div_ceil(state.working.max(1)).min(self.plan.events as usize);
         let mut bytes = 0;
@@ -126,8 +157,8 @@ impl Keeper {
         let shared = self.shared.clone();
         let is_dropped = || shared.state().dropped;
         let events = self.held.iter().map(|question| &question.built);
-        let in_memory = process.send_events(events, self.area.as_mut(), &is_dropped)?;
-        self.count(in_memory);
+        let way = process.send_events(events, self.area.as_mut(), &is_dropped)?;
+        self.count(way);
         while !self.held.is_empty() {
             let Some(process) = &mut self.process else { return Err(Reason::Closed) };
             let verdicts = process.receive_verdicts(&is_dropped)?;
@@ -137,10 +168,14 @@ impl Keeper {
     }
 
     /// Counts the events that the process was given.
-    fn count(&self, in_memory: bool) {
+    fn count(&self, way: Way) {
         let given = Given::of(&self.held);
         let report = &mut self.shared.state().report;
-        *if in_memory { &mut report.in_memory } else { &mut report.by_pipe } += given;
+        *match way {
+            Way::Memory => &mut report.in_memory,
+            Way::Pipe => &mut report.by_pipe,
+            Way::Network => &mut report.by_network,
+        } += given;
     }
 
     fn take_verdicts(&mut self, verdicts: Vec<Decided>) -> Result<(), Reason> {
@@ -151,7 +186,12 @@ impl Keeper {
         });
         if !answers.is_empty() {
             self.failures = 0;
-            self.tell(|state| state.answers.append(&mut answers));
+            self.tell(|state| {
+                if !state.losses.is_empty() {
+                    answers.iter().for_each(|answer| _ = state.losses.remove(&answer.question.built.event));
+                }
+                state.answers.append(&mut answers);
+            });
         }
         found
     }
@@ -169,14 +209,19 @@ impl Keeper {
         Ok(Answer { question, verdict })
     }
 
-    /// Ends the process. The event that it has goes into quarantine; several are asked about again.
+    /// Ends the process. The event that it has goes into quarantine; several are asked about again. A lost connection is
+    /// not the fault of its events: others are asked about them.
     fn fail(&mut self, reason: &Reason) {
         tracing::warn!(builder = self.hello.builder, unit = self.hello.unit, %reason, "a filter unit failed");
         self.process = None;
         self.failures += 1;
-        if self.held.len() > 1 {
-            self.again.append(&mut self.held);
-        } else if let Some(question) = self.held.pop_front() {
+        let mut held = std::mem::take(&mut self.held);
+        if self.joined {
+            self.tell(|state| state.lose(held, reason));
+            self.shared.changed.notify_all();
+        } else if held.len() > 1 {
+            self.again.append(&mut held);
+        } else if let Some(question) = held.pop_front() {
             self.tell(|state| state.quarantine(question, reason));
         }
     }
@@ -187,7 +232,11 @@ impl Keeper {
         let mut left = std::mem::take(&mut self.again);
         self.tell(|state| {
             state.report.given_up.push(told);
-            state.working -= 1;
+            state.leave();
+            if state.listens {
+                state.again.append(&mut left);
+                return;
+            }
             if state.working == 0 {
                 left.append(&mut state.queue);
             }

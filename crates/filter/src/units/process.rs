@@ -1,6 +1,9 @@
-//! The process of a filter unit. Its pipes are read and written without blocking, so every wait has a limit.
+//! A filter unit that has answered the hello: messages to it and from it, each with a limit of time.
 
-use super::{Reason, spawn::spawn};
+use super::{
+    Reason,
+    link::{Link, Pipes, is_not_yet},
+};
 use crate::{
     Hello, Incoming, Received, UnitsPlan,
     area::Area,
@@ -9,31 +12,19 @@ use crate::{
 use bytes::Bytes;
 use evb_core::Span;
 use evb_protocol::Built;
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    fs::{OFlags, fcntl_getfl, fcntl_setfl},
-};
-use std::{
-    io::{self, ErrorKind, Read, Write},
-    os::fd::AsFd,
-    process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use std::{net::TcpStream, time::Instant};
 
-/// Longest time for which a process that closed its pipes, or was told to end, may go on.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time between two looks at a process that is to end.
-const LOOK_AGAIN: Duration = Duration::from_millis(2);
-/// Time between two looks whether anybody still waits.
-const SLICE: Duration = Duration::from_millis(100);
+/// The way by which events went to a filter unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Memory,
+    Pipe,
+    Network,
+}
 
-/// A process that has answered the hello. Dropping it kills it.
+/// A filter unit that has answered the hello. Dropping it kills it.
 pub(super) struct Process {
-    child: Child,
-    /// None when the process is told to end.
-    input: Option<ChildStdin>,
-    output: ChildStdout,
+    link: Link,
     incoming: Incoming,
     timeout: Span,
     message: Vec<u8>,
@@ -52,25 +43,35 @@ impl Process {
         area: Option<&mut Area>,
         is_dropped: &dyn Fn() -> bool,
     ) -> Result<Self, String> {
-        let (mut command, name) = plan.code.command().map_err(|error| format!("evb cannot be found: {error}"))?;
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = spawn(&mut command, area.as_deref().map(Area::file))
-            .map_err(|error| format!("{name} cannot be started: {error}"))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(format!("{name} has no pipes"));
-        };
-        let timeout = plan.timeout;
-        let (incoming, message) = (Incoming::default(), Vec::new());
-        let mut process = Self { child, input: Some(input), output, incoming, timeout, message, in_memory: false };
-        process.greet(hello, area, is_dropped).map_err(|reason| format!("{name} does not get ready: {reason}"))?;
+        let code = plan.code.as_ref().ok_or("no program was named")?;
+        let pipes = Pipes::start(code, area.as_deref()).map_err(|error| error.to_string())?;
+        let mut process = Self::over(Link::Process(pipes), plan.timeout);
+        let ready = process.greet(hello, area, is_dropped);
+        ready.map_err(|reason| format!("{} does not get ready: {reason}", code.name()))?;
         Ok(process)
     }
 
+    /// Greets a filter unit that has joined over this connection, and waits until it is ready.
+    ///
+    /// # Errors
+    /// The reason why it does not get ready.
+    pub(super) fn joined(
+        stream: TcpStream,
+        plan: &UnitsPlan,
+        hello: &Hello,
+        is_dropped: &dyn Fn() -> bool,
+    ) -> Result<Self, Reason> {
+        let link = Link::joined(stream).map_err(|error| Reason::Lost(error.to_string()))?;
+        let mut process = Self::over(link, plan.timeout);
+        process.greet(hello, None, is_dropped)?;
+        Ok(process)
+    }
+
+    fn over(link: Link, timeout: Span) -> Self {
+        Self { link, incoming: Incoming::default(), timeout, message: Vec::new(), in_memory: false }
+    }
+
     fn greet(&mut self, hello: &Hello, area: Option<&mut Area>, is_dropped: &dyn Fn() -> bool) -> Result<(), Reason> {
-        let unblocked = |fd: rustix::fd::BorrowedFd<'_>| fcntl_setfl(fd, fcntl_getfl(fd)? | OFlags::NONBLOCK);
-        let input = self.input.as_ref().ok_or(Reason::Closed)?;
-        let both = unblocked(input.as_fd()).and_then(|()| unblocked(self.output.as_fd()));
-        both.map_err(|error| Reason::Crashed(error.to_string()))?;
         self.message.clear();
         encode_hello(hello, area.as_deref().map_or(0, Area::descriptor), &mut self.message);
         let has_area = area.is_some();
@@ -87,11 +88,12 @@ impl Process {
                 Ok(())
             }
             Received::Verdicts(_) => Err(Reason::Nonsense("verdicts before any event".into())),
+            Received::Alive | Received::Failed(_) => Err(not_of_a_program()),
         }
     }
 
-    /// Sends events: in the area if the process reads it and they have room there, and through its pipe if not. The
-    /// process has no other events. Returns true if they stand in the area.
+    /// Sends events: in the area if the process reads it and they have room there, and as bytes if not. The process has
+    /// no other events. Returns the way that they went.
     ///
     /// # Errors
     /// The reason why the process cannot decide.
@@ -100,14 +102,19 @@ impl Process {
         events: impl ExactSizeIterator<Item = &'a Built<Bytes>> + Clone,
         area: Option<&mut Area>,
         is_dropped: &dyn Fn() -> bool,
-    ) -> Result<bool, Reason> {
+    ) -> Result<Way, Reason> {
         self.message.clear();
         let places = area.filter(|_| self.in_memory).and_then(|area| area.write(events.clone()));
+        let way = match &places {
+            Some(_) => Way::Memory,
+            None if self.link.is_joined() => Way::Network,
+            None => Way::Pipe,
+        };
         match &places {
             Some(places) => encode_places(places, &mut self.message),
             None => encode_events(events, &mut self.message),
         }
-        self.send(is_dropped).map(|()| places.is_some())
+        self.send(is_dropped).map(|()| way)
     }
 
     /// Waits for verdicts.
@@ -118,99 +125,68 @@ impl Process {
         match self.receive(is_dropped)? {
             Received::Verdicts(verdicts) => Ok(verdicts),
             Received::Ready { .. } => Err(Reason::Nonsense("it says again that it is ready".into())),
+            Received::Alive | Received::Failed(_) => Err(not_of_a_program()),
         }
     }
 
-    /// True if the process has ended.
-    pub(super) fn has_ended(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
+    /// The reason why a filter unit without events has ended; none if it is there.
+    pub(super) fn ended(&mut self) -> Option<Reason> {
+        self.link.ended(&mut self.incoming)
     }
 
     /// Lets the process end by itself for a while.
-    pub(super) fn end(mut self) {
-        self.input = None;
-        self.exit_status();
+    pub(super) fn end(self) {
+        self.link.end();
     }
 
     /// Writes the message.
     fn send(&mut self, is_dropped: &dyn Fn() -> bool) -> Result<(), Reason> {
-        let (mut sent, mut until) = (0, Instant::now() + self.timeout.as_duration());
+        let (mut sent, mut until) = (0, self.limit());
         while sent < self.message.len() {
-            let Some(input) = &mut self.input else { return Err(Reason::Closed) };
-            match input.write(&self.message[sent..]) {
-                Ok(bytes) => (sent, until) = (sent + bytes, Instant::now() + self.timeout.as_duration()),
+            match self.link.write(&self.message[sent..]) {
+                Ok(bytes) => (sent, until) = (sent + bytes, self.limit()),
                 Err(error) if is_not_yet(&error) => {
-                    wait(input, PollFlags::OUT, until, is_dropped).map_err(|()| Reason::Hung(self.timeout))?;
+                    self.link.wait_to_write(&mut self.incoming, (until, self.timeout), is_dropped)?;
                 }
-                Err(_) => return Err(self.why_closed()),
+                Err(error) => return Err(self.link.why_closed(&mut self.incoming, Some(&error))),
             }
         }
         Ok(())
     }
 
-    /// Reads the next message.
+    /// Reads the next message of the program. A filter unit elsewhere that says after the limit that it is there, and has
+    /// said nothing else, hangs.
     fn receive(&mut self, is_dropped: &dyn Fn() -> bool) -> Result<Received, Reason> {
-        let until = Instant::now() + self.timeout.as_duration();
-        let mut bytes = [0; 4096];
+        let until = self.limit();
+        let (mut bytes, mut is_late) = ([0; 4096], false);
         loop {
             let next = self.incoming.next_message().map_err(|error| Reason::Nonsense(error.to_string()))?;
-            if let Some(message) = next {
-                return Ok(message);
-            }
-            match self.output.read(&mut bytes) {
-                Ok(0) => return Err(self.why_closed()),
-                Ok(length) => self.incoming.push(&bytes[..length]),
-                Err(error) if is_not_yet(&error) => {
-                    wait(&self.output, PollFlags::IN, until, is_dropped).map_err(|()| Reason::Hung(self.timeout))?;
+            match next {
+                Some(Received::Alive) if self.link.is_joined() => {
+                    is_late |= Instant::now() >= until;
+                    continue;
                 }
-                Err(error) => return Err(Reason::Crashed(error.to_string())),
+                Some(Received::Failed(why)) if self.link.is_joined() => {
+                    return Err(why.map_or(Reason::Closed, Reason::Crashed));
+                }
+                Some(message) => return Ok(message),
+                None => {}
+            }
+            match self.link.read(&mut bytes) {
+                Ok(0) => return Err(self.link.why_closed(&mut self.incoming, None)),
+                Ok(length) => self.incoming.push(&bytes[..length]),
+                Err(error) if is_not_yet(&error) && is_late => return Err(Reason::Hung(self.timeout)),
+                Err(error) if is_not_yet(&error) => self.link.wait_to_read((until, self.timeout), is_dropped)?,
+                Err(error) => return Err(self.link.why_closed(&mut self.incoming, Some(&error))),
             }
         }
     }
 
-    /// The reason why a pipe is closed: often the process has ended.
-    fn why_closed(&mut self) -> Reason {
-        match self.exit_status() {
-            Some(status) if !status.success() => Reason::Crashed(status.to_string()),
-            Some(_) | None => Reason::Closed,
-        }
-    }
-
-    fn exit_status(&mut self) -> Option<ExitStatus> {
-        let until = Instant::now() + EXIT_TIMEOUT;
-        loop {
-            match self.child.try_wait() {
-                Ok(None) if Instant::now() < until => thread::sleep(LOOK_AGAIN),
-                Ok(status) => return status,
-                Err(_) => return None,
-            }
-        }
+    fn limit(&self) -> Instant {
+        Instant::now() + self.timeout.as_duration()
     }
 }
 
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ended_by_itself = self.child.kill();
-        let _reaped = self.child.wait();
-    }
-}
-
-fn is_not_yet(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
-}
-
-/// Waits until a pipe is ready; an error means that the time is over, or that nobody waits any more.
-fn wait(pipe: &impl AsFd, flags: PollFlags, until: Instant, is_dropped: &dyn Fn() -> bool) -> Result<(), ()> {
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || is_dropped() {
-            return Err(());
-        }
-        let slice = left.min(SLICE);
-        let time = Timespec { tv_sec: 0, tv_nsec: i64::from(slice.subsec_nanos()) };
-        // An error of the poll itself is a signal: the time limit still holds.
-        if poll(&mut [PollFd::new(pipe, flags)], Some(&time)).is_ok_and(|ready| ready > 0) {
-            return Ok(());
-        }
-    }
+fn not_of_a_program() -> Reason {
+    Reason::Nonsense("it says what only a filter unit on another machine says".into())
 }

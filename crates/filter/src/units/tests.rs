@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::Code;
+
+mod elsewhere;
 use evb_core::{SourceId, Span};
 use evb_protocol::{Fragment, FragmentStatus};
 use std::{
@@ -15,7 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 fn plan(program: &[&str], timeout: Span) -> UnitsPlan {
     UnitsPlan {
         units: 1,
-        code: Code::Program(program.iter().map(ToString::to_string).collect()),
+        code: Some(Code::Program(program.iter().map(ToString::to_string).collect())),
+        listen: None,
+        patience: timeout,
         timeout,
         events: 4,
         accept: None,
@@ -41,7 +45,7 @@ fn start_with(program: &[&str], timeout: Span, memory: Memory) -> (Units, Receiv
     let hello = Hello { run: 1, builder: 0, unit: 0, streams: vec!["physics".into(), "quarantine".into()] };
     let wake = Mutex::new(wake);
     let waker: Waker = Arc::new(move || _ = wake.lock().unwrap().send(()));
-    (Units::start(&plan(program, timeout), &hello, memory, waker).unwrap(), woken)
+    (Units::start(&plan(program, timeout), &hello, memory, None, waker).unwrap(), woken)
 }
 
 /// Largest fragment of a test.

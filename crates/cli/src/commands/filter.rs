@@ -1,0 +1,73 @@
+//! `evb filter`: filter units for builders on other machines.
+
+use crate::{failure::Failure, progress::say, signals::stop_waiting_on_signals, token};
+use clap::Args;
+use evb::{Code, JoinFilters, join_builders};
+use std::{path::PathBuf, time::Duration};
+
+#[derive(Args)]
+pub(crate) struct FilterArgs {
+    /// Builder to decide for, as it notes at the beginning of a run with `filter.listen`; may be given several times
+    #[arg(long, value_name = "HOST:PORT", required = true)]
+    join: Vec<String>,
+    /// Number of processes for each builder
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    processes: u16,
+    /// Longest wait for a builder, before its first run and between two runs, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    patience: u64,
+    /// End after so many runs; by default after the last one, when none follows for the patience
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    runs: Option<u64>,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+    /// A shared library that decides, in place of a program
+    #[arg(long, value_name = "FILE", group = "code")]
+    library: Option<PathBuf>,
+    /// A WebAssembly module that decides, in place of a program
+    #[arg(long, value_name = "FILE", group = "code")]
+    module: Option<PathBuf>,
+    /// The program that decides, and its arguments
+    #[arg(value_name = "PROGRAM", last = true, group = "code")]
+    program: Vec<String>,
+}
+
+pub(crate) fn run(args: &FilterArgs) -> Result<bool, Failure> {
+    let token = token::shared()?;
+    let stop = stop_waiting_on_signals()?;
+    let note = |text: &str| {
+        if !args.quiet {
+            say(text);
+        }
+    };
+    let options = JoinFilters {
+        builders: args.join.clone(),
+        processes: args.processes,
+        code: code(args)?,
+        token,
+        patience: Duration::from_secs(args.patience),
+        runs: args.runs,
+        stop: &stop,
+        note: &note,
+    };
+    join_builders(&options).map_err(|error| Failure::with_hint(error.to_string(), error.hint()))?;
+    Ok(true)
+}
+
+fn code(args: &FilterArgs) -> Result<Code, Failure> {
+    let FilterArgs { library, module, .. } = args;
+    match (library, module) {
+        (Some(path), _) => Ok(Code::Library(path.clone())),
+        (None, Some(_)) if !Code::HAS_MODULES => Err(Failure::with_hint(
+            "this evb was built without WebAssembly",
+            "build it with `cargo build --release --features wasm`",
+        )),
+        (None, Some(path)) => Ok(Code::Module(path.clone())),
+        (None, None) if args.program.is_empty() => Err(Failure::with_hint(
+            "nothing decides about events",
+            "name a program after `--`, as in `evb filter --join HOST:PORT -- python3 filter.py`, or give --library FILE or --module FILE",
+        )),
+        (None, None) => Ok(Code::Program(args.program.clone())),
+    }
+}
