@@ -201,7 +201,7 @@ fn full_selection(seed: u64) -> Selection {
             code: Some(Code::Program(vec!["./my-filter".into(), "--fast".into()])),
             listen: Some("0.0.0.0:9000".into()),
             timeout: Span::from_secs(3),
-            patience: Span::from_secs(3),
+            patience: Span::from_secs(1),
             events: 8,
             accept: Some(0.1),
             time: Span::from_millis(1),
