@@ -37,7 +37,7 @@ pub const CASES: &[Case] = &[
     ("a body above the limit is refused", delivery::too_large),
     ("receive gives at most what was asked for", delivery::receive_keeps_its_limit),
     ("random broadcasts arrive, in order with other messages", broadcast::random_traffic),
-    ("a full queue holds up a broadcast to one node only", broadcast::full_queue),
+    ("a full queue holds up a broadcast, and loses none", broadcast::full_queue),
     ("a lost receiver of broadcasts holds up nobody", broadcast::lost_receiver),
     ("broadcasts of a node that leaves come before its loss", broadcast::lost_sender),
     ("broadcasts to nobody, to unknown nodes, and too large ones", broadcast::no_receivers),
