@@ -268,6 +268,7 @@ impl Role for Readout {
     fn order(&mut self, now: Time, order: Order) {
         if order == Order::Start {
             self.unit.start(now);
+            self.shaper.iter_mut().for_each(Shaper::begin);
         }
     }
 

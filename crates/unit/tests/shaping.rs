@@ -73,6 +73,7 @@ impl Bench {
             dead_builder: None,
             most_at_once: 0,
         };
+        bench.shapers.iter_mut().for_each(Shaper::begin);
         bench.turns.iter_mut().for_each(|turns| turns.start(Time::ZERO));
         bench.rounds.iter_mut().for_each(|rounds| rounds.start(Time::ZERO));
         let rules = [bench.rounds.is_some(), !bench.turns.is_empty(), bench.shapers[0].is_by_clock()];

@@ -89,7 +89,8 @@ impl Simulation<'_> {
         };
         let first_builder = config.builder_nodes().first;
         for (unit, node) in (0..).zip(config.readout_nodes().iter()) {
-            if let (Some(host), Some(shaper)) = (self.host(node), Shaper::new(&config, unit)) {
+            if let (Some(host), Some(mut shaper)) = (self.host(node), Shaper::new(&config, unit)) {
+                shaper.begin();
                 let is_by_clock = shaper.is_by_clock();
                 self.nics[host].slots = Some(Slots { shaper, node, first_builder, full });
                 if is_by_clock {

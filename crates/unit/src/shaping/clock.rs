@@ -9,7 +9,7 @@ const KEPT: usize = 16;
 /// Time between two exchanges once there are enough.
 const INTERVAL: Span = Span::from_millis(100);
 /// Longest wait for an answer before the question is asked again.
-const ANSWER: Span = Span::from_secs(1);
+const ANSWER: Span = Span::from_millis(200);
 
 /// The clock of a readout unit, set by that of the event manager.
 ///
@@ -18,6 +18,8 @@ const ANSWER: Span = Span::from_secs(1);
 /// counts, so that clocks may drift.
 #[derive(Debug, Default)]
 pub(super) struct UnitClock {
+    /// The run has begun: the event manager is there and answers.
+    has_begun: bool,
     exchanges: VecDeque<Exchange>,
     /// Time of the last question.
     asked: Option<Time>,
@@ -33,6 +35,11 @@ struct Exchange {
 }
 
 impl UnitClock {
+    /// Takes note that the run begins.
+    pub(super) const fn begin(&mut self) {
+        self.has_begun = true;
+    }
+
     /// Returns true if the time is to be asked for now.
     pub(super) fn asks(&mut self, now: Time) -> bool {
         let is_due = now >= self.asks_at();
@@ -45,6 +52,7 @@ impl UnitClock {
     /// The time of the next question.
     pub(super) fn asks_at(&self) -> Time {
         match self.asked {
+            _ if !self.has_begun => Time::MAX,
             None => Time::ZERO,
             Some(asked) if !self.is_answered => asked + ANSWER,
             Some(asked) if self.exchanges.len() < KEPT => asked,
@@ -179,6 +187,8 @@ mod tests {
     /// A clock that is `behind` that of the manager, after exchanges with these one-way times.
     fn clock(behind: u64, ways: &[(u64, u64)]) -> (UnitClock, Time) {
         let (mut clock, mut now) = (UnitClock::default(), Time(0));
+        assert!(!clock.asks(now), "nobody answers yet");
+        clock.begin();
         for &(there, back) in ways {
             assert!(clock.asks(now));
             let asked = now;
@@ -199,7 +209,7 @@ mod tests {
 
     #[test]
     fn answers_to_old_questions_do_not_count_and_a_lost_one_is_asked_again() {
-        let mut clock = UnitClock::default();
+        let mut clock = UnitClock { has_begun: true, ..UnitClock::default() };
         assert!(clock.asks(Time(5)) && !clock.asks(Time(6)));
         clock.told(Time(9), Time(4), Time(1000));
         assert_eq!(clock.error(), None);

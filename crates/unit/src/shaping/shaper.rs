@@ -170,6 +170,13 @@ impl<T: Clone> Shaper<T> {
         }
     }
 
+    /// Takes note that the run begins. Then the event manager answers questions.
+    pub fn begin(&mut self) {
+        if let Packing::Clock(slots) = &mut self.packing {
+            slots.clock.begin();
+        }
+    }
+
     /// The time at which the unit is to ask the event manager for its time; none without a clock.
     pub fn asks_time_at(&self) -> Option<Time> {
         if let Packing::Clock(slots) = &self.packing { Some(slots.clock.asks_at()) } else { None }
