@@ -132,4 +132,4 @@ impl Events {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -62,7 +62,10 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
 
 /// The step of a checked table. The length of a slot by the clock follows from the bucket.
 fn step(view: View<'_>) -> Step {
-    let Step::Clock { .. } = STEP.at(view, "step") else { return STEP.at(view, "step") };
+    let step = STEP.at(view, "step");
+    if !matches!(step, Step::Clock { .. }) {
+        return step;
+    }
     let rate: Bandwidth = view.quantity("rate");
     let guard = view.maybe_quantity("guard").unwrap_or(Span::ZERO);
     let slot = Span(rate.time_for(view.quantity::<ByteCount>("bucket").0).0 + guard.0);

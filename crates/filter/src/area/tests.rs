@@ -12,7 +12,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-fn event(number: u64, lengths: &[usize]) -> Built<Bytes> {
+/// An event with a fragment of each length, whose bytes are all the last digits of its number.
+pub(crate) fn event(number: u64, lengths: &[usize]) -> Built<Bytes> {
     let event = EventId(number);
     let fragment = |(source, &length): (u16, &usize)| {
         Some(Fragment {

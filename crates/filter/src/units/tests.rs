@@ -4,8 +4,7 @@ use super::*;
 use crate::Code;
 
 mod elsewhere;
-use evb_core::{SourceId, Span};
-use evb_protocol::{Fragment, FragmentStatus};
+use evb_core::Span;
 use std::{
     sync::mpsc::{Receiver, channel},
     time::Duration,
@@ -53,20 +52,7 @@ const MOST: usize = 1000;
 
 /// An event with two fragments, whose bytes are all the last digits of its number. The second one grows with it.
 fn event(number: u64) -> Built<Bytes> {
-    let event = EventId(number);
-    let fragment = |(source, length): (u16, usize)| {
-        Some(Fragment {
-            event,
-            source: SourceId(source),
-            length: length as u32,
-            checksum: 0,
-            mark: None,
-            status: FragmentStatus::Good,
-            payload: vec![number as u8; length].into(),
-        })
-    };
-    let fragments = [(0, 3), (1, number as usize * 7 % MOST)].into_iter().map(fragment).collect();
-    Built { event, complete: true, asked: evb_protocol::Region::ALL, fragments }
+    crate::area::tests::event(number, &[3, number as usize * 7 % MOST])
 }
 
 fn ask(units: &mut Units, events: std::ops::RangeInclusive<u64>) {

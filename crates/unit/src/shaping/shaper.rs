@@ -204,14 +204,11 @@ impl<T: Clone> Shaper<T> {
         if !self.alive.contains(&true) {
             return None;
         }
-        if matches!(self.packing, Packing::Clock(_)) {
-            return self.next_by_clock(now);
-        }
         while !self.alive[self.turn] {
             self.pass(now);
         }
         let (most, lead, round) = match self.packing {
-            Packing::Clock(_) => return None,
+            Packing::Clock(_) => return self.next_by_clock(now),
             Packing::Packets { most } => {
                 self.turn = self.next_waiting()?;
                 (most, 0, 0)
