@@ -41,8 +41,8 @@ impl Default for Bundling {
 }
 
 impl Bundling {
-    /// Bytes of a bundle before its entries.
-    pub const HEAD_BYTES: u64 = 20;
+    /// Bytes of a bundle behind its entries.
+    pub const TAIL_BYTES: u64 = 20;
     /// Bytes of a bundle for each of its fragments, beside the payload.
     pub const ENTRY_BYTES: u64 = 20;
 
@@ -93,7 +93,7 @@ impl Bundling {
 
     /// Bytes of a bundle of so many fragments of this size.
     pub const fn bundle_bytes(fragments: u64, each: ByteCount) -> u64 {
-        Self::HEAD_BYTES + fragments * (Self::ENTRY_BYTES + each.0)
+        Self::TAIL_BYTES + fragments * (Self::ENTRY_BYTES + each.0)
     }
 
     /// The events of a block, or of the event that stands for itself.

@@ -91,8 +91,10 @@ impl Rule {
         event: EventId,
         fragments: &[Option<Fragment<B>>],
     ) -> bool {
+        if let Some(accepted) = self.accepts_unseen((seed, place), event) {
+            return accepted;
+        }
         match self {
-            Self::Prescale { one_in } => event.0.is_multiple_of(*one_in),
             Self::Size { source, at_least, at_most } => {
                 let size = size(fragments, *source);
                 at_least.is_none_or(|least| size >= least.0) && at_most.is_none_or(|most| size <= most.0)
@@ -101,8 +103,17 @@ impl Rule {
                 let bytes = of_source(fragments, *source).and_then(|fragment| fragment.payload.bytes());
                 bytes.is_some_and(|bytes| has_word(bytes, *width, *mask, *value, *at))
             }
-            Self::Complete => true,
-            Self::Random { accept } => draw(seed, place, *accept, event),
+            Self::Prescale { .. } | Self::Complete | Self::Random { .. } => true,
+        }
+    }
+
+    /// The decision of [`accepts`](Self::accepts), if it needs no fragment.
+    pub(crate) fn accepts_unseen(&self, (seed, place): (u64, usize), event: EventId) -> Option<bool> {
+        match self {
+            Self::Prescale { one_in } => Some(event.0.is_multiple_of(*one_in)),
+            Self::Complete => Some(true),
+            Self::Random { accept } => Some(draw(seed, place, *accept, event)),
+            Self::Size { .. } | Self::Word { .. } => None,
         }
     }
 }

@@ -170,19 +170,35 @@ impl Selection {
     /// The way of an event through the chain. `complete` says that all its fragments so far are there and good. No
     /// event is rejected unseen: one that is not complete goes past all filters but [`Rule::Complete`].
     pub fn pass<B: Content>(&self, event: EventId, complete: bool, fragments: &[Option<Fragment<B>>]) -> Passage {
+        let accepts = |place, rule: &Rule| Some(rule.accepts((self.seed, place), event, fragments));
+        self.walk(event, complete, accepts).unwrap_or(Passage::Passed)
+    }
+
+    /// The way of an event through the chain, as [`pass`](Self::pass) tells it; none if a filter has to see the fragments.
+    pub fn foresee(&self, event: EventId, complete: bool) -> Option<Passage> {
+        self.walk(event, complete, |place, rule| rule.accepts_unseen((self.seed, place), event))
+    }
+
+    /// The way of an event past filters that accept it, or not, as `accepts` says; none as soon as it says nothing.
+    fn walk(
+        &self,
+        event: EventId,
+        complete: bool,
+        accepts: impl Fn(usize, &Rule) -> Option<bool>,
+    ) -> Option<Passage> {
         if complete && self.drawn.is_some_and(|accept| !draw(self.seed, 0, accept, event)) {
-            return Passage::Rejected;
+            return Some(Passage::Rejected);
         }
         for (place, step) in self.placed().filter(|(_, step)| !step.copy) {
-            let accepted = complete && step.rule.accepts((self.seed, place), event, fragments);
+            let accepted = complete && accepts(place, &step.rule)?;
             let rejects = complete || step.rule == Rule::Complete;
             match (step.stream, accepted) {
-                (Some(stream), true) => return Passage::Taken(stream),
-                (None, false) if rejects => return Passage::Rejected,
+                (Some(stream), true) => return Some(Passage::Taken(stream)),
+                (None, false) if rejects => return Some(Passage::Rejected),
                 (None, _) | (Some(_), false) => {}
             }
         }
-        Passage::Passed
+        Some(Passage::Passed)
     }
 
     /// The same selection for a simulation: filters that read bytes accept the part that they are said to.
@@ -264,6 +280,20 @@ mod tests {
         let drawn = Selection { drawn: Some(0.0), ..Selection::all(1) };
         assert_eq!(drawn.pass::<()>(EventId(1), false, &[]), Passage::Passed);
         assert_eq!(drawn.pass::<()>(EventId(1), true, &[]), Passage::Rejected);
+    }
+
+    #[test]
+    fn what_is_foreseen_comes_true() {
+        let size = Rule::Size { source: None, at_least: Some(evb_core::ByteCount(1)), at_most: None };
+        let blind = Selection { steps: vec![prescale(2, None), prescale(3, Some(4))], ..Selection::all(1) };
+        let seeing = Selection { steps: vec![prescale(2, None), step(size, None)], ..Selection::all(1) };
+        for event in (1..20).map(EventId) {
+            for complete in [true, false] {
+                assert_eq!(blind.foresee(event, complete), Some(blind.pass::<()>(event, complete, &[])));
+            }
+            let rejected = (event.0 % 2 == 1).then_some(Passage::Rejected);
+            assert_eq!(seeing.foresee(event, true), rejected, "the second filter must see the fragments");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use bytes::{Bytes, BytesMut};
 use evb_sources::Room;
+use evb_unit::bundle::Space;
 use evb_transport::{Buffer, Buffers, reusable_buffer};
 
 /// Limit above which a buffer is not kept, in typical fragments: one rare large fragment in each of many buffers would
@@ -36,6 +37,38 @@ enum Memory {
     Lent(Buffer, usize),
 }
 
+/// Memory for a bundle, which grows with it.
+pub(crate) enum Extent {
+    /// A buffer of this node.
+    Own(BytesMut),
+    /// A buffer of the transport. A bundle that outgrows it moves to a buffer of the node.
+    Lent(Buffer),
+}
+
+impl Space for Extent {
+    #[inline]
+    fn bytes(&mut self, length: usize) -> &mut [u8] {
+        if let Self::Lent(buffer) = self
+            && buffer.as_ref().len() < length
+        {
+            let mut own = BytesMut::zeroed(2 * length);
+            own[..buffer.as_ref().len()].copy_from_slice(buffer.as_ref());
+            *self = Self::Own(own);
+        }
+        match self {
+            Self::Own(buffer) => buffer.bytes(length),
+            Self::Lent(buffer) => buffer.as_mut(),
+        }
+    }
+
+    fn freeze(self, length: usize) -> Bytes {
+        match self {
+            Self::Own(buffer) => buffer.freeze().slice(..length),
+            Self::Lent(buffer) => buffer.freeze(length),
+        }
+    }
+}
+
 impl Room for Draft<'_> {
     fn room(&mut self, length: usize) -> &mut [u8] {
         self.memory = match self.pool.lent.as_ref().and_then(|lent| lent.take(length)) {
@@ -55,7 +88,7 @@ impl Draft<'_> {
     pub(crate) fn finish(self) -> Bytes {
         match self.memory {
             Memory::None => Bytes::new(),
-            Memory::Own(buffer) => self.pool.share(buffer),
+            Memory::Own(buffer) => buffer.freeze(),
             Memory::Lent(buffer, length) => buffer.freeze(length),
         }
     }
@@ -72,20 +105,23 @@ impl Pool {
         Draft { pool: self, memory: Memory::None }
     }
 
+    /// Memory for a bundle of so many bytes, which may become larger.
+    pub(crate) fn extent(&mut self, bytes: usize) -> Extent {
+        match self.lent.as_ref().and_then(|lent| lent.take(bytes)) {
+            Some(buffer) => Extent::Lent(buffer),
+            None => Extent::Own(self.take()),
+        }
+    }
+
     /// A buffer with any content.
     fn take(&mut self) -> BytesMut {
         self.spare.pop().unwrap_or_else(reusable_buffer)
     }
 
-    /// Turns a filled buffer into a payload.
-    fn share(&mut self, buffer: BytesMut) -> Bytes {
-        let difference = buffer.len() as isize - self.typical as isize;
-        self.typical = self.typical.saturating_add_signed(difference / AVERAGED + difference.signum());
-        buffer.freeze()
-    }
-
     /// Takes back a payload that is no longer needed. A payload still held elsewhere is freed later.
     pub(crate) fn give(&mut self, payload: Bytes) {
+        let difference = payload.len() as isize - self.typical as isize;
+        self.typical = self.typical.saturating_add_signed(difference / AVERAGED + difference.signum());
         if let Ok(buffer) = payload.try_into_mut()
             && buffer.capacity() <= SMALL + MOST_FRAGMENTS * self.typical
         {
@@ -123,7 +159,7 @@ mod tests {
     fn a_payload_that_is_still_held_is_not_taken_back() {
         let mut pool = Pool::default();
         let buffer = pool.take();
-        let payload = pool.share(buffer);
+        let payload = buffer.freeze();
         let held = payload.clone();
         pool.give(payload);
         assert!(pool.spare.is_empty());

@@ -1,7 +1,7 @@
 //! A readout unit as a node: the unit and the bytes of its fragments.
 
 use crate::control::{NodeError, Order};
-use crate::pool::Pool;
+use crate::pool::{Extent, Pool};
 use crate::worker::Role;
 use bytes::Bytes;
 use evb_core::{EventId, Machine, NodeId, NodeRange, Recording, SourceId, Span, Time, Transmit};
@@ -10,7 +10,9 @@ use evb_protocol::{Arrival, Config, Fragment, FragmentStatus, Message, ReadoutCo
 use evb_sources::{FedFile, Feed, INLET_BITS, LiveItem, LiveSource, ReadOutcome, Source, SourceSpec};
 use evb_transport::{Buffers, Waker};
 use evb_unit::{
-    FragmentSource, Report, Sources, open_options,
+    FragmentSource, Report, Sources,
+    bundle::{self, Writer},
+    open_options,
     shaping::{self, Shaper, Slot},
 };
 use findings::Refusals;
@@ -26,6 +28,8 @@ const READ_BYTES: u64 = 8 << 20;
 
 pub(crate) struct Readout {
     unit: evb_unit::Readout<Bytes, Input>,
+    /// Its live source brings bundles: the super-fragments of a first stage.
+    brings_bundles: bool,
     /// Number of sources that number their fragments by themselves.
     numbered: usize,
     refusals: Refusals,
@@ -75,12 +79,11 @@ impl Readout {
                 _ => Source::open(spec, &options).map(Origin::OnDemand),
             };
             let origin = origin.map_err(|error| source_error(unit, &error))?;
-            // Buffers of the transport are for what is sent.
-            let lent = if plan.bundling.bundles(unit.0) { None } else { buffers.clone() };
-            Ok::<_, NodeError>(Input { origin, pool: Pool::new(lent) })
+            Ok::<_, NodeError>(Input { origin, pool: Pool::new(buffers.clone()) })
         })?;
         Ok(Self {
             unit: evb_unit::Readout::new(plan, node, sources, bits),
+            brings_bundles: plan.bundling.bundles(unit.0),
             // A first stage takes care of what its fragments belong to.
             numbered: if plan.link == Link::None { plan.building.numbered.len() } else { 0 },
             refusals: Refusals::default(),
@@ -121,7 +124,7 @@ impl Readout {
                         number: counter,
                         restarted: resynchronised,
                         length: bytes.len() as u32,
-                        checksum: evb_core::checksum(&bytes),
+                        checksum: checksum(&bytes, self.brings_bundles && good),
                         mark,
                         status,
                         payload: bytes,
@@ -208,20 +211,30 @@ impl FragmentSource<Bytes> for Input {
         self.recorded().map(FedFile::recording)
     }
 
+    type Bundle = Writer<Extent>;
+
+    fn begin_bundle(&mut self, fragments: usize, bytes: usize) -> Writer<Extent> {
+        Writer::new(self.pool.extent(bytes), fragments)
+    }
+
+    fn read_into(
+        &mut self,
+        id: SourceId,
+        event: EventId,
+        bundle: &mut Writer<Extent>,
+    ) -> Result<FragmentStatus, NodeError> {
+        let Origin::OnDemand(source) = &mut self.origin else { return Err(is_live(id, event)) };
+        let outcome = source.read(event, bundle).map_err(|error| source_error(id, &error))?;
+        let status = status(outcome);
+        bundle.add(event, id, status, source.mark(event));
+        Ok(status)
+    }
+
     fn read(&mut self, unit: SourceId, event: EventId, position: u64) -> Result<Fragment<Bytes>, NodeError> {
-        let Origin::OnDemand(source) = &mut self.origin else {
-            return Err(NodeError::new(format!(
-                "readout unit {unit}: a live source cannot be asked for event {event}"
-            )));
-        };
+        let Origin::OnDemand(source) = &mut self.origin else { return Err(is_live(unit, event)) };
         let (mut draft, at) = (self.pool.draft(), EventId(position));
         let outcome = source.read(at, &mut draft).map_err(|error| source_error(unit, &error))?;
-        let status = match outcome {
-            ReadOutcome::Good => FragmentStatus::Good,
-            ReadOutcome::Corrupted(_) => FragmentStatus::Corrupted,
-            ReadOutcome::Missing => FragmentStatus::Missing,
-            ReadOutcome::Oversized { .. } => FragmentStatus::Oversized,
-        };
+        let status = status(outcome);
         let payload = draft.finish();
         let (length, checksum) = (payload.len() as u32, evb_core::checksum(&payload));
         Ok(Fragment { event, source: unit, length, checksum, mark: source.mark(at), status, payload })
@@ -230,6 +243,25 @@ impl FragmentSource<Bytes> for Input {
     fn release(&mut self, payload: Bytes) {
         self.pool.give(payload);
     }
+}
+
+/// The checksum of what a live source has brought.
+fn checksum(bytes: &[u8], is_good_bundle: bool) -> u32 {
+    let of_index = if is_good_bundle { bundle::checksum_of_index(bytes) } else { None };
+    of_index.unwrap_or_else(|| evb_core::checksum(bytes))
+}
+
+const fn status(outcome: ReadOutcome) -> FragmentStatus {
+    match outcome {
+        ReadOutcome::Good => FragmentStatus::Good,
+        ReadOutcome::Corrupted(_) => FragmentStatus::Corrupted,
+        ReadOutcome::Missing => FragmentStatus::Missing,
+        ReadOutcome::Oversized { .. } => FragmentStatus::Oversized,
+    }
+}
+
+fn is_live(source: SourceId, event: EventId) -> NodeError {
+    NodeError::new(format!("readout unit {source}: a live source cannot be asked for event {event}"))
 }
 
 pub(crate) fn source_error(source: SourceId, error: &evb_sources::SourceError) -> NodeError {

@@ -237,12 +237,16 @@ impl Store<Bytes> for Storage {
             }
             return None;
         }
-        let keeps = self.quarantine == Some(route.stream) || self.keep.keeps(built.event, built.complete);
+        let keeps = self.keeps(route.stream, built.event, built.complete);
         let Some(line) = self.line.as_mut().filter(|_| keeps) else {
             return Some(built);
         };
         line.fresh.push((route, built));
         None
+    }
+
+    fn keeps(&self, stream: StreamId, event: EventId, complete: bool) -> bool {
+        self.outlet.is_some() || self.quarantine == Some(stream) || self.keep.keeps(event, complete)
     }
 
     fn ask(&mut self, _now: Time, question: Question<Bytes>) {

@@ -2,9 +2,9 @@
 //! them at once.
 
 use crate::filter::Processors;
-use evb_core::{Bandwidth, NodeId, Span, Time};
+use evb_core::{EventId, Bandwidth, NodeId, Span, Time};
 use evb_experiment::{Keep, Plan};
-use evb_filter::{Question, Route};
+use evb_filter::{Question, Route, StreamId};
 use evb_protocol::Built;
 use evb_unit::{Outlet, Outline, Store};
 use std::collections::VecDeque;
@@ -47,6 +47,10 @@ impl Disk {
 impl Store<Outline> for Disk {
     fn ask(&mut self, now: Time, question: Question<Outline>) {
         self.filter.ask(now, question);
+    }
+
+    fn keeps(&self, _stream: StreamId, event: EventId, complete: bool) -> bool {
+        self.outlet.is_some() || (self.rate.is_some() && self.keep.keeps(event, complete))
     }
 
     fn store(&mut self, now: Time, _route: Route, built: Built<Outline>) -> Option<Built<Outline>> {

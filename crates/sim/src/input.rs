@@ -1,9 +1,9 @@
 //! The origin of fragments in a simulation: sizes by request, or super-fragments as they come.
 
 use evb_core::{EventId, Recording, SourceId};
-use evb_protocol::Fragment;
+use evb_protocol::{Fragment, FragmentStatus};
 use evb_sources::{Feed, SizeModel};
-use evb_unit::{FragmentSource, Outline};
+use evb_unit::{FragmentSource, Outline, Outlines};
 use std::convert::Infallible;
 
 /// The input of a readout unit.
@@ -35,6 +35,25 @@ impl FragmentSource<Outline> for Input {
     fn read(&mut self, source: SourceId, event: EventId, position: u64) -> Result<Fragment<Outline>, Infallible> {
         match self {
             Self::Sizes(sizes) => sizes.read(source, event, position),
+            Self::Inlet => unreachable!("fragments that come by themselves are not asked for"),
+        }
+    }
+
+    type Bundle = Outlines;
+
+    fn begin_bundle(&mut self, fragments: usize, _bytes: usize) -> Outlines {
+        Outlines::with_capacity(fragments)
+    }
+
+    #[inline]
+    fn read_into(
+        &mut self,
+        source: SourceId,
+        event: EventId,
+        bundle: &mut Outlines,
+    ) -> Result<FragmentStatus, Infallible> {
+        match self {
+            Self::Sizes(sizes) => sizes.read_into(source, event, bundle),
             Self::Inlet => unreachable!("fragments that come by themselves are not asked for"),
         }
     }

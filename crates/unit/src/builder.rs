@@ -1,9 +1,9 @@
 //! The builder unit: its machine, the check of every payload, the decision after a first phase, and the storage.
 
 use crate::{BuilderReport, Payload, Selector, meter::Meter, shaping::Turns, split::Splitter};
-use evb_core::{Machine, NodeId, Time, Transmit};
+use evb_core::{EventId, Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
-use evb_filter::{Answer, Question, Route};
+use evb_filter::{Answer, Question, Route, StreamId};
 use evb_protocol::{
     BuilderCommand, BuilderEvent, BuilderUnit, Built, Config, Fault, Fragment, FragmentStatus, Message,
 };
@@ -14,6 +14,9 @@ pub trait Store<B> {
     /// Takes an event to be stored in its streams; gives it back when it needs no storing, or is stored already. Others
     /// the driver gives back to the machine.
     fn store(&mut self, now: Time, route: Route, built: Built<B>) -> Option<Built<B>>;
+
+    /// True if an event of this stream is kept, and so needs its fragments.
+    fn keeps(&self, stream: StreamId, event: EventId, complete: bool) -> bool;
 
     /// Takes an event about which the filter units are to decide. The driver gives their answer to
     /// [`Builder::answer`].
@@ -107,8 +110,12 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
 
     /// True when a fragment has its bytes and no more than allowed.
     #[inline]
-    fn is_as_sent(&self, fragment: &Fragment<B>) -> bool {
-        B::length(fragment) <= self.max_fragment && B::checksum(fragment) == fragment.checksum
+    fn is_as_sent(&mut self, fragment: &Fragment<B>) -> bool {
+        B::length(fragment) <= self.max_fragment
+            && match &mut self.splitter {
+                Some(splitter) => splitter.is_as_sent(fragment),
+                None => B::checksum(fragment) == fragment.checksum,
+            }
     }
 
     #[cold]
@@ -205,7 +212,8 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
             let ended = self.selector.take_built(&mut self.storage, now, built);
             return ended.into_iter().for_each(|ended| self.end(now, ended));
         };
-        let (events, ended) = splitter.split(built);
+        let (selector, storage) = (&mut self.selector, &self.storage);
+        let (events, ended) = splitter.split(built, |event, complete| selector.foresee(storage, event, complete));
         for event in events {
             let ended = self.selector.take_built(&mut self.storage, now, event);
             ended.into_iter().for_each(|ended| self.end(now, ended));
@@ -218,8 +226,8 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     /// Tells the machine the end of an event; that of a bundle when all its events have ended.
     fn end(&mut self, now: Time, ended: BuilderCommand<B>) {
         let command = match (ended, &mut self.splitter) {
-            (BuilderCommand::Stored(event), Some(splitter)) => splitter.stored(&event).map(BuilderCommand::Stored),
-            (BuilderCommand::Rejected(event), Some(splitter)) => splitter.rejected(&event).map(BuilderCommand::Stored),
+            (BuilderCommand::Stored(event), Some(splitter)) => splitter.stored(event).map(BuilderCommand::Stored),
+            (BuilderCommand::Rejected(event), Some(splitter)) => splitter.rejected(event).map(BuilderCommand::Stored),
             (command, _) => Some(command),
         };
         if let Some(command) = command {

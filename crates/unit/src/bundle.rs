@@ -1,8 +1,8 @@
 //! The bundle: the fragments of several sources and events as one payload.
 //!
-//! A bundle begins with an index: a head and an entry for each fragment. The head has a magic number, the number of
-//! fragments, the checksum of the rest of the index, and the first event. The payloads follow in the order of the entries. All
-//! numbers are little-endian. Entries are in ascending order of event, then of source, and each pair occurs once.
+//! The payloads come first, in ascending order of event, then of source, and each pair occurs once. The index follows: an
+//! entry for each fragment in the same order, and a tail. So a bundle is written from its first byte to its last, before it
+//! is known how many fragments it has. All numbers are little-endian.
 //!
 //! | bytes of an entry | meaning |
 //! |---|---|
@@ -13,26 +13,37 @@
 //! | 8..12 | length of the payload in bytes |
 //! | 12..16 | checksum of the payload |
 //! | 16..20 | mark, 0 for none |
+//!
+//! | bytes of the tail | meaning |
+//! |---|---|
+//! | 0..8 | first event of the bundle |
+//! | 8..12 | number of entries |
+//! | 12..16 | checksum of the entries and the tail before it |
+//! | 16..20 | magic number |
+//!
+//! The checksum of a good bundle is that of its index, which has those of the payloads: no byte is summed twice. Any other
+//! bundle has bytes that are not as its index says, and its checksum is that of all its bytes.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use evb_core::{EventId, Mark, SourceId};
 use evb_experiment::Bundling;
 use evb_protocol::{Fragment, FragmentStatus};
+use evb_sources::Room;
 use std::fmt;
 
 const MAGIC: [u8; 4] = *b"\xE5BDL";
-const HEAD: usize = Bundling::HEAD_BYTES as usize;
+const TAIL: usize = Bundling::TAIL_BYTES as usize;
 const ENTRY: usize = Bundling::ENTRY_BYTES as usize;
 
 /// Bytes of the index of a bundle.
 pub(crate) const fn index_bytes(fragments: usize) -> usize {
-    HEAD + fragments * ENTRY
+    fragments * ENTRY + TAIL
 }
 
 /// Defect of a bundle: it cannot be split into fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BundleError {
-    /// The payload has no index, or its end is missing.
+    /// The payload has no index, or its beginning is missing.
     NoIndex,
     /// The index is not as it was made.
     DamagedIndex,
@@ -58,78 +69,215 @@ impl fmt::Display for BundleError {
 
 impl std::error::Error for BundleError {}
 
-/// Puts fragments into one payload. `first` is the first event of the bundle; the fragments are in order.
-pub fn encode(first: EventId, fragments: &[Fragment<Bytes>]) -> Bytes {
-    let payload: usize = fragments.iter().map(|fragment| fragment.payload.len()).sum();
-    let mut bytes = BytesMut::with_capacity(index_bytes(fragments.len()) + payload);
-    bytes.put_slice(&MAGIC);
-    bytes.put_u32_le(fragments.len() as u32);
-    bytes.put_u32_le(0);
-    bytes.put_u64_le(first.0);
-    for fragment in fragments {
-        bytes.put_u16_le((fragment.event.0 - first.0) as u16);
-        bytes.put_u16_le(fragment.source.0);
-        bytes.put_u32_le((fragment.status as u8).into());
-        bytes.put_u32_le(fragment.payload.len() as u32);
-        bytes.put_u32_le(fragment.checksum);
-        bytes.put_u32_le(Mark::to_bits(fragment.mark));
+/// A fragment in a bundle, as its index has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The event.
+    pub event: EventId,
+    /// The source.
+    pub source: SourceId,
+    /// The status.
+    pub status: FragmentStatus,
+    /// Length of the payload in bytes.
+    pub length: u32,
+    /// CRC-32C of the payload.
+    pub checksum: u32,
+    /// The mark.
+    pub mark: Option<Mark>,
+    /// Place in the bundle: of the first byte, or of the fragment where there are no bytes.
+    pub at: u32,
+}
+
+impl Part {
+    /// A fragment that is alone.
+    pub(crate) const fn whole<B>(fragment: &Fragment<B>) -> Self {
+        let Fragment { event, source, status, length, checksum, mark, .. } = *fragment;
+        Self { event, source, status, length, checksum, mark, at: 0 }
     }
-    let sum = index_checksum(&bytes);
-    bytes[8..12].copy_from_slice(&sum.to_le_bytes());
-    fragments.iter().for_each(|fragment| bytes.put_slice(&fragment.payload));
-    bytes.freeze()
+
+    /// The order of the fragments in a bundle.
+    pub(crate) const fn place(&self) -> (u64, u16) {
+        (self.event.0, self.source.0)
+    }
+
+    /// The fragment with its payload.
+    pub(crate) const fn with<B>(&self, payload: B) -> Fragment<B> {
+        let Self { event, source, status, length, checksum, mark, at: _ } = *self;
+        Fragment { event, source, length, checksum, mark, status, payload }
+    }
+
+    /// Where its payload lies.
+    pub(crate) const fn range(&self) -> std::ops::Range<usize> {
+        self.at as usize..self.at as usize + self.length as usize
+    }
+
+    /// The entry in the index of a bundle with this first event.
+    fn encode(&self, first: EventId) -> [u8; ENTRY] {
+        let mut bytes = [0; ENTRY];
+        bytes[..2].copy_from_slice(&((self.event.0 - first.0) as u16).to_le_bytes());
+        bytes[2..4].copy_from_slice(&self.source.0.to_le_bytes());
+        bytes[4] = self.status as u8;
+        bytes[8..12].copy_from_slice(&self.length.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.checksum.to_le_bytes());
+        bytes[16..].copy_from_slice(&Mark::to_bits(self.mark).to_le_bytes());
+        bytes
+    }
 }
 
-/// The checksum of an index: that of the first event and the entries, and the number of fragments.
-fn index_checksum(index: &[u8]) -> u32 {
-    evb_core::checksum(&index[12..]) ^ u32_at(index, 4)
+/// A bundle on its way from sources to a payload.
+pub trait Bundle<B> {
+    /// Adds a fragment behind those before it.
+    fn push(&mut self, fragment: &Fragment<B>);
+
+    /// Takes the last fragment out again.
+    fn pop(&mut self);
+
+    /// The payload and its length, and the checksum of a bundle whose fragments are good.
+    fn finish(self, first: EventId) -> (B, u32, u32);
 }
 
-/// Splits a payload into its fragments, which share its memory. Their checksums are not compared yet.
+/// Memory for a bundle.
+pub trait Space {
+    /// At least so many bytes, with what was written before.
+    fn bytes(&mut self, length: usize) -> &mut [u8];
+
+    /// The first bytes as a payload.
+    fn freeze(self, length: usize) -> Bytes;
+}
+
+impl Space for BytesMut {
+    fn bytes(&mut self, length: usize) -> &mut [u8] {
+        if self.len() < length {
+            self.resize(length, 0);
+        }
+        self
+    }
+
+    fn freeze(mut self, length: usize) -> Bytes {
+        self.truncate(length);
+        self.freeze()
+    }
+}
+
+/// The bytes of a bundle that is being written. As a [`Room`] it has space for the next payload, which
+/// [`add`](Self::add) makes a fragment of the bundle.
+#[derive(Debug)]
+pub struct Writer<M> {
+    space: M,
+    /// Bytes of the payloads.
+    end: usize,
+    /// Bytes of the next one.
+    next: usize,
+    parts: Vec<Part>,
+}
+
+impl<M: Space> Writer<M> {
+    /// A bundle without a fragment, to be written into this memory. Space for so many fragments is made at once.
+    pub fn new(space: M, fragments: usize) -> Self {
+        Self { space, end: 0, next: 0, parts: Vec::with_capacity(fragments) }
+    }
+
+    /// Makes a fragment of what the [`Room`] has been filled with, and adds its checksum.
+    pub fn add(&mut self, event: EventId, source: SourceId, status: FragmentStatus, mark: Option<Mark>) {
+        let (at, length) = (self.end as u32, self.next as u32);
+        let checksum = evb_core::checksum(self.room(self.next));
+        self.parts.push(Part { event, source, status, length, checksum, mark, at });
+        self.end += self.next;
+        self.next = 0;
+    }
+}
+
+impl<M: Space> Room for Writer<M> {
+    #[inline]
+    fn room(&mut self, length: usize) -> &mut [u8] {
+        self.next = length;
+        &mut self.space.bytes(self.end + length)[self.end..self.end + length]
+    }
+}
+
+impl<M: Space> Bundle<Bytes> for Writer<M> {
+    fn push(&mut self, fragment: &Fragment<Bytes>) {
+        let Fragment { event, source, status, checksum, mark, .. } = *fragment;
+        self.room(fragment.payload.len()).copy_from_slice(&fragment.payload);
+        let (at, length) = (self.end as u32, fragment.payload.len() as u32);
+        self.parts.push(Part { event, source, status, length, checksum, mark, at });
+        self.end += length as usize;
+        self.next = 0;
+    }
+
+    fn pop(&mut self) {
+        self.end -= self.parts.pop().map_or(0, |part| part.length as usize);
+    }
+
+    fn finish(mut self, first: EventId) -> (Bytes, u32, u32) {
+        let length = self.end + index_bytes(self.parts.len());
+        let index = &mut self.space.bytes(length)[self.end..length];
+        let (slots, tail) = index.split_at_mut(self.parts.len() * ENTRY);
+        for (slot, part) in slots.as_chunks_mut::<ENTRY>().0.iter_mut().zip(&self.parts) {
+            *slot = part.encode(first);
+        }
+        tail[..8].copy_from_slice(&first.0.to_le_bytes());
+        tail[8..12].copy_from_slice(&(self.parts.len() as u32).to_le_bytes());
+        tail[16..].copy_from_slice(&MAGIC);
+        let checksum = evb_core::checksum(&index[..index.len() - 8]);
+        let at = index.len() - 8;
+        index[at..at + 4].copy_from_slice(&checksum.to_le_bytes());
+        (self.space.freeze(length), u32::try_from(length).unwrap_or(u32::MAX), checksum)
+    }
+}
+
+/// The checksum of the index, as a bundle has it in its tail; none for a payload that is none.
+pub fn checksum_of_index(bundle: &[u8]) -> Option<u32> {
+    let tail = bundle.last_chunk::<TAIL>()?;
+    (tail[16..] == MAGIC).then(|| u32_at(tail, 12))
+}
+
+/// Reads the index of a bundle into `parts`, without a look at the payloads.
 ///
 /// # Errors
-/// The bytes are no bundle, or a damaged one.
-pub fn decode(first: EventId, bundle: &Bytes) -> Result<Vec<Fragment<Bytes>>, BundleError> {
-    let (head, rest) = bundle.split_at_checked(HEAD).ok_or(BundleError::NoIndex)?;
-    let count = u32_at(head, 4) as usize;
+/// The bytes are no bundle, or a damaged one. Then `parts` has no meaning.
+pub fn read_index(first: EventId, bundle: &[u8], parts: &mut Vec<Part>) -> Result<(), BundleError> {
+    parts.clear();
+    let sum = checksum_of_index(bundle).ok_or(BundleError::NoIndex)?;
+    let (rest, tail) = bundle.split_at(bundle.len() - TAIL);
+    let count = u32_at(tail, 8) as usize;
     // A count that the bytes cannot hold allocates nothing.
-    if head[..4] != MAGIC || count > rest.len() / ENTRY {
+    if count > rest.len() / ENTRY {
         return Err(BundleError::NoIndex);
     }
-    let mut at = index_bytes(count);
-    if index_checksum(&bundle[..at]) != u32_at(head, 8) {
+    let payload = rest.len() - count * ENTRY;
+    if evb_core::checksum(&bundle[payload..bundle.len() - 8]) != sum {
         return Err(BundleError::DamagedIndex);
     }
-    if u64_at(head, 12) != first.0 {
+    if u64_at(tail, 0) != first.0 {
         return Err(BundleError::OtherEvents);
     }
-    let mut fragments: Vec<Fragment<Bytes>> = Vec::with_capacity(count);
-    for entry in rest[..count * ENTRY].chunks_exact(ENTRY) {
-        let fragment = decode_entry(first, entry, bundle, &mut at)?;
-        let place = |fragment: &Fragment<Bytes>| (fragment.event, fragment.source);
-        if fragments.last().is_some_and(|last| place(last) >= place(&fragment)) {
+    parts.reserve(count);
+    let (mut at, mut last) = (0, None);
+    for entry in rest[payload..].as_chunks::<ENTRY>().0 {
+        let part = decode_entry(first, entry, at).ok_or(BundleError::BadEntry)?;
+        let place = Some(part.place());
+        if last >= place {
             return Err(BundleError::BadEntry);
         }
-        fragments.push(fragment);
+        at = at.checked_add(part.length).ok_or(BundleError::WrongLength)?;
+        last = place;
+        parts.push(part);
     }
-    if at == bundle.len() { Ok(fragments) } else { Err(BundleError::WrongLength) }
+    if at as usize == payload { Ok(()) } else { Err(BundleError::WrongLength) }
 }
 
-/// One fragment. Its payload begins at `at`, which moves on.
-fn decode_entry(first: EventId, entry: &[u8], bundle: &Bytes, at: &mut usize) -> Result<Fragment<Bytes>, BundleError> {
-    let length = u32_at(entry, 8);
-    let end = at.checked_add(length as usize).filter(|end| *end <= bundle.len()).ok_or(BundleError::WrongLength)?;
-    let fragment = Fragment {
+/// One fragment, whose payload begins at `at`.
+fn decode_entry(first: EventId, entry: &[u8; ENTRY], at: u32) -> Option<Part> {
+    Some(Part {
         event: EventId(first.0.saturating_add(u16_at(entry, 0).into())),
         source: SourceId(u16_at(entry, 2)),
-        length,
+        status: status(u32_at(entry, 4))?,
+        length: u32_at(entry, 8),
         checksum: u32_at(entry, 12),
         mark: Mark::from_bits(u32_at(entry, 16)),
-        status: status(u32_at(entry, 4)).ok_or(BundleError::BadEntry)?,
-        payload: bundle.slice(*at..end),
-    };
-    *at = end;
-    Ok(fragment)
+        at,
+    })
 }
 
 /// The status with this number.
@@ -182,34 +330,50 @@ mod tests {
         }
     }
 
+    fn encode(first: EventId, fragments: &[Fragment<Bytes>]) -> Bytes {
+        let mut writer = Writer::new(BytesMut::new(), 0);
+        fragments.iter().for_each(|fragment| writer.push(fragment));
+        writer.finish(first).0
+    }
+
+    fn decode(first: EventId, bundle: &Bytes) -> Result<Vec<Fragment<Bytes>>, BundleError> {
+        let mut parts = Vec::new();
+        read_index(first, bundle, &mut parts)?;
+        Ok(parts.iter().map(|part| part.with(bundle.slice(part.range()))).collect())
+    }
+
+    fn bytes_before_index(fragments: &[Fragment<Bytes>]) -> usize {
+        fragments.iter().map(|fragment| fragment.payload.len()).sum()
+    }
+
     proptest! {
         #[test]
         fn fragments_come_out_as_they_went_in(fragments in fragments()) {
             let bundle = encode(EventId(1000), &fragments);
-            let payload: usize = fragments.iter().map(|fragment| fragment.payload.len()).sum();
-            prop_assert_eq!(bundle.len(), index_bytes(fragments.len()) + payload);
+            prop_assert_eq!(bundle.len(), index_bytes(fragments.len()) + bytes_before_index(&fragments));
             prop_assert_eq!(decode(EventId(1000), &bundle), Ok(fragments));
         }
 
         #[test]
         fn a_bundle_that_is_too_short_or_too_long_is_an_error(fragments in fragments(), cut in any::<prop::sample::Index>()) {
             let bundle = encode(EventId(1000), &fragments);
-            prop_assert!(decode(EventId(1000), &bundle.slice(..cut.index(bundle.len()))).is_err());
-            let longer = [&bundle[..], &[0]].concat().into();
+            prop_assert!(decode(EventId(1000), &bundle.slice(bundle.len() - cut.index(bundle.len())..)).is_err());
+            let longer = [&[0], &bundle[..]].concat().into();
             prop_assert_eq!(decode(EventId(1000), &longer), Err(BundleError::WrongLength));
         }
 
         #[test]
-        fn any_bytes_are_a_bundle_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200), has_head: bool) {
-            let mut bytes = [if has_head { &b"\xE5BDL\x02\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff"[..] } else { &[] }, &bytes].concat();
-            if has_head && bytes.len() >= index_bytes(2) {
-                let sum = index_checksum(&bytes[..index_bytes(2)]);
-                bytes[8..12].copy_from_slice(&sum.to_le_bytes());
+        fn any_bytes_are_a_bundle_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200), has_tail: bool) {
+            let tail = b"\xff\xff\xff\xff\xff\xff\xff\xff\x02\0\0\0\0\0\0\0\xE5BDL";
+            let mut bytes = [&bytes, if has_tail { &tail[..] } else { &[] }].concat();
+            let end = bytes.len();
+            if has_tail && end >= index_bytes(2) {
+                let sum = evb_core::checksum(&bytes[end - index_bytes(2)..end - 8]);
+                bytes[end - 8..end - 4].copy_from_slice(&sum.to_le_bytes());
             }
             let bytes = Bytes::from(bytes);
             if let Ok(fragments) = decode(EventId(u64::MAX), &bytes) {
-                let payload: usize = fragments.iter().map(|fragment| fragment.payload.len()).sum();
-                prop_assert_eq!(bytes.len(), index_bytes(fragments.len()) + payload);
+                prop_assert_eq!(bytes.len(), index_bytes(fragments.len()) + bytes_before_index(&fragments));
             }
         }
 
@@ -219,7 +383,8 @@ mod tests {
             let at = at.index(bytes.len());
             bytes[at] ^= bits;
             let changed = decode(EventId(1000), &bytes.into());
-            prop_assert_eq!(changed.is_err(), at < index_bytes(fragments.len()), "the index has a checksum");
+            let index = bytes_before_index(&fragments)..;
+            prop_assert_eq!(changed.is_err(), index.contains(&at), "the index has a checksum");
             let is_good = |fragment: &Fragment<Bytes>| evb_core::checksum(&fragment.payload) == fragment.checksum;
             prop_assert!(!changed.is_ok_and(|fragments| fragments.iter().all(is_good)), "payloads have theirs");
         }

@@ -31,7 +31,7 @@ pub use injector::Injector;
 pub use latency::Latencies;
 pub use manager::Manager;
 pub use outlet::Outlet;
-pub use payload::{Outline, Payload};
+pub use payload::{Outline, Outlines, Payload};
 pub use readout::{FragmentSource, Readout, open_options};
 pub use record::Offered;
 pub use report::{BuilderReport, Faults, ManagerReport, ReadoutReport, Report};

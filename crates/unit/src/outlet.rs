@@ -68,9 +68,11 @@ fn bundle<B: Payload>(events: &mut [Built<B>]) -> Fragment<B> {
     };
     let mut fragments: Vec<_> = events.iter_mut().flat_map(|event| event.fragments.drain(..)).flatten().collect();
     fragments.sort_by_key(|fragment| (fragment.event, fragment.source));
-    let (payload, length) = B::bundle(event, &fragments);
-    let mut bundle = Fragment { event, source: SourceId(0), length, checksum: 0, mark: None, status, payload };
-    bundle.checksum = B::checksum(&bundle);
+    let (payload, length, checksum) = B::bundle(event, &fragments);
+    let mut bundle = Fragment { event, source: SourceId(0), length, checksum, mark: None, status, payload };
+    if status != FragmentStatus::Good {
+        bundle.checksum = B::checksum(&bundle);
+    }
     bundle
 }
 

@@ -1,6 +1,6 @@
 //! The payload of a fragment, as a driver has it: real bytes, or none.
 
-use crate::bundle::{self, BundleError};
+use crate::bundle::{self, Bundle, BundleError, Part, Writer};
 use bytes::{Bytes, BytesMut};
 use evb_core::EventId;
 use evb_filter::Content;
@@ -13,18 +13,24 @@ pub trait Payload: Clone + Default + Content {
     fn length(fragment: &Fragment<Self>) -> u32;
     /// The checksum of the payload as it is.
     fn checksum(fragment: &Fragment<Self>) -> u32;
+    /// The checksum that the index of a bundle has of itself, which is that of a good bundle.
+    fn index_checksum(fragment: &Fragment<Self>) -> u32;
     /// Cuts off or adds to the payload, and makes its checksum fit.
     fn resize(fragment: &mut Fragment<Self>, length: u32);
     /// Spoils the payload after its checksum was made.
     fn corrupt(fragment: &mut Fragment<Self>);
-    /// Puts fragments into one payload, and gives its length. `first` is the first event; the fragments are in the order
-    /// of events, then of sources.
-    fn bundle(first: EventId, fragments: &[Fragment<Self>]) -> (Self, u32);
-    /// Splits a bundle into its fragments, whose checksums are not compared yet.
+    /// Puts fragments into one payload, as [`Bundle`] does. `first` is the first event; the fragments are in the order of
+    /// events, then of sources.
+    fn bundle(first: EventId, fragments: &[Fragment<Self>]) -> (Self, u32, u32);
+    /// Reads the index of a bundle into `parts`, without a look at the payloads.
     ///
     /// # Errors
-    /// The payload is no bundle, or a damaged one.
-    fn split(first: EventId, bundle: &Fragment<Self>) -> Result<Vec<Fragment<Self>>, BundleError>;
+    /// The payload is no bundle, or a damaged one. Then `parts` has no meaning.
+    fn parts(first: EventId, bundle: &Fragment<Self>, parts: &mut Vec<Part>) -> Result<(), BundleError>;
+    /// The fragment of a part, which shares the memory of the bundle.
+    fn part(bundle: &Self, part: &Part) -> Fragment<Self>;
+    /// True if the payload of a part is as its checksum says.
+    fn is_intact(bundle: &Self, part: &Part) -> bool;
 }
 
 /// The payload of a fragment without bytes: nothing, or the fragments of a bundle.
@@ -49,6 +55,11 @@ impl Payload for Outline {
         fragment.checksum
     }
 
+    #[inline]
+    fn index_checksum(fragment: &Fragment<Self>) -> u32 {
+        fragment.checksum
+    }
+
     fn resize(fragment: &mut Fragment<Self>, length: u32) {
         fragment.length = length;
     }
@@ -57,15 +68,51 @@ impl Payload for Outline {
         fragment.status = FragmentStatus::Corrupted;
     }
 
-    fn bundle(_first: EventId, fragments: &[Fragment<Self>]) -> (Self, u32) {
-        let payload: usize = fragments.iter().map(|fragment| fragment.length as usize).sum();
-        let length = bundle::index_bytes(fragments.len()) + payload;
-        (Self(Some(Arc::new(fragments.to_vec()))), u32::try_from(length).unwrap_or(u32::MAX))
+    fn bundle(first: EventId, fragments: &[Fragment<Self>]) -> (Self, u32, u32) {
+        Outlines(fragments.to_vec()).finish(first)
     }
 
-    fn split(_first: EventId, bundle: &Fragment<Self>) -> Result<Vec<Fragment<Self>>, BundleError> {
+    fn parts(_first: EventId, bundle: &Fragment<Self>, parts: &mut Vec<Part>) -> Result<(), BundleError> {
         let Self(Some(fragments)) = &bundle.payload else { return Err(BundleError::NoIndex) };
-        Ok(fragments.to_vec())
+        parts.clear();
+        parts.extend((0..).zip(&**fragments).map(|(at, fragment)| Part { at, ..Part::whole(fragment) }));
+        Ok(())
+    }
+
+    fn part(bundle: &Self, part: &Part) -> Fragment<Self> {
+        let fragment = bundle.0.as_ref().and_then(|fragments| fragments.get(part.at as usize));
+        part.with(fragment.map(|fragment| fragment.payload.clone()).unwrap_or_default())
+    }
+
+    fn is_intact(_bundle: &Self, _part: &Part) -> bool {
+        true
+    }
+}
+
+/// A bundle without bytes that is being made.
+#[derive(Debug, Default)]
+pub struct Outlines(Vec<Fragment<Outline>>);
+
+impl Outlines {
+    /// A bundle without a fragment, and with space for so many.
+    pub fn with_capacity(fragments: usize) -> Self {
+        Self(Vec::with_capacity(fragments))
+    }
+}
+
+impl Bundle<Outline> for Outlines {
+    fn push(&mut self, fragment: &Fragment<Outline>) {
+        self.0.push(fragment.clone());
+    }
+
+    fn pop(&mut self) {
+        self.0.pop();
+    }
+
+    fn finish(self, _first: EventId) -> (Outline, u32, u32) {
+        let payload: usize = self.0.iter().map(|fragment| fragment.length as usize).sum();
+        let length = bundle::index_bytes(self.0.len()) + payload;
+        (Outline(Some(Arc::new(self.0))), u32::try_from(length).unwrap_or(u32::MAX), 0)
     }
 }
 
@@ -78,6 +125,11 @@ impl Payload for Bytes {
     #[inline]
     fn checksum(fragment: &Fragment<Self>) -> u32 {
         evb_core::checksum(&fragment.payload)
+    }
+
+    /// That of all bytes, if there is no index.
+    fn index_checksum(fragment: &Fragment<Self>) -> u32 {
+        bundle::checksum_of_index(&fragment.payload).unwrap_or_else(|| Self::checksum(fragment))
     }
 
     fn resize(fragment: &mut Fragment<Self>, length: u32) {
@@ -97,13 +149,24 @@ impl Payload for Bytes {
         fragment.payload = payload.freeze();
     }
 
-    fn bundle(first: EventId, fragments: &[Fragment<Self>]) -> (Self, u32) {
-        let payload = bundle::encode(first, fragments);
-        let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
-        (payload, length)
+    fn bundle(first: EventId, fragments: &[Fragment<Self>]) -> (Self, u32, u32) {
+        let bytes: usize = fragments.iter().map(|fragment| fragment.payload.len()).sum();
+        let space = BytesMut::zeroed(bytes + bundle::index_bytes(fragments.len()));
+        let mut writer = Writer::new(space, fragments.len());
+        fragments.iter().for_each(|fragment| writer.push(fragment));
+        writer.finish(first)
     }
 
-    fn split(first: EventId, bundle: &Fragment<Self>) -> Result<Vec<Fragment<Self>>, BundleError> {
-        bundle::decode(first, &bundle.payload)
+    fn parts(first: EventId, bundle: &Fragment<Self>, parts: &mut Vec<Part>) -> Result<(), BundleError> {
+        bundle::read_index(first, &bundle.payload, parts)
+    }
+
+    fn part(bundle: &Self, part: &Part) -> Fragment<Self> {
+        part.with(bundle.slice(part.range()))
+    }
+
+    #[inline]
+    fn is_intact(bundle: &Self, part: &Part) -> bool {
+        bundle.get(part.range()).is_some_and(|bytes| evb_core::checksum(bytes) == part.checksum)
     }
 }

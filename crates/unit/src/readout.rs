@@ -1,6 +1,6 @@
 //! The readout unit: its machine, and the source of its fragments.
 
-use crate::{Injector, Outline, Payload, ReadoutReport, Sources, meter::Meter};
+use crate::{Injector, Outline, Outlines, Payload, ReadoutReport, Sources, bundle::Bundle, meter::Meter};
 use evb_core::{EventId, Machine, NodeId, Recording, SourceId, Span, Time, Transmit};
 use evb_experiment::Plan;
 use evb_protocol::{Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutEvent, ReadoutUnit};
@@ -24,6 +24,23 @@ pub trait FragmentSource<B> {
     /// When the source is broken.
     fn read(&mut self, unit: SourceId, event: EventId, position: u64) -> Result<Fragment<B>, Self::Error>;
 
+    /// A bundle that is being made by sources of this kind.
+    type Bundle: Bundle<B>;
+
+    /// A bundle without a fragment, with space for so many fragments, and for so many bytes if that is known.
+    fn begin_bundle(&mut self, fragments: usize, bytes: usize) -> Self::Bundle;
+
+    /// Reads the fragment of an event into a bundle, behind those that are there.
+    ///
+    /// # Errors
+    /// When the source is broken.
+    fn read_into(
+        &mut self,
+        source: SourceId,
+        event: EventId,
+        bundle: &mut Self::Bundle,
+    ) -> Result<FragmentStatus, Self::Error>;
+
     /// Takes back a payload that nobody needs any more.
     fn release(&mut self, _payload: B) {}
 }
@@ -46,6 +63,24 @@ impl FragmentSource<Outline> for SizeModel {
         let status = if size.is_some() { FragmentStatus::Good } else { FragmentStatus::Missing };
         let payload = Outline::default();
         Ok(Fragment { event, source, length: size.unwrap_or(0), checksum: 0, mark: None, status, payload })
+    }
+
+    type Bundle = Outlines;
+
+    fn begin_bundle(&mut self, fragments: usize, _bytes: usize) -> Outlines {
+        Outlines::with_capacity(fragments)
+    }
+
+    #[inline]
+    fn read_into(
+        &mut self,
+        source: SourceId,
+        event: EventId,
+        bundle: &mut Outlines,
+    ) -> Result<FragmentStatus, Infallible> {
+        let fragment = self.read(source, event, event.0)?;
+        bundle.push(&fragment);
+        Ok(fragment.status)
     }
 }
 
@@ -98,7 +133,7 @@ impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
     pub fn start(&mut self, now: Time) {
         self.meter.start(now, &[0]);
         let through = |through| ReadoutCommand::Start { through: EventId(through), last: true };
-        let command = match (self.source.recording(), self.source.feed()) {
+        let command = match (self.source.recording::<B>(), self.source.feed::<B>()) {
             (_, Feed::Live) => return,
             (Some(recording), _) => ReadoutCommand::StartRecorded(recording),
             (None, Feed::Finite { events }) => through(events),

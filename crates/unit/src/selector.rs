@@ -1,6 +1,6 @@
 //! The selection of a builder's events: it asks the chain of filters, then the filter units, and picks the stream.
 
-use crate::{Payload, Store};
+use crate::{Payload, Store, split::Fate};
 use evb_core::{EventId, Time};
 use evb_filter::{Answer, Passage, Question, Selection, StreamId, Verdict};
 use evb_protocol::{BuilderCommand, Built, Fragment, Region};
@@ -24,6 +24,31 @@ impl Selector {
     /// The counts; none if nothing is selected.
     pub fn filtering(&self) -> Option<Filtering> {
         (!self.selection.is_open()).then(|| self.counts.clone())
+    }
+
+    /// The way of an event that is built, as far as it is known without its fragments. An event that is not wanted is
+    /// counted, and is not to be given to [`take_built`](Self::take_built).
+    pub(crate) fn foresee<B, S: Store<B>>(&mut self, storage: &S, event: EventId, complete: bool) -> Fate {
+        let stream = match self.selection.foresee(event, complete) {
+            _ if self.selection.phased || self.selection.is_open() => {
+                self.accepted.get(&event).copied().unwrap_or_default()
+            }
+            Some(Passage::Rejected) => {
+                self.counts.rejected += 1;
+                return Fate::Rejected;
+            }
+            Some(Passage::Taken(stream)) => stream,
+            Some(Passage::Passed) if self.selection.units.is_none() => StreamId::PHYSICS,
+            Some(Passage::Passed) | None => return Fate::Wanted,
+        };
+        if storage.keeps(stream, event, complete) {
+            return Fate::Wanted;
+        }
+        match self.selection.phased {
+            true => _ = self.accepted.remove(&event),
+            false => self.counts.accepted += 1,
+        }
+        Fate::Unstored
     }
 
     /// Decides about an event that is built, stores it if it is accepted, and returns the answer for the machine. There

@@ -1,6 +1,6 @@
 //! All sources of one readout unit: as one source of bundles, or as it is where there is only one.
 
-use crate::{FragmentSource, Payload};
+use crate::{FragmentSource, Payload, bundle::Bundle};
 use evb_core::{EventId, NodeId, Recording, SourceId, stream};
 use evb_experiment::{FaultAction, Plan};
 use evb_protocol::{Fragment, FragmentStatus};
@@ -19,6 +19,8 @@ pub struct Sources<S> {
     block: u64,
     max_fragment: u32,
     seed: u64,
+    /// Bytes of the largest bundle so far.
+    largest: usize,
 }
 
 /// A source that is read.
@@ -51,6 +53,7 @@ impl<S> Sources<S> {
             block: bundling.block.into(),
             max_fragment: u32::try_from(plan.max_fragment().0).unwrap_or(u32::MAX),
             seed: plan.run.seed,
+            largest: 0,
         })
     }
 
@@ -64,45 +67,123 @@ impl<S> Sources<S> {
         self.members.first_mut().filter(|_| !self.bundles).map(|member| &mut member.source)
     }
 
+    /// The extent of the source that goes furthest. One without an end does not prolong those with an end.
+    pub fn feed<B>(&self) -> Feed
+    where
+        S: FragmentSource<B>,
+    {
+        if let Some(only) = self.only() {
+            return only.feed();
+        }
+        let ends = self.members.iter().filter_map(|member| match member.source.feed() {
+            Feed::Finite { events } => Some(events.div_ceil(self.block)),
+            Feed::Endless | Feed::Live => None,
+        });
+        ends.max().map_or(Feed::Endless, |events| Feed::Finite { events })
+    }
+
+    /// What a recorded source says of its events, if it is the only one.
+    pub fn recording<B>(&self) -> Option<Recording>
+    where
+        S: FragmentSource<B>,
+    {
+        self.only()?.recording()
+    }
+
+    /// Reads the fragment of an event, which the only source has at a place of its own, or the bundle of a block.
+    ///
+    /// # Errors
+    /// When a source is broken.
+    #[inline]
+    pub fn read<B: Payload>(&mut self, unit: SourceId, event: EventId, position: u64) -> Result<Fragment<B>, S::Error>
+    where
+        S: FragmentSource<B>,
+    {
+        match self.only_mut() {
+            Some(only) => only.read(unit, event, position),
+            None => self.bundle(unit, event),
+        }
+    }
+
+    /// Takes back a payload that nobody needs any more.
+    #[inline]
+    pub fn release<B>(&mut self, payload: B)
+    where
+        S: FragmentSource<B>,
+    {
+        if let Some(member) = self.members.first_mut() {
+            member.source.release(payload);
+        }
+    }
+
     /// The bundle of a block, which is one event if there are no blocks.
     fn bundle<B: Payload>(&mut self, unit: SourceId, block: EventId) -> Result<Fragment<B>, S::Error>
     where
         S: FragmentSource<B>,
     {
         let first = EventId((block.0 - 1) * self.block + 1);
-        let (mut fragments, mut readers, mut good) = (Vec::new(), Vec::new(), true);
-        for event in (first.0..first.0 + self.block).map(EventId) {
-            for (reader, member) in self.members.iter_mut().enumerate() {
-                if let Some(fragment) = member.read::<B>(event, self.seed, self.max_fragment)? {
-                    good &= fragment.status == FragmentStatus::Good && !member.corrupts(event);
-                    fragments.push(fragment);
-                    readers.push(reader);
+        let fragments = self.members.len() * self.block as usize;
+        let largest = self.largest;
+        let bundle = self.members.first_mut().map(|member| member.source.begin_bundle(fragments, largest));
+        let (mut good, mut filled) = (true, None);
+        if let Some(mut bundle) = bundle {
+            for event in (first.0..first.0 + self.block).map(EventId) {
+                for member in &mut self.members {
+                    good &= member.read_into(event, (self.seed, self.max_fragment), &mut bundle)?;
                 }
             }
+            filled = Some(bundle.finish(first));
         }
-        let (payload, length) = B::bundle(first, &fragments);
-        for (reader, fragment) in readers.into_iter().zip(fragments) {
-            self.members[reader].source.release(fragment.payload);
-        }
+        let (payload, length, checksum) = filled.unwrap_or_else(|| B::bundle(first, &[]));
+        self.largest = self.largest.max(length as usize);
         let status = if good { FragmentStatus::Good } else { FragmentStatus::Corrupted };
-        let mut bundle = Fragment { event: block, source: unit, length, checksum: 0, mark: None, status, payload };
-        bundle.checksum = B::checksum(&bundle);
+        let mut bundle = Fragment { event: block, source: unit, length, checksum, mark: None, status, payload };
+        if !good {
+            bundle.checksum = B::checksum(&bundle);
+        }
         Ok(bundle)
     }
 }
 
 impl<S> Member<S> {
-    /// The fragment of an event with its faults; none if the source is zero-suppressed and has none.
-    fn read<B: Payload>(&mut self, event: EventId, seed: u64, most: u32) -> Result<Option<Fragment<B>>, S::Error>
+    /// Reads the fragment of an event with its faults into a bundle; none if the source is zero-suppressed and has none.
+    /// False if the fragment is not good, or not as its checksum says.
+    fn read_into<B: Payload>(
+        &mut self,
+        event: EventId,
+        (seed, most): (u64, u32),
+        bundle: &mut S::Bundle,
+    ) -> Result<bool, S::Error>
     where
         S: FragmentSource<B>,
     {
         if self.suppressed.is_some_and(|part| is_suppressed(seed, self.id, event, part)) {
-            return Ok(None);
+            return Ok(true);
         }
-        let mut fragment = self.source.read(self.id, event, event.0)?;
+        if !self.faults.is_empty() {
+            return self.read_with_faults(event, most, bundle);
+        }
+        let status = self.source.read_into(self.id, event, bundle)?;
+        if status == FragmentStatus::Missing && self.suppressed.is_some() {
+            bundle.pop();
+            return Ok(true);
+        }
+        Ok(status == FragmentStatus::Good)
+    }
+
+    /// Reads the fragment of an event into a bundle as the faults make it, as [`read_into`](Self::read_into) does without.
+    fn read_with_faults<B: Payload>(
+        &mut self,
+        event: EventId,
+        most: u32,
+        bundle: &mut S::Bundle,
+    ) -> Result<bool, S::Error>
+    where
+        S: FragmentSource<B>,
+    {
+        let mut fragment: Fragment<B> = self.source.read(self.id, event, event.0)?;
         if fragment.status == FragmentStatus::Missing && self.suppressed.is_some() {
-            return Ok(None);
+            return Ok(true);
         }
         for action in &self.faults {
             match *action {
@@ -125,7 +206,10 @@ impl<S> Member<S> {
                 | FaultAction::SlowDisk { .. } => {}
             }
         }
-        Ok(Some(fragment))
+        bundle.push(&fragment);
+        let good = fragment.status == FragmentStatus::Good && !self.corrupts(event);
+        self.source.release(fragment.payload);
+        Ok(good)
     }
 
     /// True if a fault changes the fragment of an event after its checksum was made.
@@ -141,39 +225,6 @@ fn is_suppressed(seed: u64, source: SourceId, event: EventId, part: f64) -> bool
     let mut stream = stream(seed ^ event.0.wrapping_mul(0x9e37_79b9_7f4a_7c15), NodeId(source.0), SUPPRESSION);
     // 53 bits are what a number in 0..1 can hold.
     ((stream.next_u64() >> 11) as f64) < part * (1_u64 << 53) as f64
-}
-
-impl<B: Payload, S: FragmentSource<B>> FragmentSource<B> for Sources<S> {
-    type Error = S::Error;
-
-    /// The extent of the source that goes furthest. One without an end does not prolong those with an end.
-    fn feed(&self) -> Feed {
-        if let Some(only) = self.only() {
-            return only.feed();
-        }
-        let ends = self.members.iter().filter_map(|member| match member.source.feed() {
-            Feed::Finite { events } => Some(events.div_ceil(self.block)),
-            Feed::Endless | Feed::Live => None,
-        });
-        ends.max().map_or(Feed::Endless, |events| Feed::Finite { events })
-    }
-
-    fn recording(&self) -> Option<Recording> {
-        self.only()?.recording()
-    }
-
-    fn read(&mut self, unit: SourceId, event: EventId, position: u64) -> Result<Fragment<B>, S::Error> {
-        match self.only_mut() {
-            Some(only) => only.read(unit, event, position),
-            None => self.bundle(unit, event),
-        }
-    }
-
-    fn release(&mut self, payload: B) {
-        if let Some(only) = self.only_mut() {
-            only.release(payload);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Bundles at a builder unit: split into the fragments of sources and events, checked, and counted by source.
 
-use crate::{Faults, Payload};
+use crate::{Faults, Payload, bundle::Part};
 use evb_core::{EventId, SourceId};
 use evb_experiment::{Bundling, Plan};
 use evb_protocol::{Built, Fault, Filter, First, Fragment, FragmentStatus, Protocol, Region};
@@ -13,6 +13,20 @@ const MOST_NAMED: usize = 1000;
 /// The faults of fragments that are counted by source. The machine counts them by bundle.
 const BY_SOURCE: [Fault; 4] = [Fault::Missing, Fault::Corrupted, Fault::Oversized, Fault::Late];
 
+/// Most events whose memory is kept for the next ones.
+const MOST_SPARE: usize = 4096;
+
+/// The way of an event of a block, as far as it is known without its fragments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Its fragments are wanted.
+    Wanted,
+    /// It is rejected.
+    Rejected,
+    /// It needs no storing, and is over.
+    Unstored,
+}
+
 /// The bundles of one builder unit.
 pub(crate) struct Splitter<B> {
     bundling: Bundling,
@@ -22,6 +36,14 @@ pub(crate) struct Splitter<B> {
     filter: Filter,
     /// Blocks whose events are being stored.
     open: HashMap<EventId, Open<B>>,
+    /// The bundles of the block that is being split, by unit.
+    dealt: Vec<Dealt<B>>,
+    /// The events of that block: true for those that are complete.
+    complete: Vec<bool>,
+    /// The index of the latest bundle that has come.
+    parts: Vec<Part>,
+    /// Memory of events that are over.
+    spare: Vec<Vec<Option<Fragment<B>>>>,
     ended: Events,
     faults: BTreeMap<SourceId, BTreeMap<Fault, u64>>,
 }
@@ -31,6 +53,32 @@ struct Unit {
     bundles: bool,
     /// Sources that are read, and true for those that may have no fragment of an event.
     sources: Vec<(SourceId, bool)>,
+}
+
+/// What came from one readout unit.
+struct Dealt<B> {
+    kind: Kind,
+    payload: B,
+    /// The checksum of a payload that is no bundle.
+    checksum: u32,
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Nothing,
+    /// Nobody knows what the bytes are: they are kept as those of the first source.
+    Broken,
+    /// The fragments in `parts`.
+    Parts,
+}
+
+/// A source of an event, and what there is of it.
+enum Found<'a> {
+    Part(&'a Part),
+    Missing(SourceId),
+    /// A fragment that belongs to no source of the unit.
+    Stranger(SourceId),
 }
 
 /// A block whose events are being stored.
@@ -57,36 +105,74 @@ impl<B: Payload> Splitter<B> {
             },
             filter: Filter { seed: plan.filter.seed, accept: plan.filter.drawn.unwrap_or(1.0) },
             open: HashMap::new(),
+            dealt: Vec::new(),
+            complete: Vec::new(),
+            parts: Vec::new(),
+            spare: Vec::new(),
             ended: Events::default(),
             faults: BTreeMap::new(),
             bundling: bundling.clone(),
         })
     }
 
-    /// Splits a block into its events; rejected ones are only counted. The block ends when
-    /// [`stored`](Self::stored) has all of them, or at once if there are none: then it is given back, too.
-    pub(crate) fn split(&mut self, mut block: Built<B>) -> (Vec<Built<B>>, Option<Built<B>>) {
-        let ids = self.bundling.events_of(block.event);
-        let mut events: Vec<_> =
-            ids.map(|event| Built { event, complete: true, asked: Region::ALL, fragments: Vec::new() }).collect();
+    /// True if a bundle or fragment has the bytes that its unit has sent. A good bundle is as its index says.
+    #[inline]
+    pub(crate) fn is_as_sent(&mut self, fragment: &Fragment<B>) -> bool {
+        let bundles = self.units.get(fragment.source.index()).is_some_and(|unit| unit.bundles);
+        if !bundles || fragment.status != FragmentStatus::Good {
+            return B::checksum(fragment) == fragment.checksum;
+        }
+        let first = self.first_of(fragment.event);
+        let parts = &mut self.parts;
+        B::index_checksum(fragment) == fragment.checksum
+            && B::parts(first, fragment, parts).is_ok()
+            && parts.iter().all(|part| B::is_intact(&fragment.payload, part))
+    }
+
+    fn first_of(&self, block: EventId) -> EventId {
+        self.bundling.events_of(block).next().unwrap_or(block)
+    }
+
+    /// Splits a block into its events. `fate` says what becomes of an event by its number, and whether it is complete; only
+    /// those that are wanted get their fragments. The block ends when [`stored`](Self::stored) has all of them, or at once
+    /// if there are none: then it is given back, too.
+    pub(crate) fn split(
+        &mut self,
+        mut block: Built<B>,
+        mut fate: impl FnMut(EventId, bool) -> Fate,
+    ) -> (Vec<Built<B>>, Option<Built<B>>) {
+        let first = self.first_of(block.event);
+        self.complete.clear();
+        self.complete.resize(self.bundling.block as usize, true);
+        self.dealt.resize_with(block.fragments.len(), Dealt::default);
         let mut seen = Vec::new();
-        for (index, bundle) in block.fragments.drain(..).enumerate() {
-            if self.first_phase == Some(index) {
-                seen = events.iter().map(|event| event.complete).collect();
+        for (unit, bundle) in block.fragments.drain(..).enumerate() {
+            if self.first_phase == Some(unit) {
+                seen.clone_from(&self.complete);
             }
-            self.deal(index, bundle, &mut events);
+            self.deal(unit, first, bundle);
         }
-        let all = events.len();
-        if self.first_phase.is_some() {
-            let mut seen = seen.into_iter();
-            events.retain(|event| self.filter.accepts(event.event, seen.next().unwrap_or(false)));
-        }
-        let ending = ending(&events, all);
-        for fragment in events.iter().flat_map(|event| event.fragments.iter().flatten()) {
-            if let Some(fault) = fault(fragment.status) {
-                count(&mut self.faults, fragment.source, fault, 1);
+        let (mut events, mut ending) = (Vec::new(), Events::default());
+        for (index, event) in self.bundling.events_of(block.event).enumerate() {
+            let complete = self.complete[index];
+            if seen.get(index).is_some_and(|seen| !self.filter.accepts(event, *seen)) {
+                ending.rejected += 1;
+                continue;
+            }
+            if !complete {
+                self.count_faults(first, event);
+            }
+            let fate = fate(event, complete);
+            *match (fate, complete) {
+                (Fate::Rejected, _) => &mut ending.rejected,
+                (_, true) => &mut ending.built,
+                (_, false) => &mut ending.incomplete,
+            } += 1;
+            if fate == Fate::Wanted {
+                events.push(self.assemble(first, event, complete));
             }
         }
+        self.dealt.iter_mut().for_each(|dealt| dealt.payload = B::default());
         block.complete = ending.incomplete == 0;
         let id = block.event;
         self.open.insert(id, Open { block, left: events.len(), ending });
@@ -94,31 +180,54 @@ impl<B: Payload> Splitter<B> {
         (events, ended)
     }
 
-    /// Gives the bundle or fragment of a unit to the events.
-    fn deal(&mut self, unit: usize, bundle: Option<Fragment<B>>, events: &mut [Built<B>]) {
-        let Some(first) = events.first().map(|event| event.event) else { return };
-        let Unit { bundles, sources } = &self.units[unit];
-        match bundle.filter(|bundle| bundle.status != FragmentStatus::Missing) {
-            None => give_all(events, sources, FragmentStatus::Missing, B::default(), 0),
-            Some(fragment) if !bundles => {
-                for (event, (source, _)) in events.iter_mut().zip(sources) {
-                    give(event, Fragment { source: *source, ..fragment.clone() });
+    /// Takes the bundle or fragment of a unit, and notes which events are not complete without it.
+    fn deal(&mut self, unit: usize, first: EventId, bundle: Option<Fragment<B>>) {
+        let (Unit { bundles, sources }, dealt) = (&self.units[unit], &mut self.dealt[unit]);
+        dealt.take(first, bundle.filter(|bundle| bundle.status != FragmentStatus::Missing), *bundles, sources);
+        if dealt.kind != Kind::Parts {
+            return self.complete.fill(false);
+        }
+        let (mut rest, faults) = (&dealt.parts[..], &mut self.faults);
+        let mut stranger = |source| count(faults, source, Fault::Unexpected, 1);
+        for (event, complete) in (first.0..).zip(&mut self.complete) {
+            let (of_event, others) = rest.split_at(rest.iter().take_while(|part| part.event.0 == event).count());
+            rest = others;
+            compare(of_event, sources, |found| match found {
+                Found::Part(part) => *complete &= part.status == FragmentStatus::Good,
+                Found::Missing(_) => *complete = false,
+                Found::Stranger(source) => stranger(source),
+            });
+        }
+        rest.iter().for_each(|part| stranger(part.source));
+    }
+
+    /// Counts the faults of an event by source.
+    fn count_faults(&mut self, first: EventId, event: EventId) {
+        let faults = &mut self.faults;
+        for (unit, dealt) in self.units.iter().zip(&self.dealt) {
+            dealt.fragments_of(first, event, &unit.sources, |fragment| {
+                if let Some(fault) = fault(fragment.status) {
+                    count(faults, fragment.source, fault, 1);
                 }
-            }
-            Some(bundle) => match B::split(first, &bundle) {
-                Ok(fragments) => {
-                    for stranger in distribute(events, sources, fragments) {
-                        count(&mut self.faults, stranger, Fault::Unexpected, 1);
-                    }
-                }
-                // Nobody knows what the bytes are: they are kept as those of the first source.
-                Err(_) => give_all(events, sources, FragmentStatus::Corrupted, bundle.payload, bundle.checksum),
-            },
+            });
         }
     }
 
+    /// An event with its fragments, which share the memory of their bundles.
+    fn assemble(&mut self, first: EventId, event: EventId, complete: bool) -> Built<B> {
+        let mut fragments = self.spare.pop().unwrap_or_default();
+        for (unit, dealt) in self.units.iter().zip(&self.dealt) {
+            dealt.fragments_of(first, event, &unit.sources, |fragment| fragments.push(Some(fragment)));
+        }
+        Built { event, complete, asked: Region::ALL, fragments }
+    }
+
     /// Takes an event that is stored; gives back its block when that was the last one.
-    pub(crate) fn stored(&mut self, event: &Built<B>) -> Option<Built<B>> {
+    pub(crate) fn stored(&mut self, mut event: Built<B>) -> Option<Built<B>> {
+        if self.spare.len() < MOST_SPARE {
+            event.fragments.clear();
+            self.spare.push(event.fragments);
+        }
         let block = self.bundling.block_of(event.event);
         let open = self.open.get_mut(&block)?;
         open.left -= 1;
@@ -126,7 +235,7 @@ impl<B: Payload> Splitter<B> {
     }
 
     /// Takes an event that is rejected; gives back its block when that was the last one.
-    pub(crate) fn rejected(&mut self, event: &Built<B>) -> Option<Built<B>> {
+    pub(crate) fn rejected(&mut self, event: Built<B>) -> Option<Built<B>> {
         let open = self.open.get_mut(&self.bundling.block_of(event.event))?;
         let ending = &mut open.ending;
         *(if event.complete { &mut ending.built } else { &mut ending.incomplete }) -= 1;
@@ -178,13 +287,6 @@ fn count(faults: &mut BTreeMap<SourceId, BTreeMap<Fault, u64>>, source: SourceId
     *faults.entry(source).or_default().entry(fault).or_default() += number;
 }
 
-/// The outcome of the events that were not rejected, and of those that were, out of `all`.
-fn ending<B>(events: &[Built<B>], all: usize) -> Events {
-    let built = events.iter().filter(|event| event.complete).count();
-    let (incomplete, rejected) = (events.len() - built, all - events.len());
-    Events { built: built as u64, incomplete: incomplete as u64, rejected: rejected as u64, ..Events::default() }
-}
-
 /// The fault that a status tells.
 const fn fault(status: FragmentStatus) -> Option<Fault> {
     match status {
@@ -196,62 +298,90 @@ const fn fault(status: FragmentStatus) -> Option<Fault> {
     }
 }
 
-fn give<B>(event: &mut Built<B>, fragment: Fragment<B>) {
-    event.complete &= fragment.status == FragmentStatus::Good;
-    event.fragments.push(Some(Fragment { event: event.event, ..fragment }));
+/// Compares the fragments that a unit has sent of an event with its sources.
+#[inline]
+fn compare<'a>(parts: &'a [Part], sources: &[(SourceId, bool)], mut visit: impl FnMut(Found<'a>)) {
+    let mut rest = parts.iter().peekable();
+    for &(source, may_lack) in sources {
+        while let Some(stranger) = rest.next_if(|part| part.source < source) {
+            visit(Found::Stranger(stranger.source));
+        }
+        match rest.next_if(|part| part.source == source) {
+            Some(part) => visit(Found::Part(part)),
+            None if may_lack => {}
+            None => visit(Found::Missing(source)),
+        }
+    }
+    rest.for_each(|part| visit(Found::Stranger(part.source)));
 }
 
-/// Gives each event a fragment of each source without data. The first one gets the payload.
-fn give_all<B: Payload>(
-    events: &mut [Built<B>],
-    sources: &[(SourceId, bool)],
-    status: FragmentStatus,
-    payload: B,
-    checksum: u32,
-) {
-    let mut rest = Some((payload, checksum));
-    for event in events {
-        for (source, _) in sources {
-            let (payload, checksum) = rest.take().unwrap_or_default();
-            let (event_id, source) = (event.event, *source);
-            let fragment = Fragment { event: event_id, source, length: 0, checksum, mark: None, status, payload };
-            let length = B::length(&fragment);
-            give(event, Fragment { length, ..fragment });
-        }
+impl<B: Payload> Default for Dealt<B> {
+    fn default() -> Self {
+        Self { kind: Kind::Nothing, payload: B::default(), checksum: 0, parts: Vec::new() }
     }
 }
 
-/// Gives the fragments of a bundle to their events; the sources of those that belong to none are given back. A fragment
-/// whose payload differs from its checksum is corrupted.
-fn distribute<B: Payload>(
-    events: &mut [Built<B>],
-    sources: &[(SourceId, bool)],
-    fragments: Vec<Fragment<B>>,
-) -> Vec<SourceId> {
-    let mut fragments = fragments.into_iter().peekable();
-    for event in events {
-        for (source, may_lack) in sources {
-            let is_wanted = |fragment: &Fragment<B>| (fragment.event, fragment.source) == (event.event, *source);
-            match fragments.next_if(is_wanted) {
-                Some(fragment) => give(event, checked(fragment)),
-                None if *may_lack => {}
-                None => {
-                    give_all(std::slice::from_mut(event), &[(*source, false)], FragmentStatus::Missing, B::default(), 0)
+impl<B: Payload> Dealt<B> {
+    /// Takes what has come from a unit with these sources. Only a good bundle was compared with its checksums when it came.
+    fn take(&mut self, first: EventId, came: Option<Fragment<B>>, bundles: bool, sources: &[(SourceId, bool)]) {
+        self.parts.clear();
+        let Some(fragment) = came else { return self.kind = Kind::Nothing };
+        self.kind = Kind::Parts;
+        if !bundles {
+            let source = sources.first().map_or(fragment.source, |(source, _)| *source);
+            self.parts.push(Part { event: first, source, length: B::length(&fragment), ..Part::whole(&fragment) });
+        } else if B::parts(first, &fragment, &mut self.parts).is_err() {
+            self.kind = Kind::Broken;
+        } else if fragment.status != FragmentStatus::Good {
+            self.parts.iter_mut().for_each(|part| mark_corrupted(&fragment.payload, part));
+        }
+        (self.payload, self.checksum) = (fragment.payload, fragment.checksum);
+    }
+
+    /// The fragments of an event, with one without data for each source that is missing.
+    fn fragments_of(
+        &self,
+        first: EventId,
+        event: EventId,
+        sources: &[(SourceId, bool)],
+        mut visit: impl FnMut(Fragment<B>),
+    ) {
+        let start = self.parts.partition_point(|part| part.event < event);
+        let length = self.parts[start..].iter().take_while(|part| part.event == event).count();
+        let empty = |source, status| Fragment {
+            event,
+            source,
+            length: 0,
+            checksum: 0,
+            mark: None,
+            status,
+            payload: B::default(),
+        };
+        match self.kind {
+            Kind::Parts => compare(&self.parts[start..start + length], sources, |found| match found {
+                Found::Part(part) => visit(B::part(&self.payload, part)),
+                Found::Missing(source) => visit(empty(source, FragmentStatus::Missing)),
+                Found::Stranger(_) => {}
+            }),
+            Kind::Nothing => sources.iter().for_each(|(source, _)| visit(empty(*source, FragmentStatus::Missing))),
+            Kind::Broken => {
+                let mut whole = Some((self.payload.clone(), self.checksum)).filter(|_| event == first);
+                for (source, _) in sources {
+                    let (payload, checksum) = whole.take().unwrap_or_default();
+                    let fragment = Fragment { payload, checksum, ..empty(*source, FragmentStatus::Corrupted) };
+                    visit(Fragment { length: B::length(&fragment), ..fragment });
                 }
             }
         }
     }
-    fragments.map(|fragment| fragment.source).collect()
 }
 
-fn checked<B: Payload>(mut fragment: Fragment<B>) -> Fragment<B> {
-    let found = B::checksum(&fragment);
-    if found != fragment.checksum {
-        // The file keeps the bytes as they are, and a checksum that fits them.
-        fragment.checksum = found;
-        fragment.status = FragmentStatus::Corrupted;
+/// Marks a fragment that is not as its checksum says. The file keeps the bytes as they are, and a checksum that fits them.
+fn mark_corrupted<B: Payload>(bundle: &B, part: &mut Part) {
+    if !B::is_intact(bundle, part) {
+        part.checksum = B::checksum(&B::part(bundle, part));
+        part.status = FragmentStatus::Corrupted;
     }
-    fragment
 }
 
 #[cfg(test)]
@@ -282,8 +412,8 @@ mod tests {
 
     /// The bundle of a unit for the events 3 and 4.
     fn bundle(unit: u16, fragments: &[Fragment<Bytes>]) -> Fragment<Bytes> {
-        let (payload, length) = Bytes::bundle(EventId(3), fragments);
-        Fragment { length, payload, ..fragment(2, unit, b"") }
+        let (payload, length, checksum) = Bytes::bundle(EventId(3), fragments);
+        Fragment { length, checksum, payload, ..fragment(2, unit, b"") }
     }
 
     fn all_of(unit: u16) -> Fragment<Bytes> {
@@ -295,12 +425,12 @@ mod tests {
     fn outcome(bundles: [Option<Fragment<Bytes>>; 2]) -> (bool, evb_record::Builder, BTreeMap<u16, Faults>) {
         let mut splitter = splitter();
         let built = Built { event: EventId(2), complete: true, asked: Region::ALL, fragments: bundles.into() };
-        let (events, ended) = splitter.split(built);
+        let (mut events, ended) = splitter.split(built, |_, _| Fate::Wanted);
         assert!(ended.is_none() && events.iter().map(|event| event.event.0).eq([3, 4]));
         let sources = |event: &Built<Bytes>| event.fragments.iter().flatten().map(|one| one.source.0).eq(0..4);
         assert!(events.iter().all(sources));
-        assert_eq!(splitter.stored(&events[0]), None);
-        let block = splitter.stored(&events[1]).expect("the last event ends the block");
+        assert_eq!(splitter.stored(events.remove(0)), None);
+        let block = splitter.stored(events.remove(0)).expect("the last event ends the block");
         let mut counts = evb_record::Builder::default();
         let faults = splitter.report(&mut counts, &mut Faults::new());
         (block.complete, counts, faults)

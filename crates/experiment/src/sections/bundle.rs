@@ -37,7 +37,7 @@ pub(super) fn default_max_fragment(root: &Node) -> ByteCount {
     let units = positive("readout.units").saturating_sub(i64::try_from(tables.len()).unwrap_or(i64::MAX)).max(1);
     let shared = u64::try_from(positive("readout.sources")).unwrap_or(1).div_ceil(units.unsigned_abs());
     let fragments = shared.max(listed.unwrap_or(1) as u64).saturating_mul(positive("trigger.block").unsigned_abs());
-    let room = (MAX_FRAGMENT.0 - Bundling::HEAD_BYTES) / fragments;
+    let room = (MAX_FRAGMENT.0 - Bundling::TAIL_BYTES) / fragments;
     let each = room.saturating_sub(Bundling::ENTRY_BYTES).clamp(1, DEFAULT_MAX_FRAGMENT.0);
     // A round number, for people.
     ByteCount(1 << each.ilog2())
