@@ -92,6 +92,7 @@ const EVENT_BUILDING: &[&[Rule]] = &[
 pub(crate) fn fill(root: &mut Node, stem: &str) {
     let name: String = stem.chars().filter(|c| !c.is_control() && *c != '/').take(MAX_NAME).collect();
     put(root, &["name"], Value::Text(if name.is_empty() { "experiment".to_owned() } else { name }));
+    builder::fill(root);
     readout::fill(root);
     protocol::fill(root);
     trigger::fill(root);

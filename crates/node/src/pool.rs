@@ -41,30 +41,30 @@ enum Memory {
 pub(crate) enum Extent {
     /// A buffer of this node.
     Own(BytesMut),
-    /// A buffer of the transport. A bundle that outgrows it moves to a buffer of the node.
-    Lent(Buffer),
+    /// A buffer of the transport for so many bytes. A bundle that outgrows it moves to a buffer of the node.
+    Lent(Buffer, usize),
 }
 
 impl Space for Extent {
     #[inline]
     fn bytes(&mut self, length: usize) -> &mut [u8] {
-        if let Self::Lent(buffer) = self
-            && buffer.as_ref().len() < length
+        if let Self::Lent(buffer, capacity) = self
+            && *capacity < length
         {
             let mut own = BytesMut::zeroed(2 * length);
-            own[..buffer.as_ref().len()].copy_from_slice(buffer.as_ref());
+            own[..*capacity].copy_from_slice(&buffer.as_ref()[..*capacity]);
             *self = Self::Own(own);
         }
         match self {
             Self::Own(buffer) => buffer.bytes(length),
-            Self::Lent(buffer) => buffer.as_mut(),
+            Self::Lent(buffer, _) => buffer.as_mut(),
         }
     }
 
     fn freeze(self, length: usize) -> Bytes {
         match self {
             Self::Own(buffer) => buffer.freeze().slice(..length),
-            Self::Lent(buffer) => buffer.freeze(length),
+            Self::Lent(buffer, _) => buffer.freeze(length),
         }
     }
 }
@@ -108,7 +108,7 @@ impl Pool {
     /// Memory for a bundle of so many bytes, which may become larger.
     pub(crate) fn extent(&mut self, bytes: usize) -> Extent {
         match self.lent.as_ref().and_then(|lent| lent.take(bytes)) {
-            Some(buffer) => Extent::Lent(buffer),
+            Some(buffer) => Extent::Lent(buffer, bytes),
             None => Extent::Own(self.take()),
         }
     }

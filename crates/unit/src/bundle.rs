@@ -35,6 +35,10 @@ const MAGIC: [u8; 4] = *b"\xE5BDL";
 const TAIL: usize = Bundling::TAIL_BYTES as usize;
 const ENTRY: usize = Bundling::ENTRY_BYTES as usize;
 
+/// Bytes that get their checksums together. They are still in the innermost cache, and the processor has written them there:
+/// a checksum right behind the writing waits for it.
+const SUMMED_TOGETHER: usize = 8 << 10;
+
 /// Bytes of the index of a bundle.
 pub(crate) const fn index_bytes(fragments: usize) -> usize {
     fragments * ENTRY + TAIL
@@ -168,22 +172,36 @@ pub struct Writer<M> {
     end: usize,
     /// Bytes of the next one.
     next: usize,
+    /// Number of parts that have their checksums.
+    summed: usize,
     parts: Vec<Part>,
 }
 
 impl<M: Space> Writer<M> {
     /// A bundle without a fragment, to be written into this memory. Space for so many fragments is made at once.
     pub fn new(space: M, fragments: usize) -> Self {
-        Self { space, end: 0, next: 0, parts: Vec::with_capacity(fragments) }
+        Self { space, end: 0, next: 0, summed: 0, parts: Vec::with_capacity(fragments) }
     }
 
-    /// Makes a fragment of what the [`Room`] has been filled with, and adds its checksum.
+    /// Makes a fragment of what the [`Room`] has been filled with.
+    #[inline]
     pub fn add(&mut self, event: EventId, source: SourceId, status: FragmentStatus, mark: Option<Mark>) {
         let (at, length) = (self.end as u32, self.next as u32);
-        let checksum = evb_core::checksum(self.room(self.next));
-        self.parts.push(Part { event, source, status, length, checksum, mark, at });
+        self.parts.push(Part { event, source, status, length, checksum: 0, mark, at });
         self.end += self.next;
         self.next = 0;
+        if self.end - self.parts[self.summed].at as usize >= SUMMED_TOGETHER {
+            self.sum();
+        }
+    }
+
+    /// Adds the checksums that are still missing.
+    fn sum(&mut self) {
+        let bytes = self.space.bytes(self.end);
+        for part in &mut self.parts[self.summed..] {
+            part.checksum = evb_core::checksum(&bytes[part.range()]);
+        }
+        self.summed = self.parts.len();
     }
 }
 
@@ -197,19 +215,23 @@ impl<M: Space> Room for Writer<M> {
 
 impl<M: Space> Bundle<Bytes> for Writer<M> {
     fn push(&mut self, fragment: &Fragment<Bytes>) {
+        self.sum();
         let Fragment { event, source, status, checksum, mark, .. } = *fragment;
         self.room(fragment.payload.len()).copy_from_slice(&fragment.payload);
         let (at, length) = (self.end as u32, fragment.payload.len() as u32);
         self.parts.push(Part { event, source, status, length, checksum, mark, at });
         self.end += length as usize;
         self.next = 0;
+        self.summed += 1;
     }
 
     fn pop(&mut self) {
         self.end -= self.parts.pop().map_or(0, |part| part.length as usize);
+        self.summed = self.summed.min(self.parts.len());
     }
 
     fn finish(mut self, first: EventId) -> (Bytes, u32, u32) {
+        self.sum();
         let length = self.end + index_bytes(self.parts.len());
         let index = &mut self.space.bytes(length)[self.end..length];
         let (slots, tail) = index.split_at_mut(self.parts.len() * ENTRY);
@@ -365,7 +387,7 @@ mod tests {
         #[test]
         fn any_bytes_are_a_bundle_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200), has_tail: bool) {
             let tail = b"\xff\xff\xff\xff\xff\xff\xff\xff\x02\0\0\0\0\0\0\0\xE5BDL";
-            let mut bytes = [&bytes, if has_tail { &tail[..] } else { &[] }].concat();
+            let mut bytes = [&bytes[..], if has_tail { &tail[..] } else { &[] }].concat();
             let end = bytes.len();
             if has_tail && end >= index_bytes(2) {
                 let sum = evb_core::checksum(&bytes[end - index_bytes(2)..end - 8]);

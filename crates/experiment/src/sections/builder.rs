@@ -1,11 +1,22 @@
 //! `[builder]`: the builder units, and how many events they have under construction.
 
-use super::{Rule, bundle, source};
-use crate::{diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
+use super::{Rule, bundle, put, source};
+use crate::{
+    diagnostics::Problem,
+    limits::*,
+    schema::*,
+    tree::{Node, Value},
+    view::View,
+};
 
 pub(super) const BUILDER: &[Key] = &[
     required("units", integer(1, MAX_UNITS), "number of builder units"),
-    key("slots", integer(1, MAX_SLOTS), Default::Integer(SLOTS), "events that one builder may have under construction"),
+    key(
+        "slots",
+        integer(1, MAX_SLOTS),
+        Default::Derived("64, and with blocks fewer: 512 events, but 4 blocks"),
+        "events that one builder may have under construction; with `trigger.block`, blocks",
+    ),
     key(
         "patience",
         wait(),
@@ -19,9 +30,21 @@ pub(super) const BUILDER: &[Key] = &[
     ),
 ];
 
+/// Default number of slots, if an event is not larger than usual.
 const SLOTS: i64 = 64;
+/// Default number of events in the slots, if blocks are so large that fewer slots have them: more only wait, and leave the
+/// caches before they are built.
+const SLOT_EVENTS: i64 = 512;
+/// Smallest default number of slots: some blocks are built while others are on their way.
+const FEWEST_SLOTS: i64 = 4;
 
 pub(super) const RULES: &[Rule] = &[fragments];
+
+/// The number of slots follows from the size of a block.
+pub(super) fn fill(root: &mut Node) {
+    let block = root.at("trigger.block").and_then(Node::integer).unwrap_or(1).max(1);
+    put(root, &["builder", "slots"], Value::Integer((SLOT_EVENTS / block).clamp(FEWEST_SLOTS, SLOTS)));
+}
 
 /// The number of builder units in an unchecked tree.
 pub(super) fn units(root: &Node) -> i64 {
