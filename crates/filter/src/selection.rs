@@ -180,12 +180,7 @@ impl Selection {
     }
 
     /// The way of an event past filters that accept it, or not, as `accepts` says; none as soon as it says nothing.
-    fn walk(
-        &self,
-        event: EventId,
-        complete: bool,
-        accepts: impl Fn(usize, &Rule) -> Option<bool>,
-    ) -> Option<Passage> {
+    fn walk(&self, event: EventId, complete: bool, accepts: impl Fn(usize, &Rule) -> Option<bool>) -> Option<Passage> {
         if complete && self.drawn.is_some_and(|accept| !draw(self.seed, 0, accept, event)) {
             return Some(Passage::Rejected);
         }

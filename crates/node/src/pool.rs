@@ -3,8 +3,8 @@
 
 use bytes::{Bytes, BytesMut};
 use evb_sources::Room;
-use evb_unit::bundle::Space;
 use evb_transport::{Buffer, Buffers, reusable_buffer};
+use evb_unit::bundle::Space;
 
 /// Limit above which a buffer is not kept, in typical fragments: one rare large fragment in each of many buffers would
 /// make them all large.

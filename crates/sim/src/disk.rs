@@ -2,7 +2,7 @@
 //! them at once.
 
 use crate::filter::Processors;
-use evb_core::{EventId, Bandwidth, NodeId, Span, Time};
+use evb_core::{Bandwidth, EventId, NodeId, Span, Time};
 use evb_experiment::{Keep, Plan};
 use evb_filter::{Question, Route, StreamId};
 use evb_protocol::Built;

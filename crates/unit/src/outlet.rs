@@ -121,8 +121,7 @@ mod tests {
         assert_eq!((second.0, second.1.status, outlet.pop()), (2, FragmentStatus::Good, None));
         let mut parts = Vec::new();
         Bytes::parts(EventId(9), &second.1, &mut parts).expect("a bundle of events 9 and 10");
-        let contents: Vec<_> =
-            parts.iter().map(|part| Bytes::part(&second.1.payload, part).payload.to_vec()).collect();
+        let contents: Vec<_> = parts.iter().map(|part| Bytes::part(&second.1.payload, part).payload.to_vec()).collect();
         assert_eq!(contents, [[9, 0], [9, 1], [10, 0], [10, 1]]);
         let events =
             |outlet: &mut Outlet<Bytes>, number| outlet.taken(number).iter().map(|one| one.event.0).collect::<Vec<_>>();

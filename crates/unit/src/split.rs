@@ -450,7 +450,9 @@ mod tests {
     fn one_bad_or_absent_fragment_spoils_its_event_alone() {
         let damaged = Fragment { payload: Bytes::from_static(b"aX"), ..fragment(3, 2, b"ab") };
         let rest = [damaged, fragment(3, 3, b"ab"), fragment(4, 2, b"ab"), fragment(4, 3, b"ab")];
-        let (complete, counts, faults) = outcome([Some(all_of(0)), Some(bundle(1, &rest))]);
+        // A unit says so when a fragment is not as its checksum says, and only then payloads are compared again.
+        let spoiled = Fragment { status: FragmentStatus::Corrupted, ..bundle(1, &rest) };
+        let (complete, counts, faults) = outcome([Some(all_of(0)), Some(spoiled)]);
         assert_eq!((complete, counts.built, counts.incomplete), (false, 1, 1));
         assert_eq!(faults, [told(2, Fault::Corrupted, 1)].into());
         let (_, counts, faults) = outcome([Some(all_of(0)), Some(bundle(1, &rest[1..3]))]);
@@ -466,5 +468,45 @@ mod tests {
         let broken = fragment(2, 0, b"no bundle at all");
         let (_, _, faults) = outcome([Some(broken), Some(all_of(1))]);
         assert_eq!(faults, [told(0, Fault::Corrupted, 2), told(1, Fault::Corrupted, 2)].into());
+    }
+
+    #[test]
+    fn a_bundle_that_changed_on_its_way_is_not_as_sent() {
+        let (mut splitter, sent) = (splitter(), all_of(0));
+        let changed = |at: usize| {
+            let mut bytes = sent.payload.to_vec();
+            bytes[at] ^= 1;
+            Fragment { payload: bytes.into(), ..sent.clone() }
+        };
+        assert!(splitter.is_as_sent(&sent));
+        for at in 0..sent.payload.len() {
+            assert!(!splitter.is_as_sent(&changed(at)), "byte {at}");
+        }
+        // What the unit knows to be bad has the checksum of all its bytes.
+        let mut bad = Fragment { status: FragmentStatus::Corrupted, ..changed(0) };
+        assert!(!splitter.is_as_sent(&bad));
+        bad.checksum = Bytes::checksum(&bad);
+        assert!(splitter.is_as_sent(&bad));
+        assert!(!splitter.is_as_sent(&Fragment { event: EventId(3), ..sent }), "it is the bundle of another block");
+    }
+
+    #[test]
+    fn only_wanted_events_get_fragments_and_all_are_counted() {
+        let built = || {
+            let fragments = [0, 1].map(|unit| Some(all_of(unit))).into();
+            Built { event: EventId(2), complete: true, asked: Region::ALL, fragments }
+        };
+        let mut splitter = splitter();
+        let (events, ended) = splitter.split(built(), |event, complete| match (event.0, complete) {
+            (3, true) => Fate::Rejected,
+            _ => Fate::Wanted,
+        });
+        assert!(ended.is_none() && events.iter().map(|event| event.event.0).eq([4]));
+        assert!(events.into_iter().all(|event| event.fragments.len() == 4 && splitter.stored(event).is_some()));
+        let (events, ended) = splitter.split(built(), |_, _| Fate::Unstored);
+        assert!(events.is_empty() && ended.is_some_and(|block| block.complete));
+        let mut counts = evb_record::Builder::default();
+        splitter.report(&mut counts, &mut Faults::new());
+        assert_eq!((counts.built, counts.incomplete, counts.rejected), (3, 0, 1));
     }
 }
