@@ -10,7 +10,7 @@ use evb_protocol::{Arrival, Config, Fragment, FragmentStatus, Message, ReadoutCo
 use evb_sources::{FedFile, Feed, INLET_BITS, LiveItem, LiveSource, ReadOutcome, Source, SourceSpec};
 use evb_transport::{Buffers, Waker};
 use evb_unit::{
-    FragmentSource, Report, Sources,
+    FragmentSource, ReadLimits, Report, Sources,
     bundle::{self, Writer},
     open_options,
     shaping::{self, Shaper, Slot},
@@ -20,11 +20,10 @@ use std::collections::VecDeque;
 
 mod findings;
 
-/// Number of fragments read from the source in one round: enough to amortise the round, few enough to keep others
-/// served.
-const READS: usize = 64;
-/// Bytes read from the source in one round: a node with large fragments gives signs of life in between.
-const READ_BYTES: u64 = 8 << 20;
+/// Limits for reading in one round: enough fragments to amortise the round, few enough to keep others served. A node with
+/// large fragments gives signs of life in between. What no builder wants yet is read ahead a little: more would leave the
+/// caches before it is sent.
+const LIMITS: ReadLimits = ReadLimits { fragments: 64, bytes: 8 << 20, ahead: 64 };
 
 pub(crate) struct Readout {
     unit: evb_unit::Readout<Bytes, Input>,
@@ -111,7 +110,7 @@ impl Readout {
     /// Takes the fragments that have come from a live front end; returns true if there were any.
     fn take_arrivals(&mut self, now: Time) -> bool {
         let Some(Input { origin: Origin::Live(live), .. }) = self.unit.source.only_mut() else { return false };
-        for count in 0..READS {
+        for count in 0..LIMITS.fragments {
             // A front end waits while the buffer is full: that is the back-pressure.
             if !self.unit.machine.has_room() {
                 return count > 0;
@@ -309,7 +308,7 @@ impl Role for Readout {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.unit.machine.handle_timeout(now);
         }
-        let has_read = self.unit.read(now, READS, READ_BYTES)?;
+        let has_read = self.unit.read(now, LIMITS)?;
         Ok(self.take_arrivals(now) || has_read)
     }
 

@@ -118,12 +118,22 @@ struct Held<B> {
     wanted_by: Option<NodeId>,
     /// The last transmission of the fragment.
     sent: Option<Sent>,
+    /// The fragment is there, and no builder has wanted it yet.
+    early: bool,
     cleared: bool,
 }
 
 impl<B> Held<B> {
     const fn new() -> Self {
-        Self { fragment: None, asked: false, postponed: false, wanted_by: None, sent: None, cleared: false }
+        Self {
+            fragment: None,
+            asked: false,
+            postponed: false,
+            wanted_by: None,
+            sent: None,
+            early: false,
+            cleared: false,
+        }
     }
 }
 
@@ -156,6 +166,9 @@ pub struct ReadoutUnit<B> {
     bytes_held: u64,
     /// Reads under way; the sizes of their fragments are not known yet.
     under_way: u64,
+    /// Number of events whose fragments a builder waits for, and of those whose fragments wait for a builder.
+    wanted: u64,
+    early: u64,
     busy: bool,
     askers: Vec<Asker>,
     shaper: Shaper<B>,
@@ -194,6 +207,8 @@ impl<B: Clone + Default> ReadoutUnit<B> {
             postponed: VecDeque::new(),
             bytes_held: 0,
             under_way: 0,
+            wanted: 0,
+            early: 0,
             busy: false,
             announced: (0, 0, false),
             transmits: VecDeque::new(),
@@ -215,6 +230,12 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     /// first event.
     pub const fn events_before(&self) -> i64 {
         self.before
+    }
+
+    /// Returns true if the fragments of [`ReadoutEvent::Read`] are needed now: a builder waits for one, or fewer than
+    /// `ahead` are there that none has wanted yet. What is read long before that leaves the caches again.
+    pub const fn wants_reading(&self, ahead: u64) -> bool {
+        self.wanted > 0 || self.early < ahead
     }
 
     /// Returns true if another [`ReadoutCommand::Arrived`] fits. The driver lets the front end wait while it does not.
@@ -315,8 +336,9 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         if held.sent.is_some_and(|sent| sent.is_to(builder)) {
             return;
         }
-        held.wanted_by = Some(builder);
+        let is_new = held.wanted_by.replace(builder).is_none();
         let present = held.fragment.is_some();
+        self.wanted += u64::from(is_new);
         self.counts.through = self.counts.through.max(event);
         if present {
             self.send(event);
@@ -332,6 +354,9 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         let now = self.now;
         let Some(held) = self.entry(event) else { return };
         let (Some(fragment), Some(to)) = (held.fragment.clone(), held.wanted_by.take()) else { return };
+        let was_early = core::mem::take(&mut held.early);
+        self.wanted -= 1;
+        self.early -= u64::from(was_early);
         let Some(builder) = self.builder(to) else { return };
         let sent = self.sent_now(to, builder);
         if let Some(held) = self.entry(event) {
@@ -365,6 +390,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
             return false;
         }
         held.fragment = Some(fragment);
+        held.early = true;
         // What was asked for has its place already.
         let asked = core::mem::replace(&mut held.asked, true);
         self.reserved += u64::from(!asked);
@@ -373,6 +399,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
             self.counts.bytes += length;
         }
         self.bytes_held += length;
+        self.early += 1;
         self.counts.most_events = self.counts.most_events.max(self.reserved);
         self.counts.most_bytes = self.counts.most_bytes.max(self.bytes_held);
         self.send(event);
@@ -405,7 +432,8 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     fn clear(&mut self, event: EventId) {
         let Some(held) = self.entry(event).filter(|held| !held.cleared) else { return };
         held.cleared = true;
-        let reserved = core::mem::replace(&mut held.asked, false);
+        let reserved = core::mem::take(&mut held.asked);
+        let (was_wanted, was_early) = (held.wanted_by.take().is_some(), core::mem::take(&mut held.early));
         if let Some(fragment) = held.fragment.take() {
             self.bytes_held -= u64::from(fragment.length);
             self.events.push_back(ReadoutEvent::Released(fragment.payload));
@@ -415,6 +443,8 @@ impl<B: Clone + Default> ReadoutUnit<B> {
             self.first += 1;
         }
         self.reserved -= u64::from(reserved);
+        self.wanted -= u64::from(was_wanted);
+        self.early -= u64::from(was_early);
         self.ask_for_postponed();
     }
 
@@ -495,6 +525,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
             held.wanted_by = held.wanted_by.filter(|&builder| builder != node);
             held.sent = held.sent.filter(|sent| !sent.is_to(node));
         }
+        self.wanted = self.held.iter().filter(|held| held.wanted_by.is_some()).count() as u64;
     }
 }
 

@@ -5,7 +5,7 @@ use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
 use evb_patterns::{Traffic, TrafficCommand, TrafficEvent, TrafficMessage};
 use evb_protocol::{BuilderCommand, ManagerEvent, Message as ProtocolMessage, ReadoutCommand};
 use evb_sources::SizeModel;
-use evb_unit::{Builder, Manager, Outline, Readout, Report};
+use evb_unit::{Builder, Manager, Outline, ReadLimits, Readout, Report};
 
 /// A message that a machine wants to send.
 pub(crate) struct Outgoing {
@@ -182,7 +182,7 @@ fn control(Transmit { to, message }: Transmit<ProtocolMessage<Outline>>) -> Outg
 fn drain_readout(unit: &mut Readout<Outline, Input>, now: Time, room: usize, out: &mut Vec<Outgoing>) -> bool {
     let mut left = room;
     loop {
-        let Ok(has_read) = unit.read(now, usize::MAX, u64::MAX);
+        let Ok(has_read) = unit.read(now, ReadLimits::NONE);
         let sent = unit.transmit(left, |Transmit { to, message }, delay| {
             let payload = match &message {
                 ProtocolMessage::Fragment(fragment) => u64::from(fragment.length),

@@ -32,7 +32,7 @@ pub use latency::Latencies;
 pub use manager::Manager;
 pub use outlet::Outlet;
 pub use payload::{Outline, Outlines, Payload};
-pub use readout::{FragmentSource, Readout, open_options};
+pub use readout::{FragmentSource, ReadLimits, Readout, open_options};
 pub use record::Offered;
 pub use report::{BuilderReport, Faults, ManagerReport, ReadoutReport, Report};
 pub use selector::Selector;

@@ -5,7 +5,7 @@ use evb_core::{EventId, Machine, NodeId, Recording, SourceId, Span, Time, Transm
 use evb_experiment::Plan;
 use evb_protocol::{Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutEvent, ReadoutUnit};
 use evb_sources::{Feed, OpenOptions, SizeModel};
-use std::convert::Infallible;
+use std::{collections::VecDeque, convert::Infallible};
 
 /// A source of fragments.
 pub trait FragmentSource<B> {
@@ -96,6 +96,22 @@ pub fn open_options(plan: &Plan, source: SourceId) -> OpenOptions {
     }
 }
 
+/// Limits for reading from a source in one round.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadLimits {
+    /// Most fragments.
+    pub fragments: usize,
+    /// Bytes from which no further fragment is read.
+    pub bytes: u64,
+    /// Number of fragments that may be there before a builder wants them.
+    pub ahead: u64,
+}
+
+impl ReadLimits {
+    /// No limit: reading takes no time.
+    pub const NONE: Self = Self { fragments: usize::MAX, bytes: u64::MAX, ahead: u64::MAX };
+}
+
 /// A readout unit with its sources and the faults that are injected into what it sends.
 pub struct Readout<B, S> {
     /// The machine.
@@ -106,6 +122,8 @@ pub struct Readout<B, S> {
     /// Events in a block.
     block: u64,
     injector: Option<Injector>,
+    /// Fragments that the machine has asked for, with their places.
+    due: VecDeque<(EventId, u64)>,
     meter: Meter,
 }
 
@@ -120,6 +138,7 @@ impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
             id,
             block: plan.bundling.block.into(),
             injector: Injector::new(plan, node),
+            due: VecDeque::new(),
             meter: Meter::default(),
         }
     }
@@ -148,29 +167,37 @@ impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
         self.meter.pass(now, || [self.machine.counts().sent_bytes]);
     }
 
-    /// Reads what the machine wants to have, but no more than so many fragments, and none when there are so many bytes; true
-    /// when it has read something. A machine that does not know sizes asks for one fragment after the other.
+    /// Reads what the machine wants to have, within limits; true when it has read something. A machine that does not know
+    /// sizes asks for one fragment after the other.
     ///
     /// # Errors
     /// When the source is broken.
     #[inline]
-    pub fn read(&mut self, now: Time, most: usize, most_bytes: u64) -> Result<bool, S::Error> {
-        let mut count = 0;
-        let mut bytes = 0;
-        while count < most && bytes < most_bytes {
-            match self.machine.poll_event() {
-                Some(ReadoutEvent::Read { event, position }) => {
-                    let fragment = self.source.read(self.id, event, position)?;
-                    count += 1;
-                    bytes += u64::from(fragment.length);
-                    self.machine.handle_command(now, ReadoutCommand::Fragment(fragment));
-                }
-                Some(ReadoutEvent::Released(payload)) => self.source.release(payload),
-                Some(ReadoutEvent::Orphaned) => {}
-                None => break,
+    pub fn read(&mut self, now: Time, limits: ReadLimits) -> Result<bool, S::Error> {
+        let (mut count, mut bytes) = (0, 0);
+        while count < limits.fragments && bytes < limits.bytes {
+            self.take_events();
+            if !self.machine.wants_reading(limits.ahead) {
+                break;
             }
+            let Some((event, position)) = self.due.pop_front() else { break };
+            let fragment = self.source.read(self.id, event, position)?;
+            count += 1;
+            bytes += u64::from(fragment.length);
+            self.machine.handle_command(now, ReadoutCommand::Fragment(fragment));
         }
         Ok(count > 0)
+    }
+
+    /// Takes back payloads, and notes what is to be read.
+    fn take_events(&mut self) {
+        while let Some(event) = self.machine.poll_event() {
+            match event {
+                ReadoutEvent::Read { event, position } => self.due.push_back((event, position)),
+                ReadoutEvent::Released(payload) => self.source.release(payload),
+                ReadoutEvent::Orphaned => {}
+            }
+        }
     }
 
     /// Hands over at most `room` messages of the machine, with the time by which an injected fault holds them back; how many
