@@ -1,12 +1,16 @@
 //! CRC-32C, the one checksum of payloads, frames and files.
+//!
+//! # Safety
+//! `short` uses instructions that a processor must have. It is compiled only for a target of which each processor has them.
+
+#![allow(unsafe_code, reason = "instructions that a processor may lack")]
 
 /// CRC-32C (Castagnoli; RFC 3720, appendix B.4) of `bytes`.
 #[inline]
 pub fn checksum(bytes: &[u8]) -> u32 {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse4.2"))]
     if bytes.len() <= SHORT {
-        // SAFETY: the condition above says that every processor which runs this program has the instructions.
-        #[allow(unsafe_code, reason = "instructions of the processor")]
+        // SAFETY: the condition above says that each processor of this target has the instructions.
         return unsafe { short(bytes) };
     }
     crc_fast::crc32_iscsi(bytes)
