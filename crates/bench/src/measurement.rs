@@ -1,7 +1,7 @@
 //! A measurement: one pattern with one size on some nodes.
 
 use evb_core::{NodeId, NodeRange, Span};
-use evb_patterns::{Pattern, TrafficConfig};
+use evb_patterns::{Pattern, Start, TrafficConfig};
 use serde::{Deserialize, Serialize};
 
 /// Length of messages that carry no data: requests and the like (ATLAS DAQ note 77, section 2: 64 bytes).
@@ -32,7 +32,8 @@ pub struct Measurement {
     pub seed: u64,
 }
 
-/// The benchmarks: those of ATLAS DAQ note 77, and the standalone programs of the CMS event builder.
+/// The benchmarks: those of ATLAS DAQ note 77, the standalone programs of the CMS event builder, and the traffic of its
+/// demonstrator of 1999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Benchmark {
@@ -60,11 +61,18 @@ pub enum Benchmark {
     Roundtrip,
     /// Half of the nodes each send to all of the other half in turn (MStreamIO).
     Stream,
+    /// Half of the nodes send to nodes of the other half that are drawn at random.
+    Random,
+    /// Event building without a manager: half of the nodes send to all of the other half in turn, and all begin with the
+    /// same one.
+    Rotation,
+    /// A rotation whose sender n begins with receiver n, so that no two send to one.
+    RetardedRotation,
 }
 
 impl Benchmark {
     /// All benchmarks, those of the note first.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::PingPong,
         Self::TwoWay,
         Self::AllToAll,
@@ -77,6 +85,9 @@ impl Benchmark {
         Self::OneWay,
         Self::Roundtrip,
         Self::Stream,
+        Self::Random,
+        Self::Rotation,
+        Self::RetardedRotation,
     ];
 
     /// The benchmarks of ATLAS DAQ note 77.
@@ -98,6 +109,9 @@ impl Benchmark {
             Self::OneWay => "one-way",
             Self::Roundtrip => "roundtrip",
             Self::Stream => "stream",
+            Self::Random => "random",
+            Self::Rotation => "rotation",
+            Self::RetardedRotation => "rotation-retarded",
         }
     }
 
@@ -106,7 +120,7 @@ impl Benchmark {
     pub fn nodes_of(self, most: u16) -> Option<u16> {
         let nodes = match self {
             Self::PingPong | Self::TwoWay | Self::OneWay | Self::Roundtrip => most.min(2),
-            Self::Pairs | Self::Stream => most & !1,
+            Self::Pairs | Self::Stream | Self::Random | Self::Rotation | Self::RetardedRotation => most & !1,
             _ => most,
         };
         (nodes >= 2).then_some(nodes)
@@ -120,7 +134,9 @@ impl Benchmark {
             Self::PingPong | Self::TwoWay | Self::OneWay | Self::Roundtrip => &[2],
             Self::Outfarming | Self::Broadcast => &[2, 3, 5, 9, 17, 33, 65],
             Self::Funnel | Self::PushFarm | Self::PullFarm => &[5],
-            Self::Pairs | Self::AllToAll | Self::Stream => &[2, 4, 8, 16, 32, 64],
+            Self::Pairs | Self::AllToAll | Self::Stream | Self::Random | Self::Rotation | Self::RetardedRotation => {
+                &[2, 4, 8, 16, 32, 64]
+            }
         }
     }
 
@@ -160,7 +176,18 @@ impl Benchmark {
     /// Returns true if the rate of senders can be set.
     #[must_use]
     pub const fn takes_rate(self) -> bool {
-        matches!(self, Self::OneWay | Self::Pairs | Self::Stream)
+        match self {
+            Self::OneWay | Self::Pairs | Self::Stream | Self::Random | Self::Rotation | Self::RetardedRotation => true,
+            Self::PingPong
+            | Self::TwoWay
+            | Self::AllToAll
+            | Self::Outfarming
+            | Self::Broadcast
+            | Self::Funnel
+            | Self::PushFarm
+            | Self::PullFarm
+            | Self::Roundtrip => false,
+        }
     }
 }
 
@@ -220,6 +247,9 @@ impl Measurement {
             Benchmark::PushFarm => Pattern::PushFarm { work: self.compute },
             Benchmark::PullFarm => Pattern::PullFarm { work: self.compute },
             Benchmark::Stream => Pattern::Stream,
+            Benchmark::Random => Pattern::Random,
+            Benchmark::Rotation => Pattern::Rotation { start: Start::Simultaneous },
+            Benchmark::RetardedRotation => Pattern::Rotation { start: Start::Retarded },
         }
     }
 }

@@ -168,6 +168,9 @@ const fn has_window(benchmark: Benchmark) -> bool {
         | Benchmark::Pairs
         | Benchmark::OneWay
         | Benchmark::Stream
+        | Benchmark::Random
+        | Benchmark::Rotation
+        | Benchmark::RetardedRotation
         | Benchmark::Funnel
         | Benchmark::PushFarm => true,
         Benchmark::TwoWay

@@ -32,7 +32,7 @@ const NODES_PER_CORE: u16 = 4;
 #[derive(Args)]
 pub(crate) struct BenchArgs {
     /// Patterns to measure: those of the note (ping-pong, two-way, all-to-all, pairs, outfarming, broadcast, funnel,
-    /// push-farm, pull-farm), or one-way, roundtrip, stream; all of the note by default
+    /// push-farm, pull-farm), or one-way, roundtrip, stream, random, rotation, rotation-retarded; all of the note by default
     #[arg(value_name = "PATTERN", value_parser = pattern)]
     patterns: Vec<Benchmark>,
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "threads,shm,tcp", value_parser = medium)]
@@ -53,8 +53,8 @@ pub(crate) struct BenchArgs {
     /// Messages that a sender has under way at once; for `roundtrip` the depth of its pipeline, 8 by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
     window: Option<u32>,
-    /// Rate at which each sender of one-way, pairs and stream offers messages, such as 100kHz; their way is timed then, from
-    /// when they were due
+    /// Rate at which each sender of one-way, pairs, stream, random and rotation offers messages, such as 100kHz; their way is
+    /// timed then, from when they were due
     #[arg(long, value_name = "RATE")]
     rate: Option<Frequency>,
     /// How often the nodes are started anew; what is simulated is the same each time, and done once

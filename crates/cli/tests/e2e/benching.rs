@@ -85,6 +85,33 @@ fn a_short_suite_gives_records_tables_and_plots() {
     }
 }
 
+/// The patterns of a simulation over real layers: one list, and records that stand beside each other.
+#[test]
+fn traffic_goes_over_real_layers_as_over_a_simulated_network() {
+    let lab = Lab::new();
+    let patterns = ["random", "rotation", "rotation-retarded"];
+    let media = ["threads", "shm", "tcp", "sim:ds-link-clos"];
+    let transport = media.join(",");
+    let options = ["--transport", &transport, "--nodes", "6", "--sizes", "256B", "--json", "--launches", "2"];
+    let outcome = lab.evb(&["bench"]).args(&patterns).args(&options).args(&["--time", "5ms", "--warmup", "1ms"]).run();
+    assert_eq!((outcome.code(), outcome.stderr.as_str()), (Some(0), ""), "{outcome}");
+    let lines: Vec<Value> = outcome.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let records = benchmarks(&lines);
+    let rows: Vec<_> = records.iter().map(|record| (record.transport.as_str(), record.pattern.as_str())).collect();
+    let expected = media.iter().flat_map(|medium| patterns.map(|pattern| (*medium, pattern)));
+    assert_eq!(rows, expected.collect::<Vec<_>>());
+    for record in &records {
+        assert!(record.good && record.messages > 0 && record.lost == 0 && record.corrupted == 0, "{record:#?}");
+        assert_eq!((record.nodes, record.cycle_ns), (6, None), "{record:#?}");
+    }
+    let simulated = &records[9..];
+    let rates: Vec<_> = simulated.iter().map(|record| record.bytes_per_s).collect();
+    assert!(
+        rates[2] > rates[0] && rates[0] > rates[1],
+        "the more senders meet at a receiver, the less comes: {rates:?}"
+    );
+}
+
 #[test]
 fn without_json_there_are_tables() {
     let lab = Lab::new();
