@@ -175,18 +175,26 @@ impl Benchmark {
 
     /// Returns true if the rate of senders can be set.
     #[must_use]
-    pub const fn takes_rate(self) -> bool {
+    pub fn takes_rate(self) -> bool {
+        !self.pattern(Span::ZERO).has_cycles()
+    }
+
+    /// The pattern of the machines. `compute` is the time that a farm computes for each event.
+    fn pattern(self, compute: Span) -> Pattern {
         match self {
-            Self::OneWay | Self::Pairs | Self::Stream | Self::Random | Self::Rotation | Self::RetardedRotation => true,
-            Self::PingPong
-            | Self::TwoWay
-            | Self::AllToAll
-            | Self::Outfarming
-            | Self::Broadcast
-            | Self::Funnel
-            | Self::PushFarm
-            | Self::PullFarm
-            | Self::Roundtrip => false,
+            Self::PingPong | Self::Roundtrip => Pattern::PingPong,
+            Self::TwoWay => Pattern::TwoWay,
+            Self::AllToAll => Pattern::AllToAll,
+            Self::Pairs | Self::OneWay => Pattern::Pairs,
+            Self::Outfarming => Pattern::Outfarming,
+            Self::Broadcast => Pattern::Broadcast,
+            Self::Funnel => Pattern::Funnel,
+            Self::PushFarm => Pattern::PushFarm { work: compute },
+            Self::PullFarm => Pattern::PullFarm { work: compute },
+            Self::Stream => Pattern::Stream,
+            Self::Random => Pattern::Random,
+            Self::Rotation => Pattern::Rotation { start: Start::Simultaneous },
+            Self::RetardedRotation => Pattern::Rotation { start: Start::Retarded },
         }
     }
 }
@@ -229,27 +237,9 @@ impl Measurement {
         TrafficConfig {
             senders: NodeRange { first: NodeId(0), count: senders },
             receivers: NodeRange { first: NodeId(senders), count: self.nodes - senders },
-            pattern: self.pattern(),
+            pattern: self.benchmark.pattern(self.compute),
             window: self.window,
             seed: self.seed,
-        }
-    }
-
-    fn pattern(&self) -> Pattern {
-        match self.benchmark {
-            Benchmark::PingPong | Benchmark::Roundtrip => Pattern::PingPong,
-            Benchmark::TwoWay => Pattern::TwoWay,
-            Benchmark::AllToAll => Pattern::AllToAll,
-            Benchmark::Pairs | Benchmark::OneWay => Pattern::Pairs,
-            Benchmark::Outfarming => Pattern::Outfarming,
-            Benchmark::Broadcast => Pattern::Broadcast,
-            Benchmark::Funnel => Pattern::Funnel,
-            Benchmark::PushFarm => Pattern::PushFarm { work: self.compute },
-            Benchmark::PullFarm => Pattern::PullFarm { work: self.compute },
-            Benchmark::Stream => Pattern::Stream,
-            Benchmark::Random => Pattern::Random,
-            Benchmark::Rotation => Pattern::Rotation { start: Start::Simultaneous },
-            Benchmark::RetardedRotation => Pattern::Rotation { start: Start::Retarded },
         }
     }
 }

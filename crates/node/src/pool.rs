@@ -23,25 +23,17 @@ pub(crate) struct Pool {
     typical: usize,
 }
 
-/// A payload that is being written.
+/// A payload that is being written, with its length.
 pub(crate) struct Draft<'a> {
     pool: &'a mut Pool,
-    memory: Memory,
+    written: Option<(Extent, usize)>,
 }
 
-enum Memory {
-    None,
-    /// A buffer of this node.
-    Own(BytesMut),
-    /// A buffer of the transport, with the length of its payload.
-    Lent(Buffer, usize),
-}
-
-/// Memory for a bundle, which grows with it.
+/// Memory for a payload, which may grow as it is written.
 pub(crate) enum Extent {
     /// A buffer of this node.
     Own(BytesMut),
-    /// A buffer of the transport for so many bytes. A bundle that outgrows it moves to a buffer of the node.
+    /// A buffer of the transport for so many bytes. A payload that outgrows it moves to a buffer of the node.
     Lent(Buffer, usize),
 }
 
@@ -63,7 +55,7 @@ impl Space for Extent {
 
     fn freeze(self, length: usize) -> Bytes {
         match self {
-            Self::Own(buffer) => buffer.freeze().slice(..length),
+            Self::Own(buffer) => Space::freeze(buffer, length),
             Self::Lent(buffer, _) => buffer.freeze(length),
         }
     }
@@ -71,26 +63,15 @@ impl Space for Extent {
 
 impl Room for Draft<'_> {
     fn room(&mut self, length: usize) -> &mut [u8] {
-        self.memory = match self.pool.lent.as_ref().and_then(|lent| lent.take(length)) {
-            Some(buffer) => Memory::Lent(buffer, length),
-            None => Memory::Own(self.pool.take()),
-        };
-        match &mut self.memory {
-            Memory::None => &mut [],
-            Memory::Own(buffer) => buffer.room(length),
-            Memory::Lent(buffer, _) => &mut buffer.as_mut()[..length],
-        }
+        let (extent, _) = self.written.insert((self.pool.extent(length), length));
+        &mut extent.bytes(length)[..length]
     }
 }
 
 impl Draft<'_> {
     /// Turns the draft into a payload.
     pub(crate) fn finish(self) -> Bytes {
-        match self.memory {
-            Memory::None => Bytes::new(),
-            Memory::Own(buffer) => buffer.freeze(),
-            Memory::Lent(buffer, length) => buffer.freeze(length),
-        }
+        self.written.map_or_else(Bytes::new, |(extent, length)| extent.freeze(length))
     }
 }
 
@@ -102,10 +83,10 @@ impl Pool {
 
     /// A payload whose length is not known yet.
     pub(crate) const fn draft(&mut self) -> Draft<'_> {
-        Draft { pool: self, memory: Memory::None }
+        Draft { pool: self, written: None }
     }
 
-    /// Memory for a bundle of so many bytes, which may become larger.
+    /// Memory for a payload of so many bytes, which may become larger.
     pub(crate) fn extent(&mut self, bytes: usize) -> Extent {
         match self.lent.as_ref().and_then(|lent| lent.take(bytes)) {
             Some(buffer) => Extent::Lent(buffer, bytes),

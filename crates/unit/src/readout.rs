@@ -219,3 +219,32 @@ impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
         ReadoutReport { through, series: self.meter.series(now, &[counts.sent_bytes]), ..report }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evb_protocol::Config;
+    use evb_sources::SourceSpec;
+
+    #[test]
+    fn what_no_builder_wants_is_read_ahead_only_a_little() {
+        let plan = Plan::new(Config::new(1, 1), SourceSpec::Fixed { size: "2 B".parse().unwrap() });
+        let sources = Sources::open(&plan, 0, |id| SizeModel::open(plan.source(id), &open_options(&plan, id)));
+        let node = plan.building.readout_nodes().first;
+        let mut readout = Readout::<Outline, _>::new(&plan, node, sources.expect("sizes"), None);
+        readout.start(Time::ZERO);
+        let triggered = Message::Readout { through: EventId(500) };
+        readout.machine.handle_message(Time::ZERO, Config::EVENT_MANAGER, triggered);
+        let limits = ReadLimits { ahead: 64, ..ReadLimits::NONE };
+        let read = |readout: &mut Readout<Outline, _>, limits| {
+            let Ok(_) = readout.read(Time::ZERO, limits);
+            readout.machine.counts().fragments
+        };
+        assert_eq!(read(&mut readout, limits), 64);
+        // A builder wants one far ahead: all before it are read, too, and none behind it.
+        let builder = plan.building.builder_nodes().first;
+        readout.machine.handle_message(Time::ZERO, builder, Message::Pull([EventId(200)].into()));
+        assert_eq!(read(&mut readout, limits), 200);
+        assert_eq!(read(&mut readout, ReadLimits::NONE), 500);
+    }
+}
