@@ -1,14 +1,15 @@
 //! Cost of the benchmark driver by itself: a layer takes everything and delivers as much as is requested, so that only
 //! the machine, the data and the account are left. The printed times are a lower bound for every layer.
 
-use evb_bench::{Benchmark, Measurement, Setting, Wait, measure};
+use evb_bench::{Benchmark, Measurement, Setting, Wait, measure, suite::DEFAULT_GATHERS};
 use evb_core::{NodeId, Span};
 use evb_transport::{MessageLayer, Refused, Take};
-use std::time::Duration;
+use std::{sync::atomic::AtomicBool, time::Duration};
 
 /// The kinds of messages, as on the wire: the low byte of the first word.
 const READY: u8 = 5;
 const END: u8 = 6;
+const DONE: u8 = 7;
 
 /// The other node: it is ready, answers or takes each message, and ends with its peer.
 struct Nobody {
@@ -28,7 +29,7 @@ impl MessageLayer for Nobody {
 
     fn send(&mut self, _to: NodeId, bytes: &[u8]) -> Result<(), Refused> {
         match bytes[0] {
-            READY => self.to_give.push(bytes.to_vec()),
+            READY | DONE => self.to_give.push(bytes.to_vec()),
             END => self.to_give.push(u64::to_le_bytes(self.sent << 8 | u64::from(END)).to_vec()),
             _ if self.answers => {
                 self.sent += 1;
@@ -65,12 +66,14 @@ fn main() {
                 warmup: Span::from_millis(10),
                 duration: Span::from_millis(200),
                 wait: Wait::Spin,
+                gathers: DEFAULT_GATHERS,
                 seed: 1,
             };
             let answers = benchmark == Benchmark::PingPong;
             let mut layer = Nobody { answers, to_give: Vec::new(), sent: 0 };
             let setting = Setting { epoch_ns: 0, shares_process: true, shares_cores: false };
-            let result = measure(&mut layer, &measurement, setting).expect("nobody never fails");
+            let result =
+                measure(&mut layer, &measurement.work(), setting, &AtomicBool::new(false)).expect("nobody never fails");
             let messages = if answers { result.messages } else { result.sent };
             println!(
                 "{:10} {size:5} B  {:6.1} ns of processor time a message",

@@ -9,6 +9,8 @@ use rustix::time::{ClockId, clock_gettime};
 pub(crate) struct Patience {
     /// Longest time until all nodes are ready, and until all have ended.
     pub(crate) all: Span,
+    /// Longest time until what was begun is done, after the time of the measurement is over.
+    pub(crate) drain: Span,
     /// Longest delay of a message after the report of the end.
     pub(crate) stragglers: Span,
     /// Longest sleep of a node without work.
@@ -16,12 +18,20 @@ pub(crate) struct Patience {
 }
 
 /// Limits in real time, where other processes may delay a node.
-const REAL: Patience =
-    Patience { all: Span::from_secs(10), stragglers: Span::from_millis(100), sleep: Span::from_millis(5) };
+const REAL: Patience = Patience {
+    all: Span::from_secs(10),
+    drain: Span::from_secs(3),
+    stragglers: Span::from_millis(100),
+    sleep: Span::from_millis(5),
+};
 /// Limits in virtual time, where nothing delays a node. A cycle of simulated hardware may take some microseconds: here
 /// up to a million.
-const VIRTUAL: Patience =
-    Patience { all: Span::from_millis(10), stragglers: Span::from_micros(100), sleep: Span::from_micros(1) };
+const VIRTUAL: Patience = Patience {
+    all: Span::from_millis(10),
+    drain: Span::from_millis(3),
+    stragglers: Span::from_micros(100),
+    sleep: Span::from_micros(1),
+};
 
 /// The time of the machines.
 pub(crate) enum Clock {

@@ -2,6 +2,7 @@
 
 use evb_core::NodeId;
 use evb_node::limits::MORE_THREADS;
+use evb_sources::SourceError;
 use evb_transport::{JoinError, OpenError, Refused};
 use std::{io, net::SocketAddr, process::ExitStatus};
 
@@ -17,6 +18,9 @@ pub enum BenchError {
     /// The nodes of the layer are threads, and cannot be processes.
     #[error("the nodes of {0} are threads of one process")]
     OneProcess(String),
+    /// The nodes of the layer are processes, and nothing starts them.
+    #[error("the nodes of {0} are processes, and nothing is there to start them")]
+    NoLaunch(String),
     /// The launch has no address at which its processes reach it.
     #[error("cannot listen on {address}: {source}")]
     Listen {
@@ -65,6 +69,9 @@ pub enum BenchError {
     /// Some peers did not end the measurement in time.
     #[error("no end: nothing more from {}", list(.0))]
     NoEnd(Vec<NodeId>),
+    /// The source of the sizes cannot be opened.
+    #[error(transparent)]
+    Source(#[from] SourceError),
     /// Some processes did not come in time.
     #[error("nothing comes from {}", list(.0))]
     Missing(Vec<NodeId>),

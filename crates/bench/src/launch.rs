@@ -5,10 +5,10 @@ use crate::{
     cores,
     driver::{NodeResult, Setting, measure},
     error::{BenchError, NodeFailure},
-    measurement::Measurement,
     protocol::{Answer, Hello, Order, Report},
+    work::Work,
 };
-use evb_core::NodeId;
+use evb_core::{NodeId, Span};
 use evb_node::{
     Children, Token,
     lines::{Lines, write},
@@ -17,6 +17,7 @@ use evb_transport::{LayersOptions, MessageLayer, UseLayers};
 use evb_transports::LayerChoice;
 use std::{
     collections::BTreeMap,
+    io::ErrorKind,
     net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     process::Command,
     sync::atomic::{AtomicBool, Ordering},
@@ -30,6 +31,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest time that the processes may take beyond a measurement.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Interval of looks at the request to stop.
+const LOOK: Duration = Duration::from_millis(100);
 /// Time in which the others may say why, when a process has failed.
 const FAILURE_GRACE: Duration = Duration::from_secs(1);
 /// Most messages that a queue between two threads holds.
@@ -39,75 +42,96 @@ const SHORTEST_QUEUE: usize = 16;
 /// Bytes that it holds between these limits: they stay in a cache, as those in shared memory do.
 const QUEUE_BYTES: usize = 1 << 20;
 
-/// Nodes that measure on request.
-pub(crate) trait LaunchedNodes {
-    /// Measures; one result for each node that takes part.
-    fn measure(&mut self, measurement: &Measurement) -> Result<Vec<NodeResult>, BenchError>;
+/// A message layer, and how its nodes are started.
+pub struct Place<'a> {
+    /// The layer.
+    pub layer: LayerChoice,
+    /// The cores that nodes are pinned to in turn; nodes are not pinned if the list is empty.
+    pub cores: Vec<u16>,
+    /// Ends the work of the nodes.
+    pub stop: &'a AtomicBool,
+    /// Starts the processes of a launch; none if the nodes are threads.
+    pub launch: Option<&'a dyn Fn() -> Launch<'a>>,
 }
 
-/// Threads of this process: new ones, and a new network, for each measurement.
-pub(crate) struct Threads {
-    layer: LayerChoice,
-    /// Cores to which they are pinned; simulations do not depend on them.
-    cores: Vec<u16>,
-}
+impl<'a> Place<'a> {
+    /// Carries out a work with nodes that are started for it; one result for each node. `notice` takes messages about long
+    /// steps.
+    ///
+    /// # Errors
+    /// If the layer does not work here, or a node was lost.
+    pub fn carry_out(&self, work: &Work, notice: &mut dyn FnMut(&str)) -> Result<Vec<NodeResult>, BenchError> {
+        self.start([work.nodes()], notice)?.measure(work)
+    }
 
-impl Threads {
-    /// Prepares this number of nodes. `notice` takes messages about long steps.
-    pub(crate) fn prepare(
-        layer: LayerChoice,
-        cores: Vec<u16>,
+    /// Starts nodes for works of these numbers of nodes.
+    pub(crate) fn start(
+        &self,
         nodes: impl IntoIterator<Item = u16>,
         notice: &mut dyn FnMut(&str),
-    ) -> Result<Self, BenchError> {
-        let transport = layer.transport();
+    ) -> Result<Box<dyn LaunchedNodes + 'a>, BenchError> {
+        if !self.layer.is_one_process() {
+            let launch = self.launch.ok_or_else(|| BenchError::NoLaunch(self.layer.to_string()))?;
+            return Ok(Box::new(Processes::start(&launch(), self.stop)?));
+        }
+        let transport = self.layer.transport();
         for nodes in nodes {
             (transport.about().prepare)(nodes, transport.settings(), notice)?;
         }
-        Ok(Self { cores: if layer.is_simulated() { Vec::new() } else { cores }, layer })
+        let cores = if self.layer.is_simulated() { Vec::new() } else { self.cores.clone() };
+        Ok(Box::new(Threads { layer: self.layer.clone(), cores, stop: self.stop }))
     }
 }
 
-impl LaunchedNodes for Threads {
-    fn measure(&mut self, measurement: &Measurement) -> Result<Vec<NodeResult>, BenchError> {
+/// Nodes that work on request.
+pub(crate) trait LaunchedNodes {
+    /// Carries out a work; one result for each node that takes part.
+    fn measure(&mut self, work: &Work) -> Result<Vec<NodeResult>, BenchError>;
+}
+
+/// Threads of this process: new ones, and a new network, for each work.
+struct Threads<'a> {
+    layer: LayerChoice,
+    /// Cores to which they are pinned; simulations do not depend on them.
+    cores: Vec<u16>,
+    stop: &'a AtomicBool,
+}
+
+impl LaunchedNodes for Threads<'_> {
+    fn measure(&mut self, work: &Work) -> Result<Vec<NodeResult>, BenchError> {
         let setting = match self.layer.is_simulated() {
             // Nothing here may depend on the machine.
             true => Setting { epoch_ns: 0, shares_process: true, shares_cores: true },
-            false => setting(measurement, true),
+            false => setting(work, true),
         };
-        let queue = (QUEUE_BYTES / measurement.size.max(1)).clamp(SHORTEST_QUEUE, QUEUE);
-        let options = LayersOptions { nodes: measurement.nodes, queue };
-        evb_transports::open_layers(
-            self.layer.transport(),
-            options,
-            Measuring { cores: &self.cores, measurement, setting },
-        )
+        let queue = (QUEUE_BYTES / work.typical()?.max(1)).clamp(SHORTEST_QUEUE, QUEUE);
+        let options = LayersOptions { nodes: work.nodes(), queue };
+        let working = Working { cores: &self.cores, work, setting, stop: self.stop };
+        evb_transports::open_layers(self.layer.transport(), options, working)
     }
 }
 
-/// Instructions for the threads of a measurement.
-struct Measuring<'a> {
+/// Instructions for the threads of a work.
+#[derive(Clone, Copy)]
+struct Working<'a> {
     cores: &'a [u16],
-    measurement: &'a Measurement,
+    work: &'a Work,
     setting: Setting,
+    stop: &'a AtomicBool,
 }
 
-impl UseLayers for Measuring<'_> {
+impl UseLayers for Working<'_> {
     type Output = Vec<NodeResult>;
     type Error = BenchError;
 
     fn with<L: MessageLayer>(self, layers: Vec<L>) -> Result<Vec<NodeResult>, BenchError> {
-        in_threads(layers, self.cores, self.measurement, self.setting)
+        in_threads(layers, self)
     }
 }
 
-/// Measures with a thread for each layer, pinned to the cores in turn.
-fn in_threads<L: MessageLayer>(
-    layers: Vec<L>,
-    cores: &[u16],
-    measurement: &Measurement,
-    setting: Setting,
-) -> Result<Vec<NodeResult>, BenchError> {
+/// Works with a thread for each layer, pinned to the cores in turn.
+fn in_threads<L: MessageLayer>(layers: Vec<L>, working: Working<'_>) -> Result<Vec<NodeResult>, BenchError> {
+    let Working { cores, work, setting, stop } = working;
     thread::scope(|scope| {
         let nodes: Vec<_> = (0..)
             .zip(layers)
@@ -115,7 +139,7 @@ fn in_threads<L: MessageLayer>(
                 let core = core_of(cores, node);
                 let run = move || {
                     pin(core)?;
-                    measure(&mut layer, measurement, setting)
+                    measure(&mut layer, work, setting, stop)
                 };
                 thread::Builder::new().spawn_scoped(scope, run).map_err(BenchError::Thread)
             })
@@ -124,9 +148,9 @@ fn in_threads<L: MessageLayer>(
     })
 }
 
-fn setting(measurement: &Measurement, shares_process: bool) -> Setting {
+fn setting(work: &Work, shares_process: bool) -> Setting {
     let cores = cores::allowed().len().max(1);
-    Setting { epoch_ns: monotonic_ns(), shares_process, shares_cores: usize::from(measurement.nodes) > cores }
+    Setting { epoch_ns: monotonic_ns(), shares_process, shares_cores: usize::from(work.nodes()) > cores }
 }
 
 /// The core of a node, when nodes are pinned: they are dealt out in turn.
@@ -150,12 +174,10 @@ pub struct Launch<'a> {
     pub token: Token,
     /// Makes the commands that start the nodes, each of which may start one or all of them.
     pub commands: &'a dyn Fn(SocketAddr) -> Vec<Command>,
-    /// Ends the launch.
-    pub stop: &'a AtomicBool,
 }
 
 /// Processes, each with a connection. Dropping them ends them.
-pub(crate) struct Processes<'a> {
+struct Processes<'a> {
     stop: &'a AtomicBool,
     children: Children,
     nodes: BTreeMap<NodeId, (TcpStream, Lines)>,
@@ -163,14 +185,14 @@ pub(crate) struct Processes<'a> {
 
 impl<'a> Processes<'a> {
     /// Starts the processes, waits until they are there and have joined each other.
-    pub(crate) fn start(launch: &Launch<'a>) -> Result<Self, BenchError> {
+    fn start(launch: &Launch<'_>, stop: &'a AtomicBool) -> Result<Self, BenchError> {
         let (listener, address) =
             listen(launch.listen).map_err(|source| BenchError::Listen { address: launch.listen, source })?;
         let children = start_all((launch.commands)(address))?;
-        let mut processes = Self { stop: launch.stop, children, nodes: BTreeMap::new() };
+        let mut processes = Self { stop, children, nodes: BTreeMap::new() };
         let addresses = processes.gather(launch, &listener)?;
         processes.tell(launch.nodes, &Answer::Welcome { peers: addresses })?;
-        processes.hear(launch.nodes, START_TIMEOUT, |report| matches!(report, Report::Joined).then_some(()))?;
+        processes.hear(launch.nodes, Some(START_TIMEOUT), |report| matches!(report, Report::Joined).then_some(()))?;
         Ok(processes)
     }
 
@@ -216,17 +238,31 @@ impl<'a> Processes<'a> {
         Ok(())
     }
 
-    /// What `read` makes of the next report of each of the first nodes, or the reasons why some cannot go on.
+    /// What `read` makes of the next report of each of the first nodes, or the reasons why some cannot go on. Without
+    /// patience the nodes may take any time, unless they are to stop.
     fn hear<T>(
         &mut self,
         nodes: u16,
-        patience: Duration,
+        patience: Option<Duration>,
         read: impl Fn(Report) -> Option<T>,
     ) -> Result<Vec<T>, BenchError> {
-        let (mut end, mut heard, mut failed) = (Instant::now() + patience, Vec::new(), Vec::new());
-        for (&node, (_, lines)) in self.nodes.iter_mut().take(nodes.into()) {
-            let left = end.saturating_duration_since(Instant::now());
-            match lines.read_within(left) {
+        let mut end = patience.map(|patience| Instant::now() + patience);
+        let (mut heard, mut failed, mut stopped) = (Vec::new(), Vec::new(), false);
+        for node in (0..nodes).map(NodeId) {
+            let report = loop {
+                if !stopped && self.stop.load(Ordering::Relaxed) {
+                    stopped = true;
+                    self.tell(nodes, &Order::Stop)?;
+                    end = Some(Instant::now() + ANSWER_TIMEOUT);
+                }
+                let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()));
+                let Some((_, lines)) = self.nodes.get_mut(&node) else { break Ok(None) };
+                match lines.read_within(left.min(LOOK)) {
+                    Err(error) if error.kind() == ErrorKind::TimedOut && !left.is_zero() => {}
+                    report => break report,
+                }
+            };
+            match report {
                 Ok(Some(Report::Failed { why })) => failed.push(NodeFailure::Told(node, why)),
                 Ok(Some(report)) => match read(report) {
                     Some(one) => heard.push(one),
@@ -236,7 +272,8 @@ impl<'a> Processes<'a> {
                 Err(error) => failed.push(NodeFailure::Silent(node, error)),
             }
             if !failed.is_empty() {
-                end = end.min(Instant::now() + FAILURE_GRACE);
+                let grace = Instant::now() + FAILURE_GRACE;
+                end = Some(end.map_or(grace, |end| end.min(grace)));
             }
         }
         if failed.is_empty() { Ok(heard) } else { Err(BenchError::Nodes(failed)) }
@@ -244,17 +281,16 @@ impl<'a> Processes<'a> {
 }
 
 impl LaunchedNodes for Processes<'_> {
-    fn measure(&mut self, measurement: &Measurement) -> Result<Vec<NodeResult>, BenchError> {
+    fn measure(&mut self, work: &Work) -> Result<Vec<NodeResult>, BenchError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(BenchError::Stopped);
         }
-        self.tell(
-            measurement.nodes,
-            &Order::Measure { measurement: measurement.clone(), setting: setting(measurement, false) },
-        )?;
-        let patience = ANSWER_TIMEOUT + measurement.warmup.as_duration() + measurement.duration.as_duration();
-        self.hear(measurement.nodes, patience, |report| match report {
-            Report::Measured(result) => Some(result),
+        let order = Order::Measure { work: Box::new(work.clone()), setting: setting(work, false) };
+        self.tell(work.nodes(), &order)?;
+        let warmup = work.plan.run.warmup.unwrap_or(Span::ZERO).as_duration();
+        let patience = work.plan.trigger.duration.map(|duration| ANSWER_TIMEOUT + warmup + duration.as_duration());
+        self.hear(work.nodes(), patience, |report| match report {
+            Report::Measured(result) => Some(*result),
             Report::Joined | Report::Failed { .. } => None,
         })
     }

@@ -13,6 +13,7 @@ mod launch;
 mod line;
 mod measurement;
 mod member;
+mod offers;
 mod parameters;
 mod peers;
 mod preset;
@@ -25,20 +26,23 @@ pub mod suite;
 mod summary;
 mod times;
 mod wire;
+mod work;
 
 pub use cores::{allowed as allowed_cores, calibrate, pin};
-pub use driver::{NodeResult, Setting, measure};
+pub use driver::{NodeResult, RECEIVED, RECEIVED_BYTES, SENT_BYTES, Setting, measure};
 pub use error::{BenchError, NodeFailure};
 pub use evb_transports::LayerChoice;
-pub use launch::{LOCAL, Launch};
+pub use launch::{LOCAL, Launch, Place};
 pub use measurement::{Benchmark, CONTROL_BYTES, Measurement, Wait};
 pub use member::{LONGEST_BYTES, MemberOptions, join};
 pub use parameters::parameters;
 pub use preset::{FitError, FitErrors, NOT_MODELLED, NetworkFit, fit_network};
 pub use samples::{MOST_RAW, SampleSummary};
 pub use series::{Measured, Observer, Series, run_series};
+pub use statistics::times;
 pub use suite::Suite;
-pub use wire::SMALLEST_BYTES;
+pub use wire::{SMALLEST_BYTES, SMALLEST_STAMPED};
+pub use work::Work;
 
 /// The version in records.
 pub use evb_node::VERSION;

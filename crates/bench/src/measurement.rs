@@ -1,7 +1,10 @@
 //! A measurement: one pattern with one size on some nodes.
 
-use evb_core::{NodeId, NodeRange, Span};
+use crate::work::Work;
+use evb_core::{ByteCount, Frequency, NodeId, NodeRange, Span};
+use evb_experiment::{Load, Plan, TrafficPlan};
 use evb_patterns::{Pattern, Start, TrafficConfig};
+use evb_sources::SourceSpec;
 use serde::{Deserialize, Serialize};
 
 /// Length of messages that carry no data: requests and the like (ATLAS DAQ note 77, section 2: 64 bytes).
@@ -20,8 +23,11 @@ pub struct Measurement {
     pub compute: Span,
     /// Messages that a sender has under way at once, at least 1.
     pub window: u32,
-    /// Rate at which each sender offers messages, per second; `None` for as fast as possible.
+    /// Rate at which each sender offers messages, per second (of gathering: rate of all events); `None` for as fast as
+    /// possible.
     pub rate: Option<f64>,
+    /// Fewest and most senders that a receiver gathers an event from; all if there are fewer.
+    pub gathers: (u16, u16),
     /// Time before the measurement begins.
     pub warmup: Span,
     /// Time that is measured.
@@ -68,11 +74,17 @@ pub enum Benchmark {
     Rotation,
     /// A rotation whose sender n begins with receiver n, so that no two send to one.
     RetardedRotation,
+    /// Second-level trigger: for each event one node of the second half asks some of the first half for their data. Events
+    /// come at a rate.
+    Gather,
+    /// Second-level trigger: for each event some nodes of the first half send their data to one of the second half, which
+    /// has not asked for them.
+    GatherUnasked,
 }
 
 impl Benchmark {
     /// All benchmarks, those of the note first.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::PingPong,
         Self::TwoWay,
         Self::AllToAll,
@@ -88,6 +100,8 @@ impl Benchmark {
         Self::Random,
         Self::Rotation,
         Self::RetardedRotation,
+        Self::Gather,
+        Self::GatherUnasked,
     ];
 
     /// The benchmarks of ATLAS DAQ note 77.
@@ -112,6 +126,8 @@ impl Benchmark {
             Self::Random => "random",
             Self::Rotation => "rotation",
             Self::RetardedRotation => "rotation-retarded",
+            Self::Gather => "gather",
+            Self::GatherUnasked => "gather-unasked",
         }
     }
 
@@ -120,7 +136,13 @@ impl Benchmark {
     pub fn nodes_of(self, most: u16) -> Option<u16> {
         let nodes = match self {
             Self::PingPong | Self::TwoWay | Self::OneWay | Self::Roundtrip => most.min(2),
-            Self::Pairs | Self::Stream | Self::Random | Self::Rotation | Self::RetardedRotation => most & !1,
+            Self::Pairs
+            | Self::Stream
+            | Self::Random
+            | Self::Rotation
+            | Self::RetardedRotation
+            | Self::Gather
+            | Self::GatherUnasked => most & !1,
             _ => most,
         };
         (nodes >= 2).then_some(nodes)
@@ -134,9 +156,14 @@ impl Benchmark {
             Self::PingPong | Self::TwoWay | Self::OneWay | Self::Roundtrip => &[2],
             Self::Outfarming | Self::Broadcast => &[2, 3, 5, 9, 17, 33, 65],
             Self::Funnel | Self::PushFarm | Self::PullFarm => &[5],
-            Self::Pairs | Self::AllToAll | Self::Stream | Self::Random | Self::Rotation | Self::RetardedRotation => {
-                &[2, 4, 8, 16, 32, 64]
-            }
+            Self::Pairs
+            | Self::AllToAll
+            | Self::Stream
+            | Self::Random
+            | Self::Rotation
+            | Self::RetardedRotation
+            | Self::Gather
+            | Self::GatherUnasked => &[2, 4, 8, 16, 32, 64],
         }
     }
 
@@ -176,11 +203,19 @@ impl Benchmark {
     /// Returns true if the rate of senders can be set.
     #[must_use]
     pub fn takes_rate(self) -> bool {
-        !self.pattern(Span::ZERO).has_cycles()
+        !self.pattern(Span::ZERO, (1, 1)).has_cycles()
     }
 
-    /// The pattern of the machines. `compute` is the time that a farm computes for each event.
-    fn pattern(self, compute: Span) -> Pattern {
+    /// Returns true if a rate of events must be set: nobody knows when an event has ended everywhere, and the next may
+    /// come.
+    #[must_use]
+    pub const fn needs_rate(self) -> bool {
+        matches!(self, Self::Gather | Self::GatherUnasked)
+    }
+
+    /// The pattern of the machines. `compute` is the time that a farm computes for each event, and an event is gathered
+    /// from `least` to `most` senders.
+    fn pattern(self, compute: Span, (least, most): (u16, u16)) -> Pattern {
         match self {
             Self::PingPong | Self::Roundtrip => Pattern::PingPong,
             Self::TwoWay => Pattern::TwoWay,
@@ -195,6 +230,8 @@ impl Benchmark {
             Self::Random => Pattern::Random,
             Self::Rotation => Pattern::Rotation { start: Start::Simultaneous },
             Self::RetardedRotation => Pattern::Rotation { start: Start::Retarded },
+            Self::Gather => Pattern::Gather { least, most, processors: 1, ask: true },
+            Self::GatherUnasked => Pattern::Gather { least, most, processors: 1, ask: false },
         }
     }
 }
@@ -230,16 +267,52 @@ impl Measurement {
         self.compute.0 as f64 / 1e6
     }
 
-    /// The configuration of the machines.
+    /// The plan of the measurement, on the network `ideal`.
     #[must_use]
-    pub fn traffic(&self) -> TrafficConfig {
+    pub fn plan(&self) -> Plan {
         let senders = self.benchmark.senders(self.nodes);
-        TrafficConfig {
-            senders: NodeRange { first: NodeId(0), count: senders },
-            receivers: NodeRange { first: NodeId(senders), count: self.nodes - senders },
-            pattern: self.benchmark.pattern(self.compute),
+        let range = |first: u16, count: u16| NodeRange { first: NodeId(first), count };
+        let config = TrafficConfig {
+            senders: range(1, senders),
+            receivers: range(1 + senders, self.nodes - senders),
+            pattern: self.pattern(),
             window: self.window,
             seed: self.seed,
-        }
+        };
+        let rate = |rate: f64| Load::Rate { rate: Frequency((rate * 1e3).round() as u64), poisson: false };
+        let traffic = TrafficPlan { config, load: self.rate.map_or(Load::Saturating, rate), messages: None };
+        let mut plan = Plan::traffic(traffic, SourceSpec::Fixed { size: ByteCount(self.size as u64) });
+        plan.name = "bench".into();
+        plan.trigger.duration = Some(self.duration);
+        plan.run.warmup = Some(self.warmup);
+        plan.with_seed(self.seed)
+    }
+
+    fn pattern(&self) -> Pattern {
+        self.benchmark.pattern(self.compute, self.gathers().unwrap_or_default())
+    }
+
+    /// Fewest and most senders that a receiver gathers an event from, never more than there are; `None` for a pattern that
+    /// does not gather.
+    #[must_use]
+    pub fn gathers(&self) -> Option<(u16, u16)> {
+        let senders = self.benchmark.senders(self.nodes);
+        self.benchmark.needs_rate().then(|| (self.gathers.0.min(senders), self.gathers.1.min(senders)))
+    }
+
+    /// Data messages that are offered per second in all; `None` without a rate.
+    pub(crate) fn messages_hz(&self) -> Option<f64> {
+        let per_offer = match self.gathers() {
+            Some((least, most)) => f64::midpoint(least.into(), most.into()),
+            None => self.benchmark.senders(self.nodes).into(),
+        };
+        Some(self.rate? * per_offer)
+    }
+
+    /// The work of the nodes.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        let work = Work::new(self.plan(), self.wait).expect("the plan is one of traffic");
+        Work { is_timed: self.rate.is_some(), ..work }
     }
 }

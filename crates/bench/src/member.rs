@@ -15,7 +15,11 @@ use evb_transport::{Connect, LayerOptions, MessageLayer, UseLayer};
 use evb_transports::LayerChoice;
 use std::{
     net::{SocketAddr, TcpStream},
-    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, Receiver, RecvTimeoutError},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -96,26 +100,31 @@ fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> R
         Err(error) => Report::Failed { why: error.to_string() },
     };
     write(&stream, &joined).map_err(broken)?;
-    let orders = hear(lines)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let orders = hear(lines, Arc::clone(&stop))?;
     loop {
-        let Some(Order::Measure { measurement, setting }) = next_order(&orders, layer) else { return Ok(()) };
-        let notice = match measure(layer, &measurement, setting) {
-            Ok(result) => Report::Measured(result),
+        let Some(Order::Measure { work, setting }) = next_order(&orders, layer) else { return Ok(()) };
+        let notice = match measure(layer, &work, setting, &stop) {
+            Ok(result) => Report::Measured(Box::new(result)),
             Err(error) => Report::Failed { why: error.to_string() },
         };
         write(&stream, &notice).map_err(broken)?;
     }
 }
 
-/// Receives the orders in a thread of its own, so that this one can poll the layer meanwhile.
-fn hear(mut lines: Lines) -> Result<Receiver<Order>, BenchError> {
+/// Receives the orders in a thread of its own, so that this one can poll the layer meanwhile. Work is to stop when the
+/// launch says so, or is gone.
+fn hear(mut lines: Lines, stop: Arc<AtomicBool>) -> Result<Receiver<Order>, BenchError> {
     let (sender, orders) = mpsc::channel();
     let hear = move || {
         while let Ok(Some(order)) = lines.read() {
-            if sender.send(order).is_err() {
+            let is_to_stop = matches!(order, Order::Stop);
+            stop.store(is_to_stop, Ordering::Relaxed);
+            if !is_to_stop && sender.send(order).is_err() {
                 return;
             }
         }
+        stop.store(true, Ordering::Relaxed);
     };
     let spawned = thread::Builder::new().spawn(hear);
     spawned.map_err(BenchError::Thread)?;

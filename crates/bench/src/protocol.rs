@@ -2,7 +2,7 @@
 
 use crate::{
     driver::{NodeResult, Setting},
-    measurement::Measurement,
+    work::Work,
 };
 use evb_core::NodeId;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,9 @@ pub(crate) enum Answer {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// Take part in a measurement.
-    Measure { measurement: Measurement, setting: Setting },
+    Measure { work: Box<Work>, setting: Setting },
+    /// End the measurement early.
+    Stop,
     /// End.
     Exit,
 }
@@ -40,7 +42,7 @@ pub(crate) enum Report {
     /// The process has joined its peers.
     Joined,
     /// The measurement is done.
-    Measured(NodeResult),
+    Measured(Box<NodeResult>),
     /// The process cannot continue.
     Failed { why: String },
 }

@@ -1,29 +1,19 @@
 //! A series: the same measurements in several launches on one message layer.
 
 use crate::{
-    cores::calibrate,
-    driver::NodeResult,
-    error::BenchError,
-    launch::{Launch, LaunchedNodes, Processes, Threads},
-    measurement::Measurement,
-    summary::Row,
+    cores::calibrate, driver::NodeResult, error::BenchError, launch::Place, measurement::Measurement, summary::Row,
 };
 use evb_record::{Benchmark, CoreToCore};
-use evb_transports::LayerChoice;
 use std::collections::BTreeSet;
 
 /// The measurements on one layer.
 pub struct Series<'a> {
-    /// The layer.
-    pub layer: LayerChoice,
+    /// The layer and its nodes.
+    pub place: Place<'a>,
     /// The measurements, in their order.
     pub measurements: Vec<Measurement>,
     /// Launches of nodes, each of which measures all; a simulation is the same each time, and is launched once.
     pub launches: u32,
-    /// The cores that nodes are pinned to in turn; nodes are not pinned if the list is empty.
-    pub cores: Vec<u16>,
-    /// Starts the processes of a launch; threads need none.
-    pub launch: &'a dyn Fn() -> Launch<'a>,
 }
 
 /// Receiver of the progress of a series.
@@ -53,13 +43,15 @@ pub struct Measured {
 /// If the layer does not work here, a node was lost, or the series was stopped.
 pub fn run_series(series: &Series<'_>, observer: &mut dyn Observer) -> Result<Vec<Measured>, BenchError> {
     let mut rows: Vec<_> = series.measurements.iter().map(|measurement| row(series, measurement)).collect();
-    let is_simulated = series.layer.is_simulated();
+    let layer = &series.place.layer;
+    let is_simulated = layer.is_simulated();
     let launches = if is_simulated { 1 } else { series.launches as usize };
     let calibrate = || if is_simulated { None } else { calibrate() };
     let all = rows.len() * launches;
+    let numbers: BTreeSet<_> = series.measurements.iter().map(|measurement| measurement.nodes).collect();
     for launch in 0..launches {
-        tracing::info!(layer = %series.layer, launch, of = launches, "launch");
-        let mut nodes = start(series, observer)?;
+        tracing::info!(%layer, launch, of = launches, "launch");
+        let mut nodes = series.place.start(numbers.iter().copied(), &mut |text| observer.note(text))?;
         let mut before = calibrate();
         for (index, row) in rows.iter_mut().enumerate() {
             if observer.stopped() {
@@ -72,7 +64,7 @@ pub fn run_series(series: &Series<'_>, observer: &mut dyn Observer) -> Result<Ve
                 "measure"
             );
             observer.begin(row.measurement, launch * series.measurements.len() + index, all);
-            let results = nodes.measure(row.measurement);
+            let results = nodes.measure(&row.measurement.work());
             row.launches.push(results.map_err(|source| in_measurement(row.measurement, source))?);
             let after = calibrate();
             row.calibrations.extend(before.zip(after));
@@ -84,18 +76,10 @@ pub fn run_series(series: &Series<'_>, observer: &mut dyn Observer) -> Result<Ve
 
 fn row<'a>(series: &Series<'_>, measurement: &'a Measurement) -> Row<'a> {
     let (launches, calibrations) = (Vec::new(), Vec::<(CoreToCore, CoreToCore)>::new());
-    let is_simulated = series.layer.is_simulated();
-    let cores = if is_simulated { Vec::new() } else { series.cores.clone() };
-    Row { measurement, transport: series.layer.to_string(), is_simulated, cores, launches, calibrations }
-}
-
-fn start<'a>(series: &Series<'a>, observer: &mut dyn Observer) -> Result<Box<dyn LaunchedNodes + 'a>, BenchError> {
-    if !series.layer.is_one_process() {
-        return Ok(Box::new(Processes::start(&(series.launch)())?));
-    }
-    let nodes: BTreeSet<_> = series.measurements.iter().map(|measurement| measurement.nodes).collect();
-    let (layer, cores) = (series.layer.clone(), series.cores.clone());
-    Ok(Box::new(Threads::prepare(layer, cores, nodes, &mut |text| observer.note(text))?))
+    let Place { layer, cores, .. } = &series.place;
+    let is_simulated = layer.is_simulated();
+    let cores = if is_simulated { Vec::new() } else { cores.clone() };
+    Row { measurement, transport: layer.to_string(), is_simulated, cores, launches, calibrations }
 }
 
 fn in_measurement(measurement: &Measurement, source: BenchError) -> BenchError {

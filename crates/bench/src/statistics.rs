@@ -18,7 +18,8 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
 }
 
 /// The distribution of all samples of several nodes and launches; `None` if there are no samples.
-pub(crate) fn times<'a>(all: impl IntoIterator<Item = &'a SampleSummary>) -> Option<Times> {
+#[must_use]
+pub fn times<'a>(all: impl IntoIterator<Item = &'a SampleSummary>) -> Option<Times> {
     let (mut counts, mut shortest, mut longest) = (BTreeMap::<u64, u64>::new(), u64::MAX, 0);
     for sampled in all.into_iter().filter(|sampled| !sampled.counts.is_empty()) {
         sampled.counts.iter().for_each(|&(value, count)| *counts.entry(value).or_default() += count);

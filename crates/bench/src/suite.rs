@@ -14,6 +14,9 @@ pub const NOTE_SIZES: [usize; 4] = [SMALLEST_BYTES, 64, 256, 1024];
 pub const NOTE_COMPUTE_US: [u64; 4] = [0, 100, 400, 1600];
 /// Nodes of the note's farms: four senders and a receiver.
 pub const NOTE_FARM_NODES: u16 = 5;
+/// Fewest and most buffers of an event in "The use of Ethernet in the ATLAS second level trigger" (1998), section "The
+/// Macrame switching testbed".
+pub const DEFAULT_GATHERS: (u16, u16) = (3, 20);
 /// Data size in the note's farms in bytes, from which the parameters are taken.
 pub const NOTE_DATA_BYTES: usize = 1024;
 
@@ -36,8 +39,10 @@ pub struct Suite {
     pub compute: Vec<Span>,
     /// Messages that a sender has under way at once; `None` for the default of the pattern.
     pub window: Option<u32>,
-    /// Rate at which senders offer messages, per second, for patterns with a rate.
+    /// Rate at which senders offer messages, per second, for patterns with a rate; of gathering: rate of events.
     pub rate: Option<f64>,
+    /// Fewest and most senders that a receiver gathers an event from.
+    pub gathers: (u16, u16),
     /// Time before each measurement; `None` for that of the layer.
     pub warmup: Option<Span>,
     /// Time of each measurement; `None` for that of the layer.
@@ -95,6 +100,7 @@ impl Suite {
             compute,
             window: self.window.unwrap_or(benchmark.default_window()),
             rate: self.rate.filter(|_| benchmark.takes_rate()),
+            gathers: self.gathers,
             warmup: self.warmup.unwrap_or(warmup),
             duration: self.duration.unwrap_or(duration),
             wait: self.wait,
@@ -124,6 +130,7 @@ mod tests {
             compute: NOTE_COMPUTE_US.map(Span::from_micros).to_vec(),
             window: None,
             rate: Some(1e3),
+            gathers: DEFAULT_GATHERS,
             warmup: None,
             duration: Some(Span::from_millis(1)),
             wait: Wait::Yield,

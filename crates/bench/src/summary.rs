@@ -49,6 +49,7 @@ impl Row<'_> {
             compute_us: measurement.compute_us(),
             window: measurement.window,
             rate_hz: measurement.rate,
+            gathers: measurement.gathers(),
             wait: if self.is_simulated { SIMULATED } else { measurement.wait.name() }.into(),
             cores: (0..measurement.nodes).filter_map(|node| crate::launch::core_of(&self.cores, node)).collect(),
             cycle_ns: cycles,
@@ -135,7 +136,7 @@ impl Row<'_> {
 
     /// A note on a rate that differs from the offered one.
     fn rate_note(&self) -> Option<String> {
-        let offered = self.measurement.rate? * f64::from(self.measurement.benchmark.senders(self.measurement.nodes));
+        let offered = self.measurement.messages_hz()?;
         let came = median(&mut self.launches.iter().map(|nodes| rate(nodes)).collect::<Vec<_>>());
         let why = match came / offered {
             part if part > 1.0 + RATE_MARGIN => {

@@ -7,15 +7,17 @@ use evb_patterns::TrafficMessage;
 pub const SMALLEST_BYTES: usize = 8;
 
 /// Shortest message that can carry when it was due, in bytes.
-pub(crate) const SMALLEST_STAMPED: usize = 16;
+pub const SMALLEST_STAMPED: usize = 16;
 
 /// The content of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A message of the pattern's machine.
     Traffic(TrafficMessage),
-    /// The node is ready to begin.
-    Ready,
+    /// The node is ready to begin, since this time of its clock.
+    Ready { at: Time },
+    /// The node begins nothing more by itself.
+    Done,
     /// The node sends nothing more. It has sent this number of data messages to the receiver.
     End { sent: u64 },
 }
@@ -26,6 +28,7 @@ const ASK: u64 = 3;
 const DATA: u64 = 4;
 const READY: u64 = 5;
 const END: u64 = 6;
+const DONE: u64 = 7;
 
 impl Content {
     /// The first word: the kind below, a number above.
@@ -35,7 +38,8 @@ impl Content {
             Self::Traffic(TrafficMessage::Next) => (NEXT, 0),
             Self::Traffic(TrafficMessage::Ask { event, .. }) => (ASK, event),
             Self::Traffic(TrafficMessage::Data { number, .. }) => (DATA, number),
-            Self::Ready => (READY, 0),
+            Self::Ready { at } => (READY, at.0 / 1000),
+            Self::Done => (DONE, 0),
             Self::End { sent } => (END, sent),
         };
         number << 8 | kind
@@ -50,7 +54,8 @@ impl Content {
             NEXT => Self::Traffic(TrafficMessage::Next),
             ASK => Self::Traffic(TrafficMessage::Ask { event: number, born }),
             DATA => Self::Traffic(TrafficMessage::Data { number, born }),
-            READY => Self::Ready,
+            READY => Self::Ready { at: Time(number * 1000) },
+            DONE => Self::Done,
             END => Self::End { sent: number },
             _ => return None,
         })
@@ -72,10 +77,12 @@ pub(crate) fn read_stamp(message: &[u8]) -> Time {
     Time(message.get(8..).and_then(|rest| rest.first_chunk()).map_or(0, |stamp| u64::from_le_bytes(*stamp)) * 1000)
 }
 
-/// Writes the data: words that follow from the last one before them, the number or the stamp, and from the sender.
+/// Writes the data: words that follow from the last one before them, the number or the stamp, from the sender, and from
+/// the length of the message.
 pub(crate) fn fill(message: &mut [u8], stamped: bool, from: NodeId) {
+    let length = message.len();
     let Some((first, rest)) = message[prefix(stamped)..].split_first_chunk_mut() else { return };
-    let mut value = seed(u64::from_le_bytes(*first), from);
+    let mut value = seed(u64::from_le_bytes(*first), length, from);
     let (words, tail) = rest.as_chunks_mut();
     for word in words {
         *word = value.to_le_bytes();
@@ -88,7 +95,7 @@ pub(crate) fn fill(message: &mut [u8], stamped: bool, from: NodeId) {
 pub(crate) fn is_whole(message: &[u8], stamped: bool, from: NodeId) -> bool {
     let rest = message.get(prefix(stamped)..).and_then(|rest| rest.split_first_chunk());
     let Some((first, rest)) = rest else { return false };
-    let mut value = seed(u64::from_le_bytes(*first), from);
+    let mut value = seed(u64::from_le_bytes(*first), message.len(), from);
     let (words, tail) = rest.as_chunks();
     let mut difference = 0;
     for word in words {
@@ -101,9 +108,10 @@ pub(crate) fn is_whole(message: &[u8], stamped: bool, from: NodeId) -> bool {
 /// Odd, so that all words of a message differ.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Every bit of the sender reaches the low byte, which may be all that a short message has.
-const fn seed(word: u64, from: NodeId) -> u64 {
-    let mixed = (word ^ (from.0 as u64 + 1).wrapping_mul(STEP)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+/// Every bit of the sender and of the length reaches the low byte, which may be all that a short message has.
+const fn seed(word: u64, length: usize, from: NodeId) -> u64 {
+    let origin = (length as u64) << 16 | from.0 as u64;
+    let mixed = (word ^ (origin + 1).wrapping_mul(STEP)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed ^ mixed >> 32
 }
 
@@ -115,7 +123,8 @@ mod tests {
     fn contents_come_back() {
         let born = Time::ZERO;
         for content in [
-            Content::Ready,
+            Content::Ready { at: Time(5_000_000) },
+            Content::Done,
             Content::End { sent: 77 },
             Content::Traffic(TrafficMessage::Start),
             Content::Traffic(TrafficMessage::Next),
@@ -132,7 +141,7 @@ mod tests {
     fn every_changed_byte_is_found() {
         for length in [8, 9, 15, 16, 17, 64, 1001] {
             let mut message = vec![0; length];
-            message[..8].copy_from_slice(&Content::Ready.word().to_le_bytes());
+            message[..8].copy_from_slice(&Content::Done.word().to_le_bytes());
             fill(&mut message, false, NodeId(3));
             assert!(is_whole(&message, false, NodeId(3)));
             assert!(length == 8 || !is_whole(&message, false, NodeId(4)), "another sender, {length} bytes");
@@ -145,9 +154,18 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_is_cut_short_is_not_whole() {
+        let mut message = vec![0; 100];
+        message[..8].copy_from_slice(&Content::Done.word().to_le_bytes());
+        fill(&mut message, false, NodeId(3));
+        assert!(is_whole(&message, false, NodeId(3)));
+        assert!((9..100).all(|length| !is_whole(&message[..length], false, NodeId(3))));
+    }
+
+    #[test]
     fn a_stamp_travels_with_the_data() {
         let mut message = vec![0; 40];
-        message[..8].copy_from_slice(&Content::Ready.word().to_le_bytes());
+        message[..8].copy_from_slice(&Content::Done.word().to_le_bytes());
         write_stamp(&mut message, Time(5_000_000));
         fill(&mut message, true, NodeId(1));
         assert_eq!(read_stamp(&message), Time(5_000_000));

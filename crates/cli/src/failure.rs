@@ -83,7 +83,17 @@ impl From<evb::Error> for Failure {
 
 impl From<SimulateError> for Failure {
     fn from(error: SimulateError) -> Self {
-        Self::Other { message: error.to_string(), hint: hint(&error) }
+        let hint = match &error {
+            SimulateError::Source(error) => source_hint(error),
+            error => error.hint(),
+        };
+        Self::Other { message: error.to_string(), hint }
+    }
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Self {
+        Self::Other { message: error.to_string(), hint: source_hint(&error) }
     }
 }
 
@@ -93,20 +103,20 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// The way out, in the words of this command.
-fn hint(error: &SimulateError) -> Option<String> {
+/// The way out of an error of a source, in the words of this command.
+fn source_hint(error: &SourceError) -> Option<String> {
     match error {
-        SimulateError::Source(SourceError::Variable { name, .. }) => Some(format!(
+        SourceError::Variable { name, .. } => Some(format!(
             "set it, as in `{name}=/path/to/data evb simulate FILE`, or give another folder with `--set data.directory=/path/to/data`"
         )),
-        SimulateError::Source(SourceError::Open { .. }) => Some(
+        SourceError::Open { .. } => Some(
             "data files are looked for in the experiment's data.directory; `--set data.directory=/path/to/data` changes it"
                 .into(),
         ),
-        SimulateError::Source(SourceError::Live) => Some(
+        SourceError::Live => Some(
             "a live front end has no sizes to simulate: in the file, give its readout unit a generated source, such as { type = \"fixed\", size = \"2 kB\" }"
                 .into(),
         ),
-        _ => error.hint(),
+        _ => None,
     }
 }

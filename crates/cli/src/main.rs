@@ -26,6 +26,7 @@ mod folder;
 mod launcher;
 mod limits;
 mod log;
+mod members;
 mod output;
 mod progress;
 mod signals;

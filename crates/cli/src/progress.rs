@@ -87,6 +87,27 @@ impl Observer for RunProgress<'_> {
     }
 }
 
+/// Shows the time of a measurement that tells nothing until its end.
+pub(crate) struct TimeProgress {
+    line: Line,
+    start: Instant,
+}
+
+impl TimeProgress {
+    pub(crate) fn new(plan: &Plan, how: ProgressArgs) -> Self {
+        let time = plan
+            .trigger
+            .duration
+            .map(|duration| millis((duration + plan.run.warmup.unwrap_or_default()).as_secs_f64()));
+        Self { line: Line::new(time, how), start: Instant::now() }
+    }
+
+    pub(crate) fn show(&self) {
+        let seconds = self.start.elapsed().as_secs_f64();
+        self.line.show(millis(seconds), &format!("{seconds:.1} s"));
+    }
+}
+
 /// Shows each running simulation, and the number of finished points of a sweep.
 pub(crate) struct SimulationProgress {
     points: Option<(Line, Mutex<u64>)>,

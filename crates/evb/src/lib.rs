@@ -8,6 +8,7 @@
 //! | simulate | [`simulate`], or [`Simulations`] for many plans |
 //! | run, in threads | [`run_in_threads`], or [`Session`] for several runs |
 //! | run, in processes | [`Session::processes`], [`join`] |
+//! | run traffic without an event manager | [`run_traffic`] |
 //! | benchmark message layers | [`mod@bench`], [`simulate_suite`], [`fit`] |
 //! | reproduce published values | [`Reproduction`] |
 //!
@@ -30,6 +31,7 @@ mod papers;
 mod simulated_bench;
 mod simulations;
 mod surprises;
+mod traffic;
 
 pub use error::Error;
 /// The communication benchmarks over real message layers.
@@ -57,6 +59,7 @@ pub use papers::Reproduction;
 pub use simulated_bench::{BenchNetwork, simulate_suite};
 pub use simulations::{Begin, OpenTrace, Simulations, Take};
 pub use surprises::{in_bytes, largest, surprises};
+pub use traffic::run_traffic;
 
 /// Builds the events of a plan with nodes in threads of this process, until the run ends by itself or by a command of
 /// the observer. `()` is an observer that does nothing.
@@ -66,6 +69,9 @@ pub use surprises::{in_bytes, largest, surprises};
 /// later errors.
 pub fn run_in_threads(plan: &Plan, observer: &mut dyn Observer) -> Result<Record, RunError> {
     check_runnable(std::slice::from_ref(plan))?;
+    if let Some(work) = bench::Work::new(plan.clone(), bench::Wait::Sleep) {
+        return traffic::in_threads(&work, observer);
+    }
     match plan.stages {
         Some(_) => run_stages(plan, "", &|| Ok(Session::threads()), observer),
         None => Session::threads().run(plan, "", observer),

@@ -1,15 +1,26 @@
 //! The plans that only the simulator can carry out.
 
-use evb_experiment::{Plan, Workload};
+use evb_bench::LayerChoice;
+use evb_experiment::{Load, Plan, Workload};
 use evb_node::{NodeError, RunError};
+use evb_patterns::Pattern;
 use evb_protocol::{Shaping, Step};
 
 /// The reason why a plan can be simulated, but not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OnlySimulated {
-    /// The workload is traffic without an event manager.
-    #[error("this file describes traffic, not event building")]
-    Traffic,
+    /// The load of traffic is a part of the rate of a link, which only a simulated network tells.
+    #[error("`workload.load` is a part of the rate of a simulated link, and nobody knows that of the real ones")]
+    Load,
+    /// Nobody knows when an event has been gathered everywhere.
+    #[error("events are gathered as fast as it goes in a simulation only: no real node knows when the others are done")]
+    Gather,
+    /// The nodes of traffic have no faults on purpose.
+    #[error("the nodes of traffic have no faults on purpose in a real run")]
+    Fault,
+    /// Messages of the pattern do not go over the transport.
+    #[error("no traffic goes over the transport {0}")]
+    Transport(&'static str),
     /// The buckets of a barrel shifter follow each other as the network interface sends them.
     #[error(
         "no transport tells when a bucket has left its network interface: `shaping.step` of link is only simulated"
@@ -22,7 +33,12 @@ impl OnlySimulated {
     #[must_use]
     pub const fn hint(self) -> &'static str {
         match self {
-            Self::Traffic => "use `evb simulate`, or build events with `--set workload.type=event-building`",
+            Self::Load => {
+                "use `evb simulate`, or give a rate, such as `--set workload.rate=\"10 kHz\"`, in place of the load"
+            }
+            Self::Gather => "use `evb simulate`, or give the rate of events, such as `--set workload.rate=\"10 kHz\"`",
+            Self::Fault => "use `evb simulate`, or leave out `[[fault]]`",
+            Self::Transport(_) => "use another one, such as `--set transport.type=tcp`",
             Self::Step => {
                 "use `evb simulate`, or give `shaping.step`, or `first_stage.shaping.step`, another value, such as credit"
             }
@@ -41,11 +57,20 @@ impl From<OnlySimulated> for RunError {
 /// # Errors
 /// The first reason that one of the plans gives.
 pub fn check_runnable(plans: &[Plan]) -> Result<(), OnlySimulated> {
-    if plans.iter().any(|plan| matches!(plan.workload, Workload::Traffic(_))) {
-        return Err(OnlySimulated::Traffic);
-    }
+    plans.iter().try_for_each(check_traffic)?;
     let by_link = |plan: &Plan| matches!(plan.building.shaping, Shaping::BarrelShifter { step: Step::Link, .. });
     if plans.iter().flat_map(Plan::event_builders).any(by_link) { Err(OnlySimulated::Step) } else { Ok(()) }
+}
+
+fn check_traffic(plan: &Plan) -> Result<(), OnlySimulated> {
+    let Workload::Traffic(traffic) = &plan.workload else { return Ok(()) };
+    match (traffic.load, &traffic.config.pattern) {
+        (Load::Fraction { .. }, _) => Err(OnlySimulated::Load),
+        (Load::Saturating, Pattern::Gather { .. }) => Err(OnlySimulated::Gather),
+        _ if !plan.faults.is_empty() => Err(OnlySimulated::Fault),
+        _ if LayerChoice::of(&plan.transport).is_none() => Err(OnlySimulated::Transport(plan.transport.about().name)),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

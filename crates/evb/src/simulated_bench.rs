@@ -2,12 +2,11 @@
 
 use crate::Error;
 use evb_bench::{Benchmark, LayerChoice, Measurement, NetworkFit, Suite, VERSION};
-use evb_core::{Bandwidth, ByteCount, Frequency, Span};
-use evb_experiment::{Diagnostics, Load, Other, Plan, TrafficPlan, Workload};
+use evb_core::{Bandwidth, ByteCount, Span};
+use evb_experiment::{Diagnostics, Other, Plan, Workload};
 use evb_fabric::{Flow, HostConfig, LinkConfig};
-use evb_patterns::TrafficConfig;
+use evb_patterns::Pattern;
 use evb_record::{Benchmark as BenchmarkRecord, CpuLoad, Kind, Launches, Record, SIMULATED, Times};
-use evb_sources::SourceSpec;
 use std::{
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
@@ -73,22 +72,18 @@ pub fn simulate_suite(
     Ok(records)
 }
 
-/// The plan of a measurement on the network `ideal`.
+/// The plan of a measurement on the network `ideal`: a number of messages, each of which counts.
 fn plan(measurement: &Measurement) -> Plan {
-    let config = measurement.traffic();
-    let window = if has_window(measurement.benchmark) { measurement.window } else { 1 };
-    let traffic = TrafficPlan {
-        config: TrafficConfig { window, ..config },
-        load: measurement.rate.map_or(Load::Saturating, |rate| Load::Rate {
-            rate: Frequency((rate * 1e3).round() as u64),
-            poisson: false,
-        }),
-        messages: Some(MESSAGES),
-    };
-    let mut plan = Plan::traffic(traffic, SourceSpec::Fixed { size: ByteCount(measurement.size as u64) });
-    plan.name = "bench".into();
+    let mut plan = measurement.plan();
+    plan.trigger.duration = None;
     plan.run.warmup = Some(Span::ZERO);
-    plan.with_seed(measurement.seed)
+    if let Workload::Traffic(traffic) = &mut plan.workload {
+        traffic.messages = Some(MESSAGES);
+        if !has_window(&traffic.config.pattern) {
+            traffic.config.window = 1;
+        }
+    }
+    plan
 }
 
 /// The plan on a network that was fitted, with the values of its file, which are rounded.
@@ -135,6 +130,7 @@ fn record(name: &str, measurement: &Measurement, plan: &Plan, record: &Record) -
         compute_us: measurement.compute_us(),
         window: measurement.window,
         rate_hz: measurement.rate,
+        gathers: measurement.gathers(),
         wait: SIMULATED.into(),
         cores: Vec::new(),
         cycle_ns: cycles,
@@ -161,22 +157,22 @@ fn record(name: &str, measurement: &Measurement, plan: &Plan, record: &Record) -
     }
 }
 
-const fn has_window(benchmark: Benchmark) -> bool {
-    match benchmark {
-        Benchmark::PingPong
-        | Benchmark::Roundtrip
-        | Benchmark::Pairs
-        | Benchmark::OneWay
-        | Benchmark::Stream
-        | Benchmark::Random
-        | Benchmark::Rotation
-        | Benchmark::RetardedRotation
-        | Benchmark::Funnel
-        | Benchmark::PushFarm => true,
-        Benchmark::TwoWay
-        | Benchmark::AllToAll
-        | Benchmark::Outfarming
-        | Benchmark::Broadcast
-        | Benchmark::PullFarm => false,
+/// True if a sender of the pattern can have several messages under way.
+const fn has_window(pattern: &Pattern) -> bool {
+    match pattern {
+        Pattern::PingPong
+        | Pattern::Assigned { .. }
+        | Pattern::Pairs
+        | Pattern::Stream
+        | Pattern::Random
+        | Pattern::Rotation { .. }
+        | Pattern::Funnel
+        | Pattern::PushFarm { .. } => true,
+        Pattern::Gather { .. }
+        | Pattern::TwoWay
+        | Pattern::AllToAll
+        | Pattern::Outfarming
+        | Pattern::Broadcast
+        | Pattern::PullFarm { .. } => false,
     }
 }

@@ -69,6 +69,37 @@ impl Plan {
         &self.sources[usize::from(source.0 - first)]
     }
 
+    /// The source that gives the sizes of the data messages of a node of traffic; none if the node sends none. A receiver
+    /// that sends, too, has messages like those of the sender of the same index.
+    pub fn data_source(&self, node: NodeId) -> Option<SourceId> {
+        let Workload::Traffic(TrafficPlan { config, .. }) = &self.workload else { return None };
+        if config.senders.contains(node) {
+            return Some(SourceId(node.0 - config.senders.first.0));
+        }
+        let sends = config.pattern.is_mutual() && config.receivers.contains(node);
+        sends.then(|| SourceId((node.0 - config.receivers.first.0) % config.senders.count))
+    }
+
+    /// The host of a node in the network; none if the node needs none.
+    #[inline]
+    pub fn host(&self, node: NodeId) -> Option<u16> {
+        let (readouts, builders) = (self.building.readout_nodes(), self.building.builder_nodes());
+        let placement = &self.network.placement;
+        if readouts.contains(node) {
+            Some(placement.readout + (node.0 - readouts.first.0))
+        } else if builders.contains(node) {
+            Some(placement.builder + (node.0 - builders.first.0))
+        } else {
+            placement.manager
+        }
+    }
+
+    /// The index of the builder unit, or the receiver of traffic, on the host of a node.
+    pub fn receiver_beside(&self, node: NodeId) -> Option<u16> {
+        let index = self.host(node)?.checked_sub(self.network.placement.builder)?;
+        Some(index).filter(|&index| index < self.building.builder_units)
+    }
+
     /// Events after which the trigger stops. The machines count the blocks of them.
     pub fn events(&self) -> Option<u64> {
         Some(self.building.events?.saturating_mul(self.bundling.block.into()))

@@ -5,6 +5,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
     io::{self, BufRead, BufReader, ErrorKind, Read, Write},
+    mem,
     net::TcpStream,
     time::{Duration, Instant},
 };
@@ -19,6 +20,8 @@ const LONGEST_HELLO: u64 = 4 << 10;
 pub struct Lines {
     reader: BufReader<TcpStream>,
     limit: u64,
+    /// The beginning of a line whose end has not come in time.
+    begun: Vec<u8>,
 }
 
 impl Lines {
@@ -27,7 +30,7 @@ impl Lines {
     /// # Errors
     /// The system gives no more files.
     pub fn new(stream: &TcpStream) -> io::Result<Self> {
-        Ok(Self { reader: BufReader::new(stream.try_clone()?), limit: LONGEST_HELLO })
+        Ok(Self { reader: BufReader::new(stream.try_clone()?), limit: LONGEST_HELLO, begun: Vec::new() })
     }
 
     /// Accepts long lines from now on: the peer has shown who it is.
@@ -40,33 +43,38 @@ impl Lines {
     /// # Errors
     /// The line is too long or invalid, or the connection failed.
     pub fn read<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
-        let mut line = Vec::new();
+        let mut line = mem::take(&mut self.begun);
         self.reader.by_ref().take(self.limit).read_until(b'\n', &mut line)?;
         parse(&line)
     }
 
     /// Reads a line like [`read`](Self::read), but the whole line must come within `limit`, however slowly its bytes
-    /// arrive.
+    /// arrive. The next call goes on with a line that was not whole.
     ///
     /// # Errors
-    /// The errors of [`read`](Self::read), or the time is over.
+    /// The errors of [`read`](Self::read), or [`TimedOut`](ErrorKind::TimedOut) if the time is over.
     pub fn read_within<T: DeserializeOwned>(&mut self, limit: Duration) -> io::Result<Option<T>> {
-        let (mut line, end) = (Vec::new(), Instant::now() + limit);
-        while line.last() != Some(&b'\n') && (line.len() as u64) < self.limit {
+        let end = Instant::now() + limit;
+        while self.begun.last() != Some(&b'\n') && (self.begun.len() as u64) < self.limit {
             let left = end.saturating_duration_since(Instant::now());
             self.reader.get_ref().set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
-            let bytes = self.reader.fill_buf()?;
+            let bytes = match self.reader.fill_buf() {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(ErrorKind::TimedOut.into()),
+                // A signal came, which the program has heard of.
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                bytes => bytes?,
+            };
             let whole = bytes.iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |at| at + 1);
-            line.extend_from_slice(&bytes[..whole]);
+            self.begun.extend_from_slice(&bytes[..whole]);
             self.reader.consume(whole);
             if whole == 0 {
                 break;
             }
-            if left.is_zero() {
+            if left.is_zero() && self.begun.last() != Some(&b'\n') {
                 return Err(ErrorKind::TimedOut.into());
             }
         }
-        parse(&line)
+        parse(&mem::take(&mut self.begun))
     }
 }
 

@@ -47,6 +47,12 @@ impl Cycles {
         self.begun > self.ended
     }
 
+    /// Returns true if all cycles that may begin have ended, or the node was stopped. A cycle that is open then ends only
+    /// if the other nodes have begun it, too.
+    pub(crate) fn are_done(&self) -> bool {
+        !self.running || self.ended >= self.limit
+    }
+
     /// Ends the oldest open cycle; the time of the next one begins to count.
     pub(crate) fn end(&mut self, now: Time, out: Option<&mut Out>) {
         self.ended += 1;

@@ -64,4 +64,8 @@ impl Role for Exchange {
             self.go_on(now, out);
         }
     }
+
+    fn is_done(&self) -> bool {
+        self.cycles.are_done()
+    }
 }

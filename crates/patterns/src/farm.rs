@@ -84,4 +84,8 @@ impl Role for Farm {
             self.go_on(now, out);
         }
     }
+
+    fn is_done(&self) -> bool {
+        self.cycles.are_done()
+    }
 }

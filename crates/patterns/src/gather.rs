@@ -1,7 +1,7 @@
 //! Second-level trigger: processors gather the data of an event from some of the buffers.
 //!
 //! The processors and buffers of an event are drawn from its number and the seed. So every node knows them without a
-//! message.
+//! message. The driver tells every node of an event when it arrives, by a clock that the nodes share.
 
 use crate::{
     Pattern, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage,
@@ -19,20 +19,37 @@ pub(crate) struct Gathering {
     config: TrafficConfig,
     node: NodeId,
     running: bool,
+    /// The last event that the node was told of.
+    last: u64,
+    /// Events after which no more come.
+    limit: u64,
     /// Events that this processor gathers, by number: arrival time, and number of buffers whose data are missing.
     open: BTreeMap<u64, (Time, u16)>,
+    /// Data that came before the node was told of their event: the number of the event, and that of the buffers.
+    early: BTreeMap<u64, u16>,
     /// Data that this buffer has sent and that have not left its host.
     under_way: usize,
 }
 
 impl Gathering {
     pub(crate) fn new(config: &TrafficConfig, node: NodeId) -> Self {
-        Self { config: config.clone(), node, running: false, open: BTreeMap::new(), under_way: 0 }
+        Self {
+            config: config.clone(),
+            node,
+            running: false,
+            last: 0,
+            limit: u64::MAX,
+            open: BTreeMap::new(),
+            early: BTreeMap::new(),
+            under_way: 0,
+        }
     }
 
     /// Begins an event: a processor asks or waits, a buffer sends data that nobody asks for.
     fn begin(&mut self, now: Time, number: u64, out: &mut Out) {
         let Pattern::Gather { ask, .. } = self.config.pattern else { return };
+        self.last = number;
+        let early = self.early.remove(&number).unwrap_or(0);
         for (processor, buffers) in choose(&self.config, number) {
             let (gathers, sends) = (processor == self.node, !ask && buffers.contains(&self.node));
             if gathers && self.open.len() >= MOST_WAITING || sends && self.under_way >= MOST_WAITING {
@@ -41,6 +58,7 @@ impl Gathering {
             }
             if gathers {
                 self.open.insert(number, (now, buffers.len() as u16));
+                out.events.extend((0..early).filter_map(|_| self.take_data(number)));
             }
             if gathers && ask {
                 let message = TrafficMessage::Ask { event: number, born: now };
@@ -57,8 +75,13 @@ impl Gathering {
         out.send(to.into(), TrafficMessage::Data { number, born });
     }
 
-    /// Takes the data of one buffer; returns an event if they were the last ones.
+    /// Takes the data of one buffer; returns an event if they were the last ones. A buffer whose clock is ahead sends
+    /// data of an event that this node is not told of yet.
     fn take_data(&mut self, number: u64) -> Option<TrafficEvent> {
+        if number > self.last && self.early.len() < MOST_WAITING {
+            *self.early.entry(number).or_insert(0) += 1;
+            return None;
+        }
         let (born, missing) = self.open.get_mut(&number)?;
         *missing -= 1;
         let gathered = TrafficEvent::Ended { number, born: *born };
@@ -73,7 +96,9 @@ impl Gathering {
 impl Role for Gathering {
     fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
         match command {
-            TrafficCommand::Start { .. } => self.running = true,
+            TrafficCommand::Start { messages, .. } => {
+                (self.running, self.limit) = (true, messages.unwrap_or(u64::MAX));
+            }
             TrafficCommand::Stop => self.running = false,
             TrafficCommand::Offer { number } if self.running => self.begin(now, number, out),
             TrafficCommand::Sent => self.under_way = self.under_way.saturating_sub(1),
@@ -87,6 +112,10 @@ impl Role for Gathering {
             TrafficMessage::Data { number, .. } => out.events.extend(self.take_data(number)),
             TrafficMessage::Start | TrafficMessage::Next => {}
         }
+    }
+
+    fn is_done(&self) -> bool {
+        self.open.is_empty() && (!self.running || self.last >= self.limit)
     }
 }
 

@@ -42,8 +42,8 @@ pub enum TrafficCommand {
         /// Messages after which it stops.
         messages: Option<u64>,
     },
-    /// A message to send has arrived. In [`Pattern::Gather`](crate::Pattern::Gather): event `number` has arrived; all nodes are told before any
-    /// of its messages arrives.
+    /// A message to send has arrived. In [`Pattern::Gather`](crate::Pattern::Gather): event `number` has arrived; all
+    /// nodes are told, each event after those before it. Data may come to a processor before it is told of their event.
     Offer {
         /// The number of the event, from 1; used by [`Pattern::Gather`](crate::Pattern::Gather) only.
         number: u64,

@@ -55,4 +55,8 @@ impl Role for Pinger {
             out.tell(TrafficEvent::Ended { number: self.ended, born });
         }
     }
+
+    fn is_done(&self) -> bool {
+        self.born.is_empty() && (!self.running || self.begun >= self.limit)
+    }
 }

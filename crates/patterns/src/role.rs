@@ -14,6 +14,12 @@ pub(crate) trait Role: Send {
     fn poll_transmit(&mut self) -> Option<Transmit<TrafficMessage>> {
         None
     }
+
+    /// Returns true if a node that was started begins nothing more by itself, and what it has begun is over. A node that
+    /// only answers is always done.
+    fn is_done(&self) -> bool {
+        true
+    }
 }
 
 /// The output of a node: messages to send and events to report.

@@ -27,8 +27,10 @@ pub(crate) struct Sender {
     running: bool,
     /// Number of receivers that are not ready yet.
     missing_starts: u16,
-    /// Time of each offered message.
+    /// Time of each offered message that waits.
     offered: VecDeque<Time>,
+    /// Messages offered so far, those refused among them.
+    offers: u64,
     /// Messages sent that have not left the host, or that the receiver is not done with.
     under_way: u32,
     sent: u64,
@@ -52,6 +54,7 @@ impl Sender {
             running: false,
             missing_starts: if waits { config.receivers.count } else { 0 },
             offered: VecDeque::new(),
+            offers: 0,
             under_way: 0,
             sent: 0,
             limit: u64::MAX,
@@ -87,6 +90,7 @@ impl Sender {
 impl Role for Sender {
     fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
         self.now = now;
+        self.offers += u64::from(matches!(command, TrafficCommand::Offer { .. }));
         match command {
             TrafficCommand::Start { saturating, messages } => {
                 (self.running, self.saturating) = (true, saturating);
@@ -123,5 +127,13 @@ impl Role for Sender {
         let to = NodeId(self.first_receiver + self.receiver(self.sent)).into();
         self.sent += 1;
         Some(Transmit { to, message: TrafficMessage::Data { number: self.sent, born } })
+    }
+
+    fn is_done(&self) -> bool {
+        match self.saturating {
+            _ if !self.running => true,
+            true => self.sent >= self.limit,
+            false => self.offers >= self.limit && self.offered.is_empty(),
+        }
     }
 }

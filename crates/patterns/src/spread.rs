@@ -49,4 +49,8 @@ impl Role for Spread {
     }
 
     fn handle_message(&mut self, _now: Time, _from: NodeId, _message: TrafficMessage, _out: &mut Out) {}
+
+    fn is_done(&self) -> bool {
+        self.cycles.are_done()
+    }
 }

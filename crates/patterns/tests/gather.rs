@@ -101,6 +101,29 @@ fn a_gathered_event_is_as_old_as_its_offer() {
     assert!(matches!(nodes.told[..], [(_, TrafficEvent::Ended { number: 1, born: Time(40) })]), "{:?}", nodes.told);
 }
 
+/// In a real run nodes hear of an event one after the other, and data of buffers that are ahead come early.
+#[test]
+fn data_that_come_before_their_event_count() {
+    let mut nodes = Nodes::new(&gathering(3, 3, 1, false));
+    let (buffers, processors) = nodes.machines.split_at_mut(12);
+    for number in 1..=2 {
+        buffers.iter_mut().for_each(|buffer| buffer.handle_command(Time(1), TrafficCommand::Offer { number }));
+    }
+    assert!(processors.iter().all(|processor| !processor.is_done()));
+    nodes.drain();
+    nodes.settle(5);
+    assert_eq!(nodes.told, [], "nobody knows of an event");
+    for number in 1..=2 {
+        for processor in &mut nodes.machines[12..] {
+            processor.handle_command(Time(7), TrafficCommand::Offer { number });
+        }
+    }
+    nodes.drain();
+    let born: Vec<_> = nodes.told.iter().map(|(_, event)| *event).collect();
+    let ended = |number| TrafficEvent::Ended { number, born: Time(7) };
+    assert!(born.contains(&ended(1)) && born.contains(&ended(2)) && born.len() == 2, "{born:?}");
+}
+
 #[test]
 fn who_gathers_differs_from_event_to_event_and_by_seed() {
     let choice = |seed| {

@@ -21,9 +21,12 @@ pub struct Comparison {
     pub compute_us: f64,
     /// Messages that a sender has under way at once.
     pub window: u32,
-    /// Rate at which each sender offers messages, per second; none if it sends as fast as possible.
+    /// Rate at which each sender offers messages, per second, or rate of the gathered events; none if it sends as fast as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_hz: Option<f64>,
+    /// Fewest and most senders that a receiver gathers an event from; none for a pattern that does not gather.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gathers: Option<(u16, u16)>,
     /// Behaviour of a node without work.
     pub wait: String,
     /// The compared quantity: `cycle_ns`, where less is better, or `messages_per_s`, where more is better.

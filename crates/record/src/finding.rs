@@ -93,6 +93,7 @@ kinds! {
     LostRequests "lost_requests" Fails "Requests for data were lost: those who sent them wait for good"
     RateNotKept "rate_not_kept" Fails "Less was carried than the file offers: the rate in the steady window is below the offered one, or triggers were turned away, by more than `trigger.accept_loss`"
     NoSteadyState "no_steady_state" Remark "Rates did not settle: no steady window was found, and the figures are those of the whole time"
+    Lengthened "lengthened" Remark "Messages of the traffic were shorter than a message can be in a real run, and were sent with the shortest length"
     NotModelled "not_modelled" Remark "Something that costs time in a real run is not in this simulation"
     Early "early" Remark "Live fragments came from before the first event that all sources had, and were set apart"
     Refused "refused" Remark "Bytes came to a source that are no fragments for it, and were refused"

@@ -13,7 +13,7 @@ const MOST_DRIFT: f64 = 1.25;
 const CYCLE: &str = "cycle_ns";
 
 /// Compares the launches of rows of the same measurement: those with one transport, pattern, size, number of nodes,
-/// computing time, window, rate and way of waiting. The rows of the old file come first, in their order, then the new
+/// computing time, window, rate, senders of an event and way of waiting. The rows of the old file come first, in their order, then the new
 /// ones.
 ///
 /// The verdict depends on the interval that holds the true ratio of new and old with 95 %. A row is the same if the
@@ -42,7 +42,7 @@ pub fn compare(old: &[Benchmark], new: &[Benchmark], tolerance: f64) -> Vec<Comp
 #[must_use]
 pub fn is_same_measurement(one: &Benchmark, other: &Benchmark) -> bool {
     let texts = |row: &Benchmark| [row.transport.clone(), row.pattern.clone(), row.wait.clone()];
-    let numbers = |row: &Benchmark| (row.size_bytes, row.nodes, row.compute_us, row.window, row.rate_hz);
+    let numbers = |row: &Benchmark| (row.size_bytes, row.nodes, row.compute_us, row.window, row.rate_hz, row.gathers);
     numbers(one) == numbers(other) && texts(one) == texts(other)
 }
 
@@ -57,6 +57,7 @@ fn row(new: &Benchmark, verdict: Change, reason: Option<String>, good: bool) -> 
         compute_us: new.compute_us,
         window: new.window,
         rate_hz: new.rate_hz,
+        gathers: new.gathers,
         wait: new.wait.clone(),
         quantity: new.launches.quantity.clone(),
         old: None,

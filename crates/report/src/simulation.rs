@@ -13,10 +13,11 @@ use std::fmt::Write as _;
 const MOST_LINKS: usize = 8;
 
 /// The summary of a simulation: totals, the links that block most and the verdict. For traffic that builds no events it
-/// counts messages. A record of a real run has no network, and only its totals are shown.
+/// counts messages. A record of a real run has no network: its transport and its totals are shown.
 pub fn simulation_summary(record: &Record, width: usize) -> String {
     let Record { experiment, readout_units, builder_units, protocol, seed, version, .. } = record;
-    let network = record.simulation.as_ref().map(|simulation| names(&simulation.network)).unwrap_or_default();
+    let transport = || format!("{}, ", record.transport);
+    let network = record.simulation.as_ref().map_or_else(transport, |simulation| names(&simulation.network));
     let what = format!("{readout_units} x {builder_units}, {protocol}, {network}seed {seed}, evb {version}");
     let mut text = hanging("", &format!("{experiment}: {what}"), width);
     for (key, value) in &record.sweep {
@@ -44,7 +45,9 @@ fn names(network: &Network) -> String {
 fn totals(record: &Record) -> Vec<(&'static str, String)> {
     let mut rows = accounts(record);
     let latency = &record.latency_us;
-    rows.extend(record.simulation.as_ref().map(|simulation| ("time", time(record.seconds, simulation))));
+    let run_time = || format!("{:.3} s", record.seconds);
+    let time = record.simulation.as_ref().map_or_else(run_time, |simulation| time(record.seconds, simulation));
+    rows.push(("time", time));
     rows.extend(rates::rows(record));
     rows.push(("throughput", format!("{}B/s", metric(record.throughput_bytes_per_s))));
     rows.extend(per_destination(record).map(|(mean, least, most)| {

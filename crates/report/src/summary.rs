@@ -1,7 +1,9 @@
 //! Summary of a real run.
 
 use crate::{
-    bundles, faults, rates, stages,
+    bundles, faults, rates,
+    simulation::simulation_summary,
+    stages,
     table::{ALWAYS, Column, Table},
     text::{aligned, hanging, metric},
 };
@@ -9,7 +11,11 @@ use evb_record::{Broadcast, FindingKind, Record, Stream};
 use std::fmt::Write as _;
 
 /// The summary of a run: a table of the builders, or of the event builders of two stages, totals, faults and the verdict.
+/// Traffic without builders has the summary of its simulation.
 pub fn run_summary(record: &Record, width: usize) -> String {
+    if record.builders.is_empty() && record.stages.is_none() {
+        return simulation_summary(record, width);
+    }
     let Record { experiment, readout_units, builder_units, protocol, transport, seed, version, .. } = record;
     let control = record.control_transport.as_ref().map_or_else(String::new, |name| format!(", control over {name}"));
     let what =

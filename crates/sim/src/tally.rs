@@ -1,6 +1,5 @@
 //! Counts of a simulation, and the record made of them.
 
-mod places;
 mod result;
 
 use crate::{message::Body, net::LinkCounts, node::Output, packet::Packet};
@@ -11,8 +10,7 @@ use evb_patterns::{Pattern, TrafficConfig, TrafficEvent, TrafficMessage};
 use evb_protocol::ManagerEvent;
 use evb_record::{Finding, FindingKind};
 use evb_steady::{RATES, Series};
-use evb_unit::{Account, Latencies};
-use places::Places;
+use evb_unit::{Account, Latencies, Places};
 pub(crate) use result::record;
 use std::{collections::HashMap, ops::Range};
 
@@ -92,7 +90,7 @@ impl Tally {
             Workload::Traffic(traffic) => Some(&traffic.config),
             Workload::EventBuilding => None,
         };
-        let places = Places::new(config, traffic.is_some_and(|traffic| traffic.pattern.is_mutual()));
+        let places = Places::new(plan);
         let mut tally = Self {
             from: 0,
             to: None,

@@ -85,9 +85,61 @@ impl Series {
         self.ended = Some((now.0, counts.to_vec()));
     }
 
+    /// The end of the series; its start if it has not ended.
+    pub fn ended_at(&self) -> Time {
+        self.ended.as_ref().map_or(self.start(), |(at, _)| Time(*at))
+    }
+
     /// The start of the series.
     pub fn start(&self) -> Time {
         Time(self.start)
+    }
+
+    /// The sum of the series of several nodes, all of which began at the same time. The trigger counts as stopped when the
+    /// first node stopped it. An empty list gives an empty series.
+    pub fn sum(all: &[Self]) -> Self {
+        let Some(first) = all.iter().max_by_key(|one| one.spacing) else { return Self::default() };
+        let (start, spacing, counts) = (first.start, first.spacing, first.counts);
+        let last = |one: &Self| one.time(one.len().saturating_sub(1));
+        let len = 1 + all.iter().map(last).max().unwrap_or_default().since(Time(start)).0 / spacing;
+        let marks = (0..len).flat_map(|mark| {
+            let place = move |one: &Self| (mark * (spacing / one.spacing)) as usize;
+            (0..counts).map(move |count| all.iter().map(|one| one.known(place(one), count)).sum())
+        });
+        let sum_at = |at: u64| {
+            (at, (0..counts).map(|count| all.iter().map(|one| one.at(Time(at), count) as u64).sum()).collect())
+        };
+        let stopped = all.iter().filter_map(|one| Some(one.stopped.as_ref()?.0)).min();
+        let ended = all.iter().filter_map(|one| Some(one.ended.as_ref()?.0)).max();
+        Self {
+            start,
+            spacing,
+            counts,
+            marks: marks.collect(),
+            next: start + len * spacing,
+            stopped: stopped.map(sum_at),
+            ended: ended.map(sum_at),
+        }
+    }
+
+    /// The same series with one of its counts divided by a number.
+    #[must_use]
+    pub fn divided(mut self, count: usize, by: u64) -> Self {
+        let places = self.marks.iter_mut().skip(count).step_by(self.counts.max(1));
+        places.for_each(|value| *value /= by);
+        for (_, counts) in self.stopped.iter_mut().chain(&mut self.ended) {
+            counts[count] /= by;
+        }
+        self
+    }
+
+    /// One of the counts at a mark, or at the end if the mark is behind it.
+    fn known(&self, mark: usize, count: usize) -> u64 {
+        match &self.ended {
+            _ if mark < self.len() => self.counted(mark, count),
+            Some((_, counts)) => counts[count],
+            None => self.len().checked_sub(1).map_or(0, |last| self.counted(last, count)),
+        }
     }
 
     /// Number of marks.
@@ -184,6 +236,20 @@ mod tests {
         assert_eq!(series.at(moment(50_000), 0), 7.0);
         assert_eq!(series.at(moment(100_000), 0), 8.0);
         assert!(series.len() <= MARKS);
+    }
+
+    #[test]
+    fn the_sum_of_series_of_different_lengths_counts_everything() {
+        let (short, long) = (regular(1, 300), regular(2, 100_000));
+        let sum = Series::sum(&[short.clone(), long.clone()]);
+        for us in [0, 150, 300, 5_000, 99_999, 100_000] {
+            let (at, apart) = (sum.at(moment(us), 0), short.at(moment(us), 0) + long.at(moment(us), 0));
+            assert!((at - apart).abs() < 300.0, "{at} and {apart} after {us} us");
+        }
+        assert_eq!(sum.at(moment(100_000), 0), 50_300.0);
+        assert_eq!(sum.clone().divided(0, 2).at(moment(100_000), 0), 25_150.0);
+        assert!(sum.len() <= MARKS);
+        assert_eq!(Series::sum(&[]), Series::default());
     }
 
     #[test]

@@ -103,6 +103,10 @@ fn settle(series: &Series, from: Option<Time>, whole: Time) -> Result<((Time, Ti
     let behind: Vec<_> = of(OFFERED).iter().zip(of(DONE)).map(|(offered, done)| offered - done).collect();
     let behind = batches::drift(&behind[left_out..]);
     let [rate, carried] = [ENDED, DONE].map(|count| series.rate((start, end), count));
+    if rate <= 0.0 {
+        // What is steady is a pause: all ended before it, or behind the last start.
+        return Err(Unsettled::TooFew);
+    }
     let around = |rate: f64, half: f64| Bounds { low: (rate - half).max(0.0), high: rate + half };
     let settled = Settled {
         rate_hz: around(rate, mean.half_width),

@@ -2,16 +2,33 @@
 
 use crate::{ALL, TransportChoice};
 use evb_transport::Layer;
+use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
 /// A message layer that can be measured, with the settings of its transport.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
 pub struct LayerChoice {
     layer: &'static Layer,
     transport: TransportChoice,
 }
 
+/// The form that is written.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    layer: String,
+    transport: TransportChoice,
+}
+
 impl LayerChoice {
+    /// The layer of a transport, with its settings: the one of the same name, or its first; `None` if it has none.
+    #[must_use]
+    pub fn of(transport: &TransportChoice) -> Option<Self> {
+        let about = transport.about();
+        let layer = about.layers.iter().find(|layer| layer.name == about.name).or(about.layers.first())?;
+        Some(Self { layer, transport: transport.clone() })
+    }
+
     /// The names that a layer may have, for people; with notes, also what the names do not say.
     #[must_use]
     pub fn usage(notes: bool) -> String {
@@ -65,6 +82,21 @@ impl fmt::Display for LayerChoice {
     }
 }
 
+impl From<LayerChoice> for Written {
+    fn from(LayerChoice { layer, transport }: LayerChoice) -> Self {
+        Self { layer: layer.name.to_owned(), transport }
+    }
+}
+
+impl TryFrom<Written> for LayerChoice {
+    type Error = String;
+
+    fn try_from(Written { layer, transport }: Written) -> Result<Self, String> {
+        let found = transport.about().layers.iter().find(|known| known.name == layer);
+        found.map(|layer| Self { layer, transport }).ok_or_else(|| format!("there is no message layer {layer:?}"))
+    }
+}
+
 impl FromStr for LayerChoice {
     type Err = String;
 
@@ -100,6 +132,18 @@ mod tests {
         for wrong in ["", "velo-rtl:", "velo-rtl:17", "ofi:", "tcp:1", "rtl"] {
             assert!(wrong.parse::<LayerChoice>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn layers_come_back_from_text() {
+        for name in ["udp", "ofi:shm", "velo-rtl:96"] {
+            let layer: LayerChoice = name.parse().unwrap();
+            let text = serde_json::to_string(&layer).unwrap();
+            assert_eq!(serde_json::from_str::<LayerChoice>(&text).unwrap(), layer);
+            assert!(serde_json::from_str::<LayerChoice>(&text.replacen("layer\":\"", "layer\":\"x", 1)).is_err());
+        }
+        let transport = "ofi:shm".parse::<LayerChoice>().unwrap().transport().clone();
+        assert_eq!(LayerChoice::of(&transport).unwrap().to_string(), "ofi:shm");
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub(crate) fn row(pattern: Pattern, nodes: u16, size: u64, cycle_us: Option<f64>
         compute_us: 0.0,
         window: 1,
         rate_hz: None,
+        gathers: None,
         wait: "yield".into(),
         cores: Vec::new(),
         cycle_ns: times,

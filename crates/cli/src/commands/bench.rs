@@ -5,26 +5,28 @@ pub(crate) mod output;
 use crate::{
     failure::Failure,
     folder::{prepare, unwritable},
-    launcher,
+    members::Members,
     progress::{BenchProgress, ProgressArgs},
     signals::{Signals, stop_on_signals},
-    token::{self, TOKEN_VARIABLE},
+    token,
 };
 use clap::Args;
 use evb::bench::{
-    Benchmark, LOCAL, LONGEST_BYTES, Launch, LayerChoice, Measured, MemberOptions, NOT_MODELLED, SMALLEST_BYTES,
-    Series, Suite, Wait, allowed_cores, run_series,
+    Benchmark, LONGEST_BYTES, LayerChoice, Measured, MemberOptions, NOT_MODELLED, Place, SMALLEST_BYTES, Series, Suite,
+    Wait, allowed_cores, run_series,
     suite::{NOTE_COMPUTE_US, NOTE_SIZES, perturbed_sizes},
 };
-use evb::{BenchNetwork, ByteCount, Frequency, Span, Token, fit, prepare_fit, simulate_suite};
+use evb::{BenchNetwork, ByteCount, Frequency, Span, fit, prepare_fit, simulate_suite};
 use output::{RECORDS, Results};
 use std::{
     fmt, fs,
     net::SocketAddr,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
     sync::atomic::{AtomicBool, Ordering},
 };
+
+/// The cores of nodes that are not pinned.
+pub(crate) const NOT_PINNED: Vec<u16> = Vec::new();
 
 /// Number of nodes per core, unless it is given.
 const NODES_PER_CORE: u16 = 4;
@@ -32,7 +34,8 @@ const NODES_PER_CORE: u16 = 4;
 #[derive(Args)]
 pub(crate) struct BenchArgs {
     /// Patterns to measure: those of the note (ping-pong, two-way, all-to-all, pairs, outfarming, broadcast, funnel,
-    /// push-farm, pull-farm), or one-way, roundtrip, stream, random, rotation, rotation-retarded; all of the note by default
+    /// push-farm, pull-farm), or one-way, roundtrip, stream, random, rotation, rotation-retarded, gather, gather-unasked; all of
+    /// the note by default
     #[arg(value_name = "PATTERN", value_parser = pattern)]
     patterns: Vec<Benchmark>,
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "threads,shm,tcp", value_parser = medium)]
@@ -54,9 +57,12 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
     window: Option<u32>,
     /// Rate at which each sender of one-way, pairs, stream, random and rotation offers messages, such as 100kHz; their way is
-    /// timed then, from when they were due
+    /// timed then, from when they were due. For gather the rate of events, which it needs
     #[arg(long, value_name = "RATE")]
     rate: Option<Frequency>,
+    /// Fewest and most senders that a receiver of gather gathers an event from, such as 2..4; all if there are fewer
+    #[arg(long, value_name = "MIN..MAX", default_value = "3..20", value_parser = range)]
+    gathers: (u16, u16),
     /// How often the nodes are started anew; what is simulated is the same each time, and done once
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
     launches: u32,
@@ -94,6 +100,9 @@ pub(crate) struct BenchArgs {
     /// Be a node of the launch that listens here
     #[arg(long, value_name = "HOST:PORT", hide = true)]
     join: Option<SocketAddr>,
+    /// The message layer and its settings, as JSON
+    #[arg(long, value_name = "JSON", hide = true, requires = "join")]
+    layer: Option<String>,
     /// Which node
     #[arg(long, value_name = "N", hide = true, requires = "join")]
     node: Option<u16>,
@@ -133,6 +142,17 @@ fn pattern(text: &str) -> Result<Benchmark, String> {
     found.ok_or_else(|| format!("there is no such pattern; there are {}", names()))
 }
 
+fn range(text: &str) -> Result<(u16, u16), String> {
+    let (least, most) = text.split_once("..").ok_or("write the fewest and the most, such as 3..20")?;
+    let number = |text: &str| text.parse::<u16>().map_err(|_| format!("{text:?} is no number of senders"));
+    let (least, most) = (number(least)?, number(most)?);
+    if 1 <= least && least <= most {
+        Ok((least, most))
+    } else {
+        Err("the fewest are 1 or more, and not above the most".into())
+    }
+}
+
 fn wait(text: &str) -> Result<Wait, String> {
     let found = [Wait::Spin, Wait::Yield, Wait::Sleep].into_iter().find(|wait| wait.name() == text);
     found.ok_or_else(|| "there are spin, yield and sleep".into())
@@ -147,10 +167,11 @@ pub(crate) fn run(args: &BenchArgs) -> Result<bool, Failure> {
 
 fn be_node(args: &BenchArgs, control: SocketAddr) -> Result<bool, Failure> {
     Signals::ignore().map(drop)?;
-    let [Medium::Real(layer)] = &args.transport[..] else { return Err(Failure::new("a node has one transport")) };
+    let layer = args.layer.as_deref().map(serde_json::from_str).transpose().map_err(Failure::new)?;
+    let layer: LayerChoice = layer.ok_or_else(|| Failure::new("a node knows its message layer"))?;
     let [nodes] = args.nodes[..] else { return Err(Failure::new("a node knows how many there are")) };
     let options = MemberOptions {
-        layer: layer.clone(),
+        layer,
         node: args.node,
         nodes,
         longest: args.sizes.iter().map(|size| size.0 as usize).max().unwrap_or(0),
@@ -164,7 +185,7 @@ fn be_node(args: &BenchArgs, control: SocketAddr) -> Result<bool, Failure> {
 
 /// The cores to which the nodes are pinned: all that this process may use, or none with `--no-pin`.
 fn cores(args: &BenchArgs) -> Vec<u16> {
-    if args.no_pin { Vec::new() } else { allowed_cores() }
+    if args.no_pin { NOT_PINNED } else { allowed_cores() }
 }
 
 fn suite(args: &BenchArgs) -> Result<Suite, Failure> {
@@ -184,6 +205,10 @@ fn suite(args: &BenchArgs) -> Result<Suite, Failure> {
         );
         return Err(Failure::with_hint(format!("a message of {wrong} B cannot be measured"), hint));
     }
+    if let Some(benchmark) = args.patterns.iter().find(|benchmark| args.rate.is_none() && benchmark.needs_rate()) {
+        let message = format!("the events of {} come at a rate, and none is given", benchmark.name());
+        return Err(Failure::with_hint(message, "give one, such as `--rate 10kHz`"));
+    }
     let compute = match &args.compute[..] {
         [] => NOTE_COMPUTE_US.map(Span::from_micros).to_vec(),
         given => given.to_vec(),
@@ -196,6 +221,7 @@ fn suite(args: &BenchArgs) -> Result<Suite, Failure> {
         compute,
         window: args.window,
         rate: args.rate.map(|rate| rate.0 as f64 * 1e-3),
+        gathers: args.gathers,
         warmup: args.warmup,
         duration: args.time,
         wait: args.wait,
@@ -276,51 +302,16 @@ fn measure_layer(
     layer: &LayerChoice,
     stop: &AtomicBool,
 ) -> Result<Vec<Measured>, Failure> {
-    let (measurements, program) = (suite.measurements(layer), std::env::current_exe()?);
+    let measurements = suite.measurements(layer);
     let nodes = measurements.iter().map(|measurement| measurement.nodes).max().unwrap_or(0);
-    let (token, longest) =
-        (token::fresh()?, measurements.iter().map(|measurement| measurement.size).max().unwrap_or(0));
-    let launcher =
-        layer.about().has_launcher.then(|| launcher::command(args.launcher.as_deref(), nodes)).transpose()?;
-    let commands = |control: SocketAddr| -> Vec<Command> {
-        let member = |mut command: Command| {
-            member_arguments(&mut command, args, layer, (nodes, longest), control, &token);
-            command
-        };
-        match &launcher {
-            Some(launcher) => vec![member(launcher.start(&program))],
-            None => {
-                let numbered = |node: u16| {
-                    let mut command = member(Command::new(&program));
-                    command.args(["--node", &node.to_string()]);
-                    command
-                };
-                (0..nodes).map(numbered).collect()
-            }
-        }
-    };
-    let launch = || Launch { nodes, listen: LOCAL, token, commands: &commands, stop };
-    let series =
-        Series { layer: layer.clone(), measurements, launches: args.launches, cores: cores(args), launch: &launch };
+    let longest = measurements.iter().map(|measurement| measurement.size).max().unwrap_or(0);
+    let members = Members::new(layer, nodes, longest, !args.no_pin, args.launcher.as_deref())?;
+    let commands = |control| members.commands(control);
+    let launch = || members.launch(&commands);
+    let place = Place { layer: layer.clone(), cores: cores(args), stop, launch: Some(&launch) };
+    let series = Series { place, measurements, launches: args.launches };
     let mut progress = BenchProgress::new(layer, stop, args.progress);
     let result = run_series(&series, &mut progress);
     drop(progress);
     result.map_err(|error| Failure::from(error).within(layer))
-}
-
-fn member_arguments(
-    command: &mut Command,
-    args: &BenchArgs,
-    layer: &LayerChoice,
-    (nodes, longest): (u16, usize),
-    control: SocketAddr,
-    token: &Token,
-) {
-    command.args(["bench", "--transport", &layer.to_string(), "--nodes", &nodes.to_string()]);
-    command.args(["--sizes", &format!("{longest}B"), "--join", &control.to_string()]);
-    if args.no_pin {
-        command.arg("--no-pin");
-    }
-    // In the environment, since everybody on the machine can read the arguments.
-    command.env(TOKEN_VARIABLE, token.to_hex()).stdin(Stdio::null()).stdout(Stdio::null());
 }

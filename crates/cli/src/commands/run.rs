@@ -1,4 +1,6 @@
-//! `evb run`: build events for real.
+//! `evb run`: build events, or carry out other traffic, for real.
+
+mod traffic;
 
 use crate::{
     ExperimentArgs,
@@ -12,7 +14,7 @@ use crate::{
 };
 use clap::Args;
 use evb::{
-    Experiment, OpenSession, Plan, ProcessOptions, Ranks, Record, RunError, Session, Start, Token, check_runnable,
+    Experiment, OpenSession, Plan, ProcessOptions, Ranks, Record, Session, Start, Token, Workload, check_runnable,
     launched, run_stages,
 };
 use std::{
@@ -59,6 +61,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
             "choose one point: remove `[sweep]` and set its keys with `--set`",
         ));
     }
+    refuse_for_traffic(args, &experiment)?;
     if launched().is_some() {
         return run_as_rank(args, &experiment);
     }
@@ -71,6 +74,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
     build(args, &experiment, &|| Ok(Session::threads()), &signals)
 }
 
+/// Refuses what traffic without an event manager cannot do.
+fn refuse_for_traffic(args: &RunArgs, experiment: &Experiment) -> Result<(), Failure> {
+    if experiment.plans().iter().all(|plan| plan.workload == Workload::EventBuilding) {
+        return Ok(());
+    }
+    let wrong = [
+        (args.operator, "no operator commands traffic without an event manager", "leave out `--operator`"),
+        (args.listen.is_some(), "traffic starts its own nodes, on this machine", "leave out `--listen`"),
+        (launched().is_some(), "traffic over MPI starts its own ranks", "start `evb run` without a launcher"),
+    ];
+    let found = wrong.into_iter().find(|(is_so, ..)| *is_so);
+    found.map_or(Ok(()), |(_, message, hint)| Err(Failure::with_hint(message, hint)))
+}
+
 /// The event builders of all points of the sweep.
 fn event_builders(experiment: &Experiment) -> impl Iterator<Item = &Plan> {
     experiment.plans().iter().flat_map(Plan::event_builders)
@@ -78,18 +95,21 @@ fn event_builders(experiment: &Experiment) -> impl Iterator<Item = &Plan> {
 
 /// Builds the events of all points of the sweep in sessions that `open` opens.
 fn build(args: &RunArgs, experiment: &Experiment, open: &OpenSession<'_>, signals: &Signals) -> Result<bool, Failure> {
-    if experiment.plans().iter().all(|plan| plan.stages.is_none()) {
+    let is_plain = |plan: &Plan| plan.stages.is_none() && plan.workload == Workload::EventBuilding;
+    if experiment.plans().iter().all(is_plain) {
         return build_in(args, experiment, &mut open()?, signals);
     }
-    if args.operator || args.listen.is_some() {
+    let has_stages = experiment.plans().iter().any(|plan| plan.stages.is_some());
+    if has_stages && (args.operator || args.listen.is_some()) {
         return Err(Failure::with_hint(
             "two stages run by themselves, and on this machine",
             "leave out `--operator` and `--listen`",
         ));
     }
     build_all(args, experiment, signals, &mut |plan, text, progress| match plan.stages {
-        Some(_) => run_stages(plan, text, open, progress),
-        None => open()?.run(plan, text, progress),
+        Some(_) => Ok(run_stages(plan, text, open, progress)?),
+        None if plan.workload == Workload::EventBuilding => Ok(open()?.run(plan, text, progress)?),
+        None => traffic::run(plan, signals, args.progress),
     })
 }
 
@@ -101,7 +121,12 @@ fn build_in(
     signals: &Signals,
 ) -> Result<bool, Failure> {
     if !args.operator {
-        return build_all(args, experiment, signals, &mut |plan, text, progress| session.run(plan, text, progress));
+        return build_all(
+            args,
+            experiment,
+            signals,
+            &mut |plan, text, progress| Ok(session.run(plan, text, progress)?),
+        );
     }
     let mut all_good = true;
     for (index, plan) in experiment.plans().iter().enumerate() {
@@ -116,7 +141,7 @@ fn build_in(
 }
 
 /// Runs a plan, described by a text, and shows its progress.
-type RunPlan<'a> = dyn FnMut(&Plan, &str, &mut RunProgress<'_>) -> Result<Record, RunError> + 'a;
+type RunPlan<'a> = dyn FnMut(&Plan, &str, &mut RunProgress<'_>) -> Result<Record, Failure> + 'a;
 
 /// Builds the events of all points of the sweep, as often as requested.
 fn build_all(

@@ -1,6 +1,6 @@
 //! `evb bench` and `evb compare`. Nothing here depends on how fast the machine is.
 
-use crate::support::Lab;
+use crate::support::{Lab, Outcome};
 use evb_record::{Benchmark, Change, Comparison, Kind, Launches, Parameters};
 use serde_json::Value;
 use std::fs;
@@ -89,20 +89,32 @@ fn a_short_suite_gives_records_tables_and_plots() {
 #[test]
 fn traffic_goes_over_real_layers_as_over_a_simulated_network() {
     let lab = Lab::new();
-    let patterns = ["random", "rotation", "rotation-retarded"];
+    let patterns = ["random", "rotation", "rotation-retarded", "gather", "gather-unasked"];
+    let gathers = |record: &Benchmark| record.pattern.starts_with("gather");
     let media = ["threads", "shm", "tcp", "sim:ds-link-clos"];
     let transport = media.join(",");
     let options = ["--transport", &transport, "--nodes", "6", "--sizes", "256B", "--json", "--launches", "2"];
-    let outcome = lab.evb(&["bench"]).args(&patterns).args(&options).args(&["--time", "5ms", "--warmup", "1ms"]).run();
+    let times = ["--time", "5ms", "--warmup", "1ms"];
+    let measure = |patterns: &[&str], more: &[&str]| {
+        lab.evb(&["bench"]).args(patterns).args(&options).args(&times).args(more).run()
+    };
+    let outcome = measure(&patterns[..3], &[]);
     assert_eq!((outcome.code(), outcome.stderr.as_str()), (Some(0), ""), "{outcome}");
-    let lines: Vec<Value> = outcome.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    let records = benchmarks(&lines);
-    let rows: Vec<_> = records.iter().map(|record| (record.transport.as_str(), record.pattern.as_str())).collect();
-    let expected = media.iter().flat_map(|medium| patterns.map(|pattern| (*medium, pattern)));
-    assert_eq!(rows, expected.collect::<Vec<_>>());
-    for record in &records {
+    let gathered = measure(&patterns[3..], &["--rate", "20kHz", "--gathers", "2..9"]);
+    assert_eq!((gathered.code(), gathered.stderr.as_str()), (Some(0), ""), "{gathered}");
+    let lines = |outcome: &Outcome| -> Vec<Value> {
+        outcome.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    let (records, of_events) = (benchmarks(&lines(&outcome)), benchmarks(&lines(&gathered)));
+    for (records, patterns) in [(&records, &patterns[..3]), (&of_events, &patterns[3..])] {
+        let rows: Vec<_> = records.iter().map(|record| (record.transport.as_str(), record.pattern.as_str())).collect();
+        let expected = media.iter().flat_map(|medium| patterns.iter().map(|pattern| (*medium, *pattern)));
+        assert_eq!(rows, expected.collect::<Vec<_>>());
+    }
+    for record in records.iter().chain(&of_events) {
         assert!(record.good && record.messages > 0 && record.lost == 0 && record.corrupted == 0, "{record:#?}");
-        assert_eq!((record.nodes, record.cycle_ns), (6, None), "{record:#?}");
+        assert_eq!((record.nodes, record.cycle_ns.is_some()), (6, gathers(record)), "{record:#?}");
+        assert_eq!(record.gathers, gathers(record).then_some((2, 3)), "no more than there are: {record:#?}");
     }
     let simulated = &records[9..];
     let rates: Vec<_> = simulated.iter().map(|record| record.bytes_per_s).collect();

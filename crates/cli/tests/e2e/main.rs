@@ -36,3 +36,4 @@ mod storage;
 mod support;
 mod sweep;
 mod texts;
+mod traffic;

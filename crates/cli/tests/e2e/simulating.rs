@@ -117,11 +117,6 @@ fn an_interrupt_shows_what_was_simulated() {
 /// A real run builds events on the network that is there.
 #[test]
 fn what_only_a_simulation_can_do() {
-    let traffic = Lab::with(&format!("{SMALL}[workload]\ntype = \"random\"\nmessages = 10\n"));
-    let words = ["this file describes traffic, not event building", "hint: use `evb simulate`"];
-    refuses(traffic.run(&[]), &words);
-    assert_eq!(good(&traffic.simulate(&[]).run()).events.built, 30);
-
     let (lab, shaping) = (Lab::with(SMALL), "shaping={type=\"barrel-shifter\",step=\"link\"}");
     let words = ["`shaping.step` of link is only simulated", "hint: use `evb simulate`"];
     refuses(lab.run(&[]).set(shaping), &words);

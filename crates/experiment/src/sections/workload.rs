@@ -14,10 +14,10 @@ use evb_protocol::Config;
 
 pub(super) mod rules;
 
-pub(super) const DOC: &str = "What the nodes do. All but event building is traffic without an event manager, for `evb simulate`: the readout units \
-are its senders and the builder units its receivers, and the sources give the sizes of the messages. Traffic ends after \
-`messages`, or with `trigger.duration`; one of them must be given. Of `[trigger]`, only that and `accept_loss` have an effect on it; `[protocol]` \
-and `[shaping]` have none.";
+pub(super) const DOC: &str = "What the nodes do. All but event building is traffic without an event manager: the readout units are its senders and the \
+builder units its receivers, and the sources give the sizes of the messages. Traffic ends after `messages`, or with \
+`trigger.duration`; one of them must be given. Of `[trigger]`, only that and `accept_loss` have an effect on it; `[protocol]` \
+and `[shaping]` have none. `evb run` needs a rate in place of `load`, and for `gather`.";
 
 /// Event building, or traffic.
 pub(super) static WORKLOAD: Choice<Option<Traffic>> = choice(

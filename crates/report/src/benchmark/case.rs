@@ -14,6 +14,7 @@ pub(crate) struct Case<'a> {
     pub(crate) pattern: &'a str,
     pub(crate) window: u32,
     pub(crate) rate_hz: Option<f64>,
+    pub(crate) gathers: Option<(u16, u16)>,
     pub(crate) nodes: u16,
     pub(crate) size_bytes: u64,
     pub(crate) compute_us: f64,
@@ -22,15 +23,19 @@ pub(crate) struct Case<'a> {
 impl<'a> Case<'a> {
     /// Returns true if both belong in one table.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
-        (self.pattern, self.window, self.rate_hz) == (other.pattern, other.window, other.rate_hz)
+        let key = |case: &Self| (case.window, case.rate_hz, case.gathers);
+        self.pattern == other.pattern && key(self) == key(other)
     }
 
     /// The pattern, and the way in which its senders send if there are several.
     pub(crate) fn heading(&self) -> String {
         let window = if self.window == 1 { String::new() } else { format!(", window {}", self.window) };
-        let rate = self
-            .rate_hz
-            .map_or_else(String::new, |rate| format!(", {}Hz offered by each sender", crate::text::metric(rate)));
+        let rate = self.rate_hz.map(crate::text::metric);
+        let rate = match (rate, self.gathers) {
+            (None, _) => String::new(),
+            (Some(rate), None) => format!(", {rate}Hz offered by each sender"),
+            (Some(rate), Some((least, most))) => format!(", {rate}Hz of events from {least} to {most} senders"),
+        };
         format!("{}{window}{rate}", self.pattern)
     }
 
@@ -45,7 +50,7 @@ impl<'a> Case<'a> {
         whole(self).cmp(&whole(other)).then(self.compute_us.total_cmp(&other.compute_us))
     }
 
-    /// The measurements of some rows, each once and in their order, grouped by pattern, window and rate.
+    /// The measurements of some rows, each once and in their order, grouped by pattern, window, rate and senders of an event.
     pub(crate) fn groups(rows: impl Iterator<Item = Self>) -> Vec<Vec<Self>> {
         let mut groups: Vec<Vec<Case<'a>>> = Vec::new();
         for case in rows {
@@ -62,15 +67,15 @@ impl<'a> Case<'a> {
 
 impl<'a> From<&'a Benchmark> for Case<'a> {
     fn from(row: &'a Benchmark) -> Self {
-        let Benchmark { window, rate_hz, nodes, size_bytes, compute_us, .. } = *row;
-        Self { pattern: &row.pattern, window, rate_hz, nodes, size_bytes, compute_us }
+        let Benchmark { window, rate_hz, gathers, nodes, size_bytes, compute_us, .. } = *row;
+        Self { pattern: &row.pattern, window, rate_hz, gathers, nodes, size_bytes, compute_us }
     }
 }
 
 impl<'a> From<&'a Comparison> for Case<'a> {
     fn from(row: &'a Comparison) -> Self {
-        let Comparison { window, rate_hz, nodes, size_bytes, compute_us, .. } = *row;
-        Self { pattern: &row.pattern, window, rate_hz, nodes, size_bytes, compute_us }
+        let Comparison { window, rate_hz, gathers, nodes, size_bytes, compute_us, .. } = *row;
+        Self { pattern: &row.pattern, window, rate_hz, gathers, nodes, size_bytes, compute_us }
     }
 }
 

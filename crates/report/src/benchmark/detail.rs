@@ -32,12 +32,15 @@ enum Value {
     Cycle,
     /// Times of messages at a given rate.
     Way,
+    /// Times of events that are gathered.
+    Event,
     Stream,
 }
 
 impl Value {
     fn of(row: &Benchmark) -> Self {
         match (row.cycle_ns.is_some(), row.half_round_trip_ns.is_some()) {
+            _ if row.gathers.is_some() => Self::Event,
             _ if row.rate_hz.is_some() => Self::Way,
             (_, true) => Self::HalfRoundTrip,
             (true, false) => Self::Cycle,
@@ -50,6 +53,7 @@ impl Value {
             Self::HalfRoundTrip => "half of the round trip",
             Self::Cycle => "time of a cycle",
             Self::Way => "time from when a message was due to its arrival",
+            Self::Event => "time from when an event was due until all its data were there",
             Self::Stream => "messages and bytes that all nodes received per second",
         }
     }
@@ -58,7 +62,7 @@ impl Value {
         match self {
             Self::HalfRoundTrip => &["p50 ", "cpu %"],
             Self::Cycle => &["mean ", "cpu %"],
-            Self::Way => &["msg/s", "p50 ", "cpu %"],
+            Self::Way | Self::Event => &["msg/s", "p50 ", "cpu %"],
             Self::Stream => &["msg/s", "B/s ", "cpu %"],
         }
     }
@@ -72,12 +76,12 @@ impl Value {
         let time = match self {
             Self::HalfRoundTrip => row.half_round_trip_ns.map(|times| times.p50),
             Self::Cycle => row.cycle_ns.map(|_| row.launches.median),
-            Self::Way | Self::Stream => row.cycle_ns.map(|times| times.p50),
+            Self::Way | Self::Event | Self::Stream => row.cycle_ns.map(|times| times.p50),
         };
         let time = time.map_or_else(|| "-".into(), nanos) + mark(row);
         match self {
             Self::HalfRoundTrip | Self::Cycle => vec![time, cpu],
-            Self::Way => vec![per_second(row.messages_per_s), time, cpu],
+            Self::Way | Self::Event => vec![per_second(row.messages_per_s), time, cpu],
             Self::Stream => vec![per_second(row.messages_per_s), per_second(row.bytes_per_s) + mark(row), cpu],
         }
     }

@@ -35,6 +35,7 @@ pub(crate) fn row(pattern: &str, transport: &str, nodes: u16, size_bytes: u64, v
         compute_us: 0.0,
         window: if pattern.ends_with("farm") { 2 } else { 1 },
         rate_hz: None,
+        gathers: None,
         wait: "yield".into(),
         cores: (0..nodes).map(|node| node % 2).collect(),
         cycle_ns: (!streams).then_some(times),

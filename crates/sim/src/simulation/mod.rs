@@ -112,16 +112,7 @@ impl<'a> Simulation<'a> {
 
     /// The host of a node; none for an event manager on a control network of its own.
     fn host(&self, node: NodeId) -> Option<usize> {
-        let (config, placement) = (&self.plan.building, &self.plan.network.placement);
-        let (readouts, builders) = (config.readout_nodes(), config.builder_nodes());
-        let host = if readouts.contains(node) {
-            placement.readout + (node.0 - readouts.first.0)
-        } else if builders.contains(node) {
-            placement.builder + (node.0 - builders.first.0)
-        } else {
-            placement.manager?
-        };
-        Some(usize::from(host))
+        self.plan.host(node).map(usize::from)
     }
 
     /// Runs to the end. `observe` gets the progress, and returns true to go on.

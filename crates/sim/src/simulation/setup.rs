@@ -25,7 +25,6 @@ impl Simulation<'_> {
     pub(super) fn make_nodes(&self) -> Result<Vec<Node>, SimulateError> {
         let (plan, config) = (self.plan, &self.plan.building);
         let open = |source: SourceId| SizeModel::open(plan.source(source), &open_options(plan, source));
-        let sizes = |unit: u16| open(SourceId(unit));
         let is_second = plan.bundling.slice.is_some();
         let input = |source: SourceId| if is_second { Ok(Input::Inlet) } else { open(source).map(Input::Sizes) };
         let bits = is_second.then_some(INLET_BITS);
@@ -34,15 +33,8 @@ impl Simulation<'_> {
             let unit = id.0.wrapping_sub(config.readout_nodes().first.0);
             Ok(match &plan.workload {
                 Workload::Traffic(traffic) => {
-                    let sizes = if is_source {
-                        Some(sizes(unit)?)
-                    } else if traffic.config.pattern.is_mutual() && config.builder_nodes().contains(id) {
-                        // Its messages are like those of the sender of the same index.
-                        Some(sizes((id.0 - config.builder_nodes().first.0) % config.readout_units)?)
-                    } else {
-                        None
-                    };
-                    Unit::Traffic(Box::new(Traffic::new(&traffic.config, id, self.own_receiver(id))), sizes)
+                    let machine = Traffic::new(&traffic.config, id, plan.receiver_beside(id));
+                    Unit::Traffic(Box::new(machine), plan.data_source(id).map(open).transpose()?)
                 }
                 Workload::EventBuilding if id == Config::EVENT_MANAGER => Unit::Manager(Box::new(Manager::new(plan))),
                 Workload::EventBuilding if is_source => {
@@ -55,13 +47,6 @@ impl Simulation<'_> {
             })
         };
         (0..config.nodes()).map(NodeId).map(|id| Ok(Node::new(make(id)?))).collect()
-    }
-
-    /// The receiver on the host of a sender, by its index.
-    pub(super) fn own_receiver(&self, id: NodeId) -> Option<u16> {
-        let host = self.host(id)?;
-        let index = host.checked_sub(usize::from(self.plan.network.placement.builder))?;
-        u16::try_from(index).ok().filter(|&index| index < self.plan.building.builder_units)
     }
 
     /// Gives each interface a queue for each peer, where its service wants them. To be called when the slots are set.

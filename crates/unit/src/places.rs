@@ -1,34 +1,41 @@
 //! The place of each node in the lists of sources and destinations.
 
 use evb_core::{NodeId, NodeRange};
-use evb_protocol::Config;
+use evb_experiment::{Plan, Workload};
 
 /// Places of nodes: builder units are destinations and readout units are sources. If both send to each other, the
 /// readout units follow the builder units as destinations, and the builder units follow the readout units as sources.
-pub(crate) struct Places {
+pub struct Places {
     readouts: NodeRange,
     builders: NodeRange,
     mutual: bool,
 }
 
 impl Places {
-    pub(crate) fn new(config: &Config, mutual: bool) -> Self {
+    /// The places of the nodes of a plan.
+    pub fn new(plan: &Plan) -> Self {
+        let config = &plan.building;
+        let mutual = matches!(&plan.workload, Workload::Traffic(traffic) if traffic.config.pattern.is_mutual());
         Self { readouts: config.readout_nodes(), builders: config.builder_nodes(), mutual }
     }
 
-    pub(crate) fn destinations(&self) -> usize {
+    /// Number of destinations.
+    pub fn destinations(&self) -> usize {
         self.count(self.builders, self.readouts)
     }
 
-    pub(crate) fn sources(&self) -> usize {
+    /// Number of sources.
+    pub fn sources(&self) -> usize {
         self.count(self.readouts, self.builders)
     }
 
-    pub(crate) fn destination(&self, node: NodeId) -> Option<usize> {
+    /// The place of a node among the destinations.
+    pub fn destination(&self, node: NodeId) -> Option<usize> {
         self.place(node, self.builders, self.readouts)
     }
 
-    pub(crate) fn source(&self, node: NodeId) -> Option<usize> {
+    /// The place of a node among the sources.
+    pub fn source(&self, node: NodeId) -> Option<usize> {
         self.place(node, self.readouts, self.builders)
     }
 

@@ -1,0 +1,53 @@
+//! Traffic without an event manager, for real.
+
+use crate::{
+    commands::bench::NOT_PINNED,
+    failure::Failure,
+    members::Members,
+    progress::{ProgressArgs, TimeProgress, say},
+    signals::Signals,
+};
+use evb::{
+    Plan, Record,
+    bench::{LayerChoice, Place, Wait, Work},
+    run_traffic,
+};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
+
+/// Interval of looks at signals.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Carries out the traffic of a plan.
+pub(super) fn run(plan: &Plan, signals: &Signals, how: ProgressArgs) -> Result<Record, Failure> {
+    let work = Work::new(plan.clone(), Wait::Sleep).ok_or_else(|| Failure::new("this plan builds events"))?;
+    let layer = LayerChoice::of(&plan.transport).ok_or_else(|| Failure::new("no traffic goes over this transport"))?;
+    let members = Members::new(&layer, work.nodes(), work.longest()?, false, None)?;
+    let (stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
+    let commands = |control| members.commands(control);
+    let place =
+        Place { layer: layer.clone(), cores: NOT_PINNED, stop: &stop, launch: Some(&|| members.launch(&commands)) };
+    let record = thread::scope(|scope| {
+        scope.spawn(|| {
+            let progress = TimeProgress::new(plan, how);
+            while !done.load(Ordering::Relaxed) {
+                if signals.any() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                progress.show();
+                thread::park_timeout(LOOK);
+            }
+        });
+        let record = run_traffic(&work, &place, &mut |text| {
+            if !how.quiet {
+                say(text)
+            }
+        });
+        done.store(true, Ordering::Relaxed);
+        record
+    });
+    record.map_err(|error| Failure::from(error).within(&layer))
+}
