@@ -90,14 +90,18 @@ impl Sender {
 impl Role for Sender {
     fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
         self.now = now;
-        self.offers += u64::from(matches!(command, TrafficCommand::Offer { .. }));
         match command {
             TrafficCommand::Start { saturating, messages } => {
                 (self.running, self.saturating) = (true, saturating);
                 self.limit = messages.unwrap_or(u64::MAX);
             }
-            TrafficCommand::Offer { .. } if self.waiting() >= MOST_WAITING => out.tell(TrafficEvent::Refused),
-            TrafficCommand::Offer { .. } => self.offered.push_back(now),
+            TrafficCommand::Offer { .. } => {
+                self.offers += 1;
+                match self.waiting() < MOST_WAITING {
+                    true => self.offered.push_back(now),
+                    false => out.tell(TrafficEvent::Refused),
+                }
+            }
             TrafficCommand::Sent if !self.is_awaited => self.under_way = self.under_way.saturating_sub(1),
             TrafficCommand::Sent | TrafficCommand::Computed => {}
             TrafficCommand::Stop => self.running = false,
