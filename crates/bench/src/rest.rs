@@ -29,16 +29,19 @@ impl Rest {
         Self { wait: Wait::Sleep, spins: 0, yields: 0, idle: 0 }
     }
 
-    /// Ends a round with or without progress; `sleep` sleeps until something may have arrived.
+    /// Ends a round with or without progress; `sleep` sleeps until something may have arrived. Returns true if it slept.
     #[inline]
-    pub(crate) fn after(&mut self, moved: bool, sleep: impl FnOnce()) {
+    pub(crate) fn after(&mut self, moved: bool, sleep: impl FnOnce()) -> bool {
         self.idle = if moved { 0 } else { self.idle.saturating_add(1) };
         if self.wait == Wait::Spin || self.idle <= self.spins {
-            return;
+            return false;
         }
-        match self.wait {
-            Wait::Sleep if self.idle > self.spins + self.yields => sleep(),
-            _ => thread::yield_now(),
+        let sleeps = self.wait == Wait::Sleep && self.idle > self.spins + self.yields;
+        if sleeps {
+            sleep()
+        } else {
+            thread::yield_now()
         }
+        sleeps
     }
 }
