@@ -2,6 +2,7 @@
 
 use crate::{
     choice::{AnyChoice, Form},
+    limits::MAX_SLOTS,
     schema::{Default, Key, Kind},
     sections::{ROOT, network::preset},
 };
@@ -152,6 +153,7 @@ fn value(kind: &Kind) -> String {
             words.all().into_iter().map(|(name, doc)| format!("`{name:?}` ({doc})")).collect::<Vec<_>>().join(" or ")
         }
         Kind::Keep => "`\"all\"`, `\"none\"`, or `{ one_in = 10 }`".to_owned(),
+        Kind::Slots => format!("`\"auto\"`, or a whole number, 1 to {MAX_SLOTS}"),
         Kind::Section(_) | Kind::Choice(_) | Kind::Sweep => "table, see below".to_owned(),
         Kind::Like(section) => format!("table, as `[{section}]`"),
         Kind::List { .. } => "list of tables".to_owned(),

@@ -82,6 +82,8 @@ pub(crate) enum Kind {
     },
     /// `"all"`, `"none"` or `{ one_in = n }`.
     Keep,
+    /// A number of slots, or `"auto"`.
+    Slots,
     Section(&'static [Key]),
     Choice(&'static dyn AnyChoice),
     List {
@@ -159,6 +161,7 @@ impl Kind {
             Self::Names { least: 2, most: 2 } => "a list of two names",
             Self::Names { .. } => "a list of names",
             Self::Keep => "\"all\", \"none\" or { one_in = 10 }",
+            Self::Slots => "a whole number or \"auto\"",
             Self::Section(_) | Self::Choice(_) | Self::Like(_) | Self::Sweep => "a table",
             Self::List { .. } => "a list of tables",
         }
@@ -183,6 +186,7 @@ impl Kind {
             Self::Names { .. } => "[\"a\", \"b\"]".to_owned(),
             Self::Word(words) => format!("{:?}", words.all().first().map_or("", |(name, _)| *name)),
             Self::Keep => "\"all\"".to_owned(),
+            Self::Slots => "\"auto\"".to_owned(),
             Self::Choice(choice) => {
                 format!("{{ {} = {:?} }}", choice.tag(), choice.forms().first().map_or("", |form| form.name))
             }

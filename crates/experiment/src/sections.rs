@@ -92,7 +92,6 @@ const EVENT_BUILDING: &[&[Rule]] = &[
 pub(crate) fn fill(root: &mut Node, stem: &str) {
     let name: String = stem.chars().filter(|c| !c.is_control() && *c != '/').take(MAX_NAME).collect();
     put(root, &["name"], Value::Text(if name.is_empty() { "experiment".to_owned() } else { name }));
-    builder::fill(root);
     readout::fill(root);
     protocol::fill(root);
     trigger::fill(root);
@@ -161,6 +160,7 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
 
 /// The configuration of the machines, which several sections have a part in.
 fn config(view: View<'_>) -> Config {
+    let (first_slots, most_slots) = builder::slots(view);
     Config {
         readout_units: view.integer("readout.units"),
         builder_units: view.integer("builder.units"),
@@ -173,7 +173,8 @@ fn config(view: View<'_>) -> Config {
         events: view.maybe_integer("trigger.events").map(|events: u64| events / bundle::block(view)),
         group: protocol::group(view),
         group_timeout: view.maybe_quantity("protocol.group_timeout").unwrap_or(Span::from_millis(1)),
-        builder_slots: view.integer("builder.slots"),
+        builder_slots: most_slots,
+        first_slots,
         patience: view.quantity("builder.patience"),
         deadline: view.maybe_quantity("builder.deadline"),
         max_fragment: bundle::largest(view),

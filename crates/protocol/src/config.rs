@@ -33,6 +33,9 @@ pub struct Config {
     pub group_timeout: Span,
     /// Events that one builder may have under construction.
     pub builder_slots: u32,
+    /// Events that one builder may have under construction at first, from 1 to `builder_slots`. If it is less, the event
+    /// manager looks for the number that is enough.
+    pub first_slots: u32,
     /// Time that a builder waits for the fragments of an event before it asks for the missing ones.
     pub patience: Span,
     /// Time after which a builder ends an event, or its first phase, with the fragments that arrived. Without it an
@@ -71,6 +74,7 @@ impl Config {
             group: 352.max(u32::from(builder_units)),
             group_timeout: Span::from_millis(1),
             builder_slots,
+            first_slots: Self::usual_slots(Protocol::Push, builder_units).min(builder_slots),
             patience: Span::from_millis(250),
             deadline: None,
             max_fragment: ByteCount(1 << 20),
@@ -79,6 +83,15 @@ impl Config {
             busy_percent: 90,
             free_percent: 70,
         }
+    }
+
+    /// Events that a builder should have under construction at first: enough for all builders together to keep the cores
+    /// of one machine busy, and so few that their fragments stay in its caches. In push there are more of them, since
+    /// the event manager waits for each builder in turn.
+    pub const fn usual_slots(protocol: Protocol, builder_units: u16) -> u32 {
+        let in_all = if matches!(protocol, Protocol::Push) { 128 } else { 32 };
+        let each = in_all / builder_units as u32;
+        if each == 0 { 1 } else { each }
     }
 
     /// Bound on the distance of the oldest open event and the newest: less than this factor times `buffer_events`.

@@ -5,6 +5,7 @@
 
 mod alignment;
 mod open;
+mod pace;
 mod roster;
 
 use crate::{Assigned, Assignment, Completion, Config, Ending, Fault, FaultCounts, Message, Protocol, Timer, Trigger};
@@ -13,6 +14,7 @@ use alloc::{collections::VecDeque, vec::Vec};
 use core::marker::PhantomData;
 use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
 use open::OpenEvents;
+use pace::Pace;
 use roster::Roster;
 
 /// A command from the driver to the event manager.
@@ -70,6 +72,8 @@ pub struct ManagerCounts {
     pub inhibitions: u64,
     /// Events assigned again because their builder died.
     pub reassigned: u64,
+    /// Events that each builder may have under construction now.
+    pub slots: u32,
     /// Faults by kind.
     pub faults: FaultCounts,
 }
@@ -110,6 +114,7 @@ pub struct EventManager<B> {
     counts: ManagerCounts,
     open: OpenEvents,
     builders: Roster,
+    pace: Pace,
     readouts: Vec<Readout>,
     alignment: Alignment,
     /// Readout units report the marks of their events.
@@ -133,10 +138,10 @@ impl<B> EventManager<B> {
     pub fn new(config: Config) -> Self {
         Self {
             builders: Roster::new(&config),
+            pace: Pace::new(&config),
             readouts: (0..config.readout_units).map(|_| Readout::new()).collect(),
             alignment: Alignment::new(&config),
             comparing: false,
-            config,
             now: Time::ZERO,
             running: false,
             paused: false,
@@ -144,7 +149,7 @@ impl<B> EventManager<B> {
             drained: false,
             inhibited: false,
             deferred: 0,
-            counts: ManagerCounts::default(),
+            counts: ManagerCounts { slots: config.first_slots, ..ManagerCounts::default() },
             open: OpenEvents::new(),
             group: Vec::new(),
             group_deadline: None,
@@ -153,6 +158,7 @@ impl<B> EventManager<B> {
             transmits: VecDeque::new(),
             events: VecDeque::new(),
             payload: PhantomData,
+            config,
         }
     }
 
@@ -388,6 +394,9 @@ impl<B> EventManager<B> {
             Ending::Incomplete => self.counts.incomplete += 1,
             Ending::Rejected => self.counts.rejected += 1,
         }
+        self.pace.ended(self.now, self.builders.assigned(), self.builders.is_full());
+        self.builders.limit = self.pace.limit();
+        self.counts.slots = self.pace.limit();
         self.builders.end(from);
         self.note_end(completion, from, latency);
     }

@@ -7,8 +7,13 @@ const BUILDERS: [NodeId; 2] = [NodeId(2), NodeId(3)];
 const TIMEOUT: Span = Span::from_micros(50);
 
 fn manager() -> EventManager<()> {
-    let mut manager =
-        EventManager::new(Config { group_timeout: TIMEOUT, builder_slots: 4, buffer_events: 64, ..Config::new(1, 2) });
+    let mut manager = EventManager::new(Config {
+        group_timeout: TIMEOUT,
+        builder_slots: 4,
+        first_slots: 4,
+        buffer_events: 64,
+        ..Config::new(1, 2)
+    });
     manager.handle_command(Time::ZERO, ManagerCommand::Start);
     manager
 }

@@ -258,6 +258,10 @@ pub struct Trigger {
     pub inhibited: u64,
     /// Number of times the trigger became inhibited.
     pub inhibitions: u64,
+    /// Events that each builder could have under construction at the end, which changes with `builder.slots = "auto"`; with
+    /// blocks, blocks. 0 for traffic.
+    #[serde(default)]
+    pub slots: u32,
 }
 
 /// A distribution of times, in microseconds.

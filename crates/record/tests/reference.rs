@@ -35,7 +35,7 @@ fn alone() -> Record {
         readout_units: 1,
         builder_units: 1,
         events: Events { triggered: 1, built: 1, incomplete: 0, rejected: 0, lost: 0, reassigned: 0 },
-        trigger: Trigger { offered: 0, offered_rate_hz: Some(1.0), inhibited: 0, inhibitions: 0 },
+        trigger: Trigger { offered: 0, offered_rate_hz: Some(1.0), inhibited: 0, inhibitions: 0, slots: 1 },
         seconds: 1.0,
         window: Window { from_s: 0.0, to_s: 1.0, steady: true },
         event_rate_hz: 1.0,

@@ -69,6 +69,7 @@ const FIELDS: &[Field<Record>] = &[
     ("trigger.offered_rate_hz", |r| r.trigger.offered_rate_hz.map_or_else(String::new, number)),
     ("trigger.inhibited", |r| r.trigger.inhibited.to_string()),
     ("trigger.inhibitions", |r| r.trigger.inhibitions.to_string()),
+    ("trigger.slots", |r| r.trigger.slots.to_string()),
     ("seconds", |r| number(r.seconds)),
     ("window.from_s", |r| number(r.window.from_s)),
     ("window.to_s", |r| number(r.window.to_s)),

@@ -117,6 +117,7 @@ impl ManagerReport {
             offered_rate_hz: None,
             inhibited: counts.inhibited * block,
             inhibitions: counts.inhibitions,
+            slots: counts.slots,
         };
         Self { events, trigger, faults: faults(&counts.faults), ..Self::default() }
     }

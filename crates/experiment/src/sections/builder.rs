@@ -1,21 +1,17 @@
 //! `[builder]`: the builder units, and how many events they have under construction.
 
-use super::{Rule, bundle, put, source};
-use crate::{
-    diagnostics::Problem,
-    limits::*,
-    schema::*,
-    tree::{Node, Value},
-    view::View,
-};
+use super::{Rule, bundle, protocol::PROTOCOL, source};
+use crate::{diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
+use evb_protocol::Config;
 
 pub(super) const BUILDER: &[Key] = &[
     required("units", integer(1, MAX_UNITS), "number of builder units"),
     key(
         "slots",
-        integer(1, MAX_SLOTS),
-        Default::Derived("64, and with blocks fewer: 512 events, but 4 blocks"),
-        "events that one builder may have under construction; with `trigger.block`, blocks",
+        Kind::Slots,
+        Default::Text("auto"),
+        "events that one builder may have under construction; with `trigger.block`, blocks. `auto` looks \
+         for the number that is enough while events are built, up to 64, and with blocks fewer: 512 events, but 4 blocks",
     ),
     key(
         "patience",
@@ -30,20 +26,38 @@ pub(super) const BUILDER: &[Key] = &[
     ),
 ];
 
-/// Default number of slots, if an event is not larger than usual.
+/// Most slots of `auto`, if an event is not larger than usual.
 const SLOTS: i64 = 64;
-/// Default number of events in the slots, if blocks are so large that fewer slots have them: more only wait, and leave the
+/// Most events in the slots of `auto`, if blocks are so large that fewer slots have them: more only wait, and leave the
 /// caches before they are built.
 const SLOT_EVENTS: i64 = 512;
-/// Smallest default number of slots: some blocks are built while others are on their way.
-const FEWEST_SLOTS: i64 = 4;
+/// Fewest blocks of these: some are built while others are on their way.
+const FEWEST_BLOCKS: i64 = 4;
 
 pub(super) const RULES: &[Rule] = &[fragments];
 
-/// The number of slots follows from the size of a block.
-pub(super) fn fill(root: &mut Node) {
+/// First and most slots of a builder; the same unless they are `auto`.
+pub(super) fn slots(view: View<'_>) -> (u32, u32) {
+    let most = most_slots(view);
+    match view.0.at("builder.slots").and_then(Node::integer) {
+        Some(_) => (most, most),
+        None => {
+            let protocol = PROTOCOL.make(view.below("protocol"));
+            (Config::usual_slots(protocol, view.integer("builder.units")).min(most), most)
+        }
+    }
+}
+
+/// Most slots of a builder.
+pub(super) fn most_slots(view: View<'_>) -> u32 {
+    u32::try_from(written_slots(view.0)).unwrap_or(u32::MAX)
+}
+
+/// Most slots of a builder in an unchecked tree.
+fn written_slots(root: &Node) -> i64 {
     let block = root.at("trigger.block").and_then(Node::integer).unwrap_or(1).max(1);
-    put(root, &["builder", "slots"], Value::Integer((SLOT_EVENTS / block).clamp(FEWEST_SLOTS, SLOTS)));
+    let auto = (SLOT_EVENTS / block).clamp(FEWEST_BLOCKS, SLOTS);
+    root.at("builder.slots").and_then(Node::integer).unwrap_or(auto).clamp(1, MAX_SLOTS)
 }
 
 /// The number of builder units in an unchecked tree.
@@ -53,13 +67,12 @@ pub(super) fn units(root: &Node) -> i64 {
 
 /// Events that all builders of such a tree can have under construction.
 pub(super) fn under_construction(root: &Node) -> i64 {
-    let slots = root.at("builder.slots").map_or(Some(SLOTS), Node::integer).unwrap_or(1);
-    units(root).saturating_mul(slots)
+    units(root).saturating_mul(written_slots(root))
 }
 
 fn fragments(view: View<'_>) -> Option<Problem> {
     let count = |path| view.integer::<u64>(path);
-    let (readouts, builders, slots) = (count("readout.units"), count("builder.units"), count("builder.slots"));
+    let (readouts, builders, slots) = (count("readout.units"), count("builder.units"), u64::from(most_slots(view)));
     let fragments = (source::all(view).count() as u64).max(readouts) * bundle::block(view) * builders * slots;
     (fragments > MAX_FRAGMENTS).then(|| {
         let message = format!("{fragments} fragments under construction are more than {MAX_FRAGMENTS}");

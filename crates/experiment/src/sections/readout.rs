@@ -201,7 +201,7 @@ fn thresholds(view: View<'_>) -> Option<Problem> {
 }
 
 fn buffer_events(view: View<'_>) -> Option<Problem> {
-    let (builders, slots) = (view.integer::<u64>("builder.units"), view.integer::<u64>("builder.slots"));
+    let (builders, slots) = (view.integer::<u64>("builder.units"), u64::from(super::builder::most_slots(view)));
     let buffer = view.integer::<u64>("readout.buffer_events");
     let needed = builders * slots;
     (buffer < needed).then(|| {

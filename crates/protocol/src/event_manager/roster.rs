@@ -14,11 +14,23 @@ pub(super) struct Builder {
     pub(super) granted: Vec<EventId>,
 }
 
+impl Builder {
+    /// Events that the builder can take, if it may have so many open ones.
+    const fn room(&self, limit: u32) -> u32 {
+        let may = limit.saturating_sub(self.assigned);
+        if may < self.credits { may } else { self.credits }
+    }
+}
+
 /// All builders of the run.
 pub(super) struct Roster {
     nodes: NodeRange,
     assignment: Assignment,
     slots: u32,
+    /// Open events that a builder may have now, at most its slots.
+    pub(super) limit: u32,
+    /// Open events of all builders.
+    assigned: u64,
     builders: Vec<Builder>,
     turn: usize,
 }
@@ -30,6 +42,8 @@ impl Roster {
             nodes: config.builder_nodes(),
             assignment: config.assignment,
             slots: config.builder_slots,
+            limit: config.first_slots,
+            assigned: 0,
             builders: (0..config.builder_units).map(|_| builder()).collect(),
             turn: 0,
         }
@@ -45,7 +59,17 @@ impl Roster {
 
     /// Events that all builders together can still take.
     pub(super) fn credits(&self) -> u64 {
-        self.builders.iter().map(|builder| u64::from(builder.credits)).sum()
+        self.builders.iter().map(|builder| u64::from(builder.room(self.limit))).sum()
+    }
+
+    /// Open events of all builders.
+    pub(super) const fn assigned(&self) -> u64 {
+        self.assigned
+    }
+
+    /// Returns true if the builders have as many open events as they may.
+    pub(super) fn is_full(&self) -> bool {
+        self.assigned >= self.alive() as u64 * u64::from(self.limit)
     }
 
     pub(super) fn get_mut(&mut self, node: NodeId) -> Option<&mut Builder> {
@@ -87,7 +111,7 @@ impl Roster {
     pub(super) fn pick(&mut self, event: EventId) -> Option<NodeId> {
         let count = self.builders.len();
         let in_turn = (0..count).map(|step| (self.turn + step) % count);
-        let mut able = in_turn.filter(|&index| self.builders[index].credits > 0);
+        let mut able = in_turn.filter(|&index| self.builders[index].room(self.limit) > 0);
         let picked = match self.assignment {
             Assignment::RoundRobin => able.next(),
             Assignment::LeastLoaded => able.min_by_key(|&index| self.builders[index].assigned),
@@ -103,7 +127,7 @@ impl Roster {
         }
         let count = self.builders.len();
         let next = (0..count).map(|step| (self.turn + step) % count).find(|&index| self.builders[index].alive)?;
-        (self.builders[next].credits > 0).then(|| self.take_credit(next))
+        (self.builders[next].room(self.limit) > 0).then(|| self.take_credit(next))
     }
 
     /// The builder with the fewest events, unless the number of the event decides. It gets the event without a credit.
@@ -112,6 +136,7 @@ impl Roster {
         let fewest = alive.min_by_key(|&index| self.builders[index].assigned);
         let index = self.owner(event).or(fewest)?;
         self.builders[index].assigned += 1;
+        self.assigned += 1;
         Some(self.node(index))
     }
 
@@ -119,6 +144,7 @@ impl Roster {
         self.turn = (picked + 1) % self.builders.len();
         self.builders[picked].credits -= 1;
         self.builders[picked].assigned += 1;
+        self.assigned += 1;
         self.node(picked)
     }
 
@@ -130,6 +156,7 @@ impl Roster {
     pub(super) fn end(&mut self, node: NodeId) {
         if let Some(builder) = self.get_mut(node) {
             builder.assigned -= 1;
+            self.assigned -= 1;
         }
     }
 
@@ -148,7 +175,9 @@ impl Roster {
     /// Takes note that a builder is gone; returns false if that is known already.
     pub(super) fn lose(&mut self, node: NodeId) -> bool {
         let Some(builder) = self.get_mut(node).filter(|builder| builder.alive) else { return false };
+        let assigned = builder.assigned;
         *builder = Builder { alive: false, credits: 0, assigned: 0, granted: Vec::new() };
+        self.assigned -= u64::from(assigned);
         true
     }
 }

@@ -163,6 +163,7 @@ impl Draw<'_> {
         let readout_units = self.pick(&[1, 2, 4, 7]);
         let [phased, region] = [false, true].map(|is_region| self.phased(readout_units, is_region));
         let grouping = Shaping::Grouping { packet: evb_core::ByteCount(450), timeout: Span::from_micros(30) };
+        let builder_slots = self.pick(&[1, 2, 8, 32]);
         Config {
             readout_units,
             builder_units,
@@ -172,7 +173,8 @@ impl Draw<'_> {
             trigger: self.pick(&[Trigger::FreeRunning, Trigger::Driven, Trigger::Deferred]),
             events: Some(self.pick(&[1, 7, 100, 151])),
             group: u32::from(builder_units) * self.pick(&[1, 2, 40]),
-            builder_slots: self.pick(&[1, 2, 8, 32]),
+            builder_slots,
+            first_slots: self.pick(&[1, builder_slots]),
             buffer_events: self.pick(&[4, 64, 512]),
             ..base
         }

@@ -35,6 +35,8 @@ units = 4
 source = { type = "log-normal", mean = "2 kB", rms = "1 kB" }
 [builder]
 units = 4
+# While a number of slots is looked for, the rate is not the same.
+slots = 64
 [storage]
 keep = "none"
 [trigger]
