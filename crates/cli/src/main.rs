@@ -61,7 +61,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Build events for real, on this machine or with nodes that join from others
+    /// Build events, or carry other traffic, for real: here or with nodes from elsewhere
     Run(commands::run::RunArgs),
     /// Simulate the same file in virtual time, on the network that it names
     Simulate(commands::simulate::SimulateArgs),
