@@ -1,9 +1,14 @@
 //! Flow control: the room in the buffer at the end of each link, and the packets that enter and leave it.
 
+mod trains;
+
+pub(super) use trains::Sequence;
+
 use super::{
     UNKNOWN,
     counts::Counts,
-    lane::{Contents, Credit},
+    credit::Credit,
+    lane::Contents,
     links::{Ends, Links},
     worm::Wormhole,
 };

@@ -10,16 +10,19 @@
 mod arbitration;
 mod buffers;
 mod counts;
+mod credit;
 mod deadlock;
 mod faults;
 mod lane;
 mod links;
 mod routing;
+mod trains;
 mod worm;
 
 use crate::{
     event::Event,
-    packet::{Hop, LaneId, Packet, PacketId, Packets},
+    message::MessageId,
+    packet::{Hop, LaneId, Packet, PacketId, Packets, TrainId},
     queue::Queue,
     trace::Trace,
 };
@@ -32,6 +35,7 @@ use evb_fabric::{End, EndpointId, Link, LinkId, Network, NetworkError, NetworkFa
 use faults::Faults;
 use links::{Links, Waiting};
 use routing::Router;
+use trains::Trains;
 use worm::Wormhole;
 
 /// The purpose of the network's random stream.
@@ -50,6 +54,8 @@ pub(crate) enum Effect {
     Sent { endpoint: EndpointId, at: Time },
     /// A packet was lost on its way: dropped, or without a way.
     Lost(PacketId),
+    /// A train was split before its last packets left the network interface: these are still to be cut from the message.
+    Uncut { endpoint: EndpointId, message: MessageId, packets: u32, bytes: u32 },
 }
 
 /// A network with packets on it.
@@ -62,6 +68,7 @@ pub(crate) struct Net {
     arbiter: Arbiter,
     faults: Faults,
     counts: Counts,
+    trains: Trains,
     /// The draws of router and arbiter.
     random: Stream,
     pub(crate) effects: Vec<Effect>,
@@ -84,6 +91,7 @@ impl Net {
             arbiter: Arbiter::new(switch.arbitration, priorities),
             faults: Faults::new(network.links.len()),
             counts: Counts::new(network.links.len()),
+            trains: Trains::default(),
             random: stream(seed, NodeId(0), ARBITRATION),
             effects: Vec::new(),
             trace,
@@ -127,14 +135,19 @@ impl Net {
 
     /// Hands a packet to the network interface of its sender, which asks for its link at `at`.
     pub(crate) fn send(&mut self, queue: &mut Queue<Event>, at: Time, mut packet: Packet) -> PacketId {
-        packet.pace = match (self.network.config.nic.rate, self.buffers.wormhole()) {
-            (None, _) => Span::ZERO,
-            (Some(rate), Some(_)) => rate.byte_time(),
-            (Some(rate), None) => rate.time_for(packet.wire.into()),
-        };
+        packet.pace = self.pace_of_interface(packet.wire);
         let id = self.packets.insert(packet);
         queue.push(at, Event::Request(id));
         id
+    }
+
+    /// Time that the interface of a sender needs for a packet, or (wormhole) for one byte of it.
+    fn pace_of_interface(&self, wire: u32) -> Span {
+        match (self.network.config.nic.rate, self.buffers.wormhole()) {
+            (None, _) => Span::ZERO,
+            (Some(rate), Some(_)) => rate.byte_time(),
+            (Some(rate), None) => rate.time_for(wire.into()),
+        }
     }
 
     /// A packet's head is ready to go on.
@@ -155,7 +168,11 @@ impl Net {
     }
 
     /// The sender of a link begins or ends a pause.
-    pub(crate) fn pause(&mut self, lane: LaneId, begin: bool) {
+    pub(crate) fn pause(&mut self, queue: &mut Queue<Event>, lane: LaneId, begin: bool) {
+        let link = self.links.link_of(lane);
+        if begin && self.links[link].running {
+            self.interrupt(queue, link);
+        }
         self.buffers.pause(&mut self.links, lane, begin);
     }
 
@@ -164,7 +181,7 @@ impl Net {
         self.buffers.drained(queue, &mut self.links, drain);
     }
 
-    /// Takes a packet that has arrived out of the network.
+    /// Takes a packet that has arrived out of the network, with all its train.
     #[inline]
     pub(crate) fn take(&mut self, now: Time, id: PacketId) -> Packet {
         self.trace.deliver(now, id, &self.packets[id]);
@@ -279,6 +296,12 @@ impl Net {
 
     /// Puts a packet among those that wait for a link.
     fn wait_for(&mut self, queue: &mut Queue<Event>, link: LinkId, id: PacketId) {
+        if self.links[link].running {
+            self.interrupt(queue, link);
+        }
+        if self.packets[id].train != TrainId::NONE {
+            self.ask_for_all(queue, link, id);
+        }
         if !self.buffers.admit(&self.links, &self.packets, &mut self.counts, queue.now(), link, id) {
             return self.lose(queue, id);
         }
@@ -290,6 +313,9 @@ impl Net {
     fn arbitrate_link(&mut self, queue: &mut Queue<Event>, link: LinkId) {
         let (now, port) = (queue.now(), &self.links[link]);
         if port.waiting.is_empty() || port.failed {
+            if port.running {
+                self.follow(queue, link);
+            }
             return;
         }
         if port.free_at > now {
@@ -335,12 +361,17 @@ impl Net {
         // A packet that comes in slowly cannot go out fast, unless it is stored in between.
         let is_stored = self.buffers.store_whole_packets() && before != LaneId::NONE;
         packet.pace = if is_stored { needed } else { packet.pace.max(needed) };
-        let left_at = now + packet.pace;
+        let (left_at, train) = (now + packet.pace, packet.train);
         self.counts.leave(link, packet.pace, now, left_at);
         port.free_at = left_at;
         let end = port.to();
-        self.leave(queue, before, id, left_at);
+        if train == TrainId::NONE {
+            self.leave(queue, before, id, left_at);
+        } else {
+            self.start_run(queue, train, link, lane);
+        }
         match end {
+            End::Endpoint(_) if train != TrainId::NONE => {}
             End::Endpoint(_) => queue.push(left_at + class.delay, Event::Deliver(id)),
             End::Switch(_) if self.buffers.store_whole_packets() => {
                 self.buffers.enter_whole(queue, &mut self.packets, lane, id, left_at + class.delay);
@@ -351,6 +382,9 @@ impl Net {
                 let arrival = now + class.byte_time + class.delay;
                 self.buffers.enter(queue, &mut self.links, &mut self.packets, lane, id, arrival);
             }
+        }
+        if train != TrainId::NONE {
+            self.follow_from_start(queue, train);
         }
     }
 

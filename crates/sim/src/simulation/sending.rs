@@ -6,7 +6,7 @@ use crate::{
     message::{Body, Message, MessageId},
     nic::{Access, Chunk},
     node::Outgoing,
-    packet::Packet,
+    packet::{Packet, PacketId},
 };
 use evb_core::{NodeId, NodeRange, Span, Time};
 use evb_experiment::Workload;
@@ -134,13 +134,16 @@ impl Simulation<'_> {
         if chunk.last {
             nic.ports[port].ending = Some(chunk.message);
         }
-        self.send_packet(now, host, port, chunk);
+        let packet = self.send_packet(now, host, port, chunk);
+        if self.couples && !chunk.last {
+            self.couple(host, packet, chunk);
+        }
         if self.nics[host].memory.is_some() {
             self.access_memory(now, host);
         }
     }
 
-    pub(super) fn send_packet(&mut self, now: u64, host: usize, port: usize, chunk: Chunk) {
+    pub(super) fn send_packet(&mut self, now: u64, host: usize, port: usize, chunk: Chunk) -> PacketId {
         let ports = self.nics[0].ports.len();
         let message = self.messages.get(chunk.message);
         let to = self.host(message.to.first).expect("a message in an interface is for a host");
@@ -155,10 +158,11 @@ impl Simulation<'_> {
             variant: self.net.variant(from, to, u32::from(message.from.0)),
             ..Packet::new(from, to)
         };
-        self.tally.packets += 1;
+        self.tally.sent_packets += 1;
         let ready = Time(now) + nic.overhead;
         let id = self.net.send(&mut self.queue, ready, packet);
         self.net.trace.send(ready, id, &self.net.packets[id]);
+        id
     }
 
     pub(super) fn note_sent(&mut self, now: u64, message: MessageId) {
