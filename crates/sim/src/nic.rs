@@ -14,6 +14,9 @@ use std::collections::VecDeque;
 /// stay in the machine, as before a transport that is full.
 const WAITING: usize = 16;
 
+/// Fewest packets for which a train with another one is worth its making.
+const FEWEST: u32 = 3;
+
 /// Packets that a sender sends one by one after a train that was split at once: few at first, more each time.
 const PATIENCE: std::ops::RangeInclusive<u32> = 8..=1024;
 
@@ -165,9 +168,10 @@ impl Nic {
         Some(chunk)
     }
 
+    #[cold]
     /// Cuts all packets of the same size that follow one of a message and neither end the message nor are the ones for
-    /// which its receiver waits, if nothing can come between; returns their number: none, or `least` or more.
-    pub(crate) fn cut_others(&mut self, messages: &mut Messages, chunk: Chunk, least: u32) -> u32 {
+    /// which its receiver waits, if nothing can come between; returns their number, 0 if they are not worth a train.
+    pub(crate) fn cut_others(&mut self, messages: &mut Messages, chunk: Chunk) -> u32 {
         if self.coupling.alone > 0 {
             self.coupling.alone -= 1;
             return 0;
@@ -178,7 +182,7 @@ impl Nic {
             _ => 0,
         };
         let others = message.unsent.saturating_sub(lead + 1) / self.packet;
-        if others < least || self.active.front() != Some(&chunk.message) {
+        if others < FEWEST || self.active.front() != Some(&chunk.message) {
             return 0;
         }
         message.unsent -= others * self.packet;

@@ -222,7 +222,7 @@ impl Buffers {
             Discipline::Store { full: WhenFull::Drop, .. } => return,
             Discipline::Store { .. } => {
                 let drain = self.drains.insert((lane, packets[id].wire));
-                return queue.push(at, Event::Drained { drain });
+                return queue.push(at.max(queue.now()), Event::Drained { drain });
             }
             Discipline::Worm(Wormhole { reaction, .. }) => {
                 links[lane].free_place(at + reaction);

@@ -113,16 +113,25 @@ impl Credit {
     /// Time at which `need` bytes will be known to be free, or [`UNKNOWN`]; at once is 0.
     #[inline]
     pub(super) fn room_at(&self, need: u32) -> Time {
-        if self.free >= need { Time::ZERO } else { self.room_later(need) }
+        if self.free >= need {
+            Time::ZERO
+        } else if self.bytes == 0 {
+            UNKNOWN
+        } else if self.free + self.bytes >= need {
+            self.time
+        } else {
+            self.room_later(need)
+        }
     }
 
+    /// Time at which more than the oldest portion will have come back.
     fn room_later(&self, need: u32) -> Time {
         let mut missing = need - self.free;
         let (more, spacing) = self.rest.as_ref().map_or((0, Span::ZERO), |rest| (rest.more, rest.spacing));
-        let oldest = (self.bytes > 0).then_some((self.time, self.bytes, more + 1, spacing));
+        let oldest = (self.time, self.bytes, more + 1, spacing);
         let rest = self.rest.iter().flat_map(|rest| &rest.others);
         let others = rest.map(|portions| (portions.time, portions.bytes, portions.count, portions.spacing));
-        for (time, bytes, count, spacing) in oldest.into_iter().chain(others) {
+        for (time, bytes, count, spacing) in std::iter::once(oldest).chain(others) {
             let needed = missing.div_ceil(bytes);
             if needed <= count {
                 return time + spacing * u64::from(needed - 1);

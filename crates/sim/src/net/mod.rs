@@ -69,6 +69,8 @@ pub(crate) struct Net {
     faults: Faults,
     counts: Counts,
     trains: Trains,
+    /// Trains whose first packet has got the link to their destination.
+    pub(crate) arriving: u32,
     /// The draws of router and arbiter.
     random: Stream,
     pub(crate) effects: Vec<Effect>,
@@ -92,6 +94,7 @@ impl Net {
             faults: Faults::new(network.links.len()),
             counts: Counts::new(network.links.len()),
             trains: Trains::default(),
+            arriving: 0,
             random: stream(seed, NodeId(0), ARBITRATION),
             effects: Vec::new(),
             trace,
@@ -154,11 +157,15 @@ impl Net {
     pub(crate) fn request(&mut self, queue: &mut Queue<Event>, id: PacketId) {
         let packet = &mut self.packets[id];
         packet.since = queue.now();
+        let is_train = packet.train != TrainId::NONE;
         if packet.lane == LaneId::NONE {
             let up = self.network.endpoint(packet.from).up;
-            return self.wait_for(queue, up, id);
+            return if is_train { self.wait_with_train(queue, up, id) } else { self.wait_for(queue, up, id) };
         }
         self.buffers.store(queue, &mut self.links, &mut self.counts, packet);
+        if is_train {
+            return self.route_train(queue, id);
+        }
         self.route(queue, id);
     }
 
@@ -298,9 +305,6 @@ impl Net {
     fn wait_for(&mut self, queue: &mut Queue<Event>, link: LinkId, id: PacketId) {
         if self.links[link].running {
             self.interrupt(queue, link);
-        }
-        if self.packets[id].train != TrainId::NONE {
-            self.ask_for_all(queue, link, id);
         }
         if !self.buffers.admit(&self.links, &self.packets, &mut self.counts, queue.now(), link, id) {
             return self.lose(queue, id);

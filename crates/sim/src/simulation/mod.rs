@@ -141,7 +141,7 @@ impl<'a> Simulation<'a> {
 
     /// Handles all that happens at the present time; returns false if the simulation was interrupted.
     fn settle(&mut self, observe: &mut Observe<'_>) -> bool {
-        if self.tally.is_due(self.queue.now().0) {
+        if self.net.arriving > 0 && self.tally.is_due(self.queue.now().0) {
             self.count_trains();
         }
         loop {

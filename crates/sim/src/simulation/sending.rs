@@ -6,7 +6,7 @@ use crate::{
     message::{Body, Message, MessageId},
     nic::{Access, Chunk},
     node::Outgoing,
-    packet::{Packet, PacketId},
+    packet::Packet,
 };
 use evb_core::{NodeId, NodeRange, Span, Time};
 use evb_experiment::Workload;
@@ -131,19 +131,20 @@ impl Simulation<'_> {
         };
         nic.ports[port].idle = chunk.is_none();
         let Some(chunk) = chunk else { return self.plan_slot(host) };
+        let mut others = 0;
         if chunk.last {
             nic.ports[port].ending = Some(chunk.message);
+        } else if self.couples {
+            others = nic.cut_others(&mut self.messages, chunk);
         }
-        let packet = self.send_packet(now, host, port, chunk);
-        if self.couples && !chunk.last {
-            self.couple(host, packet, chunk);
-        }
+        self.send_packets(now, host, port, chunk, others);
         if self.nics[host].memory.is_some() {
             self.access_memory(now, host);
         }
     }
 
-    pub(super) fn send_packet(&mut self, now: u64, host: usize, port: usize, chunk: Chunk) -> PacketId {
+    /// Sends the packet of a chunk, and others like it behind it.
+    fn send_packets(&mut self, now: u64, host: usize, port: usize, chunk: Chunk, others: u32) {
         let ports = self.nics[0].ports.len();
         let message = self.messages.get(chunk.message);
         let to = self.host(message.to.first).expect("a message in an interface is for a host");
@@ -158,11 +159,13 @@ impl Simulation<'_> {
             variant: self.net.variant(from, to, u32::from(message.from.0)),
             ..Packet::new(from, to)
         };
-        self.tally.sent_packets += 1;
+        self.tally.sent_packets += 1 + u64::from(others);
         let ready = Time(now) + nic.overhead;
         let id = self.net.send(&mut self.queue, ready, packet);
         self.net.trace.send(ready, id, &self.net.packets[id]);
-        id
+        if others > 0 {
+            self.net.couple(id, 1 + others);
+        }
     }
 
     pub(super) fn note_sent(&mut self, now: u64, message: MessageId) {

@@ -3,15 +3,11 @@
 use super::{Simulation, receiving::filled};
 use crate::{
     message::{Message, MessageId},
-    nic::Chunk,
     packet::PacketId,
 };
 use evb_core::Time;
 use evb_experiment::Workload;
 use evb_fabric::{Control, EndpointId};
-
-/// The shortest train that is worth its making.
-const SHORTEST: u32 = 4;
 
 impl Simulation<'_> {
     /// True if packets of one message follow each other without anything between them that their sender could not know
@@ -22,15 +18,6 @@ impl Simulation<'_> {
         let is_urgent = self.control_priority(is_building) > 0 && !is_apart;
         let by_packet = self.nics.iter().filter_map(|nic| nic.slots.as_ref()).any(|slots| slots.shaper.is_by_packet());
         self.plan.network.faults.is_empty() && !is_urgent && !by_packet && self.net.may_couple()
-    }
-
-    /// Makes a train of a packet that has been cut from a message, and the next ones of that.
-    pub(super) fn couple(&mut self, host: usize, packet: PacketId, chunk: Chunk) {
-        let others = self.nics[host].cut_others(&mut self.messages, chunk, SHORTEST - 1);
-        if others > 0 {
-            self.tally.sent_packets += u64::from(others);
-            self.net.couple(packet, others + 1);
-        }
     }
 
     /// Packets of a train that was split are cut when it is their turn.
@@ -64,7 +51,7 @@ impl Simulation<'_> {
     #[cold]
     pub(super) fn count_trains(&mut self) {
         let now = self.queue.now().0;
-        while self.couples && self.tally.is_due(now) {
+        while self.tally.is_due(now) {
             let due = self.tally.due_at(now);
             self.count_arrivals(Time(due));
             self.tally.pass(due);

@@ -7,7 +7,6 @@ use crate::{
     queue::Queue,
 };
 use evb_core::{Span, Time};
-use evb_fabric::WhenFull;
 
 /// Equal packets that take or leave a place one after the other.
 #[derive(Clone, Copy)]
@@ -55,26 +54,6 @@ impl Buffers {
     pub(in crate::net) fn withhold(&self, links: &mut Links, lane: LaneId, count: u32) {
         if let Contents::Bytes(credit) = &mut links[lane].contents {
             credit.withhold(count);
-        }
-    }
-
-    /// The last packet of a train will have left a lane at `at`: the next one comes to its front.
-    pub(in crate::net) fn leave_last(
-        &mut self,
-        queue: &mut Queue<Event>,
-        links: &mut Links,
-        packets: &Packets,
-        lane: LaneId,
-        wire: u32,
-        at: Time,
-    ) {
-        match self.discipline {
-            Discipline::Store { full: WhenFull::Drop, .. } => {}
-            Discipline::Store { .. } => {
-                let drain = self.drains.insert((lane, wire));
-                queue.push(at.max(queue.now()), Event::Drained { drain });
-            }
-            Discipline::Worm(_) | Discipline::CutThrough { .. } => self.bring_next(queue, links, packets, lane, at),
         }
     }
 

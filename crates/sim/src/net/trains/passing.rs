@@ -3,7 +3,7 @@
 use super::{Run, Train};
 use crate::{
     event::Event,
-    net::{Effect, NOWHERE, Net},
+    net::{NOWHERE, Net},
     packet::{LaneId, Packet, PacketId, TrainId},
     queue::Queue,
 };
@@ -30,16 +30,28 @@ impl Net {
         self.packets[id].train = train;
     }
 
-    /// A train asks for a link. If that is not sure to go to all its packets, they go on alone.
-    pub(in crate::net) fn ask_for_all(&mut self, queue: &mut Queue<Event>, link: LinkId, id: PacketId) {
+    /// The first packet of a train asks for a link of a switch.
+    #[cold]
+    pub(in crate::net) fn route_train(&mut self, queue: &mut Queue<Event>, id: PacketId) {
+        let packet = &self.packets[id];
+        let outputs = self.router.outputs(self.links.switch_of(packet.lane), packet.to);
+        let link = self.router.pick(&self.network, &mut self.random, packet, outputs);
+        self.wait_with_train(queue, link, id);
+    }
+
+    /// The first packet of a train asks for a link. If that is not sure to go to all its packets, they go on alone.
+    #[cold]
+    pub(in crate::net) fn wait_with_train(&mut self, queue: &mut Queue<Event>, link: LinkId, id: PacketId) {
         let train = self.packets[id].train;
-        if self.can_run(queue.now(), link, id) {
-            self.links[link].running = true;
+        let can_run = self.can_run(queue.now(), link, id);
+        if can_run {
             self.trains.get_mut(train).asked = link;
         } else {
             let place = self.trains.get(train).runs.len();
             self.split(queue, train, place, queue.now());
         }
+        self.wait_for(queue, link, id);
+        self.links[link].running |= can_run;
     }
 
     /// True if the first packet of a train gets the link that it asks for now, and the others get it when they ask.
@@ -78,11 +90,13 @@ impl Net {
         let &Packet { lane: before, pace, .. } = &self.packets[train.id];
         let start = queue.now();
         train.asked = NOWHERE;
+        self.arriving += u32::from(self.links[link].is_at_endpoint());
         train.runs.push(Run { link, before, lane, start, pace, passed: 1, sure: 1, active: true });
         if before == LaneId::NONE {
             train.spacing = pace + self.network.config.nic.overhead;
         } else {
-            let leaving = train.sequence(start + pace, train.length);
+            // The last one leaves by itself.
+            let leaving = train.sequence(start + pace, train.length - 1);
             self.buffers.leave_evenly(queue, &mut self.links, before, leaving);
         }
     }
@@ -174,11 +188,7 @@ impl Net {
         let free_at = self.free_link(id, place, length);
         let train = self.trains.get(id);
         let (run, packet) = (&train.runs[place], train.id);
-        if run.before == LaneId::NONE {
-            self.effects.push(Effect::Sent { endpoint: self.packets[packet].from, at: free_at });
-        } else {
-            self.buffers.leave_last(queue, &mut self.links, &self.packets, run.before, train.wire, free_at);
-        }
+        self.leave(queue, run.before, packet, free_at);
         self.deliver_train(queue, id, place);
     }
 
@@ -208,6 +218,7 @@ impl Net {
     /// these arrivals were not counted yet.
     pub(crate) fn take_train(&mut self, id: PacketId) -> (Packet, u32, u32) {
         let packet = self.packets.remove(id);
+        self.arriving -= 1;
         let Train { length, counted, .. } = self.trains.remove(packet.train);
         (packet, length, length - counted)
     }

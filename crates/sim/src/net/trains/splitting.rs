@@ -88,7 +88,7 @@ impl Net {
         free_at: Option<Time>,
     ) {
         let train = self.trains.get(id);
-        let (run, wire) = (&train.runs[place - 1], train.wire);
+        let (run, head) = (&train.runs[place - 1], train.id);
         let (lane, first) = (run.lane, run.start + self.time_to_arrive(run));
         let (pace, spacing) = (run.pace, train.spacing);
         let (channel, dimension) = (self.links.channel_of(lane) as u8, self.links[run.link].dimension);
@@ -110,7 +110,7 @@ impl Net {
             self.buffers.stop_behind(&mut self.links, &mut self.packets, lane, ends);
         }
         if let Some(free_at) = free_at {
-            self.buffers.leave_last(queue, &mut self.links, &self.packets, lane, wire, free_at);
+            self.leave(queue, lane, head, free_at);
         }
     }
 
