@@ -30,6 +30,8 @@ pub(crate) struct Chunk {
     pub(crate) bytes: u32,
     /// Nothing of the message is left to be sent.
     pub(crate) last: bool,
+    /// Packets like this one that follow it at once.
+    pub(crate) others: u32,
 }
 
 /// The slots in which the fragments of a readout unit go.
@@ -65,6 +67,8 @@ pub(crate) struct Nic {
     pub(crate) held_back: Vec<NodeId>,
     pub(crate) ports: Vec<NicPort>,
     pub(crate) memory: Option<Memory>,
+    /// Packets of one message may go as one train.
+    pub(crate) couples: bool,
     coupling: Coupling,
 }
 
@@ -124,6 +128,7 @@ impl Nic {
             held_back: Vec::new(),
             ports: vec![NicPort { idle: true, ending: None }; ports],
             memory: dma.map(memory),
+            couples: false,
             coupling: Coupling { alone: 0, patience: *PATIENCE.start(), length: 0 },
         }
     }
@@ -163,15 +168,18 @@ impl Nic {
 
     /// Cuts the next packet from the waiting messages.
     pub(crate) fn cut(&mut self, now: Time, messages: &mut Messages) -> Option<Chunk> {
-        let chunk = self.next_chunk(now, messages)?;
+        let mut chunk = self.next_chunk(now, messages)?;
+        if !chunk.last && self.couples {
+            chunk.others = self.cut_others(messages, chunk);
+        }
         self.backlog = self.backlog.saturating_sub(usize::from(chunk.last));
         Some(chunk)
     }
 
-    #[cold]
     /// Cuts all packets of the same size that follow one of a message and neither end the message nor are the ones for
     /// which its receiver waits, if nothing can come between; returns their number, 0 if they are not worth a train.
-    pub(crate) fn cut_others(&mut self, messages: &mut Messages, chunk: Chunk) -> u32 {
+    #[cold]
+    fn cut_others(&mut self, messages: &mut Messages, chunk: Chunk) -> u32 {
         if self.coupling.alone > 0 {
             self.coupling.alone -= 1;
             return 0;
@@ -236,7 +244,7 @@ fn chunk(messages: &mut Messages, id: MessageId, most: u32) -> Chunk {
     let message = messages.get_mut(id);
     let bytes = message.unsent.min(most);
     message.unsent -= bytes;
-    Chunk { message: id, bytes, last: message.unsent == 0 }
+    Chunk { message: id, bytes, last: message.unsent == 0, others: 0 }
 }
 
 impl Coupling {
@@ -286,7 +294,7 @@ impl Slots {
         let part = self.shaper.next(now)?.parts.pop()?;
         let last = part.last;
         let (message, bytes) = take(messages, part);
-        Some(Chunk { message, bytes, last })
+        Some(Chunk { message, bytes, last, others: 0 })
     }
 }
 

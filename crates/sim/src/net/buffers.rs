@@ -278,7 +278,7 @@ impl Buffers {
     }
 
     /// A packet has come into a switch whole (store and forward): its sender may have to pause.
-    #[inline]
+    #[inline(always)]
     pub(super) fn store(&self, queue: &mut Queue<Event>, links: &mut Links, counts: &mut Counts, packet: &Packet) {
         let Discipline::Store { queue: most, full, reaction } = self.discipline else { return };
         if full == WhenFull::Drop {

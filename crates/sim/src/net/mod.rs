@@ -22,7 +22,7 @@ mod worm;
 use crate::{
     event::Event,
     message::MessageId,
-    packet::{Hop, LaneId, Packet, PacketId, Packets, TrainId},
+    packet::{LaneId, Packet, PacketId, Packets, TrainId},
     queue::Queue,
     trace::Trace,
 };
@@ -31,12 +31,11 @@ use buffers::Buffers;
 use counts::Counts;
 pub(crate) use counts::LinkCounts;
 use evb_core::{NodeId, Span, Stream, Time, stream};
-use evb_fabric::{End, EndpointId, Link, LinkId, Network, NetworkError, NetworkFaultAction, Routes, Target};
+use evb_fabric::{End, EndpointId, Link, LinkId, Network, NetworkError};
 use faults::Faults;
 use links::{Links, Waiting};
 use routing::Router;
 use trains::Trains;
-use worm::Wormhole;
 
 /// The purpose of the network's random stream.
 const ARBITRATION: u64 = 100;
@@ -157,15 +156,14 @@ impl Net {
     pub(crate) fn request(&mut self, queue: &mut Queue<Event>, id: PacketId) {
         let packet = &mut self.packets[id];
         packet.since = queue.now();
-        let is_train = packet.train != TrainId::NONE;
+        if packet.train != TrainId::NONE {
+            return self.request_for_train(queue, id);
+        }
         if packet.lane == LaneId::NONE {
             let up = self.network.endpoint(packet.from).up;
-            return if is_train { self.wait_with_train(queue, up, id) } else { self.wait_for(queue, up, id) };
+            return self.wait_for(queue, up, id);
         }
         self.buffers.store(queue, &mut self.links, &mut self.counts, packet);
-        if is_train {
-            return self.route_train(queue, id);
-        }
         self.route(queue, id);
     }
 
@@ -217,52 +215,6 @@ impl Net {
     pub(crate) fn deadlock(&mut self, now: Time) -> Option<(Vec<String>, Time)> {
         let (circle, since) = deadlock::find(&mut self.links, &self.packets, &self.buffers, now)?;
         Some((circle.iter().map(|&link| self.network.link(link).name.clone()).collect(), since))
-    }
-
-    /// Applies a fault.
-    pub(crate) fn fault(&mut self, queue: &mut Queue<Event>, target: Target, action: NetworkFaultAction) {
-        for link in faults::harmed_links(&self.network, target, action) {
-            let port = &mut self.links[link];
-            self.faults.harm(link, port, action);
-            // A packet on the link is cut when it fails: it goes on as a bad packet, and the receiver sees that.
-            if port.failed && port.free_at > queue.now() {
-                self.packets[port.holder].corrupted = true;
-            }
-        }
-        if let NetworkFaultAction::Fail { reroute } = action {
-            queue.push(queue.now() + reroute, Event::Reroute);
-        }
-    }
-
-    /// Finds new routes around failed links and switches, and lets the packets that wait there ask again.
-    pub(crate) fn reroute(&mut self, queue: &mut Queue<Event>) {
-        let routes = Routes::find(&self.network, &|link| !self.links[link].failed);
-        let mut stranded = Vec::new();
-        for link in self.links.ids() {
-            // Packets that wait for several links would not find them all by the new routes, so all ask again.
-            let loses_ways = self.router.is_adaptive() && self.network.link(link).from.switch().is_some();
-            if !self.links[link].failed && !loses_ways {
-                continue;
-            }
-            for Waiting { id, .. } in std::mem::take(&mut self.links[link].waiting) {
-                self.router.forget_requests(&mut self.links, &self.packets, id, None);
-                stranded.push(id);
-            }
-            self.counts[link].queued = 0;
-        }
-        stranded.sort_unstable();
-        stranded.dedup();
-        self.router.set_routes(routes);
-        stranded.into_iter().for_each(|id| self.ask_again(queue, id));
-    }
-
-    /// A packet that waited for a link that has failed asks anew.
-    fn ask_again(&mut self, queue: &mut Queue<Event>, id: PacketId) {
-        if self.packets[id].lane == LaneId::NONE {
-            // A host that has lost its only link sends nothing any more.
-            return self.lose(queue, id);
-        }
-        self.route(queue, id);
     }
 
     /// A packet that is first in its buffer asks for a link, or for any of several.
@@ -392,53 +344,6 @@ impl Net {
         }
     }
 
-    /// A worm's head goes onto a link, towards a lane.
-    fn start_worm(&mut self, queue: &mut Queue<Event>, wormhole: Wormhole, link: LinkId, lane: LaneId, id: PacketId) {
-        let (now, class) = (queue.now(), self.links.class(link));
-        let port = &mut self.links[link];
-        port.free_at = UNKNOWN;
-        let at_end = port.is_at_endpoint();
-        let packet = &mut self.packets[id];
-        packet.pace = packet.pace.max(self.faults.slowed(link, port, class.byte_time));
-        let arrival = now + packet.pace + class.delay;
-        self.packets.push_hop(id, Hop { link, start: now });
-        if !at_end {
-            self.links[lane].take_place();
-            self.buffers.enter(queue, &mut self.links, &mut self.packets, lane, id, arrival);
-        }
-        let taken = self.packets[id].hops;
-        let left_at = self.settle_worm(queue, wormhole, id, taken, at_end);
-        if at_end {
-            queue.push(left_at + class.delay, Event::Deliver(id));
-        }
-    }
-
-    /// Finds those of the first `taken` links whose leaving time of the worm is now known; returns the last of these
-    /// times. `at_end` means that nothing can hold the worm up any more.
-    fn settle_worm(
-        &mut self,
-        queue: &mut Queue<Event>,
-        wormhole: Wormhole,
-        id: PacketId,
-        taken: u16,
-        at_end: bool,
-    ) -> Time {
-        let mut last = Time::ZERO;
-        for index in usize::from(self.packets[id].left)..usize::from(taken) {
-            let (worm, hops) = (&self.packets[id], self.packets.hops(id));
-            let Some(left_at) = wormhole.left_at(worm, &hops[index..], at_end) else { break };
-            let Hop { link, start } = hops[index];
-            let before = if index == 0 { LaneId::NONE } else { self.links.lane(hops[index - 1].link, 0) };
-            self.counts.leave(link, worm.pace * u64::from(worm.wire), start, left_at);
-            self.packets[id].left += 1;
-            self.links[link].free_at = left_at;
-            self.links.wake_waiting(queue, link, left_at);
-            self.leave(queue, before, id, left_at);
-            last = left_at;
-        }
-        last
-    }
-
     /// The tail of a packet leaves the place before a link at `at`.
     fn leave(&mut self, queue: &mut Queue<Event>, before: LaneId, id: PacketId, at: Time) {
         if before == LaneId::NONE {
@@ -457,13 +362,5 @@ impl Net {
         self.leave(queue, lane, id, now);
         self.trace.lose(now, id, &self.packets[id]);
         self.effects.push(Effect::Lost(id));
-    }
-
-    /// A worm without a way ends where its head is: the switch takes its bytes and throws them away.
-    fn swallow_worm(&mut self, queue: &mut Queue<Event>, wormhole: Wormhole, id: PacketId) {
-        let taken = self.packets[id].hops;
-        // As if its head went on now.
-        self.packets.push_hop(id, Hop { link: NOWHERE, start: queue.now() });
-        self.settle_worm(queue, wormhole, id, taken, true);
     }
 }

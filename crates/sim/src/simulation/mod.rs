@@ -111,6 +111,8 @@ impl<'a> Simulation<'a> {
         simulation.set_slots();
         simulation.set_peers();
         simulation.couples = packets == Packets::InTrains && simulation.may_couple();
+        let couples = simulation.couples;
+        simulation.nics.iter_mut().for_each(|nic| nic.couples = couples);
         simulation.plan_start();
         Ok(simulation)
     }
@@ -141,9 +143,7 @@ impl<'a> Simulation<'a> {
 
     /// Handles all that happens at the present time; returns false if the simulation was interrupted.
     fn settle(&mut self, observe: &mut Observe<'_>) -> bool {
-        if self.net.arriving > 0 && self.tally.is_due(self.queue.now().0) {
-            self.count_trains();
-        }
+        self.count_trains_if_due();
         loop {
             while let Some(event) = self.queue.pop_present() {
                 self.happen(event);

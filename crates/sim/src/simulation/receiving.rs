@@ -31,7 +31,7 @@ impl Simulation<'_> {
         let filled = filled(message, packet.payload);
         self.tally.packets(now, &packet, 1, &self.net.network, filled, (message.from, message.to.first));
         let host = usize::from(packet.to.0) / self.nics[0].ports.len();
-        let chunk = Chunk { message: packet.message, bytes: packet.payload, last: false };
+        let chunk = Chunk { message: packet.message, bytes: packet.payload, last: false, others: 0 };
         match &mut self.nics[host].memory {
             None => self.absorb(now, packet.message, packet.payload),
             Some(memory) => {

@@ -131,20 +131,17 @@ impl Simulation<'_> {
         };
         nic.ports[port].idle = chunk.is_none();
         let Some(chunk) = chunk else { return self.plan_slot(host) };
-        let mut others = 0;
         if chunk.last {
             nic.ports[port].ending = Some(chunk.message);
-        } else if self.couples {
-            others = nic.cut_others(&mut self.messages, chunk);
         }
-        self.send_packets(now, host, port, chunk, others);
+        self.send_packet(now, host, port, chunk);
         if self.nics[host].memory.is_some() {
             self.access_memory(now, host);
         }
     }
 
     /// Sends the packet of a chunk, and others like it behind it.
-    fn send_packets(&mut self, now: u64, host: usize, port: usize, chunk: Chunk, others: u32) {
+    pub(super) fn send_packet(&mut self, now: u64, host: usize, port: usize, chunk: Chunk) {
         let ports = self.nics[0].ports.len();
         let message = self.messages.get(chunk.message);
         let to = self.host(message.to.first).expect("a message in an interface is for a host");
@@ -159,12 +156,12 @@ impl Simulation<'_> {
             variant: self.net.variant(from, to, u32::from(message.from.0)),
             ..Packet::new(from, to)
         };
-        self.tally.sent_packets += 1 + u64::from(others);
+        self.tally.sent_packets += 1;
         let ready = Time(now) + nic.overhead;
         let id = self.net.send(&mut self.queue, ready, packet);
         self.net.trace.send(ready, id, &self.net.packets[id]);
-        if others > 0 {
-            self.net.couple(id, 1 + others);
+        if chunk.others > 0 {
+            self.couple(id, chunk.others);
         }
     }
 

@@ -20,6 +20,13 @@ impl Simulation<'_> {
         self.plan.network.faults.is_empty() && !is_urgent && !by_packet && self.net.may_couple()
     }
 
+    /// A packet goes with others like it behind it.
+    #[cold]
+    pub(super) fn couple(&mut self, packet: PacketId, others: u32) {
+        self.tally.sent_packets += u64::from(others);
+        self.net.couple(packet, 1 + others);
+    }
+
     /// Packets of a train that was split are cut when it is their turn.
     pub(super) fn uncut(&mut self, endpoint: EndpointId, message: MessageId, packets: u32, bytes: u32) {
         self.tally.sent_packets -= u64::from(packets);
@@ -47,9 +54,17 @@ impl Simulation<'_> {
         self.count_arrivals(end);
     }
 
+    /// Marks the counts over time if they are due. It must be called before anything is counted at a new time.
+    #[inline]
+    pub(super) fn count_trains_if_due(&mut self) {
+        if self.net.arriving > 0 && self.tally.is_due(self.queue.now().0) {
+            self.count_trains();
+        }
+    }
+
     /// Marks the counts over time that are due, with the packets of trains that had arrived by then.
     #[cold]
-    pub(super) fn count_trains(&mut self) {
+    fn count_trains(&mut self) {
         let now = self.queue.now().0;
         while self.tally.is_due(now) {
             let due = self.tally.due_at(now);

@@ -43,7 +43,7 @@ proptest! {
 
 /// Number of random cases: few, or as many as `EVB_CASES` says.
 fn cases() -> u32 {
-    std::env::var("EVB_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(100)
+    std::env::var("EVB_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(40)
 }
 
 /// Keeps the case of a long message over an empty network in sight.

@@ -25,24 +25,24 @@ impl Net {
     }
 
     /// Makes a train of a packet that has just been handed to the network interface and others like it behind it.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn couple(&mut self, id: PacketId, length: u32) {
         let train = self.trains.insert(Train::new(id, length, self.packets[id].wire));
         self.packets[id].train = train;
     }
 
-    /// The first packet of a train asks for a link of a switch.
+    /// The first packet of a train is ready to go on. If the link is not sure to go to all its packets, they go on alone.
     #[cold]
-    pub(in crate::net) fn route_train(&mut self, queue: &mut Queue<Event>, id: PacketId) {
-        let packet = &self.packets[id];
-        let outputs = self.router.outputs(self.links.switch_of(packet.lane), packet.to);
-        let link = self.router.pick(&self.network, &mut self.random, packet, outputs);
-        self.wait_with_train(queue, link, id);
-    }
-
-    /// The first packet of a train asks for a link. If that is not sure to go to all its packets, they go on alone.
-    #[cold]
-    pub(in crate::net) fn wait_with_train(&mut self, queue: &mut Queue<Event>, link: LinkId, id: PacketId) {
-        let train = self.packets[id].train;
+    pub(in crate::net) fn request_for_train(&mut self, queue: &mut Queue<Event>, id: PacketId) {
+        let (packet, train) = (&self.packets[id], self.packets[id].train);
+        let link = if packet.lane == LaneId::NONE {
+            self.network.endpoint(packet.from).up
+        } else {
+            self.buffers.store(queue, &mut self.links, &mut self.counts, packet);
+            let outputs = self.router.outputs(self.links.switch_of(packet.lane), packet.to);
+            self.router.pick(&self.network, &mut self.random, packet, outputs)
+        };
         let can_run = self.can_run(queue.now(), link, id);
         if can_run {
             self.trains.get_mut(train).asked = link;
