@@ -58,15 +58,22 @@ impl Credit {
         }
     }
 
-    /// The last portions that were to come back do not.
-    pub(super) fn withhold(&mut self, count: u32) {
+    /// The last portions of this size that were to come back do not. Of those that have come back already, the sender
+    /// will be told anew.
+    pub(super) fn withhold(&mut self, count: u32, bytes: u32) {
         let Some(rest) = &mut self.rest else { return };
+        let left = match rest.others.back() {
+            Some(last) => last.count,
+            None if self.bytes > 0 => rest.more + 1,
+            None => 0,
+        };
         match rest.others.back_mut() {
             Some(last) if last.count > count => last.count -= count,
             Some(_) => drop(rest.others.pop_back()),
             None if rest.more >= count => rest.more -= count,
             None => (self.bytes, rest.more) = (0, 0),
         }
+        self.free -= count.saturating_sub(left) * bytes;
     }
 
     /// Takes in what has come back by now.

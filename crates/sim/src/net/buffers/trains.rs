@@ -51,9 +51,9 @@ impl Buffers {
     }
 
     /// The last packets of those that were to leave a lane have been stopped.
-    pub(in crate::net) fn withhold(&self, links: &mut Links, lane: LaneId, count: u32) {
+    pub(in crate::net) fn withhold(&self, links: &mut Links, lane: LaneId, count: u32, wire: u32) {
         if let Contents::Bytes(credit) = &mut links[lane].contents {
-            credit.withhold(count);
+            credit.withhold(count, wire);
         }
     }
 

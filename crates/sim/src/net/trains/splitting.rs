@@ -72,7 +72,7 @@ impl Net {
         let train = self.trains.get(id);
         let before = train.runs[place].before;
         if before != LaneId::NONE {
-            self.buffers.withhold(&mut self.links, before, train.length - passed);
+            self.buffers.withhold(&mut self.links, before, train.length - passed, train.wire);
         }
         free_at
     }
@@ -144,8 +144,8 @@ impl Net {
         let runs = self.trains.get(id).runs.len();
         for index in place + 1..runs {
             let train = self.trains.get(id);
-            let (before, lost) = (train.runs[index].before, train.length - kept);
-            self.buffers.withhold(&mut self.links, before, lost);
+            let (before, lost, wire) = (train.runs[index].before, train.length - kept, train.wire);
+            self.buffers.withhold(&mut self.links, before, lost, wire);
         }
         if kept == 0 {
             return self.dissolve(id);
