@@ -60,6 +60,7 @@ const EXAMPLES: &[Example] = &[
     example("gather", &["trigger.duration=\"200 ms\""]),
     example("hits", &["trigger.events=200"]),
     simulation("latency-load", &[]),
+    simulation("shift-512", &["trigger.events=32768"]),
     simulation("pairs", &[]),
     Example { status: 1, ..simulation("torus-deadlock", &[]) },
     example("demonstrator-8x8", &["trigger.events=20000"]),

@@ -45,16 +45,34 @@ pub fn simulate(
     trace: Option<Box<dyn Write + Send>>,
     observe: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Record, SimulateError> {
+    run(plan, trace, observe, Packets::InTrains)
+}
+
+/// The way in which packets of one message that follow each other are simulated. The record does not depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Packets {
+    /// As one, as long as nothing comes between them.
+    InTrains,
+    #[cfg_attr(not(feature = "probe"), expect(dead_code, reason = "for tests that compare both"))]
+    OneByOne,
+}
+
+fn run(
+    plan: &Plan,
+    trace: Option<Box<dyn Write + Send>>,
+    observe: &mut dyn FnMut(&Progress) -> bool,
+    packets: Packets,
+) -> Result<Record, SimulateError> {
     let start = Instant::now();
     if let Some(stages) = &plan.stages {
         return if trace.is_some() {
             Err(SimulateError::TraceOfStages)
         } else {
-            stages::simulate(plan, stages, observe)
+            stages::simulate(plan, stages, observe, packets)
         };
     }
     let plan = simulated(plan)?;
-    let mut simulation = Simulation::new(&plan, Trace::new(trace))?;
+    let mut simulation = Simulation::new(&plan, Trace::new(trace), packets)?;
     simulation.run(observe);
     simulation.net.trace.finish().map_err(SimulateError::Trace)?;
     Ok(tally::record(&simulation, start.elapsed().as_secs_f64()))

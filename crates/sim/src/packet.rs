@@ -22,6 +22,27 @@ impl LaneId {
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
 
+/// A train of packets. The engine numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TrainId(pub(crate) u32);
+
+impl TrainId {
+    /// No train: the packet stands for itself alone.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+}
+
+impl From<u32> for TrainId {
+    fn from(place: u32) -> Self {
+        Self(place)
+    }
+}
+
+impl From<TrainId> for u32 {
+    fn from(TrainId(place): TrainId) -> Self {
+        place
+    }
+}
+
 /// A packet on its way: one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
@@ -54,6 +75,8 @@ pub(crate) struct Packet {
     pub(crate) lane: LaneId,
     /// The packet behind it in the same buffer, while neither is in front.
     pub(crate) next: PacketId,
+    /// The train whose first packet it is, or [`TrainId::NONE`].
+    pub(crate) train: TrainId,
     /// Time at which its head came into that buffer; once it asks for a link, since when.
     pub(crate) since: Time,
     /// Longest time that any link or engine on its way needs for it, or (wormhole) for one byte of it.
@@ -79,6 +102,7 @@ impl Packet {
             left: 0,
             lane: LaneId::NONE,
             next: PacketId::NONE,
+            train: TrainId::NONE,
             since: Time::ZERO,
             pace: Span::ZERO,
         }

@@ -1,7 +1,8 @@
-//! The bare network engine with single packets, for tests and benchmarks that compare it with other simulators.
+//! Ways to simulate for tests and benchmarks that compare them: the bare network engine with single packets, and plans
+//! packet by packet.
 
 use crate::{
-    SimulateError,
+    Packets, SimulateError,
     event::Event,
     message::MessageId,
     net::{Effect, Net},
@@ -10,8 +11,19 @@ use crate::{
     trace::Trace,
 };
 use evb_core::Time;
+use evb_experiment::Plan;
 use evb_fabric::{EndpointId, Network};
+use evb_record::Record;
 use std::collections::VecDeque;
+
+/// Simulates a plan packet by packet, without taking those that follow each other for one. The record is the same as
+/// that of [`simulate`](crate::simulate).
+///
+/// # Errors
+/// As `simulate`.
+pub fn simulate_one_by_one(plan: &Plan) -> Result<Record, SimulateError> {
+    crate::run(plan, None, &mut |_| true, Packets::OneByOne)
+}
 
 /// A packet to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,8 +111,8 @@ impl Run<'_> {
                 let packet = self.net.packets.remove(id);
                 self.delivered[packet.message.0 as usize] = Some(self.queue.now());
             }
-            Event::Pause { lane } => self.net.pause(lane, true),
-            Event::Unpause { lane } => self.net.pause(lane, false),
+            Event::Pause { lane } => self.net.pause(&mut self.queue, lane, true),
+            Event::Unpause { lane } => self.net.pause(&mut self.queue, lane, false),
             Event::Drained { drain } => self.net.drained(&mut self.queue, drain),
             Event::Pick { endpoint } => self.send_next(endpoint.into()),
             _ => unreachable!("only the network plans events here"),
@@ -112,6 +124,7 @@ impl Run<'_> {
             match effect {
                 Effect::Sent { endpoint, at } => self.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
                 Effect::Lost(id) => drop(self.net.packets.remove(id)),
+                Effect::Uncut { .. } => unreachable!("packets are sent one by one here"),
             }
         }
     }

@@ -35,6 +35,12 @@ impl<K: Copy + From<u32> + Into<u32>, T> Slab<K, T> {
         self.values[place.into() as usize].as_mut().expect("a value that is there")
     }
 
+    /// All values with their places.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (K, &T)> {
+        let places = (0..self.values.len() as u32).map(K::from);
+        places.zip(&self.values).filter_map(|(place, value)| Some((place, value.as_ref()?)))
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.values.len() - self.spare.len()
     }

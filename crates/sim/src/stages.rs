@@ -4,7 +4,7 @@
 //! stage to stage in no time, as soon as its readout unit has room.
 
 use crate::{
-    SimulateError, simulated,
+    Packets, SimulateError, simulated,
     simulation::{Observe, Simulation},
     tally,
     trace::Trace,
@@ -17,10 +17,15 @@ use evb_unit::Outline;
 use std::{collections::VecDeque, time::Instant};
 
 /// Simulates the event builders of both stages.
-pub(crate) fn simulate(plan: &Plan, stages: &Stages, observe: &mut Observe<'_>) -> Result<Record, SimulateError> {
+pub(crate) fn simulate(
+    plan: &Plan,
+    stages: &Stages,
+    observe: &mut Observe<'_>,
+    packets: Packets,
+) -> Result<Record, SimulateError> {
     let start = Instant::now();
     let plans: Vec<_> = stages.groups.iter().chain(&stages.slices).map(simulated).collect::<Result<_, _>>()?;
-    let simulation = |plan| Simulation::new(plan, Trace::new(None));
+    let simulation = |plan| Simulation::new(plan, Trace::new(None), packets);
     let mut groups: Vec<_> = plans.iter().map(simulation).collect::<Result<_, _>>()?;
     let slices = groups.split_off(stages.groups.len());
     let links = vec![Junction::default(); groups.len() * slices.len()];

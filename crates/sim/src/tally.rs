@@ -56,7 +56,7 @@ pub(crate) struct Tally {
     data_sent: u64,
     data_arrived: u64,
     lost_requests: u64,
-    pub(crate) packets: u64,
+    pub(crate) sent_packets: u64,
     pub(crate) lost_packets: u64,
     pub(crate) corrupted_packets: u64,
     packets_left: u64,
@@ -114,7 +114,7 @@ impl Tally {
             data_sent: 0,
             data_arrived: 0,
             lost_requests: 0,
-            packets: 0,
+            sent_packets: 0,
             lost_packets: 0,
             corrupted_packets: 0,
             packets_left: 0,
@@ -148,10 +148,26 @@ impl Tally {
         received.end..received.end + self.sent.len()
     }
 
+    /// True if the counts are to be marked at `now`, or were to be before.
+    #[inline]
+    pub(crate) fn is_due(&self, now: u64) -> bool {
+        self.series.is_due(Time(now))
+    }
+
+    /// The first time, up to `now`, at which a mark is due.
+    pub(crate) fn due_at(&self, now: u64) -> u64 {
+        let (mut early, mut due) = (self.from, now);
+        while early < due {
+            let middle = early + (due - early) / 2;
+            if self.is_due(middle) { due = middle } else { early = middle + 1 }
+        }
+        due
+    }
+
     /// Marks the time. It must be called before anything is counted that happens now.
     #[inline]
-    fn pass(&mut self, now: u64) {
-        if self.series.is_due(Time(now)) {
+    pub(crate) fn pass(&mut self, now: u64) {
+        if self.is_due(now) {
             let counts = self.counts();
             self.series.mark(Time(now), &counts);
         }
@@ -207,24 +223,40 @@ impl Tally {
         self.packets_left = packets_left;
     }
 
-    /// A packet with this number of bytes of fragments or data has come to its destination.
-    pub(crate) fn packet(
+    /// Packets like one, with this number of bytes of fragments or data in each, have come to their destination.
+    #[inline]
+    pub(crate) fn packets(
         &mut self,
         now: u64,
         packet: &Packet,
+        count: u32,
         network: &Network,
         filled: u32,
-        from: NodeId,
-        to: NodeId,
+        (from, to): (NodeId, NodeId),
+    ) {
+        if filled > 0 && self.to.is_none() {
+            self.pass(now);
+            self.add_packets(packet, count, network, filled, (from, to));
+        }
+    }
+
+    /// Packets have come to their destination some time ago, when no mark was due.
+    pub(crate) fn add_packets(
+        &mut self,
+        packet: &Packet,
+        count: u32,
+        network: &Network,
+        filled: u32,
+        (from, to): (NodeId, NodeId),
     ) {
         if filled == 0 || self.to.is_some() {
             return;
         }
-        self.pass(now);
-        self.data_packets += 1;
-        self.wire += time_on_wire(packet, network, filled);
+        let count = u64::from(count);
+        self.data_packets += count;
+        self.wire += count * time_on_wire(packet, network, filled);
         if self.counts_packets {
-            self.add(from, to, packet.payload.into());
+            self.add(from, to, count * u64::from(packet.payload));
         }
     }
 

@@ -20,6 +20,11 @@ impl Trace {
         Self { out, ..Self::default() }
     }
 
+    /// True if it writes.
+    pub(crate) fn is_on(&self) -> bool {
+        self.out.is_some()
+    }
+
     /// A packet is handed to its network interface.
     #[inline]
     pub(crate) fn send(&mut self, now: Time, id: PacketId, packet: &Packet) {

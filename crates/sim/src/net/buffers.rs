@@ -1,9 +1,14 @@
 //! Flow control: the room in the buffer at the end of each link, and the packets that enter and leave it.
 
+mod trains;
+
+pub(super) use trains::Sequence;
+
 use super::{
     UNKNOWN,
     counts::Counts,
-    lane::{Contents, Credit},
+    credit::Credit,
+    lane::Contents,
     links::{Ends, Links},
     worm::Wormhole,
 };
@@ -217,7 +222,7 @@ impl Buffers {
             Discipline::Store { full: WhenFull::Drop, .. } => return,
             Discipline::Store { .. } => {
                 let drain = self.drains.insert((lane, packets[id].wire));
-                return queue.push(at, Event::Drained { drain });
+                return queue.push(at.max(queue.now()), Event::Drained { drain });
             }
             Discipline::Worm(Wormhole { reaction, .. }) => {
                 links[lane].free_place(at + reaction);
@@ -273,7 +278,7 @@ impl Buffers {
     }
 
     /// A packet has come into a switch whole (store and forward): its sender may have to pause.
-    #[inline]
+    #[inline(always)]
     pub(super) fn store(&self, queue: &mut Queue<Event>, links: &mut Links, counts: &mut Counts, packet: &Packet) {
         let Discipline::Store { queue: most, full, reaction } = self.discipline else { return };
         if full == WhenFull::Drop {

@@ -68,6 +68,18 @@ impl Counts {
         counts.queued = counts.queued.saturating_sub(wire);
     }
 
+    /// Packets of a train have got a link, none of which waited, and each of which leaves it after `pace`.
+    pub(super) fn grant_all(&mut self, link: LinkId, packets: u32, wire: u32, pace: Span) {
+        let count = u64::from(packets);
+        self.packet_hops += count;
+        let counts = &mut self[link];
+        counts.packets += count;
+        counts.bytes += count * u64::from(wire);
+        counts.busy.0 += count * pace.0;
+        counts.held.0 += count * pace.0;
+        counts.most_waiting = counts.most_waiting.max(1);
+    }
+
     /// A packet leaves a link at `until`, on which its bytes took `busy` to move.
     #[inline]
     pub(super) fn leave(&mut self, link: LinkId, busy: Span, since: Time, until: Time) {

@@ -1,8 +1,16 @@
 //! Links that fail, slow down or corrupt.
 
-use super::links::Port;
+use super::{
+    Net,
+    links::{Port, Waiting},
+};
+use crate::{
+    event::Event,
+    packet::{LaneId, PacketId},
+    queue::Queue,
+};
 use evb_core::Span;
-use evb_fabric::{LinkId, Network, NetworkFaultAction, Target};
+use evb_fabric::{LinkId, Network, NetworkFaultAction, Routes, Target};
 
 /// The harm that was done to each link. Only links whose port is marked as harmed are looked up.
 pub(super) struct Faults {
@@ -54,7 +62,7 @@ impl Faults {
 }
 
 /// The links that a fault harms: for a switch its outgoing links, and if it fails also those that lead to it.
-pub(super) fn harmed_links(network: &Network, target: Target, action: NetworkFaultAction) -> Vec<LinkId> {
+fn harmed_links(network: &Network, target: Target, action: NetworkFaultAction) -> Vec<LinkId> {
     match target {
         Target::Link(link) => vec![link],
         Target::Switch(switch) => {
@@ -63,5 +71,53 @@ pub(super) fn harmed_links(network: &Network, target: Target, action: NetworkFau
             let inputs = switch.inputs.iter().filter(|_| both);
             switch.outputs.iter().chain(inputs).copied().collect()
         }
+    }
+}
+
+impl Net {
+    /// Applies a fault.
+    pub(crate) fn fault(&mut self, queue: &mut Queue<Event>, target: Target, action: NetworkFaultAction) {
+        for link in harmed_links(&self.network, target, action) {
+            let port = &mut self.links[link];
+            self.faults.harm(link, port, action);
+            // A packet on the link is cut when it fails: it goes on as a bad packet, and the receiver sees that.
+            if port.failed && port.free_at > queue.now() {
+                self.packets[port.holder].corrupted = true;
+            }
+        }
+        if let NetworkFaultAction::Fail { reroute } = action {
+            queue.push(queue.now() + reroute, Event::Reroute);
+        }
+    }
+
+    /// Finds new routes around failed links and switches, and lets the packets that wait there ask again.
+    pub(crate) fn reroute(&mut self, queue: &mut Queue<Event>) {
+        let routes = Routes::find(&self.network, &|link| !self.links[link].failed);
+        let mut stranded = Vec::new();
+        for link in self.links.ids() {
+            // Packets that wait for several links would not find them all by the new routes, so all ask again.
+            let loses_ways = self.router.is_adaptive() && self.network.link(link).from.switch().is_some();
+            if !self.links[link].failed && !loses_ways {
+                continue;
+            }
+            for Waiting { id, .. } in std::mem::take(&mut self.links[link].waiting) {
+                self.router.forget_requests(&mut self.links, &self.packets, id, None);
+                stranded.push(id);
+            }
+            self.counts[link].queued = 0;
+        }
+        stranded.sort_unstable();
+        stranded.dedup();
+        self.router.set_routes(routes);
+        stranded.into_iter().for_each(|id| self.ask_again(queue, id));
+    }
+
+    /// A packet that waited for a link that has failed asks anew.
+    fn ask_again(&mut self, queue: &mut Queue<Event>, id: PacketId) {
+        if self.packets[id].lane == LaneId::NONE {
+            // A host that has lost its only link sends nothing any more.
+            return self.lose(queue, id);
+        }
+        self.route(queue, id);
     }
 }

@@ -67,6 +67,8 @@ pub(super) struct Port {
     touched: bool,
     /// True when it is slower than configured, or corrupts: see [`Faults`](super::faults::Faults).
     pub(super) harmed: bool,
+    /// True from the time at which the first packet of a train asks for it until the last one gets it.
+    pub(super) running: bool,
 }
 
 /// A packet that asks for a link, with what is needed to choose among several.
@@ -297,6 +299,7 @@ impl Port {
             failed: false,
             touched: false,
             harmed: false,
+            running: false,
         }
     }
 

@@ -10,16 +10,19 @@
 mod arbitration;
 mod buffers;
 mod counts;
+mod credit;
 mod deadlock;
 mod faults;
 mod lane;
 mod links;
 mod routing;
+mod trains;
 mod worm;
 
 use crate::{
     event::Event,
-    packet::{Hop, LaneId, Packet, PacketId, Packets},
+    message::MessageId,
+    packet::{LaneId, Packet, PacketId, Packets, TrainId},
     queue::Queue,
     trace::Trace,
 };
@@ -28,11 +31,11 @@ use buffers::Buffers;
 use counts::Counts;
 pub(crate) use counts::LinkCounts;
 use evb_core::{NodeId, Span, Stream, Time, stream};
-use evb_fabric::{End, EndpointId, Link, LinkId, Network, NetworkError, NetworkFaultAction, Routes, Target};
+use evb_fabric::{End, EndpointId, Link, LinkId, Network, NetworkError};
 use faults::Faults;
 use links::{Links, Waiting};
 use routing::Router;
-use worm::Wormhole;
+use trains::Trains;
 
 /// The purpose of the network's random stream.
 const ARBITRATION: u64 = 100;
@@ -50,6 +53,8 @@ pub(crate) enum Effect {
     Sent { endpoint: EndpointId, at: Time },
     /// A packet was lost on its way: dropped, or without a way.
     Lost(PacketId),
+    /// A train was split before its last packets left the network interface: these are still to be cut from the message.
+    Uncut { endpoint: EndpointId, message: MessageId, packets: u32, bytes: u32 },
 }
 
 /// A network with packets on it.
@@ -62,6 +67,9 @@ pub(crate) struct Net {
     arbiter: Arbiter,
     faults: Faults,
     counts: Counts,
+    trains: Trains,
+    /// Trains whose first packet has got the link to their destination.
+    pub(crate) arriving: u32,
     /// The draws of router and arbiter.
     random: Stream,
     pub(crate) effects: Vec<Effect>,
@@ -84,6 +92,8 @@ impl Net {
             arbiter: Arbiter::new(switch.arbitration, priorities),
             faults: Faults::new(network.links.len()),
             counts: Counts::new(network.links.len()),
+            trains: Trains::default(),
+            arriving: 0,
             random: stream(seed, NodeId(0), ARBITRATION),
             effects: Vec::new(),
             trace,
@@ -127,20 +137,28 @@ impl Net {
 
     /// Hands a packet to the network interface of its sender, which asks for its link at `at`.
     pub(crate) fn send(&mut self, queue: &mut Queue<Event>, at: Time, mut packet: Packet) -> PacketId {
-        packet.pace = match (self.network.config.nic.rate, self.buffers.wormhole()) {
-            (None, _) => Span::ZERO,
-            (Some(rate), Some(_)) => rate.byte_time(),
-            (Some(rate), None) => rate.time_for(packet.wire.into()),
-        };
+        packet.pace = self.pace_of_interface(packet.wire);
         let id = self.packets.insert(packet);
         queue.push(at, Event::Request(id));
         id
+    }
+
+    /// Time that the interface of a sender needs for a packet, or (wormhole) for one byte of it.
+    fn pace_of_interface(&self, wire: u32) -> Span {
+        match (self.network.config.nic.rate, self.buffers.wormhole()) {
+            (None, _) => Span::ZERO,
+            (Some(rate), Some(_)) => rate.byte_time(),
+            (Some(rate), None) => rate.time_for(wire.into()),
+        }
     }
 
     /// A packet's head is ready to go on.
     pub(crate) fn request(&mut self, queue: &mut Queue<Event>, id: PacketId) {
         let packet = &mut self.packets[id];
         packet.since = queue.now();
+        if packet.train != TrainId::NONE {
+            return self.request_for_train(queue, id);
+        }
         if packet.lane == LaneId::NONE {
             let up = self.network.endpoint(packet.from).up;
             return self.wait_for(queue, up, id);
@@ -155,7 +173,11 @@ impl Net {
     }
 
     /// The sender of a link begins or ends a pause.
-    pub(crate) fn pause(&mut self, lane: LaneId, begin: bool) {
+    pub(crate) fn pause(&mut self, queue: &mut Queue<Event>, lane: LaneId, begin: bool) {
+        let link = self.links.link_of(lane);
+        if begin && self.links[link].running {
+            self.interrupt(queue, link);
+        }
         self.buffers.pause(&mut self.links, lane, begin);
     }
 
@@ -164,7 +186,7 @@ impl Net {
         self.buffers.drained(queue, &mut self.links, drain);
     }
 
-    /// Takes a packet that has arrived out of the network.
+    /// Takes a packet that has arrived out of the network, with all its train.
     #[inline]
     pub(crate) fn take(&mut self, now: Time, id: PacketId) -> Packet {
         self.trace.deliver(now, id, &self.packets[id]);
@@ -193,52 +215,6 @@ impl Net {
     pub(crate) fn deadlock(&mut self, now: Time) -> Option<(Vec<String>, Time)> {
         let (circle, since) = deadlock::find(&mut self.links, &self.packets, &self.buffers, now)?;
         Some((circle.iter().map(|&link| self.network.link(link).name.clone()).collect(), since))
-    }
-
-    /// Applies a fault.
-    pub(crate) fn fault(&mut self, queue: &mut Queue<Event>, target: Target, action: NetworkFaultAction) {
-        for link in faults::harmed_links(&self.network, target, action) {
-            let port = &mut self.links[link];
-            self.faults.harm(link, port, action);
-            // A packet on the link is cut when it fails: it goes on as a bad packet, and the receiver sees that.
-            if port.failed && port.free_at > queue.now() {
-                self.packets[port.holder].corrupted = true;
-            }
-        }
-        if let NetworkFaultAction::Fail { reroute } = action {
-            queue.push(queue.now() + reroute, Event::Reroute);
-        }
-    }
-
-    /// Finds new routes around failed links and switches, and lets the packets that wait there ask again.
-    pub(crate) fn reroute(&mut self, queue: &mut Queue<Event>) {
-        let routes = Routes::find(&self.network, &|link| !self.links[link].failed);
-        let mut stranded = Vec::new();
-        for link in self.links.ids() {
-            // Packets that wait for several links would not find them all by the new routes, so all ask again.
-            let loses_ways = self.router.is_adaptive() && self.network.link(link).from.switch().is_some();
-            if !self.links[link].failed && !loses_ways {
-                continue;
-            }
-            for Waiting { id, .. } in std::mem::take(&mut self.links[link].waiting) {
-                self.router.forget_requests(&mut self.links, &self.packets, id, None);
-                stranded.push(id);
-            }
-            self.counts[link].queued = 0;
-        }
-        stranded.sort_unstable();
-        stranded.dedup();
-        self.router.set_routes(routes);
-        stranded.into_iter().for_each(|id| self.ask_again(queue, id));
-    }
-
-    /// A packet that waited for a link that has failed asks anew.
-    fn ask_again(&mut self, queue: &mut Queue<Event>, id: PacketId) {
-        if self.packets[id].lane == LaneId::NONE {
-            // A host that has lost its only link sends nothing any more.
-            return self.lose(queue, id);
-        }
-        self.route(queue, id);
     }
 
     /// A packet that is first in its buffer asks for a link, or for any of several.
@@ -279,6 +255,9 @@ impl Net {
 
     /// Puts a packet among those that wait for a link.
     fn wait_for(&mut self, queue: &mut Queue<Event>, link: LinkId, id: PacketId) {
+        if self.links[link].running {
+            self.interrupt(queue, link);
+        }
         if !self.buffers.admit(&self.links, &self.packets, &mut self.counts, queue.now(), link, id) {
             return self.lose(queue, id);
         }
@@ -290,6 +269,9 @@ impl Net {
     fn arbitrate_link(&mut self, queue: &mut Queue<Event>, link: LinkId) {
         let (now, port) = (queue.now(), &self.links[link]);
         if port.waiting.is_empty() || port.failed {
+            if port.running {
+                self.follow(queue, link);
+            }
             return;
         }
         if port.free_at > now {
@@ -335,12 +317,17 @@ impl Net {
         // A packet that comes in slowly cannot go out fast, unless it is stored in between.
         let is_stored = self.buffers.store_whole_packets() && before != LaneId::NONE;
         packet.pace = if is_stored { needed } else { packet.pace.max(needed) };
-        let left_at = now + packet.pace;
+        let (left_at, train) = (now + packet.pace, packet.train);
         self.counts.leave(link, packet.pace, now, left_at);
         port.free_at = left_at;
         let end = port.to();
-        self.leave(queue, before, id, left_at);
+        if train == TrainId::NONE {
+            self.leave(queue, before, id, left_at);
+        } else {
+            self.start_run(queue, train, link, lane);
+        }
         match end {
+            End::Endpoint(_) if train != TrainId::NONE => {}
             End::Endpoint(_) => queue.push(left_at + class.delay, Event::Deliver(id)),
             End::Switch(_) if self.buffers.store_whole_packets() => {
                 self.buffers.enter_whole(queue, &mut self.packets, lane, id, left_at + class.delay);
@@ -352,53 +339,9 @@ impl Net {
                 self.buffers.enter(queue, &mut self.links, &mut self.packets, lane, id, arrival);
             }
         }
-    }
-
-    /// A worm's head goes onto a link, towards a lane.
-    fn start_worm(&mut self, queue: &mut Queue<Event>, wormhole: Wormhole, link: LinkId, lane: LaneId, id: PacketId) {
-        let (now, class) = (queue.now(), self.links.class(link));
-        let port = &mut self.links[link];
-        port.free_at = UNKNOWN;
-        let at_end = port.is_at_endpoint();
-        let packet = &mut self.packets[id];
-        packet.pace = packet.pace.max(self.faults.slowed(link, port, class.byte_time));
-        let arrival = now + packet.pace + class.delay;
-        self.packets.push_hop(id, Hop { link, start: now });
-        if !at_end {
-            self.links[lane].take_place();
-            self.buffers.enter(queue, &mut self.links, &mut self.packets, lane, id, arrival);
+        if train != TrainId::NONE {
+            self.follow_from_start(queue, train);
         }
-        let taken = self.packets[id].hops;
-        let left_at = self.settle_worm(queue, wormhole, id, taken, at_end);
-        if at_end {
-            queue.push(left_at + class.delay, Event::Deliver(id));
-        }
-    }
-
-    /// Finds those of the first `taken` links whose leaving time of the worm is now known; returns the last of these
-    /// times. `at_end` means that nothing can hold the worm up any more.
-    fn settle_worm(
-        &mut self,
-        queue: &mut Queue<Event>,
-        wormhole: Wormhole,
-        id: PacketId,
-        taken: u16,
-        at_end: bool,
-    ) -> Time {
-        let mut last = Time::ZERO;
-        for index in usize::from(self.packets[id].left)..usize::from(taken) {
-            let (worm, hops) = (&self.packets[id], self.packets.hops(id));
-            let Some(left_at) = wormhole.left_at(worm, &hops[index..], at_end) else { break };
-            let Hop { link, start } = hops[index];
-            let before = if index == 0 { LaneId::NONE } else { self.links.lane(hops[index - 1].link, 0) };
-            self.counts.leave(link, worm.pace * u64::from(worm.wire), start, left_at);
-            self.packets[id].left += 1;
-            self.links[link].free_at = left_at;
-            self.links.wake_waiting(queue, link, left_at);
-            self.leave(queue, before, id, left_at);
-            last = left_at;
-        }
-        last
     }
 
     /// The tail of a packet leaves the place before a link at `at`.
@@ -419,13 +362,5 @@ impl Net {
         self.leave(queue, lane, id, now);
         self.trace.lose(now, id, &self.packets[id]);
         self.effects.push(Effect::Lost(id));
-    }
-
-    /// A worm without a way ends where its head is: the switch takes its bytes and throws them away.
-    fn swallow_worm(&mut self, queue: &mut Queue<Event>, wormhole: Wormhole, id: PacketId) {
-        let taken = self.packets[id].hops;
-        // As if its head went on now.
-        self.packets.push_hop(id, Hop { link: NOWHERE, start: queue.now() });
-        self.settle_worm(queue, wormhole, id, taken, true);
     }
 }

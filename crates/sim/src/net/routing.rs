@@ -48,6 +48,15 @@ impl Router {
         self.routing.is_adaptive()
     }
 
+    /// The way of each packet depends on its ends and its variant alone, and packets never wait for each other in a ring.
+    pub(super) fn is_steady(&self, network: &Network) -> bool {
+        let is_fixed = match self.routing {
+            Routing::Fixed { .. } | Routing::DimensionOrder { .. } | Routing::SpanningTree | Routing::Ecmp => true,
+            Routing::Random | Routing::Dispersive { .. } | Routing::Adaptive | Routing::AdaptiveDimensionOrder => false,
+        };
+        is_fixed && network.cyclic_dependency(&self.routes).is_none()
+    }
+
     /// The links that a packet may take from a switch.
     #[inline]
     pub(super) fn outputs(&self, switch: SwitchId, to: EndpointId) -> &[LinkId] {

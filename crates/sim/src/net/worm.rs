@@ -11,8 +11,14 @@
 //! So when a worm leaves a link depends only on the grants of the next few links, and is known once the last of these has
 //! come; the destination takes bytes as they come.
 
-use crate::packet::{Hop, Packet};
+use super::{NOWHERE, Net, UNKNOWN};
+use crate::{
+    event::Event,
+    packet::{Hop, LaneId, Packet, PacketId},
+    queue::Queue,
+};
 use evb_core::{Span, Time};
+use evb_fabric::LinkId;
 
 /// Parameters of wormhole flow: the slack buffers, and the time until the sender knows that there is room.
 #[derive(Clone, Copy, Debug)]
@@ -39,5 +45,69 @@ impl Wormhole {
         let term = |(m, hop): (u64, &Hop)| hop.start + (pace + self.reaction) * m + pace * (last - m * self.slack);
         let within = (0..).zip(hops).take_while(|&(m, _)| m * self.slack <= last);
         within.map(term).max().expect("a worm has taken at least this link")
+    }
+}
+
+impl Net {
+    /// A worm's head goes onto a link, towards a lane.
+    pub(super) fn start_worm(
+        &mut self,
+        queue: &mut Queue<Event>,
+        wormhole: Wormhole,
+        link: LinkId,
+        lane: LaneId,
+        id: PacketId,
+    ) {
+        let (now, class) = (queue.now(), self.links.class(link));
+        let port = &mut self.links[link];
+        port.free_at = UNKNOWN;
+        let at_end = port.is_at_endpoint();
+        let packet = &mut self.packets[id];
+        packet.pace = packet.pace.max(self.faults.slowed(link, port, class.byte_time));
+        let arrival = now + packet.pace + class.delay;
+        self.packets.push_hop(id, Hop { link, start: now });
+        if !at_end {
+            self.links[lane].take_place();
+            self.buffers.enter(queue, &mut self.links, &mut self.packets, lane, id, arrival);
+        }
+        let taken = self.packets[id].hops;
+        let left_at = self.settle_worm(queue, wormhole, id, taken, at_end);
+        if at_end {
+            queue.push(left_at + class.delay, Event::Deliver(id));
+        }
+    }
+
+    /// Finds those of the first `taken` links whose leaving time of the worm is now known; returns the last of these
+    /// times. `at_end` means that nothing can hold the worm up any more.
+    fn settle_worm(
+        &mut self,
+        queue: &mut Queue<Event>,
+        wormhole: Wormhole,
+        id: PacketId,
+        taken: u16,
+        at_end: bool,
+    ) -> Time {
+        let mut last = Time::ZERO;
+        for index in usize::from(self.packets[id].left)..usize::from(taken) {
+            let (worm, hops) = (&self.packets[id], self.packets.hops(id));
+            let Some(left_at) = wormhole.left_at(worm, &hops[index..], at_end) else { break };
+            let Hop { link, start } = hops[index];
+            let before = if index == 0 { LaneId::NONE } else { self.links.lane(hops[index - 1].link, 0) };
+            self.counts.leave(link, worm.pace * u64::from(worm.wire), start, left_at);
+            self.packets[id].left += 1;
+            self.links[link].free_at = left_at;
+            self.links.wake_waiting(queue, link, left_at);
+            self.leave(queue, before, id, left_at);
+            last = left_at;
+        }
+        last
+    }
+
+    /// A worm without a way ends where its head is: the switch takes its bytes and throws them away.
+    pub(super) fn swallow_worm(&mut self, queue: &mut Queue<Event>, wormhole: Wormhole, id: PacketId) {
+        let taken = self.packets[id].hops;
+        // As if its head went on now.
+        self.packets.push_hop(id, Hop { link: NOWHERE, start: queue.now() });
+        self.settle_worm(queue, wormhole, id, taken, true);
     }
 }

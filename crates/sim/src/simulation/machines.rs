@@ -235,6 +235,7 @@ impl Simulation<'_> {
 
     /// The trigger stops, or the senders.
     pub(super) fn stop(&mut self, now: u64) {
+        self.split_trains(Time(now));
         self.stopped = true;
         match self.plan.workload {
             Workload::EventBuilding => {

@@ -5,9 +5,10 @@ mod receiving;
 mod sending;
 mod setup;
 mod stage;
+mod trains;
 
 use crate::{
-    SimulateError,
+    Packets, SimulateError,
     arrivals::AllArrivals,
     event::Event,
     message::{Body, MessageId, Messages},
@@ -66,6 +67,8 @@ pub(crate) struct Simulation<'a> {
     moved_at: u64,
     /// Builders have been told to end their events with the fragments that are there.
     cut: bool,
+    /// Consecutive packets of a message may go as one train.
+    couples: bool,
     /// The trigger or the senders have stopped.
     stopped: bool,
     /// Everything is over.
@@ -74,7 +77,7 @@ pub(crate) struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    pub(crate) fn new(plan: &'a Plan, trace: Trace) -> Result<Self, SimulateError> {
+    pub(crate) fn new(plan: &'a Plan, trace: Trace, packets: Packets) -> Result<Self, SimulateError> {
         let network = Network::build(&plan.network.config)?;
         let targets = plan.network.faults.iter().filter_map(|fault| network.find(&fault.target)).collect();
         let hosts = network.hosts();
@@ -99,6 +102,7 @@ impl<'a> Simulation<'a> {
             ready: Vec::new(),
             moved_at: 0,
             cut: false,
+            couples: false,
             stopped: false,
             ended: false,
             handled: 0,
@@ -106,6 +110,9 @@ impl<'a> Simulation<'a> {
         simulation.nodes = simulation.make_nodes()?;
         simulation.set_slots();
         simulation.set_peers();
+        simulation.couples = packets == Packets::InTrains && simulation.may_couple();
+        let couples = simulation.couples;
+        simulation.nics.iter_mut().for_each(|nic| nic.couples = couples);
         simulation.plan_start();
         Ok(simulation)
     }
@@ -127,6 +134,7 @@ impl<'a> Simulation<'a> {
 
     /// Handles all that happens at the present time; returns false if the simulation was interrupted.
     fn settle(&mut self, observe: &mut Observe<'_>) -> bool {
+        self.count_trains_if_due();
         loop {
             while let Some(event) = self.queue.pop_present() {
                 self.happen(event);
@@ -174,6 +182,7 @@ impl<'a> Simulation<'a> {
 
     fn finish(&mut self) {
         let now = self.queue.now().0;
+        self.split_trains(Time(now + 1));
         if self.net.packets.len() > 0 && self.queue.is_empty() {
             self.look_for_deadlock(now);
         }
@@ -184,7 +193,7 @@ impl<'a> Simulation<'a> {
                 "nothing happens any more, but the event manager has not seen the end of the run",
             );
         }
-        self.tally.end(now, self.net.packets.len() as u64);
+        self.tally.end(now, self.net.packets_left());
     }
 
     fn happen(&mut self, event: Event) {
@@ -193,8 +202,8 @@ impl<'a> Simulation<'a> {
             Event::Request(id) => self.net.request(&mut self.queue, id),
             Event::Wake { link } => self.net.wake(Time(now), link),
             Event::Deliver(id) => self.deliver(now, id),
-            Event::Pause { lane } => self.net.pause(lane, true),
-            Event::Unpause { lane } => self.net.pause(lane, false),
+            Event::Pause { lane } => self.net.pause(&mut self.queue, lane, true),
+            Event::Unpause { lane } => self.net.pause(&mut self.queue, lane, false),
             Event::Drained { drain } => self.net.drained(&mut self.queue, drain),
             Event::Pick { endpoint } => self.pick(now, endpoint),
             Event::DmaDone { host } => self.memory_done(now, host),
@@ -218,6 +227,7 @@ impl<'a> Simulation<'a> {
             Event::Reroute => self.net.reroute(&mut self.queue),
             Event::Kill { node } => self.kill(now, NodeId(node)),
             Event::Measure => {
+                self.split_trains(Time(now));
                 self.net.begin_to_measure(Time(now));
                 self.tally.begin_to_measure(now);
                 if let Some(manager) = self.manager() {
@@ -236,6 +246,7 @@ impl<'a> Simulation<'a> {
         while let Some(effect) = self.net.effects.pop() {
             match effect {
                 Effect::Sent { endpoint, at } => self.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
+                Effect::Uncut { endpoint, message, packets, bytes } => self.uncut(endpoint, message, packets, bytes),
                 Effect::Lost(id) => {
                     let packet = self.net.packets.remove(id);
                     self.tally.lost_packets += 1;

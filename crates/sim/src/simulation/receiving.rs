@@ -5,7 +5,7 @@ use crate::{
     event::Event,
     message::{Body, Message, MessageId},
     nic::Chunk,
-    packet::PacketId,
+    packet::{PacketId, TrainId},
 };
 use evb_core::{NodeId, NodeRange, Span, Time};
 use evb_protocol::{Message as ProtocolMessage, wire};
@@ -19,6 +19,9 @@ const SENT_AGAIN: Span = Span::from_millis(200);
 
 impl Simulation<'_> {
     pub(super) fn deliver(&mut self, now: u64, id: PacketId) {
+        if self.net.packets[id].train != TrainId::NONE {
+            return self.deliver_train(now, id);
+        }
         let packet = self.net.take(Time(now), id);
         if packet.corrupted {
             self.tally.corrupted_packets += 1;
@@ -26,9 +29,9 @@ impl Simulation<'_> {
         }
         let message = self.messages.get(packet.message);
         let filled = filled(message, packet.payload);
-        self.tally.packet(now, &packet, &self.net.network, filled, message.from, message.to.first);
+        self.tally.packets(now, &packet, 1, &self.net.network, filled, (message.from, message.to.first));
         let host = usize::from(packet.to.0) / self.nics[0].ports.len();
-        let chunk = Chunk { message: packet.message, bytes: packet.payload, last: false };
+        let chunk = Chunk { message: packet.message, bytes: packet.payload, last: false, others: 0 };
         match &mut self.nics[host].memory {
             None => self.absorb(now, packet.message, packet.payload),
             Some(memory) => {
@@ -200,7 +203,7 @@ impl Simulation<'_> {
 }
 
 /// Bytes of a packet of a message that belong to fragments or data: all or none, or the filled part of a bucket.
-fn filled(message: &Message, packet: u32) -> u32 {
+pub(super) fn filled(message: &Message, packet: u32) -> u32 {
     match &message.body {
         Body::Bucket(bucket) => {
             let filled: u64 = bucket.parts.iter().map(|&(_, bytes)| u64::from(bytes)).sum();

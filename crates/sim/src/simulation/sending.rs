@@ -140,6 +140,7 @@ impl Simulation<'_> {
         }
     }
 
+    /// Sends the packet of a chunk, and others like it behind it.
     pub(super) fn send_packet(&mut self, now: u64, host: usize, port: usize, chunk: Chunk) {
         let ports = self.nics[0].ports.len();
         let message = self.messages.get(chunk.message);
@@ -155,10 +156,13 @@ impl Simulation<'_> {
             variant: self.net.variant(from, to, u32::from(message.from.0)),
             ..Packet::new(from, to)
         };
-        self.tally.packets += 1;
+        self.tally.sent_packets += 1;
         let ready = Time(now) + nic.overhead;
         let id = self.net.send(&mut self.queue, ready, packet);
         self.net.trace.send(ready, id, &self.net.packets[id]);
+        if chunk.others > 0 {
+            self.couple(id, chunk.others);
+        }
     }
 
     pub(super) fn note_sent(&mut self, now: u64, message: MessageId) {

@@ -52,7 +52,7 @@ impl Simulation<'_> {
 
     /// The second stage has taken a super-fragment of a builder.
     pub(crate) fn taken(&mut self, now: Time, builder: u16, number: u64) {
-        self.queue.pass_to(now);
+        self.pass_to(now);
         let id = self.builder_id(builder);
         if let Unit::Builder(unit) = &mut self.builder(builder).unit
             && let Some(outlet) = &mut unit.storage.outlet
@@ -72,7 +72,7 @@ impl Simulation<'_> {
 
     /// Gives a readout unit of the second stage a super-fragment, or the end of all with the number of the last one.
     pub(crate) fn give(&mut self, now: Time, unit: u16, input: Result<(u64, Fragment<Outline>), u64>) {
-        self.queue.pass_to(now);
+        self.pass_to(now);
         let command = match input {
             Ok((number, Fragment { length, checksum, mark, status, payload, .. })) => {
                 ReadoutCommand::Arrived(Arrival { number, restarted: false, length, checksum, mark, status, payload })
@@ -83,6 +83,12 @@ impl Simulation<'_> {
             unit.machine.handle_command(now, command);
         }
         self.drain(NodeId(self.plan.building.readout_nodes().first.0 + unit));
+    }
+
+    /// Goes on to a time at which something comes from another stage.
+    fn pass_to(&mut self, now: Time) {
+        self.queue.pass_to(now);
+        self.count_trains_if_due();
     }
 
     fn builder_id(&self, builder: u16) -> NodeId {

@@ -23,7 +23,7 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
     let rates = |counts: Range<usize>| counts.map(rate).collect();
     let of_network = evb_record::Simulation {
         wall_seconds,
-        packets: tally.packets,
+        packets: tally.sent_packets,
         packet_hops: simulation.net.packet_hops(),
         efficiency: efficiency(simulation, rate(tally::WIRE) * 1e-12, rate(tally::DATA_PACKETS)),
         warmup_seconds: tally.from as f64 * 1e-12,

@@ -1,0 +1,166 @@
+//! Free bytes of a buffer, as the sender of its link knows them.
+
+use super::UNKNOWN;
+use evb_core::{Span, Time};
+use std::collections::VecDeque;
+
+/// Free bytes of a buffer as its sender knows them.
+pub(super) struct Credit {
+    /// Bytes known to be free.
+    pub(super) free: u32,
+    /// The oldest bytes that the sender will learn to be free: how many (0 is none), and when.
+    bytes: u32,
+    time: Time,
+    /// The others, in order. Mostly there are none.
+    rest: Option<Box<Rest>>,
+}
+
+/// Bytes that come back later, in a box of their own since mostly there are none.
+#[derive(Default)]
+struct Rest {
+    /// Portions like the oldest one that follow it, and their distance in time.
+    more: u32,
+    spacing: Span,
+    others: VecDeque<Portions>,
+}
+
+/// Portions of equal size that come back at equal distances in time.
+struct Portions {
+    time: Time,
+    bytes: u32,
+    count: u32,
+    spacing: Span,
+}
+
+impl Credit {
+    pub(super) fn new(free: u32) -> Self {
+        Self { free, bytes: 0, time: Time::ZERO, rest: None }
+    }
+
+    /// Bytes will be known to be free at `time`.
+    #[inline]
+    pub(super) fn give_back(&mut self, time: Time, bytes: u32) {
+        if self.bytes == 0 {
+            (self.time, self.bytes) = (time, bytes);
+        } else {
+            let portions = Portions { time, bytes, count: 1, spacing: Span::ZERO };
+            self.rest.get_or_insert_default().others.push_back(portions);
+        }
+    }
+
+    /// Portions of these many bytes will be known to be free, the first at `time`.
+    pub(super) fn give_back_evenly(&mut self, time: Time, bytes: u32, count: u32, spacing: Span) {
+        let rest = self.rest.get_or_insert_default();
+        if self.bytes == 0 {
+            (self.time, self.bytes, rest.more, rest.spacing) = (time, bytes, count - 1, spacing);
+        } else {
+            rest.others.push_back(Portions { time, bytes, count, spacing });
+        }
+    }
+
+    /// The last portions of this size that were to come back do not. Of those that have come back already, the sender
+    /// will be told anew.
+    pub(super) fn withhold(&mut self, count: u32, bytes: u32) {
+        let Some(rest) = &mut self.rest else { return };
+        let left = match rest.others.back() {
+            Some(last) => last.count,
+            None if self.bytes > 0 => rest.more + 1,
+            None => 0,
+        };
+        match rest.others.back_mut() {
+            Some(last) if last.count > count => last.count -= count,
+            Some(_) => drop(rest.others.pop_back()),
+            None if rest.more >= count => rest.more -= count,
+            None => (self.bytes, rest.more) = (0, 0),
+        }
+        self.free -= count.saturating_sub(left) * bytes;
+    }
+
+    /// Takes in what has come back by now.
+    #[inline]
+    pub(super) fn settle(&mut self, now: Time) {
+        while self.bytes > 0 && self.time <= now {
+            self.free += self.bytes;
+            match &mut self.rest {
+                None => self.bytes = 0,
+                Some(rest) => (self.time, self.bytes) = rest.after(self.time, self.bytes, now, &mut self.free),
+            }
+        }
+    }
+
+    /// Takes `count` portions, one after the other from `first` on, each when all has come back that is free by then;
+    /// returns the fewest bytes that were free after one of them.
+    pub(super) fn take_evenly(&mut self, first: Time, spacing: Span, count: u32, bytes: u32) -> u32 {
+        let (mut least, mut taken) = (u32::MAX, 0);
+        while taken < count {
+            let now = first + spacing * taken.into();
+            self.settle(now);
+            self.free -= bytes;
+            least = least.min(self.free);
+            taken += 1;
+            taken += self.balance(now, spacing, bytes, count - taken);
+        }
+        least
+    }
+
+    /// Skips the portions that come back one at a time, each just before one like it is taken; returns their number, at
+    /// most `most`. The last portion was taken at `now`.
+    fn balance(&mut self, now: Time, spacing: Span, bytes: u32, most: u32) -> u32 {
+        let Some(rest) = &mut self.rest else { return 0 };
+        let is_even = self.bytes == bytes && rest.spacing == spacing && rest.more > 0;
+        if !is_even || self.time <= now || self.time > now + spacing {
+            return 0;
+        }
+        let skipped = rest.more.min(most);
+        rest.more -= skipped;
+        self.time = self.time + spacing * skipped.into();
+        skipped
+    }
+
+    /// Time at which `need` bytes will be known to be free, or [`UNKNOWN`]; at once is 0.
+    #[inline]
+    pub(super) fn room_at(&self, need: u32) -> Time {
+        if self.free >= need {
+            Time::ZERO
+        } else if self.bytes == 0 {
+            UNKNOWN
+        } else if self.free + self.bytes >= need {
+            self.time
+        } else {
+            self.room_later(need)
+        }
+    }
+
+    /// Time at which more than the oldest portion will have come back.
+    fn room_later(&self, need: u32) -> Time {
+        let mut missing = need - self.free;
+        let (more, spacing) = self.rest.as_ref().map_or((0, Span::ZERO), |rest| (rest.more, rest.spacing));
+        let oldest = (self.time, self.bytes, more + 1, spacing);
+        let rest = self.rest.iter().flat_map(|rest| &rest.others);
+        let others = rest.map(|portions| (portions.time, portions.bytes, portions.count, portions.spacing));
+        for (time, bytes, count, spacing) in std::iter::once(oldest).chain(others) {
+            let needed = missing.div_ceil(bytes);
+            if needed <= count {
+                return time + spacing * u64::from(needed - 1);
+            }
+            missing -= bytes * count;
+        }
+        UNKNOWN
+    }
+}
+
+impl Rest {
+    /// The next portion after one that came back at `time`: when, and how many bytes. Equal ones that have come back by
+    /// now are added to `free`.
+    fn after(&mut self, time: Time, bytes: u32, now: Time, free: &mut u32) -> (Time, u32) {
+        if self.more > 0 {
+            let gone = (now.since(time).0 / self.spacing.0).min((self.more - 1).into()) as u32;
+            *free += gone * bytes;
+            self.more -= gone + 1;
+            return (time + self.spacing * u64::from(gone + 1), bytes);
+        }
+        let Some(next) = self.others.pop_front() else { return (Time::ZERO, 0) };
+        (self.more, self.spacing) = (next.count - 1, next.spacing);
+        (next.time, next.bytes)
+    }
+}

@@ -1,0 +1,85 @@
+//! Trains of packets at both ends of the network: cut from one message, and counted when they arrive.
+
+use super::{Simulation, receiving::filled};
+use crate::{
+    message::{Message, MessageId},
+    packet::PacketId,
+};
+use evb_core::Time;
+use evb_experiment::Workload;
+use evb_fabric::{Control, EndpointId};
+
+impl Simulation<'_> {
+    /// True if packets of one message follow each other without anything between them that their sender could not know
+    /// before, and if nothing depends on the order in which packets of different senders happen at one time.
+    pub(super) fn may_couple(&self) -> bool {
+        let is_building = matches!(self.plan.workload, Workload::EventBuilding);
+        let is_apart = is_building && matches!(self.net.network.config.control, Control::Separate { .. });
+        let is_urgent = self.control_priority(is_building) > 0 && !is_apart;
+        let by_packet = self.nics.iter().filter_map(|nic| nic.slots.as_ref()).any(|slots| slots.shaper.is_by_packet());
+        self.plan.network.faults.is_empty() && !is_urgent && !by_packet && self.net.may_couple()
+    }
+
+    /// A packet goes with others like it behind it.
+    #[cold]
+    pub(super) fn couple(&mut self, packet: PacketId, others: u32) {
+        self.tally.sent_packets += u64::from(others);
+        self.net.couple(packet, 1 + others);
+    }
+
+    /// Packets of a train that was split are cut when it is their turn.
+    pub(super) fn uncut(&mut self, endpoint: EndpointId, message: MessageId, packets: u32, bytes: u32) {
+        self.tally.sent_packets -= u64::from(packets);
+        self.messages.get_mut(message).unsent += bytes;
+        self.nics[usize::from(endpoint.0)].note_split(packets);
+    }
+
+    /// The last packet of a train has come to its destination.
+    pub(super) fn deliver_train(&mut self, now: u64, id: PacketId) {
+        let (packet, length, uncounted) = self.net.take_train(id);
+        let message = self.messages.get_mut(packet.message);
+        message.missing -= length * packet.payload;
+        let (filled, ends) = (filled(message, packet.payload), (message.from, message.to.first));
+        self.tally.packets(now, &packet, uncounted, &self.net.network, filled, ends);
+    }
+
+    /// Splits all trains, as they are before anything happens at `end`, and counts what has arrived until then.
+    pub(super) fn split_trains(&mut self, end: Time) {
+        if !self.couples {
+            return;
+        }
+        self.net.split_all(&mut self.queue, end);
+        self.take_effects();
+        self.count_trains();
+        self.count_arrivals(end);
+    }
+
+    /// Marks the counts over time if they are due. It must be called before anything is counted at a new time.
+    #[inline]
+    pub(super) fn count_trains_if_due(&mut self) {
+        if self.net.arriving > 0 && self.tally.is_due(self.queue.now().0) {
+            self.count_trains();
+        }
+    }
+
+    /// Marks the counts over time that are due, with the packets of trains that had arrived by then.
+    #[cold]
+    fn count_trains(&mut self) {
+        let now = self.queue.now().0;
+        while self.tally.is_due(now) {
+            let due = self.tally.due_at(now);
+            self.count_arrivals(Time(due));
+            self.tally.pass(due);
+        }
+    }
+
+    /// Counts the packets of trains that have arrived before `end`.
+    fn count_arrivals(&mut self, end: Time) {
+        let (messages, tally) = (&self.messages, &mut self.tally);
+        self.net.count_arrivals(end, |packet, count, network| {
+            let message: &Message = messages.get(packet.message);
+            let ends = (message.from, message.to.first);
+            tally.add_packets(packet, count, network, filled(message, packet.payload), ends);
+        });
+    }
+}

@@ -1,0 +1,55 @@
+//! Trains of packets against single packets: both give the same record, to the last digit.
+
+mod case;
+
+use case::Case;
+use evb_experiment::Experiment;
+use evb_record::Record;
+use proptest::prelude::*;
+
+/// Both records of an experiment, with trains and packet by packet; none if it makes no sense.
+fn both(text: &str) -> Option<(Record, Record)> {
+    let experiment = Experiment::parse(text, "test.toml", &[]).inspect_err(|error| println!("{error:?}")).ok()?;
+    let [plan] = experiment.plans() else { panic!("a sweep") };
+    let one_by_one = evb_sim::probe::simulate_one_by_one(plan).inspect_err(|error| println!("{error:?}")).ok()?;
+    let in_trains = evb_sim::simulate(plan, None, &mut |_| true).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    Some((without_wall_time(in_trains), without_wall_time(one_by_one)))
+}
+
+fn without_wall_time(mut record: Record) -> Record {
+    if let Some(simulation) = &mut record.simulation {
+        simulation.wall_seconds = 0.0;
+    }
+    record
+}
+
+/// The lines in which two records differ.
+fn differences(one: &Record, other: &Record) -> String {
+    let lines = |record: &Record| format!("{record:#?}").lines().map(str::to_owned).collect::<Vec<_>>();
+    let pairs = lines(one).into_iter().zip(lines(other));
+    pairs.filter(|(one, other)| one != other).take(20).map(|(one, other)| format!("{one} | {other}\n")).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_record_does_not_depend_on_trains(case in case::any()) {
+        let text = case.text();
+        let Some((in_trains, one_by_one)) = both(&text) else { return Err(TestCaseError::reject(text)) };
+        prop_assert!(in_trains == one_by_one, "{}\n{}", text, differences(&in_trains, &one_by_one));
+    }
+}
+
+/// Number of random cases: few, or as many as `EVB_CASES` says.
+fn cases() -> u32 {
+    std::env::var("EVB_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(40)
+}
+
+/// Keeps the case of a long message over an empty network in sight.
+#[test]
+fn long_messages_between_pairs_give_the_same_record() {
+    let case = Case::default();
+    let (in_trains, one_by_one) = both(&case.text()).expect("an experiment");
+    assert_eq!(in_trains, one_by_one);
+}
