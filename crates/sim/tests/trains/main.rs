@@ -5,7 +5,7 @@ mod case;
 use case::Case;
 use evb_experiment::Experiment;
 use evb_record::Record;
-use proptest::prelude::*;
+use proptest::{prelude::*, test_runner::RngSeed};
 
 /// Both records of an experiment, with trains and packet by packet; none if it makes no sense.
 fn both(text: &str) -> Option<(Record, Record)> {
@@ -31,7 +31,7 @@ fn differences(one: &Record, other: &Record) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn a_record_does_not_depend_on_trains(case in case::any()) {
@@ -41,9 +41,11 @@ proptest! {
     }
 }
 
-/// Number of random cases: few, or as many as `EVB_CASES` says.
-fn cases() -> u32 {
-    std::env::var("EVB_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(40)
+/// A few cases, always the same; or as many as `EVB_CASES` says, others each time.
+fn config() -> ProptestConfig {
+    let wanted = std::env::var("EVB_CASES").ok().and_then(|cases| cases.parse().ok());
+    let (cases, rng_seed) = wanted.map_or((40, RngSeed::Fixed(1)), |cases| (cases, RngSeed::Random));
+    ProptestConfig { cases, rng_seed, ..ProptestConfig::default() }
 }
 
 /// Keeps the case of a long message over an empty network in sight.
