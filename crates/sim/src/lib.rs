@@ -51,9 +51,8 @@ pub fn simulate(
 /// The way in which packets of one message that follow each other are simulated. The record does not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packets {
-    /// As one, as long as nothing comes between them.
+    /// As one, if nothing ever comes between them.
     InTrains,
-    #[cfg_attr(not(feature = "probe"), expect(dead_code, reason = "for tests that compare both"))]
     OneByOne,
 }
 
@@ -68,12 +67,17 @@ fn run(
         return if trace.is_some() {
             Err(SimulateError::TraceOfStages)
         } else {
-            stages::simulate(plan, stages, observe, packets)
+            stages::simulate(plan, stages, observe)
         };
     }
     let plan = simulated(plan)?;
     let mut simulation = Simulation::new(&plan, Trace::new(trace), packets)?;
     simulation.run(observe);
+    if simulation.net.gives_up {
+        // There are no trains with a trace.
+        simulation = Simulation::new(&plan, Trace::new(None), Packets::OneByOne)?;
+        simulation.run(observe);
+    }
     simulation.net.trace.finish().map_err(SimulateError::Trace)?;
     Ok(tally::record(&simulation, start.elapsed().as_secs_f64()))
 }

@@ -17,9 +17,6 @@ const WAITING: usize = 16;
 /// Fewest packets for which a train with another one is worth its making.
 const FEWEST: u32 = 3;
 
-/// Packets that a sender sends one by one after a train that was split at once: few at first, more each time.
-const PATIENCE: std::ops::RangeInclusive<u32> = 8..=1024;
-
 /// Packets that are read from memory ahead, for each port.
 const READ_AHEAD: usize = 2;
 
@@ -69,17 +66,6 @@ pub(crate) struct Nic {
     pub(crate) memory: Option<Memory>,
     /// Packets of one message may go as one train.
     pub(crate) couples: bool,
-    coupling: Coupling,
-}
-
-/// The making of trains, which is given up for a while if they are split at once.
-struct Coupling {
-    /// Packets that go alone before the next train.
-    alone: u32,
-    /// Packets that will go alone after a train that is split at once.
-    patience: u32,
-    /// Packets of the last train.
-    length: u32,
 }
 
 /// One port of a network interface.
@@ -129,7 +115,6 @@ impl Nic {
             ports: vec![NicPort { idle: true, ending: None }; ports],
             memory: dma.map(memory),
             couples: false,
-            coupling: Coupling { alone: 0, patience: *PATIENCE.start(), length: 0 },
         }
     }
 
@@ -180,10 +165,6 @@ impl Nic {
     /// which its receiver waits, if nothing can come between; returns their number, 0 if they are not worth a train.
     #[cold]
     fn cut_others(&mut self, messages: &mut Messages, chunk: Chunk) -> u32 {
-        if self.coupling.alone > 0 {
-            self.coupling.alone -= 1;
-            return 0;
-        }
         let message = messages.get_mut(chunk.message);
         let lead = match &message.body {
             Body::Bucket(bucket) => bucket.lead.filter(|&lead| lead < message.unsent + chunk.bytes).unwrap_or(0),
@@ -194,13 +175,7 @@ impl Nic {
             return 0;
         }
         message.unsent -= others * self.packet;
-        self.coupling.begin(others + 1);
         others
-    }
-
-    /// A train was split when this number of its packets were not cut yet.
-    pub(crate) fn note_split(&mut self, uncut: u32) {
-        self.coupling.note_split(uncut);
     }
 
     fn next_chunk(&mut self, now: Time, messages: &mut Messages) -> Option<Chunk> {
@@ -245,22 +220,6 @@ fn chunk(messages: &mut Messages, id: MessageId, most: u32) -> Chunk {
     let bytes = message.unsent.min(most);
     message.unsent -= bytes;
     Chunk { message: id, bytes, last: message.unsent == 0, others: 0 }
-}
-
-impl Coupling {
-    /// A train of this number of packets is made.
-    fn begin(&mut self, length: u32) {
-        self.length = length;
-        self.patience = (self.patience / 2).max(*PATIENCE.start());
-    }
-
-    /// A train was split when this number of its packets were not cut yet.
-    fn note_split(&mut self, uncut: u32) {
-        if uncut > self.length / 2 {
-            self.alone = self.patience;
-            self.patience = (self.patience * 4).min(*PATIENCE.end());
-        }
-    }
 }
 
 impl Slots {

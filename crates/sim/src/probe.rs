@@ -111,8 +111,8 @@ impl Run<'_> {
                 let packet = self.net.packets.remove(id);
                 self.delivered[packet.message.0 as usize] = Some(self.queue.now());
             }
-            Event::Pause { lane } => self.net.pause(&mut self.queue, lane, true),
-            Event::Unpause { lane } => self.net.pause(&mut self.queue, lane, false),
+            Event::Pause { lane } => self.net.pause(lane, true),
+            Event::Unpause { lane } => self.net.pause(lane, false),
             Event::Drained { drain } => self.net.drained(&mut self.queue, drain),
             Event::Pick { endpoint } => self.send_next(endpoint.into()),
             _ => unreachable!("only the network plans events here"),

@@ -17,15 +17,11 @@ use evb_unit::Outline;
 use std::{collections::VecDeque, time::Instant};
 
 /// Simulates the event builders of both stages.
-pub(crate) fn simulate(
-    plan: &Plan,
-    stages: &Stages,
-    observe: &mut Observe<'_>,
-    packets: Packets,
-) -> Result<Record, SimulateError> {
+pub(crate) fn simulate(plan: &Plan, stages: &Stages, observe: &mut Observe<'_>) -> Result<Record, SimulateError> {
     let start = Instant::now();
     let plans: Vec<_> = stages.groups.iter().chain(&stages.slices).map(simulated).collect::<Result<_, _>>()?;
-    let simulation = |plan| Simulation::new(plan, Trace::new(None), packets);
+    // A simulation with trains may have to start again, and these go on together.
+    let simulation = |plan| Simulation::new(plan, Trace::new(None), Packets::OneByOne);
     let mut groups: Vec<_> = plans.iter().map(simulation).collect::<Result<_, _>>()?;
     let slices = groups.split_off(stages.groups.len());
     let links = vec![Junction::default(); groups.len() * slices.len()];

@@ -235,7 +235,8 @@ impl Buffers {
                 reaction
             }
         };
-        links.wake_waiting(queue, links.link_of(lane), at + reaction);
+        // A packet of a train that was split may have left before.
+        links.wake_waiting(queue, links.link_of(lane), (at + reaction).max(queue.now()));
         self.bring_next(queue, links, packets, lane, at);
     }
 

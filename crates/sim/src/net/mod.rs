@@ -54,7 +54,7 @@ pub(crate) enum Effect {
     /// A packet was lost on its way: dropped, or without a way.
     Lost(PacketId),
     /// A train was split before its last packets left the network interface: these are still to be cut from the message.
-    Uncut { endpoint: EndpointId, message: MessageId, packets: u32, bytes: u32 },
+    Uncut { message: MessageId, packets: u32, bytes: u32 },
 }
 
 /// A network with packets on it.
@@ -68,6 +68,8 @@ pub(crate) struct Net {
     faults: Faults,
     counts: Counts,
     trains: Trains,
+    /// True if something comes between the packets of a train: the simulation has to start again, packet by packet.
+    pub(crate) gives_up: bool,
     /// Trains whose first packet has got the link to their destination.
     pub(crate) arriving: u32,
     /// The draws of router and arbiter.
@@ -93,6 +95,7 @@ impl Net {
             faults: Faults::new(network.links.len()),
             counts: Counts::new(network.links.len()),
             trains: Trains::default(),
+            gives_up: false,
             arriving: 0,
             random: stream(seed, NodeId(0), ARBITRATION),
             effects: Vec::new(),
@@ -173,10 +176,10 @@ impl Net {
     }
 
     /// The sender of a link begins or ends a pause.
-    pub(crate) fn pause(&mut self, queue: &mut Queue<Event>, lane: LaneId, begin: bool) {
+    pub(crate) fn pause(&mut self, lane: LaneId, begin: bool) {
         let link = self.links.link_of(lane);
         if begin && self.links[link].running {
-            self.interrupt(queue, link);
+            self.gives_up = true;
         }
         self.buffers.pause(&mut self.links, lane, begin);
     }
@@ -256,7 +259,7 @@ impl Net {
     /// Puts a packet among those that wait for a link.
     fn wait_for(&mut self, queue: &mut Queue<Event>, link: LinkId, id: PacketId) {
         if self.links[link].running {
-            self.interrupt(queue, link);
+            self.gives_up = true;
         }
         if !self.buffers.admit(&self.links, &self.packets, &mut self.counts, queue.now(), link, id) {
             return self.lose(queue, id);

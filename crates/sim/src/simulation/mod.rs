@@ -139,6 +139,9 @@ impl<'a> Simulation<'a> {
             while let Some(event) = self.queue.pop_present() {
                 self.happen(event);
                 self.handled += 1;
+                if self.net.gives_up {
+                    return false;
+                }
                 if self.handled.is_multiple_of(STRIDE) && !self.look(observe) {
                     return false;
                 }
@@ -147,6 +150,9 @@ impl<'a> Simulation<'a> {
                 return true;
             }
             self.net.arbitrate(&mut self.queue);
+            if self.net.gives_up {
+                return false;
+            }
             self.take_effects();
         }
     }
@@ -202,8 +208,8 @@ impl<'a> Simulation<'a> {
             Event::Request(id) => self.net.request(&mut self.queue, id),
             Event::Wake { link } => self.net.wake(Time(now), link),
             Event::Deliver(id) => self.deliver(now, id),
-            Event::Pause { lane } => self.net.pause(&mut self.queue, lane, true),
-            Event::Unpause { lane } => self.net.pause(&mut self.queue, lane, false),
+            Event::Pause { lane } => self.net.pause(lane, true),
+            Event::Unpause { lane } => self.net.pause(lane, false),
             Event::Drained { drain } => self.net.drained(&mut self.queue, drain),
             Event::Pick { endpoint } => self.pick(now, endpoint),
             Event::DmaDone { host } => self.memory_done(now, host),
@@ -246,7 +252,7 @@ impl<'a> Simulation<'a> {
         while let Some(effect) = self.net.effects.pop() {
             match effect {
                 Effect::Sent { endpoint, at } => self.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
-                Effect::Uncut { endpoint, message, packets, bytes } => self.uncut(endpoint, message, packets, bytes),
+                Effect::Uncut { message, packets, bytes } => self.uncut(message, packets, bytes),
                 Effect::Lost(id) => {
                     let packet = self.net.packets.remove(id);
                     self.tally.lost_packets += 1;

@@ -7,7 +7,7 @@ use crate::{
 };
 use evb_core::Time;
 use evb_experiment::Workload;
-use evb_fabric::{Control, EndpointId};
+use evb_fabric::Control;
 
 impl Simulation<'_> {
     /// True if packets of one message follow each other without anything between them that their sender could not know
@@ -28,10 +28,9 @@ impl Simulation<'_> {
     }
 
     /// Packets of a train that was split are cut when it is their turn.
-    pub(super) fn uncut(&mut self, endpoint: EndpointId, message: MessageId, packets: u32, bytes: u32) {
+    pub(super) fn uncut(&mut self, message: MessageId, packets: u32, bytes: u32) {
         self.tally.sent_packets -= u64::from(packets);
         self.messages.get_mut(message).unsent += bytes;
-        self.nics[usize::from(endpoint.0)].note_split(packets);
     }
 
     /// The last packet of a train has come to its destination.

@@ -4,9 +4,10 @@
 //! an equal distance in time, so their times are known without an event for each. The last one is looked at again when
 //! it gets a link, since something may follow it.
 //!
-//! A train is exact only while each of its packets gets each link as soon as it asks for it. So a train is split as soon
-//! as another packet asks for one of its links, its sender is told to pause, or a buffer may be full: all packets that
-//! have not got that link go on alone, from where they are at that time. Those that have got it remain a train.
+//! A train is exact only while each of its packets gets each link as soon as it asks for it. So all trains are given up as
+//! soon as another packet asks for a link of one, its sender is told to pause, or a buffer may be full: the simulation
+//! starts again, packet by packet. When the measurement begins or ends, trains are split: all packets that have not got a
+//! link go on alone, from where they are at that time. Those that have got it remain a train.
 
 mod passing;
 mod splitting;

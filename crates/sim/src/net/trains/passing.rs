@@ -32,7 +32,8 @@ impl Net {
         self.packets[id].train = train;
     }
 
-    /// The first packet of a train is ready to go on. If the link is not sure to go to all its packets, they go on alone.
+    /// The first packet of a train is ready to go on. If the link is not sure to go to all its packets, the
+    /// trains are given up.
     #[cold]
     pub(in crate::net) fn request_for_train(&mut self, queue: &mut Queue<Event>, id: PacketId) {
         let (packet, train) = (&self.packets[id], self.packets[id].train);
@@ -47,8 +48,7 @@ impl Net {
         if can_run {
             self.trains.get_mut(train).asked = link;
         } else {
-            let place = self.trains.get(train).runs.len();
-            self.split(queue, train, place, queue.now());
+            return self.gives_up = true;
         }
         self.wait_for(queue, link, id);
         self.links[link].running |= can_run;
@@ -119,7 +119,7 @@ impl Net {
         if sure < train.length && train.time(run, sure) <= now {
             self.pass(id, place, sure);
             if self.find_room(now, id, place) == sure {
-                return self.split(queue, id, place, now);
+                return self.gives_up = true;
             }
         }
         if self.trains.get(id).ends_at(now, place) {

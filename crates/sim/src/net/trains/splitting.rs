@@ -1,4 +1,4 @@
-//! The end of a train: packets that have not got a link go on alone.
+//! The end of a train when the measurement begins or ends: packets that have not got a link go on alone.
 
 use super::Train;
 use crate::{
@@ -8,20 +8,9 @@ use crate::{
     queue::Queue,
 };
 use evb_core::Time;
-use evb_fabric::LinkId;
 use std::ops::Range;
 
 impl Net {
-    /// Something comes between the packets of a train that has a link, or asks for it at the present time.
-    #[cold]
-    pub(in crate::net) fn interrupt(&mut self, queue: &mut Queue<Event>, link: LinkId) {
-        let port = &self.links[link];
-        let first = port.waiting.first().map_or(port.holder, |one| one.id);
-        let id = self.packets[first].train;
-        let place = self.trains.get(id).run_on(link);
-        self.split(queue, id, place, queue.now());
-    }
-
     /// Splits all trains, as they are before anything happens at `end`: from then on packets go on alone, but for those
     /// that have the last link that their train has got.
     pub(crate) fn split_all(&mut self, queue: &mut Queue<Event>, end: Time) {
@@ -36,7 +25,7 @@ impl Net {
 
     /// Splits a train before one of its links: packets that have not got that link before `end` go on alone. The place
     /// behind the last link that it has got stands for the link that its first packet asks for.
-    pub(super) fn split(&mut self, queue: &mut Queue<Event>, id: TrainId, place: usize, end: Time) {
+    fn split(&mut self, queue: &mut Queue<Event>, id: TrainId, place: usize, end: Time) {
         let kept = self.passed_before(id, place, end);
         let mut passed = kept;
         for index in (0..=place).rev() {
@@ -136,7 +125,7 @@ impl Net {
             queue.push(asks_at, Event::Request(id));
             left -= 1;
         }
-        self.effects.push(Effect::Uncut { endpoint, message, packets: left, bytes: left * payload });
+        self.effects.push(Effect::Uncut { message, packets: left, bytes: left * payload });
     }
 
     /// A train goes on with the packets that have got the link at a place: others will not follow.
