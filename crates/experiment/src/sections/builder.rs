@@ -11,7 +11,7 @@ pub(super) const BUILDER: &[Key] = &[
         Kind::Slots,
         Default::Text("auto"),
         "events that one builder may have under construction; with `trigger.block`, blocks. `auto` looks \
-         for the number that is enough while events are built, up to 64, and with blocks fewer: 512 events, but 4 blocks",
+         for the number that is enough while events are built, up to 64, and with blocks fewer: 512 events, but 4 blocks; with `[shaping]` it has as many from the start",
     ),
     key(
         "patience",
@@ -41,6 +41,8 @@ pub(super) fn slots(view: View<'_>) -> (u32, u32) {
     let most = most_slots(view);
     match view.0.at("builder.slots").and_then(Node::integer) {
         Some(_) => (most, most),
+        // Shaping needs many events to fill its buckets: few of them would cost more than they bring.
+        None if view.text("shaping.type") != "none" => (most, most),
         None => {
             let protocol = PROTOCOL.make(view.below("protocol"));
             (Config::usual_slots(protocol, view.integer("builder.units")).min(most), most)
