@@ -44,14 +44,12 @@ impl Net {
             let outputs = self.router.outputs(self.links.switch_of(packet.lane), packet.to);
             self.router.pick(&self.network, &mut self.random, packet, outputs)
         };
-        let can_run = self.can_run(queue.now(), link, id);
-        if can_run {
-            self.trains.get_mut(train).asked = link;
-        } else {
+        if !self.can_run(queue.now(), link, id) {
             return self.gives_up = true;
         }
+        self.trains.get_mut(train).asked = link;
         self.wait_for(queue, link, id);
-        self.links[link].running |= can_run;
+        self.links[link].running = true;
     }
 
     /// True if the first packet of a train gets the link that it asks for now, and the others get it when they ask.
