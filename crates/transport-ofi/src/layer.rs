@@ -1,6 +1,6 @@
 //! The message layer over libfabric: bytes leave by one call of the provider and arrive in one posted buffer.
 //!
-//! Messages of a frame (8 KiB, or the inject size of the provider) are injected if that surely sends them, or sent from
+//! Messages of a frame (48 KiB, or the inject size of the provider) are injected if that surely sends them, or sent from
 //! a slot. Longer ones use large buffers, of which a node has [`LARGE_BUFFERS`]. The tag has sender and number.
 
 use crate::{

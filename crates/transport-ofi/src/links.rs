@@ -20,8 +20,10 @@ use std::{collections::VecDeque, time::Instant};
 
 pub use join::ConnectError;
 
-/// Longest message that is received into a shared buffer.
-pub(crate) const FRAME_BYTES: usize = 8 << 10;
+/// Longest message that is received into a shared buffer. With its header it fits into the 48 KiB up to which `ofi_rxm`
+/// sends a message without asking the receiver. Messages as long as a segment of TCP (64 KiB on the loopback) make a sender
+/// that has few under way wait for delayed acknowledgements: it had a twentieth of the rate of others.
+pub(crate) const FRAME_BYTES: usize = (48 << 10) - 512;
 /// Inject size from which a provider takes small messages without the receiver's help, up to that size and no further.
 const LEAST_INJECT: usize = 1 << 10;
 /// Most bodies that are received from one peer at a time.
@@ -195,20 +197,21 @@ impl Links {
 /// Parameters that all nodes compute alike. There are as many credits as requested, or as there can be receives: a
 /// provider keeps a message without a receive at the cost of a copy, and `shm` of libfabric 1.17 never finds it again.
 fn terms(options: &OfiOptions, endpoint: &Endpoint, large: Large) -> Result<Terms, OfiError> {
+    let inject = endpoint.limits().inject_bytes;
+    let frame = if inject >= LEAST_INJECT { FRAME_BYTES.min(inject) } else { FRAME_BYTES };
+    let frame = frame.min(endpoint.limits().max_bytes);
     let receives = endpoint.limits().receives * SMALL_RECEIVES.0 / SMALL_RECEIVES.1;
     let for_each = receives.saturating_sub(SPARE_BUFFERS) / usize::from(options.nodes - 1).max(1);
-    let credits = for_each.saturating_sub(SPARE_BUFFERS_PER_PEER).min(options.credits.into());
+    let credits = for_each.saturating_sub(SPARE_BUFFERS_PER_PEER);
+    let credits = credits.min(options.credits.into());
     if credits < LEAST_CREDITS {
         let (nodes, provider) = (options.nodes, endpoint.provider());
         let reason = format!("{credits} credits for {nodes} nodes over {provider} are less than {LEAST_CREDITS}");
         return Err(OfiError::Option { reason });
     }
-    let inject = endpoint.limits().inject_bytes;
-    let frame = if inject >= LEAST_INJECT { FRAME_BYTES.min(inject) } else { FRAME_BYTES };
     let max_bytes = match large {
         Large::Announced => options.max_body as u64,
         Large::Buffers { bytes, .. } => Terms::LAYER | bytes as u64,
     };
-    let frame_bytes = frame.min(endpoint.limits().max_bytes) as u32;
-    Ok(Terms { nodes: options.nodes, credits: credits as u16, frame_bytes, max_bytes })
+    Ok(Terms { nodes: options.nodes, credits: credits as u16, frame_bytes: frame as u32, max_bytes })
 }

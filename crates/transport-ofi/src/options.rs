@@ -37,7 +37,7 @@ pub struct OfiOptions {
     /// Most bytes that wait for one peer or are under way to it, in a transport. One message always fits.
     pub send_queue_bytes: usize,
     /// Messages of libfabric that each peer may have under way to this node, or fewer if the provider cannot have so
-    /// many receives. A node has this many buffers for each peer, of at most 8 KiB.
+    /// many receives. A node has this many buffers for each peer, of at most 48 KiB.
     pub credits: u16,
 }
 

@@ -45,6 +45,7 @@ impl Registered for Ofi {
     fn open_layer<V: UseLayer>(settings: &Settings, options: LayerOptions, use_it: V) -> Result<V::Output, V::Error> {
         let ofi = OfiOptions {
             provider: PROVIDER.text(settings),
+            interface: (!options.listen.is_loopback()).then(|| options.listen.to_string()),
             max_bytes: options.max_bytes,
             ..OfiOptions::new(options.nodes, options.token)
         };

@@ -1,4 +1,4 @@
-//! The transport over libfabric. Small messages share frames of up to 8 KiB. A longer body is sent in place into a
+//! The transport over libfabric. Small messages share frames of up to 48 KiB. A longer body is sent in place into a
 //! buffer of its length: its frame announces it, and the receiver creates the buffer and permits it before it is sent.
 //!
 //! An endpoint has no thread. Messages move within [`receive`](Transport::receive), [`flush`](Transport::flush) and
@@ -11,9 +11,8 @@ use crate::{
     links::{BODIES_AHEAD, Large, Links},
     outbox::Outbox,
 };
-use bytes::Bytes;
 use evb_core::NodeId;
-use evb_transport::{Connect, HEAD_BYTES, JoinError, Message, Received, SendError, Transport, Waker};
+use evb_transport::{ChunkPool, Connect, HEAD_BYTES, JoinError, Message, Received, SendError, Transport, Waker};
 use std::time::{Duration, Instant};
 
 /// Most messages from one peer before the next has its turn.
@@ -42,6 +41,8 @@ pub struct Ofi {
     links: Links,
     outboxes: Vec<Outbox>,
     inboxes: Vec<Inbox>,
+    /// Memory of arrived bodies.
+    chunks: ChunkPool,
     /// Peers with something in their outbox.
     unsent: Vec<u16>,
 }
@@ -60,6 +61,7 @@ impl Ofi {
             links: Links::open(local, options, Large::Announced, true)?,
             outboxes: (0..nodes).map(|_| Outbox::default()).collect(),
             inboxes: (0..nodes).map(|_| Inbox::default()).collect(),
+            chunks: ChunkPool::default(),
             unsent: Vec::new(),
         })
     }
@@ -131,7 +133,7 @@ impl Ofi {
         };
         match body {
             Body::Here(body) => {
-                let (body, more) = (Bytes::copy_from_slice(body), length < frame.len());
+                let (body, more) = (self.chunks.copy(body), length < frame.len());
                 self.inboxes[from].offset += length;
                 if !more {
                     self.consume(from);

@@ -20,6 +20,8 @@ pub struct About {
     pub settings: &'static [Setting],
     /// Places that its nodes can have.
     pub nodes: Nodes,
+    /// True if it joins processes of one machine only.
+    pub is_local: bool,
     /// True if a node gives up peers that are silent for [`peer_timeout`](crate::NodeOptions::peer_timeout).
     pub gives_up_peers: bool,
     /// Most memory that a node takes for messages; `queue` is the length of the queues between threads.
@@ -39,6 +41,7 @@ impl About {
             doc,
             settings: &[],
             nodes,
+            is_local: false,
             gives_up_peers: false,
             memory: |_| MemoryOfNode { own: 0, for_each_peer: 0 },
             prepare: |_, _, _| Ok(()),

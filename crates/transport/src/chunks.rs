@@ -1,12 +1,14 @@
 //! Chunks of memory; received bodies are slices of them.
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 
 /// Bytes of one chunk: a few fit into a second-level cache.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 /// Length below which bodies are copied, so that a small message that is kept does not keep a chunk.
 pub(crate) const COPY_BELOW: usize = 512;
+/// Length above which a body has a buffer of its own.
+pub(crate) const OWN_BUFFER_ABOVE: usize = CHUNK_BYTES / 4;
 /// Most full chunks that are remembered for reuse.
 const MOST_RETIRED: usize = 64;
 
@@ -14,12 +16,23 @@ const MOST_RETIRED: usize = 64;
 /// kept any more. So there is no allocation and no page fault in the steady state, and memory grows only with what
 /// consumers keep.
 #[derive(Debug, Default)]
-pub(crate) struct ChunkPool {
+pub struct ChunkPool {
     pub(crate) current: BytesMut,
     pub(crate) retired: VecDeque<BytesMut>,
 }
 
 impl ChunkPool {
+    /// A copy of a received body. A small one has memory of its own, and so has one that is large for a chunk.
+    #[inline]
+    pub fn copy(&mut self, body: &[u8]) -> Bytes {
+        if !(COPY_BELOW..=OWN_BUFFER_ABOVE).contains(&body.len()) {
+            return Bytes::copy_from_slice(body);
+        }
+        let chunk = self.with_room(body.len());
+        chunk[..body.len()].copy_from_slice(body);
+        chunk.split_to(body.len()).freeze()
+    }
+
     /// The current chunk, with room for at least `bytes` (at most a chunk).
     pub(crate) fn with_room(&mut self, bytes: usize) -> &mut BytesMut {
         debug_assert!(bytes <= CHUNK_BYTES, "tails are shorter than bodies with buffers of their own");

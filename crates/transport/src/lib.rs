@@ -32,6 +32,7 @@ pub use about::{About, Layer, MemoryOfNode, Nodes, OpenError, Parameter, Prepare
 pub use bodies::reusable_buffer;
 pub use broadcast::{BroadcastWay, Broadcasts, Refusals};
 pub use buffer::{Buffer, Buffers, Memory};
+pub use chunks::ChunkPool;
 pub use connect_error::{ConnectError, JoinError};
 pub use layer::{Connect, MessageLayer, Refused, Take};
 pub use multicast::{Datagrams, Group, MulticastOptions, ReliableMulticast, Tag, WithMulticast};

@@ -10,7 +10,7 @@ use crate::{
 };
 use evb_core::NodeId;
 use std::{
-    net::{Ipv4Addr, SocketAddr},
+    net::{IpAddr, SocketAddr},
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
@@ -115,6 +115,8 @@ pub struct LayerOptions {
     pub node: Option<NodeId>,
     /// Number of nodes of the launch.
     pub nodes: u16,
+    /// Address of this machine at which peers connect.
+    pub listen: IpAddr,
     /// The secret of the launch.
     pub token: Token,
     /// Longest message of this launch in bytes, for layers that make room for it.
@@ -132,7 +134,7 @@ impl LayerOptions {
         self.node.ok_or_else(|| OpenError::new("the node has no number"))
     }
 
-    /// Options of the transport below the layer: this machine only, and the default timeouts.
+    /// Options of the transport below the layer, with the default timeouts.
     ///
     /// # Errors
     /// As [`node`](LayerOptions::node).
@@ -140,7 +142,7 @@ impl LayerOptions {
         Ok(NodeOptions {
             node: self.node()?,
             nodes: self.nodes,
-            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            listen: (self.listen, 0).into(),
             token: self.token,
             peer_timeout: LAYER_PEER_TIMEOUT,
             connect_timeout: LAYER_CONNECT_TIMEOUT,

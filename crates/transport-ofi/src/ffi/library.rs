@@ -20,6 +20,11 @@ pub(crate) const PATH_VARIABLE: &str = "EVB_LIBFABRIC";
 /// The file name of all library versions with this binary interface.
 const FILE: &str = "libfabric.so.1";
 
+/// Variables of `ofi_rxm`, which joins a stream such as TCP to messages: the length up to which it sends a message without
+/// asking the receiver, and the number of its own receive buffers. It sends each message by itself, so a call of the system
+/// should carry many of ours. The buffers take 24 MiB instead of 64.
+const RXM: [(&str, &str); 2] = [("FI_OFI_RXM_BUFFER_SIZE", "49152"), ("FI_OFI_RXM_MSG_RX_SIZE", "512")];
+
 pub(crate) struct Library {
     pub(crate) version: unsafe extern "C" fn() -> u32,
     pub(crate) getinfo:
@@ -34,7 +39,23 @@ pub(crate) struct Library {
 pub(crate) fn library() -> Result<&'static Library, OfiError> {
     static LIBRARY: OnceLock<Result<Library, OfiError>> = OnceLock::new();
     let path = || env::var(PATH_VARIABLE).ok().filter(|path| !path.is_empty()).unwrap_or_else(|| FILE.into());
-    LIBRARY.get_or_init(|| open(&path())).as_ref().map_err(Clone::clone)
+    let first_open = || {
+        prefer_large_messages();
+        open(&path())
+    };
+    LIBRARY.get_or_init(first_open).as_ref().map_err(Clone::clone)
+}
+
+/// Sets the variables of `ofi_rxm` that the user has not set, before the library reads them.
+fn prefer_large_messages() {
+    for (name, value) in RXM {
+        if env::var_os(name).is_none() {
+            // SAFETY: this happens once, when the first endpoint of the process is opened. The standard library's own
+            // readers hold its lock. Of C code, that of libfabric and MPI reads the environment when it is started, and the
+            // resolver when a host name is looked up; this crate's user does neither in another thread meanwhile.
+            unsafe { env::set_var(name, value) };
+        }
+    }
 }
 
 pub(super) fn open(path: &str) -> Result<Library, OfiError> {

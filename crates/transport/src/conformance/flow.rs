@@ -59,7 +59,8 @@ pub(super) fn wait_for_room(subject: &Subject<'_>) {
 
 pub(super) fn fairness(subject: &Subject<'_>) {
     const SENDERS: usize = 4;
-    const MESSAGES: usize = 8000;
+    // They take a tenth of a second: a delayed acknowledgement of TCP can hold up a sender for 40 ms.
+    const MESSAGES: usize = 80_000;
     let mut nodes = (subject.connect)(SENDERS + 1);
     let (receiver, senders) = nodes.split_first_mut().expect("there are nodes");
     let (mut counts, mut sink) = ([0; SENDERS], Vec::new());

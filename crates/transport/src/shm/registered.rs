@@ -11,6 +11,7 @@ const SHORT_BYTES: usize = 64;
 
 impl Registered for Shm {
     const ABOUT: About = About {
+        is_local: true,
         gives_up_peers: true,
         memory: |_| {
             let ShmOptions { pool_bytes, ring_bytes, .. } = ShmOptions::new(0, Token::new([0; Token::BYTES]));

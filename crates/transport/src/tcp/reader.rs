@@ -3,15 +3,13 @@
 use super::frame::{FrameError, FrameHeader, FrameParser};
 use crate::{
     HEAD_BYTES, Message,
-    chunks::{CHUNK_BYTES, COPY_BELOW, ChunkPool},
+    chunks::{CHUNK_BYTES, COPY_BELOW, ChunkPool, OWN_BUFFER_ABOVE},
 };
 use bytes::{Buf, Bytes, BytesMut};
 use std::io;
 
 /// Least room in a chunk for another read.
 const LEAST_ROOM: usize = CHUNK_BYTES / 4;
-/// Length above which bodies are read into a buffer of their own.
-const OWN_BUFFER_ABOVE: usize = CHUNK_BYTES / 4;
 
 /// The messages of one connection.
 #[derive(Debug)]
