@@ -36,6 +36,15 @@ pub struct Ranks {
     is_local: bool,
 }
 
+/// The use of MPI by a thread, which passes it on when it ends.
+struct Turn(Mpi);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.pass_on();
+    }
+}
+
 /// The message of rank 0 to the others.
 #[derive(Serialize, Deserialize)]
 struct Call {
@@ -50,8 +59,7 @@ impl Ranks {
     /// # Errors
     /// MPI is not on this machine or does not fit the launcher.
     pub fn start() -> Result<Self, NodeError> {
-        // Run control and node 0 are threads of one process.
-        let mpi = Mpi::init(Threads::Many).map_err(NodeError::new)?;
+        let mpi = Mpi::init(Threads::One).map_err(NodeError::new)?;
         let here = LOCAL_RANKS.iter().find_map(|name| env::var(name).ok()?.parse::<usize>().ok());
         Ok(Self { is_local: here == Some(mpi.size()), mpi })
     }
@@ -88,8 +96,13 @@ impl Ranks {
         let tell = |address: SocketAddr| -> Result<(), NodeError> {
             let call = Call { host: self.host(), port: address.port(), token: token.to_hex() };
             let _as_sent = self.mpi.share(&serde_json::to_vec(&call).map_err(NodeError::new)?);
-            let options = self.join_options(&call)?;
-            node.replace(Some(limits::spawn(move || join(&options))?));
+            let (options, turn) = (self.join_options(&call)?, Turn(self.mpi.clone()));
+            // Run control and node 0 are threads of one process. From here on MPI is the node's.
+            self.mpi.pass_on();
+            node.replace(Some(limits::spawn(move || {
+                let _until_the_node_ends = turn;
+                join(&options)
+            })?));
             Ok(())
         };
         let any = if self.is_local { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };

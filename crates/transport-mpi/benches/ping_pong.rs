@@ -83,7 +83,7 @@ impl Times {
 }
 
 fn be_a_rank() {
-    let mpi = Mpi::init(Threads::Only).unwrap_or_else(|error| panic!("{error}"));
+    let mpi = Mpi::init(Threads::One).unwrap_or_else(|error| panic!("{error}"));
     let mut layers = mpi.layers(&[0, 1], &MpiOptions::default()).expect("two ranks");
     let (layer, me) = (&mut layers[0], mpi.rank());
     for size in env::args().skip(2).filter_map(|size| size.parse().ok()) {

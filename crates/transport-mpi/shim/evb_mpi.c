@@ -8,6 +8,7 @@
 
 #include <mpi.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a request fits 64 bits");
@@ -37,16 +38,18 @@ static MPI_Comm comm_of(uint64_t packed) {
     return comm;
 }
 
-/* `threads` is 0 if the process has one thread, 1 if one thread makes all calls, 2 if several do in turns. Gives 0, or 1 if
- * MPI was started or ended before, or 2 if it does not bear this. */
+/* `threads` is 0 if one thread at a time makes calls, and 1 if any thread does, with a lock around each call. Gives 0, or 1
+ * if MPI was started or ended before, or 2 if it does not bear this. */
 int32_t evb_mpi_init(int32_t threads, int32_t *rank, int32_t *size, int32_t *most_tag) {
-    const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED};
-    int wanted = levels[threads];
+    int wanted = threads ? MPI_THREAD_SERIALIZED : MPI_THREAD_SINGLE;
     int started = 0, provided = 0, is_set = 0, value = 0;
     int *limit = NULL;
     MPI_Initialized(&started);
     if (started)
         return 1;
+    /* With more processes than cores, Open MPI gives the core away in each call that finds nothing, also when there is other
+     * work to do. The caller knows better when it has nothing to do. */
+    setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0);
     MPI_Init_thread(NULL, NULL, wanted, &provided);
     if (provided < wanted)
         return 2;

@@ -39,15 +39,15 @@ pub use transport::Endpoint;
 
 use evb_transport::DEFAULT_MAX_BODY;
 
-/// The threads that use MPI. Fewer are faster: some MPIs leave out their own locks.
+/// The threads that use MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// The thread that starts MPI; the process has no other (`MPI_THREAD_SINGLE`).
-    Only,
-    /// The thread that starts MPI (`MPI_THREAD_FUNNELED`). As with `Only`, values of this crate panic when another
-    /// thread uses or drops them.
+    /// One at a time: the thread that starts MPI, until it [passes the turn on](Mpi::pass_on). Values of this crate
+    /// panic when a thread without the turn uses or drops them. It is faster, as MPI is asked for no locks
+    /// (`MPI_THREAD_SINGLE`). The process may have threads that do not use MPI: an MPI that knows of one thread only
+    /// cannot tell.
     One,
-    /// Any thread, in turns: a lock is held around each call (`MPI_THREAD_SERIALIZED`).
+    /// Any thread: a lock is held around each call (`MPI_THREAD_SERIALIZED`).
     Many,
 }
 

@@ -149,6 +149,12 @@ impl Mpi {
         self.session.shim.settle();
     }
 
+    /// Lets another thread of this process use MPI, if only one may at a time: the first that does. This one may use it
+    /// again when that thread has passed the turn on.
+    pub fn pass_on(&self) {
+        self.session.shim.pass_on();
+    }
+
     /// Ends the use of MPI in order, as soon as the last handle and endpoint of this process are gone. The end waits
     /// for the other ranks, which must finish, too.
     pub fn finish(self) {

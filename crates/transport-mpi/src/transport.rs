@@ -9,7 +9,7 @@ use crate::{
 };
 use bytes::Bytes;
 use evb_core::NodeId;
-use evb_transport::{Connect, HEAD_BYTES, JoinError, Message, Received, SendError, Transport, Waker};
+use evb_transport::{ChunkPool, Connect, HEAD_BYTES, JoinError, Message, Received, SendError, Transport, Waker};
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
 /// Bytes of a message in a frame without its body: the length of the body, and the head.
@@ -29,6 +29,8 @@ pub struct Endpoint {
     unsent: Vec<usize>,
     /// Items from each peer, in order.
     inboxes: Vec<VecDeque<Item>>,
+    /// Memory of arrived bodies.
+    chunks: ChunkPool,
     /// The peers with something in their inbox; the first one has the next turn.
     turns: VecDeque<usize>,
     /// A message was returned because of a full queue.
@@ -69,6 +71,7 @@ impl Endpoint {
             begun: vec![Vec::new(); nodes],
             unsent: Vec::new(),
             inboxes: (0..nodes).map(|_| VecDeque::new()).collect(),
+            chunks: ChunkPool::default(),
             turns: VecDeque::new(),
             starved: false,
             bell: Arc::default(),
@@ -153,7 +156,7 @@ impl Endpoint {
                 rest = after;
             } else {
                 let Some((body, after)) = after.split_at_checked(length) else { break };
-                let message = Message { head, body: Bytes::copy_from_slice(body) };
+                let message = Message { head, body: self.chunks.copy(body) };
                 inbox.push_back(Item::Message { message, ends_frame: after.is_empty() });
                 rest = after;
             }

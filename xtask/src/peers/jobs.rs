@@ -13,6 +13,8 @@ use std::{
 
 /// Longest time of a program.
 const LIMIT: Duration = Duration::from_secs(60);
+/// Folder with the headers of the event builders in C.
+const HEADERS: &str = "crates/transport-mpi/tests/peer";
 /// Longest time until a server listens.
 const LISTEN_LIMIT: Duration = Duration::from_secs(5);
 
@@ -35,12 +37,13 @@ impl Bench {
         ours::core_to_core(&self.evb, &self.scratch).unwrap_or_default()
     }
 
-    /// Compiles a C program of the repository.
-    pub(super) fn compile(&self, compiler: &str, source: &str, libraries: &[&str]) -> Result<PathBuf, String> {
+    /// Compiles a C program of the repository. `options` are those of the compiler, libraries among them.
+    pub(super) fn compile(&self, compiler: &str, source: &str, options: &[&str]) -> Result<PathBuf, String> {
         let name = Path::new(source).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let program = self.scratch.join(format!("{name}.{compiler}"));
+        let program = self.scratch.join(format!("{name}.{compiler}{}", options.concat().replace('/', "")));
         let mut command = Command::new(compiler);
-        command.arg("-O2").arg(self.root.join(source)).args(libraries).arg("-o").arg(&program);
+        command.arg("-O2").arg("-I").arg(self.root.join(HEADERS)).arg(self.root.join(source)).args(options);
+        command.arg("-o").arg(&program);
         let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{compiler}: {error}"))?;
         match output.status.success() {
             true => Ok(program),

@@ -14,7 +14,7 @@ use jobs::Bench;
 use ours::Ours;
 use std::fs;
 use table::{Bar::*, Row, Unit};
-use theirs::Mpi;
+use theirs::{Duties, Mpi};
 
 /// Binding of the two sides to the two cores.
 const EACH: &str = "one core each";
@@ -34,6 +34,11 @@ pub(crate) struct Effort {
 impl Effort {
     const FULL: Self = Self { repetitions: 5, milliseconds: 100, events: 200_000 };
     const QUICK: Self = Self { repetitions: 3, milliseconds: 30, events: 50_000 };
+
+    /// Events with fragments of this size: fewer of large ones.
+    fn events_of(self, bytes: u32) -> u64 {
+        self.events * u64::from(FRAGMENT_BYTES) / u64::from(bytes.max(FRAGMENT_BYTES))
+    }
 
     /// Round trips of a peer that take as long as ours, when one of them takes about so many nanoseconds.
     fn round_trips(self, about_ns: u64) -> u64 {
@@ -67,13 +72,17 @@ fn comparisons(bench: &Bench) -> Vec<Comparison> {
     let mpis = [Mpi::OPEN, Mpi::MPICH];
     all.extend(mpis.iter().map(|mpi| mpi_latency(bench, mpi)));
     all.extend([("tcp", "tcp;ofi_rxm", 10_000), ("shm", "shm", 2_000)].map(|provider| libfabric(bench, provider)));
-    all.extend([tcp(bench), message_rate(bench), event_building(bench, &mpis)]);
+    all.extend([tcp(bench), message_rate(bench)]);
+    all.extend([middle_fragments(bench), small_fragments(bench), large_fragments(bench)]);
+    all.extend(mpis.iter().map(|mpi| over_mpi(bench, mpi)));
+    all.extend([over_tcp(bench), over_libfabric(bench, "tcp", TCP, 0.95), over_libfabric(bench, "shm", SHM, 0.7)]);
     all
 }
 
 const LATENCY_SIZES: &[u32] = &[8, 64];
 const RATE_SIZES: &[u32] = &[8, 32, 64];
-const FRAGMENT_BYTES: &[u32] = &[2048];
+/// Bytes of the fragments that are built.
+const FRAGMENT_BYTES: u32 = 2048;
 
 fn peer(name: &str, measure: Result<theirs::Measure, String>) -> Peer {
     let (theirs, skipped) = match measure {
@@ -157,21 +166,84 @@ fn message_rate(bench: &Bench) -> Comparison {
     }
 }
 
-fn event_building(bench: &Bench, mpis: &[Mpi]) -> Comparison {
-    let mut peers: Vec<_> = mpis
-        .iter()
-        .map(|mpi| {
-            let program = peer(&format!("plain C, {}", mpi.name), theirs::event_building(bench, mpi));
-            Peer { bar: Some(AtLeast(2.0)), pinned: BOTH, ..program }
-        })
-        .collect();
-    let limit = peer("copy in, copy out", theirs::copy_limit(bench));
-    peers.push(Peer { bar: Some(AtLeast(0.5)), ..limit });
-    Comparison {
-        what: "fragments built 2 x 2, shm".into(),
-        unit: Unit::PerSecond,
-        sizes: FRAGMENT_BYTES,
-        ours: Ours::EventBuilding.measure(bench, FRAGMENT_BYTES),
-        peers,
-    }
+/// Transports of the event builder.
+const SHM: &[&str] = &["transport.type=shm"];
+const TCP: &[&str] = &["transport.type=tcp"];
+
+fn event_building(bench: &Bench, name: &str, ours: Ours, sizes: &'static [u32], peers: Vec<Peer>) -> Comparison {
+    let what = format!("fragments built 2 x 2, {name}");
+    Comparison { what, unit: Unit::PerSecond, sizes, ours: ours.measure(bench, sizes), peers }
+}
+
+fn at_least(bar: f64, peer: Peer) -> Peer {
+    Peer { bar: Some(AtLeast(bar)), ..peer }
+}
+
+/// The event builder in C over an MPI.
+fn plain_c(bench: &Bench, mpi: &Mpi, duties: Duties, sizes: &'static [u32]) -> Peer {
+    let name = match duties {
+        Duties::None => format!("plain C, {}", mpi.name),
+        Duties::Evbs => format!("plain C with evb's duties, {}", mpi.name),
+    };
+    Peer { pinned: BOTH, ..peer(&name, theirs::event_building(bench, mpi, duties, sizes)) }
+}
+
+const MIDDLE: &[u32] = &[FRAGMENT_BYTES];
+const SMALL: &[u32] = &[256];
+const LARGE: &[u32] = &[65_536];
+
+fn over_shm() -> Ours {
+    Ours::EventBuilding { transport: SHM, launcher: None }
+}
+
+fn middle_fragments(bench: &Bench) -> Comparison {
+    let peers = vec![
+        at_least(1.2, plain_c(bench, &Mpi::OPEN, Duties::None, MIDDLE)),
+        at_least(1.5, plain_c(bench, &Mpi::OPEN, Duties::Evbs, MIDDLE)),
+        at_least(1.5, plain_c(bench, &Mpi::MPICH, Duties::Evbs, MIDDLE)),
+        at_least(0.5, peer("copy in, copy out", theirs::copy_limit(bench, MIDDLE))),
+        at_least(0.6, peer("by reference", theirs::reference_limit(bench, MIDDLE))),
+    ];
+    event_building(bench, "shm", over_shm(), MIDDLE, peers)
+}
+
+fn small_fragments(bench: &Bench) -> Comparison {
+    let peers = vec![
+        at_least(3.0, plain_c(bench, &Mpi::OPEN, Duties::Evbs, SMALL)),
+        peer("by reference", theirs::reference_limit(bench, SMALL)),
+    ];
+    event_building(bench, "shm", over_shm(), SMALL, peers)
+}
+
+fn large_fragments(bench: &Bench) -> Comparison {
+    let peers = vec![
+        plain_c(bench, &Mpi::OPEN, Duties::Evbs, LARGE),
+        at_least(0.7, peer("by reference", theirs::reference_limit(bench, LARGE))),
+    ];
+    event_building(bench, "shm", over_shm(), LARGE, peers)
+}
+
+fn over_mpi(bench: &Bench, mpi: &Mpi) -> Comparison {
+    let ours = Ours::EventBuilding { transport: &["transport.type=mpi"], launcher: Some(mpi.launcher("5")) };
+    let peers =
+        vec![plain_c(bench, mpi, Duties::None, MIDDLE), at_least(1.0, plain_c(bench, mpi, Duties::Evbs, MIDDLE))];
+    event_building(bench, mpi.name, ours, MIDDLE, peers)
+}
+
+fn over_tcp(bench: &Bench) -> Comparison {
+    let plain = peer("plain C with evb's duties, sockets", theirs::event_building_tcp(bench, MIDDLE));
+    let ours = Ours::EventBuilding { transport: TCP, launcher: None };
+    event_building(bench, "tcp", ours, MIDDLE, vec![Peer { pinned: BOTH, ..at_least(1.0, plain) }])
+}
+
+/// A provider of libfabric beside our own transport for the same way.
+fn over_libfabric(bench: &Bench, provider: &str, own: &'static [&'static str], bar: f64) -> Comparison {
+    let transport: &[&str] = match provider {
+        "tcp" => &["transport.type=ofi", "transport.provider=tcp"],
+        _ => &["transport.type=ofi", "transport.provider=shm"],
+    };
+    let own = ours::as_peer(Ours::EventBuilding { transport: own, launcher: None }.measure(bench, MIDDLE));
+    let ours = Ours::EventBuilding { transport, launcher: None };
+    let own = Peer { pinned: BOTH, ..peer(&format!("evb over {provider}"), Ok(own)) };
+    event_building(bench, &format!("ofi:{provider}"), ours, MIDDLE, vec![at_least(bar, own)])
 }

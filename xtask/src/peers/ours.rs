@@ -3,6 +3,7 @@
 use super::{
     comparison::Statistic,
     jobs::{self, Bench},
+    theirs::Measure,
 };
 use serde_json::Value;
 use std::{path::Path, process::Command};
@@ -35,15 +36,16 @@ pub(super) type OurMeasure = Box<dyn Fn() -> Result<Vec<Reading>, String>>;
 pub(super) enum Ours {
     /// A pattern of `evb bench` over a transport, with the launcher of its processes if it needs one.
     Layer { pattern: &'static str, transport: String, launcher: Option<String>, wait: &'static str },
-    /// The 2 x 2 event builder over shared memory.
-    EventBuilding,
+    /// The 2 x 2 event builder in five processes over a transport, given as the settings of an experiment.
+    EventBuilding { transport: &'static [&'static str], launcher: Option<Vec<String>> },
 }
 
 impl Ours {
     pub(super) fn measure(self, bench: &Bench, sizes: &[u32]) -> OurMeasure {
-        let (bench, sizes) = (bench.clone(), sizes.iter().map(|size| format!("{size}B")).collect::<Vec<_>>().join(","));
+        let (bench, sizes) = (bench.clone(), sizes.to_vec());
         Box::new(move || match &self {
             Self::Layer { pattern, transport, launcher, wait } => {
+                let sizes = sizes.iter().map(|size| format!("{size}B")).collect::<Vec<_>>().join(",");
                 let mut command = bench.on_both(&bench.evb);
                 command.args(["bench", pattern, "--transport", transport, "--sizes", &sizes, "--wait", wait]);
                 command.args(["--time", &format!("{} ms", bench.effort.milliseconds)]);
@@ -51,15 +53,33 @@ impl Ours {
                 command.args(launcher.iter().flat_map(|launcher| ["--launcher", launcher]));
                 readings(&jobs::output(&mut command)?)
             }
-            Self::EventBuilding => {
-                let mut command = bench.on_both(&bench.evb);
-                command.arg("run").arg(bench.root.join("experiments/two-by-two.toml"));
-                command.args(["--processes", "--json", "--quiet", "--set"]);
-                command.arg(format!("trigger.events={}", bench.effort.events));
-                built(&jobs::output(&mut command)?).map(|reading| vec![reading])
+            Self::EventBuilding { transport, launcher } => {
+                sizes.iter().map(|&size| build(&bench, transport, launcher.as_deref(), size)).collect()
             }
         })
     }
+}
+
+/// The same as a peer of another measurement of evb.
+pub(super) fn as_peer(ours: OurMeasure) -> Measure {
+    Box::new(move || Ok(ours()?.iter().map(|reading| reading.median).collect()))
+}
+
+fn build(bench: &Bench, transport: &[&str], launcher: Option<&[String]>, size: u32) -> Result<Reading, String> {
+    let mut command = match launcher {
+        Some(words) => {
+            let mut command = bench.on_both(&words[0]);
+            command.args(&words[1..]).arg(&bench.evb);
+            command
+        }
+        None => bench.on_both(&bench.evb),
+    };
+    command.arg("run").arg(bench.root.join("experiments/two-by-two.toml")).args(["--json", "--quiet"]);
+    command.args(launcher.is_none().then_some("--processes"));
+    let events = format!("trigger.events={}", bench.effort.events_of(size));
+    let size = format!("readout.source.size={size} B");
+    command.args([&*events, &size].into_iter().chain(transport.iter().copied()).flat_map(|set| ["--set", set]));
+    built(&jobs::output(&mut command)?)
 }
 
 /// The first two cores that evb may use.

@@ -16,7 +16,9 @@ const UCX_MESSAGE_NS: u64 = 100;
 const TCP_ROUND_TRIP_NS: u64 = 8_000;
 /// Batches of the loop over MPI: each is 1000 round trips, of about this time in nanoseconds.
 const MPI_BATCH_NS: u64 = 700_000;
-/// Slots of a builder, as many as evb's has by default.
+/// Header of the library of checksums.
+const CHECKSUMS: &str = "/usr/include/isa-l/crc.h";
+/// Slots of a builder, as many as evb's has at most by default.
 const SLOTS: &str = "64";
 /// Fragments that are copied to learn the limit of copying, for each that is built.
 const COPIES: u64 = 5;
@@ -170,29 +172,75 @@ pub(super) fn tcp_loop(bench: &Bench, sizes: &'static [u32]) -> Result<Measure, 
     }))
 }
 
+/// What an event builder in plain C does beside moving fragments and verifying every word.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Duties {
+    None,
+    /// Those of evb: checksums on both sides, and an account of every event.
+    Evbs,
+}
+
+impl Duties {
+    /// The options of the compiler.
+    fn options(self) -> Result<&'static [&'static str], String> {
+        match self {
+            Self::None => Ok(&[]),
+            Self::Evbs if Path::new(CHECKSUMS).exists() => Ok(&["-DDUTIES", "-lisal"]),
+            Self::Evbs => Err("libisal-dev is not installed".into()),
+        }
+    }
+}
+
 /// Fragments per second of the event builder in plain C over MPI: the same roles, sizes and slots, and every word verified.
-pub(super) fn event_building(bench: &Bench, mpi: &Mpi) -> Result<Measure, String> {
+pub(super) fn event_building(
+    bench: &Bench,
+    mpi: &Mpi,
+    duties: Duties,
+    sizes: &'static [u32],
+) -> Result<Measure, String> {
     mpi.installed()?;
-    let program = bench.compile(mpi.mpicc, "crates/transport-mpi/tests/peer/event_building.c", &[])?;
+    let program = bench.compile(mpi.mpicc, "crates/transport-mpi/tests/peer/event_building.c", duties.options()?)?;
     let (bench, words) = (bench.clone(), mpi.launcher("5"));
-    Ok(Box::new(move || {
+    Ok(for_each(sizes, move |size| {
         let mut command = bench.on_both(&words[0]);
         command.args(&words[1..]).arg(&program);
-        command.args(["2", &bench.effort.events.to_string(), "2048", "push", SLOTS]);
-        outputs::event_building(&output(&mut command)?).map(|rate| vec![rate])
+        command.args(["2", &bench.effort.events_of(size).to_string(), &size.to_string(), "push", SLOTS]);
+        outputs::event_building(&output(&mut command)?)
+    }))
+}
+
+/// Fragments per second of the event builder in plain C over sockets, with evb's duties.
+pub(super) fn event_building_tcp(bench: &Bench, sizes: &'static [u32]) -> Result<Measure, String> {
+    installed("cc")?;
+    let program = bench.compile("cc", "xtask/src/peers/event_building_tcp.c", Duties::Evbs.options()?)?;
+    let bench = bench.clone();
+    Ok(for_each(sizes, move |size| {
+        let mut command = bench.on_both(&program);
+        command.args(["2", "2", &bench.effort.events_of(size).to_string(), &size.to_string(), SLOTS]);
+        outputs::event_building(&output(&mut command)?)
     }))
 }
 
 /// Fragments per second that one core can copy into shared memory while another copies them out: see `copy_limit.c`.
-pub(super) fn copy_limit(bench: &Bench) -> Result<Measure, String> {
+pub(super) fn copy_limit(bench: &Bench, sizes: &'static [u32]) -> Result<Measure, String> {
+    limit(bench, "xtask/src/peers/copy_limit.c", &[], sizes)
+}
+
+/// Fragments per second that two cores write and checksum in place, and verify in place: see `reference_limit.c`.
+pub(super) fn reference_limit(bench: &Bench, sizes: &'static [u32]) -> Result<Measure, String> {
+    limit(bench, "xtask/src/peers/reference_limit.c", Duties::Evbs.options()?, sizes)
+}
+
+/// A program that pins itself, and tells how many fragments two cores can handle per second.
+fn limit(bench: &Bench, source: &str, options: &[&str], sizes: &'static [u32]) -> Result<Measure, String> {
     installed("cc")?;
-    let program = bench.compile("cc", "xtask/src/peers/copy_limit.c", &[])?;
+    let program = bench.compile("cc", source, options)?;
     let bench = bench.clone();
-    Ok(Box::new(move || {
+    Ok(for_each(sizes, move |size| {
         let mut command = bench.on_both(&program);
-        command.args(["2048", &(bench.effort.events * COPIES).to_string()]);
+        command.args([size.to_string(), (bench.effort.events_of(size) * COPIES).to_string()]);
         command.args(bench.cores.map(|core| core.to_string()));
-        outputs::one_number(&output(&mut command)?).map(|rate| vec![rate])
+        outputs::one_number(&output(&mut command)?)
     }))
 }
 

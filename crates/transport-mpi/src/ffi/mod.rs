@@ -3,8 +3,8 @@
 //! # Invariants
 //! - **The signatures below are those of `shim/evb_mpi.c`.** The opened library was compiled from the source in this
 //!   binary: a hash of the source is in its name, and nobody else can write it.
-//! - **Calls do not overlap.** All go through [`Shim::call`]. With [`Threads::Many`] it holds a lock, else it refuses
-//!   every thread but the one that started MPI.
+//! - **Calls do not overlap.** All go through [`Shim::call`]. With [`Threads::Many`] it holds a lock. With
+//!   [`Threads::One`] it refuses every thread but the one that has the turn, which only that thread can pass on.
 //! - **No call comes before the start or after the end.** A [`Shim`] exists after `init` only, and calls after
 //!   [`Shim::end`] do nothing: its flag is read and written where calls do not overlap.
 //! - **The bytes of an active request stay in place and are touched by nobody else.** [`Sending`] and [`Receiving`] own
@@ -29,7 +29,7 @@ use std::{
     mem::ManuallyDrop,
     sync::{
         Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -40,6 +40,8 @@ pub(crate) const MOST_BYTES: usize = i32::MAX as usize;
 const LINGER: Duration = Duration::from_secs(2);
 /// Most bytes of the name of an MPI.
 const VERSION_BYTES: usize = 256;
+/// The mark of no thread: marks are addresses.
+const NOBODY: usize = 0;
 
 type Buffer = *mut c_void;
 
@@ -93,8 +95,8 @@ pub(crate) struct Status {
 /// The MPI of this process.
 pub(crate) struct Shim {
     calls: Calls,
-    /// The only thread that may call, if there is one.
-    caller: Option<usize>,
+    /// The thread that may call, or [`NOBODY`] until one takes the turn; `None` if any thread may call.
+    caller: Option<AtomicUsize>,
     /// The lock around each call, if any thread may call.
     turn: Mutex<()>,
     running: AtomicBool,
@@ -153,15 +155,25 @@ impl Shim {
         }
         let version = version(&calls);
         let (rank, size) = (rank as usize, size as usize);
-        let caller = (threads != Threads::Many).then(this_thread);
+        let caller = (threads == Threads::One).then(|| AtomicUsize::new(this_thread()));
         let (turn, running, lingering) = (Mutex::default(), AtomicBool::new(true), Mutex::default());
         Ok(SHIM.get_or_init(|| Self { calls, caller, turn, running, rank, size, most_tag, version, lingering }))
     }
 
-    /// Returns true if this thread may call MPI.
+    /// Returns true if this thread may call MPI. It takes the turn if nobody has it.
     #[inline]
     pub(crate) fn is_callable(&self) -> bool {
-        self.caller.is_none_or(|caller| caller == this_thread())
+        let Some(caller) = &self.caller else { return true };
+        // Acquires what the calls of the thread before have left.
+        caller.load(Ordering::Relaxed) == this_thread()
+            || caller.compare_exchange(NOBODY, this_thread(), Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Lets another thread make the next call.
+    pub(crate) fn pass_on(&self) {
+        if let Some(caller) = &self.caller {
+            let _another_has_it = caller.compare_exchange(this_thread(), NOBODY, Ordering::Release, Ordering::Relaxed);
+        }
     }
 
     /// Runs `call` alone; returns `None` if MPI has ended.
@@ -169,7 +181,7 @@ impl Shim {
     fn call<T>(&self, call: impl FnOnce(&Calls) -> T) -> Option<T> {
         if !self.is_callable() {
             // What is dropped because of this panic must not panic again.
-            assert!(std::thread::panicking(), "MPI was started for one thread, and another one uses it");
+            assert!(std::thread::panicking(), "MPI was started for one thread at a time, and another one has the turn");
             return None;
         }
         let _turn = self.caller.is_none().then(|| lock(&self.turn));

@@ -9,19 +9,19 @@
  * verifies every word. Requests, offers and assignments travel in groups, as many as there are at that moment. Who waits
  * gives way to others after some tries: there may be more ranks than cores, and not every MPI does that by itself.
  *
- * Rank 0 prints a line of JSON. The exit status is 1 if anything was wrong. */
+ * Rank 0 prints a line of JSON. The exit status is 1 if anything was wrong. fragment.h has what a fragment holds, and the
+ * duties of evb. */
 
-#include <inttypes.h>
+#include "account.h"
 #include <mpi.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { OFFER = 1, ASSIGN, REQUEST, FRAGMENT };
 enum { MOST_SLOTS = 1024, SENDING = 64, TRIES = 100 };
 
-/* An event, and the slot of the builder that it is for; event -1 is the end. */
+/* An event, and the slot of the builder that it is for; event -1 is the end. In an offer it is the event that was built in
+ * the slot, or -1 if there was none. */
 struct entry {
     int64_t event, builder, slot;
 };
@@ -33,13 +33,6 @@ static int64_t events, words;
 static void fail(const char *why) {
     fprintf(stderr, "%s\n", why);
     MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-static void *room(size_t bytes) {
-    void *memory = calloc(1, bytes ? bytes : 1);
-    if (!memory)
-        fail("no memory");
-    return memory;
 }
 
 /* Counts tries, and gives way after some. */
@@ -57,10 +50,6 @@ static void meet(void) {
     MPI_Request request;
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
     await(&request, MPI_STATUS_IGNORE);
-}
-
-static uint64_t first_word(int64_t event, int readout) {
-    return ((uint64_t)event << 16 | (uint64_t)readout) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 /* Small messages whose buffers are used again when they have left. */
@@ -119,11 +108,13 @@ static int receive_entries(struct entry *entries, int tag, int *from) {
 static void manage(void) {
     static struct entry offers[MOST_SLOTS];
     struct sender sender = new_sender(sizeof offers);
+    struct account account = new_account(events);
     int64_t next = 0, open = (int64_t)builders * slots;
     while (open > 0) {
         int from, count = receive_entries(offers, OFFER, &from), given = 0;
         for (int index = 0; index < count; index++) {
             int more = next < events;
+            was_built(&account, offers[index].event);
             offers[index].event = more ? next++ : -1;
             given += more;
             open -= !more;
@@ -138,12 +129,13 @@ static void manage(void) {
     for (int readout = 0; push && readout < readouts; readout++)
         send_entries(&sender, &end, 1, 1 + readout, REQUEST);
     end_sender(&sender);
+    close_account(&account);
 }
 
 /* Sends what it is asked for. In push, unit n starts at entry n of the list, so that not all go to one builder. */
 static void read_out(int unit) {
     static struct entry requests[MOST_SLOTS];
-    struct sender sender = new_sender(sizeof(uint64_t) * (size_t)words);
+    struct sender sender = new_sender(sizeof(uint64_t) * (size_t)(words + SEAL_WORDS));
     int open = push ? 1 : builders;
     while (open > 0) {
         int from, count = receive_entries(requests, REQUEST, &from);
@@ -153,42 +145,31 @@ static void read_out(int unit) {
                 open--;
                 continue;
             }
-            uint64_t *fragment = next_buffer(&sender), first = first_word(entry->event, unit);
-            fragment[0] = (uint64_t)entry->event;
-            for (int64_t word = 1; word < words; word++)
-                fragment[word] = first + (uint64_t)word;
-            start_send(&sender, words, (int)entry->builder, FRAGMENT + (int)entry->slot);
+            write_fragment(next_buffer(&sender), words, entry->event, unit);
+            start_send(&sender, words + SEAL_WORDS, (int)entry->builder, FRAGMENT + (int)entry->slot);
         }
     }
     end_sender(&sender);
-}
-
-/* The number of wrong words. */
-static int64_t verify(const uint64_t *fragment, int64_t event, int unit) {
-    uint64_t first = first_word(event, unit);
-    int64_t wrong = fragment[0] != (uint64_t)event;
-    for (int64_t word = 1; word < words; word++)
-        wrong += fragment[word] != first + (uint64_t)word;
-    return wrong;
 }
 
 /* Builds events: receives, verifies, offers the slot again. Gives the fragments and the wrong words. */
 static void build(int rank, int64_t counts[2]) {
     static struct entry assigned[MOST_SLOTS], offers[MOST_SLOTS];
     int receives = slots * readouts, open = slots, offered = 0;
+    int64_t stride = words + SEAL_WORDS;
     MPI_Request *requests = room(sizeof *requests * (size_t)(receives + 1));
     MPI_Status *statuses = room(sizeof *statuses * (size_t)(receives + 1));
     int *done = room(sizeof *done * (size_t)(receives + 1)), *missing = room(sizeof *missing * (size_t)slots);
-    uint64_t *fragments = room(sizeof *fragments * (size_t)(words * receives));
+    uint64_t *fragments = room(sizeof *fragments * (size_t)(stride * receives));
     struct sender sender = new_sender(sizeof assigned);
     for (int slot = 0; slot < slots; slot++) {
         for (int unit = 0; unit < readouts; unit++) {
             int index = slot * readouts + unit;
-            MPI_Recv_init(fragments + words * index, (int)words, MPI_UINT64_T, 1 + unit, FRAGMENT + slot, MPI_COMM_WORLD,
+            MPI_Recv_init(fragments + stride * index, (int)stride, MPI_UINT64_T, 1 + unit, FRAGMENT + slot, MPI_COMM_WORLD,
                           &requests[index]);
         }
         missing[slot] = readouts;
-        offers[offered++] = (struct entry){.builder = rank, .slot = slot};
+        offers[offered++] = (struct entry){.event = -1, .builder = rank, .slot = slot};
     }
     MPI_Recv_init(assigned, MOST_SLOTS * WORDS, MPI_INT64_T, 0, ASSIGN, MPI_COMM_WORLD, &requests[receives]);
     MPI_Startall(receives + 1, requests);
@@ -213,18 +194,18 @@ static void build(int rank, int64_t counts[2]) {
                 continue;
             }
             int slot = done[index] / readouts, unit = done[index] % readouts;
-            const uint64_t *fragment = fragments + words * done[index];
+            const uint64_t *fragment = fragments + stride * done[index];
             /* All fragments of an event must name the same one. */
             int64_t event = (int64_t)fragment[0];
             counts[0]++;
-            counts[1] += verify(fragment, event, unit);
+            counts[1] += verify_fragment(fragment, words, event, unit);
             if (--missing[slot] > 0)
                 continue;
             for (int other = 0; other < readouts; other++)
-                counts[1] += fragments[words * (slot * readouts + other)] != (uint64_t)event;
+                counts[1] += fragments[stride * (slot * readouts + other)] != (uint64_t)event;
             missing[slot] = readouts;
             MPI_Startall(readouts, &requests[slot * readouts]);
-            offers[offered++] = (struct entry){.builder = rank, .slot = slot};
+            offers[offered++] = (struct entry){.event = event, .builder = rank, .slot = slot};
         }
     }
     struct entry end = {.event = -1};
@@ -264,10 +245,7 @@ int main(int argc, char **argv) {
     MPI_Allreduce(counts, all, 2, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
     int good = all[0] == events * readouts && all[1] == 0;
     if (rank == 0)
-        printf("{\"fragments\":%" PRId64 ",\"wrong\":%" PRId64 ",\"seconds\":%.6f,\"fragments_per_s\":%.0f,"
-               "\"event_rate_hz\":%.0f,\"throughput_bytes_per_s\":%.0f}\n",
-               all[0], all[1], seconds, (double)all[0] / seconds, (double)events / seconds,
-               (double)all[0] * (double)words * 8 / seconds);
+        print_result(events, all[0], all[1], words, seconds);
     MPI_Finalize();
     return !good;
 }
