@@ -12,7 +12,7 @@ use crate::{item::Item, published::Published};
 use evb_record::{Basis, Class, Relation, Sensitivity};
 
 /// Two items are the same number if their logarithms differ by at most this at all values of all parameters.
-const SAME: f64 = 0.002;
+const SAME: f64 = 0.001;
 /// Two items that move less than this at all of them are not compared.
 const MOVES: f64 = 0.01;
 

@@ -5,6 +5,8 @@ use evb_record::{Kind, PaperReport, Relation, Sensitivity};
 
 /// Items that move by less than this part of their value do not count as moved.
 const STILL: f64 = 1e-3;
+/// Differences of sums of decimal fractions.
+const DUST: f64 = 1e-9;
 
 impl Paper {
     /// The sensitivity to a parameter: `here` is the report with its value in the files, and `varied` has one report
@@ -44,7 +46,7 @@ impl Paper {
 fn moves(values: &[Option<f64>]) -> bool {
     let Some((here, others)) = values.split_first() else { return false };
     others.iter().any(|other| match (here, other) {
-        (Some(here), Some(other)) => (other - here).abs() > STILL * here.abs(),
+        (Some(here), Some(other)) => (other - here).abs() > STILL * here.abs() + DUST,
         _ => here.is_some() != other.is_some(),
     })
 }

@@ -110,6 +110,10 @@ fn the_stored_sensitivity_is_of_these_parameters() {
             .iter()
             .map(|one| (names(&[&one.name, &one.because]), one.basis, one.values(), one.set_by.clone()))
             .collect();
-        assert_eq!(stored, declared, "{}: make it again with `UPDATE_PAPERS=1 cargo xtask sensitivity`", paper.slug);
+        assert_eq!(
+            stored, declared,
+            "{}: make it again with `UPDATE_PAPERS=1 cargo xtask papers --sensitivity`",
+            paper.slug
+        );
     }
 }

@@ -52,8 +52,9 @@ pub fn paper_summary(report: &PaperReport, width: usize) -> String {
     for (names, reason) in known_differences(&report.items) {
         text.push_str(&hanging("outside, as known: ", &format!("{}: {reason}", names.join(", ")), width));
     }
-    for surprise in surprises(&report.items) {
+    for (surprise, hint) in surprises(&report.items) {
         text.push_str(&hanging("", &surprise, width));
+        text.push_str(&hanging("hint: ", &hint, width));
     }
     text.push_str(&hanging("", &headline(&report.items), width));
     text
@@ -95,16 +96,16 @@ fn known_differences(items: &[PaperItem]) -> Vec<(Vec<&str>, &str)> {
     found
 }
 
-/// Sentences about items of which the list of known differences says otherwise.
-fn surprises(items: &[PaperItem]) -> Vec<String> {
+/// Items of which the list of known differences says otherwise, each with a hint.
+fn surprises(items: &[PaperItem]) -> Vec<(String, String)> {
     let surprise = |item: &PaperItem| {
-        let place = format!("papers/{}/published.toml", item.paper);
+        let list = format!("list of each `difference` in papers/{}/published.toml", item.paper);
         match item.verdict {
-            Verdict::Outside => format!(
-                "new difference: {} is outside\nhint: find the reason; if it is not a fault, list it as a `difference` in {place}",
-                item.item
+            Verdict::Outside => (
+                format!("new difference: {} is outside", item.item),
+                format!("find the reason; if it is no fault, add it to the {list}"),
             ),
-            _ => format!("a difference is gone: {} is inside\nhint: take it out of the list in {place}", item.item),
+            _ => (format!("a difference is gone: {} is inside", item.item), format!("take it out of the {list}")),
         }
     };
     items.iter().filter(|item| !item.is_as_listed()).map(surprise).collect()

@@ -11,13 +11,14 @@ use std::fmt::Write as _;
 const NOT_COUNTED: [Class; 6] =
     [Class::Calibrated, Class::Implied, Class::Words, Class::Different, Class::NotModelled, Class::Unpublished];
 
-/// For each paper and for all the predicted values inside and outside, and the number of others by class.
-pub fn papers_headline(items: &[PaperItem]) -> String {
+/// For each paper and for all the predicted values inside and outside, and the number of others by class. `folder` is
+/// the way to the folders of the papers.
+pub fn papers_headline(items: &[PaperItem], folder: &str) -> String {
     let mut text = "| paper | predicted: inside | outside |".to_owned();
     NOT_COUNTED.iter().for_each(|kind| text += &format!(" {} |", class(*kind)));
     text += &format!("\n|---|{}\n", "---:|".repeat(2 + NOT_COUNTED.len()));
     for (paper, items) in by_paper(items) {
-        text += &row(&format!("[{paper}](../papers/{paper}/README.md)"), &items);
+        text += &row(&format!("[{paper}]({folder}/{paper}/README.md)"), &items);
     }
     text + &row("all", &items.iter().collect::<Vec<_>>())
 }
