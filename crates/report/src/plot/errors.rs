@@ -14,8 +14,8 @@ const BELOW: i32 = 56;
 const LEFT: i32 = 270;
 const RIGHT: i32 = 24;
 /// Height of a row, and distance of marks that would hide each other.
-const ROW: i32 = 72;
-const STEP: i32 = 10;
+const ROW: i32 = 84;
+const STEP: i32 = 9;
 /// Distance of the lines of the grid, in per cent.
 const GRID_STEP: f64 = 10.0;
 /// The rule for tolerances, in per cent.
@@ -94,7 +94,8 @@ fn grid<'a>(area: &Area<'a>, span: (f64, f64), bottom: i32) -> Result<(), Failur
         let x = across(error, span);
         let pen = if error == 0.0 { GREY.stroke_width(1) } else { GRID.stroke_width(1) };
         area.draw(&PathElement::new([(x, TOP), (x, bottom)], pen))?;
-        area.draw_text(&format!("{error:+.0}"), &text(TEXT, HPos::Center, VPos::Top), (x, bottom + 8))?;
+        let label = if error == 0.0 { "0".to_owned() } else { format!("{error:+.0}") };
+        area.draw_text(&label, &text(TEXT, HPos::Center, VPos::Top), (x, bottom + 8))?;
     }
     for error in [-RULE, RULE] {
         let ends = [(across(error, span), TOP), (across(error, span), bottom)];
@@ -108,7 +109,7 @@ fn marks<'a>(area: &Area<'a>, row: &Row<'_>, span: (f64, f64), middle: i32) -> R
     let mut placed = Vec::<(i32, i32)>::new();
     for (error, is_inside) in &row.errors {
         let x = across(*error, span);
-        let heights = (0..6).map(|step: i32| middle + STEP * ((step + 1) / 2) * if step % 2 == 0 { 1 } else { -1 });
+        let heights = (0..9).map(|step: i32| middle + STEP * ((step + 1) / 2) * if step % 2 == 0 { 1 } else { -1 });
         let is_free = |y: &i32| placed.iter().all(|at| (at.0 - x).abs() >= STEP || at.1 != *y);
         let y = heights.into_iter().find(is_free).unwrap_or(middle);
         placed.push((x, y));
