@@ -101,9 +101,18 @@ fn parameters(items: &[PaperItem], sensitivities: &[Sensitivity]) -> String {
             "| {} | {} | {values} | {} | {} |",
             one.parameter,
             basis(one.basis),
-            one.because,
+            why(one),
             hanging.join("; ")
         );
     }
     text
+}
+
+/// The reason for a parameter, and the items that set it.
+fn why(one: &Sensitivity) -> String {
+    match one.set_by.as_slice() {
+        [] => one.because.clone(),
+        [first] => format!("{}; set by `{first}`", one.because),
+        [first, .., last] => format!("{}; set by `{first}` to `{last}`", one.because),
+    }
 }
