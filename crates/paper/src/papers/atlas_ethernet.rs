@@ -130,7 +130,6 @@ fn trigger(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperErr
     let (fixed, adaptive) = (results.point("trigger", 0)?, results.point("trigger", 1)?);
     report.item("trigger.deterministic", kilohertz(fixed))?;
     report.item("trigger.adaptive", kilohertz(adaptive))?;
-    report.item("trigger.gain", kilohertz(adaptive) / kilohertz(fixed))?;
     for (column, processors) in [("processors-1", "1"), ("processors-3", "3"), ("processors-8", "8")] {
         let records = results.among("trigger-traffic", &[("workload.processors", processors)])?;
         let gains: Vec<_> = records.chunks(2).map(|pair| kilohertz(pair[1]) / kilohertz(pair[0])).collect();
