@@ -37,6 +37,12 @@ enum Task {
         #[arg(long)]
         soak: bool,
     },
+    /// Reproduce the papers, and compare the results with the stored ones; `UPDATE_PAPERS=1` stores them
+    Papers {
+        /// Vary their parameters instead, which takes minutes, and compare what moves with what is stored
+        #[arg(long)]
+        sensitivity: bool,
+    },
     /// Run the protocol through schedules of faults: deaths, silence, partitions, loss, slow disks
     Faults(faults::Faults),
     /// Compare message layers and event building with other people's tools, in turns on the same cores
@@ -56,6 +62,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Check => steps::check(),
         Task::Test { soak } => steps::test(soak),
+        Task::Papers { sensitivity } => steps::papers(sensitivity),
         Task::Faults(faults) => faults::run_all(&faults),
         Task::Peers { quick } => peers::run(quick),
         Task::Shaping(options) => shaping::compare(&options),

@@ -1,13 +1,18 @@
-//! The papers: every item is inside its tolerance and equals the stored result.
+//! The papers: every value, its class and its verdict equal the stored ones, and so does what moves with each parameter.
 
 use crate::{processes::Limited, workspace::Workspace};
 use serde_json::Value;
-use std::{collections::BTreeMap, env, fs, process::Command, time::Duration};
+use std::{collections::BTreeMap, env, fs, io, process::Command, time::Duration};
 
 /// Longest time for all papers on two cores.
 const LIMIT: Duration = Duration::from_secs(600);
+/// Longest time for the sensitivity of all papers.
+const SENSITIVITY_LIMIT: Duration = Duration::from_secs(3600);
 
-/// Seeds beside the one in the files, with which all verdicts must be the same.
+/// What must be as stored.
+const JUDGED: [&str; 6] = ["published", "tolerance", "reproduced", "class", "verdict", "known"];
+
+/// Seeds beside the one in the files, with which all classes and verdicts must be the same.
 const OTHER_SEEDS: [&str; 3] = ["2", "3", "4"];
 
 /// Most differences that are shown.
@@ -16,63 +21,96 @@ const MOST_TOLD: usize = 10;
 /// Reproduces all papers and compares the results with `expected.jsonl` in their folders; `long` does so with other
 /// seeds, too. With `UPDATE_PAPERS=1` in the environment it writes these files instead.
 pub(crate) fn run(workspace: &Workspace, long: bool) -> Result<(), String> {
-    let lines = reproduce(workspace, None)?;
+    let (lines, is_good) = evb_paper(workspace, &[], LIMIT)?;
     for (paper, found) in &lines {
-        let path = workspace.root.join("papers").join(paper).join("expected.jsonl");
-        if env::var_os("UPDATE_PAPERS").is_some() {
-            let text: String = found.iter().map(|item| format!("{item}\n")).collect();
-            fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-            continue;
-        }
-        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let expected = text.lines().map(parse).collect::<Result<Vec<_>, _>>()?;
-        compare(paper, &expected, found, &["published", "tolerance", "reproduced", "verdict"])?;
+        store_or_compare(workspace, paper, "expected.jsonl", found, &["item"], &JUDGED)?;
         eprintln!("  {paper}: {} values", found.len());
     }
+    if !is_good {
+        return Err("evb paper: other values are outside than the lists of known differences say".into());
+    }
     for seed in OTHER_SEEDS.iter().filter(|_| long) {
-        for (paper, found) in reproduce(workspace, Some(seed))? {
-            compare(&paper, &lines[&paper], &found, &["verdict"])?;
+        for (paper, found) in evb_paper(workspace, &[&format!("--seed={seed}")], LIMIT)?.0 {
+            compare(&paper, &lines[&paper], &found, &["item", "class", "verdict"])?;
         }
-        eprintln!("  the same verdicts with seed {seed}");
+        eprintln!("  the same classes and verdicts with seed {seed}");
     }
     Ok(())
 }
 
-/// The records of all items, by paper.
-fn reproduce(workspace: &Workspace, seed: Option<&str>) -> Result<BTreeMap<String, Vec<Value>>, String> {
+/// Varies the parameters of all papers and compares what moves with `sensitivity.jsonl` in their folders, from which the
+/// classes follow. With `UPDATE_PAPERS=1` in the environment it writes these files instead.
+pub(crate) fn sensitivity(workspace: &Workspace) -> Result<(), String> {
+    for (paper, found) in evb_paper(workspace, &["--sensitivity"], SENSITIVITY_LIMIT)?.0 {
+        store_or_compare(workspace, &paper, "sensitivity.jsonl", &found, &["parameter"], &["values", "items"])?;
+        eprintln!("  {paper}: {} parameters", found.len());
+    }
+    Ok(())
+}
+
+/// The records of all papers, and true if the command was content with them.
+fn evb_paper(
+    workspace: &Workspace,
+    options: &[&str],
+    limit: Duration,
+) -> Result<(BTreeMap<String, Vec<Value>>, bool), String> {
     let mut command = Command::new(workspace.evb());
-    command.args(["paper", "--json", "--quiet"]).args(seed.map(|seed| format!("--seed={seed}")));
-    let (status, output) = Limited::start(&mut command, LIMIT).map_err(|error| error.to_string())?.wait()?;
+    command.args(["paper", "--json", "--quiet"]).args(options);
+    let (status, output) = Limited::start(&mut command, limit).map_err(|error| error.to_string())?.wait()?;
+    if !matches!(status.code(), Some(0 | 1)) {
+        return Err(format!("evb paper: {status}"));
+    }
     let mut papers = BTreeMap::<String, Vec<Value>>::new();
     for line in output.lines() {
-        let item = parse(line)?;
-        if item["within"] != true {
-            eprintln!("  outside its tolerance: {line}");
+        let record = parse(line)?;
+        if record["kind"] == "paper" && (record["verdict"] == "outside") == record["known"].is_null() {
+            eprintln!("  not as in the list of known differences: {line}");
         }
-        papers.entry(item["paper"].as_str().unwrap_or_default().to_owned()).or_default().push(item);
+        papers.entry(record["paper"].as_str().unwrap_or_default().to_owned()).or_default().push(record);
     }
-    if status.success() { Ok(papers) } else { Err(format!("evb paper: {status}")) }
+    Ok((papers, status.success()))
+}
+
+/// Compares records with those in a file of the folder of a paper, or stores them there.
+fn store_or_compare(
+    workspace: &Workspace,
+    paper: &str,
+    file: &str,
+    found: &[Value],
+    names: &[&str],
+    fields: &[&str],
+) -> Result<(), String> {
+    let path = workspace.root.join("papers").join(paper).join(file);
+    let failed = |error: io::Error| format!("{}: {error}", path.display());
+    if env::var_os("UPDATE_PAPERS").is_some() {
+        let text: String = found.iter().map(|record| format!("{record}\n")).collect();
+        return fs::write(&path, text).map_err(failed);
+    }
+    let expected = fs::read_to_string(&path).map_err(failed)?;
+    let expected = expected.lines().map(parse).collect::<Result<Vec<_>, _>>()?;
+    compare(paper, &expected, found, &[names, fields].concat())
 }
 
 fn parse(line: &str) -> Result<Value, String> {
     serde_json::from_str(line).map_err(|error| format!("a record: {error}"))
 }
 
-/// Compares some fields of all items, which are in the same order.
+/// Compares some fields of all records, which are in the same order; the first field is the name.
 fn compare(paper: &str, expected: &[Value], found: &[Value], fields: &[&str]) -> Result<(), String> {
     let mut differences = Vec::new();
     if expected.len() != found.len() {
-        differences.push(format!("{} values instead of {}", found.len(), expected.len()));
+        differences.push(format!("{} records instead of {}", found.len(), expected.len()));
     }
     for (expected, found) in expected.iter().zip(found) {
-        for field in ["item"].iter().chain(fields).filter(|field| expected[**field] != found[**field]) {
-            differences.push(format!("{}: {field} is {} and was {}", found["item"], found[field], expected[field]));
+        for field in fields.iter().filter(|field| expected[**field] != found[**field]) {
+            let name = &found[fields[0]];
+            differences.push(format!("{name}: {field} is {} and was {}", found[field], expected[field]));
         }
     }
     if differences.is_empty() {
         return Ok(());
     }
     differences.truncate(MOST_TOLD);
-    let hint = "if that is right, write it down with `UPDATE_PAPERS=1 cargo xtask test`, and read the change";
+    let hint = "if that is right, write it down with `UPDATE_PAPERS=1 cargo xtask papers`, and read the change";
     Err(format!("{paper} is not as expected:\n  {}\nhint: {hint}", differences.join("\n  ")))
 }

@@ -30,6 +30,9 @@ const LONG_TESTS: &[&str] =
 /// The steps that need nothing but cargo and install nothing.
 const CHECK: &[Step] = &[FORMAT, HYGIENE, LINTS, ("fast tests", |workspace, _| workspace.cargo(&["test", "--quiet"]))];
 
+/// The binary that some steps run.
+const RELEASE: Step = ("release build", |workspace, _| workspace.cargo(&["build", "--release"]));
+
 /// The model checks of the lock-free parts are tests like any other here, and so are the corpora of the fuzz targets.
 const TEST: &[Step] = &[
     ("tools", |_, _| tools::find()),
@@ -46,7 +49,7 @@ const TEST: &[Step] = &[
         run(cargo(&workspace.root, &arguments).env("CARGO_TARGET_DIR", target))
     }),
     ("hardware", hw::test_all),
-    ("release build", |workspace, _| workspace.cargo(&["build", "--release"])),
+    RELEASE,
     ("examples", |workspace, _| examples::run_all(workspace)),
     ("papers", papers::run),
     ("soak", soak::run),
@@ -64,6 +67,15 @@ pub(crate) fn check() -> Result<(), String> {
 /// Runs all steps.
 pub(crate) fn test(long_soak: bool) -> Result<(), String> {
     run_all(TEST, long_soak)
+}
+
+/// Reproduces the papers, or looks up what moves with their parameters.
+pub(crate) fn papers(sensitivity: bool) -> Result<(), String> {
+    let step: Step = match sensitivity {
+        true => ("sensitivity of the papers", |workspace, _| papers::sensitivity(workspace)),
+        false => ("papers", papers::run),
+    };
+    run_all(&[RELEASE, step], false)
 }
 
 /// Runs steps in order and stops at the first that fails.

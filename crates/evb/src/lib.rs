@@ -55,7 +55,7 @@ pub use evb_sim::{Progress as SimulationProgress, SimulateError, simulate};
 pub use evb_sources::{SourceError, SourceSpec};
 pub use network_fit::{fit, prepare_fit};
 pub use only_simulated::{OnlySimulated, check_runnable};
-pub use papers::Reproduction;
+pub use papers::{Reproduction, Variations};
 pub use simulated_bench::{BenchNetwork, simulate_suite};
 pub use simulations::{Begin, OpenTrace, Simulations, Take};
 pub use surprises::{in_bytes, largest, surprises};

@@ -11,11 +11,6 @@ pub(crate) fn line(points: &[(f64, f64)]) -> (f64, f64) {
     (y - slope * x, slope)
 }
 
-/// The mean of the absolute differences of two lists of the same length.
-pub(crate) fn mean_absolute_difference(ours: &[f64], published: &[f64]) -> f64 {
-    ours.iter().zip(published).map(|(ours, published)| (ours - published).abs()).sum::<f64>() / ours.len() as f64
-}
-
 /// The first point at which a curve reaches this height, by linear interpolation; `None` if it never does.
 pub(crate) fn crossing(points: &[(f64, f64)], height: f64) -> Option<f64> {
     let (from, to) = points.iter().zip(points.iter().skip(1)).find(|(a, b)| (a.1 - height) * (b.1 - height) <= 0.0)?;

@@ -5,16 +5,21 @@
 //! reproduces which item. [`Paper::report`] makes a [`PaperReport`] of the records of all experiments of a paper;
 //! nothing is simulated here.
 
+mod class;
 mod fit;
+mod item;
 mod measured;
 mod papers;
+mod parameter;
 mod published;
 mod report_builder;
 mod results;
+mod sensitivity;
 
 use evb_experiment::{Diagnostics, Experiment};
-use evb_record::PaperReport;
+use evb_record::{PaperReport, Sensitivity};
 use include_dir::{Dir, include_dir};
+pub use parameter::Parameter;
 use published::Published;
 use report_builder::ReportBuilder;
 pub use results::Results;
@@ -62,8 +67,16 @@ pub enum PaperError {
         /// The reason.
         reason: String,
     },
-    /// A published item was not computed.
-    #[error("{name} is published, but nothing was computed for it")]
+    /// The stored sensitivity is invalid.
+    #[error("papers/{slug}/sensitivity.jsonl: {reason}")]
+    Sensitivity {
+        /// The paper.
+        slug: &'static str,
+        /// The reason.
+        reason: String,
+    },
+    /// A published item was not computed, or one that is not modelled was.
+    #[error("{name} is published, but nothing was computed for it; or it is not modelled, and something was")]
     Missing {
         /// The item, table column or figure.
         name: String,
@@ -81,12 +94,25 @@ impl Paper {
     /// # Errors
     /// An override does not fit one of the experiments.
     pub fn experiments(&self, overrides: &[String]) -> Result<Vec<(String, Experiment)>, Diagnostics> {
+        self.experiments_of(overrides, |_| true)
+    }
+
+    /// The experiments whose names are wanted, as all of them.
+    ///
+    /// # Errors
+    /// An override does not fit one of the experiments.
+    pub fn experiments_of(
+        &self,
+        overrides: &[String],
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<(String, Experiment)>, Diagnostics> {
         let files = FOLDERS.get_dir(self.slug).into_iter().flat_map(Dir::files);
         let mut experiments = Vec::new();
         for file in files {
             let path = file.path();
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let is_experiment = path.extension().is_some_and(|extension| extension == "toml") && stem != "published";
+            let is_experiment = is_experiment && is_wanted(&stem);
             if let Some(text) = file.contents_utf8().filter(|_| is_experiment) {
                 let name = format!("papers/{}", path.display());
                 experiments.push((stem, Experiment::parse(text, &name, overrides)?));
@@ -110,7 +136,26 @@ impl Paper {
     pub fn report(&self, results: &Results, version: &str) -> Result<PaperReport, PaperError> {
         let mut report = ReportBuilder::new(self.slug, self.published()?, results.seed(), version);
         (self.reproduce)(results, &mut report)?;
-        report.finish()
+        report.finish(&self.stored_sensitivity()?)
+    }
+
+    /// The parameters of the experiments.
+    ///
+    /// # Errors
+    /// A published value is invalid.
+    pub fn parameters(&self) -> Result<Vec<Parameter>, PaperError> {
+        Ok(self.published()?.parameters)
+    }
+
+    /// The sensitivity in the folder of the paper, from which the classes follow; empty if there is none yet.
+    ///
+    /// # Errors
+    /// A line is no record.
+    pub fn stored_sensitivity(&self) -> Result<Vec<Sensitivity>, PaperError> {
+        let wrong = |reason: String| PaperError::Sensitivity { slug: self.slug, reason };
+        let file = FOLDERS.get_file(format!("{}/sensitivity.jsonl", self.slug));
+        let text = file.and_then(|file| file.contents_utf8()).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).map_err(|error| wrong(error.to_string()))).collect()
     }
 
     fn published(&self) -> Result<Published, PaperError> {

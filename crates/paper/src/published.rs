@@ -1,6 +1,10 @@
 //! Published values of a paper: the form of `published.toml`.
 
-use evb_record::{Curve, Relation};
+use crate::{
+    item::{Declared, Error, Item},
+    parameter::Parameter,
+};
+use evb_record::Curve;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -21,27 +25,12 @@ pub(crate) struct Published {
     /// Figures.
     #[serde(default, rename = "figure")]
     pub(crate) figures: Vec<Figure>,
-}
-
-/// A single value. With none of `published`, `at_least` and `at_most`, the reproduced value is only shown.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Item {
-    pub(crate) name: String,
-    pub(crate) what: String,
-    pub(crate) place: String,
-    #[serde(default)]
-    pub(crate) unit: String,
-    published: Option<f64>,
-    at_least: Option<f64>,
-    at_most: Option<f64>,
-    #[serde(default)]
-    pub(crate) tolerance: f64,
-    /// The reason for the tolerance.
-    #[serde(default)]
-    because: String,
-    /// The parameter that was set by this value, which then does not count.
-    calibrated: Option<String>,
+    /// Parameters of the experiments.
+    #[serde(default, rename = "parameter")]
+    pub(crate) parameters: Vec<Parameter>,
+    /// Known differences.
+    #[serde(default, rename = "difference")]
+    pub(crate) differences: Vec<Difference>,
 }
 
 /// A table with one value for each row and column.
@@ -72,24 +61,22 @@ pub(crate) struct Rows {
 pub(crate) struct Column {
     pub(crate) name: String,
     published: Option<Vec<f64>>,
-    #[serde(default)]
-    tolerance: f64,
-    /// Largest mean of the absolute differences of all rows.
-    mean_error: Option<f64>,
+    /// Error and class of all rows, as of an item.
+    error: Option<Error>,
+    class: Option<Declared>,
     #[serde(default)]
     because: String,
-    /// The parameters that were set by these values, which then do not count.
-    calibrated: Option<Calibrated>,
+    /// Rows that follow from something of their own, and from what.
+    #[serde(default)]
+    implied: BTreeMap<String, String>,
 }
 
-/// The values of a column that have set a parameter, and the parameter.
+/// Items that are outside, and why. The list is committed: a change of it is a change of the result.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Calibrated {
-    /// All values together.
-    All(String),
-    /// The values of some rows.
-    Rows(BTreeMap<String, String>),
+#[serde(deny_unknown_fields)]
+pub(crate) struct Difference {
+    items: Vec<String>,
+    because: String,
 }
 
 /// A figure and the points in it that the paper states.
@@ -126,6 +113,8 @@ impl Published {
             published.items.extend(table.cells()?);
         }
         published.items.iter().try_for_each(Item::check)?;
+        published.parameters.iter().try_for_each(Parameter::check)?;
+        published.check_names()?;
         let names = published.items.iter().map(|item| &item.name);
         let mut names: Vec<_> = names.chain(published.figures.iter().map(|figure| &figure.name)).collect();
         names.sort();
@@ -134,45 +123,40 @@ impl Published {
             None => Ok(published),
         }
     }
-}
 
-impl Item {
-    /// The relation and the value to compare with.
-    pub(crate) fn expected(&self) -> (Relation, Option<f64>) {
-        let relations =
-            [(Relation::Equal, self.published), (Relation::AtLeast, self.at_least), (Relation::AtMost, self.at_most)];
-        let given = relations.into_iter().find(|(_, value)| value.is_some());
-        given.unwrap_or((Relation::Shown, None))
+    /// The item of this name.
+    pub(crate) fn item(&self, name: &str) -> Option<&Item> {
+        self.items.iter().find(|item| item.name == name)
     }
 
-    /// Returns true if a parameter was set by this value.
-    pub(crate) fn is_calibrated(&self) -> bool {
-        self.calibrated.is_some()
+    /// The reason for the known difference of an item.
+    pub(crate) fn known(&self, item: &str) -> Option<&str> {
+        let found = self.differences.iter().find(|one| one.items.iter().any(|name| name == item));
+        found.map(|difference| difference.because.as_str())
     }
 
-    /// The reason for the tolerance, or the parameter that was set by the value.
-    pub(crate) fn reason(&self) -> &str {
-        self.calibrated.as_deref().unwrap_or(&self.because)
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let given = [self.published, self.at_least, self.at_most].iter().flatten().count();
-        match () {
-            () if given > 1 => Err(format!("{}: published, at_least and at_most exclude each other", self.name)),
-            () if self.tolerance > 0.0 && self.reason().is_empty() => {
-                Err(format!("{}: a tolerance needs its reason: `because` or `calibrated`", self.name))
-            }
-            () => Ok(()),
+    /// Items are named by parameters that they set, and by known differences.
+    fn check_names(&self) -> Result<(), String> {
+        let setters = self.parameters.iter().flat_map(|parameter| &parameter.set_by);
+        let listed = self.differences.iter().flat_map(|difference| &difference.items);
+        for name in setters.clone().chain(listed) {
+            self.item(name)
+                .filter(|item| item.is_judged())
+                .ok_or_else(|| format!("{name} is no item with a verdict"))?;
+        }
+        match setters.clone().find(|name| self.item(name).is_some_and(|item| item.class.is_some())) {
+            Some(name) => Err(format!("{name} sets a parameter, so it has no class of its own")),
+            None => Ok(()),
         }
     }
 }
 
 impl Column {
-    /// The parameter that was set by the value of a row.
-    fn calibrated_by(&self, row: &str) -> Option<String> {
-        match self.calibrated.as_ref()? {
-            Calibrated::All(what) => Some(what.clone()),
-            Calibrated::Rows(rows) => rows.get(row).cloned(),
+    /// The class of a row, and the reason.
+    fn class(&self, row: &str) -> (Option<Declared>, String) {
+        match self.implied.get(row) {
+            Some(reason) => (Some(Declared::Implied), reason.clone()),
+            None => (self.class, self.because.clone()),
         }
     }
 }
@@ -181,11 +165,6 @@ impl Table {
     /// Name of the item in a cell.
     pub(crate) fn cell(&self, column: &Column, row: usize) -> String {
         format!("{}.{}.{}", self.name, column.name, self.row(row))
-    }
-
-    /// Name of the item that is the mean absolute difference of a column.
-    pub(crate) fn mean_error(&self, column: &Column) -> Option<String> {
-        column.mean_error.map(|_| format!("{}.{}.mean-error", self.name, column.name))
     }
 
     /// The value of a row as text.
@@ -205,33 +184,21 @@ impl Table {
                 return Err(format!("{}.{} has not one value for each row", self.name, column.name));
             }
             for row in 0..self.rows.values.len() {
-                let what = format!("{}: {}, {} = {}", self.what, column.name, self.rows.name, self.row(row));
-                let published = published.map(|values| values[row]);
-                let calibrated = column.calibrated_by(&self.row(row));
-                items.push(Item { published, calibrated, ..self.item(column, self.cell(column, row), what) });
-            }
-            if let Some(name) = self.mean_error(column) {
-                let what = format!("{}: {}, mean absolute difference", self.what, column.name);
-                let (at_most, tolerance) = (column.mean_error, 0.0);
-                items.push(Item { at_most, tolerance, ..self.item(column, name, what) });
+                let (class, because) = column.class(&self.row(row));
+                items.push(Item {
+                    name: self.cell(column, row),
+                    what: format!("{}: {}, {} = {}", self.what, column.name, self.rows.name, self.row(row)),
+                    place: self.place.clone(),
+                    unit: self.unit.clone(),
+                    published: published.map(|values| values[row]),
+                    error: column.error.clone(),
+                    class,
+                    because,
+                    ..Item::default()
+                });
             }
         }
         Ok(items)
-    }
-
-    fn item(&self, column: &Column, name: String, what: String) -> Item {
-        Item {
-            name,
-            what,
-            place: self.place.clone(),
-            unit: self.unit.clone(),
-            published: None,
-            at_least: None,
-            at_most: None,
-            tolerance: column.tolerance,
-            because: column.because.clone(),
-            calibrated: None,
-        }
     }
 }
 
@@ -247,15 +214,20 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         assert_eq!(problem("published = 1.0"), "");
-        assert_eq!(
-            problem("published = 1.0\ntolerance = 1.0"),
-            "a: a tolerance needs its reason: `because` or `calibrated`"
-        );
+        let reason = "a: a class needs its reason, `because`, and nothing else has one";
+        assert_eq!(problem("published = 1.0\nclass = 'words'"), reason);
+        assert_eq!(problem("published = 1.0\nbecause = 'of it'"), reason);
+        assert!(problem("published = 1.0\nclass = 'predicted'").contains("unknown variant"), "it is not declared");
         assert_eq!(problem("published = 1.0\nat_most = 1.0"), "a: published, at_least and at_most exclude each other");
         assert_eq!(problem("[[item]]\nname = 'a'\nwhat = 'w'\nplace = 'p'"), "a is there twice");
         assert!(problem("tolerence = 1.0").contains("unknown field `tolerence`"));
         let table = "[[table]]\nname = 't'\nwhat = 'w'\nplace = 'p'\nrows = { name = 'N', values = [1, 2] }\n\
                      [[table.column]]\nname = 'c'\npublished = [1.0]";
         assert_eq!(problem(table), "t.c has not one value for each row");
+        let parameter = "published = 1.0\n[[parameter]]\nname = 'p'\nvalue = '1'\nbecause = 'b'\n";
+        let with = |more: &str| problem(&format!("{parameter}{more}"));
+        assert_eq!(with("basis = 'assumed'"), "parameter p: `vary` must give its range");
+        assert!(with("basis = 'calibrated'").contains("`set_by`"));
+        assert_eq!(with("basis = 'calibrated'\nset_by = ['b']\nvary = [['k=1']]"), "b is no item with a verdict");
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::{
     PaperError,
-    fit::mean_absolute_difference,
+    class::classify,
+    item::Item,
     published::{self, Published, Scale},
 };
-use evb_record::{Curve, Figure, Kind, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
+use evb_record::{Curve, Figure, Kind, PaperColumn, PaperItem, PaperReport, PaperTable, Sensitivity, Verdict};
 
 /// The reproduced value of an item, and the tool of its measurement unless it is a simulation of a network.
 #[derive(Clone, Debug)]
@@ -56,11 +57,7 @@ impl ReportBuilder {
             return Err(unknown());
         }
         let names: Vec<_> = (0..values.len()).map(|row| place.cell(found, row)).collect();
-        let mean_error = place.mean_error(found);
-        names.iter().zip(values).try_for_each(|(name, value)| self.item(name, *value))?;
-        let Some(mean_error) = mean_error else { return Ok(()) };
-        let published: Vec<_> = names.iter().filter_map(|name| self.expected(name)).collect();
-        self.item(&mean_error, mean_absolute_difference(values, &published))
+        names.iter().zip(values).try_for_each(|(name, value)| self.item(name, *value))
     }
 
     /// Adds a curve to a figure.
@@ -71,16 +68,16 @@ impl ReportBuilder {
         Ok(())
     }
 
-    fn expected(&self, name: &str) -> Option<f64> {
-        self.published.items.iter().find(|item| item.name == name)?.expected().1
-    }
-
-    /// The report; every published item must have its value, and every figure a curve.
-    pub(crate) fn finish(self) -> Result<PaperReport, PaperError> {
+    /// The report; every modelled item must have its value, and every figure a curve. `sensitivity` has what the
+    /// classes follow from.
+    pub(crate) fn finish(self, sensitivity: &[Sensitivity]) -> Result<PaperReport, PaperError> {
         let missing = |name: &str| PaperError::Missing { name: name.to_owned() };
         let mut items = Vec::new();
         for (item, value) in self.published.items.iter().zip(&self.values) {
-            items.push(self.judge(item, value.as_ref().ok_or_else(|| missing(&item.name))?));
+            if value.is_some() != item.is_modelled() {
+                return Err(missing(&item.name));
+            }
+            items.push(self.judge(item, value.as_ref(), sensitivity));
         }
         if let Some((figure, _)) = self.published.figures.iter().zip(&self.curves).find(|(_, curves)| curves.is_empty())
         {
@@ -98,23 +95,14 @@ impl ReportBuilder {
         })
     }
 
-    fn judge(&self, item: &published::Item, value: &Value) -> PaperItem {
-        let reproduced = value.number;
+    fn judge(&self, item: &Item, value: Option<&Value>, sensitivity: &[Sensitivity]) -> PaperItem {
+        let reproduced = value.map(|value| value.number).filter(|number| number.is_finite());
         let (relation, published) = item.expected();
-        let difference = published.map(|published| reproduced - published);
-        let off = match (relation, difference) {
-            (Relation::Equal, Some(difference)) => difference.abs(),
-            (Relation::AtLeast, Some(difference)) => -difference,
-            (Relation::AtMost, Some(difference)) => difference,
-            _ => 0.0,
-        };
-        // A sum of decimal fractions is off by some units in its last place. What is no number is outside.
-        let within = reproduced.is_finite() && off <= item.tolerance + 1e-9 * reproduced.abs();
-        let verdict = match relation {
-            _ if !within => Verdict::Outside,
-            Relation::Shown => Verdict::Shown,
-            _ if item.is_calibrated() => Verdict::Calibrated,
-            _ => Verdict::Within,
+        let (class, because) = classify(item, &self.published, sensitivity);
+        let verdict = match () {
+            () if !item.is_judged() => Verdict::NotJudged,
+            () if reproduced.is_some_and(|number| item.is_inside(number)) => Verdict::Inside,
+            () => Verdict::Outside,
         };
         PaperItem {
             kind: Kind::Paper,
@@ -126,12 +114,14 @@ impl ReportBuilder {
             relation,
             published,
             reproduced,
-            difference,
-            tolerance: item.tolerance,
-            within,
+            difference: published.zip(reproduced).map(|(published, reproduced)| reproduced - published),
+            tolerance: item.is_judged().then(|| item.tolerance()),
+            error_from: item.error.as_ref().map(|error| error.from.clone()).unwrap_or_default(),
+            class,
+            because,
             verdict,
-            because: item.reason().to_owned(),
-            measured_with: value.tool.clone(),
+            known: self.published.known(&item.name).map(str::to_owned),
+            measured_with: value.and_then(|value| value.tool.clone()),
             seed: self.seed,
             version: self.version.clone(),
         }
@@ -177,52 +167,21 @@ mod tests {
     const PUBLISHED: &str = r#"
 title = "A paper"
 year = 2000
-
-[[item]]
-name = "near"
-what = "a number"
-place = "table 1"
-published = 10.0
-tolerance = 1.0
-because = "its last digit"
-
-[[item]]
-name = "least"
-what = "a bound"
-place = "table 1"
-at_least = 95
-
-[[item]]
-name = "most"
-what = "a bound"
-place = "table 1"
-at_most = 5
-
-[[item]]
-name = "set"
-what = "a number"
-place = "table 1"
-published = 2.0
-tolerance = 0.1
-calibrated = "a parameter"
-
-[[item]]
-name = "shown"
-what = "nobody published it"
-place = ""
+item = [
+  { name = "near", what = "a number", place = "table 1", published = 10.0 },
+  { name = "least", what = "a bound", place = "table 1", at_least = 95 },
+  { name = "far", what = "a number", place = "table 1", published = 10.0 },
+  { name = "other", what = "a number", place = "", published = 1.0, class = "different", because = "another tool" },
+  { name = "none", what = "a number", place = "", class = "not_modelled", because = "no memory" },
+]
+difference = [{ items = ["far"], because = "a reason" }]
 
 [[table]]
 name = "table"
 what = "two rows"
 place = "table 2"
 rows = { name = "N", values = [1, 2] }
-
-[[table.column]]
-name = "a"
-published = [1.0, 2.0]
-tolerance = 1.0
-mean_error = 0.5
-because = "spread"
+column = [{ name = "a", published = [1.0, 2.0], implied = { "1" = "one is one" } }]
 
 [[figure]]
 name = "figure"
@@ -231,50 +190,51 @@ x = "x"
 y = "y"
 "#;
 
-    fn filled(near: f64, column: [f64; 2]) -> ReportBuilder {
+    fn filled(near: f64, far: f64) -> ReportBuilder {
         let mut report = ReportBuilder::new("slug", Published::parse(PUBLISHED).unwrap(), 7, "0");
-        for (name, value) in [("near", near), ("least", 95.0), ("most", 6.0), ("set", 2.0), ("shown", 1.0)] {
+        for (name, value) in [("near", near), ("least", 95.0), ("far", far), ("other", 9.0)] {
             report.item(name, value).unwrap();
         }
-        report.column("table", "a", &column).unwrap();
+        report.column("table", "a", &[1.0, 2.0]).unwrap();
         report.curve("figure", "ours", vec![(0.0, 1.0)]).unwrap();
         report
     }
 
-    fn verdicts(report: ReportBuilder) -> Vec<(String, Verdict)> {
-        report.finish().unwrap().items.into_iter().map(|item| (item.item, item.verdict)).collect()
-    }
-
     #[test]
-    fn each_relation_has_its_verdict() {
-        use Verdict::*;
+    fn each_value_has_its_class_and_its_verdict() {
+        use Verdict::{Inside, NotJudged, Outside};
+        use evb_record::Class::{Different, Implied, NotModelled, Predicted};
+        let report = filled(10.5, 11.0).finish(&[]).unwrap();
+        let found = report.items.iter().map(|item| (item.class, item.verdict));
         let expected = [
-            ("near", Within),
-            ("least", Within),
-            ("most", Outside),
-            ("set", Calibrated),
-            ("shown", Shown),
-            ("table.a.1", Within),
-            ("table.a.2", Within),
-            ("table.a.mean-error", Outside),
+            (Predicted, Inside),
+            (Predicted, Inside),
+            (Predicted, Outside),
+            (Different, NotJudged),
+            (NotModelled, NotJudged),
+            (Implied, Inside),
+            (Predicted, Inside),
         ];
-        let found = verdicts(filled(11.0, [1.2, 3.0]));
-        assert_eq!(found, expected.map(|(name, verdict)| (name.to_owned(), verdict)));
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        assert!(report.good(), "the list has all that is outside");
     }
 
     #[test]
-    fn what_is_no_number_is_outside() {
-        assert_eq!(verdicts(filled(f64::NAN, [1.0, 2.0]))[0].1, Verdict::Outside);
-        assert_eq!(verdicts(filled(11.1, [1.0, 2.0]))[0].1, Verdict::Outside);
+    fn a_new_difference_and_one_that_is_gone_are_not_good() {
+        assert!(!filled(11.0, 11.0).finish(&[]).unwrap().good());
+        assert!(!filled(f64::NAN, 11.0).finish(&[]).unwrap().good());
+        assert!(!filled(10.0, 10.0).finish(&[]).unwrap().good());
     }
 
     #[test]
     fn nothing_is_computed_twice_or_left_out() {
-        let mut report = filled(10.0, [1.0, 2.0]);
+        let mut report = filled(10.0, 11.0);
         assert_eq!(report.item("near", 1.0), Err(PaperError::Unknown { name: "near".into() }));
-        assert_eq!(report.item("far", 1.0), Err(PaperError::Unknown { name: "far".into() }));
+        assert_eq!(report.item("unheard", 1.0), Err(PaperError::Unknown { name: "unheard".into() }));
         assert_eq!(report.column("table", "b", &[1.0]), Err(PaperError::Unknown { name: "table.b".into() }));
+        report.item("none", 1.0).unwrap();
+        assert_eq!(report.finish(&[]), Err(PaperError::Missing { name: "none".into() }), "not modelled, with a value");
         let empty = ReportBuilder::new("slug", Published::parse(PUBLISHED).unwrap(), 7, "0");
-        assert_eq!(empty.finish(), Err(PaperError::Missing { name: "near".into() }));
+        assert_eq!(empty.finish(&[]), Err(PaperError::Missing { name: "near".into() }));
     }
 }

@@ -6,7 +6,7 @@ use evb_record::{Record, Simulation};
 use std::collections::BTreeMap;
 
 /// The records of every experiment of a paper, in the order of its sweep.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Results {
     of_experiments: BTreeMap<String, Vec<Record>>,
 }

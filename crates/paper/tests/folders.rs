@@ -1,7 +1,8 @@
-//! The folder of each paper: its experiments resolve, its README tells of all of them, and what is calibrated is said.
+//! The folder of each paper: its experiments resolve, its README tells of all of them, and its parameters are varied.
 
-use evb_paper::papers;
-use std::{fs, path::PathBuf};
+use evb_experiment::Diagnostics;
+use evb_paper::{Paper, Parameter, papers};
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 fn folder(slug: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "..", "..", "papers", slug].iter().collect()
@@ -31,12 +32,88 @@ fn experiments_resolve_and_the_readme_tells_of_them() {
     }
 }
 
+/// The plans of each experiment that a parameter concerns, with some overrides, as text.
+fn plans(paper: &Paper, parameter: &Parameter, overrides: &[String]) -> Result<Vec<(String, String)>, Diagnostics> {
+    let experiments = paper.experiments_of(overrides, |name| parameter.concerns(name))?;
+    Ok(experiments.into_iter().map(|(name, experiment)| (name, format!("{:?}", experiment.plans()))).collect())
+}
+
+/// What is wrong with the range of a parameter: a value that an experiment cannot have, or that does not change it.
+fn problems(paper: &Paper, parameter: &Parameter) -> Vec<String> {
+    let here = plans(paper, parameter, &[]).expect("valid experiments");
+    let unknown = parameter.experiments.iter().filter(|name| here.iter().all(|(experiment, _)| experiment != *name));
+    let mut problems: Vec<_> = unknown.map(|name| format!("{name} is no experiment")).collect();
+    for values in &parameter.vary {
+        match plans(paper, parameter, values) {
+            Ok(there) => {
+                let same = here.iter().filter(|plans| there.contains(plans));
+                problems.extend(same.map(|(name, _)| format!("{values:?} does not change {name}")));
+            }
+            Err(error) => problems.push(format!("{values:?}: {error:?}").chars().take(300).collect()),
+        }
+    }
+    problems
+}
+
 #[test]
-fn what_is_calibrated_stands_in_the_readme() {
+fn every_value_of_a_parameter_changes_every_experiment_that_it_concerns() {
+    let mut found = Vec::new();
     for paper in papers() {
-        let published = fs::read_to_string(folder(paper.slug).join("published.toml")).expect("published values");
-        let readme = fs::read_to_string(folder(paper.slug).join("README.md")).expect("a README");
-        let calibrates = published.lines().any(|line| line.starts_with("calibrated"));
-        assert!(!calibrates || readme.to_lowercase().contains("calibrated"), "{}", paper.slug);
+        for parameter in paper.parameters().expect("parameters") {
+            let problems = problems(paper, &parameter);
+            found.extend(problems.into_iter().map(|one| format!("{} {}: {one}", paper.slug, parameter.name)));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// The presets say which of their values are assumed. Those that the experiments of a paper start from are varied, but
+/// for the shape, which is the experiment's own.
+#[test]
+fn whatever_a_preset_assumes_is_varied() {
+    for paper in papers() {
+        let parameters = paper.parameters().expect("parameters");
+        let varied: Vec<_> = parameters.iter().flat_map(|one| one.vary.iter().flatten()).collect();
+        for preset in presets_of(paper.slug) {
+            let preset = evb_fabric::preset(&preset).unwrap_or_else(|| panic!("{preset} is a preset"));
+            for line in preset.toml.lines().filter(|line| line.contains("# assumed") && !line.starts_with("topology")) {
+                let key = line.split_once(" = ").map_or("", |(key, _)| key);
+                let is_varied = varied.iter().any(|text| text.starts_with(&format!("network.{key}=")));
+                assert!(is_varied, "{}: {} assumes {key}, and no parameter varies it", paper.slug, preset.name);
+            }
+        }
+    }
+}
+
+/// The presets that the experiments of a paper name, without those of a sweep, without the ideal network, and without
+/// the torus, of which nothing is published.
+fn presets_of(slug: &str) -> BTreeSet<String> {
+    let files = fs::read_dir(folder(slug)).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let texts = files.filter_map(|path| fs::read_to_string(path).ok());
+    let lines: Vec<_> = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let named = lines.iter().filter_map(|line| line.strip_prefix("preset = \"")?.split('"').next());
+    named.filter(|name| !["ideal", "ds-link-torus"].contains(name)).map(str::to_owned).collect()
+}
+
+/// Classes follow from the stored sensitivity: it is that of the parameters of the folder.
+#[test]
+fn the_stored_sensitivity_is_of_these_parameters() {
+    for paper in papers() {
+        let stored = paper.stored_sensitivity().expect("records");
+        let parameters = paper.parameters().expect("parameters");
+        let names = |text: &[&str]| text.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let stored: Vec<_> = stored
+            .iter()
+            .map(|one| (names(&[&one.parameter, &one.because]), one.basis, one.values.clone(), one.set_by.clone()))
+            .collect();
+        let declared: Vec<_> = parameters
+            .iter()
+            .map(|one| (names(&[&one.name, &one.because]), one.basis, one.values(), one.set_by.clone()))
+            .collect();
+        assert_eq!(
+            stored, declared,
+            "{}: make it again with `UPDATE_PAPERS=1 cargo xtask papers --sensitivity`",
+            paper.slug
+        );
     }
 }

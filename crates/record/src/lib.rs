@@ -26,7 +26,9 @@ pub use comparison::{Change, Comparison, Interval};
 pub use filtering::{Filtering, Given, Stream};
 pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;
-pub use paper::{Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Verdict};
+pub use paper::{
+    Basis, Class, Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Sensitivity, Verdict,
+};
 use serde::{Deserialize, Serialize};
 pub use shaping::{Shaping, Slots};
 pub use stages::Stages;
@@ -41,6 +43,8 @@ pub enum Kind {
     Simulation,
     /// A published value was reproduced.
     Paper,
+    /// A parameter of the experiments of a paper was varied.
+    Sensitivity,
     /// A communication pattern was measured.
     Benchmark,
     /// Parameters were derived from benchmarks.

@@ -1,6 +1,6 @@
 //! Results of `evb paper`: published values, reproduced values beside them, and their tables and figures.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use crate::Kind;
@@ -24,18 +24,23 @@ pub struct PaperItem {
     pub relation: Relation,
     /// The published value; none if nothing was published.
     pub published: Option<f64>,
-    /// The reproduced value.
-    pub reproduced: f64,
+    /// The reproduced value; none if it is no number, or not modelled.
+    pub reproduced: Option<f64>,
     /// The reproduced value less the published value.
     pub difference: Option<f64>,
-    /// Largest accepted difference; for `at_least` and `at_most` in the wrong direction only.
-    pub tolerance: f64,
-    /// True if the difference is at most the tolerance.
-    pub within: bool,
+    /// Largest difference of a value that is inside; none if the value is not judged.
+    pub tolerance: Option<f64>,
+    /// The paper's own error that is the tolerance; empty if the tolerance is the rule for all papers.
+    pub error_from: String,
+    /// What agreement would prove.
+    pub class: Class,
+    /// The reason for the class.
+    pub because: String,
     /// The verdict on the reproduced value.
     pub verdict: Verdict,
-    /// The reason for the tolerance; for a calibrated value, the parameter that was set by it.
-    pub because: String,
+    /// The reason for the difference, if the value is in the list of known differences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<String>,
     /// The tool of the measurement, if the value does not come from a simulation of a network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_with: Option<String>,
@@ -45,32 +50,121 @@ pub struct PaperItem {
     pub version: String,
 }
 
+impl PaperItem {
+    /// Returns true if the list of known differences agrees with the verdict: the value is outside and listed, or
+    /// neither.
+    pub fn is_as_listed(&self) -> bool {
+        (self.verdict == Verdict::Outside) == self.known.is_some()
+    }
+
+    /// Returns true if this value would be inside. What is no number is not.
+    pub fn is_inside(&self, reproduced: f64) -> bool {
+        self.relation.holds(reproduced, self.published.unwrap_or_default(), self.tolerance.unwrap_or_default())
+    }
+
+    /// The difference in per cent of the published value.
+    pub fn error_percent(&self) -> Option<f64> {
+        Some(self.difference? / self.published.filter(|published| *published != 0.0)?.abs() * 100.0)
+    }
+}
+
 /// The expected relation of a reproduced value to the published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
     /// Equal within the tolerance.
     Equal,
-    /// Not below the published value by more than the tolerance.
+    /// Not below the published value.
     AtLeast,
-    /// Not above the published value by more than the tolerance.
+    /// Not above the published value.
     AtMost,
-    /// Nothing was published.
+    /// No number was published.
     Shown,
+}
+
+impl Relation {
+    /// Returns true if a reproduced value has this relation to a published one, up to a tolerance in the wrong direction.
+    pub fn holds(self, reproduced: f64, published: f64, tolerance: f64) -> bool {
+        let difference = reproduced - published;
+        let off = match self {
+            Self::Equal => difference.abs(),
+            Self::AtLeast => -difference,
+            Self::AtMost => difference,
+            Self::Shown => 0.0,
+        };
+        // A sum of decimal fractions is off by some units in its last place.
+        reproduced.is_finite() && off <= tolerance + 1e-9 * reproduced.abs()
+    }
+}
+
+/// What the agreement of a value would prove.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Nothing was set by the value or by anything that implies it: it can fail, and only such values count.
+    Predicted,
+    /// A parameter was set by the value, or the value holds at one value of an assumption only.
+    Calibrated,
+    /// The value follows from inputs, from a formula or from conservation.
+    Implied,
+    /// The paper says it in words; the number is our reading of them.
+    Words,
+    /// The two numbers are known not to be comparable.
+    Different,
+    /// The paper has it and evb does not.
+    NotModelled,
+    /// Nothing was published to compare with.
+    Unpublished,
 }
 
 /// The verdict on a reproduced value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Inside the tolerance.
-    Within,
-    /// Outside the tolerance.
+    /// The difference is at most the tolerance.
+    Inside,
+    /// The difference is larger than the tolerance.
     Outside,
-    /// Inside the tolerance, but a parameter was set by this very value: no success.
+    /// There is nothing to compare, or it cannot be compared.
+    NotJudged,
+}
+
+/// A parameter of the experiments of a paper, and the values that move with it: one line of
+/// `evb paper --sensitivity --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sensitivity {
+    /// Always [`Kind::Sensitivity`].
+    pub kind: Kind,
+    /// The folder of the paper.
+    pub paper: String,
+    /// The parameter.
+    pub parameter: String,
+    /// The origin of its value.
+    pub basis: Basis,
+    /// The place in the paper, or the reason for the value and its range.
+    pub because: String,
+    /// The items that set the parameter.
+    pub set_by: Vec<String>,
+    /// The value of the experiment files, then the values at which they were simulated again.
+    pub values: Vec<String>,
+    /// The published items that move by more than 0.1 %, and what each is at each of `values`.
+    pub items: BTreeMap<String, Vec<Option<f64>>>,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Version of evb.
+    pub version: String,
+}
+
+/// The origin of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// The paper states it, or a source that the paper names.
+    Stated,
+    /// It was set so that items of the paper come out.
     Calibrated,
-    /// Nothing was published for comparison.
-    Shown,
+    /// Neither.
+    Assumed,
 }
 
 /// The results of one paper.
@@ -91,9 +185,9 @@ pub struct PaperReport {
 }
 
 impl PaperReport {
-    /// Returns true if every item is inside its tolerance.
+    /// Returns true if exactly the items in the list of known differences are outside.
     pub fn good(&self) -> bool {
-        self.items.iter().all(|item| item.within)
+        self.items.iter().all(PaperItem::is_as_listed)
     }
 }
 

@@ -1,10 +1,10 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Benchmark, Bounds, Broadcast, Builder, Bundles, Calibration, Change, Comparison, CoreToCore, CpuLoad, Events,
-    Filtering, Finding, FindingKind, Given, HardwareMeasurement, Interval, Kind, Latency, Launches, Link, Network,
-    Origin, PaperItem, Parameters, Readout, Record, Relation, Shaping, Simulation, Slots, Stages, Stream, Times,
-    Trigger, Verdict, Window,
+    Basis, Benchmark, Bounds, Broadcast, Builder, Bundles, Calibration, Change, Class, Comparison, CoreToCore, CpuLoad,
+    Events, Filtering, Finding, FindingKind, Given, HardwareMeasurement, Interval, Kind, Latency, Launches, Link,
+    Network, Origin, PaperItem, Parameters, Readout, Record, Relation, Sensitivity, Shaping, Simulation, Slots, Stages,
+    Stream, Times, Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -162,6 +162,7 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
         ("filter.reasons", _) => drop(found.insert("filter.reasons.REASON".into())),
         ("filter.given", Value::Object(ways)) => paths(&ways["memory"], "filter.given.WAY", found),
         ("stages.first" | "stages.second", _) => drop(found.insert(format!("{path}[]"))),
+        ("items", Value::Object(_)) => drop(found.insert("items.ITEM[]".into())),
         ("faults", _) => drop(found.insert("faults.KIND".into())),
         ("bundles.faults", _) => drop(found.insert("bundles.faults.SOURCE.KIND".into())),
         ("taken_from", Value::Object(origins)) => paths(&origins["latency_us"], "taken_from.NAME", found),
@@ -191,13 +192,31 @@ fn item() -> PaperItem {
         unit: "MB/s".into(),
         relation: Relation::Equal,
         published: Some(1.0),
-        reproduced: 1.0,
+        reproduced: Some(1.0),
         difference: Some(0.0),
-        tolerance: 0.1,
-        within: true,
-        verdict: Verdict::Within,
-        because: "its last digit".into(),
+        tolerance: Some(0.1),
+        error_from: "its last digit".into(),
+        class: Class::Implied,
+        because: "a formula".into(),
+        verdict: Verdict::Inside,
+        known: Some("a reason".into()),
         measured_with: Some("a tool".into()),
+        seed: 1,
+        version: "0".into(),
+    }
+}
+
+/// A parameter of a paper with something everywhere.
+fn parameter() -> Sensitivity {
+    Sensitivity {
+        kind: Kind::Sensitivity,
+        paper: "a-paper".into(),
+        parameter: "a parameter".into(),
+        basis: Basis::Calibrated,
+        because: "a reason".into(),
+        set_by: vec!["a-value".into()],
+        values: vec!["1 us".into(), "2 us".into()],
+        items: BTreeMap::from([("a-value".into(), vec![Some(1.0), Some(2.0)])]),
         seed: 1,
         version: "0".into(),
     }
@@ -319,6 +338,7 @@ fn the_reference_page_names_every_field_and_no_other() {
     let records = [
         serde_json::to_value(full()),
         serde_json::to_value(item()),
+        serde_json::to_value(parameter()),
         serde_json::to_value(measurement()),
         serde_json::to_value(benchmark()),
         serde_json::to_value(parameters()),

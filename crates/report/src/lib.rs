@@ -19,8 +19,10 @@ mod text;
 pub use benchmark::benchmark_tables;
 pub use compare::{compare, comparison_table, is_same_measurement};
 pub use csv::{MOST_SAMPLES, benchmark_csv, csv, links_csv, samples_csv};
-pub use paper::{paper_page, paper_summary, paper_totals};
-pub use plot::{Plot, benchmark_plots, figure, plots};
+pub use paper::{
+    paper_page, paper_summary, paper_totals, papers_bands, papers_differences, papers_headline, sensitivity_summary,
+};
+pub use plot::{Plot, benchmark_plots, figure, paper_errors, plots};
 pub use simulation::simulation_summary;
 pub use summary::run_summary;
 pub use sweep::sweep_table;

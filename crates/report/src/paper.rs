@@ -1,21 +1,28 @@
 //! Papers: published and reproduced values, as text and as a web page.
 
+mod markdown;
 mod page;
+mod sensitivity;
 
 use crate::{
     table::{ALWAYS, Column, Table, beside},
     text::{hanging, significant},
 };
-use evb_record::{PaperItem, PaperReport, PaperTable, Relation, Verdict};
+use evb_record::{Class, PaperItem, PaperReport, PaperTable, Relation, Verdict};
+pub use markdown::{papers_bands, papers_differences, papers_headline};
 pub use page::paper_page;
+pub use sensitivity::sensitivity_summary;
 use std::{collections::BTreeSet, fmt::Write as _};
 
-/// A paper as text: its tables, then all other values, then the number of those inside their tolerance.
+/// A paper as text: its tables, then all other values, what is not modelled, and what is outside; the last line counts.
 pub fn paper_summary(report: &PaperReport, width: usize) -> String {
     let mut text = hanging("", &format!("{} ({}): {}", report.title, report.year, report.slug), width);
     for table in &report.tables {
         let title = heading(&table.what, &table.place) + &in_unit(&table.unit);
         let _infallible = writeln!(text, "\n{}{}", hanging("", &title, width), cells(report, table, width));
+    }
+    if !report.tables.is_empty() {
+        text.push_str(&hanging("", "! outside, * calibrated, = implied, ~ our reading of words", width));
     }
     let mut table = Table::new([
         Column::sentence(""),
@@ -23,44 +30,85 @@ pub fn paper_summary(report: &PaperReport, width: usize) -> String {
         Column::number("ours", ALWAYS),
         Column::number("difference", 2),
         Column::number("tolerance", 1),
+        Column::word("class"),
         Column::word("verdict"),
     ]);
-    for item in single_items(report) {
+    for item in single_items(report).filter(|item| item.class != Class::NotModelled) {
         table.row([
             heading(&item.what, &item.place),
             published(item),
-            with_unit(item.reproduced, &item.unit),
+            item.reproduced.map_or_else(|| "no number".into(), |value| with_unit(value, &item.unit)),
             item.difference.map_or_else(String::new, signed),
             tolerance(item),
+            class(item.class).to_owned(),
             verdict(item.verdict).to_owned(),
         ]);
     }
     let _infallible = writeln!(text, "\n{}\n", table.draw(width));
-    text.push_str(&hanging("", last_line(&report.items).trim_end(), width));
+    for item in report.items.iter().filter(|item| item.class == Class::NotModelled) {
+        let line = format!("{}: {}", heading(&item.what, &item.place), item.because);
+        text.push_str(&hanging("not modelled: ", &line, width));
+    }
+    for (names, reason) in known_differences(&report.items) {
+        text.push_str(&hanging("outside, as known: ", &format!("{}: {reason}", names.join(", ")), width));
+    }
+    for (surprise, hint) in surprises(&report.items) {
+        text.push_str(&hanging("", &surprise, width));
+        text.push_str(&hanging("hint: ", &hint, width));
+    }
+    text.push_str(&hanging("", &headline(&report.items), width));
     text
 }
 
-/// Number of items of all papers with each verdict.
+/// The headline of all papers.
 pub fn paper_totals(items: &[PaperItem], width: usize) -> String {
-    hanging("all papers: ", last_line(items).trim_end(), width)
+    hanging("all papers: ", &headline(items), width)
 }
 
-/// Number of items with each verdict; the bad ones first.
-fn last_line(items: &[PaperItem]) -> String {
-    let kinds = [Verdict::Outside, Verdict::Within, Verdict::Calibrated, Verdict::Shown];
-    let count = |kind: Verdict| items.iter().filter(|item| item.verdict == kind).count();
-    let counts = kinds.into_iter().filter(|kind| count(*kind) > 0);
-    let parts: Vec<_> = counts.map(|kind| format!("{} {}", count(kind), explained(kind))).collect();
-    format!("{}\n", parts.join(", "))
+/// Predicted values inside and outside, then the number of all others.
+fn headline(items: &[PaperItem]) -> String {
+    let [inside, outside] = predicted(items);
+    let others =
+        [Class::Calibrated, Class::Implied, Class::Words, Class::Different, Class::NotModelled, Class::Unpublished];
+    let count = |kind: Class| items.iter().filter(|item| item.class == kind).count();
+    let counted = others.into_iter().filter(|kind| count(*kind) > 0);
+    let parts: Vec<_> = counted.map(|kind| format!("{} {}", count(kind), class(kind))).collect();
+    let rest = if parts.is_empty() { String::new() } else { format!("; not counted: {}", parts.join(", ")) };
+    format!("predicted: {inside} inside, {outside} outside{rest}")
 }
 
-fn explained(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Outside => "outside their tolerance",
-        Verdict::Within => "within their tolerance",
-        Verdict::Calibrated => "calibrated, which proves nothing",
-        Verdict::Shown => "only shown, since nothing is published",
+/// The number of predicted values inside and outside.
+fn predicted(items: &[PaperItem]) -> [usize; 2] {
+    let predicted = items.iter().filter(|item| item.class == Class::Predicted);
+    [Verdict::Inside, Verdict::Outside].map(|kind| predicted.clone().filter(|item| item.verdict == kind).count())
+}
+
+/// The reasons for known differences, each with its items.
+fn known_differences(items: &[PaperItem]) -> Vec<(Vec<&str>, &str)> {
+    let mut found = Vec::<(Vec<&str>, &str)>::new();
+    let listed = items.iter().filter(|item| item.verdict == Verdict::Outside);
+    for (item, reason) in listed.filter_map(|item| Some((item, item.known.as_deref()?))) {
+        match found.iter_mut().find(|(_, known)| *known == reason) {
+            Some((names, _)) => names.push(&item.item),
+            None => found.push((vec![&item.item], reason)),
+        }
     }
+    found
+}
+
+/// Items of which the list of known differences says otherwise, each with a hint.
+fn surprises(items: &[PaperItem]) -> Vec<(String, String)> {
+    let surprise = |item: &PaperItem| {
+        let list = format!("list of each `difference` in papers/{}/published.toml", item.paper);
+        match item.verdict {
+            Verdict::Outside => (
+                format!("new difference: {} is outside", item.item),
+                format!("find the reason; if it is no fault, add it to the {list}"),
+            ),
+            _ => (format!("a difference is gone: {} is inside", item.item), format!("take it out of the {list}")),
+        }
+    };
+    items.iter().filter(|item| !item.is_as_listed()).map(surprise).collect()
 }
 
 fn heading(what: &str, place: &str) -> String {
@@ -75,8 +123,7 @@ fn cells(report: &PaperReport, table: &PaperTable, width: usize) -> String {
         let numbers = header[1..].iter().map(|name| Column::number(name, ALWAYS));
         let mut shown = Table::new([Column::sentence(&header[0])].into_iter().chain(numbers)).padded(gap.into(), 1);
         for row in rows {
-            let mark = |item: Option<&PaperItem>| if item.is_none_or(|item| item.within) { "" } else { " !" };
-            shown.row(row.into_iter().map(|(text, item)| text + mark(item)));
+            shown.row(row.into_iter().map(|(text, item)| text + item.map_or("", mark)));
         }
         shown.draw(width)
     })
@@ -99,7 +146,7 @@ fn cells_of<'a>(report: &'a PaperReport, table: &PaperTable) -> (Vec<String>, Ve
             let item = &report.items[column.items[row]];
             let published = || (item.published.map_or_else(String::new, number), None);
             cells.extend(compares(report, &column.items).then(published));
-            cells.push((number(item.reproduced), Some(item)));
+            cells.push((item.reproduced.map_or_else(|| "NaN".into(), number), Some(item)));
         }
         cells
     };
@@ -127,18 +174,37 @@ fn published(item: &PaperItem) -> String {
 }
 
 fn tolerance(item: &PaperItem) -> String {
-    match item.relation {
-        Relation::Shown => String::new(),
-        _ => number(item.tolerance),
+    item.tolerance.filter(|_| item.relation == Relation::Equal).map_or_else(String::new, number)
+}
+
+/// The mark of a cell.
+fn mark(item: &PaperItem) -> &'static str {
+    match (item.verdict, item.class) {
+        (Verdict::Outside, _) => " !",
+        (_, Class::Calibrated) => " *",
+        (_, Class::Implied) => " =",
+        (_, Class::Words) => " ~",
+        _ => "",
+    }
+}
+
+fn class(class: Class) -> &'static str {
+    match class {
+        Class::Predicted => "predicted",
+        Class::Calibrated => "calibrated",
+        Class::Implied => "implied",
+        Class::Words => "in words",
+        Class::Different => "different",
+        Class::NotModelled => "not modelled",
+        Class::Unpublished => "unpublished",
     }
 }
 
 fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Within => "within",
+        Verdict::Inside => "inside",
         Verdict::Outside => "OUTSIDE",
-        Verdict::Calibrated => "calibrated",
-        Verdict::Shown => "",
+        Verdict::NotJudged => "",
     }
 }
 

@@ -8,10 +8,7 @@ use crate::{
     terminal::{show as show_text, width},
 };
 use clap::Args;
-use evb::{
-    Reproduction,
-    record::{PaperItem, PaperReport},
-};
+use evb::{Plan, Record, Reproduction, Variations, record::PaperReport};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -19,6 +16,8 @@ use std::{
 
 /// The page in the folder of the results.
 const PAGE: &str = "index.html";
+/// The plot of the errors of all predicted values there.
+const ERRORS: &str = "errors.svg";
 
 #[derive(Args)]
 pub(crate) struct PaperArgs {
@@ -31,24 +30,23 @@ pub(crate) struct PaperArgs {
     /// Write a web page with all tables and figures, and the results as records, into this folder
     #[arg(long, value_name = "DIR")]
     html: Option<PathBuf>,
+    /// Simulate again with each assumed and calibrated parameter at the ends of its range, and show which values hold
+    /// and which hang on it; takes minutes
+    #[arg(long, conflicts_with = "html")]
+    sensitivity: bool,
     #[command(flatten)]
     how: HowArgs,
 }
 
 pub(crate) fn run(args: &PaperArgs) -> Result<bool, Failure> {
-    let seed: Vec<_> = args.seed.map(|seed| format!("run.seed={seed}")).into_iter().collect();
-    let reproduction = Reproduction::new(&args.slugs, &seed)?;
-    let stop = stop_on_signals("the simulations end, and nothing is shown")?;
+    if args.sensitivity {
+        return sensitivity(args);
+    }
+    let reproduction = Reproduction::new(&args.slugs, &seed(args))?;
     if let Some(folder) = &args.html {
         prepare(folder, PAGE)?;
     }
-    let plans = reproduction.plans();
-    let all = plans.len();
-    let records = args.how.simulate(plans, &stop, &|_| Ok(None), &mut |_| Ok(()))?;
-    if records.len() < all {
-        return Err(Failure::new(format!("stopped after {} of {all} simulations", records.len())));
-    }
-    let reports = reproduction.reports(records)?;
+    let reports = reproduction.reports(simulate(args, reproduction.plans())?)?;
     show(&reports, args.how.json)?;
     if let Some(folder) = &args.html {
         write(folder, &reports)?;
@@ -56,10 +54,37 @@ pub(crate) fn run(args: &PaperArgs) -> Result<bool, Failure> {
     Ok(reports.iter().all(PaperReport::good))
 }
 
+/// The override of the seed, if there is one.
+fn seed(args: &PaperArgs) -> Vec<String> {
+    args.seed.map(|seed| format!("run.seed={seed}")).into_iter().collect()
+}
+
+fn simulate(args: &PaperArgs, plans: Vec<&Plan>) -> Result<Vec<Record>, Failure> {
+    let stop = stop_on_signals("the simulations end, and nothing is shown")?;
+    let all = plans.len();
+    let records = args.how.simulate(plans, &stop, &|_| Ok(None), &mut |_| Ok(()))?;
+    if records.len() < all {
+        return Err(Failure::new(format!("stopped after {} of {all} simulations", records.len())));
+    }
+    Ok(records)
+}
+
+/// Shows what moves with each parameter.
+fn sensitivity(args: &PaperArgs) -> Result<bool, Failure> {
+    let variations = Variations::new(&args.slugs, &seed(args))?;
+    for (report, sensitivities) in variations.sensitivities(simulate(args, variations.plans())?)? {
+        match args.how.json {
+            true => print!("{}", lines(sensitivities.iter().map(serde_json::to_string))?),
+            false => show_text(&format!("{}\n", evb_report::sensitivity_summary(&report, &sensitivities, width()))),
+        }
+    }
+    Ok(true)
+}
+
 fn show(reports: &[PaperReport], as_json: bool) -> Result<(), Failure> {
     let items: Vec<_> = reports.iter().flat_map(|report| report.items.iter().cloned()).collect();
     if as_json {
-        print!("{}", lines(&items)?);
+        print!("{}", lines(items.iter().map(serde_json::to_string))?);
         return Ok(());
     }
     for report in reports {
@@ -71,10 +96,9 @@ fn show(reports: &[PaperReport], as_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One JSON record for each item, each on a line of its own.
-fn lines(items: &[PaperItem]) -> Result<String, Failure> {
-    let lines: Result<Vec<_>, _> = items.iter().map(serde_json::to_string).collect();
-    Ok(lines.map_err(Failure::new)?.into_iter().map(|line| line + "\n").collect())
+/// JSON records, each on a line of its own.
+fn lines(records: impl Iterator<Item = serde_json::Result<String>>) -> Result<String, Failure> {
+    records.map(|line| Ok(line.map_err(Failure::new)? + "\n")).collect()
 }
 
 fn write(folder: &Path, reports: &[PaperReport]) -> Result<(), Failure> {
@@ -92,6 +116,11 @@ fn write(folder: &Path, reports: &[PaperReport]) -> Result<(), Failure> {
         }
     }
     let items: Vec<_> = reports.iter().flat_map(|report| report.items.iter().cloned()).collect();
-    write("records.jsonl", &lines(&items)?)?;
+    let errors = evb_report::paper_errors(&items);
+    if let Some(svg) = &errors {
+        write(ERRORS, svg)?;
+        figures.push(ERRORS.to_owned());
+    }
+    write("records.jsonl", &lines(items.iter().map(serde_json::to_string))?)?;
     write(PAGE, &evb_report::paper_page(reports, |name| figures.iter().any(|figure| figure == name)))
 }

@@ -15,9 +15,14 @@ fn a_paper_is_reproduced() {
         outcome.stdout.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
     assert!(items.len() > 20, "{outcome}");
     for item in &items {
-        assert_eq!((&item["kind"], &item["paper"], &item["within"]), (&"paper".into(), &FAST.into(), &true.into()));
+        assert_eq!((&item["kind"], &item["paper"]), (&"paper".into(), &FAST.into()));
+        assert_eq!(item["verdict"] == "outside", item["known"].is_string(), "{item}");
         let off = item["difference"].as_f64().unwrap_or_default();
-        assert!(item["relation"] != "equal" || off.abs() <= item["tolerance"].as_f64().unwrap() + 1e-6, "{item}");
+        let compares = item["verdict"] == "inside" && item["relation"] == "equal";
+        assert!(!compares || off.abs() <= item["tolerance"].as_f64().unwrap() + 1e-6, "{item}");
+    }
+    for class in ["predicted", "calibrated", "implied", "different", "not_modelled", "unpublished"] {
+        assert!(items.iter().any(|item| item["class"] == class), "{class}: {outcome}");
     }
     assert_eq!(fs::read_to_string(lab.path("page/records.jsonl")).expect("records"), outcome.stdout);
     let page = fs::read_to_string(lab.path("page/index.html")).expect("a page");
@@ -27,6 +32,19 @@ fn a_paper_is_reproduced() {
         let svg = fs::read_to_string(lab.path("page").join(figure)).unwrap_or_else(|error| panic!("{figure}: {error}"));
         assert!(svg.starts_with("<svg"), "{figure}");
     }
+}
+
+/// The classes follow from the stored sensitivity, so a simulator that moves otherwise makes it again.
+#[test]
+fn the_sensitivity_is_as_it_is_stored() {
+    let lab = Lab::new();
+    let outcome = lab.evb(&["paper", FAST, "--sensitivity", "--json"]).run();
+    assert_eq!((outcome.code(), outcome.stderr.as_str()), (Some(0), ""), "{outcome}");
+    let stored = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers/velo-2008/sensitivity.jsonl");
+    assert_eq!(outcome.stdout, fs::read_to_string(stored).expect("the stored sensitivity"));
+    let table = lab.evb(&["paper", FAST, "--sensitivity"]).run();
+    assert!(table.stdout.contains("rate.max"), "{table}");
+    assert!(table.stdout.lines().all(|line| line.chars().count() <= evb_report::NARROW), "{table}");
 }
 
 #[test]

@@ -74,7 +74,6 @@ fn sizes(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError
     report.column("size", "torus-bound", &SIZES.map(|(_, side)| bound(side, true)))?;
     let [clos, pairs, grid, far, torus] = [0, 1, 2, 3, 4].map(|column: usize| &known[column]);
     let over = |other: &Vec<f64>| smallest(clos.iter().zip(other).skip(1).map(|(clos, other)| clos / other));
-    report.item("clos.random-256", clos[2])?;
     report.item("clos.scaling", clos[3] / clos[1] * 16.0)?;
     report.item("order.clos-over-grid", over(grid))?;
     report.item("order.clos-over-torus", over(torus))?;
@@ -131,7 +130,6 @@ fn trigger(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperErr
     let (fixed, adaptive) = (results.point("trigger", 0)?, results.point("trigger", 1)?);
     report.item("trigger.deterministic", kilohertz(fixed))?;
     report.item("trigger.adaptive", kilohertz(adaptive))?;
-    report.item("trigger.gain", kilohertz(adaptive) / kilohertz(fixed))?;
     for (column, processors) in [("processors-1", "1"), ("processors-3", "3"), ("processors-8", "8")] {
         let records = results.among("trigger-traffic", &[("workload.processors", processors)])?;
         let gains: Vec<_> = records.chunks(2).map(|pair| kilohertz(pair[1]) / kilohertz(pair[0])).collect();
@@ -149,8 +147,6 @@ fn hosts(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError
     let stored = |point| results.point("stored-frames", point).map(|record| record.seconds * 1e6 / 2.0);
     report.item("stored.smallest", stored(0)?)?;
     report.item("stored.largest", stored(1)?)?;
-    report.item("stored.smallest-ethernet", stored(2)?)?;
-    report.item("stored.largest-ethernet", stored(3)?)?;
     let elapsed =
         |experiment| results.all(experiment).map(|records| curve(records, SIZE, |record| record.seconds * 1e6));
     let (direct, switch) = (elapsed("elapsed-direct")?, elapsed("elapsed-switch")?);

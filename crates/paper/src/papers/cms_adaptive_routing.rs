@@ -2,7 +2,6 @@
 
 use crate::{
     PaperError, Results,
-    fit::crossing,
     report_builder::ReportBuilder,
     results::{SIZE, curve, efficiency, per_destination, simulation},
 };
@@ -22,8 +21,7 @@ pub(crate) fn reproduce(results: &Results, report: &mut ReportBuilder) -> Result
     for ((.., label, _), rates) in PORTS.iter().zip(&events) {
         report.curve("fig-13", &format!("adaptive routing, {label}"), sums(rates))?;
     }
-    let each: Vec<_> = (1..).map(f64::from).zip(events[1].iter().copied()).collect();
-    report.item("required.crossing", crossing(&each, REQUIRED).unwrap_or(f64::NAN))?;
+    report.item("required.largest-n", events[1].iter().take_while(|rate| **rate >= REQUIRED).count() as f64)?;
     let queueing: Vec<_> = results.all("queueing")?.iter().map(efficiency).collect();
     report.column("queueing", "throughput", &queueing)?;
     barrel_shifter(results, report)?;
@@ -32,12 +30,14 @@ pub(crate) fn reproduce(results: &Results, report: &mut ReportBuilder) -> Result
 
 /// One host to another, and two to each other.
 fn pairs(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
+    let mut both_ways = 0.0;
     for (ports, column, label, _) in PORTS {
         let alone = results.at("standalone", &[("network.nic.ports", ports)])?;
         report.item(&format!("standalone.{column}"), per_destination(alone))?;
         for (experiment, figure) in [("one-way", "fig-7"), ("two-way", "fig-8")] {
             let curve = against_size(results, experiment, ports)?;
-            report.item(&format!("{experiment}.{column}"), curve.last().map_or(0.0, |point| point.1))?;
+            both_ways = curve.last().map_or(0.0, |point| point.1);
+            report.item(&format!("{experiment}.{column}"), both_ways)?;
             report.curve(figure, label, curve)?;
         }
     }
@@ -46,8 +46,11 @@ fn pairs(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError
     report.item("small-messages.ports", ratio(one_way("2", "128 B")?, one_way("1", "128 B")?))?;
     let (whole, shadowed) = (one_way("1", "64 kB")?, one_way("1", "8 kB")?);
     report.item("shadowed.8kB", ratio(shadowed, whole) * 8.0 / 64.0 * 100.0)?;
-    let both = results.at("dma", &[])?;
-    report.item("dma.combined", both.throughput_bytes_per_s / 1e6)
+    let both = results.at("dma", &[])?.throughput_bytes_per_s / 1e6;
+    report.item("dma.combined", both)?;
+    report.item("two-way.of-memory", both_ways / both * 100.0)?;
+    let alone = results.at("standalone", &[("network.nic.ports", "1")])?;
+    report.item("framework", whole.throughput_bytes_per_s / alone.throughput_bytes_per_s * 100.0)
 }
 
 /// Throughput of all nodes in MB/s against the size of the messages in bytes: data delivered to applications, without

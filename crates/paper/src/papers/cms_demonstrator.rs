@@ -12,6 +12,8 @@ use evb_record::Record;
 const HALF_SPEED: f64 = 66.0;
 /// The assignments of destinations of test 3, in the order of the experiment, the first without blocking.
 const ASSIGNMENTS: [&str; 5] = ["01234567", "00234567", "00034567", "00004567", "01243567"];
+/// Mean and rms of the log-normal fragments in bytes. Its mode is `mean / (1 + rms^2 / mean^2)^(3/2)`.
+const MEAN_SIZE: f64 = 2048.0;
 const START: &str = "workload.start";
 
 pub(crate) fn reproduce(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
@@ -136,6 +138,7 @@ fn with_manager(results: &Results, report: &mut ReportBuilder) -> Result<(), Pap
     let variable = results.at("variable-sizes", &[(mean, "2 KiB"), (rms, "2 KiB")])?;
     report.item("variable.throughput", per_destination(variable))?;
     report.item("variable.degradation", variable.throughput_bytes_per_s / fixed.throughput_bytes_per_s)?;
+    report.item("distribution.mode", MEAN_SIZE / (1.0 + 1.0_f64).powf(1.5))?;
     let points = curve(results.all("with-manager")?, SIZE, per_destination);
     report.curve("fig-10", "fixed size", points.clone())?;
     report.curve("fig-11", "fixed size", points)?;
@@ -152,8 +155,8 @@ fn future(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperErro
         report.column("future", column, &rates)?;
     }
     report.item("future.barrel-shifter", per_destination(results.point("shaping", 3)?))?;
-    for (sizes, (pull, phased)) in [("fixed", (0, 1)), ("log-normal", (2, 3))] {
-        let (pull, phased) = (results.point("phased", pull)?, results.point("phased", phased)?);
+    for (point, sizes) in ["fixed", "log-normal"].into_iter().enumerate() {
+        let (pull, phased) = (results.point("single-phase", point)?, results.point("phased", point)?);
         report.item(&format!("phased.rate.{sizes}"), phased.event_rate_hz / pull.event_rate_hz)?;
         if sizes == "fixed" {
             let bytes = |record: &Record| record.throughput_bytes_per_s / record.event_rate_hz;

@@ -1,18 +1,18 @@
 //! Papers as a web page without external resources but its figures.
 
 use super::{
-    cells_of, heading, in_unit, last_line, number, published, signed, single_items, tolerance, verdict, with_unit,
+    cells_of, class, heading, headline, in_unit, published, signed, single_items, tolerance, verdict, with_unit,
 };
-use evb_record::{PaperItem, PaperReport, PaperTable, Verdict};
+use evb_record::{Class, PaperItem, PaperReport, PaperTable, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Style of the page: the house style of the plots, light or dark as the reader prefers. Wide content scrolls in a box
 /// of its own, so that the page itself never does.
 const STYLE: &str = "
 :root { color-scheme: light dark; --page: #ffffff; --ink: #202020; --grey: #606060; --grid: #e0e0e0;
-  --within: #007a56; --outside: #b00020; --calibrated: #806000; --link: #0050a0; }
+  --inside: #007a56; --outside: #b00020; --calibrated: #806000; --link: #0050a0; }
 @media (prefers-color-scheme: dark) { :root { --page: #16181c; --ink: #e6e6e6; --grey: #a6a9ae; --grid: #3a3d42;
-  --within: #4cc99a; --outside: #ff7a85; --calibrated: #d9b13b; --link: #7ab8f5; } }
+  --inside: #4cc99a; --outside: #ff7a85; --calibrated: #d9b13b; --link: #7ab8f5; } }
 body { font: 15px/1.45 sans-serif; color: var(--ink); background: var(--page); max-width: 1060px; margin: 2em auto; padding: 0 1em;
   overflow-wrap: break-word; } a { color: var(--link); }
 h1 { font-size: 1.5em; } h2 { font-size: 1.25em; margin-top: 2.2em; border-top: 2px solid var(--grey); padding-top: .6em; }
@@ -21,7 +21,7 @@ h3 { font-size: 1em; margin: 1.6em 0 .4em; } .place { color: var(--grey); font-w
 th, td { padding: .2em .7em; border-bottom: 1px solid var(--grid); vertical-align: top; } td:first-child { min-width: 11em; }
 td.n:first-child { min-width: 0; } th { text-align: left; font-weight: 600; vertical-align: bottom; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; } td.n { white-space: nowrap; }
-.within { color: var(--within); } .outside { color: var(--outside); font-weight: 600; } .calibrated { color: var(--calibrated); }
+.inside { color: var(--inside); } .outside { color: var(--outside); font-weight: 600; } .calibrated { color: var(--calibrated); }
 .shown { color: var(--grey); } img { max-width: 100%; min-width: 640px; height: auto; } figure { margin: 1em 0; }
 .why { color: var(--grey); font-size: .9em; }
 @media (max-width: 600px) { body { margin: 1em auto; padding: 0 .7em; } ul { padding-left: 1.2em; } th, td { padding: .2em .45em; } }
@@ -43,11 +43,14 @@ pub fn paper_page(reports: &[PaperReport], has_figure: impl Fn(&str) -> bool) ->
             }
             body {
                 h1 { "Published papers, and what evb makes of them" }
-                p { (last_line(&items).trim_end()) ". Seed " (seed) ", evb " (version) "." }
+                p { (headline(&items)) ". Seed " (seed) ", evb " (version) "." }
                 ul {
                     @for report in reports {
-                        li { a href={ "#" (report.slug) } { (report.title) } " (" (report.year) "): " (last_line(&report.items)) }
+                        li { a href={ "#" (report.slug) } { (report.title) } " (" (report.year) "): " (headline(&report.items)) }
                     }
+                }
+                @if has_figure("errors.svg") {
+                    figure { div.wide tabindex="0" { img src="errors.svg" alt="errors of all predicted values"; } }
                 }
                 @for report in reports { (paper(report, &has_figure)) }
             }
@@ -59,7 +62,7 @@ pub fn paper_page(reports: &[PaperReport], has_figure: impl Fn(&str) -> bool) ->
 fn paper(report: &PaperReport, has_figure: &impl Fn(&str) -> bool) -> Markup {
     html! {
         h2 id=(report.slug) { (report.title) " " span.place { "(" (report.year) ")" } }
-        p { (last_line(&report.items).trim_end()) ". What is calibrated, and why each tolerance is what it is: papers/" (report.slug) "/README.md." }
+        p { (headline(&report.items)) ". Only what is predicted counts. More: papers/" (report.slug) "/README.md." }
         (singles(report))
         @for one in &report.tables { (table(report, one)) }
         @for figure in &report.figures {
@@ -77,15 +80,16 @@ fn paper(report: &PaperReport, has_figure: &impl Fn(&str) -> bool) -> Markup {
 fn singles(report: &PaperReport) -> Markup {
     html! {
         div.wide tabindex="0" { table {
-            tr { th { "value" } th.n { "published" } th.n { "ours" } th.n { "difference" } th.n { "tolerance" } th { "verdict" } }
+            tr { th { "value" } th.n { "published" } th.n { "ours" } th.n { "difference" } th.n { "tolerance" } th { "class" } th { "verdict" } }
             @for item in single_items(report) {
                 tr title=(item.item) {
                     td { (item.what) " " span.place { (item.place) } @for why in reasons(item) { br; span.why { (why) } } }
                     td.n { (published(item)) }
-                    td.n { (with_unit(item.reproduced, &item.unit)) }
+                    td.n { (item.reproduced.map_or_else(String::new, |value| with_unit(value, &item.unit))) }
                     td.n { (item.difference.map_or_else(String::new, signed)) }
                     td.n { (tolerance(item)) }
-                    td class=(class(item)) { (verdict(item.verdict)) }
+                    td class=(style(item)) { (class(item.class)) }
+                    td class=(style(item)) { (verdict(item.verdict)) }
                 }
             }
         } }
@@ -101,41 +105,52 @@ fn table(report: &PaperReport, table: &PaperTable) -> Markup {
             @for row in &rows {
                 tr {
                     @for (text, item) in row {
-                        td class={ "n " (item.map_or("", class)) } title=[item.map(|item| item.item.as_str())] { (text) }
+                        td class={ "n " (item.map_or("", style)) } title=[item.map(|item| item.item.as_str())] { (text) }
                     }
                 }
             }
         } }
-        p.why { "Tolerances: " (tolerances(report, table)) }
+        @for why in notes(report, table) { p.why { (why) } }
     }
 }
 
-/// The reason for the tolerance, or the calibrated parameter, and the tool of the measurement.
+/// The reasons for class, tolerance and difference of an item, and the tool of its measurement.
 fn reasons(item: &PaperItem) -> impl Iterator<Item = String> {
-    let because = match item.verdict {
-        Verdict::Calibrated => format!("used to set {}", item.because),
-        _ => item.because.clone(),
-    };
-    let measured = item.measured_with.as_ref().map(|tool| format!("measured with {tool}"));
-    [(!item.because.is_empty()).then_some(because), measured].into_iter().flatten()
+    let told = |what: &str, why: &str| (!why.is_empty()).then(|| format!("{what}: {why}"));
+    let known = item.known.as_deref().filter(|_| item.verdict == Verdict::Outside);
+    [
+        told(class(item.class), &item.because),
+        told("tolerance", &item.error_from),
+        told("outside", known.unwrap_or_default()),
+        told("measured with", item.measured_with.as_deref().unwrap_or_default()),
+    ]
+    .into_iter()
+    .flatten()
 }
 
-/// The tolerance of each column.
-fn tolerances(report: &PaperReport, table: &PaperTable) -> String {
-    let of_column = |column: &evb_record::PaperColumn| {
-        let item = column.items.first().map(|index| &report.items[*index])?;
-        item.published?;
-        Some(format!("{} \u{b1} {} ({})", column.name, number(item.tolerance), item.because))
-    };
-    let parts: Vec<_> = table.columns.iter().filter_map(of_column).collect();
-    if parts.is_empty() { "nothing was published as a number".into() } else { parts.join("; ") }
+/// The reasons of all cells of a table, each once, with its cells.
+fn notes(report: &PaperReport, table: &PaperTable) -> Vec<String> {
+    let mut notes = Vec::<(String, Vec<String>)>::new();
+    for column in &table.columns {
+        for (row, item) in table.rows.iter().zip(column.items.iter().map(|index| &report.items[*index])) {
+            for reason in reasons(item) {
+                let cell = format!("{} {row}", column.name);
+                match notes.iter_mut().find(|(known, _)| *known == reason) {
+                    Some((_, cells)) => cells.push(cell),
+                    None => notes.push((reason, vec![cell])),
+                }
+            }
+        }
+    }
+    notes.into_iter().map(|(reason, cells)| format!("{reason} ({})", cells.join(", "))).collect()
 }
 
-fn class(item: &PaperItem) -> &'static str {
-    match item.verdict {
-        Verdict::Within => "within",
-        Verdict::Outside => "outside",
-        Verdict::Calibrated => "calibrated",
-        Verdict::Shown => "shown",
+/// The style of an item: how it counts.
+fn style(item: &PaperItem) -> &'static str {
+    match (item.verdict, item.class) {
+        (Verdict::Outside, _) => "outside",
+        (_, Class::Predicted) => "inside",
+        (_, Class::Calibrated) => "calibrated",
+        _ => "shown",
     }
 }

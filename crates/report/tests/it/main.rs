@@ -3,6 +3,7 @@
 mod benchmarks;
 mod comparisons;
 mod papers;
+mod papers_page;
 mod plots;
 mod samples;
 mod texts;
