@@ -1,11 +1,13 @@
 //! Project tasks. `cargo xtask check` is quick and needs nothing but cargo. `cargo xtask test` runs everything that
 //! must pass. `cargo xtask faults` tries schedules of faults. `cargo xtask peers` compares evb with other tools.
-//! `cargo xtask shaping` compares traffic shapings over slow links.
+//! `cargo xtask shaping` compares traffic shapings over slow links. `cargo xtask fabric` tests the test of fabrics.
 //! `cargo xtask hw` checks the hardware and generates its files from the crates.
 
 mod examples;
+mod fabric;
 mod faults;
 mod hw;
+mod namespaces;
 mod papers;
 mod peers;
 mod processes;
@@ -53,6 +55,8 @@ enum Task {
     },
     /// Compare traffic shapings over links of 100 Mbit/s in network namespaces, run and simulated; needs root
     Shaping(shaping::Options),
+    /// Test that `evb bench all-pairs` names a bad link in network namespaces, and none when there is none; needs root
+    Fabric(fabric::Options),
     /// The hardware of the message engine: its checks, and what of it comes from the crates
     #[command(subcommand)]
     Hw(hw::Hw),
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         Task::Faults(faults) => faults::run_all(&faults),
         Task::Peers { quick } => peers::run(quick),
         Task::Shaping(options) => shaping::compare(&options),
+        Task::Fabric(options) => fabric::test(&options),
         Task::Hw(task) => hw::run(task),
     };
     match result {

@@ -4,8 +4,9 @@
 //! queue towards the nodes. Run control is on the bridge. Needs root, `ip` and `tc`.
 
 use crate::{
+    namespaces::{Namespace, Namespaces, call, control},
     processes::Limited,
-    workspace::{Workspace, run},
+    workspace::Workspace,
 };
 use serde_json::Value;
 use std::{
@@ -26,6 +27,9 @@ const QUEUES: [&str; 2] = ["30000", "1000000"];
 /// Longest time of one run, beside the time that it measures.
 const LIMIT: Duration = Duration::from_secs(60);
 const BRIDGE: &str = "evb-switch";
+const NETWORK: &str = "10.77.0";
+/// What comes before the role of a node in the name of its namespace.
+const PREFIX: &str = "evb-";
 const FILE: &str = "experiments/shaped-links.toml";
 
 /// Traffic shapings, as values of `shaping`.
@@ -67,11 +71,11 @@ pub(crate) struct Options {
 pub(crate) fn compare(options: &Options) -> Result<(), String> {
     let workspace = Workspace::find()?;
     workspace.cargo(&["build", "--release", "--quiet", "--package", "evb-cli"])?;
-    let network = Namespaces::make()?;
+    let network = make_network()?;
     let mut rows = vec![Vec::new(); SHAPINGS.len() * SIZES.len()];
     for _ in 0..options.turns.max(1) {
         for (row, [shaping, source]) in rows.iter_mut().zip(changes()) {
-            row.push(throughput(&network.run(&workspace, options, &[shaping, source])?)?);
+            row.push(throughput(&build(&network, &workspace, options, &[shaping, source])?)?);
         }
     }
     let mut table = format!("{:<24} {:<10} {:>22} {:>10} {:>8}\n", "shaping", "sizes", "run", "simulated", "of wire");
@@ -122,76 +126,41 @@ fn record(command: &mut Command, options: &Options) -> Result<Value, String> {
     serde_json::from_str(&output).map_err(|error| format!("evb gave no record: {error}"))
 }
 
-/// Namespaces of all nodes, on one bridge. They end with this.
-struct Namespaces {
-    /// Names and addresses of the nodes.
-    nodes: Vec<(String, String)>,
-}
-
-impl Namespaces {
-    fn make() -> Result<Self, String> {
-        let units = (0..UNITS).flat_map(|unit| [format!("ru{unit}"), format!("bu{unit}")]);
-        let names = std::iter::once("evm".to_owned()).chain(units);
-        let nodes = names.zip(1..).map(|(name, number)| (name, format!("10.77.0.{number}"))).collect();
-        let namespaces = Self { nodes };
-        namespaces.remove();
-        ip(&format!("link add {BRIDGE} type bridge")).map_err(|error| format!("{error}: are you root?"))?;
-        ip(&format!("link set {BRIDGE} up"))?;
-        ip(&format!("addr add {}/24 dev {BRIDGE}", Self::CONTROL))?;
-        for (name, address) in &namespaces.nodes {
-            let (space, port) = (format!("evb-{name}"), format!("evb-{name}"));
-            ip(&format!("netns add {space}"))?;
-            ip(&format!("link add {port} type veth peer name e0 netns {space}"))?;
-            ip(&format!("link set {port} master {BRIDGE} up"))?;
-            ip(&format!("-n {space} link set lo up"))?;
-            ip(&format!("-n {space} addr add {address}/24 dev e0"))?;
-            ip(&format!("-n {space} link set e0 up"))?;
-            let shape = |device: &str, queue: &str| {
-                format!("qdisc add dev {device} root tbf rate {} burst 5kb limit {queue}", RATE.0)
-            };
-            call("tc", &shape(&port, QUEUES[0]))?;
-            ip(&format!("netns exec {space} tc {}", shape("e0", QUEUES[1])))?;
-        }
-        Ok(namespaces)
-    }
-
-    /// Address of run control.
-    const CONTROL: &str = "10.77.0.254";
-
-    /// Builds events in the namespaces.
-    fn run(&self, workspace: &Workspace, options: &Options, changes: &[String]) -> Result<Value, String> {
-        let (token, control) = (token()?, format!("{}:7000", Self::CONTROL));
-        let nodes: Vec<_> =
-            self.nodes.iter().map(|node| Node::start(&workspace.evb(), node, &control, &token)).collect();
-        let mut run = command(workspace, "run", options, changes);
-        let record = record(run.args(["--listen", &control]).env("EVB_TOKEN", &token), options);
-        drop(nodes);
-        record
-    }
-
-    fn remove(&self) {
-        let quiet = |line: &str| {
-            let _may_not_be_there = Command::new("ip").args(line.split(' ')).stderr(Stdio::null()).status();
+/// A namespace for each node, whose links have the rate.
+fn make_network() -> Result<Namespaces, String> {
+    let units = (0..UNITS).flat_map(|unit| [format!("ru{unit}"), format!("bu{unit}")]);
+    let names = std::iter::once("evm".to_owned()).chain(units).map(|role| format!("{PREFIX}{role}"));
+    let network = Namespaces::make(BRIDGE, NETWORK, names)?;
+    for node in network.nodes() {
+        let shape = |device: &str, queue: &str| {
+            format!("qdisc add dev {device} root tbf rate {} burst 5kb limit {queue}", RATE.0)
         };
-        self.nodes.iter().for_each(|(name, _)| quiet(&format!("netns del evb-{name}")));
-        quiet(&format!("link del {BRIDGE}"));
+        call("tc", &shape(&node.name, QUEUES[0]))?;
+        node.call(&format!("tc {}", shape("e0", QUEUES[1])))?;
     }
+    Ok(network)
 }
 
-impl Drop for Namespaces {
-    fn drop(&mut self) {
-        self.remove();
-    }
+/// Builds events in the namespaces.
+fn build(network: &Namespaces, workspace: &Workspace, options: &Options, changes: &[String]) -> Result<Value, String> {
+    let (token, control) = (token()?, format!("{}:7000", control(NETWORK)));
+    let start = |node| Node::start(&workspace.evb(), node, &control, &token);
+    let nodes: Vec<_> = network.nodes().iter().map(start).collect();
+    let mut run = command(workspace, "run", options, changes);
+    let record = record(run.args(["--listen", &control]).env("EVB_TOKEN", &token), options);
+    drop(nodes);
+    record
 }
 
 /// A node in its namespace. Dropping it ends it.
 struct Node(Option<Child>);
 
 impl Node {
-    fn start(evb: &Path, (name, address): &(String, String), control: &str, token: &str) -> Self {
+    fn start(evb: &Path, Namespace { name, address }: &Namespace, control: &str, token: &str) -> Self {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &format!("evb-{name}")]).arg(evb);
-        command.args(["node", "--role", name, "--join", control, "--listen", &format!("{address}:0"), "--quiet"]);
+        let role = name.strip_prefix(PREFIX).unwrap_or(name);
+        command.args(["netns", "exec", name]).arg(evb);
+        command.args(["node", "--role", role, "--join", control, "--listen", &format!("{address}:0"), "--quiet"]);
         // A node that cannot start is missed by run control, which says so.
         Self(command.env("EVB_TOKEN", token).stdin(Stdio::null()).spawn().ok())
     }
@@ -211,12 +180,4 @@ fn token() -> Result<String, String> {
     let mut bytes = [0; 32];
     File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).map_err(|error| error.to_string())?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-fn ip(line: &str) -> Result<(), String> {
-    call("ip", line)
-}
-
-fn call(program: &str, line: &str) -> Result<(), String> {
-    run(Command::new(program).args(line.split(' ')))
 }

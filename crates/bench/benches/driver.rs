@@ -67,6 +67,7 @@ fn main() {
                 duration: Span::from_millis(200),
                 wait: Wait::Spin,
                 gathers: DEFAULT_GATHERS,
+                to: Vec::new(),
                 seed: 1,
             };
             let answers = benchmark == Benchmark::PingPong;

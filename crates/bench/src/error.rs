@@ -48,6 +48,12 @@ pub enum BenchError {
         /// The system's answer.
         source: io::Error,
     },
+    /// The commands that start the nodes cannot be made.
+    #[error("the nodes cannot be started: {0}")]
+    Commands(#[source] io::Error),
+    /// A node was told to take part in a work that is not for it.
+    #[error("the work is for other nodes")]
+    NoMember,
     /// The thread of a node panicked.
     #[error("a node panicked")]
     Panicked,
@@ -76,8 +82,13 @@ pub enum BenchError {
     #[error("nothing comes from {}", list(.0))]
     Missing(Vec<NodeId>),
     /// A process ended before the measurements did.
-    #[error("a process of the launch ended: {0}")]
-    Ended(ExitStatus),
+    #[error("{} of the launch ended: {status}", .node.map_or_else(|| "a process".into(), |node| format!("the process of {node}")))]
+    Ended {
+        /// Its node, if it is one process for each.
+        node: Option<NodeId>,
+        /// How it ended.
+        status: ExitStatus,
+    },
     /// The connection of a node and its launch is broken.
     #[error("{peer}: {source}")]
     Control {

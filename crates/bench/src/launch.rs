@@ -3,9 +3,10 @@
 use crate::{
     clock::monotonic_ns,
     cores,
+    counters::Counters,
     driver::{NodeResult, Setting, measure},
     error::{BenchError, NodeFailure},
-    protocol::{Answer, Hello, Order, Report},
+    protocol::{Hello, Order, Report},
     work::Work,
 };
 use evb_core::{NodeId, Span};
@@ -17,7 +18,7 @@ use evb_transport::{LayersOptions, MessageLayer, UseLayers};
 use evb_transports::LayerChoice;
 use std::{
     collections::BTreeMap,
-    io::ErrorKind,
+    io::{self, ErrorKind},
     net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     process::Command,
     sync::atomic::{AtomicBool, Ordering},
@@ -85,8 +86,11 @@ impl<'a> Place<'a> {
 
 /// Nodes that work on request.
 pub(crate) trait LaunchedNodes {
-    /// Carries out a work; one result for each node that takes part.
+    /// Carries out a work; one result for each node that takes part, in its order.
     fn measure(&mut self, work: &Work) -> Result<Vec<NodeResult>, BenchError>;
+
+    /// The counters of the network interfaces that each node sees.
+    fn counters(&mut self) -> Result<Vec<Counters>, BenchError>;
 }
 
 /// Threads of this process: new ones, and a new network, for each work.
@@ -108,6 +112,10 @@ impl LaunchedNodes for Threads<'_> {
         let options = LayersOptions { nodes: work.nodes(), queue };
         let working = Working { cores: &self.cores, work, setting, stop: self.stop };
         evb_transports::open_layers(self.layer.transport(), options, working)
+    }
+
+    fn counters(&mut self) -> Result<Vec<Counters>, BenchError> {
+        Ok(Vec::new())
     }
 }
 
@@ -132,11 +140,12 @@ impl UseLayers for Working<'_> {
 /// Works with a thread for each layer, pinned to the cores in turn.
 fn in_threads<L: MessageLayer>(layers: Vec<L>, working: Working<'_>) -> Result<Vec<NodeResult>, BenchError> {
     let Working { cores, work, setting, stop } = working;
+    let members = work.members();
     thread::scope(|scope| {
         let nodes: Vec<_> = (0..)
             .zip(layers)
-            .map(|(node, mut layer)| {
-                let core = core_of(cores, node);
+            .map(|(node, mut layer): (usize, L)| {
+                let core = core_of(cores, members[node].0);
                 let run = move || {
                     pin(core)?;
                     measure(&mut layer, work, setting, stop)
@@ -173,7 +182,7 @@ pub struct Launch<'a> {
     /// The secret of the launch.
     pub token: Token,
     /// Makes the commands that start the nodes, each of which may start one or all of them.
-    pub commands: &'a dyn Fn(SocketAddr) -> Vec<Command>,
+    pub commands: &'a dyn Fn(SocketAddr) -> io::Result<Vec<Command>>,
 }
 
 /// Processes, each with a connection. Dropping them ends them.
@@ -188,15 +197,17 @@ impl<'a> Processes<'a> {
     fn start(launch: &Launch<'_>, stop: &'a AtomicBool) -> Result<Self, BenchError> {
         let (listener, address) =
             listen(launch.listen).map_err(|source| BenchError::Listen { address: launch.listen, source })?;
-        let children = start_all((launch.commands)(address))?;
+        let children = start_all((launch.commands)(address).map_err(BenchError::Commands)?)?;
         let mut processes = Self { stop, children, nodes: BTreeMap::new() };
-        let addresses = processes.gather(launch, &listener)?;
-        processes.tell(launch.nodes, &Answer::Welcome { peers: addresses })?;
-        processes.hear(launch.nodes, Some(START_TIMEOUT), |report| matches!(report, Report::Joined).then_some(()))?;
+        let addresses = processes.gather(launch, listener)?;
+        let all: Vec<_> = (0..launch.nodes).map(NodeId).collect();
+        processes.tell(&all, &Order::Join { peers: addresses })?;
+        processes.hear(&all, Some(START_TIMEOUT), |report| matches!(report, Report::Joined).then_some(()))?;
         Ok(processes)
     }
 
-    fn gather(&mut self, launch: &Launch<'_>, listener: &TcpListener) -> Result<Vec<(NodeId, String)>, BenchError> {
+    /// The addresses of all nodes. Who comes later, or when another has failed, is refused.
+    fn gather(&mut self, launch: &Launch<'_>, listener: TcpListener) -> Result<Vec<(NodeId, String)>, BenchError> {
         let (end, mut addresses) = (Instant::now() + START_TIMEOUT, Vec::new());
         while addresses.len() < launch.nodes.into() {
             match listener.accept() {
@@ -219,8 +230,9 @@ impl<'a> Processes<'a> {
 
     /// Fails when this number of nodes cannot come any more.
     fn check(&mut self, end: Instant, nodes: u16) -> Result<(), BenchError> {
-        if let Some((_, status)) = self.children.ended() {
-            return Err(BenchError::Ended(status));
+        if let Some((place, status)) = self.children.ended() {
+            let node = (self.children.count() == usize::from(nodes)).then_some(NodeId(place as u16));
+            return Err(BenchError::Ended { node, status });
         }
         if self.stop.load(Ordering::Relaxed) {
             return Err(BenchError::Stopped);
@@ -231,24 +243,24 @@ impl<'a> Processes<'a> {
         Err(BenchError::Missing((0..nodes).map(NodeId).filter(|node| !self.nodes.contains_key(node)).collect()))
     }
 
-    fn tell<T: serde::Serialize>(&mut self, nodes: u16, what: &T) -> Result<(), BenchError> {
-        for (node, (stream, _)) in self.nodes.iter().take(nodes.into()) {
+    fn tell<T: serde::Serialize>(&mut self, nodes: &[NodeId], what: &T) -> Result<(), BenchError> {
+        for (node, (stream, _)) in nodes.iter().filter_map(|node| self.nodes.get_key_value(node)) {
             write(stream, what).map_err(|source| BenchError::Control { peer: node.to_string(), source })?;
         }
         Ok(())
     }
 
-    /// What `read` makes of the next report of each of the first nodes, or the reasons why some cannot go on. Without
+    /// What `read` makes of the next report of each of these nodes, or the reasons why some cannot go on. Without
     /// patience the nodes may take any time, unless they are to stop.
     fn hear<T>(
         &mut self,
-        nodes: u16,
+        nodes: &[NodeId],
         patience: Option<Duration>,
         read: impl Fn(Report) -> Option<T>,
     ) -> Result<Vec<T>, BenchError> {
         let mut end = patience.map(|patience| Instant::now() + patience);
         let (mut heard, mut failed, mut stopped) = (Vec::new(), Vec::new(), false);
-        for node in (0..nodes).map(NodeId) {
+        for &node in nodes {
             let report = loop {
                 if !stopped && self.stop.load(Ordering::Relaxed) {
                     stopped = true;
@@ -286,12 +298,22 @@ impl LaunchedNodes for Processes<'_> {
             return Err(BenchError::Stopped);
         }
         let order = Order::Measure { work: Box::new(work.clone()), setting: setting(work, false) };
-        self.tell(work.nodes(), &order)?;
+        let members = work.members();
+        self.tell(&members, &order)?;
         let warmup = work.plan.run.warmup.unwrap_or(Span::ZERO).as_duration();
         let patience = work.plan.trigger.duration.map(|duration| ANSWER_TIMEOUT + warmup + duration.as_duration());
-        self.hear(work.nodes(), patience, |report| match report {
+        self.hear(&members, patience, |report| match report {
             Report::Measured(result) => Some(*result),
-            Report::Joined | Report::Failed { .. } => None,
+            Report::Joined | Report::Counted(_) | Report::Failed { .. } => None,
+        })
+    }
+
+    fn counters(&mut self) -> Result<Vec<Counters>, BenchError> {
+        let all: Vec<_> = self.nodes.keys().copied().collect();
+        self.tell(&all, &Order::Count)?;
+        self.hear(&all, Some(ANSWER_TIMEOUT), |report| match report {
+            Report::Counted(counters) => Some(counters),
+            Report::Joined | Report::Measured(_) | Report::Failed { .. } => None,
         })
     }
 }

@@ -7,8 +7,10 @@
 
 mod clock;
 mod cores;
+mod counters;
 mod driver;
 mod error;
+mod fabric;
 mod launch;
 mod line;
 mod measurement;
@@ -18,6 +20,7 @@ mod parameters;
 mod peers;
 mod preset;
 mod protocol;
+mod renumbered;
 mod rest;
 mod samples;
 mod series;
@@ -32,6 +35,7 @@ pub use cores::{allowed as allowed_cores, calibrate, pin};
 pub use driver::{NodeResult, RECEIVED, RECEIVED_BYTES, SENT_BYTES, Setting, measure};
 pub use error::{BenchError, NodeFailure};
 pub use evb_transports::LayerChoice;
+pub use fabric::{FabricTest, SLOWER, interface_losses};
 pub use launch::{LOCAL, Launch, Place};
 pub use measurement::{Benchmark, CONTROL_BYTES, Measurement, Wait};
 pub use member::{LONGEST_BYTES, MemberOptions, join};

@@ -28,6 +28,8 @@ pub struct Measurement {
     pub rate: Option<f64>,
     /// Fewest and most senders that a receiver gathers an event from; all if there are fewer.
     pub gathers: (u16, u16),
+    /// The receivers of assigned senders, from 0: of the first, the second and so on, and then from the beginning again.
+    pub to: Vec<u16>,
     /// Time before the measurement begins.
     pub warmup: Span,
     /// Time that is measured.
@@ -67,6 +69,8 @@ pub enum Benchmark {
     Roundtrip,
     /// Half of the nodes each send to all of the other half in turn (MStreamIO).
     Stream,
+    /// Half of the nodes each send to one node of the other half, as they are assigned.
+    Assigned,
     /// Half of the nodes send to nodes of the other half that are drawn at random.
     Random,
     /// Event building without a manager: half of the nodes send to all of the other half in turn, and all begin with the
@@ -84,7 +88,7 @@ pub enum Benchmark {
 
 impl Benchmark {
     /// All benchmarks, those of the note first.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::PingPong,
         Self::TwoWay,
         Self::AllToAll,
@@ -97,6 +101,7 @@ impl Benchmark {
         Self::OneWay,
         Self::Roundtrip,
         Self::Stream,
+        Self::Assigned,
         Self::Random,
         Self::Rotation,
         Self::RetardedRotation,
@@ -123,6 +128,7 @@ impl Benchmark {
             Self::OneWay => "one-way",
             Self::Roundtrip => "roundtrip",
             Self::Stream => "stream",
+            Self::Assigned => "assigned",
             Self::Random => "random",
             Self::Rotation => "rotation",
             Self::RetardedRotation => "rotation-retarded",
@@ -138,6 +144,7 @@ impl Benchmark {
             Self::PingPong | Self::TwoWay | Self::OneWay | Self::Roundtrip => most.min(2),
             Self::Pairs
             | Self::Stream
+            | Self::Assigned
             | Self::Random
             | Self::Rotation
             | Self::RetardedRotation
@@ -159,6 +166,7 @@ impl Benchmark {
             Self::Pairs
             | Self::AllToAll
             | Self::Stream
+            | Self::Assigned
             | Self::Random
             | Self::Rotation
             | Self::RetardedRotation
@@ -203,7 +211,7 @@ impl Benchmark {
     /// Returns true if the rate of senders can be set.
     #[must_use]
     pub fn takes_rate(self) -> bool {
-        !self.pattern(Span::ZERO, (1, 1)).has_cycles()
+        !self.pattern(Span::ZERO, (1, 1), Vec::new()).has_cycles()
     }
 
     /// Returns true if a rate of events must be set: nobody knows when an event has ended everywhere, and the next may
@@ -213,9 +221,9 @@ impl Benchmark {
         matches!(self, Self::Gather | Self::GatherUnasked)
     }
 
-    /// The pattern of the machines. `compute` is the time that a farm computes for each event, and an event is gathered
-    /// from `least` to `most` senders.
-    fn pattern(self, compute: Span, (least, most): (u16, u16)) -> Pattern {
+    /// The pattern of the machines. `compute` is the time that a farm computes for each event, an event is gathered from
+    /// `least` to `most` senders, and `destinations` are the receivers of assigned senders.
+    fn pattern(self, compute: Span, (least, most): (u16, u16), destinations: Vec<u16>) -> Pattern {
         match self {
             Self::PingPong | Self::Roundtrip => Pattern::PingPong,
             Self::TwoWay => Pattern::TwoWay,
@@ -227,6 +235,7 @@ impl Benchmark {
             Self::PushFarm => Pattern::PushFarm { work: compute },
             Self::PullFarm => Pattern::PullFarm { work: compute },
             Self::Stream => Pattern::Stream,
+            Self::Assigned => Pattern::Assigned { destinations },
             Self::Random => Pattern::Random,
             Self::Rotation => Pattern::Rotation { start: Start::Simultaneous },
             Self::RetardedRotation => Pattern::Rotation { start: Start::Retarded },
@@ -280,16 +289,18 @@ impl Measurement {
             seed: self.seed,
         };
         let rate = |rate: f64| Load::Rate { rate: Frequency((rate * 1e3).round() as u64), poisson: false };
-        let traffic = TrafficPlan { config, load: self.rate.map_or(Load::Saturating, rate), messages: None };
-        let mut plan = Plan::traffic(traffic, SourceSpec::Fixed { size: ByteCount(self.size as u64) });
-        plan.name = "bench".into();
-        plan.trigger.duration = Some(self.duration);
-        plan.run.warmup = Some(self.warmup);
-        plan.with_seed(self.seed)
+        plan_of(config, self.rate.map_or(Load::Saturating, rate), self.size, self.warmup, self.duration)
     }
 
     fn pattern(&self) -> Pattern {
-        self.benchmark.pattern(self.compute, self.gathers().unwrap_or_default())
+        self.benchmark.pattern(self.compute, self.gathers().unwrap_or_default(), self.destinations())
+    }
+
+    /// The receiver of each sender, from 0, if they are assigned; empty for another pattern.
+    #[must_use]
+    pub fn destinations(&self) -> Vec<u16> {
+        let senders = if self.benchmark == Benchmark::Assigned { self.benchmark.senders(self.nodes) } else { 0 };
+        self.to.iter().copied().cycle().take(senders.into()).collect()
     }
 
     /// Fewest and most senders that a receiver gathers an event from, never more than there are; `None` for a pattern that
@@ -313,6 +324,21 @@ impl Measurement {
     #[must_use]
     pub fn work(&self) -> Work {
         let work = Work::new(self.plan(), self.wait).expect("the plan is one of traffic");
-        Work { is_timed: self.rate.is_some(), ..work }
+        if self.rate.is_some() { work } else { work.untimed() }
     }
+}
+
+/// The plan of traffic whose senders send messages of one size as fast as they can, for this time after a warm-up.
+pub(crate) fn saturating(config: TrafficConfig, size: usize, warmup: Span, duration: Span) -> Plan {
+    plan_of(config, Load::Saturating, size, warmup, duration)
+}
+
+fn plan_of(config: TrafficConfig, load: Load, size: usize, warmup: Span, duration: Span) -> Plan {
+    let seed = config.seed;
+    let traffic = TrafficPlan { config, load, messages: None };
+    let mut plan = Plan::traffic(traffic, SourceSpec::Fixed { size: ByteCount(size as u64) });
+    plan.name = "bench".into();
+    plan.trigger.duration = Some(duration);
+    plan.run.warmup = Some(warmup);
+    plan.with_seed(seed)
 }

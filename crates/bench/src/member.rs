@@ -1,10 +1,13 @@
 //! A process of a launch: one node, which executes measurements on command.
 
 use crate::{
-    driver::measure,
+    counters,
+    driver::{NodeResult, Setting, measure},
     error::BenchError,
     launch::{core_of, pin},
-    protocol::{Answer, Hello, Order, Report},
+    protocol::{Hello, Order, Report},
+    renumbered::Renumbered,
+    work::Work,
 };
 use evb_core::NodeId;
 use evb_node::{
@@ -14,7 +17,8 @@ use evb_node::{
 use evb_transport::{Connect, LayerOptions, MessageLayer, UseLayer};
 use evb_transports::LayerChoice;
 use std::{
-    net::{SocketAddr, TcpStream},
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -60,15 +64,29 @@ pub fn join(options: &MemberOptions) -> Result<(), BenchError> {
     if options.layer.is_one_process() {
         return Err(BenchError::OneProcess(options.layer.to_string()));
     }
+    let broken = |source| broken(options, source);
     let layer = LayerOptions {
         layer: options.layer.about().name,
         node: options.node.map(NodeId),
         nodes: options.nodes,
+        listen: address_towards(options.control).map_err(broken)?,
         token: options.token,
         longest: options.longest,
         max_bytes: LONGEST_BYTES,
     };
     evb_transports::open_layer(options.layer.transport(), layer, Serving(options))
+}
+
+/// The address of this machine on the way to another: peers reach it there, too. Nothing is sent.
+fn address_towards(other: SocketAddr) -> io::Result<IpAddr> {
+    let any: IpAddr = if other.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0))?;
+    socket.connect(other)?;
+    Ok(socket.local_addr()?.ip())
+}
+
+fn broken(options: &MemberOptions, source: io::Error) -> BenchError {
+    BenchError::Control { peer: format!("the launch at {}", options.control), source }
 }
 
 /// A node that serves its launch.
@@ -86,14 +104,14 @@ impl UseLayer for Serving<'_> {
 /// Joins the others and measures until the order to end.
 fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> Result<(), BenchError> {
     pin(core_of(&options.cores, layer.local().0))?;
-    let broken = |source| BenchError::Control { peer: format!("the launch at {}", options.control), source };
+    let broken = |source| broken(options, source);
     let stream = TcpStream::connect(options.control).map_err(broken)?;
     stream.set_nodelay(true).map_err(broken)?;
     let mut lines = Lines::new(&stream).map_err(broken)?;
     lines.trust();
     let hello = Hello { token: options.token.to_hex(), node: layer.local().0, address: layer.address() };
     write(&stream, &hello).map_err(broken)?;
-    let Some(Answer::Welcome { peers }) = lines.read().map_err(broken)? else { return Ok(()) };
+    let Some(Order::Join { peers }) = lines.read().map_err(broken)? else { return Ok(()) };
     let others: Vec<_> = peers.into_iter().filter(|(node, _)| *node != layer.local()).collect();
     let joined = match layer.connect(&others) {
         Ok(()) => Report::Joined,
@@ -103,13 +121,30 @@ fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> R
     let stop = Arc::new(AtomicBool::new(false));
     let orders = hear(lines, Arc::clone(&stop))?;
     loop {
-        let Some(Order::Measure { work, setting }) = next_order(&orders, layer) else { return Ok(()) };
-        let notice = match measure(layer, &work, setting, &stop) {
-            Ok(result) => Report::Measured(Box::new(result)),
-            Err(error) => Report::Failed { why: error.to_string() },
+        let report = match next_order(&orders, layer) {
+            Some(Order::Measure { work, setting }) => match take_part(layer, &work, setting, &stop) {
+                Ok(result) => Report::Measured(Box::new(result)),
+                Err(error) => Report::Failed { why: error.to_string() },
+            },
+            Some(Order::Count) => Report::Counted(counters::read()),
+            Some(Order::Join { .. } | Order::Stop | Order::Exit) | None => return Ok(()),
         };
-        write(&stream, &notice).map_err(broken)?;
+        write(&stream, &report).map_err(broken)?;
     }
+}
+
+/// Takes part in a work for all nodes of the launch, or for some of them.
+fn take_part<L: MessageLayer>(
+    layer: &mut L,
+    work: &Work,
+    setting: Setting,
+    stop: &AtomicBool,
+) -> Result<NodeResult, BenchError> {
+    if work.members.is_empty() {
+        return measure(layer, work, setting, stop);
+    }
+    let mut members = Renumbered::new(layer, &work.members).ok_or(BenchError::NoMember)?;
+    measure(&mut members, work, setting, stop)
 }
 
 /// Receives the orders in a thread of its own, so that this one can poll the layer meanwhile. Work is to stop when the

@@ -1,6 +1,7 @@
 //! The messages between a launch and its processes, one JSON object per line.
 
 use crate::{
+    counters::Counters,
     driver::{NodeResult, Setting},
     work::Work,
 };
@@ -18,18 +19,15 @@ pub(crate) struct Hello {
     pub(crate) address: String,
 }
 
-/// The answer, when all processes have connected.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Answer {
-    /// All nodes and their addresses.
-    Welcome { peers: Vec<(NodeId, String)> },
-}
-
 /// A command to a process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
+    /// Join the others, whose addresses these are. It comes first, when all processes have connected.
+    Join { peers: Vec<(NodeId, String)> },
     /// Take part in a measurement.
     Measure { work: Box<Work>, setting: Setting },
+    /// Tell the counters of the network interfaces.
+    Count,
     /// End the measurement early.
     Stop,
     /// End.
@@ -43,6 +41,8 @@ pub(crate) enum Report {
     Joined,
     /// The measurement is done.
     Measured(Box<NodeResult>),
+    /// The counters of the network interfaces.
+    Counted(Counters),
     /// The process cannot continue.
     Failed { why: String },
 }

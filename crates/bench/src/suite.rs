@@ -43,6 +43,8 @@ pub struct Suite {
     pub rate: Option<f64>,
     /// Fewest and most senders that a receiver gathers an event from.
     pub gathers: (u16, u16),
+    /// The receivers of assigned senders, from 0: of the first, the second and so on, and then from the beginning again.
+    pub to: Vec<u16>,
     /// Time before each measurement; `None` for that of the layer.
     pub warmup: Option<Span>,
     /// Time of each measurement; `None` for that of the layer.
@@ -75,6 +77,7 @@ impl Suite {
     fn nodes_of(&self, benchmark: Benchmark, layer: &LayerChoice) -> Vec<u16> {
         let most = layer.about().most_nodes.map_or(self.most_nodes, |most| most.min(self.most_nodes));
         let wanted = match &self.nodes[..] {
+            [] if benchmark == Benchmark::Assigned => vec![fewest_nodes(&self.to)],
             [] => benchmark.note_nodes().iter().copied().filter(|&nodes| nodes <= most).collect(),
             given => given.to_vec(),
         };
@@ -101,12 +104,20 @@ impl Suite {
             window: self.window.unwrap_or(benchmark.default_window()),
             rate: self.rate.filter(|_| benchmark.takes_rate()),
             gathers: self.gathers,
+            to: self.to.clone(),
             warmup: self.warmup.unwrap_or(warmup),
             duration: self.duration.unwrap_or(duration),
             wait: self.wait,
             seed: self.seed,
         }
     }
+}
+
+/// Fewest nodes for assigned senders with these receivers: as many senders, and every receiver that is named.
+#[must_use]
+pub fn fewest_nodes(to: &[u16]) -> u16 {
+    let most = to.iter().max().map_or(1, |&most| most.saturating_add(1));
+    most.max(to.len() as u16).saturating_mul(2)
 }
 
 /// Sizes of a sweep up to `longest` bytes: powers of two, each with 3 bytes less and more.
@@ -131,6 +142,7 @@ mod tests {
             window: None,
             rate: Some(1e3),
             gathers: DEFAULT_GATHERS,
+            to: vec![0],
             warmup: None,
             duration: Some(Span::from_millis(1)),
             wait: Wait::Yield,

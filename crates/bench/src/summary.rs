@@ -50,6 +50,7 @@ impl Row<'_> {
             window: measurement.window,
             rate_hz: measurement.rate,
             gathers: measurement.gathers(),
+            destinations: measurement.destinations(),
             wait: if self.is_simulated { SIMULATED } else { measurement.wait.name() }.into(),
             cores: (0..measurement.nodes).filter_map(|node| crate::launch::core_of(&self.cores, node)).collect(),
             cycle_ns: cycles,

@@ -29,6 +29,8 @@ pub struct Work {
     pub(crate) wait: Wait,
     /// True if every data message carries the time at which it was due, by a clock that all nodes share.
     pub(crate) is_timed: bool,
+    /// The nodes of the launch that take part: number `i` is node `i` of the traffic. Empty if they are the first ones.
+    pub(crate) members: Vec<NodeId>,
 }
 
 /// Lengths of the data messages of one node in bytes.
@@ -44,7 +46,25 @@ impl Work {
     #[must_use]
     pub fn new(plan: Plan, wait: Wait) -> Option<Self> {
         let Workload::Traffic(traffic) = &plan.workload else { return None };
-        Some(Self { traffic: traffic.clone(), plan, wait, is_timed: true })
+        Some(Self { traffic: traffic.clone(), plan, wait, is_timed: true, members: Vec::new() })
+    }
+
+    /// The same work, whose messages carry no time.
+    pub(crate) fn untimed(self) -> Self {
+        Self { is_timed: false, ..self }
+    }
+
+    /// The same work for these nodes of a launch, in this order.
+    pub(crate) fn of(self, members: Vec<NodeId>) -> Self {
+        Self { members, ..self }
+    }
+
+    /// The nodes of the launch that take part.
+    pub(crate) fn members(&self) -> Vec<NodeId> {
+        match &self.members[..] {
+            [] => (0..self.nodes()).map(NodeId).collect(),
+            members => members.to_vec(),
+        }
     }
 
     /// The plan, which describes the traffic and the sizes of its messages.

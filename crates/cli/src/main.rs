@@ -23,6 +23,7 @@ mod commands;
 mod console;
 mod failure;
 mod folder;
+mod hosts;
 mod launcher;
 mod limits;
 mod log;
@@ -68,7 +69,7 @@ enum Command {
     /// Reproduce the tables and figures of published papers by simulation, ours beside theirs
     Paper(commands::paper::PaperArgs),
     /// Measure message layers on this machine with the communication benchmarks of ATLAS DAQ note 77 and others
-    Bench(commands::bench::BenchArgs),
+    Bench(Box<commands::bench::BenchArgs>),
     /// Compare two results of `evb bench`, and fail when the new one is worse
     Compare(commands::compare::CompareArgs),
     /// Be one node of a run that an `evb run` with --listen controls

@@ -2,11 +2,12 @@
 
 use crate::{
     failure::Failure,
+    hosts::Hosts,
     launcher::{self, Launcher},
     token::{self, TOKEN_VARIABLE},
 };
 use evb::{
-    Token,
+    NodeId, Token,
     bench::{LOCAL, Launch, LayerChoice},
 };
 use std::{
@@ -17,6 +18,8 @@ use std::{
 
 /// The processes of a launch: `evb bench` with hidden arguments.
 pub(crate) struct Members<'a> {
+    /// The machines of the nodes, if they are not all on this one.
+    hosts: Option<&'a Hosts>,
     layer: &'a LayerChoice,
     nodes: u16,
     /// Longest message in bytes.
@@ -40,38 +43,78 @@ impl<'a> Members<'a> {
     ) -> Result<Self, Failure> {
         let launcher = layer.about().has_launcher.then(|| launcher::command(launcher, nodes)).transpose()?;
         let (program, token) = (std::env::current_exe()?, token::fresh()?);
-        Ok(Self { layer, nodes, longest, is_pinned, launcher, program, token })
+        Ok(Self { hosts: None, layer, nodes, longest, is_pinned, launcher, program, token })
+    }
+
+    /// The same on these machines.
+    pub(crate) fn on(self, hosts: Option<&'a Hosts>) -> Result<Self, Failure> {
+        let about = self.layer.about();
+        let reason = match hosts {
+            None => return Ok(self),
+            Some(_) if self.launcher.is_some() => {
+                "a launcher starts its nodes: give the machines to it, with --launcher"
+            }
+            Some(_) if self.layer.is_one_process() => "its nodes are threads of one process",
+            Some(_) if self.layer.transport().about().is_local => "it joins processes of one machine",
+            Some(_) => return Ok(Self { hosts, ..self }),
+        };
+        Err(Failure::new(format!("{} has no --hosts: {reason}", about.name)))
     }
 
     /// The commands of all processes, which join the launch at this address.
-    pub(crate) fn commands(&self, control: SocketAddr) -> Vec<Command> {
-        match &self.launcher {
-            Some(launcher) => vec![self.member(launcher.start(&self.program), control)],
-            None => {
-                let numbered = |node: u16| {
-                    let mut command = self.member(Command::new(&self.program), control);
-                    command.args(["--node", &node.to_string()]);
-                    command
-                };
-                (0..self.nodes).map(numbered).collect()
-            }
+    pub(crate) fn commands(&self, control: SocketAddr) -> std::io::Result<Vec<Command>> {
+        if let Some(launcher) = &self.launcher {
+            return Ok(vec![self.here(launcher.start(&self.program), control)]);
         }
+        let numbered = |node: u16| {
+            let mut command = match self.hosts {
+                Some(hosts) => self.there(hosts, NodeId(node), control)?,
+                None => self.here(Command::new(&self.program), control),
+            };
+            command.args(["--node", &node.to_string()]);
+            Ok(command)
+        };
+        (0..self.nodes).map(numbered).collect()
     }
 
     /// A launch of these processes.
-    pub(crate) fn launch<'l>(&self, commands: &'l dyn Fn(SocketAddr) -> Vec<Command>) -> Launch<'l> {
-        Launch { nodes: self.nodes, listen: LOCAL, token: self.token, commands }
+    pub(crate) fn launch<'l>(&self, commands: &'l dyn Fn(SocketAddr) -> std::io::Result<Vec<Command>>) -> Launch<'l> {
+        let listen = self.hosts.map_or(LOCAL, |hosts| hosts.listen);
+        Launch { nodes: self.nodes, listen, token: self.token, commands }
     }
 
-    fn member(&self, mut command: Command, control: SocketAddr) -> Command {
-        let layer = serde_json::to_string(self.layer).expect("names and settings are text");
-        command.args(["bench", "--layer", &layer, "--nodes", &self.nodes.to_string()]);
-        command.args(["--sizes", &format!("{}B", self.longest), "--join", &control.to_string()]);
+    /// A process on this machine. The token is in its environment, since everybody can read the arguments.
+    fn here(&self, mut command: Command, control: SocketAddr) -> Command {
+        self.describe(&mut command, control);
+        command.args(["--layer", &self.layer()]).env(TOKEN_VARIABLE, self.token.to_hex()).stdin(Stdio::null());
+        command
+    }
+
+    /// A process on another machine. A shell passes on no environment, and would read quotes in the arguments.
+    fn there(&self, hosts: &Hosts, node: NodeId, control: SocketAddr) -> std::io::Result<Command> {
+        let mut command = hosts.start(node, &format!("{}\n{}\n", self.token.to_hex(), self.layer()))?;
+        self.describe(&mut command, control);
+        command.arg("--told-by-stdin");
+        Ok(command)
+    }
+
+    fn describe(&self, command: &mut Command, control: SocketAddr) {
+        command.args(["bench", "--nodes", &self.nodes.to_string(), "--sizes", &format!("{}B", self.longest)]);
+        command.args(["--join", &control.to_string()]).stdout(Stdio::null());
         if !self.is_pinned {
             command.arg("--no-pin");
         }
-        // In the environment, since everybody on the machine can read the arguments.
-        command.env(TOKEN_VARIABLE, self.token.to_hex()).stdin(Stdio::null()).stdout(Stdio::null());
-        command
     }
+
+    fn layer(&self) -> String {
+        serde_json::to_string(self.layer).expect("names and settings are text")
+    }
+}
+
+/// Token and layer that [`Members`] tell a process of another machine by its standard input.
+pub(crate) fn told_by_stdin() -> Result<(Token, LayerChoice), Failure> {
+    let mut lines = std::io::stdin().lines();
+    let mut next = || lines.next().transpose()?.ok_or_else(|| Failure::new("nothing was told by standard input"));
+    let token = next()?.parse().map_err(Failure::new)?;
+    Ok((token, serde_json::from_str(&next()?).map_err(Failure::new)?))
 }

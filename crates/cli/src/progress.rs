@@ -196,6 +196,30 @@ impl evb::bench::Observer for BenchProgress<'_> {
     }
 }
 
+/// Shows the steps of a test of a message layer.
+pub(crate) struct StepProgress {
+    line: Line,
+    layer: String,
+    quiet: bool,
+}
+
+impl StepProgress {
+    pub(crate) fn new(layer: &LayerChoice, how: ProgressArgs) -> Self {
+        Self { line: Line::new(Some(0), how), layer: layer.to_string(), quiet: how.quiet }
+    }
+
+    pub(crate) fn show(&self, what: &str, index: usize, of: usize) {
+        self.line.set_length(of as u64);
+        self.line.show(index as u64, &format!("{}  {what}", self.layer));
+    }
+
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            say(&format!("{}: {text}", self.layer));
+        }
+    }
+}
+
 /// Shows the progress of a feed.
 pub(crate) struct FeedLine(Line);
 

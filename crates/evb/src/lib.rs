@@ -24,6 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod acceptance;
 mod error;
 mod network_fit;
 mod only_simulated;
@@ -33,6 +34,7 @@ mod simulations;
 mod surprises;
 mod traffic;
 
+pub use acceptance::Acceptance;
 pub use error::Error;
 /// The communication benchmarks over real message layers.
 pub use evb_bench as bench;

@@ -131,6 +131,7 @@ fn record(name: &str, measurement: &Measurement, plan: &Plan, record: &Record) -
         window: measurement.window,
         rate_hz: measurement.rate,
         gathers: measurement.gathers(),
+        destinations: measurement.destinations(),
         wait: SIMULATED.into(),
         cores: Vec::new(),
         cycle_ns: cycles,

@@ -26,6 +26,12 @@ impl Children {
         Ok(self.0.len() - 1)
     }
 
+    /// Number of processes that were started.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// The first process that has ended: its number and exit status.
     pub fn ended(&mut self) -> Option<(usize, ExitStatus)> {
         self.0.iter_mut().enumerate().find_map(|(place, child)| Some((place, child.try_wait().ok()??)))

@@ -36,6 +36,9 @@ pub struct Benchmark {
     /// Fewest and most senders that a receiver gathers an event from; none for a pattern that does not gather.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gathers: Option<(u16, u16)>,
+    /// The receiver of each sender, from 0; empty for a pattern whose senders are not assigned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub destinations: Vec<u16>,
     /// Behaviour of a node without work: `spin`, `yield` or `sleep`; [`SIMULATED`] in simulated time.
     pub wait: String,
     /// The core that each node was pinned to, as confirmed by the system; empty without pinning.

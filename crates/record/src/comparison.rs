@@ -1,7 +1,7 @@
 //! Results of `evb compare`: a benchmark in two files, and which of them is better.
 
 use crate::Kind;
-use alloc::string::String;
+use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 /// One row of two files of benchmarks: one line of `evb compare --json`.
@@ -27,6 +27,9 @@ pub struct Comparison {
     /// Fewest and most senders that a receiver gathers an event from; none for a pattern that does not gather.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gathers: Option<(u16, u16)>,
+    /// The receiver of each sender, from 0; empty for a pattern whose senders are not assigned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub destinations: Vec<u16>,
     /// Behaviour of a node without work.
     pub wait: String,
     /// The compared quantity: `cycle_ns`, where less is better, or `messages_per_s`, where more is better.

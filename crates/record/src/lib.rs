@@ -13,6 +13,7 @@ mod filtering;
 mod finding;
 mod hardware;
 mod paper;
+mod qualification;
 mod shaping;
 mod stages;
 
@@ -29,6 +30,7 @@ pub use hardware::HardwareMeasurement;
 pub use paper::{
     Basis, Class, Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Sensitivity, Verdict,
 };
+pub use qualification::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification};
 use serde::{Deserialize, Serialize};
 pub use shaping::{Shaping, Slots};
 pub use stages::Stages;
@@ -53,6 +55,8 @@ pub enum Kind {
     Comparison,
     /// Hardware was measured.
     Hardware,
+    /// A fabric was tested, link by link.
+    Qualification,
 }
 
 /// The result of one run, real or simulated.

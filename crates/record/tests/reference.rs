@@ -3,8 +3,8 @@
 use evb_record::{
     Basis, Benchmark, Bounds, Broadcast, Builder, Bundles, Calibration, Change, Class, Comparison, CoreToCore, CpuLoad,
     Events, Filtering, Finding, FindingKind, Given, HardwareMeasurement, Interval, Kind, Latency, Launches, Link,
-    Network, Origin, PaperItem, Parameters, Readout, Record, Relation, Sensitivity, Shaping, Simulation, Slots, Stages,
-    Stream, Times, Trigger, Verdict, Window,
+    LinkSpeed, LinkVerdict, Network, Origin, PairOfNodes, PaperItem, Parameters, Qualification, Readout, Record,
+    Relation, Sensitivity, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -163,6 +163,7 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
         ("filter.given", Value::Object(ways)) => paths(&ways["memory"], "filter.given.WAY", found),
         ("stages.first" | "stages.second", _) => drop(found.insert(format!("{path}[]"))),
         ("items", Value::Object(_)) => drop(found.insert("items.ITEM[]".into())),
+        ("counters[]", _) => drop(found.insert("counters[].COUNTER".into())),
         ("faults", _) => drop(found.insert("faults.KIND".into())),
         ("bundles.faults", _) => drop(found.insert("bundles.faults.SOURCE.KIND".into())),
         ("taken_from", Value::Object(origins)) => paths(&origins["latency_us"], "taken_from.NAME", found),
@@ -251,6 +252,7 @@ fn benchmark() -> Benchmark {
         window: 1,
         rate_hz: Some(1.0),
         gathers: Some((3, 20)),
+        destinations: vec![0, 0, 1],
         wait: "yield".into(),
         cores: vec![0, 1],
         cycle_ns: Some(times),
@@ -274,6 +276,48 @@ fn benchmark() -> Benchmark {
         trusted: true,
         notes: vec!["a note".into()],
         good: true,
+    }
+}
+
+/// The test of a fabric with something everywhere.
+fn qualification() -> Qualification {
+    let speed = LinkSpeed {
+        half_round_trip_ns: 1.0,
+        mean_half_round_trip_ns: 1.0,
+        least_round_trips_per_s: 1.0,
+        bytes_per_s: 1.0,
+    };
+    let link = PairOfNodes {
+        nodes: [0, 1],
+        half_round_trip_ns: Times { min: 1.0, p50: 1.0, p99: 1.0, p999: 1.0, max: 1.0, mean: 1.0, samples: 1 },
+        least_round_trips_per_s: 1.0,
+        bytes_per_s: [1.0, 1.0],
+        least_bytes_per_s: [1.0, 1.0],
+        verdict: LinkVerdict::Disturbed,
+        slower: Some(1.0),
+        alone: vec![speed],
+        lost: 1,
+    };
+    Qualification {
+        kind: Kind::Qualification,
+        experiment: "bench".into(),
+        seed: 1,
+        version: "0".into(),
+        pattern: "all-pairs".into(),
+        transport: "tcp".into(),
+        nodes: 2,
+        hosts: vec!["a".into(), "b".into()],
+        size_bytes: 64,
+        bulk_bytes: 65536,
+        rounds: 1,
+        seconds: 1.0,
+        usual: speed,
+        usual_alone: Some(speed),
+        links: vec![link],
+        counters: vec![BTreeMap::from([("eth0 rx_packets".into(), 1)])],
+        not_accepted: vec!["a limit".into()],
+        notes: vec!["a note".into()],
+        good: false,
     }
 }
 
@@ -314,6 +358,7 @@ fn comparison() -> Comparison {
         window: 1,
         rate_hz: Some(1.0),
         gathers: Some((3, 20)),
+        destinations: vec![0, 0, 1],
         wait: "yield".into(),
         quantity: "cycle_ns".into(),
         old: Some(interval),
@@ -343,6 +388,7 @@ fn the_reference_page_names_every_field_and_no_other() {
         serde_json::to_value(benchmark()),
         serde_json::to_value(parameters()),
         serde_json::to_value(comparison()),
+        serde_json::to_value(qualification()),
     ];
     records.into_iter().for_each(|record| paths(&record.expect("a record is JSON"), "", &mut fields));
     let missing: Vec<_> = fields.difference(&names).collect();
@@ -361,7 +407,7 @@ fn every_row_of_the_reference_page_is_whole_and_units_are_as_in_the_name() {
             name if name.ends_with("bytes_per_s") => "B/s",
             name if name.ends_with("mb_per_s") => "MB/s",
             name if name.ends_with("rate_m_per_s") => "million/s",
-            name if name.ends_with("messages_per_s") => "1/s",
+            name if name.ends_with("messages_per_s") || name.ends_with("round_trips_per_s") => "1/s",
             name if name.ends_with("bytes") => "B",
             name if name.ends_with("_percent") => "%",
             name if name.ends_with(".samples") => "",
@@ -384,4 +430,6 @@ fn a_record_comes_back_from_json() {
     assert_eq!(serde_json::from_str::<Parameters>(&text).expect("a record"), parameters());
     let text = serde_json::to_string(&comparison()).expect("a record is JSON");
     assert_eq!(serde_json::from_str::<Comparison>(&text).expect("a record"), comparison());
+    let text = serde_json::to_string(&qualification()).expect("a record is JSON");
+    assert_eq!(serde_json::from_str::<Qualification>(&text).expect("a record"), qualification());
 }

@@ -43,7 +43,7 @@ pub fn compare(old: &[Benchmark], new: &[Benchmark], tolerance: f64) -> Vec<Comp
 pub fn is_same_measurement(one: &Benchmark, other: &Benchmark) -> bool {
     let texts = |row: &Benchmark| [row.transport.clone(), row.pattern.clone(), row.wait.clone()];
     let numbers = |row: &Benchmark| (row.size_bytes, row.nodes, row.compute_us, row.window, row.rate_hz, row.gathers);
-    numbers(one) == numbers(other) && texts(one) == texts(other)
+    numbers(one) == numbers(other) && texts(one) == texts(other) && one.destinations == other.destinations
 }
 
 /// The comparison of a row that the old file does not have.
@@ -58,6 +58,7 @@ fn row(new: &Benchmark, verdict: Change, reason: Option<String>, good: bool) -> 
         window: new.window,
         rate_hz: new.rate_hz,
         gathers: new.gathers,
+        destinations: new.destinations.clone(),
         wait: new.wait.clone(),
         quantity: new.launches.quantity.clone(),
         old: None,

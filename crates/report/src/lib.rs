@@ -8,6 +8,7 @@ mod csv;
 mod faults;
 mod paper;
 mod plot;
+mod qualification;
 mod rates;
 mod simulation;
 mod stages;
@@ -22,7 +23,8 @@ pub use csv::{MOST_SAMPLES, benchmark_csv, csv, links_csv, samples_csv};
 pub use paper::{
     paper_page, paper_summary, paper_totals, papers_bands, papers_differences, papers_headline, sensitivity_summary,
 };
-pub use plot::{Plot, benchmark_plots, figure, paper_errors, plots};
+pub use plot::{Plot, benchmark_plots, figure, paper_errors, plots, qualification_plots};
+pub use qualification::qualification_summary;
 pub use simulation::simulation_summary;
 pub use summary::run_summary;
 pub use sweep::sweep_table;

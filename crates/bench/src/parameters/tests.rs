@@ -20,6 +20,7 @@ pub(crate) fn row(pattern: Pattern, nodes: u16, size: u64, cycle_us: Option<f64>
         window: 1,
         rate_hz: None,
         gathers: None,
+        destinations: Vec::new(),
         wait: "yield".into(),
         cores: Vec::new(),
         cycle_ns: times,

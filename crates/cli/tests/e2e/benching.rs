@@ -124,6 +124,42 @@ fn traffic_goes_over_real_layers_as_over_a_simulated_network() {
     );
 }
 
+/// Blocking at an output: of three senders, two share a receiver, on each layer and in a simulated network.
+#[test]
+fn senders_go_where_they_are_assigned() {
+    let lab = Lab::new();
+    let assigned = |more: &[&str]| {
+        let options = ["bench", "assigned", "--sizes", "256B", "--json", "--launches", "2", "--time", "5ms"];
+        lab.evb(&options).args(&["--warmup", "1ms"]).args(more).run()
+    };
+    let outcome = assigned(&["--transport", "threads,tcp,sim:ds-link-clos", "--to", "0,0,2"]);
+    assert_eq!((outcome.code(), outcome.stderr.as_str()), (Some(0), ""), "{outcome}");
+    let lines: Vec<Value> = outcome.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let records = benchmarks(&lines);
+    assert_eq!(records.len(), 3);
+    for record in &records {
+        assert!(record.good && record.messages > 0, "{record:#?}");
+        assert_eq!((record.nodes, record.destinations.as_slice()), (6, &[0, 0, 2][..]), "{record:#?}");
+    }
+    let simulated = |to: &str| {
+        let outcome = assigned(&["--transport", "sim:ds-link-clos", "--nodes", "6", "--to", to]);
+        benchmarks(&[serde_json::from_str(outcome.stdout.lines().next().expect("a record")).expect("JSON")])[0]
+            .bytes_per_s
+    };
+    let (apart, one) = (simulated("0,1,2"), simulated("0"));
+    // Alone a sender does not fill its link; three senders do.
+    assert!((2.0..3.0).contains(&(apart / one)), "three links, and one: {apart} and {one} B/s");
+    for (more, message) in [
+        (&[][..], "the senders of assigned have no receivers"),
+        (&["--to", "0,3", "--nodes", "6"], "give --nodes 8 or more"),
+    ] {
+        let outcome = assigned(more);
+        assert!(outcome.code() == Some(2) && outcome.stderr.contains(message), "{outcome}");
+    }
+    let outcome = lab.evb(&["bench", "pairs", "--to", "0"]).run();
+    assert!(outcome.code() == Some(2) && outcome.stderr.contains("--to is for assigned"), "{outcome}");
+}
+
 #[test]
 fn without_json_there_are_tables() {
     let lab = Lab::new();

@@ -6,6 +6,7 @@ mod building;
 mod bundles;
 mod deaths;
 mod drivers;
+mod fabric;
 mod faults;
 mod filter_memory;
 mod filters;

@@ -15,6 +15,7 @@ pub(crate) struct Case<'a> {
     pub(crate) window: u32,
     pub(crate) rate_hz: Option<f64>,
     pub(crate) gathers: Option<(u16, u16)>,
+    pub(crate) destinations: &'a [u16],
     pub(crate) nodes: u16,
     pub(crate) size_bytes: u64,
     pub(crate) compute_us: f64,
@@ -23,7 +24,7 @@ pub(crate) struct Case<'a> {
 impl<'a> Case<'a> {
     /// Returns true if both belong in one table.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
-        let key = |case: &Self| (case.window, case.rate_hz, case.gathers);
+        let key = |case: &Self| (case.window, case.rate_hz, case.gathers, case.destinations);
         self.pattern == other.pattern && key(self) == key(other)
     }
 
@@ -36,7 +37,13 @@ impl<'a> Case<'a> {
             (Some(rate), None) => format!(", {rate}Hz offered by each sender"),
             (Some(rate), Some((least, most))) => format!(", {rate}Hz of events from {least} to {most} senders"),
         };
-        format!("{}{window}{rate}", self.pattern)
+        format!("{}{}{window}{rate}", self.pattern, self.assigned())
+    }
+
+    /// The receivers of assigned senders.
+    fn assigned(&self) -> String {
+        let receivers: Vec<_> = self.destinations.iter().map(u16::to_string).collect();
+        if receivers.is_empty() { String::new() } else { format!(" to {}", receivers.join(",")) }
     }
 
     /// The computing time for each event, in a suitable unit.
@@ -68,14 +75,16 @@ impl<'a> Case<'a> {
 impl<'a> From<&'a Benchmark> for Case<'a> {
     fn from(row: &'a Benchmark) -> Self {
         let Benchmark { window, rate_hz, gathers, nodes, size_bytes, compute_us, .. } = *row;
-        Self { pattern: &row.pattern, window, rate_hz, gathers, nodes, size_bytes, compute_us }
+        let (pattern, destinations) = (&row.pattern[..], &row.destinations[..]);
+        Self { pattern, window, rate_hz, gathers, destinations, nodes, size_bytes, compute_us }
     }
 }
 
 impl<'a> From<&'a Comparison> for Case<'a> {
     fn from(row: &'a Comparison) -> Self {
         let Comparison { window, rate_hz, gathers, nodes, size_bytes, compute_us, .. } = *row;
-        Self { pattern: &row.pattern, window, rate_hz, gathers, nodes, size_bytes, compute_us }
+        let (pattern, destinations) = (&row.pattern[..], &row.destinations[..]);
+        Self { pattern, window, rate_hz, gathers, destinations, nodes, size_bytes, compute_us }
     }
 }
 

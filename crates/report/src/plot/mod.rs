@@ -8,6 +8,7 @@ mod errors;
 mod figure;
 mod links;
 mod mark;
+mod matrix;
 mod quantity;
 mod style;
 
@@ -19,6 +20,7 @@ use curves::{Curves, main_key};
 pub use errors::paper_errors;
 use evb_record::Record;
 pub use figure::figure;
+pub use matrix::qualification_plots;
 use quantity::{Unit, in_words};
 
 /// A plot.

@@ -36,6 +36,7 @@ pub(crate) fn row(pattern: &str, transport: &str, nodes: u16, size_bytes: u64, v
         window: if pattern.ends_with("farm") { 2 } else { 1 },
         rate_hz: None,
         gathers: None,
+        destinations: Vec::new(),
         wait: "yield".into(),
         cores: (0..nodes).map(|node| node % 2).collect(),
         cycle_ns: (!streams).then_some(times),

@@ -2,6 +2,7 @@
 
 mod benchmarks;
 mod comparisons;
+mod fabrics;
 mod papers;
 mod papers_page;
 mod plots;
