@@ -11,6 +11,7 @@ mod namespaces;
 mod papers;
 mod peers;
 mod processes;
+mod profile;
 mod shaping;
 mod soak;
 mod steps;
@@ -53,6 +54,8 @@ enum Task {
         #[arg(long)]
         quick: bool,
     },
+    /// Count where the instructions of a fragment and of a packet-hop go, with callgrind; needs valgrind
+    Profile(profile::Options),
     /// Compare traffic shapings over links of 100 Mbit/s in network namespaces, run and simulated; needs root
     Shaping(shaping::Options),
     /// Test that `evb bench all-pairs` names a bad link in network namespaces, and none when there is none; needs root
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Task::Papers { sensitivity } => steps::papers(sensitivity),
         Task::Faults(faults) => faults::run_all(&faults),
         Task::Peers { quick } => peers::run(quick),
+        Task::Profile(options) => profile::profile(&options),
         Task::Shaping(options) => shaping::compare(&options),
         Task::Fabric(options) => fabric::test(&options),
         Task::Hw(task) => hw::run(task),
