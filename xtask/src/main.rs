@@ -15,6 +15,7 @@ mod profile;
 mod shaping;
 mod soak;
 mod steps;
+mod tail;
 mod tools;
 mod workspace;
 
@@ -56,6 +57,8 @@ enum Task {
     },
     /// Count where the instructions of a fragment and of a packet-hop go, with callgrind; needs valgrind
     Profile(profile::Options),
+    /// Measure how long the slowest events take at half of the possible rate, beside the gaps of an empty loop
+    Tail(tail::Options),
     /// Compare traffic shapings over links of 100 Mbit/s in network namespaces, run and simulated; needs root
     Shaping(shaping::Options),
     /// Test that `evb bench all-pairs` names a bad link in network namespaces, and none when there is none; needs root
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Task::Faults(faults) => faults::run_all(&faults),
         Task::Peers { quick } => peers::run(quick),
         Task::Profile(options) => profile::profile(&options),
+        Task::Tail(options) => tail::measure(&options),
         Task::Shaping(options) => shaping::compare(&options),
         Task::Fabric(options) => fabric::test(&options),
         Task::Hw(task) => hw::run(task),

@@ -125,7 +125,12 @@ impl Measured<'_> {
         ManagerReport {
             events,
             trigger: Trigger { offered, inhibited: self.sum(|node| node.refused), ..Trigger::default() },
-            latency_us: Latency { p50: times.p50 * 1e-3, p99: times.p99 * 1e-3, max: times.max * 1e-3 },
+            latency_us: Latency {
+                p50: times.p50 * 1e-3,
+                p99: times.p99 * 1e-3,
+                p999: times.p999 * 1e-3,
+                max: times.max * 1e-3,
+            },
             ..ManagerReport::default()
         }
     }

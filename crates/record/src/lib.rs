@@ -279,6 +279,9 @@ pub struct Latency {
     pub p50: f64,
     /// The 99th percentile: 99 of 100 times are shorter.
     pub p99: f64,
+    /// The 99.9th percentile: 999 of 1000 times are shorter.
+    #[serde(default)]
+    pub p999: f64,
     /// The longest time.
     pub max: f64,
 }

@@ -102,7 +102,11 @@ fn add(whole: &mut Record, slice: &Record) {
         *whole += slice;
     }
     let (all, one) = (&mut whole.latency_us, slice.latency_us);
-    (all.p50, all.p99, all.max) = (all.p50.max(one.p50), all.p99.max(one.p99), all.max.max(one.max));
+    for (all, one) in
+        [(&mut all.p50, one.p50), (&mut all.p99, one.p99), (&mut all.p999, one.p999), (&mut all.max, one.max)]
+    {
+        *all = all.max(one);
+    }
     for (fault, count) in &slice.faults {
         *whole.faults.entry(fault.clone()).or_default() += count;
     }

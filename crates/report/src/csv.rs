@@ -88,6 +88,7 @@ const FIELDS: &[Field<Record>] = &[
     }),
     ("latency_us.p50", |r| number(r.latency_us.p50)),
     ("latency_us.p99", |r| number(r.latency_us.p99)),
+    ("latency_us.p999", |r| number(r.latency_us.p999)),
     ("latency_us.max", |r| number(r.latency_us.max)),
     ("good", |r| r.good.to_string()),
 ];

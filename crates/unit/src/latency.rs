@@ -34,6 +34,6 @@ impl Latencies {
             return Latency::default();
         }
         let at = |quantile| self.0.value_at_quantile(quantile) as f64 / 1000.0;
-        Latency { p50: at(0.5), p99: at(0.99), max: self.0.max() as f64 / 1000.0 }
+        Latency { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: self.0.max() as f64 / 1000.0 }
     }
 }
