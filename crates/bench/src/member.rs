@@ -14,7 +14,7 @@ use evb_node::{
 use evb_transport::{Connect, LayerOptions, MessageLayer, UseLayer};
 use evb_transports::LayerChoice;
 use std::{
-    net::{SocketAddr, TcpStream},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -64,11 +64,19 @@ pub fn join(options: &MemberOptions) -> Result<(), BenchError> {
         layer: options.layer.about().name,
         node: options.node.map(NodeId),
         nodes: options.nodes,
+        listen: address_towards(options.control),
         token: options.token,
         longest: options.longest,
         max_bytes: LONGEST_BYTES,
     };
     evb_transports::open_layer(options.layer.transport(), layer, Serving(options))
+}
+
+/// The address of this machine from which the launch is reached: the others reach this node there, too.
+fn address_towards(control: SocketAddr) -> IpAddr {
+    let any: IpAddr = if control.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0)).and_then(|socket| socket.connect(control).map(|()| socket));
+    socket.and_then(|socket| socket.local_addr()).map_or(control.ip(), |address| address.ip())
 }
 
 /// A node that serves its launch.
