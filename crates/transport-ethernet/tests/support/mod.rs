@@ -4,14 +4,15 @@
 use evb_core::NodeId;
 use evb_transport::{Token, Transport};
 use evb_transport_ethernet::{Endpoint, EthernetOptions, Mac, Port, Wire};
+use rustix::{
+    event::{EventfdFlags, eventfd},
+    io::{read, write},
+};
 use std::{
     collections::VecDeque,
     io,
-    os::{
-        fd::{AsFd, BorrowedFd},
-        unix::net::UnixDatagram,
-    },
-    sync::Arc,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::{Arc, Mutex},
     thread,
 };
 
@@ -38,25 +39,27 @@ pub(crate) fn join<W: Wire>(wires: Vec<W>, options: &EthernetOptions) -> Vec<Box
     joining.into_iter().map(|node| node.join().expect("joining does not fail")).collect()
 }
 
-/// A network in memory: each node has a socket, and a frame is a datagram to it, or to all.
+/// A network in memory: each node has a queue of frames, and a file that can be read while there are any.
 pub(crate) struct Memory {
     node: usize,
     mtu: usize,
-    own: UnixDatagram,
-    others: Arc<Vec<UnixDatagram>>,
-    buffer: Box<[u8]>,
+    queues: Arc<Vec<Queue>>,
 }
+
+struct Queue {
+    frames: Mutex<VecDeque<Vec<u8>>>,
+    bell: OwnedFd,
+}
+
+/// Frames that a queue holds; more are lost.
+const MOST_QUEUED: usize = 1024;
 
 impl Memory {
     pub(crate) fn network(nodes: usize, mtu: usize) -> Vec<Self> {
-        let pairs: Vec<_> = (0..nodes).map(|_| UnixDatagram::pair().expect("sockets")).collect();
-        let (ends, others): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
-        for socket in ends.iter().chain(&others) {
-            socket.set_nonblocking(true).expect("a setting");
-        }
-        let others = Arc::new(others);
-        let wire = |(node, own)| Self { node, mtu, own, others: Arc::clone(&others), buffer: vec![0; 1 << 16].into() };
-        ends.into_iter().enumerate().map(wire).collect()
+        let bell = || eventfd(0, EventfdFlags::NONBLOCK).expect("a file");
+        let queues: Arc<Vec<_>> =
+            Arc::new((0..nodes).map(|_| Queue { frames: Mutex::default(), bell: bell() }).collect());
+        (0..nodes).map(|node| Self { node, mtu, queues: Arc::clone(&queues) }).collect()
     }
 
     fn mac(node: usize) -> Mac {
@@ -64,21 +67,39 @@ impl Memory {
     }
 }
 
+impl Queue {
+    fn put(&self, frame: &[u8]) {
+        let mut frames = self.frames.lock().expect("no code panics under this lock");
+        if frames.len() < MOST_QUEUED {
+            frames.push_back(frame.to_vec());
+            write(&self.bell, &1_u64.to_ne_bytes()).expect("the bell rings");
+        }
+    }
+
+    fn take(&self) -> Option<Vec<u8>> {
+        let mut frames = self.frames.lock().expect("no code panics under this lock");
+        let frame = frames.pop_front();
+        if frames.is_empty() {
+            let _silent = read(&self.bell, &mut [0; 8]);
+        }
+        frame
+    }
+}
+
 impl Wire for Memory {
     fn port(&self) -> Port {
-        Port { mac: Self::mac(self.node), mtu: self.mtu, frames: 256 }
+        Port { mac: Self::mac(self.node), mtu: self.mtu, frames: MOST_QUEUED }
     }
 
     fn hear_own_machine(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Frames that find no room are lost.
     fn send(&mut self, frames: &[&[u8]]) -> usize {
         for frame in frames.iter().filter(|frame| !frame.is_empty()) {
-            for (node, other) in self.others.iter().enumerate() {
+            for (node, queue) in self.queues.iter().enumerate() {
                 if node != self.node && (frame[..6] == Self::mac(node).0 || frame[..6] == Mac::ALL.0) {
-                    let _or_lost = other.send(frame);
+                    queue.put(frame);
                 }
             }
         }
@@ -87,14 +108,14 @@ impl Wire for Memory {
 
     fn receive(&mut self, limit: usize, take: &mut dyn FnMut(&[u8])) -> usize {
         for count in 0..limit {
-            let Ok(length) = self.own.recv(&mut self.buffer) else { return count };
-            take(&self.buffer[..length]);
+            let Some(frame) = self.queues[self.node].take() else { return count };
+            take(&frame);
         }
         limit
     }
 
     fn file(&self) -> BorrowedFd<'_> {
-        self.own.as_fd()
+        self.queues[self.node].bell.as_fd()
     }
 }
 
