@@ -4,6 +4,8 @@
 //! [`Machine::frames`], and says how many were taken with [`Machine::sent`].
 
 mod join;
+#[cfg(test)]
+mod tests;
 
 use crate::{
     frame::{HEADER_BYTES, Header, Kind, Mac, ethernet, split},
