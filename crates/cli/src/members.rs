@@ -10,10 +10,13 @@ use evb::{
     bench::{LOCAL, Launch, LayerChoice},
 };
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     path::PathBuf,
     process::{Command, Stdio},
 };
+
+/// The placeholder of a node's number.
+const NODE: &str = "{node}";
 
 /// The processes of a launch: `evb bench` with hidden arguments.
 pub(crate) struct Members<'a> {
@@ -25,22 +28,33 @@ pub(crate) struct Members<'a> {
     is_pinned: bool,
     /// The launcher of a message system that starts its own processes.
     launcher: Option<Launcher>,
+    /// Words before the command of each node, with a placeholder for its number.
+    before: Vec<String>,
+    /// Address at which the nodes find the launch.
+    listen: SocketAddr,
     program: PathBuf,
     token: Token,
 }
 
 impl<'a> Members<'a> {
-    /// `launcher` is the user's own, for a message system that needs one.
+    /// `launcher` is the user's own: of a message system that needs one, or what stands before the command of each node.
+    /// The nodes find the launch at `listen`.
     pub(crate) fn new(
         layer: &'a LayerChoice,
         nodes: u16,
         longest: usize,
         is_pinned: bool,
         launcher: Option<&str>,
+        listen: Option<IpAddr>,
     ) -> Result<Self, Failure> {
-        let launcher = layer.about().has_launcher.then(|| launcher::command(launcher, nodes)).transpose()?;
+        let (launcher, before) = if layer.about().has_launcher {
+            (Some(launcher::command(launcher, nodes)?), Vec::new())
+        } else {
+            (None, launcher.unwrap_or_default().split_whitespace().map(str::to_owned).collect())
+        };
+        let listen = listen.map_or(LOCAL, |address| (address, 0).into());
         let (program, token) = (std::env::current_exe()?, token::fresh()?);
-        Ok(Self { layer, nodes, longest, is_pinned, launcher, program, token })
+        Ok(Self { layer, nodes, longest, is_pinned, launcher, before, listen, program, token })
     }
 
     /// The commands of all processes, which join the launch at this address.
@@ -49,7 +63,7 @@ impl<'a> Members<'a> {
             Some(launcher) => vec![self.member(launcher.start(&self.program), control)],
             None => {
                 let numbered = |node: u16| {
-                    let mut command = self.member(Command::new(&self.program), control);
+                    let mut command = self.member(self.numbered(node), control);
                     command.args(["--node", &node.to_string()]);
                     command
                 };
@@ -60,7 +74,16 @@ impl<'a> Members<'a> {
 
     /// A launch of these processes.
     pub(crate) fn launch<'l>(&self, commands: &'l dyn Fn(SocketAddr) -> Vec<Command>) -> Launch<'l> {
-        Launch { nodes: self.nodes, listen: LOCAL, token: self.token, commands }
+        Launch { nodes: self.nodes, listen: self.listen, token: self.token, commands }
+    }
+
+    /// The command that starts the program for a node.
+    fn numbered(&self, node: u16) -> Command {
+        let mut words = self.before.iter().map(|word| word.replace(NODE, &node.to_string()));
+        let Some(first) = words.next() else { return Command::new(&self.program) };
+        let mut command = Command::new(first);
+        command.args(words).arg(&self.program);
+        command
     }
 
     fn member(&self, mut command: Command, control: SocketAddr) -> Command {

@@ -4,7 +4,12 @@
 //! gives signs of life. So a node is silent only when its process stands still, and what was flushed arrives although the
 //! user computes.
 
-use crate::{EthernetOptions, Port, machine::{Counts, JoinFailure, Machine}, rest::Rest, wire::Wire};
+use crate::{
+    EthernetOptions, Port,
+    machine::{Counts, JoinFailure, Machine},
+    rest::Rest,
+    wire::Wire,
+};
 use evb_core::{NodeId, Time};
 use evb_transport::{
     Connect, ConnectError, JoinError, Message, Received, SendError, SharesThread, Transport, Waker, tcp::Refusal,
@@ -22,7 +27,7 @@ const MOST_AT_ONCE: usize = 256;
 /// Most frames that are given to the wire at once.
 const MOST_TO_WIRE: usize = 64;
 /// Bytes that wait for a peer before they are sent without a flush.
-const WRITE_AHEAD_BYTES: usize = 64 << 10;
+pub(crate) const WRITE_AHEAD_BYTES: usize = 64 << 10;
 /// Interval of the service thread.
 const SERVICE: Duration = Duration::from_millis(2);
 /// Longest time that a drop takes until the peers have everything.
@@ -31,8 +36,8 @@ const DROP_PATIENCE: Duration = Duration::from_secs(1);
 const JOIN_REST: Duration = Duration::from_millis(5);
 
 /// What the user's thread and the service thread share.
-struct Core<W> {
-    machine: Machine,
+pub(crate) struct Core<W> {
+    pub(crate) machine: Machine,
     wire: W,
     start: Instant,
     /// The user has called since the service thread looked, or sleeps in a wait.
@@ -52,13 +57,13 @@ pub struct Endpoint<W: Wire> {
 }
 
 impl<W: Wire> Core<W> {
-    fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         Time(self.start.elapsed().as_nanos() as u64 * 1000)
     }
 
     /// Takes frames, handles timers, and sends what may be sent.
     #[inline]
-    fn poll(&mut self) -> Time {
+    pub(crate) fn poll(&mut self) -> Time {
         let now = self.now();
         let machine = &mut self.machine;
         self.wire.receive(MOST_AT_ONCE, &mut |frame| machine.hear(now, frame));
@@ -69,7 +74,7 @@ impl<W: Wire> Core<W> {
 
     /// Sends what may be sent.
     #[inline]
-    fn push_out(&mut self, now: Time) {
+    pub(crate) fn push_out(&mut self, now: Time) {
         self.machine.pump(now);
         while self.machine.queued() > 0 {
             let mut frames: [&[u8]; MOST_TO_WIRE] = [&[]; MOST_TO_WIRE];
@@ -97,8 +102,12 @@ impl<W: Wire> Endpoint<W> {
     /// # Panics
     /// If `local` is not below `options.nodes`.
     pub fn open(local: NodeId, options: EthernetOptions, wire: W) -> io::Result<Self> {
+        Self::start(local, options, wire, false)
+    }
+
+    pub(crate) fn start(local: NodeId, options: EthernetOptions, wire: W, is_layer: bool) -> io::Result<Self> {
         assert!(local.0 < options.nodes, "{local} is not one of {} nodes", options.nodes);
-        let (machine, file) = (Machine::new(local, options, wire.port()), wire.file().try_clone_to_owned()?);
+        let (machine, file) = (Machine::new(local, options, wire.port(), is_layer), wire.file().try_clone_to_owned()?);
         let start = Instant::now();
         let core = Core { machine, wire, start, was_called: false, sleeps: false, stops: false };
         let core = Arc::new(Mutex::new(core));
@@ -119,7 +128,7 @@ impl<W: Wire> Endpoint<W> {
         self.lock().machine.counts()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Core<W>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Core<W>> {
         // A panic of the service thread is one of this crate; the state is still the best that there is.
         let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
         core.was_called = true;
@@ -299,7 +308,8 @@ impl<W: Wire> Connect for Endpoint<W> {
         let mine = self.address();
         if peers.iter().any(|(_, address)| *address == mine) {
             let heard = self.lock().wire.hear_own_machine();
-            heard.map_err(|error| JoinError::new(format!("nodes of one machine cannot share its interface: {error}")))?;
+            heard
+                .map_err(|error| JoinError::new(format!("nodes of one machine cannot share its interface: {error}")))?;
         }
         let nodes: Vec<_> = peers.iter().map(|(node, _)| *node).collect();
         Endpoint::connect(self, &nodes).map_err(JoinError::new)

@@ -10,6 +10,8 @@ const TERMS_BYTES: usize = 16;
 const KNOWS: u8 = 1;
 /// Bit of the flags: the sender does not take the receiver as a peer.
 const REFUSES: u8 = 2;
+/// Bit of the flags: messages have no heads.
+const IS_LAYER: u8 = 4;
 
 /// Terms of a node for its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub(crate) struct Terms {
     pub(crate) knows: bool,
     /// The sender does not take the receiver as a peer.
     pub(crate) refuses: bool,
+    /// Messages have no heads.
+    pub(crate) is_layer: bool,
 }
 
 impl Terms {
@@ -32,7 +36,8 @@ impl Terms {
         bytes[..2].copy_from_slice(&self.nodes.to_le_bytes());
         bytes[2..4].copy_from_slice(&self.payload.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.window.to_le_bytes());
-        bytes[8] = if self.knows { KNOWS } else { 0 } | if self.refuses { REFUSES } else { 0 };
+        let flags = [(self.knows, KNOWS), (self.refuses, REFUSES), (self.is_layer, IS_LAYER)];
+        bytes[8] = flags.iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
         bytes
     }
 
@@ -43,6 +48,7 @@ impl Terms {
             window: u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
             knows: bytes[8] & KNOWS != 0,
             refuses: bytes[8] & REFUSES != 0,
+            is_layer: bytes[8] & IS_LAYER != 0,
         }
     }
 }

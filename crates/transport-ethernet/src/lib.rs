@@ -12,6 +12,7 @@ mod endpoint;
 mod frame;
 mod hello;
 mod keys;
+mod layer;
 mod link;
 mod machine;
 mod options;
@@ -22,6 +23,7 @@ mod wire;
 
 pub use endpoint::Endpoint;
 pub use frame::{ETHERTYPE, HEADER_BYTES, Mac};
+pub use layer::EndpointLayer;
 pub use machine::{Counts, Port};
 pub use options::EthernetOptions;
 pub use packet::{Interface, InterfaceError};

@@ -4,13 +4,14 @@ mod receiver;
 mod records;
 mod rtt;
 mod sender;
+mod stream;
 
 use crate::{
     frame::{HEADER_BYTES, Header, Kind, widen},
     options::LOOKS,
 };
 use evb_core::{NodeId, Span, Time};
-use evb_transport::{ChunkPool, Message, Received};
+use evb_transport::{ChunkPool, Message, Received, Take};
 use receiver::{Due, Receiver};
 pub(crate) use records::RECORD_BYTES;
 use sender::Sender;
@@ -35,6 +36,8 @@ pub(crate) struct Bounds {
     pub(crate) granted: u32,
     pub(crate) window: u32,
     pub(crate) max_body: usize,
+    /// Messages have no heads, and are borrowed for a call.
+    pub(crate) is_layer: bool,
     /// Shortest time between two frames.
     pub(crate) pace: Span,
 }
@@ -71,7 +74,7 @@ impl Link {
             names,
             ethernet,
             sender: Sender::new(bounds.payload, bounds.granted, bounds.pace),
-            receiver: Receiver::new(bounds.window, bounds.max_body),
+            receiver: Receiver::new(bounds.window, bounds.max_body, bounds.is_layer),
             is_accepted: false,
             failure: None,
             is_over: false,
@@ -105,6 +108,12 @@ impl Link {
     #[inline]
     pub(crate) fn push(&mut self, message: Message) {
         self.sender.push(message);
+    }
+
+    /// Queues a message of a layer.
+    #[inline]
+    pub(crate) fn push_bytes(&mut self, bytes: &[u8]) {
+        self.sender.push_bytes(bytes);
     }
 
     pub(crate) fn say_goodbye(&mut self) {
@@ -161,16 +170,33 @@ impl Link {
 
     /// Appends at most `limit` messages to `sink`, and the news of the end behind the last one.
     pub(crate) fn give(&mut self, limit: usize, sink: &mut Vec<Received>, pool: &mut Vec<Vec<u8>>) -> usize {
+        let before = sink.len();
         let count = self.receiver.give(self.names.peer, limit, sink);
-        if count == limit || self.receiver.has_messages() || !self.has_end() || self.is_over {
+        if count == limit {
             return count;
+        }
+        let reason = self.take_end(pool);
+        sink.extend(reason.into_iter().map(|reason| Received::Lost { peer: self.names.peer, reason }));
+        sink.len() - before
+    }
+
+    /// Calls `take` with at most `limit` messages of a layer; returns their number.
+    #[inline]
+    pub(crate) fn give_bytes(&mut self, limit: usize, take: &mut Take<'_>) -> usize {
+        let from = self.names.peer;
+        self.receiver.give_bytes(limit, |bytes| take(from, bytes))
+    }
+
+    /// The reason of the end, behind the last message and once.
+    pub(crate) fn take_end(&mut self, pool: &mut Vec<Vec<u8>>) -> Option<String> {
+        if self.receiver.has_messages() || !self.has_end() || self.is_over {
+            return None;
         }
         let own = self.failure.take().or(self.receiver.failure.take());
         let reason = own.unwrap_or_else(|| "it left".into());
         self.fail(String::new(), pool);
         self.is_over = true;
-        sink.push(Received::Lost { peer: self.names.peer, reason });
-        count + 1
+        Some(reason)
     }
 
     /// Gives the peer up.
@@ -279,7 +305,18 @@ impl Link {
     fn header(&self, kind: Kind, asks: bool, number: u64) -> Header {
         let Names { run, local, peer, outward, .. } = self.names;
         let (ack, limit) = (self.receiver.expected as u32, self.receiver.limit() as u32);
-        Header { run, to: peer, from: local, length: 0, kind, asks, session: outward, number: number as u32, ack, limit }
+        Header {
+            run,
+            to: peer,
+            from: local,
+            length: 0,
+            kind,
+            asks,
+            session: outward,
+            number: number as u32,
+            ack,
+            limit,
+        }
     }
 
     /// The bytes of a frame of data that was not acknowledged yet.

@@ -15,7 +15,7 @@ use crate::{
     options::{EthernetOptions, LOOKS},
 };
 use evb_core::{NodeId, Span, Time};
-use evb_transport::{ChunkPool, Message, Received, SendError};
+use evb_transport::{ChunkPool, Message, Received, Refused, SendError, Take};
 pub(crate) use join::JoinFailure;
 use join::Joining;
 use std::collections::VecDeque;
@@ -30,6 +30,8 @@ const MOST_QUEUED: usize = 1024;
 const MOST_SPARE: usize = 1024;
 /// Most frames that a peer may be ahead.
 const MOST_WINDOW: usize = 512;
+/// Most bytes of a layer's messages that wait for a peer: they stay in a cache.
+const LAYER_QUEUE_BYTES: usize = 256 << 10;
 /// Fewest frames that a peer may be ahead.
 const LEAST_WINDOW: usize = 4;
 
@@ -70,6 +72,8 @@ pub(crate) struct Machine {
     pub(crate) local: NodeId,
     options: EthernetOptions,
     port: Port,
+    /// Messages have no heads, and are borrowed for a call.
+    is_layer: bool,
     keys: Keys,
     run: u32,
     links: Vec<Option<Box<Link>>>,
@@ -90,7 +94,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    pub(crate) fn new(local: NodeId, options: EthernetOptions, port: Port) -> Self {
+    pub(crate) fn new(local: NodeId, options: EthernetOptions, port: Port, is_layer: bool) -> Self {
         let (nodes, keys) = (usize::from(options.nodes), Keys::new(&options.token));
         Self {
             local,
@@ -109,6 +113,7 @@ impl Machine {
             counts: Counts::default(),
             options,
             port,
+            is_layer,
         }
     }
 
@@ -243,6 +248,48 @@ impl Machine {
             self.busy.push_back(to.0);
         }
         Ok(())
+    }
+
+    /// Queues a message of a layer.
+    #[inline]
+    pub(crate) fn send_bytes(&mut self, to: NodeId, bytes: &[u8]) -> Result<(), Refused> {
+        let limit = self.options.max_body;
+        if bytes.len() > limit {
+            return Err(Refused::TooLarge { limit });
+        }
+        let link = self.links.get_mut(to.index()).and_then(Option::as_deref_mut);
+        let Some(link) = link.filter(|link| link.takes_messages()) else { return Err(Refused::Lost) };
+        let waiting = link.waiting_bytes();
+        if waiting > 0 && waiting + bytes.len() > LAYER_QUEUE_BYTES.min(self.options.send_queue_bytes) {
+            return Err(Refused::Full);
+        }
+        link.push_bytes(bytes);
+        if !std::mem::replace(&mut link.is_busy, true) {
+            self.busy.push_back(to.0);
+        }
+        Ok(())
+    }
+
+    /// Calls `take` with at most `limit` messages of a layer; appends peers that are gone to `lost`.
+    #[inline]
+    pub(crate) fn receive_bytes(
+        &mut self,
+        now: Time,
+        limit: usize,
+        take: &mut Take<'_>,
+        lost: &mut Vec<NodeId>,
+    ) -> usize {
+        let mut given = 0;
+        while given < limit
+            && let Some(index) = self.active.pop_front()
+        {
+            let Some(link) = self.links[usize::from(index)].as_deref_mut() else { continue };
+            given += link.give_bytes((limit - given).min(TURN), take);
+            lost.extend(link.take_end(&mut self.pool).map(|_| NodeId(index)));
+            link.is_active = false;
+            self.note(now, usize::from(index));
+        }
+        given
     }
 
     /// Bytes that wait for a peer.

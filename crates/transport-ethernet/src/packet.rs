@@ -4,10 +4,7 @@ mod filter;
 mod ring;
 mod socket;
 
-use crate::{
-    Port,
-    wire::Wire,
-};
+use crate::{Port, wire::Wire};
 use evb_core::NodeId;
 use ring::Ring;
 use socket::Socket;

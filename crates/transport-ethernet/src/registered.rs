@@ -1,9 +1,12 @@
 //! Ethernet in a registry.
 
-use crate::{Endpoint, EthernetOptions, Interface, InterfaceError, RING_BYTES, open_interface, options::HIGHEST_PRIORITY};
+use crate::{
+    Endpoint, EndpointLayer, EthernetOptions, Interface, InterfaceError, RING_BYTES, open_interface,
+    options::HIGHEST_PRIORITY,
+};
 use evb_core::NodeId;
 use evb_transport::{
-    About, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, OverTransport, Parameter, Registered, Setting,
+    About, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Parameter, Registered, Setting,
     SettingValue, Settings, Token, UseEndpoint, UseLayer,
 };
 
@@ -47,12 +50,21 @@ impl Registered for Ethernet {
     }
 
     fn open_layer<V: UseLayer>(settings: &Settings, options: LayerOptions, use_it: V) -> Result<V::Output, V::Error> {
-        let max_bytes = options.max_bytes;
-        use_it.with(OverTransport::new(open(settings, options.of_transport()?)?, max_bytes))
+        use_it.with(open_layer(settings, options.of_transport()?)?)
     }
 }
 
 fn open(settings: &Settings, options: NodeOptions) -> Result<Ethernet, OpenError> {
+    let (node, ethernet, wire) = parts(settings, options)?;
+    Endpoint::open(node, ethernet, wire).map_err(OpenError::new)
+}
+
+fn open_layer(settings: &Settings, options: NodeOptions) -> Result<EndpointLayer<Interface>, OpenError> {
+    let (node, ethernet, wire) = parts(settings, options)?;
+    EndpointLayer::open(node, ethernet, wire).map_err(OpenError::new)
+}
+
+fn parts(settings: &Settings, options: NodeOptions) -> Result<(NodeId, EthernetOptions, Interface), OpenError> {
     let ethernet = EthernetOptions {
         peer_timeout: options.peer_timeout,
         connect_timeout: options.connect_timeout,
@@ -64,7 +76,7 @@ fn open(settings: &Settings, options: NodeOptions) -> Result<Ethernet, OpenError
     };
     let interface = interface_of(&INTERFACE.text(settings), options.node);
     let wire = open_interface(&interface, options.node, &options.token).map_err(explain)?;
-    Endpoint::open(options.node, ethernet, wire).map_err(OpenError::new)
+    Ok((options.node, ethernet, wire))
 }
 
 /// The interface of a node.

@@ -2,10 +2,13 @@
 
 mod support;
 
-use evb_transport::conformance::{Subject, run_all, run_life};
+use evb_transport::{
+    HEAD_BYTES,
+    conformance::{Subject, run_all, run_life},
+};
 use evb_transport_ethernet::EthernetOptions;
 use std::time::Duration;
-use support::{Faults, Memory, Relay, join, options};
+use support::{Faults, Memory, Relay, join, join_layers, options};
 
 #[test]
 fn a_network_without_faults_conforms() {
@@ -30,4 +33,16 @@ fn slow_is_not_dead() {
     let options = EthernetOptions { peer_timeout: SILENCE, ..options(2) };
     let subject = Subject { connect: &|nodes| join(Memory::network(nodes, 9000), &options), max_body: 1 << 20 };
     run_life(&subject, SILENCE);
+}
+
+/// The layer, as a transport.
+#[test]
+fn a_layer_conforms() {
+    let faults = Faults { lost: 10, doubled: 10, swapped: 10, harmed: 10 };
+    let options = EthernetOptions { max_body: 1 << 20, ..options(2) };
+    let connect = |nodes| {
+        let relays = Memory::network(nodes, 1500).into_iter().zip(1..);
+        join_layers(relays.map(|(wire, seed)| Relay::new(wire, faults, seed)).collect(), &options)
+    };
+    run_all(&Subject { connect: &connect, max_body: options.max_body - HEAD_BYTES });
 }

@@ -79,7 +79,9 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        (0..NODES).for_each(|node| drop(ip(&format!("netns del {}-{node}", self.name))));
+        for node in 0..NODES {
+            ip(&format!("netns del {}-{node}", self.name));
+        }
         ip(&format!("netns del {}-b", self.name));
     }
 }
@@ -183,7 +185,9 @@ fn nodes_of_one_machine_can_share_an_interface() {
     let addresses = nodes.each_ref().map(Connect::address);
     let joining = nodes.into_iter().zip([1, 0]).map(|(mut node, other)| {
         let peers = [(NodeId(other), addresses[usize::from(other)].clone())];
-        thread::spawn(move || Connect::connect(&mut node, &peers).map(|()| node).unwrap_or_else(|error| panic!("{error}")))
+        thread::spawn(move || {
+            Connect::connect(&mut node, &peers).map(|()| node).unwrap_or_else(|error| panic!("{error}"))
+        })
     });
     let joining: Vec<_> = joining.collect();
     let mut nodes: Vec<_> = joining.into_iter().map(|node| node.join().expect("joining does not fail")).collect();

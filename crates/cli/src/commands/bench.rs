@@ -20,7 +20,7 @@ use evb::{BenchNetwork, ByteCount, Frequency, Span, fit, prepare_fit, simulate_s
 use output::{RECORDS, Results};
 use std::{
     fmt, fs,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -76,9 +76,14 @@ pub(crate) struct BenchArgs {
     /// What nodes without work do: spin, yield, or sleep; the same for all message layers
     #[arg(long, value_name = "MODE", default_value = "yield", value_parser = wait)]
     wait: Wait,
-    /// What starts the nodes of MPI, with {nodes} for their number; `mpirun` with what it needs on this machine by default
+    /// What starts the nodes of MPI, with {nodes} for their number; `mpirun` with what it needs on this machine by default.
+    /// For other message layers, what stands before the command of each node, with {node} for its number, such as `ip netns
+    /// exec n{node}`
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,
+    /// Address of this machine at which the nodes find the command; the loopback address by default
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<IpAddr>,
     /// Do not pin the nodes to cores in turn
     #[arg(long)]
     no_pin: bool,
@@ -305,7 +310,7 @@ fn measure_layer(
     let measurements = suite.measurements(layer);
     let nodes = measurements.iter().map(|measurement| measurement.nodes).max().unwrap_or(0);
     let longest = measurements.iter().map(|measurement| measurement.size).max().unwrap_or(0);
-    let members = Members::new(layer, nodes, longest, !args.no_pin, args.launcher.as_deref())?;
+    let members = Members::new(layer, nodes, longest, !args.no_pin, args.launcher.as_deref(), args.listen)?;
     let commands = |control| members.commands(control);
     let launch = || members.launch(&commands);
     let place = Place { layer: layer.clone(), cores: cores(args), stop, launch: Some(&launch) };

@@ -1,6 +1,9 @@
 //! The receiving half of a link: puts frames in order, and says what has arrived and what may come.
 
-use super::records::Records;
+use super::{
+    records::Records,
+    stream::{Arrived, Front},
+};
 use evb_core::{NodeId, Span, Time};
 use evb_transport::{ChunkPool, Message, Received};
 use std::collections::VecDeque;
@@ -29,6 +32,8 @@ pub(super) struct Receiver {
     /// Memory of such payloads, to be used again.
     spare: Vec<Vec<u8>>,
     records: Records,
+    /// The bytes of a layer, in place of messages.
+    arrived: Option<Arrived>,
     /// Messages for the user, each with the frame in which it ends.
     inbox: VecDeque<(Message, u64)>,
     told: u64,
@@ -39,7 +44,7 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    pub(super) fn new(window: u32, max_body: usize) -> Self {
+    pub(super) fn new(window: u32, max_body: usize, is_layer: bool) -> Self {
         Self {
             expected: 0,
             window: window.into(),
@@ -47,6 +52,7 @@ impl Receiver {
             early: VecDeque::new(),
             spare: Vec::new(),
             records: Records::default(),
+            arrived: is_layer.then(Arrived::default),
             inbox: VecDeque::new(),
             told: window.into(),
             due: Due::Never,
@@ -64,7 +70,7 @@ impl Receiver {
             if !self.early.is_empty() {
                 self.advance(chunks);
             }
-            if self.records.ended {
+            if self.has_ended() {
                 self.due = Due::Now;
             }
         } else {
@@ -76,6 +82,9 @@ impl Receiver {
     fn feed(&mut self, payload: &[u8], chunks: &mut ChunkPool) {
         let (inbox, number) = (&mut self.inbox, self.expected);
         self.expected += 1;
+        if let Some(arrived) = &mut self.arrived {
+            return arrived.push(payload);
+        }
         if self.failure.is_none() {
             let fed = self.records.feed(payload, self.max_body, chunks, |message| inbox.push_back((message, number)));
             self.failure = fed.err();
@@ -116,7 +125,13 @@ impl Receiver {
 
     /// The first frame that the peer may not send.
     pub(super) fn limit(&self) -> u64 {
-        self.inbox.front().map_or(self.expected, |(_, number)| *number) + self.window
+        let consumed = match &self.arrived {
+            None => self.inbox.front().map_or(self.expected, |(_, number)| *number),
+            // What does not hold a whole message yet must not hold it up.
+            Some(arrived) if !matches!(arrived.front(), Front::Message(_)) => self.expected,
+            Some(arrived) => self.expected - arrived.frames() as u64,
+        };
+        consumed + self.window
     }
 
     /// Bits of the frames behind the expected one: those that have arrived are set.
@@ -140,12 +155,15 @@ impl Receiver {
     }
 
     pub(super) fn has_messages(&self) -> bool {
-        !self.inbox.is_empty()
+        match &self.arrived {
+            None => !self.inbox.is_empty(),
+            Some(arrived) => matches!(arrived.front(), Front::Message(_)),
+        }
     }
 
     /// The goodbye has arrived.
     pub(super) fn has_ended(&self) -> bool {
-        self.records.ended
+        self.records.ended || self.arrived.as_ref().is_some_and(|arrived| arrived.front() == Front::Goodbye)
     }
 
     /// Appends at most `limit` messages; returns their number.
@@ -153,9 +171,34 @@ impl Receiver {
         let count = limit.min(self.inbox.len());
         let messages = self.inbox.drain(..count);
         sink.extend(messages.map(|(message, _)| Received::Message { from, message }));
+        self.tell_credit();
+        count
+    }
+
+    /// Tells the peer when it has much more credit than it knows.
+    fn tell_credit(&mut self) {
         if self.limit() >= self.told + (self.window / 4).max(1) {
             self.due = Due::Now;
         }
+    }
+
+    /// Calls `take` with at most `limit` messages of a layer; returns their number.
+    #[inline]
+    pub(super) fn give_bytes(&mut self, limit: usize, mut take: impl FnMut(&[u8])) -> usize {
+        let Some(arrived) = &mut self.arrived else { return 0 };
+        let mut count = 0;
+        while count < limit {
+            match arrived.front() {
+                Front::Message(length) => arrived.take(length, &mut take),
+                Front::Part(length) if length > self.max_body => {
+                    self.failure = Some(format!("it sends {length} bytes, above the limit of {} bytes", self.max_body));
+                    break;
+                }
+                _ => break,
+            }
+            count += 1;
+        }
+        self.tell_credit();
         count
     }
 }

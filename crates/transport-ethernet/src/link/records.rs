@@ -116,12 +116,7 @@ impl Records {
     }
 
     /// Takes more of a body.
-    fn go_on<'a>(
-        &mut self,
-        payload: &'a [u8],
-        chunks: &mut ChunkPool,
-        give: &mut impl FnMut(Message),
-    ) -> &'a [u8] {
+    fn go_on<'a>(&mut self, payload: &'a [u8], chunks: &mut ChunkPool, give: &mut impl FnMut(Message)) -> &'a [u8] {
         let Some(body) = &mut self.body else { return payload };
         let (more, rest) = payload.split_at(payload.len().min(body.length - body.bytes.len()));
         body.bytes.extend_from_slice(more);

@@ -6,6 +6,7 @@
 use super::{
     records::{GOODBYE, LENGTH_BYTES, RECORD_BYTES},
     rtt::RoundTrip,
+    stream::Stream,
 };
 use crate::frame::HEADER_BYTES;
 use evb_core::{Span, Time};
@@ -46,6 +47,8 @@ struct Frame {
 #[derive(Debug)]
 pub(super) struct Sender {
     waiting: VecDeque<Message>,
+    /// Records of a layer, in place of messages.
+    stream: Stream,
     /// Bytes of the first waiting record that are in frames already.
     offset: usize,
     /// Bytes of the messages that wait.
@@ -91,6 +94,7 @@ impl Sender {
     pub(super) fn new(payload: usize, window: u32, least_pace: Span) -> Self {
         Self {
             waiting: VecDeque::new(),
+            stream: Stream::default(),
             offset: 0,
             bytes: 0,
             goodbye: false,
@@ -120,13 +124,21 @@ impl Sender {
         self.waiting.push_back(message);
     }
 
+    /// Queues a message of a layer.
+    #[inline]
+    pub(super) fn push_bytes(&mut self, bytes: &[u8]) {
+        self.stream.push(&(bytes.len() as u32).to_le_bytes());
+        self.stream.push(bytes);
+        self.bytes += LENGTH_BYTES + bytes.len();
+    }
+
     pub(super) fn say_goodbye(&mut self) {
         self.goodbye = true;
     }
 
     /// Returns true if something is not in frames yet.
     pub(super) fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty() || self.goodbye
+        self.bytes > 0 || self.goodbye
     }
 
     /// Returns true if all frames have arrived.
@@ -189,6 +201,7 @@ impl Sender {
         bytes.extend_from_slice(ethernet);
         bytes.resize(ethernet.len() + HEADER_BYTES, 0);
         let end = bytes.len() + self.payload;
+        self.append_stream(&mut bytes);
         while bytes.len() < end {
             let Some(message) = self.waiting.front() else {
                 self.append_goodbye(&mut bytes, end);
@@ -213,8 +226,20 @@ impl Sender {
         self.next_number() - 1
     }
 
+    /// Appends as much of the records of a layer as fits into a payload.
+    #[inline]
+    fn append_stream(&mut self, bytes: &mut Vec<u8>) {
+        let front = self.stream.front();
+        let count = front.len().min(self.payload);
+        if count > 0 {
+            bytes.extend_from_slice(&front[..count]);
+            self.stream.advance(count);
+            self.bytes -= count;
+        }
+    }
+
     fn append_goodbye(&mut self, bytes: &mut Vec<u8>, end: usize) {
-        if self.goodbye && bytes.len() + LENGTH_BYTES <= end {
+        if self.goodbye && self.bytes == 0 && bytes.len() + LENGTH_BYTES <= end {
             bytes.extend_from_slice(&GOODBYE.to_le_bytes());
             self.goodbye = false;
         }
@@ -347,6 +372,7 @@ impl Sender {
     /// Drops everything: the peer is gone.
     pub(super) fn clear(&mut self, pool: &mut Vec<Vec<u8>>) {
         self.waiting.clear();
+        self.stream.clear();
         pool.extend(self.frames.drain(..).map(|frame| frame.bytes));
         (self.bytes, self.offset, self.flight, self.lost) = (0, 0, 0, 0);
         (self.goodbye, self.timer, self.limit) = (false, None, 0);

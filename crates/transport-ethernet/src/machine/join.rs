@@ -38,8 +38,7 @@ pub(crate) struct Joining {
 impl Machine {
     /// Expects a peer, for which this nonce was drawn, and asks for it.
     pub(crate) fn expect(&mut self, now: Time, peer: NodeId, nonce: Nonce) {
-        let joining =
-            Joining { nonce, theirs: None, mac: Mac::ALL, next: now, pause: FIRST_PAUSE, is_refused: false };
+        let joining = Joining { nonce, theirs: None, mac: Mac::ALL, next: now, pause: FIRST_PAUSE, is_refused: false };
         self.joining[peer.index()] = Some(Box::new(joining));
         self.timer = Time::ZERO;
     }
@@ -85,7 +84,7 @@ impl Machine {
 
     fn terms(&self, knows: bool, refuses: bool) -> Terms {
         let (nodes, payload) = (self.options.nodes, self.payload() as u16);
-        Terms { nodes, payload, window: self.window(), knows, refuses }
+        Terms { nodes, payload, window: self.window(), knows, refuses, is_layer: self.is_layer }
     }
 
     pub(super) fn hear_hello(&mut self, now: Time, mac: Mac, header: &Header, payload: &[u8]) {
@@ -93,10 +92,12 @@ impl Machine {
         let Some(hello) = Hello::decode(payload).filter(|hello| hello.is_signed(&self.keys, from, self.local)) else {
             return self.counts.foreign += 1;
         };
-        let nodes = self.options.nodes;
+        let does_fit = hello.terms.nodes == self.options.nodes && hello.terms.is_layer == self.is_layer;
         let Some(joining) = self.joining.get_mut(from.index()).and_then(Option::as_deref_mut) else {
-            // It may be expected in a moment, unless its run has another number of nodes.
-            return if hello.terms.nodes != nodes { self.refuse(mac, from, &hello) };
+            // It may be expected in a moment, unless its terms do not fit.
+            return if !does_fit {
+                self.refuse(mac, from, &hello)
+            };
         };
         let is_known = joining.theirs == Some(hello.nonce);
         if !is_known && joining.theirs.is_some() {
@@ -107,9 +108,11 @@ impl Machine {
             // The peer does not know this node's nonce yet: a question gets an answer, whose echo is that of the question.
             return self.answer(from, hello.nonce);
         }
-        if hello.terms.refuses || hello.terms.nodes != nodes {
+        if hello.terms.refuses || !does_fit {
             joining.is_refused = true;
-            return if !hello.terms.refuses { self.refuse(mac, from, &hello) };
+            return if !hello.terms.refuses {
+                self.refuse(mac, from, &hello)
+            };
         }
         joining.theirs = Some(hello.nonce);
         if !is_known {
@@ -152,6 +155,7 @@ impl Machine {
             granted: hello.terms.window.max(LEAST_WINDOW),
             window: self.window(),
             max_body: self.options.max_body,
+            is_layer: self.is_layer,
             pace: self.pace(),
         };
         let ethernet = ethernet(mac, self.port.mac, self.options.priority);

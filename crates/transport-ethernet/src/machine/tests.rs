@@ -34,7 +34,7 @@ impl Pair {
         let node = |node: u16| {
             let options = EthernetOptions::new(2, Token::new([3; Token::BYTES]));
             let port = Port { mac: Mac([2, 0, 0, 0, 0, node as u8]), mtu: 500, frames: 64 };
-            let mut machine = Machine::new(NodeId(node), options, port);
+            let mut machine = Machine::new(NodeId(node), options, port, false);
             machine.expect(Time::ZERO, NodeId(1 - node), [node as u8 + 1; 16]);
             machine
         };
@@ -121,7 +121,11 @@ fn exchange(seed: u64, faults: u64) -> Pair {
             pair.nodes[node].receive(pair.now, most, &mut sink);
             for item in sink {
                 let Received::Message { from, message: got_message } = item else { panic!("seed {seed}: {item:?}") };
-                assert!(from == peer && got_message == message(got[node], seed), "seed {seed}: {} of {from}", got[node]);
+                assert!(
+                    from == peer && got_message == message(got[node], seed),
+                    "seed {seed}: {} of {from}",
+                    got[node]
+                );
                 got[node] += 1;
             }
             pair.push_out(node);
@@ -251,7 +255,7 @@ fn frames_of_another_session_or_run_change_nothing() {
 fn a_stranger_does_not_join() {
     let mut pair = Pair::new(2, 0);
     let options = EthernetOptions::new(2, Token::new([4; Token::BYTES]));
-    let mut stranger = Machine::new(NodeId(1), options, Port { mac: Mac([9; 6]), mtu: 500, frames: 64 });
+    let mut stranger = Machine::new(NodeId(1), options, Port { mac: Mac([9; 6]), mtu: 500, frames: 64 }, false);
     stranger.expect(Time::ZERO, NodeId(0), [7; 16]);
     pair.nodes[1] = stranger;
     while pair.now < Time(Span::from_secs(1).0) {

@@ -88,8 +88,7 @@ impl Ring {
                 if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
                     break;
                 }
-                let (begin, length) =
-                    (usize::from((*header.as_ptr()).tp_mac), (*header.as_ptr()).tp_snaplen as usize);
+                let (begin, length) = (usize::from((*header.as_ptr()).tp_mac), (*header.as_ptr()).tp_snaplen as usize);
                 if begin + length <= self.slot_bytes {
                     take(std::slice::from_raw_parts(slot.add(begin).as_ptr(), length));
                 }

@@ -72,7 +72,12 @@ impl Socket {
         Ok(Found { index, mac, mtu: mtu as usize, is_loopback: address.sa_family == libc::ARPHRD_LOOPBACK })
     }
 
-    fn ask<T>(&self, what: libc::c_ulong, request: &mut libc::ifreq, read: impl Fn(&libc::ifreq) -> T) -> io::Result<T> {
+    fn ask<T>(
+        &self,
+        what: libc::c_ulong,
+        request: &mut libc::ifreq,
+        read: impl Fn(&libc::ifreq) -> T,
+    ) -> io::Result<T> {
         // SAFETY: these requests read the name in the structure and write to its union.
         checked(unsafe { libc::ioctl(self.file.as_raw_fd(), what as _, &raw mut *request) })?;
         Ok(read(request))

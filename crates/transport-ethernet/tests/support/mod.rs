@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
 use evb_core::NodeId;
-use evb_transport::{Token, Transport};
-use evb_transport_ethernet::{Endpoint, EthernetOptions, Mac, Port, Wire};
+use evb_transport::{Connect, OverLayer, Token, Transport};
+use evb_transport_ethernet::{Endpoint, EndpointLayer, EthernetOptions, Mac, Port, Wire};
 use rustix::{
     event::{EventfdFlags, eventfd},
     io::{read, write},
@@ -33,6 +33,25 @@ pub(crate) fn join<W: Wire>(wires: Vec<W>, options: &EthernetOptions) -> Vec<Box
             let peers: Vec<_> = (0..count).filter(|&peer| peer != node).map(NodeId).collect();
             endpoint.connect(&peers).unwrap_or_else(|error| panic!("{error}"));
             Box::new(endpoint) as Box<dyn Transport>
+        })
+    });
+    let joining: Vec<_> = joining.collect();
+    joining.into_iter().map(|node| node.join().expect("joining does not fail")).collect()
+}
+
+/// The same over the layer.
+pub(crate) fn join_layers<W: Wire>(wires: Vec<W>, options: &EthernetOptions) -> Vec<Box<dyn Transport>> {
+    let count = wires.len() as u16;
+    let options = EthernetOptions { nodes: count, ..options.clone() };
+    let joining = wires.into_iter().zip(0..).map(|(wire, node)| {
+        let options = options.clone();
+        thread::spawn(move || {
+            let mut layer = EndpointLayer::open(NodeId(node), options, wire).expect("a layer");
+            // The addresses only tell whether an interface is shared.
+            let peers: Vec<_> =
+                (0..count).filter(|&peer| peer != node).map(|peer| (NodeId(peer), String::new())).collect();
+            layer.connect(&peers).unwrap_or_else(|error| panic!("{error}"));
+            Box::new(OverLayer::new(layer)) as Box<dyn Transport>
         })
     });
     let joining: Vec<_> = joining.collect();

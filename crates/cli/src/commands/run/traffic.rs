@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) fn run(plan: &Plan, signals: &Signals, how: ProgressArgs) -> Result<Record, Failure> {
     let work = Work::new(plan.clone(), Wait::Sleep).ok_or_else(|| Failure::new("this plan builds events"))?;
     let layer = LayerChoice::of(&plan.transport).ok_or_else(|| Failure::new("no traffic goes over this transport"))?;
-    let members = Members::new(&layer, work.nodes(), work.longest()?, false, None)?;
+    let members = Members::new(&layer, work.nodes(), work.longest()?, false, None, None)?;
     let (stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
     let commands = |control| members.commands(control);
     let place =
