@@ -43,6 +43,19 @@ fn libfabric_builds_events() {
 }
 
 #[test]
+fn ethernet_builds_events() {
+    let lab = Lab::with(SMALL);
+    let run = || lab.run(&[]).set("transport.type=ethernet");
+    let outcome = run().set("transport.interface=none-such").run();
+    assert_eq!(outcome.code(), Some(2), "{outcome}");
+    if outcome.stderr.contains("CAP_NET_RAW") {
+        return eprintln!("skipped: packet sockets are not allowed here");
+    }
+    assert!(outcome.stderr.contains("\"none-such\"") && outcome.stderr.contains("ip link"), "{outcome}");
+    builds_all(run(), "ethernet");
+}
+
+#[test]
 fn simulated_hardware_builds_events() {
     if !is_there("verilator") {
         return;
