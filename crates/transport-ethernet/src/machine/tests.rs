@@ -1,7 +1,7 @@
 //! The machines of two nodes in virtual time, through losses, doubles, swaps and harm.
 
 use super::*;
-use evb_transport::{HEAD_BYTES, Token};
+use evb_transport::{HEAD_BYTES, Message, Received, Token};
 use std::collections::BTreeMap;
 
 const SEEDS: u64 = 60;
