@@ -127,7 +127,7 @@ impl Socket {
         if let [frame] = frames {
             return usize::from(frame.is_empty() || self.send_one(frame));
         }
-        frames.chunks(MOST_AT_ONCE).map_while(|frames| self.send_some(frames)).sum()
+        self.send_some(&frames[..frames.len().min(MOST_AT_ONCE)])
     }
 
     /// Sends a frame; false if there is no room. A frame that the interface refuses is lost, as on a wire.
@@ -137,8 +137,8 @@ impl Socket {
         sent >= 0 || !is_full(&io::Error::last_os_error())
     }
 
-    /// Sends up to [`MOST_AT_ONCE`] frames by one call; none if there is no room for all.
-    fn send_some(&self, frames: &[&[u8]]) -> Option<usize> {
+    /// Sends up to [`MOST_AT_ONCE`] frames, by one call if there is room. Returns how many were taken.
+    fn send_some(&self, frames: &[&[u8]]) -> usize {
         // SAFETY: zeros are valid structures.
         let (mut parts, mut calls): ([libc::iovec; MOST_AT_ONCE], [libc::mmsghdr; MOST_AT_ONCE]) =
             unsafe { mem::zeroed() };
@@ -162,8 +162,8 @@ impl Socket {
             }
             sent += taken.max(1) as usize;
         }
-        let taken = if sent == count { frames.len() } else { sent };
-        (taken > 0).then_some(taken)
+        // Those without bytes may be counted less: what was sent is then sent once more, and dropped where it comes again.
+        if sent == count { frames.len() } else { sent }
     }
 }
 
