@@ -18,6 +18,8 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "crates/filter/src/library.rs",
     "crates/filter/src/units/spawn.rs",
     "crates/memory/src/lib.rs",
+    "crates/transport-ethernet/src/packet/ring.rs",
+    "crates/transport-ethernet/src/packet/socket.rs",
     "crates/transport-mpi/src/ffi/mod.rs",
     "crates/transport-mpi/src/ffi/transfer.rs",
     "crates/transport-ofi/src/ffi/abi.rs",

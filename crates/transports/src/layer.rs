@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn names_come_back() {
-        for name in ["threads", "shm", "tcp", "udp", "mpi", "ofi:shm", "velo-rtl", "velo-rtl:96"] {
+        for name in ["threads", "shm", "tcp", "udp", "mpi", "ofi:shm", "ethernet:eth0", "velo-rtl", "velo-rtl:96"] {
             assert_eq!(name.parse::<LayerChoice>().unwrap().to_string(), name);
         }
         for (other, name) in [("velo", "shm"), ("velo-rtl:16", "velo-rtl"), ("ofi", "ofi:tcp")] {
@@ -148,7 +148,8 @@ mod tests {
 
     #[test]
     fn people_are_told_all_names() {
-        let names = "threads, shm, tcp, udp, mpi, ofi:PROVIDER such as ofi:tcp or ofi:shm, velo-rtl or velo-rtl:WIRES";
+        let names = "threads, shm, tcp, udp, mpi, ofi:PROVIDER such as ofi:tcp or ofi:shm, ethernet:INTERFACE such \
+                     as ethernet:eth0, velo-rtl or velo-rtl:WIRES";
         assert_eq!("rtl".parse::<LayerChoice>(), Err(format!("\"rtl\" is no message layer: use {names}")));
         assert!(LayerChoice::usage(true).contains("shm (the VELO engine), tcp"));
     }

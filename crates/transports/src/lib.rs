@@ -48,6 +48,7 @@ transports![
     evb_transport::tcp::Tcp,
     evb_transport_mpi::Endpoint,
     evb_transport_ofi::Ofi,
+    evb_transport_ethernet::Ethernet,
     evb_transport_rtl::RtlLayer,
 ];
 

@@ -30,6 +30,14 @@ fn builds_all(run: Evb, transport: &str) {
     assert!(record.faults.is_empty(), "{outcome}");
 }
 
+/// Returns true if this process has the capability CAP_NET_RAW.
+fn may_send_frames() -> bool {
+    const NET_RAW: u64 = 1 << 13;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).is_some_and(|all| all & NET_RAW != 0)
+}
+
 #[test]
 fn libfabric_builds_events() {
     if !is_there("fi_info") {
@@ -40,6 +48,19 @@ fn libfabric_builds_events() {
         let run = lab.run(&[]).set("transport.type=ofi").set(&format!("transport.provider={provider}"));
         builds_all(run, "ofi");
     }
+}
+
+#[test]
+fn ethernet_builds_events() {
+    let lab = Lab::with(SMALL);
+    let run = || lab.run(&[]).set("transport.type=ethernet");
+    let outcome = run().set("transport.interface=none-such").run();
+    assert_eq!(outcome.code(), Some(2), "{outcome}");
+    if !may_send_frames() {
+        return assert!(outcome.stderr.contains("CAP_NET_RAW"), "{outcome}");
+    }
+    assert!(outcome.stderr.contains("\"none-such\"") && outcome.stderr.contains("ip link"), "{outcome}");
+    builds_all(run(), "ethernet");
 }
 
 #[test]
@@ -106,6 +127,9 @@ fn every_pattern_works_on_every_layer() {
     }
     if is_there("mpirun") {
         layers.push("mpi");
+    }
+    if may_send_frames() {
+        layers.push("ethernet:lo");
     }
     for layer in layers {
         let lab = Lab::new();

@@ -1,0 +1,48 @@
+//! The conformance suite over a network in memory, without and with faults. It needs no privileges.
+
+mod support;
+
+use evb_transport::{
+    HEAD_BYTES,
+    conformance::{Subject, run_all, run_life},
+};
+use evb_transport_ethernet::EthernetOptions;
+use std::time::Duration;
+use support::{Faults, Memory, Relay, join, join_layers, options};
+
+#[test]
+fn a_network_without_faults_conforms() {
+    let options = EthernetOptions { max_body: 1 << 20, ..options(2) };
+    run_all(&Subject { connect: &|nodes| join(Memory::network(nodes, 1500), &options), max_body: options.max_body });
+}
+
+#[test]
+fn a_network_with_faults_conforms() {
+    let options = EthernetOptions { max_body: 300_000, ..options(2) };
+    let faults = Faults { lost: 20, doubled: 20, swapped: 20, harmed: 20 };
+    let connect = |nodes| {
+        let relays = Memory::network(nodes, 1500).into_iter().zip(1..);
+        join(relays.map(|(wire, seed)| Relay::new(wire, faults, seed)).collect(), &options)
+    };
+    run_all(&Subject { connect: &connect, max_body: options.max_body });
+}
+
+#[test]
+fn slow_is_not_dead() {
+    const SILENCE: Duration = Duration::from_millis(200);
+    let options = EthernetOptions { peer_timeout: SILENCE, ..options(2) };
+    let subject = Subject { connect: &|nodes| join(Memory::network(nodes, 9000), &options), max_body: 1 << 20 };
+    run_life(&subject, SILENCE);
+}
+
+/// The layer, as a transport.
+#[test]
+fn a_layer_conforms() {
+    let faults = Faults { lost: 10, doubled: 10, swapped: 10, harmed: 10 };
+    let options = EthernetOptions { max_body: 1 << 20, ..options(2) };
+    let connect = |nodes| {
+        let relays = Memory::network(nodes, 1500).into_iter().zip(1..);
+        join_layers(relays.map(|(wire, seed)| Relay::new(wire, faults, seed)).collect(), &options)
+    };
+    run_all(&Subject { connect: &connect, max_body: options.max_body - HEAD_BYTES });
+}

@@ -1,0 +1,201 @@
+//! The transport on real interfaces: nodes in network namespaces of their own, joined by a bridge. Without the privilege to
+//! make namespaces, the tests are skipped with a message.
+
+mod support;
+
+use evb_core::NodeId;
+use evb_transport::{
+    HEAD_BYTES, Message, Received, SendError, Transport,
+    conformance::{Subject, run_all, run_life},
+};
+use evb_transport_ethernet::{EthernetOptions, Interface, open_interface};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::{
+    fs::File,
+    os::fd::AsFd,
+    process::{self, Command},
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+use support::{Faults, Relay, TOKEN, join, options};
+
+/// Nodes of the largest case.
+const NODES: usize = 5;
+
+/// Namespaces of a test: one for each node, with the interface `eth0`, and one for the bridge between them.
+struct Lab {
+    name: String,
+}
+
+impl Lab {
+    /// Makes the namespaces; `None` if that is not allowed here.
+    fn new(mtu: usize) -> Option<Self> {
+        static LABS: AtomicUsize = AtomicUsize::new(0);
+        let lab = Self { name: format!("evb-{}-{}", process::id(), LABS.fetch_add(1, Ordering::Relaxed)) };
+        let name = &lab.name;
+        if !ip(&format!("netns add {name}-b")) {
+            eprintln!("skipped: `ip netns add` is not allowed here");
+            return None;
+        }
+        let mut done = ip(&format!("-n {name}-b link add bridge mtu {mtu} type bridge"));
+        done &= ip(&format!("-n {name}-b link set bridge up"));
+        for node in 0..NODES {
+            done &= ip(&format!("netns add {name}-{node}"));
+            done &= ip(&format!(
+                "-n {name}-b link add n{node} mtu {mtu} type veth peer name eth0 mtu {mtu} netns {name}-{node}"
+            ));
+            done &= ip(&format!("-n {name}-b link set n{node} master bridge up"));
+            done &= ip(&format!("-n {name}-{node} link set eth0 up"));
+        }
+        if !done {
+            eprintln!("skipped: `ip link` cannot join namespaces here");
+        }
+        done.then_some(lab)
+    }
+
+    /// The interfaces of nodes in their namespaces.
+    fn wires(&self, nodes: usize) -> Vec<Interface> {
+        let open = |node| {
+            let file = File::open(format!("/run/netns/{}-{node}", self.name)).expect("the namespace");
+            let inside = move || {
+                move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).expect("the namespace");
+                open_interface("eth0", NodeId(node), &TOKEN).unwrap_or_else(|error| panic!("{error}"))
+            };
+            thread::spawn(inside).join().expect("an interface")
+        };
+        (0..nodes as u16).map(open).collect()
+    }
+
+    fn nodes(&self, nodes: usize, options: &EthernetOptions) -> Vec<Box<dyn Transport>> {
+        join(self.wires(nodes), options)
+    }
+
+    fn spoilt(&self, nodes: usize, faults: Faults, options: &EthernetOptions) -> Vec<Box<dyn Transport>> {
+        let relays = self.wires(nodes).into_iter().zip(1..);
+        join(relays.map(|(wire, seed)| Relay::new(wire, faults, seed)).collect(), options)
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        for node in 0..NODES {
+            ip(&format!("netns del {}-{node}", self.name));
+        }
+        ip(&format!("netns del {}-b", self.name));
+    }
+}
+
+fn ip(arguments: &str) -> bool {
+    let output = Command::new("ip").args(arguments.split(' ')).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn interfaces_conform() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let options = EthernetOptions { max_body: 1 << 20, ..options(2) };
+    run_all(&Subject { connect: &|nodes| lab.nodes(nodes, &options), max_body: options.max_body });
+}
+
+#[test]
+fn interfaces_with_jumbo_frames_and_priority_conform() {
+    let Some(lab) = Lab::new(9000) else { return };
+    let options = EthernetOptions { max_body: 1 << 20, priority: 5, ..options(2) };
+    run_all(&Subject { connect: &|nodes| lab.nodes(nodes, &options), max_body: options.max_body });
+}
+
+#[test]
+fn interfaces_behind_a_relay_with_faults_conform() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let options = EthernetOptions { max_body: 300_000, ..options(2) };
+    let faults = Faults { lost: 20, doubled: 20, swapped: 20, harmed: 20 };
+    run_all(&Subject { connect: &|nodes| lab.spoilt(nodes, faults, &options), max_body: options.max_body });
+}
+
+#[test]
+fn slow_is_not_dead() {
+    const SILENCE: Duration = Duration::from_millis(400);
+    let Some(lab) = Lab::new(1500) else { return };
+    let options = EthernetOptions { peer_timeout: SILENCE, ..options(2) };
+    run_life(&Subject { connect: &|nodes| lab.nodes(nodes, &options), max_body: options.max_body }, SILENCE);
+}
+
+/// A message whose head and body follow from its number.
+fn numbered(number: u64) -> Message {
+    let mut head = [0; HEAD_BYTES];
+    head[..8].copy_from_slice(&number.to_le_bytes());
+    Message { head, body: vec![number as u8; 1 + number as usize % 90].into() }
+}
+
+/// 5 % of the frames are lost, as many come twice, and as many late.
+#[test]
+fn a_million_messages_arrive_once_and_in_order_through_faults() {
+    const MESSAGES: u64 = 1_000_000;
+    let Some(lab) = Lab::new(1500) else { return };
+    let faults = Faults { lost: 50, doubled: 50, swapped: 50, harmed: 0 };
+    let mut nodes = lab.spoilt(2, faults, &options(2)).into_iter();
+    let (mut sender, mut receiver) = (nodes.next().expect("two nodes"), nodes.next().expect("two nodes"));
+    let begin = Instant::now();
+    let sending = thread::spawn(move || {
+        for number in 0..MESSAGES {
+            let mut message = numbered(number);
+            while let Err(error) = sender.send(NodeId(1), message) {
+                let SendError::Full(back) = error else { panic!("{error}") };
+                message = back;
+                sender.flush();
+                sender.wait(Duration::from_millis(100));
+            }
+        }
+        while !sender.flush() {
+            sender.wait(Duration::from_millis(100));
+        }
+        sender
+    });
+    let (mut next, mut sink) = (0, Vec::new());
+    while next < MESSAGES {
+        receiver.wait(Duration::from_secs(10));
+        receiver.receive(1000, &mut sink);
+        for item in sink.drain(..) {
+            let Received::Message { from: NodeId(0), message } = item else { panic!("{item:?} at {next}") };
+            assert!(message == numbered(next), "message {next}");
+            next += 1;
+        }
+    }
+    assert_eq!(receiver.receive(10, &mut sink), 0, "nothing comes twice");
+    drop(sending.join().expect("the sender does not fail"));
+    println!("{MESSAGES} messages in {:?}", begin.elapsed());
+}
+
+/// Two nodes on one interface hear each other's frames as they leave.
+#[test]
+fn nodes_of_one_machine_can_share_an_interface() {
+    use evb_transport::Connect;
+    use evb_transport_ethernet::Endpoint;
+    let Some(lab) = Lab::new(1500) else { return };
+    let file = File::open(format!("/run/netns/{}-0", lab.name)).expect("the namespace");
+    let inside = move || {
+        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).expect("the namespace");
+        [0, 1].map(|node| {
+            let wire = open_interface("eth0", NodeId(node), &TOKEN).unwrap_or_else(|error| panic!("{error}"));
+            Endpoint::open(NodeId(node), options(2), wire).expect("an endpoint")
+        })
+    };
+    let nodes = thread::spawn(inside).join().expect("two endpoints");
+    let addresses = nodes.each_ref().map(Connect::address);
+    let joining = nodes.into_iter().zip([1, 0]).map(|(mut node, other)| {
+        let peers = [(NodeId(other), addresses[usize::from(other)].clone())];
+        thread::spawn(move || {
+            Connect::connect(&mut node, &peers).map(|()| node).unwrap_or_else(|error| panic!("{error}"))
+        })
+    });
+    let joining: Vec<_> = joining.collect();
+    let mut nodes: Vec<_> = joining.into_iter().map(|node| node.join().expect("joining does not fail")).collect();
+    nodes[0].send(NodeId(1), numbered(7)).expect("the peer is there");
+    nodes[0].flush();
+    let mut sink = Vec::new();
+    while nodes[1].receive(1, &mut sink) == 0 {
+        nodes[1].wait(Duration::from_secs(1));
+    }
+    assert_eq!(sink, [Received::Message { from: NodeId(0), message: numbered(7) }]);
+}
