@@ -40,8 +40,9 @@ pub(crate) struct Core<W> {
     pub(crate) machine: Machine,
     wire: W,
     start: Instant,
-    /// The user has called since the service thread looked, or sleeps in a wait.
-    was_called: bool,
+    /// The user has driven the endpoint since the service thread looked, or sleeps in a wait. A call that only sends does
+    /// not drive it.
+    was_driven: bool,
     sleeps: bool,
     stops: bool,
 }
@@ -64,6 +65,7 @@ impl<W: Wire> Core<W> {
     /// Takes frames, handles timers, and sends what may be sent.
     #[inline]
     pub(crate) fn poll(&mut self) -> Time {
+        self.was_driven = true;
         let now = self.now();
         let machine = &mut self.machine;
         self.wire.receive(MOST_AT_ONCE, &mut |frame| machine.hear(now, frame));
@@ -109,7 +111,7 @@ impl<W: Wire> Endpoint<W> {
         assert!(local.0 < options.nodes, "{local} is not one of {} nodes", options.nodes);
         let (machine, file) = (Machine::new(local, options, wire.port(), is_layer), wire.file().try_clone_to_owned()?);
         let start = Instant::now();
-        let core = Core { machine, wire, start, was_called: false, sleeps: false, stops: false };
+        let core = Core { machine, wire, start, was_driven: false, sleeps: false, stops: false };
         let core = Arc::new(Mutex::new(core));
         let served = Arc::clone(&core);
         let service = thread::Builder::new().name("ethernet".into()).spawn(move || serve(&served))?;
@@ -130,9 +132,7 @@ impl<W: Wire> Endpoint<W> {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Core<W>> {
         // A panic of the service thread is one of this crate; the state is still the best that there is.
-        let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
-        core.was_called = true;
-        core
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Joins these peers, all of which must name this node, too. Nodes may call this in any order; a peer may send before
@@ -219,7 +219,7 @@ fn missing(machine: &Machine, peers: &[NodeId]) -> Result<Vec<NodeId>, ConnectEr
     Ok(missing)
 }
 
-/// Drives an endpoint whose user has not called for an interval.
+/// Drives an endpoint whose user has not driven it for an interval.
 fn serve<W: Wire>(core: &Mutex<Core<W>>) {
     loop {
         thread::park_timeout(SERVICE);
@@ -228,8 +228,9 @@ fn serve<W: Wire>(core: &Mutex<Core<W>>) {
         if core.stops {
             return;
         }
-        if !std::mem::take(&mut core.was_called) && !core.sleeps {
+        if !std::mem::take(&mut core.was_driven) && !core.sleeps {
             core.poll();
+            core.was_driven = false;
         }
     }
 }

@@ -108,7 +108,7 @@ fi=(2) /rustc/1/library/core/src/ptr.rs
 +3 7
 fe=(1)
 20 1
-cfi=(3) /home/u/.cargo/registry/src/index-1/hashbrown-0.15.2/src/raw.rs
+cfi=(3) /u/.cargo/registry/src/index-1/hashbrown-0.15.2/src/raw.rs
 cfn=(2) hashbrown::insert
 calls=2 30
 21 1000

@@ -92,6 +92,11 @@ impl Peer {
         self.readable
     }
 
+    /// Lets the next turn read, although no event said that there is something.
+    pub(super) fn guess_readable(&mut self) {
+        self.readable = true;
+    }
+
     /// Writes waiting messages as far as the socket takes them. Returns true if nothing is left.
     pub(super) fn write(&mut self) -> bool {
         if !self.writable {
