@@ -64,6 +64,7 @@ pub fn join(options: &MemberOptions) -> Result<(), BenchError> {
         layer: options.layer.about().name,
         node: options.node.map(NodeId),
         nodes: options.nodes,
+        listen: options.control.ip(),
         token: options.token,
         longest: options.longest,
         max_bytes: LONGEST_BYTES,
