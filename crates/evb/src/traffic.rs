@@ -125,7 +125,12 @@ impl Measured<'_> {
         ManagerReport {
             events,
             trigger: Trigger { offered, inhibited: self.sum(|node| node.refused), ..Trigger::default() },
-            latency_us: Latency { p50: times.p50 * 1e-3, p99: times.p99 * 1e-3, max: times.max * 1e-3 },
+            latency_us: Latency {
+                mean: Some(times.mean * 1e-3),
+                p50: times.p50 * 1e-3,
+                p99: times.p99 * 1e-3,
+                max: times.max * 1e-3,
+            },
             ..ManagerReport::default()
         }
     }
@@ -138,7 +143,7 @@ impl Measured<'_> {
         };
         let rate_hz = match self.work.load() {
             Load::Rate { rate, .. } => Some(Frequency::as_hertz(rate) * f64::from(senders)),
-            Load::Saturating | Load::Fraction { .. } => None,
+            Load::Saturating | Load::Fraction { .. } | Load::Slots { .. } => None,
         };
         Offered { key: "workload.rate", what: "messages", rate_hz }
     }

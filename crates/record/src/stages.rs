@@ -102,6 +102,7 @@ fn add(whole: &mut Record, slice: &Record) {
         *whole += slice;
     }
     let (all, one) = (&mut whole.latency_us, slice.latency_us);
+    all.mean = [all.mean, one.mean].into_iter().flatten().reduce(f64::max);
     (all.p50, all.p99, all.max) = (all.p50.max(one.p50), all.p99.max(one.p99), all.max.max(one.max));
     for (fault, count) in &slice.faults {
         *whole.faults.entry(fault.clone()).or_default() += count;

@@ -38,11 +38,8 @@ impl AllArrivals {
             let arrivals = match traffic.load {
                 Load::Saturating => return None,
                 Load::Rate { rate, poisson } => Arrivals::at_rate(seed, node, rate, poisson),
-                Load::Fraction { load, poisson } => {
-                    let unit = node.0.saturating_sub(traffic.config.senders.first.0);
-                    let rate = plan.network.config.link.rate.as_bytes_per_second();
-                    Arrivals::new(seed, node, mean_size(plan, unit) / (load * rate), poisson)
-                }
+                Load::Fraction { load, poisson } => Arrivals::new(seed, node, slot(plan, node) / load, poisson),
+                Load::Slots { load } => Arrivals::in_slots(seed, node, slot(plan, node), load),
             };
             Some(Arriving { node, arrivals, left })
         };
@@ -99,6 +96,13 @@ impl Arriving {
         self.left = self.left.checked_sub(1)?;
         Some(self.arrivals.advance())
     }
+}
+
+/// The time of a message of mean size on the link of its sender, in seconds.
+fn slot(plan: &Plan, sender: NodeId) -> f64 {
+    let Workload::Traffic(traffic) = &plan.workload else { return 0.0 };
+    let unit = sender.0.saturating_sub(traffic.config.senders.first.0);
+    mean_size(plan, unit) / plan.network.config.link.rate.as_bytes_per_second()
 }
 
 /// The mean size of the messages of a sender, in bytes.
