@@ -7,7 +7,7 @@ use evb_protocol::Config;
 use evb_sources::SizeModel;
 use evb_unit::{Arrivals, open_options};
 
-/// Number of sizes from which the mean of a distribution is taken.
+/// Number of sizes from which the mean is taken that no formula gives.
 const SAMPLES: u64 = 10_000;
 
 /// The arrivals of one simulation, at all nodes.
@@ -110,6 +110,9 @@ fn mean_size(plan: &Plan, unit: u16) -> f64 {
     let options = open_options(plan, SourceId(unit));
     // A source that cannot be opened is reported when its node is made.
     let Ok(mut sizes) = SizeModel::open(plan.source(SourceId(unit)), &options) else { return 1.0 };
+    if let Some(mean) = sizes.mean() {
+        return mean.max(1.0);
+    }
     let sum: f64 = (1..=SAMPLES).map(|event| f64::from(sizes.size(EventId(event)).unwrap_or(0))).sum();
     (sum / SAMPLES as f64).max(1.0)
 }
