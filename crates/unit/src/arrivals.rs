@@ -173,7 +173,7 @@ mod tests {
             let mut count = 0_u64;
             while last.0 < SLOTS * PERIOD {
                 let next = planned.advance();
-                assert!(next > last && next.0 % PERIOD == 0, "{next:?} after {last:?}, seed {seed}");
+                assert!(next > last && next.0.is_multiple_of(PERIOD), "{next:?} after {last:?}, seed {seed}");
                 (last, count) = (next, count + 1);
             }
             let error = count as f64 - 0.8 * SLOTS as f64;
