@@ -65,7 +65,7 @@ pub fn check_runnable(plans: &[Plan]) -> Result<(), OnlySimulated> {
 fn check_traffic(plan: &Plan) -> Result<(), OnlySimulated> {
     let Workload::Traffic(traffic) = &plan.workload else { return Ok(()) };
     match (traffic.load, &traffic.config.pattern) {
-        (Load::Fraction { .. }, _) => Err(OnlySimulated::Load),
+        (Load::Fraction { .. } | Load::Slots { .. }, _) => Err(OnlySimulated::Load),
         (Load::Saturating, Pattern::Gather { .. }) => Err(OnlySimulated::Gather),
         _ if !plan.faults.is_empty() => Err(OnlySimulated::Fault),
         _ if LayerChoice::of(&plan.transport).is_none() => Err(OnlySimulated::Transport(plan.transport.about().name)),

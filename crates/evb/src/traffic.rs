@@ -126,6 +126,7 @@ impl Measured<'_> {
             events,
             trigger: Trigger { offered, inhibited: self.sum(|node| node.refused), ..Trigger::default() },
             latency_us: Latency {
+                mean: Some(times.mean * 1e-3),
                 p50: times.p50 * 1e-3,
                 p99: times.p99 * 1e-3,
                 p999: times.p999 * 1e-3,
@@ -143,7 +144,7 @@ impl Measured<'_> {
         };
         let rate_hz = match self.work.load() {
             Load::Rate { rate, .. } => Some(Frequency::as_hertz(rate) * f64::from(senders)),
-            Load::Saturating | Load::Fraction { .. } => None,
+            Load::Saturating | Load::Fraction { .. } | Load::Slots { .. } => None,
         };
         Offered { key: "workload.rate", what: "messages", rate_hz }
     }

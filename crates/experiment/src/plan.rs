@@ -297,6 +297,12 @@ pub enum Load {
         /// True for exponential intervals (a Poisson process), false for equal ones.
         poisson: bool,
     },
+    /// Messages at the beginnings of time slots. A slot is as long as the mean payload of a message takes on the link of
+    /// its sender, and the slots of all senders begin together.
+    Slots {
+        /// Probability of a message in a slot, at most 1: the payload of each sender over the rate of its link.
+        load: f64,
+    },
 }
 
 /// A fault that is brought about on purpose.

@@ -218,6 +218,10 @@ cases! {
     traffic_to_nobody: with("[builder]\nunits = 1\n") + "[workload]\ntype = \"random\"\nmessages = 1\n[network]\nplacement = { builder = 1 }\n";
     traffic_without_end: with("[workload]\ntype = \"random\"\n");
     traffic_with_load_and_rate: with("[workload]\ntype = \"random\"\nmessages = 1\nload = 0.5\nrate = \"1 kHz\"\n");
+    slots_without_load: with("[workload]\ntype = \"random\"\nmessages = 1\narrivals = \"slotted\"\n");
+    slots_of_a_rate: with("[workload]\ntype = \"random\"\nmessages = 1\nrate = \"1 kHz\"\narrivals = \"slotted\"\n");
+    slots_more_than_full: with("[workload]\ntype = \"random\"\nmessages = 1\nload = 1.5\narrivals = \"slotted\"\n");
+    slots_of_gathering: with("[workload]\ntype = \"gather\"\nmessages = 1\nleast = 1\nmost = 2\nload = 0.5\narrivals = \"slotted\"\n");
     traffic_without_load: with("[workload]\ntype = \"random\"\nmessages = 1\nload = 0\n");
     traffic_of_live_sources: with("[readout]\nunits = 1\nsource = { type = \"udp\", listen = \"127.0.0.1:0\" }\n") + "[workload]\ntype = \"random\"\nmessages = 1\n";
     ping_pong_alone: with("[builder]\nunits = 5\n") + "[workload]\ntype = \"ping-pong\"\nmessages = 1\n";

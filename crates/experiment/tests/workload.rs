@@ -84,6 +84,7 @@ fn load_and_rate_say_how_much_is_sent() {
     assert_eq!(load("load = 0.5"), Load::Fraction { load: 0.5, poisson: true });
     assert_eq!(load("load = 1\narrivals = 'regular'"), Load::Fraction { load: 1.0, poisson: false });
     assert_eq!(load("rate = '2 kHz'"), Load::Rate { rate: Frequency(2_000_000), poisson: true });
+    assert_eq!(load("load = 0.25\narrivals = 'slotted'"), Load::Slots { load: 0.25 });
     assert_eq!(load("arrivals = 'regular'"), Load::Saturating);
 }
 

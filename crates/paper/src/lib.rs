@@ -1,4 +1,4 @@
-//! Published values of five papers, and their reproduction from simulations.
+//! Published values of papers, and their reproduction from simulations.
 //!
 //! The folder `papers/<slug>/` of a paper holds its published values (`published.toml`), experiment files, measurements
 //! of hardware if there are any (`measured.jsonl`), and a README. This crate defines which number of which experiment

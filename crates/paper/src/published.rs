@@ -16,6 +16,9 @@ pub(crate) struct Published {
     pub(crate) title: String,
     /// Year in which it was published.
     pub(crate) year: u16,
+    /// True if its values are results of a theory, and not of measurements.
+    #[serde(default)]
+    pub(crate) theory: bool,
     /// Single values.
     #[serde(default, rename = "item")]
     pub(crate) items: Vec<Item>,

@@ -120,6 +120,7 @@ impl ReportBuilder {
             class,
             because,
             verdict,
+            theory: self.published.theory,
             known: self.published.known(&item.name).map(str::to_owned),
             measured_with: value.and_then(|value| value.tool.clone()),
             seed: self.seed,

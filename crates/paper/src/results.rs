@@ -2,7 +2,7 @@
 
 use crate::PaperError;
 use evb_core::ByteCount;
-use evb_record::{Record, Simulation};
+use evb_record::{Link, Record, Simulation};
 use std::collections::BTreeMap;
 
 /// The records of every experiment of a paper, in the order of its sweep.
@@ -64,6 +64,21 @@ fn no_record(experiment: &str, point: &[(&str, &str)]) -> PaperError {
 /// The part of a record that only a simulation has.
 pub(crate) fn simulation(record: &Record) -> Result<&Simulation, PaperError> {
     record.simulation.as_ref().ok_or_else(|| no_record(&record.experiment, &[]))
+}
+
+/// The links between two kinds of ends whose names begin so, such as `leaf` and `h`; an empty text is any of them.
+pub(crate) fn links_between<'a>(
+    record: &'a Record,
+    from: &'a str,
+    to: &'a str,
+) -> Result<impl Iterator<Item = &'a Link>, PaperError> {
+    let joins = move |name: &str| name.split_once('>').is_some_and(|(a, b)| a.starts_with(from) && b.starts_with(to));
+    Ok(simulation(record)?.network.links.iter().filter(move |link| joins(&link.name)))
+}
+
+/// The mean latency of a record, in microseconds.
+pub(crate) fn mean_us(record: &Record) -> Result<f64, PaperError> {
+    record.latency_us.mean.ok_or_else(|| no_record(&record.experiment, &[]))
 }
 
 /// The swept size of messages, in bytes.

@@ -275,6 +275,9 @@ pub struct Trigger {
 /// A distribution of times, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
+    /// The mean, to a part in a thousand; none where it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
     /// The median: half of all times are shorter.
     pub p50: f64,
     /// The 99th percentile: 99 of 100 times are shorter.

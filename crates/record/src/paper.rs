@@ -38,6 +38,9 @@ pub struct PaperItem {
     pub because: String,
     /// The verdict on the reproduced value.
     pub verdict: Verdict,
+    /// True if the published value is the result of a theory, and not of a measurement.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub theory: bool,
     /// The reason for the difference, if the value is in the list of known differences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known: Option<String>,

@@ -102,6 +102,7 @@ fn add(whole: &mut Record, slice: &Record) {
         *whole += slice;
     }
     let (all, one) = (&mut whole.latency_us, slice.latency_us);
+    all.mean = [all.mean, one.mean].into_iter().flatten().reduce(f64::max);
     for (all, one) in
         [(&mut all.p50, one.p50), (&mut all.p99, one.p99), (&mut all.p999, one.p999), (&mut all.max, one.max)]
     {

@@ -44,7 +44,7 @@ fn alone() -> Record {
         throughput_bytes_per_s: 1.0,
         per_destination_bytes_per_s: vec![1.0],
         per_source_bytes_per_s: vec![1.0],
-        latency_us: Latency { p50: 1.0, p99: 1.0, p999: 1.0, max: 1.0 },
+        latency_us: Latency { mean: Some(1.0), p50: 1.0, p99: 1.0, p999: 1.0, max: 1.0 },
         faults: BTreeMap::from([("late".into(), 1)]),
         builders: vec![Builder {
             built: 1,
@@ -200,6 +200,7 @@ fn item() -> PaperItem {
         class: Class::Implied,
         because: "a formula".into(),
         verdict: Verdict::Inside,
+        theory: true,
         known: Some("a reason".into()),
         measured_with: Some("a tool".into()),
         seed: 1,

@@ -60,9 +60,13 @@ pub fn paper_summary(report: &PaperReport, width: usize) -> String {
     text
 }
 
-/// The headline of all papers.
+/// The headlines of all measurements and of all theory.
 pub fn paper_totals(items: &[PaperItem], width: usize) -> String {
-    hanging("all papers: ", &headline(items), width)
+    let headline_of = |(name, theory): (&str, bool)| {
+        let items: Vec<_> = items.iter().filter(|item| item.theory == theory).cloned().collect();
+        (!items.is_empty()).then(|| hanging(name, &headline(&items), width))
+    };
+    [("all measurements: ", false), ("all theory: ", true)].into_iter().filter_map(headline_of).collect()
 }
 
 /// Predicted values inside and outside, then the number of all others.

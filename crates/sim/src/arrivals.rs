@@ -7,7 +7,7 @@ use evb_protocol::Config;
 use evb_sources::SizeModel;
 use evb_unit::{Arrivals, open_options};
 
-/// Number of sizes from which the mean of a distribution is taken.
+/// Number of sizes from which the mean is taken that no formula gives.
 const SAMPLES: u64 = 10_000;
 
 /// The arrivals of one simulation, at all nodes.
@@ -38,11 +38,8 @@ impl AllArrivals {
             let arrivals = match traffic.load {
                 Load::Saturating => return None,
                 Load::Rate { rate, poisson } => Arrivals::at_rate(seed, node, rate, poisson),
-                Load::Fraction { load, poisson } => {
-                    let unit = node.0.saturating_sub(traffic.config.senders.first.0);
-                    let rate = plan.network.config.link.rate.as_bytes_per_second();
-                    Arrivals::new(seed, node, mean_size(plan, unit) / (load * rate), poisson)
-                }
+                Load::Fraction { load, poisson } => Arrivals::new(seed, node, slot(plan, node) / load, poisson),
+                Load::Slots { load } => Arrivals::in_slots(seed, node, slot(plan, node), load),
             };
             Some(Arriving { node, arrivals, left })
         };
@@ -101,11 +98,21 @@ impl Arriving {
     }
 }
 
+/// The time of a message of mean size on the link of its sender, in seconds.
+fn slot(plan: &Plan, sender: NodeId) -> f64 {
+    let Workload::Traffic(traffic) = &plan.workload else { return 0.0 };
+    let unit = sender.0.saturating_sub(traffic.config.senders.first.0);
+    mean_size(plan, unit) / plan.network.config.link.rate.as_bytes_per_second()
+}
+
 /// The mean size of the messages of a sender, in bytes.
 fn mean_size(plan: &Plan, unit: u16) -> f64 {
     let options = open_options(plan, SourceId(unit));
     // A source that cannot be opened is reported when its node is made.
     let Ok(mut sizes) = SizeModel::open(plan.source(SourceId(unit)), &options) else { return 1.0 };
+    if let Some(mean) = sizes.mean() {
+        return mean.max(1.0);
+    }
     let sum: f64 = (1..=SAMPLES).map(|event| f64::from(sizes.size(EventId(event)).unwrap_or(0))).sum();
     (sum / SAMPLES as f64).max(1.0)
 }

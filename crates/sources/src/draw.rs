@@ -40,6 +40,14 @@ impl LogNormal {
         Self { key, mu: mean.ln() - variance / 2.0, sigma: variance.sqrt() }
     }
 
+    /// The mean; none if more than a few of 100 000 values are not between these limits.
+    pub(crate) fn mean_between(&self, least: f64, most: f64) -> Option<f64> {
+        const REACH: f64 = 4.0;
+        let reach = REACH * self.sigma;
+        let is_free = self.mu - reach > least.ln() && self.mu + reach < most.ln();
+        is_free.then(|| (self.mu + self.sigma * self.sigma / 2.0).exp())
+    }
+
     /// The value for one event.
     pub(crate) fn draw(&self, event: u64) -> f64 {
         let normal: f64 = StandardNormal.sample(&mut SplitMix64::seed_from_u64(bits(self.key, event)));
@@ -62,6 +70,14 @@ mod tests {
             assert!((average / mean - 1.0).abs() < 0.01, "mean {average}, wanted {mean}");
             assert!((deviation - rms).abs() <= 0.03 * rms + 1e-9, "rms {deviation}, wanted {rms}");
         }
+    }
+
+    #[test]
+    fn the_mean_is_known_unless_the_tails_are_limited() {
+        let draw = LogNormal::new(key(7, 1, 3), 1250.0, 1250.0);
+        let mean = draw.mean_between(16.0, 1e6).expect("the limits are far away");
+        assert!((mean - 1250.0).abs() < 1e-6, "{mean}");
+        assert_eq!((draw.mean_between(100.0, 1e6), draw.mean_between(16.0, 1e4)), (None, None));
     }
 
     #[test]

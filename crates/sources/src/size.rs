@@ -89,6 +89,16 @@ impl SizeModel {
         }
     }
 
+    /// The mean of all sizes in bytes, where a formula gives it: not of a file, nor of a distribution whose tails are limited.
+    pub fn mean(&self) -> Option<f64> {
+        match &self.0 {
+            Kind::Fixed(size) => Some(f64::from(*size)),
+            Kind::Uniform { min, max, .. } => Some((f64::from(*min) + f64::from(*max)) / 2.0),
+            Kind::LogNormal { draw, max } => draw.mean_between(MIN_DRAWN_SIZE.into(), f64::from(*max)),
+            Kind::Relative { .. } | Kind::Trace(_) | Kind::Recorded { .. } | Kind::Hits(_) => None,
+        }
+    }
+
     /// The extent and first fragments of a recording.
     pub const fn recording(&self) -> Option<&Recording> {
         match &self.0 {

@@ -4,7 +4,7 @@ use evb_core::{Frequency, NodeId, Stream, Time, stream};
 use evb_experiment::Plan;
 use evb_protocol::Config;
 use rand::RngExt;
-use rand_distr::{Distribution, Exp1, Poisson};
+use rand_distr::{Binomial, Distribution, Exp1, Geometric, Poisson};
 
 /// The purpose of the streams of intervals.
 const INTERVALS: u64 = 101;
@@ -14,21 +14,43 @@ const MOST_SINGLE: u64 = 1000;
 /// Picoseconds per second.
 const SECOND: f64 = 1e12;
 
-/// Arrivals at one node: equally spaced, or as a Poisson process. Times count from the start.
+/// Arrivals at one node: equally spaced, as a Poisson process, or in time slots. Times count from the start.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     random: Stream,
-    poisson: bool,
-    /// Mean interval in picoseconds.
+    intervals: Intervals,
+    /// Mean interval in picoseconds; in slots, the length of a slot.
     interval: f64,
     /// Time of the present arrival, unrounded, so that regular intervals do not drift.
     due: f64,
 }
 
+/// The intervals between arrivals.
+#[derive(Clone, Copy, Debug)]
+enum Intervals {
+    /// Equal ones.
+    Equal,
+    /// Exponential ones: a Poisson process.
+    Exponential,
+    /// Whole numbers of slots, in each of which something arrives with a probability: a Bernoulli process.
+    Slots(Geometric, f64),
+}
+
 impl Arrivals {
     /// Arrivals whose mean interval is given in seconds.
     pub fn new(seed: u64, node: NodeId, interval_s: f64, poisson: bool) -> Self {
-        Self { random: stream(seed, node, INTERVALS), poisson, interval: interval_s * SECOND, due: 0.0 }
+        let intervals = if poisson { Intervals::Exponential } else { Intervals::Equal };
+        Self { random: stream(seed, node, INTERVALS), intervals, interval: interval_s * SECOND, due: 0.0 }
+    }
+
+    /// Arrivals at the beginnings of time slots, the length of which is given in seconds: one in each slot with this
+    /// probability, which is above 0 and counts as 1 above that. The slots of all nodes begin at the same times.
+    pub fn in_slots(seed: u64, node: NodeId, slot_s: f64, probability: f64) -> Self {
+        let probability = probability.min(1.0);
+        // The distribution fails only for a number that is no probability.
+        let intervals =
+            Geometric::new(probability).map_or(Intervals::Equal, |gaps| Intervals::Slots(gaps, probability));
+        Self { intervals, ..Self::new(seed, node, slot_s, false) }
     }
 
     /// Arrivals at a rate.
@@ -44,12 +66,15 @@ impl Arrivals {
 
     /// Arrivals per second.
     pub fn rate_hz(&self) -> f64 {
-        SECOND / self.interval
+        match self.intervals {
+            Intervals::Slots(_, probability) => probability * SECOND / self.interval,
+            Intervals::Equal | Intervals::Exponential => SECOND / self.interval,
+        }
     }
 
     /// Takes regular arrivals out of step with those at other nodes. It must be called before the first arrival.
     pub fn shift(&mut self) {
-        if !self.poisson {
+        if matches!(self.intervals, Intervals::Equal) {
             self.due = -self.interval * self.random.random::<f64>();
         }
     }
@@ -57,7 +82,11 @@ impl Arrivals {
     /// Goes on to the next arrival and returns its time, for a driver that plans arrivals one after the other.
     #[inline]
     pub fn advance(&mut self) -> Time {
-        let factor: f64 = if self.poisson { Exp1.sample(&mut self.random) } else { 1.0 };
+        let factor: f64 = match self.intervals {
+            Intervals::Equal => 1.0,
+            Intervals::Exponential => Exp1.sample(&mut self.random),
+            Intervals::Slots(empty, _) => 1.0 + empty.sample(&mut self.random) as f64,
+        };
         self.due += self.interval * factor;
         self.at()
     }
@@ -81,17 +110,23 @@ impl Arrivals {
         count
     }
 
-    /// Goes on to the last arrival before `now` and returns the number of those passed. In a Poisson process this
-    /// number is drawn, and later arrivals do not depend on earlier ones.
+    /// Goes on to the last arrival before `now` and returns the number of those passed. At random, this number is drawn,
+    /// and later arrivals do not depend on earlier ones.
     fn skip(&mut self, now: Time) -> u64 {
         let intervals = ((now.0 as f64 - self.due) / self.interval).max(0.0);
-        if self.poisson {
+        if let Intervals::Exponential = self.intervals {
             self.due = now.0 as f64;
             // The distribution fails only for a mean that is not positive.
             return Poisson::new(intervals).map_or(0, |poisson| poisson.sample(&mut self.random) as u64);
         }
         self.due += intervals.floor() * self.interval;
-        intervals as u64
+        match self.intervals {
+            // The distribution fails only for a number that is no probability.
+            Intervals::Slots(_, probability) => {
+                Binomial::new(intervals as u64, probability).map_or(0, |binomial| binomial.sample(&mut self.random))
+            }
+            Intervals::Equal | Intervals::Exponential => intervals as u64,
+        }
     }
 }
 
@@ -125,6 +160,30 @@ mod tests {
                 assert_eq!((clocked.pass(now), clocked.at()), (come, planned.at()), "seed {seed}, look {look}");
             }
         }
+    }
+
+    /// In a fifth of the slots nothing comes, and never two at once; the slots of two nodes begin together.
+    #[test]
+    fn arrivals_in_slots_keep_to_them() {
+        const SLOTS: u64 = 1_000_000;
+        for (seed, node) in [(1, NodeId(3)), (2, NodeId(3)), (2, NodeId(4))] {
+            let mut planned = Arrivals::in_slots(seed, node, PERIOD as f64 / SECOND, 0.8);
+            assert!((planned.rate_hz() - 0.8e9).abs() < 1.0);
+            let mut last = Time::ZERO;
+            let mut count = 0_u64;
+            while last.0 < SLOTS * PERIOD {
+                let next = planned.advance();
+                assert!(next > last && next.0.is_multiple_of(PERIOD), "{next:?} after {last:?}, seed {seed}");
+                (last, count) = (next, count + 1);
+            }
+            let error = count as f64 - 0.8 * SLOTS as f64;
+            assert!(error.abs() < 5.0 * (0.16 * SLOTS as f64).sqrt(), "{count} arrivals, seed {seed}");
+            let counted = Arrivals::in_slots(seed, node, PERIOD as f64 / SECOND, 0.8).pass(Time(SLOTS * PERIOD));
+            let error = counted as f64 - 0.8 * SLOTS as f64;
+            assert!(error.abs() < 5.0 * (0.16 * SLOTS as f64).sqrt(), "{counted} counted, seed {seed}");
+        }
+        let mut full = Arrivals::in_slots(1, NodeId(1), PERIOD as f64 / SECOND, 1.0);
+        assert!((1..100).all(|slot| full.advance() == Time(slot * PERIOD)), "at full load one comes in each slot");
     }
 
     /// However rarely somebody looks, the same regular arrivals have come.

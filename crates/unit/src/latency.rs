@@ -28,12 +28,13 @@ impl Latencies {
         self.0.reset();
     }
 
-    /// The quantiles of a record.
+    /// The mean and the quantiles of a record.
     pub fn summary(&self) -> Latency {
         if self.0.is_empty() {
             return Latency::default();
         }
         let at = |quantile| self.0.value_at_quantile(quantile) as f64 / 1000.0;
-        Latency { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: self.0.max() as f64 / 1000.0 }
+        let mean = self.0.mean() / 1000.0;
+        Latency { mean: Some(mean), p50: at(0.5), p99: at(0.99), p999: at(0.999), max: self.0.max() as f64 / 1000.0 }
     }
 }

@@ -221,7 +221,7 @@ const RATE: Key = optional(
 
 const ARRIVALS: Key = key(
     "arrivals",
-    Kind::Word(&POISSON),
+    Kind::Word(&SPACING),
     Default::Text("poisson"),
     "intervals between messages under `load` or `rate`",
 );
@@ -237,9 +237,29 @@ static STARTS: Words<Start> = Words(&[
     word("retarded", "sender n skips the first n messages", Start::Retarded),
 ]);
 
-/// The spacing of messages, and true for that of a Poisson process.
-static POISSON: Words<bool> =
-    Words(&[word("poisson", "exponential intervals", true), word("regular", "equal intervals", false)]);
+/// The spacing of messages.
+#[derive(Clone, Copy, PartialEq)]
+enum Spacing {
+    Poisson,
+    Regular,
+    Slotted,
+}
+
+static SPACING: Words<Spacing> = Words(&[
+    word("poisson", "exponential intervals", Spacing::Poisson),
+    word("regular", "equal intervals", Spacing::Regular),
+    word(
+        "slotted",
+        "in each time slot one with the probability `load`; a slot is as long as the payload of a message on its link, and \
+         the slots of all senders begin together",
+        Spacing::Slotted,
+    ),
+]);
+
+/// True when messages come in time slots.
+fn is_slotted(workload: View<'_>) -> bool {
+    workload.has("arrivals") && SPACING.at(workload, "arrivals") == Spacing::Slotted
+}
 
 /// True when the workload is traffic and not event building.
 pub(super) fn is_traffic(view: View<'_>) -> bool {
@@ -282,10 +302,11 @@ fn load(view: View<'_>) -> Load {
     if !view.has("arrivals") {
         return Load::Saturating;
     }
-    let poisson = POISSON.at(view, "arrivals");
+    let poisson = SPACING.at(view, "arrivals") == Spacing::Poisson;
     match view.maybe_quantity("rate") {
         Some(rate) => Load::Rate { rate, poisson },
-        None if view.has("load") => Load::Fraction { load: view.number("load"), poisson },
-        None => Load::Saturating,
+        None if !view.has("load") => Load::Saturating,
+        None if is_slotted(view) => Load::Slots { load: view.number("load") },
+        None => Load::Fraction { load: view.number("load"), poisson },
     }
 }

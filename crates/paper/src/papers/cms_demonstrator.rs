@@ -4,7 +4,7 @@ use crate::{
     PaperError, Results,
     fit::{crossing, line, mean},
     report_builder::ReportBuilder,
-    results::{SIZE, curve, efficiency, per_destination, simulation},
+    results::{SIZE, curve, efficiency, links_between, per_destination},
 };
 use evb_record::Record;
 
@@ -124,8 +124,7 @@ fn without_manager(results: &Results, report: &mut ReportBuilder) -> Result<(), 
 
 /// Mean time in microseconds that a packet waited for a link from one kind of end to another, over the used links.
 fn mean_wait(record: &Record, from: &str, to: &str) -> Result<f64, PaperError> {
-    let joins = |name: &str| name.split_once('>').is_some_and(|(a, b)| a.starts_with(from) && b.starts_with(to));
-    let links = simulation(record)?.network.links.iter().filter(|link| joins(&link.name) && link.packets > 0);
+    let links = links_between(record, from, to)?.filter(|link| link.packets > 0);
     Ok(mean(&links.map(|link| link.mean_wait_us).collect::<Vec<_>>()))
 }
 

@@ -11,16 +11,22 @@ use std::fmt::Write as _;
 const NOT_COUNTED: [Class; 6] =
     [Class::Calibrated, Class::Implied, Class::Words, Class::Different, Class::NotModelled, Class::Unpublished];
 
-/// For each paper and for all the predicted values inside and outside, and the number of others by class. `folder` is
+/// For each paper, for all measurements and for all theory the predicted values inside and outside, and the number of others by class. `folder` is
 /// the way to the folders of the papers.
 pub fn papers_headline(items: &[PaperItem], folder: &str) -> String {
     let mut text = "| paper | predicted: inside | outside |".to_owned();
     NOT_COUNTED.iter().for_each(|kind| text += &format!(" {} |", class(*kind)));
     text += &format!("\n|---|{}\n", "---:|".repeat(2 + NOT_COUNTED.len()));
-    for (paper, items) in by_paper(items) {
-        text += &row(&format!("[{paper}]({folder}/{paper}/README.md)"), &items);
+    for (all, theory) in [("all measurements", false), ("all theory", true)] {
+        let of_kind: Vec<_> = items.iter().filter(|item| item.theory == theory).cloned().collect();
+        for (paper, items) in by_paper(&of_kind) {
+            text += &row(&format!("[{paper}]({folder}/{paper}/README.md)"), &items);
+        }
+        if !of_kind.is_empty() {
+            text += &row(all, &of_kind.iter().collect::<Vec<_>>());
+        }
     }
-    text + &row("all", &items.iter().collect::<Vec<_>>())
+    text
 }
 
 fn row(name: &str, items: &[&PaperItem]) -> String {

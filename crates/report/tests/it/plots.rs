@@ -176,7 +176,7 @@ fn impossible_numbers_do_no_harm() {
             let mut records = samples::loads();
             for record in records.iter_mut().take(part) {
                 record.per_destination_bytes_per_s = vec![value; 3];
-                record.latency_us = Latency { p50: value, p99: value, p999: value, max: value };
+                record.latency_us = Latency { mean: None, p50: value, p99: value, p999: value, max: value };
                 let simulation = record.simulation.as_mut().unwrap();
                 simulation.efficiency = value;
                 for link in &mut simulation.network.links {

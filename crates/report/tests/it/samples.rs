@@ -30,7 +30,7 @@ pub(crate) fn simulation() -> Record {
         throughput_bytes_per_s: 4.0 * rate,
         per_destination_bytes_per_s: vec![rate * 0.98, rate, rate * 1.01, rate * 1.01],
         per_source_bytes_per_s: vec![rate; 4],
-        latency_us: Latency { p50: 84.25, p99: 311.5, p999: 822.0, max: 1204.0 },
+        latency_us: Latency { mean: None, p50: 84.25, p99: 311.5, p999: 822.0, max: 1204.0 },
         faults: Default::default(),
         builders: vec![Builder::default(); 4],
         readouts: vec![Readout::default(); 4],
@@ -86,8 +86,13 @@ pub(crate) fn sweep() -> Vec<Record> {
         record.protocol = protocol.into();
         record.per_destination_bytes_per_s = vec![good * 130e6; 4];
         record.throughput_bytes_per_s = good * 520e6;
-        record.latency_us =
-            Latency { p50: 20.0 + f64::from(size) / 80.0, p99: 60.0 + f64::from(size) / 20.0, p999: 1e3, max: 2e3 };
+        record.latency_us = Latency {
+            mean: None,
+            p50: 20.0 + f64::from(size) / 80.0,
+            p99: 60.0 + f64::from(size) / 20.0,
+            p999: 1e3,
+            max: 2e3,
+        };
         record.simulation.as_mut().unwrap().efficiency = good;
         record
     };
@@ -105,7 +110,7 @@ pub(crate) fn loads() -> Vec<Record> {
         record.sweep = [("workload.load".into(), load.to_string())].into();
         record.per_destination_bytes_per_s = vec![reached * 133e6; 4];
         let p50 = 12.0 + 8.0 * reached / (0.65 - reached);
-        record.latency_us = Latency { p50, p99: p50 * 6.0, p999: p50 * 12.0, max: p50 * 20.0 };
+        record.latency_us = Latency { mean: None, p50, p99: p50 * 6.0, p999: p50 * 12.0, max: p50 * 20.0 };
         record.simulation.as_mut().unwrap().efficiency = reached;
         record
     };

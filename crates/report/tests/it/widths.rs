@@ -94,6 +94,10 @@ fn tables_of_all_papers_are_narrow() {
         include_str!("../../../../papers/atlas-ethernet-1998/expected.jsonl"),
         include_str!("../../../../papers/cms-adaptive-routing-2007/expected.jsonl"),
         include_str!("../../../../papers/cms-demonstrator-1999/expected.jsonl"),
+        include_str!("../../../../papers/hluchyj-karol-1988/expected.jsonl"),
+        include_str!("../../../../papers/karol-1987/expected.jsonl"),
+        include_str!("../../../../papers/patel-1981/expected.jsonl"),
+        include_str!("../../../../papers/pollaczek-1930/expected.jsonl"),
         include_str!("../../../../papers/velo-2008/expected.jsonl"),
     ] {
         let text = paper_summary(&paper(expected), NARROW);

@@ -1,7 +1,7 @@
 //! Rules on the keys of `[workload]`, among themselves and with the number of nodes. All of them are about traffic:
 //! event building has no keys here.
 
-use super::{Between, WORKLOAD};
+use super::{Between, WORKLOAD, is_slotted};
 use crate::{
     diagnostics::Problem,
     limits::*,
@@ -14,8 +14,16 @@ use crate::{
 
 /// Checks all rules of a traffic workload.
 pub(in crate::sections) fn check(view: View<'_>) -> Vec<Problem> {
-    let rules =
-        [load_and_rate, end_of_traffic, live_sources, number_of_destinations, gather_sizes, processors, partners];
+    let rules = [
+        load_and_rate,
+        slots,
+        end_of_traffic,
+        live_sources,
+        number_of_destinations,
+        gather_sizes,
+        processors,
+        partners,
+    ];
     let single = rules.iter().filter_map(|rule| rule(view));
     single.chain(unknown_destinations(view)).take(MAX_FOUND).collect()
 }
@@ -25,6 +33,28 @@ fn load_and_rate(view: View<'_>) -> Option<Problem> {
         Problem::new("`workload.load` and `workload.rate` both say how much is sent", "remove one of the two")
             .at(view.origin("workload.load"), "part of the rate of a link")
             .at(view.origin("workload.rate"), "messages per second")
+    })
+}
+
+/// Slots need the probability of a message, and senders of their own.
+fn slots(view: View<'_>) -> Option<Problem> {
+    if !is_slotted(view.below("workload")) {
+        return None;
+    }
+    let arrivals = view.origin("workload.arrivals");
+    if view.text("workload.type") == "gather" {
+        let problem =
+            Problem::new("the events of `gather` come in no slots", "write arrivals = \"poisson\" or \"regular\"");
+        return Some(problem.at(arrivals, "slots of the senders"));
+    }
+    if !view.has("workload.load") {
+        let help = "add load = 0.5, the probability of a message in a slot, to [workload]; it replaces `rate`";
+        return Some(Problem::new("slotted arrivals have no `load`", help).at(arrivals, "slots without a probability"));
+    }
+    let load = view.number("workload.load");
+    (load > 1.0).then(|| {
+        let message = format!("`workload.load` of {load} is no probability of a message in a slot");
+        Problem::new(message, "write at most 1, or arrivals = \"poisson\"").at(view.origin("workload.load"), "above 1")
     })
 }
 
