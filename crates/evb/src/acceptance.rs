@@ -1,7 +1,7 @@
 //! The acceptance of a fabric: limits that each link must keep.
 
 use evb_core::{Bandwidth, Span};
-use evb_record::{LinkVerdict, PairOfNodes, Qualification};
+use evb_record::{LinkVerdict, PairOfNodes, Qualification, Times};
 use serde::Deserialize;
 
 /// Limits from a file. What is not given is not limited.
@@ -45,21 +45,31 @@ impl Acceptance {
         let slower = |of: fn(&PairOfNodes) -> [f64; 2]| move |link: &PairOfNodes| of(link)[0].min(of(link)[1]);
         let links = |key: &str, limit: Option<f64>, sign: f64, unit: (&str, f64), of: &dyn Fn(&PairOfNodes) -> f64| {
             let limit = limit?;
-            let is_outside = |value: f64| value.is_nan() || sign * value > sign * limit;
-            let outside: Vec<_> = record.links.iter().filter(|link| is_outside(of(link))).collect();
-            let worst = outside.iter().max_by(|one, other| (sign * of(one)).total_cmp(&(sign * of(other))))?;
+            let excess = |link: &PairOfNodes| match sign * (of(link) - limit) {
+                excess if excess.is_nan() => f64::INFINITY,
+                excess => excess,
+            };
+            let outside: Vec<_> = record.links.iter().filter(|link| excess(link) > 0.0).collect();
+            let worst = outside.iter().max_by(|one, other| excess(one).total_cmp(&excess(other)))?;
             let [first, second] = worst.nodes.map(|node| record.name(node));
             let ((name, scale), count) = (unit, outside.len());
+            let value = match excess(worst) {
+                f64::INFINITY => "no result".into(),
+                _ => format!("{:.3} {name}", of(worst) * scale),
+            };
             Some(format!(
-                "{key}: {count} of {} links; {first} - {second} has {:.3} {name}, the limit is {:.3} {name}",
+                "{key}: {count} of {} links; {first} - {second} has {value}, the limit is {:.3} {name}",
                 record.links.len(),
-                of(worst) * scale,
                 limit * scale
             ))
         };
         let (us, mb) = (("us", 1e-3), ("MB/s", 1e-6));
-        let p50 = |link: &PairOfNodes| link.half_round_trip_ns.p50;
-        let max = |link: &PairOfNodes| link.half_round_trip_ns.max;
+        let time_of = |link: &PairOfNodes, of: fn(&Times) -> f64| match &link.half_round_trip_ns {
+            Times { samples: 0, .. } => f64::NAN,
+            times => of(times),
+        };
+        let p50 = |link: &PairOfNodes| time_of(link, |times| times.p50);
+        let max = |link: &PairOfNodes| time_of(link, |times| times.max);
         let of_links = [
             links("half_round_trip", time(self.half_round_trip), 1.0, us, &p50),
             links("longest_half_round_trip", time(self.longest_half_round_trip), 1.0, us, &max),
@@ -88,12 +98,12 @@ impl Acceptance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evb_record::{Kind, LinkSpeed, Times};
+    use evb_record::{Kind, LinkSpeed};
 
     fn record() -> Qualification {
         let link = |nodes, p50, bytes_per_s| PairOfNodes {
             nodes,
-            half_round_trip_ns: Times { p50, max: 10.0 * p50, ..Times::default() },
+            half_round_trip_ns: Times { p50, max: 10.0 * p50, samples: 1, ..Times::default() },
             least_round_trips_per_s: 1.0,
             bytes_per_s,
             least_bytes_per_s: bytes_per_s,
@@ -148,9 +158,12 @@ mod tests {
     fn a_link_without_a_result_keeps_no_limit() {
         let mut silent = record();
         silent.links[0].bytes_per_s = [f64::NAN; 2];
-        let limits = Acceptance::parse("bandwidth = \"1 B/s\"").unwrap();
+        silent.links[0].half_round_trip_ns = Times::default();
+        let limits = Acceptance::parse("bandwidth = \"1 MB/s\"\nhalf_round_trip = \"1 s\"").unwrap();
         limits.judge(&mut silent);
-        assert!(!silent.good && silent.not_accepted.len() == 1);
+        let told = |key, limit| format!("{key}: 1 of 3 links; n0 - n1 has no result, the limit is {limit}");
+        let expected = [told("half_round_trip", "1000000.000 us"), told("bandwidth", "1.000 MB/s")];
+        assert!(!silent.good && silent.not_accepted == expected, "{:?}", silent.not_accepted);
     }
 
     #[test]

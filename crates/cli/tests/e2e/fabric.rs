@@ -1,7 +1,7 @@
 //! `evb bench all-pairs`: the test of a fabric. Nothing here depends on how fast the machine is.
 
 use crate::support::{Lab, Outcome};
-use evb_record::Qualification;
+use evb_record::{LinkVerdict, Qualification};
 use std::fs;
 
 const SHORT: [&str; 7] = ["bench", "all-pairs", "--json", "--time", "5ms", "--warmup", "1ms"];
@@ -35,8 +35,9 @@ fn every_pair_of_nodes_is_measured_once() {
         assert_eq!((links, record.rounds), (expected, nodes - 1 + nodes % 2), "{transport}");
         assert_eq!((record.size_bytes, record.bulk_bytes, record.transport.as_str()), (64, 4096, transport));
         for link in &record.links {
-            assert!(link.lost == 0 && link.slower.is_some(), "{transport}: {link:?}");
-            assert!(link.bytes_per_s.iter().all(|&rate| rate > 0.0), "{transport}: {link:?}");
+            // A busy machine may give a direction none of these 5 ms; the link is not good then.
+            let measured = link.slower.is_some() && link.bytes_per_s.iter().all(|&rate| rate > 0.0);
+            assert!(link.lost == 0 && (measured || link.verdict != LinkVerdict::Good), "{transport}: {link:?}");
         }
         let written = read(&lab, &format!("{transport}/all-pairs.json"));
         assert_eq!(written, outcome.stdout, "{transport}");
@@ -49,7 +50,7 @@ fn every_pair_of_nodes_is_measured_once() {
 #[test]
 fn a_fabric_that_does_not_keep_the_limits_is_not_accepted() {
     let lab = Lab::new();
-    lab.write("strict.toml", "half_round_trip = \"1 ns\"\nbandwidth = \"1 B/s\"\n");
+    lab.write("strict.toml", "half_round_trip = \"1 ns\"\ninterface_losses = 1000000000000\n");
     lab.write("wrong.toml", "half_round_trips = \"1 us\"\n");
     let outcome = lab.evb(&SHORT).args(&["--transport", "shm", "--nodes", "3", "--accept", "strict.toml"]).run();
     let record = record(&outcome);
