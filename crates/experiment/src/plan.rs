@@ -2,7 +2,7 @@
 
 use crate::Bundling;
 use evb_core::{Bandwidth, ByteCount, EventId, Frequency, NodeId, SourceId, Span};
-use evb_fabric::{NetworkConfig, NetworkFault};
+use evb_fabric::{MapperConfig, NetworkConfig, NetworkFault};
 use evb_filter::Selection;
 use evb_patterns::TrafficConfig;
 use evb_protocol::Config;
@@ -239,6 +239,8 @@ pub struct NetworkPlan {
     pub fitted_to: Option<String>,
     /// The hosts of the nodes.
     pub placement: Placement,
+    /// The mappers that find the routes; without them, routes are known.
+    pub mapper: Option<MapperConfig>,
     /// Faults of the network on purpose.
     pub faults: Vec<NetworkFault>,
 }

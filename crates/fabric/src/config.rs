@@ -369,6 +369,25 @@ pub enum NetworkFaultAction {
     },
 }
 
+/// The mappers of the hosts of a source-routed network: they find out the routes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MapperConfig {
+    /// Time from the end of one look of the leader at the network to the next one.
+    pub interval: Span,
+    /// Time without a word of the leader after which a host takes it for gone.
+    pub patience: Span,
+    /// Time after which a probe is sent again, or has failed.
+    pub timeout: Span,
+    /// How often a probe is sent, at most.
+    pub tries: u32,
+    /// Probes of a mapper that are under way at once.
+    pub window: u32,
+    /// Bytes of a probe on the wire; a message with the map has those of the map, too.
+    pub probe: ByteCount,
+    /// Time of the host for each message of a mapper that it sends or receives.
+    pub overhead: Span,
+}
+
 impl NetworkConfig {
     /// The name of a port of a host: `h3`, or `h3.1` where hosts have several ports.
     pub fn endpoint_name(&self, endpoint: EndpointId) -> String {

@@ -35,7 +35,7 @@ mod topology;
 mod ways;
 
 pub use config::{
-    Arbitration, Control, Dma, ExplicitLink, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault,
+    Arbitration, Control, Dma, ExplicitLink, Flow, HostConfig, LinkConfig, MapperConfig, NetworkConfig, NetworkFault,
     NetworkFaultAction, NicConfig, Routing, Service, Spread, SwitchConfig, Topology, WhenFull,
 };
 pub use error::NetworkError;

@@ -147,6 +147,17 @@ impl Network {
         self.link(self.endpoint(endpoint).down).from.switch().expect("a host receives from a switch")
     }
 
+    /// The number of the port of its switch at which a link ends; none if it ends at a host.
+    pub fn port_in(&self, link: LinkId) -> Option<usize> {
+        let switch = self.link(link).to.switch()?;
+        self.switch(switch).inputs.iter().position(|&input| input == link)
+    }
+
+    /// True if every link has one in the other direction: a port of a switch then has the same number for both.
+    pub fn is_of_cables(&self) -> bool {
+        self.links.iter().all(|link| link.reverse.is_some())
+    }
+
     /// The name of an end of a link: that of a switch, or `h3` or `h3.1`.
     pub fn end_name(&self, end: End) -> String {
         match end {

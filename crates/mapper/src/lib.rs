@@ -21,6 +21,7 @@
 //! let settings = Settings {
 //!     ports: 2,
 //!     interval: Span::from_millis(10),
+//!     patience: Span::from_millis(100),
 //!     timeout: Span::from_millis(1),
 //!     tries: 2,
 //!     window: 4,
@@ -47,6 +48,10 @@
 //! assert_eq!(map.leader, Address(1));
 //! assert_eq!(map.switches[0].ports[&1], Far::Host(Address(2)));
 //! ```
+
+#![no_std]
+
+extern crate alloc;
 
 mod machine;
 mod map;

@@ -5,8 +5,8 @@ use crate::{
     probing::{Answer, Probing, Purpose, Sending},
     survey::Survey,
 };
+use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
 use evb_core::{Span, Time};
-use std::{collections::VecDeque, sync::Arc};
 
 /// Settings of all mappers of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,19 +15,14 @@ pub struct Settings {
     pub ports: u16,
     /// Time from the end of one look at the network to the next one.
     pub interval: Span,
+    /// Time without a word of its leader after which a host takes it for gone; longer than it takes to explore the network.
+    pub patience: Span,
     /// Time after which a probe is sent again, or has failed.
     pub timeout: Span,
     /// How often a probe is sent, at most; at least 1.
     pub tries: u32,
     /// Probes under way at once; at least 1.
     pub window: usize,
-}
-
-impl Settings {
-    /// Time without a word of its leader after which a host takes it for gone: three looks of the leader.
-    fn patience(self) -> Span {
-        Span(self.interval.0.saturating_add(self.timeout.0.saturating_mul(self.tries.into())).saturating_mul(3))
-    }
 }
 
 /// The mapper of one port of a host: a machine without I/O. A driver calls a `handle_` function, then sends all of
@@ -141,9 +136,7 @@ impl Mapper {
     pub fn handle_timeout(&mut self, now: Time) {
         self.now = now;
         match &mut self.role {
-            Role::Follows(leader, heard)
-                if *leader == self.address || now.since(*heard) >= self.settings.patience() =>
-            {
+            Role::Follows(leader, heard) if *leader == self.address || now.since(*heard) >= self.settings.patience => {
                 self.elections += 1;
                 self.survey();
             }
@@ -189,7 +182,7 @@ impl Mapper {
     pub fn poll_timeout(&self) -> Time {
         match &self.role {
             Role::Follows(leader, _) if *leader == self.address => Time::ZERO,
-            Role::Follows(_, heard) => *heard + self.settings.patience(),
+            Role::Follows(_, heard) => *heard + self.settings.patience,
             Role::Leads(Work::Wait(_, at), _) => *at,
             Role::Leads(_, probing) => probing.deadline().unwrap_or(Time::MAX),
         }
@@ -197,7 +190,7 @@ impl Mapper {
 
     /// Another mapper leads, or did at some time.
     fn hear_of(&mut self, leader: Address, at: Time) {
-        let is_gone = self.now.since(at) >= self.settings.patience();
+        let is_gone = self.now.since(at) >= self.settings.patience;
         let is_better = leader < self.leader() && !is_gone;
         match &mut self.role {
             Role::Follows(known, heard) if *known == leader => *heard = at.max(*heard),
@@ -274,6 +267,6 @@ impl Mapper {
 /// each cable.
 fn is_like(map: &Map, answers: impl Iterator<Item = Option<Answer>>) -> bool {
     let hosts = map.hosts().map(|(address, _)| Answer::Host(address));
-    let expected = hosts.chain(std::iter::repeat(Answer::Done));
+    let expected = hosts.chain(core::iter::repeat(Answer::Done));
     answers.zip(expected).all(|(answer, expected)| answer.is_none_or(|answer| answer == expected))
 }

@@ -1,7 +1,7 @@
 //! The map of a network.
 
 use crate::{Address, Route, Turn};
-use std::collections::BTreeMap;
+use alloc::{collections::BTreeMap, vec::Vec};
 
 /// What a mapper knows of a network: switches, hosts, and the cables between them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Messages between mappers, and their routes.
 
 use crate::Map;
+use alloc::{sync::Arc, vec::Vec};
 use evb_core::Span;
-use std::sync::Arc;
 
 /// A step of a route: the port by which a packet leaves a switch, counted from the one by which it came in.
 pub type Turn = i16;

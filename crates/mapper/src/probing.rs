@@ -1,8 +1,8 @@
 //! A set of probes: several are under way at once, and one that is not answered in time is sent again.
 
 use crate::{Address, Route, Settings};
+use alloc::{collections::VecDeque, vec::Vec};
 use evb_core::Time;
-use std::collections::VecDeque;
 
 /// The purpose of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,11 @@ use crate::{
     Address, Far, Map, MappedSwitch, Route, Turn, back,
     probing::{Answer, Purpose},
 };
-use std::collections::{BTreeMap, VecDeque};
+use alloc::{
+    collections::{BTreeMap, VecDeque},
+    vec,
+    vec::Vec,
+};
 
 /// Most switches of a map. More are found only where answers are lost all the time.
 const MOST_SWITCHES: usize = 4096;
@@ -91,7 +95,7 @@ impl Survey {
 
     /// Takes the answers to the probes of the task, and begins the next one; the map if there is none.
     pub(crate) fn take(&mut self, answers: &[Option<Answer>]) -> Option<Map> {
-        match std::mem::replace(&mut self.task, Task::Switches(0, Vec::new())) {
+        match core::mem::replace(&mut self.task, Task::Switches(0, Vec::new())) {
             Task::Hosts(place, turns) => self.take_hosts(place, &turns, answers),
             Task::Switches(switch, turns) => {
                 let switches = turns.iter().zip(answers).filter(|&(_, answer)| *answer == Some(Answer::Done));
@@ -162,7 +166,7 @@ impl Survey {
             self.task = Task::Switches(switch, turns(self.ports, &self.switches[switch].ports));
             return None;
         }
-        Some(Map { leader: self.address, switches: std::mem::take(&mut self.switches) })
+        Some(Map { leader: self.address, switches: core::mem::take(&mut self.switches) })
     }
 
     /// The route to the switch behind a port, or to the first one.

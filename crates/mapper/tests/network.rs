@@ -17,6 +17,7 @@ const WAY: Span = Span::from_micros(5);
 const SETTINGS: Settings = Settings {
     ports: PORTS as u16,
     interval: Span::from_millis(20),
+    patience: Span::from_millis(100),
     timeout: Span::from_millis(1),
     tries: 3,
     window: 16,

@@ -185,8 +185,43 @@ pub struct Network {
     pub route_changes: u64,
     /// Links in a circle of waiting, each of which waits for the next; empty without a deadlock.
     pub deadlock: Vec<String>,
+    /// The work of the mappers; none where routes are known without them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mapping: Option<Mapping>,
     /// Counts of each link.
     pub links: Vec<Link>,
+}
+
+/// The work of the mappers of a source-routed network.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Mapping {
+    /// Messages that mappers sent.
+    pub messages: u64,
+    /// How often a mapper began to lead, as far as it knew.
+    pub elections: u64,
+    /// How often a mapper began to explore the network.
+    pub surveys: u64,
+    /// The maps that hosts got, in the order of their making.
+    pub maps: Vec<KnownMap>,
+}
+
+/// A map that hosts got.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KnownMap {
+    /// The port of a host whose mapper made it.
+    pub leader: String,
+    /// Time at which it was made, in seconds after the start.
+    pub made_s: f64,
+    /// Time at which the last port of a host got it, in seconds after the start.
+    pub known_s: f64,
+    /// Ports of hosts that got it.
+    pub known_to: u64,
+    /// Switches on it.
+    pub switches: u64,
+    /// Ports of hosts on it.
+    pub hosts: u64,
+    /// Cables between switches on it.
+    pub cables: u64,
 }
 
 /// Counts of one direction of a link during the measurement.

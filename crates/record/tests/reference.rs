@@ -2,9 +2,9 @@
 
 use evb_record::{
     Basis, Benchmark, Bounds, Broadcast, Builder, Bundles, Calibration, Change, Class, Comparison, CoreToCore, CpuLoad,
-    Events, Filtering, Finding, FindingKind, Given, HardwareMeasurement, Interval, Kind, Latency, Launches, Link,
-    LinkSpeed, LinkVerdict, Network, Origin, PairOfNodes, PaperItem, Parameters, Qualification, Readout, Record,
-    Relation, Sensitivity, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger, Verdict, Window,
+    Events, Filtering, Finding, FindingKind, Given, HardwareMeasurement, Interval, Kind, KnownMap, Latency, Launches,
+    Link, LinkSpeed, LinkVerdict, Mapping, Network, Origin, PairOfNodes, PaperItem, Parameters, Qualification, Readout,
+    Record, Relation, Sensitivity, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -138,6 +138,20 @@ fn alone() -> Record {
                 packets_left: 1,
                 route_changes: 1,
                 deadlock: vec!["a>b".into()],
+                mapping: Some(Mapping {
+                    messages: 1,
+                    elections: 1,
+                    surveys: 1,
+                    maps: vec![KnownMap {
+                        leader: "h0".into(),
+                        made_s: 1.0,
+                        known_s: 1.0,
+                        known_to: 1,
+                        switches: 1,
+                        hosts: 1,
+                        cables: 1,
+                    }],
+                }),
                 links: vec![Link {
                     name: "h0>switch0".into(),
                     packets: 1,

@@ -6,11 +6,13 @@ use crate::{
     table::{Column as Shown, Table},
     text::{aligned, hanging, metric, micros, per_destination, percent},
 };
-use evb_record::{Link, Network, Record, Simulation};
+use evb_record::{KnownMap, Link, Network, Record, Simulation};
 use std::fmt::Write as _;
 
 /// Most links in the table of blocked links.
 const MOST_LINKS: usize = 8;
+/// Most maps of mappers that are shown.
+const MOST_MAPS: usize = 4;
 
 /// The summary of a simulation: totals, the links that block most and the verdict. For traffic that builds no events it
 /// counts messages. A record of a real run has no network: its transport and its totals are shown.
@@ -59,6 +61,7 @@ fn totals(record: &Record) -> Vec<(&'static str, String)> {
     let [p50, p99, max] = [latency.p50, latency.p99, latency.max].map(micros);
     rows.push(("latency", format!("{p50} us median, {p99} us p99, {max} us max")));
     rows.extend(record.simulation.iter().flat_map(|simulation| losses(&simulation.network)));
+    rows.extend(record.simulation.iter().flat_map(|simulation| maps(&simulation.network)));
     rows
 }
 
@@ -98,6 +101,23 @@ fn losses(network: &Network) -> Vec<(&'static str, String)> {
         rows.push(("deadlock", format!("{} links wait for each other in a ring", network.deadlock.len())));
     }
     rows
+}
+
+/// The newest maps of the mappers.
+fn maps(network: &Network) -> Vec<(&'static str, String)> {
+    let Some(mapping) = &network.mapping else { return Vec::new() };
+    let map = |map: &KnownMap| {
+        let KnownMap { leader, made_s, known_s, known_to, switches, hosts, cables } = map;
+        let parts = format!("{switches} switches, {cables} cables between them, {hosts} ports of hosts");
+        ("map", format!("of {leader} at {made_s:.6} s: {parts}; {known_to} ports know it by {known_s:.6} s"))
+    };
+    let older = mapping.maps.len().saturating_sub(MOST_MAPS);
+    let what = match mapping.maps.len() {
+        0 => "no map: they were still looking at the end".to_owned(),
+        count => format!("{count} maps"),
+    };
+    let mappers = format!("{} messages, {what}", mapping.messages);
+    [("mappers", mappers)].into_iter().chain(mapping.maps[older..].iter().map(map)).collect()
 }
 
 /// The links with the longest total waits: the cause comes before the links that wait for it.

@@ -35,6 +35,10 @@ pub(crate) enum Event {
     Receive { message: MessageId },
     /// A control message on a network of its own has come to all its nodes.
     Broadcast { message: MessageId },
+    /// A mapper looks at a letter that has come to its host.
+    Letter { letter: MessageId },
+    /// The deadline of a mapper.
+    MapperTimeout { endpoint: u16 },
     /// A machine's deadline.
     Timeout { node: u16 },
     /// A trigger, or the offer of a message, from a source of random or regular arrivals.

@@ -65,6 +65,10 @@ pub(crate) struct Packet {
     pub(crate) corrupted: bool,
     /// True when it waited too long at some switch (dispersive routing).
     pub(crate) blocked: bool,
+    /// True for a letter of a mapper, which `message` numbers: it takes the turns of its own route.
+    pub(crate) is_letter: bool,
+    /// The routes that its sender knew, by number.
+    pub(crate) view: u16,
     /// A number that its choice among equal ways depends on, beside its ends.
     pub(crate) variant: u32,
     /// Links taken so far.
@@ -97,6 +101,8 @@ impl Packet {
             dimension: 0,
             corrupted: false,
             blocked: false,
+            is_letter: false,
+            view: 0,
             variant: 0,
             hops: 0,
             left: 0,

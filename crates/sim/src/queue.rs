@@ -92,6 +92,11 @@ impl<E: Copy> Queue<E> {
         self.now
     }
 
+    /// Events that are planned.
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.length == 0
     }

@@ -6,6 +6,7 @@ use evb_fabric::{Arbitration, HostConfig, LinkConfig, NetworkConfig, SwitchConfi
 mod control;
 mod fault;
 mod flow;
+mod mapper;
 mod nic;
 pub(super) mod placement;
 pub(crate) mod preset;
@@ -37,6 +38,12 @@ pub(super) const NETWORK: &[Key] = &[
         Kind::Section(placement::PLACEMENT),
         Default::Derived("each node on a host of its own"),
         "the hosts of the nodes: those of one kind follow each other",
+    ),
+    optional(
+        "mapper",
+        Kind::Section(mapper::MAPPER),
+        "the mappers of the hosts: they find the network, and the routes after a failure; routes are known without this \
+         table, and are found again at the `reroute` of a fault",
     ),
     optional(
         "fault",
@@ -85,6 +92,7 @@ pub(crate) fn plan(view: View<'_>) -> NetworkPlan {
         config: config(view.below("network")),
         fitted_to: view.maybe_text("network.fitted_to").map(str::to_owned),
         placement: placement::plan(view),
+        mapper: view.has("network.mapper").then(|| mapper::plan(view.below("network.mapper"))),
         faults: view.list("network.fault").iter().map(|node| fault::plan(View(node))).collect(),
     }
 }

@@ -5,12 +5,14 @@ use crate::{
     report_builder::ReportBuilder,
     results::{SIZE, curve, efficiency, per_destination, simulation},
 };
-use evb_record::Record;
+use evb_record::{KnownMap, Record};
 
 /// Number of ports, the names of column and curve, and the rate of all links of a node in MB/s.
 const PORTS: [(&str, &str, &str, f64); 2] = [("1", "1-port", "1 port", 250.0), ("2", "2-ports", "2 ports", 500.0)];
 /// Rate that CMS required of each node, in MB/s.
 const REQUIRED: f64 = 200.0;
+/// Time of the failure in `mapper.toml`, in seconds.
+const SPINE_FAILS_S: f64 = 1.5;
 
 pub(crate) fn reproduce(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
     pairs(results, report)?;
@@ -25,7 +27,8 @@ pub(crate) fn reproduce(results: &Results, report: &mut ReportBuilder) -> Result
     let queueing: Vec<_> = results.all("queueing")?.iter().map(efficiency).collect();
     report.column("queueing", "throughput", &queueing)?;
     barrel_shifter(results, report)?;
-    settling(results, report)
+    settling(results, report)?;
+    mapper(results, report)
 }
 
 /// One host to another, and two to each other.
@@ -111,6 +114,18 @@ fn settling(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperEr
         report.item(&format!("settling.{name}.changes"), changes * 100.0)?;
     }
     Ok(())
+}
+
+fn mapper(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
+    let record = results.at("mapper", &[])?;
+    let maps = simulation(record)?.network.mapping.iter().flat_map(|mapping| &mapping.maps);
+    let known_to = |map: &KnownMap| map.known_to as f64 / map.hosts as f64 * 100.0;
+    // One map before the failure, and one after it.
+    let (whole, rest): (Vec<_>, Vec<_>) = maps.partition(|map| map.made_s < SPINE_FAILS_S);
+    let newest = [whole.last(), rest.last()].map(|map| map.map_or(0.0, |map| known_to(map)));
+    report.item("mapper.known-to", newest[0].min(newest[1]))?;
+    let without = rest.last().map_or(f64::INFINITY, |map| map.known_s - SPINE_FAILS_S);
+    report.item("mapper.without-service", without * 1e3)
 }
 
 fn last(values: &[f64]) -> f64 {

@@ -86,7 +86,21 @@ impl Net {
             }
         }
         if let NetworkFaultAction::Fail { reroute } = action {
-            queue.push(queue.now() + reroute, Event::Reroute);
+            match self.router.is_of_hosts {
+                true => self.lose_stranded(queue),
+                false => queue.push(queue.now() + reroute, Event::Reroute),
+            }
+        }
+    }
+
+    /// Loses the packets that wait for links that have failed, where switches know no other routes.
+    fn lose_stranded(&mut self, queue: &mut Queue<Event>) {
+        let of_switch = |link: &LinkId| self.network.link(*link).from.switch().is_some();
+        let failed: Vec<_> = self.links.ids().filter(|&link| self.links[link].failed).filter(of_switch).collect();
+        for link in failed {
+            let waiting = std::mem::take(&mut self.links[link].waiting);
+            self.counts[link].queued = 0;
+            waiting.into_iter().for_each(|Waiting { id, .. }| self.lose(queue, id));
         }
     }
 

@@ -14,6 +14,7 @@ mod credit;
 mod deadlock;
 mod faults;
 mod lane;
+mod letters;
 mod links;
 mod routing;
 mod trains;
@@ -31,8 +32,9 @@ use buffers::Buffers;
 use counts::Counts;
 pub(crate) use counts::LinkCounts;
 use evb_core::{NodeId, Span, Stream, Time, stream};
-use evb_fabric::{End, EndpointId, Link, LinkId, Network, NetworkError};
+use evb_fabric::{End, EndpointId, Link, LinkId, Network, NetworkError, Routes};
 use faults::Faults;
+use letters::Letters;
 use links::{Links, Waiting};
 use routing::Router;
 use trains::Trains;
@@ -66,6 +68,7 @@ pub(crate) struct Net {
     router: Router,
     arbiter: Arbiter,
     faults: Faults,
+    letters: Letters,
     counts: Counts,
     trains: Trains,
     /// True if something comes between the packets of a train: the simulation has to start again, packet by packet.
@@ -93,6 +96,7 @@ impl Net {
             router: Router::new(&network, seed)?,
             arbiter: Arbiter::new(switch.arbitration, priorities),
             faults: Faults::new(network.links.len()),
+            letters: Letters::default(),
             counts: Counts::new(network.links.len()),
             trains: Trains::default(),
             gives_up: false,
@@ -128,6 +132,21 @@ impl Net {
         self.links.slowest_rate().time_for(largest.min(1 << 16)).max(nic.overhead)
     }
 
+    /// The hosts give their packets the routes that they know.
+    pub(crate) fn route_by_hosts(&mut self) {
+        self.router.is_of_hosts = true;
+    }
+
+    /// Adds routes that hosts may know, with the next number; those of the start have number 0.
+    pub(crate) fn add_view(&mut self, routes: Routes) {
+        self.router.add_view(routes);
+    }
+
+    /// A port of a host takes the routes with this number from now on.
+    pub(crate) fn set_view(&mut self, endpoint: EndpointId, view: u16) {
+        self.router.set_view(endpoint, view);
+    }
+
     /// Clears the counts.
     pub(crate) fn begin_to_measure(&mut self, now: Time) {
         self.counts.begin(now);
@@ -141,6 +160,7 @@ impl Net {
     /// Hands a packet to the network interface of its sender, which asks for its link at `at`.
     pub(crate) fn send(&mut self, queue: &mut Queue<Event>, at: Time, mut packet: Packet) -> PacketId {
         packet.pace = self.pace_of_interface(packet.wire);
+        packet.view = self.router.view(packet.from);
         let id = self.packets.insert(packet);
         queue.push(at, Event::Request(id));
         id
@@ -223,8 +243,11 @@ impl Net {
     /// A packet that is first in its buffer asks for a link, or for any of several.
     fn route(&mut self, queue: &mut Queue<Event>, id: PacketId) {
         let packet = &self.packets[id];
+        if packet.is_letter {
+            return self.route_letter(queue, id);
+        }
         let (switch, to) = (self.links.switch_of(packet.lane), packet.to);
-        let link = match self.router.outputs(switch, to) {
+        let link = match self.router.outputs_of(packet.view, switch, to) {
             [] => return self.lose(queue, id),
             &[link] => link,
             outputs if !self.router.is_adaptive() => self.router.pick(&self.network, &mut self.random, packet, outputs),
@@ -260,6 +283,12 @@ impl Net {
     fn wait_for(&mut self, queue: &mut Queue<Event>, link: LinkId, id: PacketId) {
         if self.links[link].running {
             self.gives_up = true;
+        }
+        // A switch that follows the routes of hosts knows no others. A host without a link waits for ever.
+        let packet = &self.packets[id];
+        let is_lost = self.links[link].failed && (packet.lane != LaneId::NONE || packet.is_letter);
+        if self.router.is_of_hosts && is_lost {
+            return self.lose(queue, id);
         }
         if !self.buffers.admit(&self.links, &self.packets, &mut self.counts, queue.now(), link, id) {
             return self.lose(queue, id);
@@ -349,7 +378,9 @@ impl Net {
 
     /// The tail of a packet leaves the place before a link at `at`.
     fn leave(&mut self, queue: &mut Queue<Event>, before: LaneId, id: PacketId, at: Time) {
-        if before == LaneId::NONE {
+        if before == LaneId::NONE && self.packets[id].is_letter {
+            // It took its turn beside the packets of messages.
+        } else if before == LaneId::NONE {
             self.effects.push(Effect::Sent { endpoint: self.packets[id].from, at });
         } else {
             self.buffers.leave(queue, &mut self.links, &self.packets, before, id, at);

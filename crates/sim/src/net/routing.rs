@@ -10,6 +10,12 @@ use rand::RngExt;
 pub(super) struct Router {
     routing: Routing,
     routes: Routes,
+    /// Routes that mappers found, number 1 first.
+    views: Vec<Routes>,
+    /// The routes that each endpoint knows, by number.
+    view_of: Vec<u16>,
+    /// Hosts give the routes to their packets.
+    pub(super) is_of_hosts: bool,
     seed: u64,
     endpoints: usize,
     /// The way that each pair of endpoints takes now (dispersive routing).
@@ -39,7 +45,18 @@ impl Router {
         let routes = Routes::find(network, &|_| true);
         routes.check(network)?;
         let pairs = if matches!(routing, Routing::Dispersive { .. }) { endpoints * endpoints } else { 0 };
-        Ok(Self { routing, routes, seed, endpoints, ways: vec![Way::default(); pairs], rotation: 0, changes: 0 })
+        Ok(Self {
+            routing,
+            routes,
+            views: Vec::new(),
+            view_of: vec![0; endpoints],
+            is_of_hosts: false,
+            seed,
+            endpoints,
+            ways: vec![Way::default(); pairs],
+            rotation: 0,
+            changes: 0,
+        })
     }
 
     /// Packets take the link that is free.
@@ -61,6 +78,29 @@ impl Router {
     #[inline]
     pub(super) fn outputs(&self, switch: SwitchId, to: EndpointId) -> &[LinkId] {
         self.routes.candidates(switch, to)
+    }
+
+    /// The links that a packet may take from a switch by the routes of a view.
+    #[inline]
+    pub(super) fn outputs_of(&self, view: u16, switch: SwitchId, to: EndpointId) -> &[LinkId] {
+        match view {
+            0 => self.outputs(switch, to),
+            _ => self.views[usize::from(view) - 1].candidates(switch, to),
+        }
+    }
+
+    /// The number of the routes that an endpoint knows.
+    #[inline]
+    pub(super) fn view(&self, endpoint: EndpointId) -> u16 {
+        self.view_of[usize::from(endpoint.0)]
+    }
+
+    pub(super) fn add_view(&mut self, routes: Routes) {
+        self.views.push(routes);
+    }
+
+    pub(super) fn set_view(&mut self, endpoint: EndpointId, view: u16) {
+        self.view_of[usize::from(endpoint.0)] = view;
     }
 
     /// Takes other routes from now on.

@@ -1,6 +1,7 @@
 //! One simulation: the event loop, and the way of messages between the machines and the network.
 
 mod machines;
+mod mapping;
 mod receiving;
 mod sending;
 mod setup;
@@ -58,6 +59,7 @@ pub(crate) struct Simulation<'a> {
     arrivals: AllArrivals,
     pub(crate) tally: Tally,
     targets: Vec<Target>,
+    pub(crate) mapping: Option<mapping::Mapping>,
     out: Vec<Outgoing>,
     outputs: Vec<Output>,
     /// Keeps messages in order, where they might overtake each other.
@@ -83,7 +85,11 @@ impl<'a> Simulation<'a> {
         let hosts = network.hosts();
         let nic = &network.config.nic;
         let nics = (0..hosts).map(|_| Nic::new(nic)).collect();
-        let net = Net::new(network, plan.run.seed, trace)?;
+        let mapping = plan.network.mapper.map(|config| mapping::Mapping::new(config, &network, plan.run.seed));
+        let mut net = Net::new(network, plan.run.seed, trace)?;
+        if mapping.is_some() {
+            net.route_by_hosts();
+        }
         let mut simulation = Self {
             plan,
             queue: Queue::new(net.reach()),
@@ -96,6 +102,7 @@ impl<'a> Simulation<'a> {
             arrivals: AllArrivals::new(plan),
             tally: Tally::new(plan),
             targets,
+            mapping,
             out: Vec::new(),
             outputs: Vec::new(),
             order: Order::of(plan),
@@ -221,6 +228,8 @@ impl<'a> Simulation<'a> {
             Event::SendAgain { message } => self.send_again(now, message),
             Event::Receive { message } => self.receive(message),
             Event::Broadcast { message } => self.broadcast(now, message),
+            Event::Letter { letter } => self.read_letter(letter),
+            Event::MapperTimeout { endpoint } => self.mapper_timeout(endpoint),
             Event::Timeout { node } => self.timeout(now, NodeId(node)),
             Event::Arrival { node } => self.arrive(now, NodeId(node)),
             Event::Computed { node } => self.computed(now, NodeId(node)),
@@ -255,6 +264,10 @@ impl<'a> Simulation<'a> {
                 Effect::Uncut { message, packets, bytes } => self.uncut(message, packets, bytes),
                 Effect::Lost(id) => {
                     let packet = self.net.packets.remove(id);
+                    if packet.is_letter {
+                        self.net.open(packet.message);
+                        continue;
+                    }
                     self.tally.lost_packets += 1;
                     self.lose(self.queue.now().0, packet.message);
                 }

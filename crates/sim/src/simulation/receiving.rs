@@ -23,6 +23,9 @@ impl Simulation<'_> {
             return self.deliver_train(now, id);
         }
         let packet = self.net.take(Time(now), id);
+        if packet.is_letter {
+            return self.deliver_letter(now, packet);
+        }
         if packet.corrupted {
             self.tally.corrupted_packets += 1;
             return self.lose(now, packet.message);

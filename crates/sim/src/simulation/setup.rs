@@ -129,5 +129,6 @@ impl Simulation<'_> {
         for host in 0..self.nics.len() {
             self.feed_nic(host);
         }
+        self.start_mapping();
     }
 }

@@ -156,6 +156,7 @@ fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
         packets_left: tally.packets_left,
         route_changes: net.route_changes(),
         deadlock: tally.deadlock.clone(),
+        mapping: simulation.mapping.as_ref().map(|mapping| mapping.record(&net.network)),
         links: links.collect(),
     }
 }

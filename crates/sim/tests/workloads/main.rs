@@ -9,6 +9,7 @@ mod faults;
 mod gather;
 mod hosts;
 mod links;
+mod mapper;
 mod pages;
 mod published;
 mod rates;

@@ -18,7 +18,12 @@ static FAULT: Choice<Make<NetworkFaultAction>> = Choice {
         variant(
             "fail",
             "it carries nothing any more",
-            &[key("reroute", time(MAX_WAIT), Default::Text("1 ms"), "time until routes without it are found")],
+            &[key(
+                "reroute",
+                time(MAX_WAIT),
+                Default::Text("1 ms"),
+                "time until routes without it are found, where there is no `mapper`",
+            )],
             |view| NetworkFaultAction::Fail { reroute: view.quantity("reroute") },
         ),
         variant(

@@ -14,7 +14,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
 }
 
 /// The tables that an experiment keeps when another `[network]` takes the place of its own.
-const KEPT: [&str; 2] = ["placement", "faults"];
+const KEPT: [&str; 2] = ["placement", "fault"];
 
 /// Puts the network of another file, which holds a `[network]` and nothing else, in the place of the experiment's.
 pub(crate) fn replace(root: &mut Node, other: Node) -> Result<(), Vec<Problem>> {

@@ -1,6 +1,9 @@
 //! Rules on the keys of `[network]`, among themselves and with the number of nodes.
 
-use super::placement::{self, has_manager};
+use super::{
+    mapper,
+    placement::{self, has_manager},
+};
 use crate::{diagnostics::Problem, limits::*, scalar::brief, view::View};
 use evb_fabric::Network;
 
@@ -21,7 +24,8 @@ pub(crate) fn check(view: View<'_>, known: &mut Option<Network>) -> Vec<Problem>
             }
         };
     let faults = view.list("network.fault").iter().filter_map(|node| fault(network, View(node)));
-    hosts(view, network.hosts()).into_iter().chain(faults).take(MAX_FOUND).collect()
+    let mappers = mapper::check(view, network);
+    hosts(view, network.hosts()).into_iter().chain(mappers).chain(faults).take(MAX_FOUND).collect()
 }
 
 fn needless_manager(view: View<'_>) -> Option<Problem> {

@@ -1,0 +1,79 @@
+//! Letters: packets of mappers, each with a route of its own.
+
+use super::Net;
+use crate::{
+    event::Event,
+    message::MessageId,
+    packet::{Packet, PacketId},
+    queue::Queue,
+};
+use evb_core::Time;
+use evb_fabric::{End, EndpointId};
+use evb_mapper::{Message, Transmit};
+
+/// A packet of a mapper on its way.
+pub(crate) struct Letter {
+    transmit: Transmit,
+    /// Turns that it has taken.
+    turns: usize,
+    /// The end to which its last turn led.
+    at: EndpointId,
+    /// It is out of the network.
+    has_arrived: bool,
+}
+
+/// All letters on their way.
+pub(crate) type Letters = crate::slab::Slab<MessageId, Letter>;
+
+impl Net {
+    /// Hands a letter to the network interface of its sender, which asks for its link at `at`.
+    pub(crate) fn send_letter(
+        &mut self,
+        queue: &mut Queue<Event>,
+        at: Time,
+        from: EndpointId,
+        wire: u32,
+        transmit: Transmit,
+    ) {
+        let message = self.letters.insert(Letter { transmit, turns: 0, at: from, has_arrived: false });
+        let packet = Packet { message, wire, is_letter: true, ..Packet::new(from, from) };
+        let id = self.send(queue, at, packet);
+        self.trace.send(at, id, &self.packets[id]);
+    }
+
+    /// A letter has come to a host, or is lost: its message, if it took all its turns.
+    pub(crate) fn open(&mut self, id: MessageId) -> Option<Message> {
+        let Letter { transmit, turns, .. } = self.letters.remove(id);
+        (turns == transmit.route.len()).then_some(transmit.message)
+    }
+
+    /// The host to which a letter has come.
+    pub(crate) fn arrive(&mut self, id: MessageId) -> EndpointId {
+        let letter = self.letters.get_mut(id);
+        letter.has_arrived = true;
+        letter.at
+    }
+
+    /// Letters in the network.
+    pub(super) fn letters_left(&self) -> u64 {
+        self.letters.iter().filter(|(_, letter)| !letter.has_arrived).count() as u64
+    }
+
+    /// A letter that is first in its buffer asks for the link of its next turn.
+    pub(super) fn route_letter(&mut self, queue: &mut Queue<Event>, id: PacketId) {
+        let packet = &self.packets[id];
+        let (switch, came) = (self.links.switch_of(packet.lane), self.links.link_of(packet.lane));
+        let letter = self.letters.get_mut(packet.message);
+        let port = self.network.port_in(came).expect("a letter is in a switch");
+        let turn = letter.transmit.route.get(letter.turns).copied();
+        let out = turn.and_then(|turn| port.checked_add_signed(turn.into()));
+        let Some(&link) = out.and_then(|out| self.network.switch(switch).outputs.get(out)) else {
+            return self.lose(queue, id);
+        };
+        letter.turns += 1;
+        if let End::Endpoint(end) = self.network.link(link).to {
+            letter.at = end;
+        }
+        self.wait_for(queue, link, id);
+    }
+}
