@@ -187,6 +187,27 @@ fn every_routing_and_arbitration_can_be_written() {
 }
 
 #[test]
+fn another_network_leaves_hosts_and_faults_as_they_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path
+    };
+    let network = "[network]\npreset = \"ideal\"\nplacement = { readout = 3 }\n\
+                   fault = [{ target = \"h0>switch0\", at = \"1 s\", action = \"slow\", factor = 2 }]\n";
+    let own = file("own.toml", &(SHORT.to_owned() + network));
+    let other = file(
+        "other.toml",
+        "[network]\nlink = { rate = \"1 Gbit/s\" }\ntopology = { type = \"crossbar\", ports = 9 }\n",
+    );
+    let experiment = Experiment::load_on(&own, &other, &[]).unwrap_or_else(|error| panic!("{error:?}"));
+    let found = &experiment.plans()[0].network;
+    assert_eq!((found.placement.readout, found.faults.len()), (3, 1));
+    assert_eq!(found.config.link.rate.as_bytes_per_second(), 125e6);
+}
+
+#[test]
 fn a_sweep_of_networks_resolves() {
     let sweep = "[network]\nnic.packet = '2 KiB'\nplacement = { builder = 0 }\n[sweep]\n\
                  'network.preset' = ['ideal', 'myrinet-oct-sw8']\nreadout.units = [2, 4]\n\

@@ -43,6 +43,8 @@ pub struct Mapper {
 }
 
 enum Role {
+    /// It has just been made.
+    Starts,
     /// It leads, as far as it knows.
     Leads(Work, Probing),
     /// Another mapper leads. It was heard at that time.
@@ -65,12 +67,11 @@ impl Mapper {
     /// A mapper that knows nothing. It leads until it hears of a lower address.
     #[must_use]
     pub fn new(settings: Settings, address: Address) -> Self {
-        let nothing = Probing::new(settings, 0, []);
         Self {
             settings,
             address,
-            role: Role::Follows(address, Time::ZERO),
-            number: nothing.next_number(),
+            role: Role::Starts,
+            number: 0,
             now: Time::ZERO,
             answers: VecDeque::new(),
             map: None,
@@ -83,7 +84,7 @@ impl Mapper {
     #[must_use]
     pub fn leader(&self) -> Address {
         match self.role {
-            Role::Leads(..) => self.address,
+            Role::Starts | Role::Leads(..) => self.address,
             Role::Follows(leader, _) => leader,
         }
     }
@@ -108,7 +109,7 @@ impl Mapper {
                 self.hear_of(mapper, now);
                 let silent_for = match self.role {
                     Role::Follows(_, heard) => now.since(heard),
-                    Role::Leads(..) => Span::ZERO,
+                    Role::Starts | Role::Leads(..) => Span::ZERO,
                 };
                 let message = Message::Reply { number, host: self.address, leader: self.leader(), silent_for };
                 self.answers.push_back(Transmit { route: back(&route).collect(), message });
@@ -136,10 +137,8 @@ impl Mapper {
     pub fn handle_timeout(&mut self, now: Time) {
         self.now = now;
         match &mut self.role {
-            Role::Follows(leader, heard) if *leader == self.address || now.since(*heard) >= self.settings.patience => {
-                self.elections += 1;
-                self.survey();
-            }
+            Role::Starts => self.begin_to_lead(),
+            Role::Follows(_, heard) if now.since(*heard) >= self.settings.patience => self.begin_to_lead(),
             Role::Follows(..) => {}
             Role::Leads(work, probing) => {
                 probing.pass(now);
@@ -181,7 +180,7 @@ impl Mapper {
     #[must_use]
     pub fn poll_timeout(&self) -> Time {
         match &self.role {
-            Role::Follows(leader, _) if *leader == self.address => Time::ZERO,
+            Role::Starts => Time::ZERO,
             Role::Follows(_, heard) => *heard + self.settings.patience,
             Role::Leads(Work::Wait(_, at), _) => *at,
             Role::Leads(_, probing) => probing.deadline().unwrap_or(Time::MAX),
@@ -231,6 +230,11 @@ impl Mapper {
                 _ => return,
             }
         }
+    }
+
+    fn begin_to_lead(&mut self) {
+        self.elections += 1;
+        self.survey();
     }
 
     /// Begins to explore the network.

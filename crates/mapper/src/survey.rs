@@ -12,7 +12,6 @@ use crate::{
 };
 use alloc::{
     collections::{BTreeMap, VecDeque},
-    vec,
     vec::Vec,
 };
 

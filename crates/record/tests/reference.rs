@@ -418,6 +418,7 @@ fn every_row_of_the_reference_page_is_whole_and_units_are_as_in_the_name() {
         let &[name, value, unit, meaning] = &row[..] else { panic!("{row:?} has not four columns") };
         let expected = match name.trim_matches(['`', ']', '[']) {
             name if name.ends_with("seconds") || name.starts_with("window.") && name.ends_with("_s") => "s",
+            name if name.ends_with("made_s") || name.ends_with("known_s") => "s",
             name if name.ends_with("_hz") || name.contains("_hz.") => "Hz",
             name if name.ends_with("bytes_per_s") => "B/s",
             name if name.ends_with("mb_per_s") => "MB/s",
