@@ -60,6 +60,7 @@ const EXAMPLES: &[Example] = &[
     example("gather", &["trigger.duration=\"200 ms\""]),
     example("hits", &["trigger.events=200"]),
     simulation("latency-load", &[]),
+    Example { status: 1, ..simulation("learning-bridges", &[]) },
     Example { status: 1, ..simulation("mapper", &[]) },
     simulation("shift-512", &["trigger.events=32768"]),
     simulation("pairs", &[]),

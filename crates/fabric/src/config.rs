@@ -200,7 +200,8 @@ pub enum WhenFull {
     PriorityPause,
 }
 
-/// The routing of packets. All routings but dimension order and `SpanningTree` use every route with the fewest hops.
+/// The routing of packets. All routings but dimension order, `SpanningTree` and
+/// `Learning` use every route with the fewest hops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Routing {
@@ -229,6 +230,11 @@ pub enum Routing {
     AdaptiveDimensionOrder,
     /// Along a tree of links only, as with learning bridges; parallel links count as one trunk.
     SpanningTree,
+    /// Learning bridges (IEEE 802.1D): along a tree of links; to a host that a switch has not heard, over all branches.
+    Learning {
+        /// Time after which a switch forgets a host that sends nothing.
+        age: Span,
+    },
     /// Equal routes chosen by a hash over source, destination and message stream.
     Ecmp,
 }

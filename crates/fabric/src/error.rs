@@ -99,6 +99,9 @@ pub enum NetworkError {
         /// The kind of topology.
         topology: &'static str,
     },
+    /// Learning bridges under a flow that does not store whole packets.
+    #[error("learning bridges store whole packets, and this flow does not")]
+    BridgesStorePackets,
     /// STOP would reach the sender too late, or GO would leave the link idle.
     #[error("a slack of {slack} is below the round trip of link {link}")]
     SlackTooSmall {
@@ -150,6 +153,7 @@ impl NetworkError {
             Self::NotConnected { from, to } => format!("add a link between the part with {from} and the part with {to}"),
             Self::NoWay { .. } => "add links, or use a routing that goes round what is missing, such as adaptive".to_owned(),
             Self::UnsuitableRouting { routing: "dimension-order", .. } => "use a grid or a torus, or another routing".to_owned(),
+            Self::BridgesStorePackets => "use flow.type = \"store-and-forward\", or routing.type = \"spanning-tree\"".to_owned(),
             Self::UnsuitableRouting { .. } => "use another routing, such as fixed".to_owned(),
             Self::SlackTooSmall { smallest, .. } => {
                 format!("use a slack of {smallest} or more, or shorten link.delay, switch.delay or flow.reaction")

@@ -84,6 +84,10 @@ fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {
         (Routing::DimensionOrder { .. }, _) => Some("dimension-order"),
         (Routing::AdaptiveDimensionOrder, _) => Some("adaptive-dimension-order"),
         (Routing::SpanningTree, Topology::Butterfly { .. }) => Some("spanning-tree"),
+        (Routing::Learning { .. }, Topology::Butterfly { .. }) => Some("learning"),
+        (Routing::Learning { .. }, _) if !matches!(config.flow, Flow::StoreAndForward { .. }) => {
+            return Err(NetworkError::BridgesStorePackets);
+        }
         _ => None,
     };
     unsuitable.map_or(Ok(()), |routing| Err(NetworkError::UnsuitableRouting { routing, topology: topology.kind() }))

@@ -132,7 +132,9 @@ impl Rule {
                 let closed = matches!(network.config.topology, Topology::Torus { .. });
                 Self::DimensionOrder { width, height, closed }
             }
-            (Routing::SpanningTree, topology) => Self::Tree(spanning_tree(outputs, root(network, topology))),
+            (Routing::SpanningTree | Routing::Learning { .. }, topology) => {
+                Self::Tree(spanning_tree(outputs, root(network, topology)))
+            }
             _ => Self::All,
         }
     }

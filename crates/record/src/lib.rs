@@ -179,6 +179,9 @@ pub struct Network {
     pub lost_packets: u64,
     /// Packets discarded by their receivers because a fault had corrupted them.
     pub corrupted_packets: u64,
+    /// Copies of packets that came to hosts that they were not for (learning bridges).
+    #[serde(default)]
+    pub flooded_packets: u64,
     /// Packets in the network when the simulation ended.
     pub packets_left: u64,
     /// Number of times a pair of hosts changed its route because a packet was blocked (dispersive routing).

@@ -135,6 +135,7 @@ fn alone() -> Record {
                 hosts: 1,
                 lost_packets: 1,
                 corrupted_packets: 1,
+                flooded_packets: 1,
                 packets_left: 1,
                 route_changes: 1,
                 deadlock: vec!["a>b".into()],

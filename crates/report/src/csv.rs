@@ -106,6 +106,7 @@ const SIMULATION_FIELDS: &[Field<Simulation>] = &[
     ("network.hosts", |s| s.network.hosts.to_string()),
     ("network.lost_packets", |s| s.network.lost_packets.to_string()),
     ("network.corrupted_packets", |s| s.network.corrupted_packets.to_string()),
+    ("network.flooded_packets", |s| s.network.flooded_packets.to_string()),
     ("network.packets_left", |s| s.network.packets_left.to_string()),
     ("network.route_changes", |s| s.network.route_changes.to_string()),
 ];

@@ -97,6 +97,9 @@ fn losses(network: &Network) -> Vec<(&'static str, String)> {
     if network.corrupted_packets > 0 {
         rows.push(("corrupted", format!("{} packets thrown away by their receivers", network.corrupted_packets)));
     }
+    if network.flooded_packets > 0 {
+        rows.push(("flooded", format!("{} copies at hosts that they were not for", network.flooded_packets)));
+    }
     if !network.deadlock.is_empty() {
         rows.push(("deadlock", format!("{} links wait for each other in a ring", network.deadlock.len())));
     }

@@ -67,6 +67,8 @@ pub(crate) struct Packet {
     pub(crate) blocked: bool,
     /// True for a letter of a mapper, which `message` numbers: it takes the turns of its own route.
     pub(crate) is_letter: bool,
+    /// True for a copy that a learning bridge sent where its destination is not.
+    pub(crate) is_stray: bool,
     /// The routes that its sender knew, by number.
     pub(crate) view: u16,
     /// A number that its choice among equal ways depends on, beside its ends.
@@ -88,6 +90,11 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
+    /// True for a packet that is no part of a message, but of the network's own work.
+    pub(crate) fn is_without_message(&self) -> bool {
+        self.is_letter || self.is_stray
+    }
+
     /// An empty packet in the interface of its sender.
     pub(crate) fn new(from: EndpointId, to: EndpointId) -> Self {
         Self {
@@ -102,6 +109,7 @@ impl Packet {
             corrupted: false,
             blocked: false,
             is_letter: false,
+            is_stray: false,
             view: 0,
             variant: 0,
             hops: 0,

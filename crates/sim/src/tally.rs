@@ -59,6 +59,8 @@ pub(crate) struct Tally {
     pub(crate) sent_packets: u64,
     pub(crate) lost_packets: u64,
     pub(crate) corrupted_packets: u64,
+    /// Copies that came to hosts that they were not for.
+    pub(crate) flooded_packets: u64,
     packets_left: u64,
     deadlock: Vec<String>,
     /// Lost nodes and findings so far.
@@ -117,6 +119,7 @@ impl Tally {
             sent_packets: 0,
             lost_packets: 0,
             corrupted_packets: 0,
+            flooded_packets: 0,
             packets_left: 0,
             deadlock: Vec::new(),
             account: traffic.map_or_else(|| Account::new(plan), |_| Account::of_traffic(config)),

@@ -40,6 +40,15 @@ impl Trace {
         self.line(now, "send", id, packet, "-");
     }
 
+    /// A switch has made a copy of a packet, which has the packet's number.
+    pub(crate) fn copy(&mut self, id: PacketId, copy: PacketId) {
+        if self.out.is_some() {
+            let (number, place) = (self.numbers[id.0 as usize], copy.0 as usize);
+            self.numbers.resize(self.numbers.len().max(place + 1), 0);
+            self.numbers[place] = number;
+        }
+    }
+
     /// A packet has got a link.
     #[inline]
     pub(crate) fn grant(&mut self, now: Time, id: PacketId, packet: &Packet, network: &Network, link: LinkId) {

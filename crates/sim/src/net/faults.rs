@@ -2,6 +2,7 @@
 
 use super::{
     Net,
+    bridges::Bridges,
     links::{Port, Waiting},
 };
 use crate::{
@@ -122,14 +123,16 @@ impl Net {
         }
         stranded.sort_unstable();
         stranded.dedup();
+        self.bridges = Bridges::of(&self.network, &routes);
         self.router.set_routes(routes);
         stranded.into_iter().for_each(|id| self.ask_again(queue, id));
     }
 
     /// A packet that waited for a link that has failed asks anew.
     fn ask_again(&mut self, queue: &mut Queue<Event>, id: PacketId) {
-        if self.packets[id].lane == LaneId::NONE {
-            // A host that has lost its only link sends nothing any more.
+        let packet = &self.packets[id];
+        // A host that has lost its only link sends nothing any more, and bridges send no copy twice.
+        if packet.lane == LaneId::NONE || packet.is_stray {
             return self.lose(queue, id);
         }
         self.route(queue, id);

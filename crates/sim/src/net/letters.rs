@@ -18,8 +18,6 @@ pub(crate) struct Letter {
     turns: usize,
     /// The end to which its last turn led.
     at: EndpointId,
-    /// It is out of the network.
-    has_arrived: bool,
 }
 
 /// All letters on their way.
@@ -35,7 +33,8 @@ impl Net {
         wire: u32,
         transmit: Transmit,
     ) {
-        let message = self.letters.insert(Letter { transmit, turns: 0, at: from, has_arrived: false });
+        let message = self.letters.insert(Letter { transmit, turns: 0, at: from });
+        self.without_message += 1;
         let packet = Packet { message, wire, is_letter: true, ..Packet::new(from, from) };
         let id = self.send(queue, at, packet);
         self.trace.send(at, id, &self.packets[id]);
@@ -48,15 +47,8 @@ impl Net {
     }
 
     /// The host to which a letter has come.
-    pub(crate) fn arrive(&mut self, id: MessageId) -> EndpointId {
-        let letter = self.letters.get_mut(id);
-        letter.has_arrived = true;
-        letter.at
-    }
-
-    /// Letters in the network.
-    pub(super) fn letters_left(&self) -> u64 {
-        self.letters.iter().filter(|(_, letter)| !letter.has_arrived).count() as u64
+    pub(crate) fn letter_at(&self, id: MessageId) -> EndpointId {
+        self.letters.get(id).at
     }
 
     /// A letter that is first in its buffer asks for the link of its next turn.

@@ -8,6 +8,7 @@
 //! the buffers tell when there is room for it.
 
 mod arbitration;
+mod bridges;
 mod buffers;
 mod counts;
 mod credit;
@@ -28,6 +29,7 @@ use crate::{
     trace::Trace,
 };
 use arbitration::Arbiter;
+use bridges::Bridges;
 use buffers::Buffers;
 use counts::Counts;
 pub(crate) use counts::LinkCounts;
@@ -68,7 +70,10 @@ pub(crate) struct Net {
     router: Router,
     arbiter: Arbiter,
     faults: Faults,
+    bridges: Option<Bridges>,
     letters: Letters,
+    /// Packets on their way that are no part of a message.
+    without_message: u64,
     counts: Counts,
     trains: Trains,
     /// True if something comes between the packets of a train: the simulation has to start again, packet by packet.
@@ -89,14 +94,17 @@ impl Net {
     pub(crate) fn new(network: Network, seed: u64, trace: Trace) -> Result<Self, NetworkError> {
         let switch = &network.config.switch;
         let (buffers, channels) = Buffers::new(network.config.flow, switch.delay);
+        let router = Router::new(&network, seed)?;
         let priorities = if buffers.store_whole_packets() { channels } else { 1 };
         Ok(Self {
             packets: Packets::new(),
             links: Links::new(&network, channels, || buffers.empty()),
-            router: Router::new(&network, seed)?,
+            bridges: Bridges::of(&network, &router.routes),
+            router,
             arbiter: Arbiter::new(switch.arbitration, priorities),
             faults: Faults::new(network.links.len()),
             letters: Letters::default(),
+            without_message: 0,
             counts: Counts::new(network.links.len()),
             trains: Trains::default(),
             gives_up: false,
@@ -213,8 +221,15 @@ impl Net {
     #[inline]
     pub(crate) fn take(&mut self, now: Time, id: PacketId) -> Packet {
         self.trace.deliver(now, id, &self.packets[id]);
-        let packet = self.packets.remove(id);
+        let packet = self.remove(id);
         self.router.note_arrival(&packet);
+        packet
+    }
+
+    /// Forgets a packet that is out of the network.
+    pub(crate) fn remove(&mut self, id: PacketId) -> Packet {
+        let packet = self.packets.remove(id);
+        self.without_message -= u64::from(packet.is_without_message());
         packet
     }
 
@@ -245,6 +260,9 @@ impl Net {
         let packet = &self.packets[id];
         if packet.is_letter {
             return self.route_letter(queue, id);
+        }
+        if self.bridges.is_some() {
+            return self.bridge(queue, id);
         }
         let (switch, to) = (self.links.switch_of(packet.lane), packet.to);
         let link = match self.router.outputs_of(packet.view, switch, to) {

@@ -9,7 +9,7 @@ use rand::RngExt;
 /// Chooses the way of each packet.
 pub(super) struct Router {
     routing: Routing,
-    routes: Routes,
+    pub(super) routes: Routes,
     /// Routes that mappers found, number 1 first.
     views: Vec<Routes>,
     /// The routes that each endpoint knows, by number.
@@ -69,7 +69,11 @@ impl Router {
     pub(super) fn is_steady(&self, network: &Network) -> bool {
         let is_fixed = match self.routing {
             Routing::Fixed { .. } | Routing::DimensionOrder { .. } | Routing::SpanningTree | Routing::Ecmp => true,
-            Routing::Random | Routing::Dispersive { .. } | Routing::Adaptive | Routing::AdaptiveDimensionOrder => false,
+            Routing::Random
+            | Routing::Dispersive { .. }
+            | Routing::Adaptive
+            | Routing::AdaptiveDimensionOrder
+            | Routing::Learning { .. } => false,
         };
         is_fixed && network.cyclic_dependency(&self.routes).is_none()
     }
@@ -116,6 +120,7 @@ impl Router {
             Routing::Fixed { spread } | Routing::DimensionOrder { spread } => spread,
             Routing::Dispersive { .. }
             | Routing::SpanningTree
+            | Routing::Learning { .. }
             | Routing::Ecmp
             | Routing::Adaptive
             | Routing::AdaptiveDimensionOrder => Spread::Pair,

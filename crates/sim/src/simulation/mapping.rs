@@ -149,7 +149,7 @@ impl Simulation<'_> {
 
     /// A letter has come to a host, whose mapper looks at it when it has time.
     pub(super) fn deliver_letter(&mut self, now: u64, packet: Packet) {
-        let (id, end) = (packet.message, self.net.arrive(packet.message));
+        let (id, end) = (packet.message, self.net.letter_at(packet.message));
         if packet.corrupted {
             self.net.open(id);
         } else if let Some(mapping) = &mut self.mapping {
@@ -160,7 +160,7 @@ impl Simulation<'_> {
 
     /// A mapper looks at a letter.
     pub(super) fn read_letter(&mut self, id: MessageId) {
-        let (now, end) = (self.queue.now(), self.net.arrive(id));
+        let (now, end) = (self.queue.now(), self.net.letter_at(id));
         if let (Some(message), Some(mapping)) = (self.net.open(id), &mut self.mapping) {
             mapping.mappers[usize::from(end.0)].handle_message(now, message);
             self.drain_mapper(end);

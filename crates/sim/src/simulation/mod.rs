@@ -263,9 +263,11 @@ impl<'a> Simulation<'a> {
                 Effect::Sent { endpoint, at } => self.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
                 Effect::Uncut { message, packets, bytes } => self.uncut(message, packets, bytes),
                 Effect::Lost(id) => {
-                    let packet = self.net.packets.remove(id);
+                    let packet = self.net.remove(id);
                     if packet.is_letter {
                         self.net.open(packet.message);
+                    }
+                    if packet.is_without_message() {
                         continue;
                     }
                     self.tally.lost_packets += 1;

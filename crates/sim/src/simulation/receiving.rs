@@ -26,6 +26,10 @@ impl Simulation<'_> {
         if packet.is_letter {
             return self.deliver_letter(now, packet);
         }
+        if packet.is_stray {
+            self.tally.flooded_packets += 1;
+            return;
+        }
         if packet.corrupted {
             self.tally.corrupted_packets += 1;
             return self.lose(now, packet.message);

@@ -153,6 +153,7 @@ fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
         hosts: net.network.hosts() as u64,
         lost_packets: tally.lost_packets,
         corrupted_packets: tally.corrupted_packets,
+        flooded_packets: tally.flooded_packets,
         packets_left: tally.packets_left,
         route_changes: net.route_changes(),
         deadlock: tally.deadlock.clone(),
@@ -170,6 +171,7 @@ fn routing(routing: Routing) -> &'static str {
         Routing::DimensionOrder { .. } => "dimension-order",
         Routing::AdaptiveDimensionOrder => "adaptive-dimension-order",
         Routing::SpanningTree => "spanning-tree",
+        Routing::Learning { .. } => "learning",
         Routing::Ecmp => "ecmp",
     }
 }

@@ -42,6 +42,18 @@ pub(super) static ROUTING: Choice<Make<Routing>> = choice(
             &[],
             |_| Routing::SpanningTree,
         ),
+        variant(
+            "learning",
+            "along a tree as `spanning-tree`, by learning bridges: to a host that a switch has not heard over all branches; \
+             `store-and-forward` only",
+            &[key(
+                "age",
+                time(MAX_WAIT),
+                Default::Text("300 s"),
+                "a switch forgets a host that sends nothing for so long",
+            )],
+            |view| Routing::Learning { age: view.quantity("age") },
+        ),
         variant("ecmp", "equal ways by a hash over source, destination and message stream", &[], |_| Routing::Ecmp),
     ],
 );

@@ -238,7 +238,7 @@ impl Net {
     /// Packets on their way now, when the arrivals until now have been counted.
     pub(crate) fn packets_left(&self) -> u64 {
         let others = self.trains.iter().map(|(_, train)| u64::from(train.length - train.counted));
-        let heads = self.trains.len() as u64 + self.letters_left();
+        let heads = self.trains.len() as u64 + self.without_message;
         (self.packets.len() as u64 + others.sum::<u64>()).saturating_sub(heads)
     }
 }

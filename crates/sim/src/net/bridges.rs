@@ -1,0 +1,95 @@
+//! Learning bridges (IEEE 802.1D): a switch learns from the packets of a host where it is, and sends a packet to a host
+//! that it does not know to all its branches of the spanning tree.
+
+use super::Net;
+use crate::{
+    event::Event,
+    packet::{Packet, PacketId},
+    queue::Queue,
+};
+use evb_core::{Span, Time};
+use evb_fabric::{EndpointId, LinkId, Network, Routes, Routing, SwitchId};
+
+/// The address tables of all switches.
+pub(super) struct Bridges {
+    /// Time after which a host that sends nothing is forgotten.
+    age: Span,
+    endpoints: usize,
+    /// Per switch and port of a host: when it was heard last. Where it was heard is on the tree, since tables are emptied
+    /// when the tree changes.
+    heard: Vec<Option<Time>>,
+    /// Per switch its branches of the tree that lead to hosts: one link, or the parallel links of a trunk.
+    branches: Vec<Vec<Vec<LinkId>>>,
+}
+
+impl Bridges {
+    /// Empty tables, where packets are routed by learning bridges.
+    pub(super) fn of(network: &Network, routes: &Routes) -> Option<Self> {
+        let Routing::Learning { age } = network.config.routing else { return None };
+        let (switches, endpoints) = (network.switches.len(), network.endpoints.len());
+        let all = || (0..endpoints).map(|end| EndpointId(end as u16));
+        let branches = |switch| {
+            let mut branches: Vec<_> =
+                all().map(|to| routes.candidates(SwitchId(switch as u16), to).to_vec()).collect();
+            branches.retain(|branch| !branch.is_empty());
+            branches.sort();
+            branches.dedup();
+            branches
+        };
+        let branches = (0..switches).map(branches).collect();
+        Some(Self { age, endpoints, heard: vec![None; switches * endpoints], branches })
+    }
+
+    fn place(&self, switch: SwitchId, end: EndpointId) -> usize {
+        usize::from(switch.0) * self.endpoints + usize::from(end.0)
+    }
+
+    fn knows(&self, switch: SwitchId, end: EndpointId, now: Time) -> bool {
+        self.heard[self.place(switch, end)].is_some_and(|at| now.since(at) < self.age)
+    }
+}
+
+impl Net {
+    /// A packet that is whole in a switch goes on as a learning bridge sends it. Copies that go where its destination is
+    /// not are strays.
+    pub(super) fn bridge(&mut self, queue: &mut Queue<Event>, id: PacketId) {
+        let Packet { lane, from, to, .. } = self.packets[id];
+        let (now, switch) = (queue.now(), self.links.switch_of(lane));
+        let before = self.network.link(self.links.link_of(lane)).from;
+        let Some(bridges) = &mut self.bridges else { return };
+        let place = bridges.place(switch, from);
+        bridges.heard[place] = Some(now);
+        let way = self.router.outputs(switch, to);
+        let is_back = |branch: &[LinkId]| self.network.link(branch[0]).to == before;
+        let is_known = bridges.knows(switch, to, now);
+        let flooded = if is_known { &[][..] } else { &bridges.branches[usize::from(switch.0)] };
+        let others: Vec<_> = flooded.iter().filter(|branch| **branch != *way && !is_back(branch)).cloned().collect();
+        let onward = (!way.is_empty() && !is_back(way)).then(|| way.to_vec());
+        for branch in others {
+            self.copy_to(queue, id, &branch);
+        }
+        match onward {
+            Some(way) => self.go(queue, id, &way),
+            // What came from the branch of its destination is not sent back there.
+            None => self.lose(queue, id),
+        }
+    }
+
+    /// Sends a copy of a packet to a branch.
+    fn copy_to(&mut self, queue: &mut Queue<Event>, id: PacketId, branch: &[LinkId]) {
+        let copy = self.packets.insert(Packet { is_stray: true, ..self.packets[id].clone() });
+        self.without_message += 1;
+        self.trace.copy(id, copy);
+        self.buffers.store(queue, &mut self.links, &mut self.counts, &self.packets[copy]);
+        self.go(queue, copy, branch);
+    }
+
+    /// A packet asks for a link of a branch.
+    fn go(&mut self, queue: &mut Queue<Event>, id: PacketId, branch: &[LinkId]) {
+        let link = match branch {
+            &[link] => link,
+            _ => self.router.pick(&self.network, &mut self.random, &self.packets[id], branch),
+        };
+        self.wait_for(queue, link, id);
+    }
+}
