@@ -43,6 +43,17 @@ impl From<TrainId> for u32 {
     }
 }
 
+/// What a packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// A part of a message.
+    Message,
+    /// A letter of a mapper, which `message` numbers. It takes the turns of its own route.
+    Letter,
+    /// A copy that a learning bridge sent where its destination is not.
+    Stray,
+}
+
 /// A packet on its way: one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
@@ -65,10 +76,8 @@ pub(crate) struct Packet {
     pub(crate) corrupted: bool,
     /// True when it waited too long at some switch (dispersive routing).
     pub(crate) blocked: bool,
-    /// True for a letter of a mapper, which `message` numbers: it takes the turns of its own route.
-    pub(crate) is_letter: bool,
-    /// True for a copy that a learning bridge sent where its destination is not.
-    pub(crate) is_stray: bool,
+    /// What it carries.
+    pub(crate) load: Load,
     /// The routes that its sender knew, by number.
     pub(crate) view: u16,
     /// A number that its choice among equal ways depends on, beside its ends.
@@ -90,11 +99,6 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    /// True for a packet that is no part of a message, but of the network's own work.
-    pub(crate) fn is_without_message(&self) -> bool {
-        self.is_letter || self.is_stray
-    }
-
     /// An empty packet in the interface of its sender.
     pub(crate) fn new(from: EndpointId, to: EndpointId) -> Self {
         Self {
@@ -108,8 +112,7 @@ impl Packet {
             dimension: 0,
             corrupted: false,
             blocked: false,
-            is_letter: false,
-            is_stray: false,
+            load: Load::Message,
             view: 0,
             variant: 0,
             hops: 0,

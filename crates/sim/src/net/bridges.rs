@@ -4,7 +4,7 @@
 use super::Net;
 use crate::{
     event::Event,
-    packet::{Packet, PacketId},
+    packet::{Load, Packet, PacketId},
     queue::Queue,
 };
 use evb_core::{Span, Time};
@@ -77,7 +77,7 @@ impl Net {
 
     /// Sends a copy of a packet to a branch.
     fn copy_to(&mut self, queue: &mut Queue<Event>, id: PacketId, branch: &[LinkId]) {
-        let copy = self.packets.insert(Packet { is_stray: true, ..self.packets[id].clone() });
+        let copy = self.packets.insert(Packet { load: Load::Stray, ..self.packets[id].clone() });
         self.without_message += 1;
         self.trace.copy(id, copy);
         self.buffers.store(queue, &mut self.links, &mut self.counts, &self.packets[copy]);
@@ -85,7 +85,7 @@ impl Net {
     }
 
     /// A packet asks for a link of a branch.
-    fn go(&mut self, queue: &mut Queue<Event>, id: PacketId, branch: &[LinkId]) {
+    pub(super) fn go(&mut self, queue: &mut Queue<Event>, id: PacketId, branch: &[LinkId]) {
         let link = match branch {
             &[link] => link,
             _ => self.router.pick(&self.network, &mut self.random, &self.packets[id], branch),

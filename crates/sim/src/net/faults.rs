@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     event::Event,
-    packet::{LaneId, PacketId},
+    packet::{LaneId, Load, PacketId},
     queue::Queue,
 };
 use evb_core::Span;
@@ -132,7 +132,7 @@ impl Net {
     fn ask_again(&mut self, queue: &mut Queue<Event>, id: PacketId) {
         let packet = &self.packets[id];
         // A host that has lost its only link sends nothing any more, and bridges send no copy twice.
-        if packet.lane == LaneId::NONE || packet.is_stray {
+        if packet.lane == LaneId::NONE || packet.load == Load::Stray {
             return self.lose(queue, id);
         }
         self.route(queue, id);

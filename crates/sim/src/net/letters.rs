@@ -4,7 +4,7 @@ use super::Net;
 use crate::{
     event::Event,
     message::MessageId,
-    packet::{Packet, PacketId},
+    packet::{Load, Packet, PacketId},
     queue::Queue,
 };
 use evb_core::Time;
@@ -35,7 +35,7 @@ impl Net {
     ) {
         let message = self.letters.insert(Letter { transmit, turns: 0, at: from });
         self.without_message += 1;
-        let packet = Packet { message, wire, is_letter: true, ..Packet::new(from, from) };
+        let packet = Packet { message, wire, load: Load::Letter, ..Packet::new(from, from) };
         let id = self.send(queue, at, packet);
         self.trace.send(at, id, &self.packets[id]);
     }

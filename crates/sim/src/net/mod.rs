@@ -24,7 +24,7 @@ mod worm;
 use crate::{
     event::Event,
     message::MessageId,
-    packet::{LaneId, Packet, PacketId, Packets, TrainId},
+    packet::{LaneId, Load, Packet, PacketId, Packets, TrainId},
     queue::Queue,
     trace::Trace,
 };
@@ -34,7 +34,7 @@ use buffers::Buffers;
 use counts::Counts;
 pub(crate) use counts::LinkCounts;
 use evb_core::{NodeId, Span, Stream, Time, stream};
-use evb_fabric::{End, EndpointId, Link, LinkId, Network, NetworkError, Routes};
+use evb_fabric::{End, EndpointId, Link, LinkId, Network, NetworkError, Routes, Routing};
 use faults::Faults;
 use letters::Letters;
 use links::{Links, Waiting};
@@ -70,6 +70,8 @@ pub(crate) struct Net {
     router: Router,
     arbiter: Arbiter,
     faults: Faults,
+    /// Hosts know the routes, or bridges learn them.
+    has_rules: bool,
     bridges: Option<Bridges>,
     letters: Letters,
     /// Packets on their way that are no part of a message.
@@ -99,6 +101,7 @@ impl Net {
         Ok(Self {
             packets: Packets::new(),
             links: Links::new(&network, channels, || buffers.empty()),
+            has_rules: matches!(network.config.routing, Routing::Learning { .. }),
             bridges: Bridges::of(&network, &router.routes),
             router,
             arbiter: Arbiter::new(switch.arbitration, priorities),
@@ -143,6 +146,7 @@ impl Net {
     /// The hosts give their packets the routes that they know.
     pub(crate) fn route_by_hosts(&mut self) {
         self.router.is_of_hosts = true;
+        self.has_rules = true;
     }
 
     /// Adds routes that hosts may know, with the next number; those of the start have number 0.
@@ -229,7 +233,7 @@ impl Net {
     /// Forgets a packet that is out of the network.
     pub(crate) fn remove(&mut self, id: PacketId) -> Packet {
         let packet = self.packets.remove(id);
-        self.without_message -= u64::from(packet.is_without_message());
+        self.without_message -= u64::from(packet.load != Load::Message);
         packet
     }
 
@@ -258,14 +262,11 @@ impl Net {
     /// A packet that is first in its buffer asks for a link, or for any of several.
     fn route(&mut self, queue: &mut Queue<Event>, id: PacketId) {
         let packet = &self.packets[id];
-        if packet.is_letter {
-            return self.route_letter(queue, id);
-        }
-        if self.bridges.is_some() {
-            return self.bridge(queue, id);
+        if self.has_rules {
+            return self.route_by_rules(queue, id);
         }
         let (switch, to) = (self.links.switch_of(packet.lane), packet.to);
-        let link = match self.router.outputs_of(packet.view, switch, to) {
+        let link = match self.router.outputs(switch, to) {
             [] => return self.lose(queue, id),
             &[link] => link,
             outputs if !self.router.is_adaptive() => self.router.pick(&self.network, &mut self.random, packet, outputs),
@@ -276,6 +277,22 @@ impl Net {
             _ => return self.route_adaptively(queue, id),
         };
         self.wait_for(queue, link, id);
+    }
+
+    /// A packet asks for a link where hosts know the routes, or bridges learn them.
+    #[cold]
+    fn route_by_rules(&mut self, queue: &mut Queue<Event>, id: PacketId) {
+        let packet = &self.packets[id];
+        if packet.load == Load::Letter {
+            return self.route_letter(queue, id);
+        }
+        if self.bridges.is_some() {
+            return self.bridge(queue, id);
+        }
+        match self.router.outputs_of(packet.view, self.links.switch_of(packet.lane), packet.to).to_vec() {
+            ways if ways.is_empty() => self.lose(queue, id),
+            ways => self.go(queue, id, &ways),
+        }
     }
 
     /// Takes any link that is free at once, the search beginning at another one each time, or else waits for all.
@@ -302,10 +319,7 @@ impl Net {
         if self.links[link].running {
             self.gives_up = true;
         }
-        // A switch that follows the routes of hosts knows no others. A host without a link waits for ever.
-        let packet = &self.packets[id];
-        let is_lost = self.links[link].failed && (packet.lane != LaneId::NONE || packet.is_letter);
-        if self.router.is_of_hosts && is_lost {
+        if self.has_rules && self.is_dead_end(link, id) {
             return self.lose(queue, id);
         }
         if !self.buffers.admit(&self.links, &self.packets, &mut self.counts, queue.now(), link, id) {
@@ -314,6 +328,13 @@ impl Net {
         let waiting = self.arbiter.enlist(&mut self.links, &self.packets, link, id);
         let most = &mut self.counts[link].most_waiting;
         *most = waiting.max(*most);
+    }
+
+    /// True if a switch follows the routes of hosts to a link that has failed. A host without a link waits for ever.
+    fn is_dead_end(&self, link: LinkId, id: PacketId) -> bool {
+        let packet = &self.packets[id];
+        let is_sent = packet.lane != LaneId::NONE || packet.load == Load::Letter;
+        self.router.is_of_hosts && self.links[link].failed && is_sent
     }
 
     fn arbitrate_link(&mut self, queue: &mut Queue<Event>, link: LinkId) {
@@ -396,7 +417,7 @@ impl Net {
 
     /// The tail of a packet leaves the place before a link at `at`.
     fn leave(&mut self, queue: &mut Queue<Event>, before: LaneId, id: PacketId, at: Time) {
-        if before == LaneId::NONE && self.packets[id].is_letter {
+        if before == LaneId::NONE && self.packets[id].load == Load::Letter {
             // It took its turn beside the packets of messages.
         } else if before == LaneId::NONE {
             self.effects.push(Effect::Sent { endpoint: self.packets[id].from, at });

@@ -17,6 +17,7 @@ use crate::{
     nic::Nic,
     node::{Node, Outgoing, Output},
     order::Order,
+    packet::Load,
     queue::Queue,
     tally::Tally,
     trace::Trace,
@@ -264,14 +265,14 @@ impl<'a> Simulation<'a> {
                 Effect::Uncut { message, packets, bytes } => self.uncut(message, packets, bytes),
                 Effect::Lost(id) => {
                     let packet = self.net.remove(id);
-                    if packet.is_letter {
-                        self.net.open(packet.message);
+                    match packet.load {
+                        Load::Message => {
+                            self.tally.lost_packets += 1;
+                            self.lose(self.queue.now().0, packet.message);
+                        }
+                        Load::Letter => _ = self.net.open(packet.message),
+                        Load::Stray => {}
                     }
-                    if packet.is_without_message() {
-                        continue;
-                    }
-                    self.tally.lost_packets += 1;
-                    self.lose(self.queue.now().0, packet.message);
                 }
             }
         }

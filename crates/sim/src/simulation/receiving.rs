@@ -5,7 +5,7 @@ use crate::{
     event::Event,
     message::{Body, Message, MessageId},
     nic::Chunk,
-    packet::{PacketId, TrainId},
+    packet::{Load, PacketId, TrainId},
 };
 use evb_core::{NodeId, NodeRange, Span, Time};
 use evb_protocol::{Message as ProtocolMessage, wire};
@@ -23,12 +23,10 @@ impl Simulation<'_> {
             return self.deliver_train(now, id);
         }
         let packet = self.net.take(Time(now), id);
-        if packet.is_letter {
-            return self.deliver_letter(now, packet);
-        }
-        if packet.is_stray {
-            self.tally.flooded_packets += 1;
-            return;
+        match packet.load {
+            Load::Message => {}
+            Load::Letter => return self.deliver_letter(now, packet),
+            Load::Stray => return self.tally.flooded_packets += 1,
         }
         if packet.corrupted {
             self.tally.corrupted_packets += 1;
