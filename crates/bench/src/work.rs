@@ -49,8 +49,9 @@ impl Work {
         Some(Self { traffic: traffic.clone(), plan, wait, is_timed: true, members: Vec::new() })
     }
 
-    /// The same work, whose messages carry no time.
-    pub(crate) fn untimed(self) -> Self {
+    /// The same work, whose messages carry no time: nodes on several machines have no common clock.
+    #[must_use]
+    pub fn untimed(self) -> Self {
         Self { is_timed: false, ..self }
     }
 

@@ -25,9 +25,6 @@ pub(crate) struct HostArgs {
     /// The path of evb on the machines of --hosts; that of this one by default
     #[arg(long, value_name = "PATH", requires = "hosts")]
     program: Option<PathBuf>,
-    /// The address of this machine for those of --hosts, if they cannot use the one that it has on the way to the first
-    #[arg(long, value_name = "HOST", requires = "hosts")]
-    listen: Option<String>,
 }
 
 /// Machines for nodes.
@@ -41,8 +38,14 @@ pub(crate) struct Hosts {
 }
 
 impl HostArgs {
-    /// The machines; none if all nodes are on this one.
-    pub(crate) fn hosts(&self) -> Result<Option<Hosts>, Failure> {
+    /// True if there are machines.
+    pub(crate) fn any(&self) -> bool {
+        !self.hosts.is_empty()
+    }
+
+    /// The machines; none if all nodes are on this one. This machine listens at `listen`, or at the address that it has on
+    /// the way to the first of them.
+    pub(crate) fn hosts(&self, listen: Option<SocketAddr>) -> Result<Option<Hosts>, Failure> {
         let [first, ..] = &self.hosts[..] else { return Ok(None) };
         if let Some(wrong) = self.hosts.iter().find(|host| host.is_empty() || host.starts_with('-')) {
             return Err(Failure::with_hint(format!("{wrong:?} is no host"), "give their names, such as --hosts a,b,c"));
@@ -52,11 +55,11 @@ impl HostArgs {
             return Err(Failure::with_hint("--shell names no command", "such as --shell \"ssh -o BatchMode=yes\""));
         }
         let program = self.program.clone().map_or_else(std::env::current_exe, Ok)?;
-        let listen = match &self.listen {
-            Some(host) => resolve(host).map(|address| address.ip()),
-            None => towards(first),
+        let listen = match listen {
+            Some(listen) => listen,
+            None => (towards(first)?, 0).into(),
         };
-        Ok(Some(Hosts { names: self.hosts.clone(), shell, program, listen: (listen?, 0).into() }))
+        Ok(Some(Hosts { names: self.hosts.clone(), shell, program, listen }))
     }
 }
 
@@ -83,6 +86,11 @@ impl Hosts {
     }
 }
 
+/// Any port of a host.
+pub(crate) fn any_port(host: &str) -> Result<SocketAddr, Failure> {
+    Ok((resolve(host)?.ip(), 0).into())
+}
+
 fn resolve(host: &str) -> Result<SocketAddr, Failure> {
     let unknown = |why: String| {
         Failure::with_hint(
@@ -94,9 +102,12 @@ fn resolve(host: &str) -> Result<SocketAddr, Failure> {
     found.next().ok_or_else(|| unknown("it has no address".into()))
 }
 
-/// The address of this machine on the way to another.
 fn towards(host: &str) -> Result<IpAddr, Failure> {
-    let other = resolve(host)?;
+    address_towards(resolve(host)?)
+}
+
+/// The address of this machine on the way to another one.
+pub(crate) fn address_towards(other: SocketAddr) -> Result<IpAddr, Failure> {
     let any: IpAddr = match other {
         SocketAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),

@@ -113,8 +113,8 @@ impl<'a> Members<'a> {
 
 /// Token and layer that [`Members`] tell a process of another machine by its standard input.
 pub(crate) fn told_by_stdin() -> Result<(Token, LayerChoice), Failure> {
-    let mut lines = std::io::stdin().lines();
-    let mut next = || lines.next().transpose()?.ok_or_else(|| Failure::new("nothing was told by standard input"));
-    let token = next()?.parse().map_err(Failure::new)?;
-    Ok((token, serde_json::from_str(&next()?).map_err(Failure::new)?))
+    let token = token::told_by_stdin()?;
+    let layer = std::io::stdin().lines().next().transpose()?;
+    let layer = layer.ok_or_else(|| Failure::new("no message layer was told by standard input"))?;
+    Ok((token, serde_json::from_str(&layer).map_err(Failure::new)?))
 }

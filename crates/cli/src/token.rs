@@ -13,6 +13,13 @@ pub(crate) fn fresh() -> Result<Token, Failure> {
     Ok(Token::new(bytes))
 }
 
+/// The token in the next line of standard input.
+pub(crate) fn told_by_stdin() -> Result<Token, Failure> {
+    let line = std::io::stdin().lines().next().transpose()?;
+    let line = line.ok_or_else(|| Failure::new("nothing was told by standard input"))?;
+    line.parse().map_err(Failure::new)
+}
+
 /// The token that people have given to all nodes of a run.
 pub(crate) fn shared() -> Result<Token, Failure> {
     let make =

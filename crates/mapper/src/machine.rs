@@ -5,7 +5,7 @@ use crate::{
     probing::{Answer, Probing, Purpose, Sending},
     survey::Survey,
 };
-use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
+use alloc::{boxed::Box, collections::VecDeque, sync::Arc, vec::Vec};
 use evb_core::{Span, Time};
 
 /// Settings of all mappers of a network.
@@ -54,7 +54,7 @@ enum Role {
 /// The work of a leader.
 enum Work {
     /// It explores the network.
-    Survey(Survey),
+    Survey(Box<Survey>),
     /// It gives the map to all hosts.
     Tell(Arc<Map>),
     /// It waits, and then looks whether all is as on the map.
@@ -242,7 +242,7 @@ impl Mapper {
         self.surveys += 1;
         let survey = Survey::new(self.address, self.settings.ports);
         let probes = survey.probes();
-        self.lead(Work::Survey(survey), probes);
+        self.lead(Work::Survey(Box::new(survey)), probes);
     }
 
     /// Sends the probes of the present task of the survey.

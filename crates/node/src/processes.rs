@@ -50,7 +50,7 @@ pub struct ProcessOptions<'a> {
 #[derive(Clone, Copy)]
 pub enum Start<'a> {
     /// Run control starts them, by the command for a node's role and run control's own address.
-    Spawn(&'a dyn Fn(&str, SocketAddr) -> Command),
+    Spawn(&'a dyn Fn(&str, SocketAddr) -> io::Result<Command>),
     /// People start them.
     ByHand,
     /// They run already, and are told run control's address.
@@ -141,10 +141,13 @@ impl<'a> ProcessNodes<'a> {
         (0..nodes).map(NodeId).find(|&node| self.role(node) == role)
     }
 
-    fn start(&mut self, role: &str, command: &dyn Fn(&str, SocketAddr) -> Command) -> Result<(), NodeError> {
-        let place = self
-            .children
-            .start(&mut command(role, self.address))
+    fn start(
+        &mut self,
+        role: &str,
+        command: &dyn Fn(&str, SocketAddr) -> io::Result<Command>,
+    ) -> Result<(), NodeError> {
+        let place = command(role, self.address)
+            .and_then(|mut command| self.children.start(&mut command))
             .map_err(|error| limits::error(&format!("cannot start {role}"), &error))?;
         tracing::debug!(role, "process started");
         self.places.insert(role.to_owned(), place);

@@ -59,7 +59,10 @@ fn totals(record: &Record) -> Vec<(&'static str, String)> {
         rows.push(("efficiency", format!("{} %", percent(simulation.efficiency))));
     }
     let [p50, p99, max] = [latency.p50, latency.p99, latency.max].map(micros);
-    rows.push(("latency", format!("{p50} us median, {p99} us p99, {max} us max")));
+    rows.push(match latency.max > 0.0 {
+        true => ("latency", format!("{p50} us median, {p99} us p99, {max} us max")),
+        false => ("latency", "none was timed".into()),
+    });
     rows.extend(record.simulation.iter().flat_map(|simulation| losses(&simulation.network)));
     rows.extend(record.simulation.iter().flat_map(|simulation| maps(&simulation.network)));
     rows

@@ -143,7 +143,7 @@ fn measure_layer(
     let measurements = suite.measurements(layer);
     let nodes = measurements.iter().map(|measurement| measurement.nodes).max().unwrap_or(0);
     let longest = measurements.iter().map(|measurement| measurement.size).max().unwrap_or(0);
-    let hosts = args.hosts.hosts()?;
+    let hosts = args.hosts()?;
     if hosts.is_some() && args.rate.is_some() {
         let hint = "measure without --rate, or on one machine";
         return Err(Failure::with_hint("messages at a rate are timed by one clock, and each host has its own", hint));

@@ -1,6 +1,6 @@
 //! `evb node`: one node of a run.
 
-use crate::{failure::Failure, signals::stop_waiting_on_signals, token};
+use crate::{failure::Failure, hosts::address_towards, signals::stop_waiting_on_signals, token};
 use clap::Args;
 use evb::{Config, JoinOptions};
 use std::{
@@ -36,6 +36,9 @@ pub(crate) struct NodeArgs {
     /// Run control has started this node: it is there already
     #[arg(long, hide = true)]
     spawned: bool,
+    /// Read the token from standard input, and listen at the address that this machine has on the way to run control
+    #[arg(long, hide = true, requires = "spawned")]
+    told_by_stdin: bool,
     /// Do not tell errors that run control has heard: it tells them
     #[arg(long, short)]
     quiet: bool,
@@ -46,12 +49,16 @@ pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
         let hint = "the nodes of an event builder are called evm, ru0, bu0 and so on";
         return Err(Failure::with_hint(format!("no node is called {:?}", args.role), hint));
     }
+    let (token, listen) = match args.told_by_stdin {
+        true => (token::told_by_stdin()?, (address_towards(args.join)?, 0).into()),
+        false => (token::shared()?, args.listen),
+    };
     evb::join(&JoinOptions {
         role: args.role.clone(),
         control: args.join,
-        listen: args.listen,
+        listen,
         listen_control: args.listen_control,
-        token: token::shared()?,
+        token,
         patience: Duration::from_secs(args.patience),
         control_may_come: !args.spawned,
         data_directory: args.data.clone(),

@@ -6,6 +6,7 @@ use crate::{
     ExperimentArgs,
     console::Console,
     failure::Failure,
+    hosts::{HostArgs, Hosts},
     log, output,
     progress::{ProgressArgs, RunProgress},
     signals::Signals,
@@ -14,8 +15,8 @@ use crate::{
 };
 use clap::Args;
 use evb::{
-    Experiment, OpenSession, Plan, ProcessOptions, Ranks, Record, Session, Start, Token, Workload, check_runnable,
-    launched, run_stages,
+    Experiment, NodeId, OpenSession, Plan, ProcessOptions, Ranks, Record, Session, Start, Token, Workload,
+    check_runnable, launched, run_stages,
 };
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -32,12 +33,15 @@ pub(crate) struct RunArgs {
     /// does is run in processes anyway
     #[arg(long)]
     processes: bool,
-    /// Start no nodes, but wait at this address for those that are started with `evb node`
+    /// Start no nodes, but wait at this address for those that are started with `evb node`. With --hosts: where this machine
+    /// listens for the nodes that it starts
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "processes")]
     listen: Option<SocketAddr>,
     /// Longest wait for nodes that are started with `evb node`, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "listen")]
     patience: u64,
+    #[command(flatten)]
+    hosts: HostArgs,
     /// Build events this often, one run after the other with the same nodes
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
@@ -67,7 +71,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
     }
     let signals = Signals::listen()?;
     let all_in_one = |plan: &Plan| plan.transport.about().is_one_process();
-    if args.processes || args.listen.is_some() || !event_builders(&experiment).all(all_in_one) {
+    if args.processes || args.listen.is_some() || args.hosts.any() || !event_builders(&experiment).all(all_in_one) {
         refuse_threads_in_processes(&experiment)?;
         return run_processes(args, &experiment, &signals);
     }
@@ -81,7 +85,11 @@ fn refuse_for_traffic(args: &RunArgs, experiment: &Experiment) -> Result<(), Fai
     }
     let wrong = [
         (args.operator, "no operator commands traffic without an event manager", "leave out `--operator`"),
-        (args.listen.is_some(), "traffic starts its own nodes, on this machine", "leave out `--listen`"),
+        (
+            args.listen.is_some() && !args.hosts.any(),
+            "traffic starts its own nodes",
+            "leave out `--listen`, or name their machines with `--hosts`",
+        ),
         (launched().is_some(), "traffic over MPI starts its own ranks", "start `evb run` without a launcher"),
     ];
     let found = wrong.into_iter().find(|(is_so, ..)| *is_so);
@@ -100,16 +108,16 @@ fn build(args: &RunArgs, experiment: &Experiment, open: &OpenSession<'_>, signal
         return build_in(args, experiment, &mut open()?, signals);
     }
     let has_stages = experiment.plans().iter().any(|plan| plan.stages.is_some());
-    if has_stages && (args.operator || args.listen.is_some()) {
+    if has_stages && (args.operator || args.listen.is_some() || args.hosts.any()) {
         return Err(Failure::with_hint(
             "two stages run by themselves, and on this machine",
-            "leave out `--operator` and `--listen`",
+            "leave out `--operator`, `--listen` and `--hosts`",
         ));
     }
     build_all(args, experiment, signals, &mut |plan, text, progress| match plan.stages {
         Some(_) => Ok(run_stages(plan, text, open, progress)?),
         None if plan.workload == Workload::EventBuilding => Ok(open()?.run(plan, text, progress)?),
-        None => traffic::run(plan, signals, args.progress),
+        None => traffic::run(plan, args.hosts.hosts(args.listen)?.as_ref(), signals, args.progress),
     })
 }
 
@@ -219,6 +227,7 @@ fn in_processes(args: &RunArgs) -> Result<RunArgs, Failure> {
         |plan: &Plan| plan.transport.about().is_one_process() && plan.transport.about().only_threads().is_none();
     let transport = match launched() {
         Some(_) => "mpi",
+        None if args.hosts.any() => "tcp",
         None if args.processes => "shm",
         None => return Ok(args),
     };
@@ -226,6 +235,17 @@ fn in_processes(args: &RunArgs) -> Result<RunArgs, Failure> {
         args.experiment.set.push(format!("transport.type={transport}"));
     }
     Ok(args)
+}
+
+fn refuse_local_on_hosts(experiment: &Experiment) -> Result<(), Failure> {
+    let is_local = |plan: &&Plan| plan.transport.about().is_local;
+    match event_builders(experiment).find(is_local).map(|plan| plan.transport.about().name) {
+        Some(name) => Err(Failure::with_hint(
+            format!("{name} has no --hosts: it joins processes of one machine"),
+            "use a transport between machines, such as `--set transport.type=tcp`",
+        )),
+        None => Ok(()),
+    }
 }
 
 fn refuse_threads_in_processes(experiment: &Experiment) -> Result<(), Failure> {
@@ -237,18 +257,27 @@ fn refuse_threads_in_processes(experiment: &Experiment) -> Result<(), Failure> {
 
 /// Builds events in processes that this one starts or that join it.
 fn run_processes(args: &RunArgs, experiment: &Experiment, signals: &Signals) -> Result<bool, Failure> {
+    let hosts = args.hosts.hosts(args.listen)?;
+    if hosts.is_some() {
+        refuse_local_on_hosts(experiment)?;
+    }
     let program = std::env::current_exe()?;
-    let is_shared = args.listen.is_some() || event_builders(experiment).any(takes_filter_units);
+    let is_shared = (args.listen.is_some() && hosts.is_none()) || event_builders(experiment).any(takes_filter_units);
     let token = if is_shared { token::shared()? } else { token::fresh()? };
-    let spawn = |role: &str, control: SocketAddr| node_command(&program, role, control, &token);
-    let timeouts = experiment.plans().iter().map(|plan| plan.run.peer_timeout.as_duration());
-    let patience = match args.listen {
-        Some(_) => Duration::from_secs(args.patience),
-        None => timeouts.max().unwrap_or_default() + Duration::from_secs(10),
+    let spawn = |role: &str, control: SocketAddr| match &hosts {
+        Some(hosts) => node_on_host(hosts, number_of(role, experiment), role, control, &token),
+        None => Ok(node_command(&program, role, control, &token)),
     };
-    let listen = args.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
+    let timeouts = experiment.plans().iter().map(|plan| plan.run.peer_timeout.as_duration());
+    let by_hand = args.listen.is_some() && hosts.is_none();
+    let patience = match by_hand {
+        true => Duration::from_secs(args.patience),
+        false => timeouts.max().unwrap_or_default() + Duration::from_secs(10),
+    };
+    let local = || args.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
+    let listen = hosts.as_ref().map_or_else(local, |hosts| hosts.listen);
     let open = || {
-        let start = if args.listen.is_some() { Start::ByHand } else { Start::Spawn(&spawn) };
+        let start = if by_hand { Start::ByHand } else { Start::Spawn(&spawn) };
         Session::processes(ProcessOptions { listen, token, start, patience })
     };
     build(args, experiment, &open, signals)
@@ -257,6 +286,26 @@ fn run_processes(args: &RunArgs, experiment: &Experiment, signals: &Signals) -> 
 /// True if filter units of other machines join builders of this plan: they have the token of people.
 fn takes_filter_units(plan: &Plan) -> bool {
     plan.filter.units.as_ref().is_some_and(|units| units.listen.is_some())
+}
+
+/// The number of a node of this experiment.
+fn number_of(role: &str, experiment: &Experiment) -> NodeId {
+    let number = |plan: &Plan| (0..plan.building.nodes()).map(NodeId).find(|&id| plan.building.node_name(id) == role);
+    experiment.plans().iter().find_map(number).unwrap_or(NodeId(0))
+}
+
+/// The command of a node on another machine, which gets the token by its standard input.
+fn node_on_host(
+    hosts: &Hosts,
+    node: NodeId,
+    role: &str,
+    control: SocketAddr,
+    token: &Token,
+) -> std::io::Result<Command> {
+    let mut command = hosts.start(node, &format!("{}\n", token.to_hex()))?;
+    command.args(["node", "--role", role, "--join", &control.to_string(), "--spawned", "--quiet", "--told-by-stdin"]);
+    command.stdout(Stdio::null());
+    Ok(command)
 }
 
 /// The command of a node that this run starts. The plan comes to it by run control.

@@ -11,6 +11,7 @@ mod faults;
 mod filter_memory;
 mod filters;
 mod filters_elsewhere;
+mod hosts;
 mod identity;
 mod inputs;
 mod joining;

@@ -1,6 +1,10 @@
 //! What `evb bench` is asked for.
 
-use crate::{failure::Failure, hosts::HostArgs, progress::ProgressArgs};
+use crate::{
+    failure::Failure,
+    hosts::{self, HostArgs, Hosts},
+    progress::ProgressArgs,
+};
 use clap::Args;
 use evb::bench::{
     Benchmark, LONGEST_BYTES, LayerChoice, SMALLEST_BYTES, Suite, Wait, allowed_cores,
@@ -89,7 +93,10 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) accept: Option<PathBuf>,
     #[command(flatten)]
-    pub(super) hosts: HostArgs,
+    hosts: HostArgs,
+    /// The address of this machine for those of --hosts, if they cannot use the one that it has on the way to the first
+    #[arg(long, value_name = "HOST", requires = "hosts")]
+    listen: Option<String>,
     #[command(flatten)]
     pub(super) progress: ProgressArgs,
     /// Be a node of the launch that listens here
@@ -104,6 +111,13 @@ pub(crate) struct BenchArgs {
     /// Read the token and the layer from standard input
     #[arg(long, hide = true, requires = "join")]
     pub(super) told_by_stdin: bool,
+}
+
+impl BenchArgs {
+    /// The machines of the nodes; none if all are on this one.
+    pub(super) fn hosts(&self) -> Result<Option<Hosts>, Failure> {
+        self.hosts.hosts(self.listen.as_deref().map(hosts::any_port).transpose()?)
+    }
 }
 
 /// What is asked for.

@@ -33,7 +33,7 @@ const WARMUP: Span = Span::from_millis(20);
 pub(super) fn test(args: &BenchArgs) -> Result<bool, Failure> {
     check(args)?;
     let limits = args.accept.as_deref().map(limits).transpose()?.unwrap_or_default();
-    let hosts = args.hosts.hosts()?;
+    let hosts = args.hosts()?;
     if let Some(folder) = &args.out {
         prepare(folder, RECORD)?;
     }

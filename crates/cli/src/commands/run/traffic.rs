@@ -3,6 +3,7 @@
 use crate::{
     commands::bench::NOT_PINNED,
     failure::Failure,
+    hosts::Hosts,
     members::Members,
     progress::{ProgressArgs, TimeProgress, say},
     signals::Signals,
@@ -21,11 +22,13 @@ use std::{
 /// Interval of looks at signals.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Carries out the traffic of a plan.
-pub(super) fn run(plan: &Plan, signals: &Signals, how: ProgressArgs) -> Result<Record, Failure> {
+/// Carries out the traffic of a plan, on these machines or on this one.
+pub(super) fn run(plan: &Plan, hosts: Option<&Hosts>, signals: &Signals, how: ProgressArgs) -> Result<Record, Failure> {
     let work = Work::new(plan.clone(), Wait::Sleep).ok_or_else(|| Failure::new("this plan builds events"))?;
     let layer = LayerChoice::of(&plan.transport).ok_or_else(|| Failure::new("no traffic goes over this transport"))?;
-    let members = Members::new(&layer, work.nodes(), work.longest()?, false, None)?;
+    // Messages are timed by one clock, and each machine has its own.
+    let work = if hosts.is_some() { work.untimed() } else { work };
+    let members = Members::new(&layer, work.nodes(), work.longest()?, false, None)?.on(hosts)?;
     let (stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
     let commands = |control| members.commands(control);
     let place =
