@@ -70,7 +70,7 @@ enum Command {
     Paper(commands::paper::PaperArgs),
     /// Measure message layers on this machine with the communication benchmarks of ATLAS DAQ note 77 and others
     Bench(Box<commands::bench::BenchArgs>),
-    /// Compare two results of `evb bench`, and fail when the new one is worse
+    /// Compare two results of `evb bench`, or runs and simulations, and fail when the new one is worse
     Compare(commands::compare::CompareArgs),
     /// Be one node of a run that an `evb run` with --listen controls
     Node(commands::node::NodeArgs),

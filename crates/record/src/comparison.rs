@@ -1,7 +1,7 @@
 //! Results of `evb compare`: a benchmark in two files, and which of them is better.
 
 use crate::Kind;
-use alloc::{string::String, vec::Vec};
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 /// One row of two files of benchmarks: one line of `evb compare --json`.
@@ -52,6 +52,47 @@ pub struct Comparison {
     pub change_high_percent: Option<f64>,
     /// The smallest difference that this comparison detects in half of all cases, given the scatter between the
     /// launches, in percent of the lesser value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_from_percent: Option<f64>,
+    /// The verdict on the change.
+    pub verdict: Change,
+    /// The reason for the verdict, if the numbers do not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// True if the row is no reason to reject the new file.
+    pub good: bool,
+}
+
+/// A quantity of a point of an experiment in two files of runs or simulations: one line of `evb compare --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunComparison {
+    /// Always [`Kind::RunComparison`].
+    pub kind: Kind,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// The swept keys and their values; empty without a sweep.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sweep: BTreeMap<String, String>,
+    /// The transports of the old and of the new file; empty where the point is missing.
+    pub transports: [String; 2],
+    /// The compared quantity, as the record has it.
+    pub quantity: String,
+    /// The value in the old file, and the least and largest of its runs; none if the point is new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old: Option<Interval>,
+    /// The value in the new file; none if the point is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new: Option<Interval>,
+    /// The new median less the old one, in percent of the old one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change_percent: Option<f64>,
+    /// Lower limit of the 95 % confidence interval of the change, in percent; none with too few runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change_low_percent: Option<f64>,
+    /// Upper limit of the 95 % confidence interval of the change, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change_high_percent: Option<f64>,
+    /// The smallest difference that this comparison detects in half of all cases, in percent of the lesser value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_from_percent: Option<f64>,
     /// The verdict on the change.

@@ -23,7 +23,7 @@ pub use benchmark::{
 };
 pub use broadcast::Broadcast;
 pub use bundles::Bundles;
-pub use comparison::{Change, Comparison, Interval};
+pub use comparison::{Change, Comparison, Interval, RunComparison};
 pub use filtering::{Filtering, Given, Stream};
 pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;
@@ -53,6 +53,8 @@ pub enum Kind {
     Parameters,
     /// A benchmark was compared with an earlier one.
     Comparison,
+    /// A run or simulation was compared with an earlier one.
+    RunComparison,
     /// Hardware was measured.
     Hardware,
     /// A fabric was tested, link by link.

@@ -4,7 +4,8 @@ use evb_record::{
     Basis, Benchmark, Bounds, Broadcast, Builder, Bundles, Calibration, Change, Class, Comparison, CoreToCore, CpuLoad,
     Events, Filtering, Finding, FindingKind, Given, HardwareMeasurement, Interval, Kind, KnownMap, Latency, Launches,
     Link, LinkSpeed, LinkVerdict, Mapping, Network, Origin, PairOfNodes, PaperItem, Parameters, Qualification, Readout,
-    Record, Relation, Sensitivity, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger, Verdict, Window,
+    Record, Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger, Verdict,
+    Window,
 };
 use serde_json::Value;
 use std::{
@@ -389,6 +390,27 @@ fn comparison() -> Comparison {
     }
 }
 
+/// A comparison of runs with something everywhere.
+fn run_comparison() -> RunComparison {
+    let interval = Interval { median: 1.0, low: 1.0, high: 1.0 };
+    RunComparison {
+        kind: Kind::RunComparison,
+        experiment: "full".into(),
+        sweep: BTreeMap::from([("builder.units".into(), "2".into())]),
+        transports: ["tcp".into(), "simulated".into()],
+        quantity: "event_rate_hz".into(),
+        old: Some(interval),
+        new: Some(interval),
+        change_percent: Some(0.0),
+        change_low_percent: Some(0.0),
+        change_high_percent: Some(0.0),
+        seen_from_percent: Some(0.0),
+        verdict: Change::Same,
+        reason: Some("a reason".into()),
+        good: true,
+    }
+}
+
 #[test]
 fn the_reference_page_names_every_field_and_no_other() {
     let page = fs::read_to_string(PAGE).expect("the reference page");
@@ -404,6 +426,7 @@ fn the_reference_page_names_every_field_and_no_other() {
         serde_json::to_value(benchmark()),
         serde_json::to_value(parameters()),
         serde_json::to_value(comparison()),
+        serde_json::to_value(run_comparison()),
         serde_json::to_value(qualification()),
     ];
     records.into_iter().for_each(|record| paths(&record.expect("a record is JSON"), "", &mut fields));
@@ -447,6 +470,8 @@ fn a_record_comes_back_from_json() {
     assert_eq!(serde_json::from_str::<Parameters>(&text).expect("a record"), parameters());
     let text = serde_json::to_string(&comparison()).expect("a record is JSON");
     assert_eq!(serde_json::from_str::<Comparison>(&text).expect("a record"), comparison());
+    let text = serde_json::to_string(&run_comparison()).expect("a record is JSON");
+    assert_eq!(serde_json::from_str::<RunComparison>(&text).expect("a record"), run_comparison());
     let text = serde_json::to_string(&qualification()).expect("a record is JSON");
     assert_eq!(serde_json::from_str::<Qualification>(&text).expect("a record"), qualification());
 }

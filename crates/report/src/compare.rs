@@ -1,10 +1,12 @@
 //! Comparison of two files of benchmarks, row by row.
 
 mod ratio;
+mod runs;
 mod table;
 
 use evb_record::{Benchmark, Calibration, Change, Comparison, CoreToCore, Interval, Kind, SIMULATED};
 use ratio::LogRatio;
+pub use runs::{compare_runs, run_comparison_table};
 pub use table::comparison_table;
 
 /// Largest ratio of the core-to-core times of two files.
@@ -80,28 +82,69 @@ fn missing(old: &Benchmark) -> Comparison {
 }
 
 fn both(old: &Benchmark, new: &Benchmark, tolerance: f64) -> Comparison {
-    let change = new.launches.median / old.launches.median - 1.0;
-    let ratio = ratio(old, new);
     let is_lost = old.good && !new.good;
-    let (verdict, reason) = match (doubt(old, new), &ratio) {
-        _ if is_lost => (Change::NotGood, Some(format!("{} messages lost, {} corrupted", new.lost, new.corrupted))),
-        (Some(why), _) => (Change::Untrusted, Some(why)),
-        (None, Err(why)) => (Change::CannotTell, Some(why.clone())),
-        (None, Ok(ratio)) => {
-            let less_is_better = new.launches.quantity == CYCLE;
-            let verdict = verdict(ratio, change.ln_1p(), tolerance.ln_1p(), less_is_better);
-            (verdict, (verdict == Change::CannotTell).then(|| ratio.too_few()).flatten())
-        }
-    };
-    let percent = |log: f64| Some(log.exp_m1() * 100.0).filter(|percent| percent.is_finite());
-    let limits = ratio.ok();
+    let less_is_better = new.launches.quantity == CYCLE;
+    let judged = Evidence {
+        change: new.launches.median / old.launches.median - 1.0,
+        harm: is_lost.then(|| format!("{} messages lost, {} corrupted", new.lost, new.corrupted)),
+        doubt: doubt(old, new),
+        ratio: ratio(old, new),
+    }
+    .judge(tolerance, less_is_better);
     Comparison {
         old: Some(interval(old)),
-        change_percent: change.is_finite().then_some(change * 100.0),
-        change_low_percent: limits.and_then(|limits| percent(limits.low)),
-        change_high_percent: limits.and_then(|limits| percent(limits.high)),
-        seen_from_percent: limits.and_then(|limits| percent(limits.resolution())),
-        ..row(new, verdict, reason, !matches!(verdict, Change::NotGood | Change::Slower))
+        change_percent: judged.change_percent,
+        change_low_percent: judged.low_percent,
+        change_high_percent: judged.high_percent,
+        seen_from_percent: judged.seen_from_percent,
+        ..row(new, judged.verdict, judged.reason, !matches!(judged.verdict, Change::NotGood | Change::Slower))
+    }
+}
+
+/// What is known of the change of one quantity.
+struct Evidence {
+    /// The new median over the old one, less one.
+    change: f64,
+    /// What was lost in the new file only.
+    harm: Option<String>,
+    /// Why the values cannot be trusted.
+    doubt: Option<String>,
+    /// The ratio of new and old, or the reason why there is none.
+    ratio: Result<LogRatio, String>,
+}
+
+/// The verdict on a change, and its numbers in percent of the old value.
+struct Judged {
+    verdict: Change,
+    reason: Option<String>,
+    change_percent: Option<f64>,
+    low_percent: Option<f64>,
+    high_percent: Option<f64>,
+    seen_from_percent: Option<f64>,
+}
+
+impl Evidence {
+    fn judge(self, tolerance: f64, less_is_better: bool) -> Judged {
+        let Self { change, harm, doubt, ratio } = self;
+        let (verdict, reason) = match (harm, doubt, &ratio) {
+            (Some(harm), ..) => (Change::NotGood, Some(harm)),
+            (None, Some(why), _) => (Change::Untrusted, Some(why)),
+            (None, None, Err(why)) => (Change::CannotTell, Some(why.clone())),
+            (None, None, Ok(ratio)) => {
+                let verdict = verdict(ratio, change.ln_1p(), tolerance.ln_1p(), less_is_better);
+                (verdict, (verdict == Change::CannotTell).then(|| ratio.too_few()).flatten())
+            }
+        };
+        let percent = |log: f64| Some(log.exp_m1() * 100.0).filter(|percent| percent.is_finite());
+        let limits = ratio.ok();
+        Judged {
+            verdict,
+            reason,
+            change_percent: change.is_finite().then_some(change * 100.0),
+            low_percent: limits.and_then(|limits| percent(limits.low)),
+            high_percent: limits.and_then(|limits| percent(limits.high)),
+            seen_from_percent: limits.and_then(|limits| percent(limits.resolution())),
+        }
     }
 }
 

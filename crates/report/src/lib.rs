@@ -18,7 +18,7 @@ mod table;
 mod text;
 
 pub use benchmark::benchmark_tables;
-pub use compare::{compare, comparison_table, is_same_measurement};
+pub use compare::{compare, compare_runs, comparison_table, is_same_measurement, run_comparison_table};
 pub use csv::{MOST_SAMPLES, benchmark_csv, csv, links_csv, samples_csv};
 pub use paper::{
     paper_page, paper_summary, paper_totals, papers_bands, papers_differences, papers_headline, sensitivity_summary,

@@ -1,4 +1,4 @@
-//! `evb compare`: compare two files of benchmarks for a slowdown.
+//! `evb compare`: compare two files of benchmarks, or of runs and simulations.
 
 use super::bench::output::lines;
 use crate::{
@@ -6,7 +6,8 @@ use crate::{
     terminal::{show, width},
 };
 use clap::Args;
-use evb_record::{Benchmark, Kind};
+use evb_record::{Benchmark, Kind, Record};
+use evb_report::is_same_measurement;
 use serde_json::Value;
 use std::{
     fs::File,
@@ -19,7 +20,8 @@ const LONGEST_RECORD: u64 = 16 << 20;
 
 #[derive(Args)]
 pub(crate) struct CompareArgs {
-    /// The records from before: `records.jsonl` of `evb bench --out DIR`, or what `evb bench --json` printed
+    /// The records from before: `records.jsonl` of `evb bench --out DIR`, or what `--json` of `evb bench`, `evb run` or `evb
+    /// simulate` printed
     #[arg(value_name = "OLD")]
     old: PathBuf,
     /// The records from now
@@ -41,36 +43,77 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &CompareArgs) -> Result<bool, Failure> {
-    let (old, new) = (read(&args.old)?, read(&args.new)?);
-    let rows = evb_report::compare(&old, &new, args.tolerance);
-    match args.json {
-        true => print!("{}", lines(rows.iter().map(serde_json::to_string))?),
-        false => show(&evb_report::comparison_table(&rows, width())),
+    match (read(&args.old)?, read(&args.new)?) {
+        (Records::Benchmarks(old), Records::Benchmarks(new)) => {
+            let rows = evb_report::compare(&old, &new, args.tolerance);
+            print(args, rows.iter().map(serde_json::to_string), &evb_report::comparison_table(&rows, width()))?;
+            Ok(rows.iter().all(|row| row.good))
+        }
+        (Records::Runs(old), Records::Runs(new)) => {
+            let rows = evb_report::compare_runs(&old, &new, args.tolerance);
+            print(args, rows.iter().map(serde_json::to_string), &evb_report::run_comparison_table(&rows, width()))?;
+            Ok(rows.iter().all(|row| row.good))
+        }
+        _ => Err(Failure::with_hint("benchmarks cannot be compared with runs", HINT)),
     }
-    Ok(rows.iter().all(|row| row.good))
 }
 
-/// The benchmarks of a file. Parameters are skipped, since they follow from the benchmarks.
-fn read(path: &Path) -> Result<Vec<Benchmark>, Failure> {
-    const HINT: &str =
-        "benchmarks are compared: give records.jsonl of `evb bench --out DIR`, or what `evb bench --json` printed";
+/// Prints the rows as JSON, or their table.
+fn print(
+    args: &CompareArgs,
+    rows: impl Iterator<Item = serde_json::Result<String>>,
+    table: &str,
+) -> Result<(), Failure> {
+    match args.json {
+        true => print!("{}", lines(rows)?),
+        false => show(table),
+    }
+    Ok(())
+}
+
+const HINT: &str = "give two files of one kind: records.jsonl of `evb bench --out DIR` or of `evb simulate --out DIR`, or \
+                    what `evb bench`, `evb run` or `evb simulate` with `--json` printed";
+
+/// The records of a file.
+enum Records {
+    Benchmarks(Vec<Benchmark>),
+    Runs(Vec<Record>),
+}
+
+/// One record of a file.
+enum Found {
+    Benchmark(Box<Benchmark>),
+    Run(Box<Record>),
+    /// Parameters, which follow from the benchmarks.
+    Nothing,
+}
+
+/// The records of a file.
+fn read(path: &Path) -> Result<Records, Failure> {
     let wrong = |what: String| Failure::with_hint(format!("{}: {what}", path.display()), HINT);
     let mut reader = BufReader::new(File::open(path).map_err(|error| wrong(error.to_string()))?);
-    let mut found: Vec<(usize, Benchmark)> = Vec::new();
+    let (mut benchmarks, mut runs): (Vec<(usize, Benchmark)>, Vec<Record>) = (Vec::new(), Vec::new());
     for line in 1.. {
         let Some(text) = next_line(&mut reader).map_err(|why| wrong(format!("line {line}: {why}")))? else { break };
         if text.trim().is_empty() {
             continue;
         }
-        let Some(row) = benchmark(&text).map_err(|why| wrong(format!("line {line}: {why}")))? else { continue };
-        if let Some((first, _)) = found.iter().find(|(_, other)| evb_report::is_same_measurement(&row, other)) {
-            return Err(wrong(format!("line {line}: the same measurement as in line {first}")));
+        match record(&text).map_err(|why| wrong(format!("line {line}: {why}")))? {
+            Found::Benchmark(row) => {
+                if let Some((first, _)) = benchmarks.iter().find(|(_, other)| is_same_measurement(&row, other)) {
+                    return Err(wrong(format!("line {line}: the same measurement as in line {first}")));
+                }
+                benchmarks.push((line, *row));
+            }
+            Found::Run(run) => runs.push(*run),
+            Found::Nothing => {}
         }
-        found.push((line, row));
     }
-    match found.is_empty() {
-        true => Err(wrong("there is no benchmark in it".into())),
-        false => Ok(found.into_iter().map(|(_, row)| row).collect()),
+    match (benchmarks.is_empty(), runs.is_empty()) {
+        (true, true) => Err(wrong("there is no record in it".into())),
+        (true, false) => Ok(Records::Runs(runs)),
+        (false, true) => Ok(Records::Benchmarks(benchmarks.into_iter().map(|(_, row)| row).collect())),
+        (false, false) => Err(wrong("there are benchmarks and runs in it".into())),
     }
 }
 
@@ -85,17 +128,15 @@ fn next_line(reader: &mut impl BufRead) -> Result<Option<String>, String> {
     Ok((read > 0).then_some(text))
 }
 
-/// The benchmark in a line; none if the line holds parameters.
-fn benchmark(text: &str) -> Result<Option<Benchmark>, String> {
+/// The record in a line.
+fn record(text: &str) -> Result<Found, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     let kind = value.get("kind").cloned().unwrap_or_default();
+    let broken = |error: serde_json::Error| format!("not a whole record: {error}");
     match serde_json::from_value(kind.clone()) {
-        Ok(Kind::Benchmark) => {
-            serde_json::from_value(value).map(Some).map_err(|error| format!("not a benchmark: {error}"))
-        }
-        Ok(Kind::Parameters) => Ok(None),
-        Ok(Kind::Run) => Err("a run is no benchmark: one start of it says nothing of the next".into()),
-        Ok(Kind::Simulation) => Err("a simulation is no benchmark: it is the same each time".into()),
-        _ => Err(format!("not a benchmark: its kind is {kind}")),
+        Ok(Kind::Benchmark) => serde_json::from_value(value).map(Found::Benchmark).map_err(broken),
+        Ok(Kind::Run | Kind::Simulation) => serde_json::from_value(value).map(Found::Run).map_err(broken),
+        Ok(Kind::Parameters) => Ok(Found::Nothing),
+        _ => Err(format!("not a benchmark, a run or a simulation: its kind is {kind}")),
     }
 }

@@ -1,7 +1,7 @@
 //! `evb bench` and `evb compare`. Nothing here depends on how fast the machine is.
 
 use crate::support::{Lab, Outcome};
-use evb_record::{Benchmark, Change, Comparison, Kind, Launches, Parameters};
+use evb_record::{Benchmark, Change, Comparison, Kind, Launches, Parameters, RunComparison};
 use serde_json::Value;
 use std::fs;
 
@@ -223,12 +223,12 @@ fn files_that_cannot_be_compared_say_where() {
     lab.write("twice.jsonl", format!("{record}\n{record}\n"));
     let cases = [
         ("missing.jsonl", "missing.jsonl: "),
-        ("empty.jsonl", "empty.jsonl: there is no benchmark in it"),
+        ("empty.jsonl", "empty.jsonl: there is no record in it"),
         ("broken.jsonl", "broken.jsonl: line 3: not JSON"),
-        ("lacking.jsonl", "lacking.jsonl: line 2: not a benchmark: missing field"),
-        ("run.jsonl", "run.jsonl: line 1: a run is no benchmark"),
-        ("simulation.jsonl", "simulation.jsonl: line 1: a simulation is no benchmark"),
-        ("other.jsonl", "other.jsonl: line 1: not a benchmark: its kind is \"poem\""),
+        ("lacking.jsonl", "lacking.jsonl: line 2: not a whole record: missing field"),
+        ("run.jsonl", "run.jsonl: line 1: not a whole record: missing field"),
+        ("simulation.jsonl", "simulation.jsonl: line 1: not a whole record: missing field"),
+        ("other.jsonl", "other.jsonl: line 1: not a benchmark, a run or a simulation: its kind is \"poem\""),
         ("twice.jsonl", "twice.jsonl: line 2: the same measurement as in line 1"),
     ];
     for (file, message) in cases {
@@ -244,4 +244,35 @@ fn files_that_cannot_be_compared_say_where() {
         assert_eq!(outcome.code(), Some(2), "{tolerance}: {outcome}");
     }
     assert_eq!(lab.evb(&["compare", "good.jsonl", "good.jsonl"]).run().code(), Some(0));
+}
+
+/// Six runs of an experiment against its simulation, which needs one.
+#[test]
+fn runs_are_compared_with_simulations() {
+    let lab = Lab::with(
+        "[workload]\ntype = \"pairs\"\nrate = \"1 kHz\"\nmessages = 100\n\
+         [readout]\nunits = 2\nsource = { type = \"fixed\", size = \"1 kB\" }\n[builder]\nunits = 2\n",
+    );
+    lab.write("runs.jsonl", lab.evb(&["run", "experiment.toml", "--runs", "6", "--json"]).run().stdout);
+    lab.write("simulation.jsonl", lab.evb(&["simulate", "experiment.toml", "--json"]).run().stdout);
+    lab.write("benchmark.jsonl", include_str!("benchmark.jsonl"));
+    let compare = |files: &[&str]| lab.evb(&["compare", "--json", "--tolerance", "1000000%"]).args(files).run();
+    for files in [["simulation.jsonl", "runs.jsonl"], ["runs.jsonl", "simulation.jsonl"]] {
+        let outcome = compare(&files);
+        let rows: Vec<RunComparison> = outcome
+            .stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {outcome}")))
+            .collect();
+        let quantities: Vec<_> = rows.iter().map(|row| row.quantity.as_str()).collect();
+        assert_eq!(quantities, ["event_rate_hz", "throughput_bytes_per_s", "latency_us.p50", "latency_us.p99"]);
+        assert!(rows.iter().all(|row| row.change_percent.is_some() && row.old.is_some() && row.new.is_some()));
+    }
+    let outcome = compare(&["simulation.jsonl", "simulation.jsonl"]);
+    assert_eq!(outcome.code(), Some(0), "{outcome}");
+    let outcome = compare(&["runs.jsonl", "benchmark.jsonl"]);
+    assert!(
+        outcome.code() == Some(2) && outcome.stderr.contains("benchmarks cannot be compared with runs"),
+        "{outcome}"
+    );
 }

@@ -12,7 +12,7 @@ pub fn comparison_table(rows: &[Comparison], width: usize) -> String {
     let groups = Case::groups(rows.iter().map(Case::from));
     let tables: String = groups.iter().map(|group| draw(rows, &group[0], width)).collect();
     let reasons = titled("reasons", rows.iter().filter_map(|row| row.reason.as_deref()));
-    format!("{tables}{reasons}{}\n", last_line(rows))
+    format!("{tables}{reasons}{}\n", last_line(rows.iter().map(|row| (row.verdict, row.good))))
 }
 
 fn draw(rows: &[Comparison], group: &Case<'_>, width: usize) -> String {
@@ -67,7 +67,7 @@ fn cells(row: &Comparison) -> [String; COLUMNS] {
     ]
 }
 
-fn name(verdict: Change) -> &'static str {
+pub(super) fn name(verdict: Change) -> &'static str {
     match verdict {
         Change::NotGood => "not good",
         Change::Slower => "slower",
@@ -80,14 +80,15 @@ fn name(verdict: Change) -> &'static str {
     }
 }
 
-fn last_line(rows: &[Comparison]) -> String {
-    let mut verdicts: Vec<_> = rows.iter().map(|row| row.verdict).collect();
+/// How many rows have each verdict, and whether all are good.
+pub(super) fn last_line(rows: impl Iterator<Item = (Change, bool)>) -> String {
+    let (mut verdicts, goods): (Vec<_>, Vec<_>) = rows.unzip();
     verdicts.sort_unstable();
-    let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
-    let counts: Vec<_> = distinct(verdicts.into_iter())
+    let count = |verdict| verdicts.iter().filter(|other| **other == verdict).count();
+    let counts: Vec<_> = distinct(verdicts.iter().copied())
         .into_iter()
         .map(|verdict| format!("{} {}", count(verdict), name(verdict)))
         .collect();
-    let good = if rows.iter().all(|row| row.good) { "good" } else { "not good" };
+    let good = if goods.into_iter().all(|good| good) { "good" } else { "not good" };
     format!("{good}: {}", counts.join(", "))
 }

@@ -2,10 +2,11 @@
 
 use crate::{
     benchmarks::{assert_narrow, launched, lossy, row, suite, untrusted},
+    samples,
     texts::snapshot,
 };
-use evb_record::{Benchmark, Calibration, Change, Comparison, CoreToCore, SIMULATED};
-use evb_report::{NARROW, compare, comparison_table};
+use evb_record::{Benchmark, Calibration, Change, Comparison, CoreToCore, Record, SIMULATED};
+use evb_report::{NARROW, compare, compare_runs, comparison_table, run_comparison_table};
 
 /// The comparison of one row with another, with a tolerance of 5 %.
 fn pair(old: Benchmark, new: Benchmark) -> Comparison {
@@ -129,4 +130,42 @@ fn a_comparison_as_a_table() {
     let text = comparison_table(&compare(&old, &new, 0.05), NARROW);
     assert_narrow(&text);
     snapshot("comparison", &text);
+}
+
+/// A run that was as fast each time, and one that was slower; a point that is gone, and one that is new.
+#[test]
+fn runs_as_a_table() {
+    let steady = |factor: f64, point: &str| {
+        let mut record = samples::run();
+        record.window.steady = true;
+        (record.good, record.findings) = (true, Vec::new());
+        record.event_rate_hz *= factor;
+        record.throughput_bytes_per_s *= factor;
+        record.sweep = [("builder.units".to_owned(), point.to_owned())].into();
+        record
+    };
+    let launches = |factor: f64, point| -> Vec<Record> {
+        [1.0, 1.002, 0.999, 1.001, 0.998, 1.0].iter().map(|noise| steady(factor * noise, point)).collect()
+    };
+    let old = [launches(1.0, "2"), launches(1.0, "4"), launches(1.0, "8")].concat();
+    let new = [launches(1.001, "2"), launches(0.8, "4"), launches(1.0, "16")].concat();
+    let rows = compare_runs(&old, &new, 0.05);
+    let of = |point: &str, quantity: &str| {
+        let row = rows.iter().find(|row| row.sweep["builder.units"] == point && row.quantity == quantity);
+        row.map(|row| (row.verdict, row.good))
+    };
+    assert_eq!(of("2", "event_rate_hz"), Some((Change::Same, true)));
+    assert_eq!(of("4", "event_rate_hz"), Some((Change::Slower, false)));
+    assert_eq!(of("8", "event_rate_hz"), Some((Change::Missing, false)));
+    assert_eq!(of("16", "event_rate_hz"), Some((Change::New, true)));
+    let mut whole = launches(1.0, "2");
+    whole[3].window.steady = false;
+    let doubtful = compare_runs(&launches(1.0, "2"), &whole, 0.05);
+    assert_eq!((doubtful[0].verdict, doubtful[0].good), (Change::Untrusted, true));
+    let mut lossy = launches(1.0, "2");
+    lossy[5].good = false;
+    assert_eq!(compare_runs(&launches(1.0, "2"), &lossy, 0.05)[0].verdict, Change::NotGood);
+    let text = run_comparison_table(&rows, NARROW);
+    assert_narrow(&text);
+    snapshot("run_comparison", &text);
 }
