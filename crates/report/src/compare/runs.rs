@@ -170,8 +170,11 @@ pub fn run_comparison_table(rows: &[RunComparison], width: usize) -> String {
             format!("{}{}", if row.good { "" } else { "! " }, super::table::name(row.verdict)),
         ]);
     }
-    let experiments =
-        distinct(rows.iter().map(|row| format!("{}: {}", row.experiment, row.transports.join(", then "))));
+    let both = rows.iter().filter(|row| row.old.is_some() && row.new.is_some());
+    let experiments = distinct(both.map(|row| match &row.transports {
+        [old, new] if old == new => format!("{}: {new}", row.experiment),
+        [old, new] => format!("{}: {old}, then {new}", row.experiment),
+    }));
     let reasons = titled("reasons", rows.iter().filter_map(|row| row.reason.as_deref()));
     let last = super::table::last_line(rows.iter().map(|row| (row.verdict, row.good)));
     format!("{}\n{}\n\n{reasons}{last}\n", experiments.join("; "), table.draw(width))
