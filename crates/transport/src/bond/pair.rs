@@ -206,7 +206,7 @@ impl Pair {
     fn judge(&mut self, now: Time, link: usize) {
         let limit = self.lanes[link].since + DOUBT;
         let others = |&(other, lane): &(usize, &Lane)| other != link && !lane.is_dead();
-        if self.lanes.iter().enumerate().filter(others).any(|(_, lane)| lane.heard > limit) {
+        if self.lanes.iter().enumerate().filter(others).any(|(_, lane)| lane.heard >= limit) {
             self.lanes[link].state = State::Doubted;
             return self.send_again(link);
         }
