@@ -183,9 +183,8 @@ impl Pair {
     /// The time at which [`on_time`](Pair::on_time) has something to do.
     pub(super) fn next_time(&self) -> Option<Time> {
         let lanes = self.lanes.iter().flat_map(|lane| {
-            let doubt =
-                (lane.state == State::Live && !lane.sent.is_empty()).then(|| lane.since.max(lane.asked) + DOUBT);
-            [lane.owes, doubt]
+            let waits = lane.state == State::Live && !lane.sent.is_empty();
+            [lane.owes, waits.then(|| (lane.since + DOUBT).max(lane.asked + ANSWER))]
         });
         let news = self.reasons.iter().flatten().map(|(when, _)| Some(*when + NEWS_DELAY));
         lanes.chain([self.owes_taken]).chain(news.filter(|_| self.is_alive())).flatten().min()
