@@ -27,13 +27,16 @@ pub(crate) struct Options {
     /// Sizes of the messages, as for `evb bench`
     #[arg(long, default_value = "2 kB,64 KiB,1 MiB")]
     sizes: String,
-    /// Seconds of each measurement
-    #[arg(long, default_value_t = 4)]
+    /// Seconds of each measurement in each launch
+    #[arg(long, default_value_t = 2)]
     seconds: u64,
     /// Seconds of a run before its link dies, and after that
     #[arg(long, default_value_t = 8)]
     run_seconds: u64,
 }
+
+/// Bytes of a segment.
+const SEGMENT_BYTES: u64 = 64 << 10;
 
 /// A kind of link: the transport over the first one alone, and the links of the bond.
 struct Kind {
@@ -74,7 +77,7 @@ fn compare(workspace: &Workspace, options: &Options, nodes: &[Namespace], kind: 
     let records = one_way(workspace, options, nodes, &layers)?;
     let rate = |record: &Value| record["bytes_per_s"].as_f64().unwrap_or(f64::NAN);
     let mut below = 0;
-    for record in records.iter().filter(|record| record["transport"] != kind.single) {
+    for record in records.iter().filter(|record| uses_both(record)) {
         let is_single =
             |other: &&Value| other["transport"] == kind.single && other["size_bytes"] == record["size_bytes"];
         let single = records.iter().find(is_single).map_or(f64::NAN, rate);
@@ -89,6 +92,12 @@ fn compare(workspace: &Workspace, options: &Options, nodes: &[Namespace], kind: 
         );
     }
     Ok(below)
+}
+
+/// True for a bond that uses both links for these messages: segments are for long ones only.
+fn uses_both(record: &Value) -> bool {
+    let (name, bytes) = (record["transport"].as_str().unwrap_or_default(), record["size_bytes"].as_u64());
+    name.starts_with("bond:") || name.starts_with("bond-size:") && bytes > Some(SEGMENT_BYTES)
 }
 
 /// Records of messages from the first node to the second over these layers.

@@ -5,13 +5,13 @@ mod support;
 use evb_transport::{
     DEFAULT_MAX_BODY, HEAD_BYTES, OverLayer, OverTransport,
     bond::Stripe,
-    conformance::{Subject, run_all, run_life},
+    conformance::{Subject, bonds, run_all, run_life},
     doorbell::Doorbell,
     in_process,
     tcp::{TcpOptions, Token},
 };
 use std::{sync::Arc, time::Duration};
-use support::{bonds, boxed, multicast_nodes, tcp_bonds, tcp_nodes};
+use support::{boxed, multicast_nodes, tcp_bonds, tcp_nodes};
 
 /// Longest silence in the tests that tell slow nodes from dead ones.
 const SILENCE: Duration = Duration::from_millis(200);

@@ -7,7 +7,7 @@ use std::{fs, path::Path};
 pub(super) const NETWORKS: [&str; 2] = ["10.78.0", "10.78.1"];
 const BRIDGES: [&str; 2] = ["evb-bond0", "evb-bond1"];
 /// Bytes of the queue of a bridge to a node, and of a node's own queue.
-const QUEUES: [u32; 2] = [500_000, 1_000_000];
+const QUEUES: [u32; 2] = [2_000_000, 2_000_000];
 
 /// Namespaces on two bridges. They end with this.
 pub(super) struct Links {

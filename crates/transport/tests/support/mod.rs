@@ -21,22 +21,6 @@ pub(crate) fn tcp_nodes(count: usize, options: &TcpOptions) -> Vec<Tcp> {
     joined((0..count as u16).map(|node| Tcp::bind(NodeId(node), options.clone()).unwrap()).collect())
 }
 
-/// Bonds of connected links, each given with the endpoints of all nodes.
-#[allow(dead_code, reason = "not every test file has bonds")]
-pub(crate) fn bonds<T: Transport>(links: Vec<Vec<T>>, stripe: Stripe, max_body: usize) -> Vec<Bond<T>> {
-    let names: Vec<_> = (0..links.len()).map(|link| format!("link {link}")).collect();
-    let mut links: Vec<_> = links.into_iter().map(Vec::into_iter).collect();
-    let nodes = links[0].len() as u16;
-    let bond = |node| {
-        let members = links.iter_mut().map(|link| link.next().expect("an endpoint for each node")).collect();
-        let options = BondOptions { stripe, ..BondOptions::new(names.clone(), max_body) };
-        let mut bond = Bond::new(members, options).expect("a bond");
-        bond.expect((0..nodes).filter(|&peer| peer != node).map(NodeId));
-        bond
-    };
-    (0..nodes).map(bond).collect()
-}
-
 /// Bonds of TCP over two addresses of the loopback interface.
 #[allow(dead_code, reason = "not every test file has bonds")]
 pub(crate) fn tcp_bonds(count: usize, stripe: Stripe, options: &TcpOptions) -> Vec<Bond<Tcp>> {
