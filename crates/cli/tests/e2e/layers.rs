@@ -141,7 +141,8 @@ fn mpi_needs_a_launcher() {
 /// Every pattern of the note on every layer: each message arrives once, whole and in order.
 #[test]
 fn every_pattern_works_on_every_layer() {
-    let mut layers = vec!["threads", "shm", "tcp", "udp", "bond:tcp@127.0.0.1+tcp@127.0.0.2", "bond-size:tcp@127.0.0.1+shm"];
+    let mut layers =
+        vec!["threads", "shm", "tcp", "udp", "bond:tcp@127.0.0.1+tcp@127.0.0.2", "bond-size:tcp@127.0.0.1+shm"];
     if is_there("fi_info") {
         layers.extend(["ofi:tcp", "ofi:shm"]);
     }

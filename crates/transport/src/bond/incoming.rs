@@ -83,10 +83,4 @@ impl Incoming {
     pub(super) fn taken(&self) -> u64 {
         self.ready.front().map_or(self.next, |ready| ready.last)
     }
-
-    /// Number of pieces that are there before their turn.
-    #[cfg(test)]
-    pub(super) fn held(&self) -> usize {
-        self.early.len() + self.ready.len()
-    }
 }
