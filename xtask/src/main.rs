@@ -1,13 +1,16 @@
 //! Project tasks. `cargo xtask check` is quick and needs nothing but cargo. `cargo xtask test` runs everything that
 //! must pass. `cargo xtask faults` tries schedules of faults. `cargo xtask peers` compares evb with other tools.
 //! `cargo xtask shaping` compares traffic shapings over slow links. `cargo xtask fabric` tests the test of fabrics.
+//! `cargo xtask bond` measures two links as one.
 //! `cargo xtask hw` checks the hardware and generates its files from the crates.
 
+mod bond;
 mod examples;
 mod fabric;
 mod faults;
 mod hw;
 mod namespaces;
+mod nodes;
 mod papers;
 mod peers;
 mod processes;
@@ -63,6 +66,8 @@ enum Task {
     Shaping(shaping::Options),
     /// Test that `evb bench all-pairs` names a bad link in network namespaces, and none when there is none; needs root
     Fabric(fabric::Options),
+    /// Measure two links as one beside one of them, in network namespaces, and take one away during a run; needs root
+    Bond(bond::Options),
     /// The hardware of the message engine: its checks, and what of it comes from the crates
     #[command(subcommand)]
     Hw(hw::Hw),
@@ -79,6 +84,7 @@ fn main() -> ExitCode {
         Task::Tail(options) => tail::measure(&options),
         Task::Shaping(options) => shaping::compare(&options),
         Task::Fabric(options) => fabric::test(&options),
+        Task::Bond(options) => bond::measure(&options),
         Task::Hw(task) => hw::run(task),
     };
     match result {

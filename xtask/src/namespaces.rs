@@ -80,7 +80,7 @@ pub(crate) fn control(network: &str) -> String {
     format!("{network}.254")
 }
 
-fn ip(line: &str) -> Result<(), String> {
+pub(crate) fn ip(line: &str) -> Result<(), String> {
     call("ip", line)
 }
 

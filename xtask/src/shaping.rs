@@ -4,19 +4,13 @@
 //! queue towards the nodes. Run control is on the bridge. Needs root, `ip` and `tc`.
 
 use crate::{
-    namespaces::{Namespace, Namespaces, call, control},
+    namespaces::{Namespaces, call, control},
+    nodes::{Node, token},
     processes::Limited,
     workspace::Workspace,
 };
 use serde_json::Value;
-use std::{
-    fmt::Write as _,
-    fs::File,
-    io::Read as _,
-    path::Path,
-    process::{Child, Command, Stdio},
-    time::Duration,
-};
+use std::{fmt::Write as _, process::Command, time::Duration};
 
 /// Readout units, and builders.
 const UNITS: usize = 4;
@@ -144,40 +138,10 @@ fn make_network() -> Result<Namespaces, String> {
 /// Builds events in the namespaces.
 fn build(network: &Namespaces, workspace: &Workspace, options: &Options, changes: &[String]) -> Result<Value, String> {
     let (token, control) = (token()?, format!("{}:7000", control(NETWORK)));
-    let start = |node| Node::start(&workspace.evb(), node, &control, &token);
+    let start = |node| Node::start(&workspace.evb(), node, PREFIX, &control, &token);
     let nodes: Vec<_> = network.nodes().iter().map(start).collect();
     let mut run = command(workspace, "run", options, changes);
     let record = record(run.args(["--listen", &control]).env("EVB_TOKEN", &token), options);
     drop(nodes);
     record
-}
-
-/// A node in its namespace. Dropping it ends it.
-struct Node(Option<Child>);
-
-impl Node {
-    fn start(evb: &Path, Namespace { name, address }: &Namespace, control: &str, token: &str) -> Self {
-        let mut command = Command::new("ip");
-        let role = name.strip_prefix(PREFIX).unwrap_or(name);
-        command.args(["netns", "exec", name]).arg(evb);
-        command.args(["node", "--role", role, "--join", control, "--listen", &format!("{address}:0"), "--quiet"]);
-        // A node that cannot start is missed by run control, which says so.
-        Self(command.env("EVB_TOKEN", token).stdin(Stdio::null()).spawn().ok())
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            let _over = child.kill();
-            let _reaped = child.wait();
-        }
-    }
-}
-
-/// A secret that no other run has.
-fn token() -> Result<String, String> {
-    let mut bytes = [0; 32];
-    File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).map_err(|error| error.to_string())?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

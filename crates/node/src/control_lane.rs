@@ -4,11 +4,12 @@
 //! from one node to another take the same way, and keep their order. A thread serves the second transport, since a node can
 //! sleep in one transport only.
 
-use crate::link::BATCH;
+use crate::link::{BATCH, report_links};
 use crate::outbox::Outbox;
 use evb_core::{NodeId, NodeRange};
 use evb_protocol::Config;
 use evb_transport::{Broadcasts, Connect, Message as Envelope, Received, Transport, Waker};
+use evb_unit::DeadLink;
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -36,7 +37,7 @@ pub(crate) struct ControlLane {
     /// Messages for the thread; closed when the lane is dropped.
     outgoing: Sender<(NodeRange, Envelope)>,
     /// State of the broadcasts of the second transport.
-    broadcasts: Arc<Mutex<Broadcasts>>,
+    state: Arc<Mutex<State>>,
     incoming: Receiver<Received>,
     waker: Waker,
     /// The thread has messages that it may sleep on.
@@ -57,17 +58,11 @@ impl ControlLane {
         let (outgoing, orders) = mpsc::channel();
         let (arrivals, incoming) = mpsc::channel();
         let (waker, local, nodes) = (endpoint.waker(), endpoint.local(), config.nodes());
-        let broadcasts = Arc::new(Mutex::new(endpoint.broadcasts()));
-        let server = Server {
-            outbox: Outbox::new(endpoint, nodes),
-            orders,
-            arrivals,
-            broadcasts: broadcasts.clone(),
-            wake_node,
-        };
+        let state = Arc::new(Mutex::new(State { broadcasts: endpoint.broadcasts(), dead_links: Vec::new() }));
+        let server = Server { outbox: Outbox::new(endpoint, nodes), orders, arrivals, state: state.clone(), wake_node };
         std::thread::Builder::new().name("control".into()).spawn_scoped(scope, move || server.run())?;
         let ways = (0..nodes).map(|to| Way::between(config, local, NodeId(to))).collect();
-        Ok(Self { outgoing, broadcasts, incoming, waker, has_posted: false, ways, losses: Losses::new(nodes) })
+        Ok(Self { outgoing, state, incoming, waker, has_posted: false, ways, losses: Losses::new(nodes) })
     }
 
     /// True if messages to this node take this way.
@@ -83,7 +78,12 @@ impl ControlLane {
 
     /// State of the broadcasts of the second transport.
     pub(crate) fn broadcasts(&self) -> Broadcasts {
-        lock(&self.broadcasts).clone()
+        lock(&self.state).broadcasts.clone()
+    }
+
+    /// The dead links of the transport.
+    pub(crate) fn dead_links(&self) -> Vec<DeadLink> {
+        lock(&self.state).dead_links.clone()
     }
 
     /// Lets the thread send what was posted.
@@ -122,17 +122,23 @@ impl Drop for ControlLane {
     }
 }
 
+/// What the thread tells of its transport.
+struct State {
+    broadcasts: Broadcasts,
+    dead_links: Vec<DeadLink>,
+}
+
 /// The thread of the second transport.
 struct Server<'a> {
     outbox: Outbox<&'a mut dyn ControlEndpoint>,
     orders: Receiver<(NodeRange, Envelope)>,
     arrivals: Sender<Received>,
-    broadcasts: Arc<Mutex<Broadcasts>>,
+    state: Arc<Mutex<State>>,
     wake_node: Waker,
 }
 
-fn lock(broadcasts: &Mutex<Broadcasts>) -> MutexGuard<'_, Broadcasts> {
-    broadcasts.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Server<'_> {
@@ -167,7 +173,12 @@ impl Server<'_> {
             }
         };
         self.outbox.flush();
-        *lock(&self.broadcasts) = self.outbox.transport.broadcasts();
+        let (mut state, transport) = (lock(&self.state), &self.outbox.transport);
+        state.broadcasts = transport.broadcasts();
+        if state.dead_links.len() < transport.dead_links().len() {
+            state.dead_links = report_links(transport.dead_links()).collect();
+        }
+        drop(state);
         is_open
     }
 

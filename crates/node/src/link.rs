@@ -9,7 +9,8 @@ use evb_protocol::{
     wire::{self, Body},
 };
 use evb_record::Broadcast;
-use evb_transport::{Broadcasts, Message as Envelope, Received, Transport};
+use evb_transport::{Broadcasts, Message as Envelope, Received, Transport, bond};
+use evb_unit::DeadLink;
 
 /// Largest number of messages taken from the transport at once.
 pub(crate) const BATCH: usize = 256;
@@ -81,6 +82,12 @@ impl<T: Transport> Link<T> {
             asked: now.was_asked,
             fell_back: now.fell_back,
         }
+    }
+
+    /// The links that died although the peers live.
+    pub(crate) fn dead_links(&self) -> Vec<DeadLink> {
+        let of_control = self.control.as_ref().map(ControlLane::dead_links).unwrap_or_default();
+        report_links(self.outbox.transport.dead_links()).chain(of_control).collect()
     }
 
     /// Gives all messages that have arrived to `handle`, and returns their number.
@@ -157,4 +164,10 @@ impl<T: Transport> Link<T> {
         }
         std::mem::take(&mut self.sent)
     }
+}
+
+/// Dead links of a transport, for a report.
+pub(crate) fn report_links(links: &[bond::DeadLink]) -> impl Iterator<Item = DeadLink> {
+    let report = |bond::DeadLink { link, peer, reason }| DeadLink { link, peer, reason };
+    links.iter().cloned().map(report)
 }

@@ -8,7 +8,10 @@ use evb_experiment::Plan;
 use evb_protocol::Config;
 use evb_record::{Finding, FindingKind, Record};
 use evb_unit::{Account, Progress, Report};
-use std::{collections::BTreeMap, mem};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+};
 
 pub(crate) struct Outcome {
     config: Config,
@@ -22,6 +25,8 @@ pub(crate) struct Outcome {
     errors: BTreeMap<NodeId, NodeError>,
     /// The way in which broadcasts fell back was told.
     told_broadcasts: bool,
+    /// Dead links that were told.
+    told_links: BTreeSet<String>,
     /// The error that ended the configuration.
     error: Option<NodeError>,
 }
@@ -36,6 +41,7 @@ impl Outcome {
             reasons: BTreeMap::new(),
             errors: BTreeMap::new(),
             told_broadcasts: false,
+            told_links: BTreeSet::new(),
             error: None,
         }
     }
@@ -77,6 +83,15 @@ impl Outcome {
         {
             self.told_broadcasts = true;
             observer.note(&finding.message);
+        }
+    }
+
+    /// Shows each link that died once. The record has all from the reports.
+    pub(crate) fn tell_dead_links(&mut self, observer: &mut dyn Observer) {
+        for (link, finding) in self.account.dead_links() {
+            if self.told_links.insert(link) {
+                observer.note(&finding.message);
+            }
         }
     }
 

@@ -219,6 +219,7 @@ impl<'a> Session<'a> {
         if configured.is_running {
             observer.progress(&configured.progress(now));
             configured.outcome.tell_fall_back(observer);
+            configured.outcome.tell_dead_links(observer);
         }
         Ok(())
     }

@@ -98,9 +98,9 @@ struct Part {
 }
 
 impl Part {
-    /// The report of the role, with the broadcasts of its node.
+    /// The report of the role, with the broadcasts and the dead links of its node.
     fn report<T: Transport>(&self, now: Time, link: &Link<T>) -> Report {
-        self.role.report(now).with_broadcast(link.broadcasts())
+        self.role.report(now).with_broadcast(link.broadcasts()).with_dead_links(link.dead_links())
     }
 }
 

@@ -101,6 +101,7 @@ kinds! {
     NoFilterMemory "no_filter_memory" Remark "Events went to filter units through pipes, which is slower, because the system gave no memory for them"
     LostFilterUnits "lost_filter_units" Remark "Filter units of other machines were lost or failed, and their events were given to others"
     NoMulticast "no_multicast" Remark "Broadcasts were to go by multicast, and a node sent copies"
+    DeadLink "dead_link" Remark "A link between nodes died, and their messages went over the others"
     Reassigned "reassigned" Remark "Events were given to another builder unit because theirs died"
 }
 

@@ -16,7 +16,7 @@ use evb_transport::{
 };
 use std::{
     io,
-    os::fd::{AsFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, OwnedFd, RawFd},
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -294,6 +294,10 @@ impl<W: Wire> Transport for Endpoint<W> {
 
     fn waker(&self) -> Waker {
         self.rest.waker()
+    }
+
+    fn file(&self) -> Option<RawFd> {
+        Some(self.file.as_raw_fd())
     }
 }
 

@@ -4,11 +4,12 @@ mod support;
 
 use evb_transport::{
     HEAD_BYTES,
+    bond::Stripe,
     conformance::{Subject, run_all, run_life},
 };
 use evb_transport_ethernet::EthernetOptions;
 use std::time::Duration;
-use support::{Faults, Memory, Relay, join, join_layers, options};
+use support::{Faults, Memory, Relay, bond, join, join_layers, options};
 
 #[test]
 fn a_network_without_faults_conforms() {
@@ -25,6 +26,22 @@ fn a_network_with_faults_conforms() {
         join(relays.map(|(wire, seed)| Relay::new(wire, faults, seed)).collect(), &options)
     };
     run_all(&Subject { connect: &connect, max_body: options.max_body });
+}
+
+/// With the rule that takes rates into account, one of the links has faults.
+#[test]
+fn bonds_conform() {
+    let options = EthernetOptions { max_body: 300_000, ..options(2) };
+    for stripe in Stripe::ALL {
+        let lost = if stripe == Stripe::Message { 20 } else { 0 };
+        let link = |nodes, lost| {
+            let faults = Faults { lost, doubled: lost, swapped: lost, harmed: lost };
+            let wires = Memory::network(nodes, 1500).into_iter().zip(1..);
+            wires.map(|(wire, seed)| Relay::new(wire, faults, seed)).collect()
+        };
+        let connect = |nodes| bond(vec![link(nodes, 0), link(nodes, lost)], stripe, &options);
+        run_all(&Subject { connect: &connect, max_body: options.max_body });
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod support;
 use evb_core::NodeId;
 use evb_transport::{
     HEAD_BYTES, Message, Received, SendError, Transport,
+    bond::Stripe,
     conformance::{Subject, run_all, run_life},
 };
 use evb_transport_ethernet::{EthernetOptions, Interface, open_interface};
@@ -18,7 +19,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use support::{Faults, Relay, TOKEN, join, options};
+use support::{Faults, Relay, TOKEN, bond, join, options};
 
 /// Nodes of the largest case.
 const NODES: usize = 5;
@@ -119,6 +120,51 @@ fn slow_is_not_dead() {
     let Some(lab) = Lab::new(1500) else { return };
     let options = EthernetOptions { peer_timeout: SILENCE, ..options(2) };
     run_life(&Subject { connect: &|nodes| lab.nodes(nodes, &options), max_body: options.max_body }, SILENCE);
+}
+
+/// Each node has an interface in both.
+fn two_labs() -> Option<[Lab; 2]> {
+    Some([Lab::new(1500)?, Lab::new(1500)?])
+}
+
+#[test]
+fn bonds_of_two_interfaces_conform() {
+    let Some(labs) = two_labs() else { return };
+    let options = EthernetOptions { max_body: 1 << 20, ..options(2) };
+    for stripe in Stripe::ALL {
+        let connect = |nodes| bond(labs.iter().map(|lab| lab.wires(nodes)).collect(), stripe, &options);
+        run_all(&Subject { connect: &connect, max_body: options.max_body });
+    }
+}
+
+/// An interface goes down in the middle of a stream.
+#[test]
+fn a_bond_loses_nothing_with_an_interface() {
+    const MESSAGES: u64 = 60_000;
+    let Some(labs) = two_labs() else { return };
+    let options = EthernetOptions { peer_timeout: Duration::from_secs(1), ..options(2) };
+    let mut nodes = bond(labs.iter().map(|lab| lab.wires(2)).collect(), Stripe::Message, &options).into_iter();
+    let (mut sender, mut receiver) = (nodes.next().expect("two nodes"), nodes.next().expect("two nodes"));
+    let (mut sent, mut received, mut sink, begin) = (0, 0, Vec::new(), Instant::now());
+    while received < MESSAGES || sender.dead_links().is_empty() {
+        while sent < MESSAGES && sent < received + 5000 && sender.send(NodeId(1), numbered(sent)).is_ok() {
+            sent += 1;
+            if sent == MESSAGES / 3 {
+                assert!(ip(&format!("-n {}-1 link set eth0 down", labs[1].name)));
+            }
+        }
+        sender.flush();
+        sender.wait(Duration::ZERO);
+        receiver.wait(Duration::from_millis(1));
+        receiver.receive(1000, &mut sink);
+        for item in sink.drain(..) {
+            let Received::Message { from: NodeId(0), message } = item else { panic!("{item:?} at {received}") };
+            assert!(message == numbered(received), "message {received}");
+            received += 1;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "{received} messages came: {:?}", sender.dead_links());
+    }
+    assert_eq!(sender.dead_links()[0].link, "link 1");
 }
 
 /// A message whose head and body follow from its number.

@@ -2,7 +2,10 @@
 
 mod support;
 
-use evb_transport::conformance::{Subject, run_all, run_life};
+use evb_transport::{
+    bond::Stripe,
+    conformance::{CASES, Subject, bonds, run_all, run_life},
+};
 use evb_transport_ofi::OfiOptions;
 use std::time::Duration;
 use support::{boxed, joined, options, there_is};
@@ -27,6 +30,25 @@ fn shm_conforms() {
 #[test]
 fn tcp_conforms_with_few_credits() {
     conforms(&OfiOptions { max_body: 300_000, credits: 30, send_queue_bytes: 250_000, ..options("tcp") });
+}
+
+/// Two endpoints of each node, on addresses of their own. One case is left out: a bond acknowledges what it receives, and an
+/// acknowledgement to a peer that has left breaks the provider's connection, with all that was not received yet.
+#[test]
+fn a_bond_of_two_interfaces_conforms() {
+    let on = |address: &str| OfiOptions { max_body: 1 << 20, interface: Some(address.into()), ..options("tcp") };
+    if there_is("tcp") {
+        let (one, other) = (on("127.0.0.1"), on("127.0.0.2"));
+        let links = |nodes| vec![boxed(joined(nodes, &one)), boxed(joined(nodes, &other))];
+        for stripe in Stripe::ALL {
+            let connect = |nodes| boxed(bonds(links(nodes), stripe, one.max_body));
+            let subject = Subject { connect: &connect, max_body: one.max_body };
+            for (name, case) in CASES.iter().filter(|(name, _)| !name.starts_with("a lost peer is reported once")) {
+                println!("{name}");
+                case(&subject);
+            }
+        }
+    }
 }
 
 #[test]

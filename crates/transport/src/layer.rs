@@ -126,3 +126,13 @@ pub trait Connect {
     /// A message that names the peer that is missing or refuses this node.
     fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), JoinError>;
 }
+
+impl<T: Connect + ?Sized> Connect for Box<T> {
+    fn address(&self) -> String {
+        (**self).address()
+    }
+
+    fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), JoinError> {
+        (**self).connect(peers)
+    }
+}

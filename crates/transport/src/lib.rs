@@ -3,11 +3,12 @@
 //! [`Transport`] is the thin message layer of the benchmark suite and of the event builder alike. Every implementation
 //! passes the same suite, which the feature `conformance` has. [`in_process`] moves messages by reference between the
 //! threads of one process, [`shm`] between the processes of one machine through shared memory, and [`tcp`] between
-//! processes and machines. [`Registered`] is how a transport is found by its name.
+//! processes and machines. [`bond`] makes one of several. [`Registered`] is how a transport is found by its name.
 
 mod about;
 mod bits;
 mod bodies;
+pub mod bond;
 mod broadcast;
 mod buffer;
 mod chunks;
@@ -45,9 +46,10 @@ pub use registered::{
 pub use token::{Token, TokenError};
 pub use virtual_time::VirtualTime;
 
+use bond::DeadLink;
 use bytes::Bytes;
 use evb_core::NodeId;
-use std::{sync::Arc, time::Duration};
+use std::{os::fd::RawFd, sync::Arc, time::Duration};
 
 /// Bytes of the fixed head of every message.
 pub const HEAD_BYTES: usize = 32;
@@ -169,42 +171,69 @@ pub trait Transport: Send {
     fn buffers(&self) -> Option<Buffers> {
         None
     }
-}
 
-impl<T: Transport + ?Sized> Transport for &mut T {
-    fn local(&self) -> NodeId {
-        (**self).local()
+    /// A file that can be read when a [`wait`](Transport::wait) would end, for those who sleep on several transports at a
+    /// time: they call [`receive`](Transport::receive) and [`flush`](Transport::flush) first, and then sleep until the file
+    /// can be read.
+    fn file(&self) -> Option<RawFd> {
+        None
     }
 
-    fn send(&mut self, to: NodeId, message: Message) -> Result<(), SendError> {
-        (**self).send(to, message)
-    }
-
-    fn broadcast(&mut self, to: &[NodeId], message: Message, refused: &mut Refusals<'_>) {
-        (**self).broadcast(to, message, refused);
-    }
-
-    fn broadcasts(&self) -> Broadcasts {
-        (**self).broadcasts()
-    }
-
-    fn flush(&mut self) -> bool {
-        (**self).flush()
-    }
-
-    fn receive(&mut self, limit: usize, sink: &mut Vec<Received>) -> usize {
-        (**self).receive(limit, sink)
-    }
-
-    fn wait(&mut self, timeout: Duration) {
-        (**self).wait(timeout);
-    }
-
-    fn waker(&self) -> Waker {
-        (**self).waker()
-    }
-
-    fn buffers(&self) -> Option<Buffers> {
-        (**self).buffers()
+    /// Links that died although their peers live, for a transport with several links to each peer.
+    fn dead_links(&self) -> &[DeadLink] {
+        &[]
     }
 }
+
+/// A transport behind a pointer.
+macro_rules! behind {
+    ($($pointer:ty),+) => {$(
+        impl<T: Transport + ?Sized> Transport for $pointer {
+            fn local(&self) -> NodeId {
+                (**self).local()
+            }
+
+            fn send(&mut self, to: NodeId, message: Message) -> Result<(), SendError> {
+                (**self).send(to, message)
+            }
+
+            fn broadcast(&mut self, to: &[NodeId], message: Message, refused: &mut Refusals<'_>) {
+                (**self).broadcast(to, message, refused);
+            }
+
+            fn broadcasts(&self) -> Broadcasts {
+                (**self).broadcasts()
+            }
+
+            fn flush(&mut self) -> bool {
+                (**self).flush()
+            }
+
+            fn receive(&mut self, limit: usize, sink: &mut Vec<Received>) -> usize {
+                (**self).receive(limit, sink)
+            }
+
+            fn wait(&mut self, timeout: Duration) {
+                (**self).wait(timeout);
+            }
+
+            fn waker(&self) -> Waker {
+                (**self).waker()
+            }
+
+            fn buffers(&self) -> Option<Buffers> {
+                (**self).buffers()
+            }
+
+            fn file(&self) -> Option<RawFd> {
+                (**self).file()
+            }
+
+            fn dead_links(&self) -> &[DeadLink] {
+                (**self).dead_links()
+            }
+        }
+    )+};
+}
+
+behind!(&mut T, Box<T>);

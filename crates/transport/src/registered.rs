@@ -184,7 +184,7 @@ pub trait UseEndpoint {
     ///
     /// # Errors
     /// Those of the user.
-    fn with<T: Transport + Connect>(self, endpoint: T) -> Result<Self::Output, Self::Error>;
+    fn with<T: Transport + Connect + 'static>(self, endpoint: T) -> Result<Self::Output, Self::Error>;
 }
 
 /// A visitor that uses the endpoints of threads.

@@ -4,13 +4,14 @@ mod support;
 
 use evb_transport::{
     DEFAULT_MAX_BODY, HEAD_BYTES, OverLayer, OverTransport,
-    conformance::{Subject, run_all, run_life},
+    bond::Stripe,
+    conformance::{Subject, bonds, run_all, run_life},
     doorbell::Doorbell,
     in_process,
     tcp::{TcpOptions, Token},
 };
 use std::{sync::Arc, time::Duration};
-use support::{boxed, multicast_nodes, tcp_nodes};
+use support::{boxed, multicast_nodes, tcp_bonds, tcp_nodes};
 
 /// Longest silence in the tests that tell slow nodes from dead ones.
 const SILENCE: Duration = Duration::from_millis(200);
@@ -66,6 +67,33 @@ fn tcp_conforms_with_small_socket_buffers() {
         ..TcpOptions::new(2, Token::new([6; Token::BYTES]))
     };
     run_all(&Subject { connect: &|nodes| boxed(tcp_nodes(nodes, &options)), max_body: options.max_body });
+}
+
+#[test]
+fn bonds_of_threads_conform() {
+    for (stripe, links) in Stripe::ALL.into_iter().zip([2, 3, 1]) {
+        let connect =
+            |nodes| boxed(bonds((0..links).map(|_| in_process::connect(nodes, 512)).collect(), stripe, 1 << 20));
+        run_all(&Subject { connect: &connect, max_body: 1 << 20 });
+    }
+}
+
+#[test]
+fn bonds_of_tcp_conform() {
+    let options = TcpOptions { max_body: 1 << 20, ..TcpOptions::new(2, Token::new([5; Token::BYTES])) };
+    for stripe in Stripe::ALL {
+        let connect = |nodes| boxed(tcp_bonds(nodes, stripe, &options));
+        run_all(&Subject { connect: &connect, max_body: options.max_body });
+    }
+}
+
+#[test]
+fn bonds_of_tcp_tell_slow_from_dead() {
+    let options = TcpOptions { peer_timeout: SILENCE, ..TcpOptions::new(2, Token::new([5; Token::BYTES])) };
+    for stripe in Stripe::ALL {
+        let connect = |nodes| boxed(tcp_bonds(nodes, stripe, &options));
+        run_life(&Subject { connect: &connect, max_body: options.max_body }, SILENCE);
+    }
 }
 
 #[test]

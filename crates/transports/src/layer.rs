@@ -122,14 +122,25 @@ mod tests {
 
     #[test]
     fn names_come_back() {
-        for name in ["threads", "shm", "tcp", "udp", "mpi", "ofi:shm", "ethernet:eth0", "velo-rtl", "velo-rtl:96"] {
+        for name in [
+            "threads",
+            "shm",
+            "tcp",
+            "udp",
+            "mpi",
+            "ofi:shm",
+            "ethernet:eth0",
+            "velo-rtl",
+            "velo-rtl:96",
+            "bond:tcp@10.0.0.1+ethernet:eth0",
+        ] {
             assert_eq!(name.parse::<LayerChoice>().unwrap().to_string(), name);
         }
         for (other, name) in [("velo", "shm"), ("velo-rtl:16", "velo-rtl"), ("ofi", "ofi:tcp")] {
             assert_eq!(other.parse::<LayerChoice>(), name.parse());
         }
         assert_eq!("ofi".parse::<LayerChoice>().unwrap().to_string(), "ofi:tcp");
-        for wrong in ["", "velo-rtl:", "velo-rtl:17", "ofi:", "tcp:1", "rtl"] {
+        for wrong in ["", "velo-rtl:", "velo-rtl:17", "ofi:", "tcp:1", "rtl", "bond:", "bond:tcp"] {
             assert!(wrong.parse::<LayerChoice>().is_err(), "{wrong}");
         }
     }
@@ -149,7 +160,8 @@ mod tests {
     #[test]
     fn people_are_told_all_names() {
         let names = "threads, shm, tcp, udp, mpi, ofi:PROVIDER such as ofi:tcp or ofi:shm, ethernet:INTERFACE such \
-                     as ethernet:eth0, velo-rtl or velo-rtl:WIRES";
+                     as ethernet:eth0, bond:LINK+LINK such as bond:ethernet:eth0+ethernet:eth1, bond-size:.., \
+                     bond-destination:.., velo-rtl or velo-rtl:WIRES";
         assert_eq!("rtl".parse::<LayerChoice>(), Err(format!("\"rtl\" is no message layer: use {names}")));
         assert!(LayerChoice::usage(true).contains("shm (the VELO engine), tcp"));
     }

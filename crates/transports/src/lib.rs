@@ -1,8 +1,10 @@
 //! The transports of evb by name: the one list that experiment files, nodes and benchmarks take them from.
 
+mod bond;
 mod choice;
 mod layer;
 
+pub use bond::Bonded;
 pub use choice::TransportChoice;
 pub use evb_transport::{About, Setting, SettingValue, Settings};
 pub use layer::LayerChoice;
@@ -49,6 +51,7 @@ transports![
     evb_transport_mpi::Endpoint,
     evb_transport_ofi::Ofi,
     evb_transport_ethernet::Ethernet,
+    Bonded,
     evb_transport_rtl::RtlLayer,
 ];
 

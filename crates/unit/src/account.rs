@@ -11,7 +11,7 @@ use std::iter;
 /// The last reports of all nodes, lost nodes and findings.
 #[derive(Clone)]
 pub struct Account {
-    config: Config,
+    pub(crate) config: Config,
     /// Events in a block. The event manager knows the outcome of blocks only.
     block: u64,
     pub(crate) manager: ManagerReport,
@@ -206,6 +206,7 @@ impl Account {
         self.manager.events = self.events();
         let broadcast = self.broadcast();
         self.findings.extend(self.fell_back());
+        self.findings.extend(self.dead_links().into_values());
         let warmup = plan.run.warmup.map(|warmup| Time::ZERO + warmup);
         let steady = Steady::find(&self.manager.series, warmup, Time::ZERO + Span((seconds * 1e12) as u64));
         // Without a window, the accounts are exact.

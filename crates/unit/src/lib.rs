@@ -12,6 +12,7 @@ mod builder;
 pub mod bundle;
 mod injector;
 mod latency;
+mod links;
 mod manager;
 mod meter;
 mod outlet;
@@ -36,7 +37,7 @@ pub use payload::{Outline, Outlines, Payload};
 pub use places::Places;
 pub use readout::{FragmentSource, ReadLimits, Readout, open_options};
 pub use record::Offered;
-pub use report::{BuilderReport, Faults, ManagerReport, ReadoutReport, Report};
+pub use report::{BuilderReport, DeadLink, Faults, ManagerReport, ReadoutReport, Report};
 pub use selector::Selector;
 pub use sources::Sources;
 

@@ -1,6 +1,6 @@
 //! Reports of the units, which they repeat during a run and give at its end.
 
-use evb_core::Span;
+use evb_core::{NodeId, Span};
 use evb_protocol::{BuilderUnit, FaultCounts, ManagerCounts, Mismatch, ReadoutCounts};
 use evb_record::{Broadcast, Events, Filtering, Finding, FindingKind, Latency, Slots, Trigger};
 use evb_steady::Series;
@@ -30,6 +30,28 @@ impl Report {
         }
         self
     }
+
+    /// The same with the dead links of the node, which its driver knows.
+    #[must_use]
+    pub fn with_dead_links(mut self, dead_links: Vec<DeadLink>) -> Self {
+        match &mut self {
+            Self::Manager(report) => report.dead_links = dead_links,
+            Self::Readout(report) => report.dead_links = dead_links,
+            Self::Builder(report) => report.dead_links = dead_links,
+        }
+        self
+    }
+}
+
+/// A link of a node that died although the peer lives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadLink {
+    /// Name of the link.
+    pub link: String,
+    /// The peer.
+    pub peer: NodeId,
+    /// The reason, for people.
+    pub reason: String,
 }
 
 /// Faults by kind.
@@ -53,6 +75,9 @@ pub struct ManagerReport {
     /// Broadcasts of the node, in a real run.
     #[serde(default)]
     pub broadcast: Broadcast,
+    /// Links that died although the peer lives, in a real run over several links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dead_links: Vec<DeadLink>,
 }
 
 /// The report of a readout unit.
@@ -77,6 +102,9 @@ pub struct ReadoutReport {
     /// Broadcasts of the node, in a real run.
     #[serde(default)]
     pub broadcast: Broadcast,
+    /// Links that died although the peer lives, in a real run over several links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dead_links: Vec<DeadLink>,
 }
 
 /// The report of a builder unit.
@@ -99,6 +127,9 @@ pub struct BuilderReport {
     /// Broadcasts of the node, in a real run.
     #[serde(default)]
     pub broadcast: Broadcast,
+    /// Links that died although the peer lives, in a real run over several links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dead_links: Vec<DeadLink>,
 }
 
 impl ManagerReport {

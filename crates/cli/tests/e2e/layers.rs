@@ -64,6 +64,26 @@ fn ethernet_builds_events() {
 }
 
 #[test]
+fn bonds_build_events() {
+    let lab = Lab::with(SMALL);
+    let run = |links: &str| lab.run(&[]).set("transport.type=bond").set(&format!("transport.links={links}"));
+    for (links, told) in [
+        ("tcp@127.0.0.1", "from 2 to 16"),
+        ("tcp@127.0.0.1+pigeon", "pigeon"),
+        ("tcp@127.0.0.1+tcp@203.0.113.0/24", "no address in the network"),
+        ("tcp@127.0.0.1+tcp@203.0.113.7", "the link tcp@203.0.113.7"),
+    ] {
+        let outcome = run(links).run();
+        assert_eq!(outcome.code(), Some(2), "{outcome}");
+        assert!(outcome.stderr.contains(told), "{outcome}");
+    }
+    for stripe in ["message", "size", "destination"] {
+        builds_all(run("tcp@127.0.0.1+tcp@127.0.0.2").set(&format!("transport.stripe={stripe}")), "bond");
+    }
+    builds_all(run("tcp+shm"), "bond");
+}
+
+#[test]
 fn simulated_hardware_builds_events() {
     if !is_there("verilator") {
         return;
@@ -121,7 +141,8 @@ fn mpi_needs_a_launcher() {
 /// Every pattern of the note on every layer: each message arrives once, whole and in order.
 #[test]
 fn every_pattern_works_on_every_layer() {
-    let mut layers = vec!["threads", "shm", "tcp", "udp"];
+    let mut layers =
+        vec!["threads", "shm", "tcp", "udp", "bond:tcp@127.0.0.1+tcp@127.0.0.2", "bond-size:tcp@127.0.0.1+shm"];
     if is_there("fi_info") {
         layers.extend(["ofi:tcp", "ofi:shm"]);
     }

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
 use evb_core::NodeId;
-use evb_transport::{Connect, OverLayer, Token, Transport};
+use evb_transport::{Connect, OverLayer, Token, Transport, bond::Stripe, conformance::bonds};
 use evb_transport_ethernet::{Endpoint, EndpointLayer, EthernetOptions, Mac, Port, Wire};
 use rustix::{
     event::{EventfdFlags, eventfd},
@@ -37,6 +37,13 @@ pub(crate) fn join<W: Wire>(wires: Vec<W>, options: &EthernetOptions) -> Vec<Box
     });
     let joining: Vec<_> = joining.collect();
     joining.into_iter().map(|node| node.join().expect("joining does not fail")).collect()
+}
+
+/// Bonds of links, each with the wires of all nodes.
+pub(crate) fn bond<W: Wire>(links: Vec<Vec<W>>, stripe: Stripe, options: &EthernetOptions) -> Vec<Box<dyn Transport>> {
+    let links = links.into_iter().map(|wires| join(wires, options)).collect();
+    let bonds = bonds(links, stripe, options.max_body).into_iter();
+    bonds.map(|bond| Box::new(bond) as Box<dyn Transport>).collect()
 }
 
 /// The same over the layer.

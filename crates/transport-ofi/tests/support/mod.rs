@@ -28,7 +28,7 @@ pub(crate) fn there_is(provider: &str) -> bool {
     }
 }
 
-pub(crate) fn boxed(nodes: Vec<Ofi>) -> Vec<Box<dyn Transport>> {
+pub(crate) fn boxed<T: Transport + 'static>(nodes: Vec<T>) -> Vec<Box<dyn Transport>> {
     nodes.into_iter().map(|node| Box::new(node) as Box<dyn Transport>).collect()
 }
 

@@ -12,7 +12,11 @@ mod life;
 mod lifetime;
 pub mod remote;
 
-use crate::Transport;
+use crate::{
+    Transport,
+    bond::{Bond, BondOptions, Stripe},
+};
+use evb_core::NodeId;
 use std::time::Duration;
 
 /// Time after which a case that makes no progress has failed.
@@ -85,4 +89,22 @@ pub fn run_all(subject: &Subject<'_>) {
         println!("{name}");
         case(subject);
     }
+}
+
+/// Makes bonds of connected links, each of which is given as the endpoints of all nodes.
+///
+/// # Panics
+/// If links have different numbers of nodes, or the system refuses a file.
+pub fn bonds<T: Transport>(links: Vec<Vec<T>>, stripe: Stripe, max_body: usize) -> Vec<Bond<T>> {
+    let names: Vec<_> = (0..links.len()).map(|link| format!("link {link}")).collect();
+    let mut links: Vec<_> = links.into_iter().map(Vec::into_iter).collect();
+    let nodes = links[0].len() as u16;
+    let bond = |node| {
+        let members = links.iter_mut().map(|link| link.next().expect("an endpoint for each node")).collect();
+        let options = BondOptions { stripe, ..BondOptions::new(names.clone(), max_body) };
+        let mut bond = Bond::new(members, options).expect("a bond");
+        bond.expect((0..nodes).filter(|&peer| peer != node).map(NodeId));
+        bond
+    };
+    (0..nodes).map(bond).collect()
 }

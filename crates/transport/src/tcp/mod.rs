@@ -36,6 +36,7 @@ use peer::{Peer, Turn};
 use std::{
     io,
     net::SocketAddr,
+    os::fd::{AsRawFd, RawFd},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -390,6 +391,10 @@ impl Transport for Tcp {
         let waker = Arc::clone(&self.waker);
         // Waking fails only when the endpoint is gone, and then nobody waits.
         Arc::new(move || drop(waker.wake()))
+    }
+
+    fn file(&self) -> Option<RawFd> {
+        Some(self.poll.as_raw_fd())
     }
 }
 

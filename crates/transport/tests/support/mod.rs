@@ -5,6 +5,7 @@ use evb_core::NodeId;
 use evb_transport::shm::{Shm, ShmOptions};
 use evb_transport::{
     Connect, Group, MulticastOptions, ReliableMulticast, Transport,
+    bond::{Bond, BondOptions, Stripe},
     tcp::{Tcp, TcpOptions},
 };
 
@@ -18,6 +19,23 @@ pub(crate) fn boxed<T: Transport + 'static>(nodes: Vec<T>) -> Vec<Box<dyn Transp
 pub(crate) fn tcp_nodes(count: usize, options: &TcpOptions) -> Vec<Tcp> {
     let options = TcpOptions { nodes: count as u16, ..options.clone() };
     joined((0..count as u16).map(|node| Tcp::bind(NodeId(node), options.clone()).unwrap()).collect())
+}
+
+/// Bonds of TCP over two addresses of the loopback interface.
+#[allow(dead_code, reason = "not every test file has bonds")]
+pub(crate) fn tcp_bonds(count: usize, stripe: Stripe, options: &TcpOptions) -> Vec<Bond<Tcp>> {
+    let options = TcpOptions { nodes: count as u16, ..options.clone() };
+    let link = |node, address: [u8; 4]| {
+        let listen = (address, 0).into();
+        Tcp::bind(NodeId(node), TcpOptions { listen, ..options.clone() }).expect("an address of this machine")
+    };
+    let names = vec!["tcp@127.0.0.1".to_owned(), "tcp@127.0.0.2".to_owned()];
+    let bond = |node| {
+        let members = vec![link(node, [127, 0, 0, 1]), link(node, [127, 0, 0, 2])];
+        let options = BondOptions { stripe, ..BondOptions::new(names.clone(), options.max_body) };
+        Bond::new(members, options).expect("a bond")
+    };
+    joined((0..count as u16).map(bond).collect())
 }
 
 /// TCP nodes with multicast on the loopback interface.

@@ -1,0 +1,118 @@
+//! Bonding in a registry: a transport whose links are other transports of the list.
+
+mod link;
+
+use evb_transport::{
+    About, Connect, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, OverTransport, Parameter,
+    Registered, Setting, SettingValue, Settings, Transport, UseEndpoint, UseLayer,
+    bond::{Bond, BondOptions, Stripe},
+};
+use link::{Link, links};
+
+/// Several links as one.
+#[derive(Debug)]
+pub struct Bonded;
+
+/// An endpoint of any transport.
+trait Endpoint: Transport + Connect {}
+
+impl<T: Transport + Connect> Endpoint for T {}
+
+type AnyBond = Bond<Box<dyn Endpoint>>;
+
+const LINKS: Setting = Setting {
+    name: "links",
+    value: SettingValue::Text { default: "tcp@127.0.0.1+tcp@127.0.0.2" },
+    doc: "the links, with `+` between them, each a message layer and, for tcp and ofi, `@` with the node's address there, or \
+          with a network in which it has one: `tcp@10.1.0.0/24+tcp@10.2.0.0/24`, `ethernet:eth0+ethernet:eth1`, \
+          `ofi:tcp@10.1.0.0/24+ofi:tcp@10.2.0.0/24`; `{node}` stands for the number of the node",
+};
+const STRIPE: Setting = Setting {
+    name: "stripe",
+    value: SettingValue::Text { default: "message" },
+    doc: "what is spread: `message`, each message over the link that delivers it first; `size`, short messages to a node over \
+          one link and long ones in segments over all; `destination`, all messages to a node over one link",
+};
+/// Memory of a link for a peer, which is that of TCP and Ethernet, and the usual number of links.
+const LINK_BYTES: usize = 4 << 20;
+const USUAL_LINKS: usize = 2;
+
+const LAYER: Layer = Layer {
+    usage: "bond:LINK+LINK such as bond:ethernet:eth0+ethernet:eth1",
+    parameter: Some(Parameter { setting: &LINKS, read: read_links, shows_default: true }),
+    ..Layer::new("bond")
+};
+/// Layers with another rule than the default.
+const BY_SIZE: Layer = Layer {
+    usage: "bond-size:..",
+    note: "long messages in segments over all links",
+    parameter: LAYER.parameter,
+    ..Layer::new("bond-size")
+};
+const BY_DESTINATION: Layer = Layer {
+    usage: "bond-destination:..",
+    note: "a link for each destination",
+    parameter: LAYER.parameter,
+    ..Layer::new("bond-destination")
+};
+
+impl Registered for Bonded {
+    const ABOUT: About = About {
+        settings: &[LINKS, STRIPE],
+        gives_up_peers: true,
+        memory: |_| MemoryOfNode { own: 0, for_each_peer: 2 * BondOptions::WINDOW_BYTES + USUAL_LINKS * LINK_BYTES },
+        layers: &[LAYER, BY_SIZE, BY_DESTINATION],
+        ..About::new("bond", "several links as one, each over one of the other transports", Nodes::Processes)
+    };
+
+    fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {
+        use_it.with(open(settings, stripe_of(settings)?, &options)?)
+    }
+
+    fn open_layer<V: UseLayer>(settings: &Settings, options: LayerOptions, use_it: V) -> Result<V::Output, V::Error> {
+        let stripe = match options.layer {
+            name if name == BY_SIZE.name => Stripe::Size,
+            name if name == BY_DESTINATION.name => Stripe::Destination,
+            _ => stripe_of(settings)?,
+        };
+        let bond = open(settings, stripe, &options.of_transport()?)?;
+        use_it.with(OverTransport::new(bond, options.max_bytes))
+    }
+}
+
+fn read_links(text: &str) -> Result<String, String> {
+    links(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+fn stripe_of(settings: &Settings) -> Result<Stripe, OpenError> {
+    let hint = format!("use one of {}", Stripe::ALL.map(Stripe::name).join(", "));
+    STRIPE.read(settings).map_err(|error| error.hint(hint))
+}
+
+fn open(settings: &Settings, stripe: Stripe, options: &NodeOptions) -> Result<AnyBond, OpenError> {
+    let links = links(&LINKS.text(settings))?;
+    let names = links.iter().map(ToString::to_string).collect();
+    let members =
+        links.iter().zip(0..).map(|(link, place)| open_link(link, place, options)).collect::<Result<_, _>>()?;
+    let bond = BondOptions { stripe, ..BondOptions::new(names, options.max_body) };
+    Bond::new(members, bond).map_err(OpenError::new)
+}
+
+/// The endpoint of a node on a link.
+fn open_link(link: &Link, place: u16, options: &NodeOptions) -> Result<Box<dyn Endpoint>, OpenError> {
+    let listen = link.listen(options.node, options.listen, place)?;
+    let endpoint = crate::open(&link.transport(options.node), NodeOptions { listen, ..options.clone() }, Boxed);
+    endpoint.map_err(|error| link.explain(error))
+}
+
+/// A visitor that keeps the endpoint.
+struct Boxed;
+
+impl UseEndpoint for Boxed {
+    type Output = Box<dyn Endpoint>;
+    type Error = OpenError;
+
+    fn with<T: Transport + Connect + 'static>(self, endpoint: T) -> Result<Box<dyn Endpoint>, OpenError> {
+        Ok(Box::new(endpoint))
+    }
+}
