@@ -19,6 +19,7 @@ mod letters;
 mod links;
 mod routing;
 mod trains;
+mod views;
 mod worm;
 
 use crate::{
@@ -34,7 +35,7 @@ use buffers::Buffers;
 use counts::Counts;
 pub(crate) use counts::LinkCounts;
 use evb_core::{NodeId, Span, Stream, Time, stream};
-use evb_fabric::{End, EndpointId, Link, LinkId, Network, NetworkError, Routes, Routing};
+use evb_fabric::{End, EndpointId, Link, LinkId, Network, NetworkError, Routing};
 use faults::Faults;
 use letters::Letters;
 use links::{Links, Waiting};
@@ -141,22 +142,6 @@ impl Net {
         let largest = (nic.packet.0 + nic.header.0).max(nic.minimum.0);
         // A packet size without bound gives no scale.
         self.links.slowest_rate().time_for(largest.min(1 << 16)).max(nic.overhead)
-    }
-
-    /// The hosts give their packets the routes that they know.
-    pub(crate) fn route_by_hosts(&mut self) {
-        self.router.is_of_hosts = true;
-        self.has_rules = true;
-    }
-
-    /// Adds routes that hosts may know, with the next number; those of the start have number 0.
-    pub(crate) fn add_view(&mut self, routes: Routes) {
-        self.router.add_view(routes);
-    }
-
-    /// A port of a host takes the routes with this number from now on.
-    pub(crate) fn set_view(&mut self, endpoint: EndpointId, view: u16) {
-        self.router.set_view(endpoint, view);
     }
 
     /// Clears the counts.
@@ -279,22 +264,6 @@ impl Net {
         self.wait_for(queue, link, id);
     }
 
-    /// A packet asks for a link where hosts know the routes, or bridges learn them.
-    #[cold]
-    fn route_by_rules(&mut self, queue: &mut Queue<Event>, id: PacketId) {
-        let packet = &self.packets[id];
-        if packet.load == Load::Letter {
-            return self.route_letter(queue, id);
-        }
-        if self.bridges.is_some() {
-            return self.bridge(queue, id);
-        }
-        match self.router.outputs_of(packet.view, self.links.switch_of(packet.lane), packet.to).to_vec() {
-            ways if ways.is_empty() => self.lose(queue, id),
-            ways => self.go(queue, id, &ways),
-        }
-    }
-
     /// Takes any link that is free at once, the search beginning at another one each time, or else waits for all.
     fn route_adaptively(&mut self, queue: &mut Queue<Event>, id: PacketId) {
         let packet = &self.packets[id];
@@ -328,13 +297,6 @@ impl Net {
         let waiting = self.arbiter.enlist(&mut self.links, &self.packets, link, id);
         let most = &mut self.counts[link].most_waiting;
         *most = waiting.max(*most);
-    }
-
-    /// True if a switch follows the routes of hosts to a link that has failed. A host without a link waits for ever.
-    fn is_dead_end(&self, link: LinkId, id: PacketId) -> bool {
-        let packet = &self.packets[id];
-        let is_sent = packet.lane != LaneId::NONE || packet.load == Load::Letter;
-        self.router.is_of_hosts && self.links[link].failed && is_sent
     }
 
     fn arbitrate_link(&mut self, queue: &mut Queue<Event>, link: LinkId) {

@@ -1,0 +1,50 @@
+//! Routes that are not those of the network itself: hosts know them from a mapper, or bridges learn them.
+
+use super::Net;
+use crate::{
+    event::Event,
+    packet::{LaneId, Load, PacketId},
+    queue::Queue,
+};
+use evb_fabric::{EndpointId, LinkId, Routes};
+
+impl Net {
+    /// The hosts give their packets the routes that they know.
+    pub(crate) fn route_by_hosts(&mut self) {
+        self.router.is_of_hosts = true;
+        self.has_rules = true;
+    }
+
+    /// Adds routes that hosts may know, with the next number; those of the start have number 0.
+    pub(crate) fn add_view(&mut self, routes: Routes) {
+        self.router.add_view(routes);
+    }
+
+    /// A port of a host takes the routes with this number from now on.
+    pub(crate) fn set_view(&mut self, endpoint: EndpointId, view: u16) {
+        self.router.set_view(endpoint, view);
+    }
+
+    /// A packet asks for a link where hosts know the routes, or bridges learn them.
+    #[cold]
+    pub(super) fn route_by_rules(&mut self, queue: &mut Queue<Event>, id: PacketId) {
+        let packet = &self.packets[id];
+        if packet.load == Load::Letter {
+            return self.route_letter(queue, id);
+        }
+        if self.bridges.is_some() {
+            return self.bridge(queue, id);
+        }
+        match self.router.outputs_of(packet.view, self.links.switch_of(packet.lane), packet.to).to_vec() {
+            ways if ways.is_empty() => self.lose(queue, id),
+            ways => self.go(queue, id, &ways),
+        }
+    }
+
+    /// True if a switch follows the routes of hosts to a link that has failed. A host without a link waits for ever.
+    pub(super) fn is_dead_end(&self, link: LinkId, id: PacketId) -> bool {
+        let packet = &self.packets[id];
+        let is_sent = packet.lane != LaneId::NONE || packet.load == Load::Letter;
+        self.router.is_of_hosts && self.links[link].failed && is_sent
+    }
+}
