@@ -29,7 +29,7 @@ pub(super) fn links(text: &str) -> Result<Vec<Link>, OpenError> {
     let links: Vec<_> = text.split(SEPARATOR).map(|link| read(link.trim())).collect::<Result<_, _>>()?;
     match links.len() {
         2..=MOST_LINKS => Ok(links),
-        count => Err(OpenError::new(format!("{text:?} is {count} links, and a bond has from 2 to {MOST_LINKS}"))
+        count => Err(OpenError::new(format!("a bond has from 2 to {MOST_LINKS} links, and {text:?} names {count}"))
             .hint("write `+` between them: tcp@10.1.0.0/24+tcp@10.2.0.0/24")),
     }
 }
