@@ -12,17 +12,6 @@ use std::{
     thread,
 };
 
-/// The commands by name.
-const COMMANDS: [Command; 7] = [
-    Command::Configure,
-    Command::Start,
-    Command::Pause,
-    Command::Resume,
-    Command::Stop,
-    Command::Abort,
-    Command::Shutdown,
-];
-
 /// An observer that passes the commands of standard input to run control.
 pub(crate) struct Console<'a> {
     progress: RunProgress<'a>,
@@ -47,9 +36,9 @@ impl<'a> Console<'a> {
     }
 
     fn parse(line: &str) -> Option<Command> {
-        let found = COMMANDS.into_iter().find(|command| command.name() == line.trim());
+        let found = Command::named(line.trim());
         if found.is_none() && !line.trim().is_empty() {
-            let names = COMMANDS.map(Command::name);
+            let names = Command::ALL.map(Command::name);
             say(&format!("{:?} is no command: use {}", line.trim(), names.join(", ")));
         }
         found

@@ -28,6 +28,7 @@ mod launcher;
 mod limits;
 mod log;
 mod members;
+mod nodes;
 mod output;
 mod progress;
 mod signals;
@@ -72,6 +73,12 @@ enum Command {
     Bench(Box<commands::bench::BenchArgs>),
     /// Compare two results of `evb bench`, or runs and simulations, and fail when the new one is worse
     Compare(commands::compare::CompareArgs),
+    /// Serve run control: a page, REST and metrics for one event builder that is configured, started and stopped again and
+    /// again
+    Serve(commands::serve::ServeArgs),
+    /// List, show and compare the runs of a service
+    #[command(subcommand)]
+    Runs(commands::runs::RunsCommand),
     /// Be one node of a run that an `evb run` with --listen controls
     Node(commands::node::NodeArgs),
     /// Lend filter units to builders on other machines: join them, and run a program that decides about their events
@@ -158,6 +165,8 @@ fn run(command: Command) -> Result<bool, Failure> {
         Command::Paper(args) => commands::paper::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Serve(args) => commands::serve::run(&args),
+        Command::Runs(command) => commands::runs::run(&command),
         Command::Node(args) => commands::node::run(&args),
         Command::Filter(args) => commands::filter::run(&args),
         Command::Feed(args) => commands::feed::run(&args),

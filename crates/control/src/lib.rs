@@ -46,6 +46,15 @@ pub enum Command {
 }
 
 impl Command {
+    /// All commands.
+    pub const ALL: [Self; 7] =
+        [Self::Configure, Self::Start, Self::Pause, Self::Resume, Self::Stop, Self::Abort, Self::Shutdown];
+
+    /// The command with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|command| command.name() == name)
+    }
+
     /// The name by which people know it.
     pub const fn name(self) -> &'static str {
         match self {

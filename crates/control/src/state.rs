@@ -1,5 +1,6 @@
 //! The states of run control.
 
+use crate::Command;
 use core::fmt;
 use evb_core::Time;
 
@@ -39,6 +40,19 @@ impl State {
             Self::Draining => "draining",
             Self::Stopped => "stopped",
             Self::Failed => "failed",
+        }
+    }
+
+    /// True if this command means something in this state.
+    pub const fn accepts(self, command: Command) -> bool {
+        match command {
+            Command::Configure | Command::Start => {
+                matches!(self, Self::Initial | Self::Configured | Self::Stopped | Self::Failed)
+            }
+            Command::Pause => matches!(self, Self::Running | Self::Degraded),
+            Command::Resume => matches!(self, Self::Paused),
+            Command::Stop | Command::Abort => self.is_active() || matches!(self, Self::Configuring),
+            Command::Shutdown => !self.is_active(),
         }
     }
 

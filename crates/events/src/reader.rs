@@ -135,6 +135,47 @@ impl<R: Read + Seek> Reader<R> {
         Ok(found)
     }
 
+    /// Number of events; none without an index, as in a file that is still written.
+    pub fn count(&self) -> Option<u64> {
+        self.index.as_ref().map(|index| index.len() as u64)
+    }
+
+    /// The event at this place in the order of writing, from 0; a lost range counts as one event without an index.
+    /// Payloads before it are not read.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`].
+    pub fn nth(&mut self, place: u64) -> Result<Option<Found>, ReadError> {
+        if let Some(index) = &self.index {
+            let place = usize::try_from(place).ok().filter(|place| *place < index.len());
+            let entry = place.map(|place| index.get(place));
+            return entry.map(|(id, offset)| self.event_at(offset, id)).transpose();
+        }
+        let mut offset = self.start;
+        for _ in 0..place {
+            match self.step(offset).map_err(|error| self.error(error))? {
+                Some(step) => offset = step.end(),
+                None => return Ok(None),
+            }
+        }
+        Events { offset, reader: self }.next().transpose()
+    }
+
+    /// The last whole event in so many bytes at the end of the file, which may still be written.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`].
+    pub fn latest(&mut self, within: u64) -> Result<Option<Event>, ReadError> {
+        let from = self.end.saturating_sub(within) / ALIGNMENT * ALIGNMENT;
+        let mut latest = None;
+        for found in (Events { offset: from.max(self.start), reader: self }) {
+            if let Found::Event(event) = found? {
+                latest = Some(event);
+            }
+        }
+        Ok(latest)
+    }
+
     /// The event at `offset`, which should have this id.
     pub(crate) fn event_at(&mut self, offset: u64, id: EventId) -> Result<Found, ReadError> {
         let found = match self.head_at(offset) {

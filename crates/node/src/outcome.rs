@@ -7,7 +7,7 @@ use evb_core::{NodeId, Span};
 use evb_experiment::Plan;
 use evb_protocol::Config;
 use evb_record::{Finding, FindingKind, Record};
-use evb_unit::{Account, Progress, Report};
+use evb_unit::{Account, Live, Progress, Report};
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
@@ -97,6 +97,11 @@ impl Outcome {
 
     pub(crate) fn progress(&self, seconds: f64, stopping: bool) -> Progress {
         self.account.progress(seconds, stopping)
+    }
+
+    /// The run so far.
+    pub(crate) fn live(&self, plan: &Plan, transport: &str, seconds: f64) -> Live {
+        self.account.live(plan, transport, seconds)
     }
 
     /// Takes the record of the run, and starts an empty account.

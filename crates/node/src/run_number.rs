@@ -20,12 +20,19 @@ pub(crate) struct RunNumbers {
     unstored: u64,
     /// The number of every run, chosen elsewhere.
     fixed: Option<u64>,
+    /// Numbers up to this one are taken elsewhere.
+    latest: u64,
 }
 
 impl RunNumbers {
     /// The same number for each run.
     pub(crate) fn fixed(number: u64) -> Self {
         Self { fixed: Some(number), ..Self::default() }
+    }
+
+    /// Takes no number up to this one any more.
+    pub(crate) fn number_beyond(&mut self, latest: u64) {
+        self.latest = self.latest.max(latest);
     }
 
     /// The number of the next run.
@@ -36,21 +43,21 @@ impl RunNumbers {
         let stored = match plan.storage.keep {
             Keep::None => None,
             // A directory that cannot be written is for the builders to tell.
-            Keep::All | Keep::OneIn(_) => take(&plan.storage.directory).ok(),
+            Keep::All | Keep::OneIn(_) => take(&plan.storage.directory, self.latest).ok(),
         };
         stored.unwrap_or_else(|| {
-            self.unstored += 1;
+            self.unstored = self.unstored.max(self.latest) + 1;
             self.unstored
         })
     }
 }
 
-/// Takes the next number of a directory, which is created if it is missing.
-fn take(directory: &Path) -> io::Result<u64> {
+/// Takes the next number of a directory, which is created if it is missing. The number is beyond `beyond`.
+fn take(directory: &Path, beyond: u64) -> io::Result<u64> {
     fs::create_dir_all(directory)?;
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(directory.join(FILE))?;
     file.lock()?;
-    let number = latest(&mut file, directory)?.saturating_add(1);
+    let number = latest(&mut file, directory)?.max(beyond).saturating_add(1);
     file.rewind()?;
     file.set_len(0)?;
     writeln!(file, "{number}")?;
@@ -88,12 +95,14 @@ mod tests {
     #[test]
     fn numbers_count_on_and_many_at_once_get_different_ones() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!((take(folder.path()).unwrap(), take(folder.path()).unwrap()), (1, 2));
+        assert_eq!((take(folder.path(), 0).unwrap(), take(folder.path(), 0).unwrap()), (1, 2));
         let numbers: BTreeSet<u64> = thread::scope(|scope| {
-            let threads: Vec<_> = (0..16).map(|_| scope.spawn(|| take(folder.path()).unwrap())).collect();
+            let threads: Vec<_> = (0..16).map(|_| scope.spawn(|| take(folder.path(), 0).unwrap())).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert!(numbers.into_iter().eq(3..19));
+        assert_eq!(take(folder.path(), 30).unwrap(), 31);
+        assert_eq!(take(folder.path(), 7).unwrap(), 32);
     }
 
     #[test]
@@ -102,8 +111,8 @@ mod tests {
         for name in ["a-b-7-b0.evb", "a-12-b1-2.evb", "other-99.txt"] {
             fs::write(folder.path().join(name), "").unwrap();
         }
-        assert_eq!(take(folder.path()).unwrap(), 13);
+        assert_eq!(take(folder.path(), 0).unwrap(), 13);
         fs::write(folder.path().join(FILE), "no number").unwrap();
-        assert_eq!(take(folder.path()).unwrap(), 13);
+        assert_eq!(take(folder.path(), 0).unwrap(), 13);
     }
 }

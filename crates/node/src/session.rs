@@ -13,7 +13,7 @@ use evb_control::{Command, Config, Control, Event, Notice as Heard, State};
 use evb_core::{NodeId, Span, Time};
 use evb_experiment::{FaultAction, Plan};
 use evb_record::Record;
-use evb_unit::Progress;
+use evb_unit::{Live, Progress};
 use std::{
     sync::Arc,
     thread,
@@ -59,6 +59,27 @@ impl From<NodeError> for RunError {
     fn from(error: NodeError) -> Self {
         Self { error }
     }
+}
+
+/// The result of a turn of a session.
+pub enum Turn {
+    /// Nothing ended.
+    Nothing,
+    /// A run has ended.
+    Ended(Box<Record>),
+    /// The configuration failed or was given up: there will be no run.
+    NotBegun(NodeError),
+}
+
+/// Whether a node is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It takes orders.
+    Here,
+    /// It has not joined.
+    Absent,
+    /// It is lost to the run.
+    Lost,
 }
 
 /// The plan of the configured nodes, and the resolved experiment file.
@@ -165,14 +186,79 @@ impl<'a> Session<'a> {
     ) -> Result<(), E> {
         self.take_plan(plan, text)?;
         while self.configured.as_ref().is_some_and(|configured| !configured.has_shut_down) {
-            match self.drain(observer) {
-                Ok(Some(record)) => take(record)?,
-                Ok(None) => {}
-                Err(RunError { error }) => observer.note(&error.with_hint()),
+            match self.turn(observer)? {
+                Turn::Ended(record) => take(*record)?,
+                Turn::Nothing => {}
+                Turn::NotBegun(error) => observer.note(&error.with_hint()),
             }
-            self.step(observer)?;
         }
         Ok(())
+    }
+
+    /// Takes the plan of the next configuration. Nodes of another plan drop what they had. Nothing changes if it is the
+    /// previous one.
+    ///
+    /// # Errors
+    /// A run goes on, or nodes are being configured for one.
+    pub fn load(&mut self, plan: &Plan, text: &str) -> Result<(), RunError> {
+        match self.state() {
+            state if state.is_active() || state == State::Configuring => {
+                let message = format!("run control is {state}: another experiment can be taken between runs only");
+                Err(NodeError::new(message).hint("stop the run first").into())
+            }
+            _ => self.take_plan(plan, text),
+        }
+    }
+
+    /// Carries out the orders of run control, waits a moment for a notice, and gives it and the commands of the observer to
+    /// run control. [`load`](Self::load) must have been called before. A driver that has more to do than
+    /// [`operate`](Self::operate) calls this again and again.
+    ///
+    /// # Errors
+    /// Run control cannot receive notices any more.
+    pub fn turn(&mut self, observer: &mut dyn Observer) -> Result<Turn, RunError> {
+        let turn = match self.drain(observer) {
+            Ok(Some(record)) => Turn::Ended(Box::new(record)),
+            Ok(None) => Turn::Nothing,
+            Err(RunError { error }) => Turn::NotBegun(error),
+        };
+        self.step(observer)?;
+        Ok(turn)
+    }
+
+    /// The state of run control.
+    pub fn state(&self) -> State {
+        self.configured.as_ref().map_or(State::Initial, |configured| configured.control.state())
+    }
+
+    /// Number of the run that is prepared or goes on.
+    pub fn run_number(&self) -> Option<u64> {
+        self.configured.as_ref()?.number
+    }
+
+    /// The next run gets a number beyond this one.
+    pub fn number_beyond(&mut self, latest: u64) {
+        self.numbers.number_beyond(latest);
+    }
+
+    /// The run that goes on; none if there is none.
+    pub fn live(&self) -> Option<Live> {
+        let configured = self.configured.as_ref().filter(|configured| configured.is_running)?;
+        let plan = &configured.blueprint.plan;
+        let seconds = configured.control.elapsed(self.clock.now()).as_secs_f64();
+        Some(configured.outcome.live(plan, self.nodes.transport(plan), seconds))
+    }
+
+    /// The nodes of the plan, in the order of their numbers.
+    pub fn presence(&self) -> Vec<Presence> {
+        let Some(Configured { control, blueprint, .. }) = &self.configured else { return Vec::new() };
+        let absent = control.absent();
+        let presence = |node| match (control.is_lost(node), absent.contains(&node)) {
+            (true, _) => Presence::Lost,
+            (false, true) => Presence::Absent,
+            (false, false) => Presence::Here,
+        };
+        (0..blueprint.plan.building.nodes()).map(NodeId).map(presence).collect()
     }
 
     /// Takes a plan; nothing changes if it is the previous one.
@@ -190,7 +276,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn command(&mut self, command: Command) {
+    /// Gives a command to run control, which notes one that means nothing in its state.
+    pub fn command(&mut self, command: Command) {
         let now = self.clock.now();
         if let Some(configured) = &mut self.configured {
             configured.command(now, command);

@@ -270,6 +270,17 @@ impl<B> BuilderUnit<B> {
         &self.mismatches
     }
 
+    /// Events under construction at present, and events handed to the driver that are not stored yet.
+    pub fn open_events(&self) -> (u64, u64) {
+        (self.building.len() as u64, self.storing)
+    }
+
+    /// Number of events under construction that wait for the fragment of each readout unit at present, by source.
+    pub fn lacking(&self) -> Vec<u64> {
+        let lacking = |source| self.building.values().filter(|building| building.lacks(source)).count() as u64;
+        (0..self.alive.len()).map(lacking).collect()
+    }
+
     /// Returns true if no event is under construction or being stored.
     pub fn is_idle(&self) -> bool {
         self.building.is_empty() && self.storing == 0

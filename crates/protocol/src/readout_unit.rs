@@ -226,6 +226,11 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         self.held.iter().all(|held| held.fragment.is_none()) && self.under_way == 0
     }
 
+    /// Events requested or held at present, and the payload bytes held.
+    pub const fn held(&self) -> (u64, u64) {
+        (self.reserved, self.bytes_held)
+    }
+
     /// Number of events before the first one of a recording; negative if the recording has fragments from before the
     /// first event.
     pub const fn events_before(&self) -> i64 {

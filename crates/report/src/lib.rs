@@ -10,6 +10,7 @@ mod paper;
 mod plot;
 mod qualification;
 mod rates;
+mod runs;
 mod simulation;
 mod stages;
 mod summary;
@@ -25,6 +26,7 @@ pub use paper::{
 };
 pub use plot::{Plot, benchmark_plots, figure, paper_errors, plots, qualification_plots};
 pub use qualification::qualification_summary;
+pub use runs::{RunLine, run_list};
 pub use simulation::simulation_summary;
 pub use summary::run_summary;
 pub use sweep::sweep_table;

@@ -1,6 +1,6 @@
 //! The builder unit: its machine, the check of every payload, the decision after a first phase, and the storage.
 
-use crate::{BuilderReport, Payload, Selector, meter::Meter, shaping::Turns, split::Splitter};
+use crate::{BuilderReport, Open, Payload, Selector, Sizes, meter::Meter, shaping::Turns, split::Splitter};
 use evb_core::{EventId, Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
 use evb_filter::{Answer, Question, Route, StreamId};
@@ -52,6 +52,7 @@ pub struct Builder<B, S> {
     /// Buckets of rounds that have come, for the event manager: the round, and true for an empty one.
     taken: VecDeque<(u64, bool)>,
     meter: Meter,
+    sizes: Sizes,
 }
 
 impl<B: Payload, S: Store<B>> Builder<B, S> {
@@ -68,6 +69,7 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
             is_asking: false,
             taken: VecDeque::new(),
             meter: Meter::default(),
+            sizes: Sizes::default(),
         }
     }
 
@@ -208,6 +210,7 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     /// Decides about what the machine has built: one event, or the events of a bundle.
     #[inline]
     fn take_built(&mut self, now: Time, built: Built<B>) {
+        self.count_sizes(&built);
         let Some(splitter) = &mut self.splitter else {
             let ended = self.selector.take_built(&mut self.storage, now, built);
             return ended.into_iter().for_each(|ended| self.end(now, ended));
@@ -221,6 +224,17 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
         if let Some(block) = ended {
             self.machine.handle_command(now, BuilderCommand::Stored(block));
         }
+    }
+
+    /// Counts the sizes of an event and of its fragments: of a bundle, where fragments come in bundles.
+    #[inline]
+    fn count_sizes(&mut self, built: &Built<B>) {
+        let mut all = 0;
+        for length in built.fragments.iter().flatten().map(|fragment| u64::from(fragment.length)) {
+            self.sizes.fragments.count(length);
+            all += length;
+        }
+        self.sizes.events.count(all);
     }
 
     /// Tells the machine the end of an event; that of a bundle when all its events have ended.
@@ -260,7 +274,10 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
         let counts = self.machine.counts();
         let series = self.meter.series(now, &[counts.bytes, counts.fragments]);
         let filter = self.selector.filtering().map(Box::new);
-        let mut report = BuilderReport { series, filter, ..BuilderReport::of(&self.machine) };
+        let (building, storing) = self.machine.open_events();
+        let open = Open { building, storing, lacking: self.machine.lacking() };
+        let sizes = self.sizes.clone();
+        let mut report = BuilderReport { series, filter, open, sizes, ..BuilderReport::of(&self.machine) };
         if let Some(splitter) = &self.splitter {
             report.sources = splitter.report(&mut report.counts, &mut report.faults);
         }

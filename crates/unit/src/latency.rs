@@ -1,5 +1,6 @@
 //! Latencies of events.
 
+use crate::Distribution;
 use evb_core::Span;
 use evb_record::Latency;
 use hdrhistogram::Histogram;
@@ -26,6 +27,13 @@ impl Latencies {
     /// Clears the counts.
     pub fn reset(&mut self) {
         self.0.reset();
+    }
+
+    /// The times as a distribution, in nanoseconds.
+    pub fn distribution(&self) -> Distribution {
+        let mut all = Distribution::default();
+        self.0.iter_recorded().for_each(|step| all.count_many(step.value_iterated_to(), step.count_at_value()));
+        all
     }
 
     /// The mean and the quantiles of a record.

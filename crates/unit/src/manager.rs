@@ -180,6 +180,7 @@ impl<B: Clone> Manager<B> {
         ManagerReport {
             of_builders: self.of_builders.clone(),
             latency_us: self.latencies.summary(),
+            latency_ns: self.latencies.distribution(),
             series: self.meter.series(now, &counts(&self.machine, self.block)),
             ..ManagerReport::of(self.machine.counts(), self.block)
         }

@@ -1,6 +1,6 @@
 //! The readout unit: its machine, and the source of its fragments.
 
-use crate::{Injector, Outline, Outlines, Payload, ReadoutReport, Sources, bundle::Bundle, meter::Meter};
+use crate::{Held, Injector, Outline, Outlines, Payload, ReadoutReport, Sources, bundle::Bundle, meter::Meter};
 use evb_core::{EventId, Machine, NodeId, Recording, SourceId, Span, Time, Transmit};
 use evb_experiment::Plan;
 use evb_protocol::{Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutEvent, ReadoutUnit};
@@ -216,7 +216,9 @@ impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
         let counts = self.machine.counts();
         let report = ReadoutReport::of(counts);
         let through = report.through.saturating_mul(self.block);
-        ReadoutReport { through, series: self.meter.series(now, &[counts.sent_bytes]), ..report }
+        let (events, bytes) = self.machine.held();
+        let held = Held { events, bytes };
+        ReadoutReport { through, held, series: self.meter.series(now, &[counts.sent_bytes]), ..report }
     }
 }
 

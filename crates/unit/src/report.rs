@@ -1,5 +1,6 @@
 //! Reports of the units, which they repeat during a run and give at its end.
 
+use crate::{Distribution, Sizes};
 use evb_core::{NodeId, Span};
 use evb_protocol::{BuilderUnit, FaultCounts, ManagerCounts, Mismatch, ReadoutCounts};
 use evb_record::{Broadcast, Events, Filtering, Finding, FindingKind, Latency, Slots, Trigger};
@@ -54,6 +55,26 @@ pub struct DeadLink {
     pub reason: String,
 }
 
+/// What a readout unit holds at present.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// Events requested or held; with blocks, blocks.
+    pub events: u64,
+    /// Payload bytes held.
+    pub bytes: u64,
+}
+
+/// What a builder unit works on at present. With blocks, an event is a block.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Open {
+    /// Events under construction.
+    pub building: u64,
+    /// Built events that wait for filter units or for the storage.
+    pub storing: u64,
+    /// Events under construction that wait for the fragment of each readout unit, by source.
+    pub lacking: Vec<u64>,
+}
+
 /// Faults by kind.
 pub type Faults = BTreeMap<String, u64>;
 
@@ -68,6 +89,9 @@ pub struct ManagerReport {
     pub of_builders: Vec<Events>,
     /// Time from trigger to stored.
     pub latency_us: Latency,
+    /// The same as a distribution, in nanoseconds.
+    #[serde(default)]
+    pub latency_ns: Distribution,
     /// Faults by kind.
     pub faults: Faults,
     /// The counts over time by which a window is found.
@@ -93,6 +117,9 @@ pub struct ReadoutReport {
     pub findings: Vec<Finding>,
     /// The bytes sent.
     pub series: Series,
+    /// What it holds at present.
+    #[serde(default)]
+    pub held: Held,
     /// The time slots of its traffic shaping.
     #[serde(default)]
     pub slots: Slots,
@@ -124,6 +151,12 @@ pub struct BuilderReport {
     pub filter: Option<Box<Filtering>>,
     /// The bytes and the fragments received.
     pub series: Series,
+    /// What it works on at present.
+    #[serde(default)]
+    pub open: Open,
+    /// Sizes of the fragments that it received, and of its built events.
+    #[serde(default)]
+    pub sizes: Sizes,
     /// Broadcasts of the node, in a real run.
     #[serde(default)]
     pub broadcast: Broadcast,

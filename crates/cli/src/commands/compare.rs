@@ -36,7 +36,7 @@ pub(crate) struct CompareArgs {
 }
 
 /// A percentage as a fraction.
-fn percent(text: &str) -> Result<f64, String> {
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let valid = number.filter(|number| number.is_finite() && *number >= 0.0);
     valid.map(|number| number / 100.0).ok_or_else(|| "write a percentage, such as 5%".into())

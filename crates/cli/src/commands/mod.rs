@@ -10,4 +10,6 @@ pub(crate) mod filter_unit;
 pub(crate) mod node;
 pub(crate) mod paper;
 pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod serve;
 pub(crate) mod simulate;

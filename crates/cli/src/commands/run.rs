@@ -6,42 +6,23 @@ use crate::{
     ExperimentArgs,
     console::Console,
     failure::Failure,
-    hosts::{HostArgs, Hosts},
-    log, output,
+    nodes::NodeArgs,
+    output,
     progress::{ProgressArgs, RunProgress},
     signals::Signals,
     terminal::{show as show_text, width},
-    token::{self, TOKEN_VARIABLE},
+    token,
 };
 use clap::Args;
-use evb::{
-    Experiment, NodeId, OpenSession, Plan, ProcessOptions, Ranks, Record, Session, Start, Token, Workload,
-    check_runnable, launched, run_stages,
-};
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    path::Path,
-    process::{self, Command, Stdio},
-    time::Duration,
-};
+use evb::{Experiment, OpenSession, Plan, Ranks, Record, Session, Workload, check_runnable, launched, run_stages};
+use std::process;
 
 #[derive(Args, Clone)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
-    /// Start one process per node; they talk through shared memory, unless the experiment names another transport. One that
-    /// does is run in processes anyway
-    #[arg(long)]
-    processes: bool,
-    /// Start no nodes, but wait at this address for those that are started with `evb node`. With --hosts: where this machine
-    /// listens for the nodes that it starts
-    #[arg(long, value_name = "HOST:PORT", conflicts_with = "processes")]
-    listen: Option<SocketAddr>,
-    /// Longest wait for nodes that are started with `evb node`, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "listen")]
-    patience: u64,
     #[command(flatten)]
-    hosts: HostArgs,
+    nodes: NodeArgs,
     /// Build events this often, one run after the other with the same nodes
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
@@ -70,12 +51,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
         return run_as_rank(args, &experiment);
     }
     let signals = Signals::listen()?;
-    let all_in_one = |plan: &Plan| plan.transport.about().is_one_process();
-    if args.processes || args.listen.is_some() || args.hosts.any() || !event_builders(&experiment).all(all_in_one) {
-        refuse_threads_in_processes(&experiment)?;
-        return run_processes(args, &experiment, &signals);
-    }
-    build(args, &experiment, &|| Ok(Session::threads()), &signals)
+    args.nodes.with_sessions(experiment.plans(), &mut |open| build(args, &experiment, open, &signals))
 }
 
 /// Refuses what traffic without an event manager cannot do.
@@ -86,7 +62,7 @@ fn refuse_for_traffic(args: &RunArgs, experiment: &Experiment) -> Result<(), Fai
     let wrong = [
         (args.operator, "no operator commands traffic without an event manager", "leave out `--operator`"),
         (
-            args.listen.is_some() && !args.hosts.any(),
+            args.nodes.by_hand(),
             "traffic starts its own nodes",
             "leave out `--listen`, or name their machines with `--hosts`",
         ),
@@ -96,11 +72,6 @@ fn refuse_for_traffic(args: &RunArgs, experiment: &Experiment) -> Result<(), Fai
     found.map_or(Ok(()), |(_, message, hint)| Err(Failure::with_hint(message, hint)))
 }
 
-/// The event builders of all points of the sweep.
-fn event_builders(experiment: &Experiment) -> impl Iterator<Item = &Plan> {
-    experiment.plans().iter().flat_map(Plan::event_builders)
-}
-
 /// Builds the events of all points of the sweep in sessions that `open` opens.
 fn build(args: &RunArgs, experiment: &Experiment, open: &OpenSession<'_>, signals: &Signals) -> Result<bool, Failure> {
     let is_plain = |plan: &Plan| plan.stages.is_none() && plan.workload == Workload::EventBuilding;
@@ -108,7 +79,7 @@ fn build(args: &RunArgs, experiment: &Experiment, open: &OpenSession<'_>, signal
         return build_in(args, experiment, &mut open()?, signals);
     }
     let has_stages = experiment.plans().iter().any(|plan| plan.stages.is_some());
-    if has_stages && (args.operator || args.listen.is_some() || args.hosts.any()) {
+    if has_stages && (args.operator || args.nodes.is_elsewhere()) {
         return Err(Failure::with_hint(
             "two stages run by themselves, and on this machine",
             "leave out `--operator`, `--listen` and `--hosts`",
@@ -117,7 +88,7 @@ fn build(args: &RunArgs, experiment: &Experiment, open: &OpenSession<'_>, signal
     build_all(args, experiment, signals, &mut |plan, text, progress| match plan.stages {
         Some(_) => Ok(run_stages(plan, text, open, progress)?),
         None if plan.workload == Workload::EventBuilding => Ok(open()?.run(plan, text, progress)?),
-        None => traffic::run(plan, args.hosts.hosts(args.listen)?.as_ref(), signals, args.progress),
+        None => traffic::run(plan, args.nodes.machines()?.as_ref(), signals, args.progress),
     })
 }
 
@@ -219,101 +190,10 @@ fn run_as_rank(args: &RunArgs, experiment: &Experiment) -> Result<bool, Failure>
     }
 }
 
-/// The arguments for nodes in processes: an experiment for threads becomes one for MPI under `mpirun`, or one for
-/// shared memory with `--processes`.
+/// The arguments with the transport that nodes in processes need.
 fn in_processes(args: &RunArgs) -> Result<RunArgs, Failure> {
     let mut args = args.clone();
-    let is_for_threads =
-        |plan: &Plan| plan.transport.about().is_one_process() && plan.transport.about().only_threads().is_none();
-    let transport = match launched() {
-        Some(_) => "mpi",
-        None if args.hosts.any() => "tcp",
-        None if args.processes => "shm",
-        None => return Ok(args),
-    };
-    if args.experiment.load()?.plans().iter().all(is_for_threads) {
-        args.experiment.set.push(format!("transport.type={transport}"));
-    }
+    let transport = args.nodes.transport(args.experiment.load()?.plans());
+    args.experiment.set.extend(transport);
     Ok(args)
-}
-
-fn refuse_local_on_hosts(experiment: &Experiment) -> Result<(), Failure> {
-    let is_local = |plan: &&Plan| plan.transport.about().is_local;
-    match event_builders(experiment).find(is_local).map(|plan| plan.transport.about().name) {
-        Some(name) => Err(Failure::with_hint(
-            format!("{name} has no --hosts: it joins processes of one machine"),
-            "use a transport between machines, such as `--set transport.type=tcp`",
-        )),
-        None => Ok(()),
-    }
-}
-
-fn refuse_threads_in_processes(experiment: &Experiment) -> Result<(), Failure> {
-    match event_builders(experiment).find_map(|plan| plan.transport.about().only_threads()) {
-        Some(why) => Err(Failure::with_hint(why, "leave out `--processes` and `--listen`")),
-        None => Ok(()),
-    }
-}
-
-/// Builds events in processes that this one starts or that join it.
-fn run_processes(args: &RunArgs, experiment: &Experiment, signals: &Signals) -> Result<bool, Failure> {
-    let hosts = args.hosts.hosts(args.listen)?;
-    if hosts.is_some() {
-        refuse_local_on_hosts(experiment)?;
-    }
-    let program = std::env::current_exe()?;
-    let is_shared = (args.listen.is_some() && hosts.is_none()) || event_builders(experiment).any(takes_filter_units);
-    let token = if is_shared { token::shared()? } else { token::fresh()? };
-    let spawn = |role: &str, control: SocketAddr| match &hosts {
-        Some(hosts) => node_on_host(hosts, number_of(role, experiment), role, control, &token),
-        None => Ok(node_command(&program, role, control, &token)),
-    };
-    let timeouts = experiment.plans().iter().map(|plan| plan.run.peer_timeout.as_duration());
-    let by_hand = args.listen.is_some() && hosts.is_none();
-    let patience = match by_hand {
-        true => Duration::from_secs(args.patience),
-        false => timeouts.max().unwrap_or_default() + Duration::from_secs(10),
-    };
-    let local = || args.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
-    let listen = hosts.as_ref().map_or_else(local, |hosts| hosts.listen);
-    let open = || {
-        let start = if by_hand { Start::ByHand } else { Start::Spawn(&spawn) };
-        Session::processes(ProcessOptions { listen, token, start, patience })
-    };
-    build(args, experiment, &open, signals)
-}
-
-/// True if filter units of other machines join builders of this plan: they have the token of people.
-fn takes_filter_units(plan: &Plan) -> bool {
-    plan.filter.units.as_ref().is_some_and(|units| units.listen.is_some())
-}
-
-/// The number of a node of this experiment.
-fn number_of(role: &str, experiment: &Experiment) -> NodeId {
-    let number = |plan: &Plan| (0..plan.building.nodes()).map(NodeId).find(|&id| plan.building.node_name(id) == role);
-    experiment.plans().iter().find_map(number).unwrap_or(NodeId(0))
-}
-
-/// The command of a node on another machine, which gets the token by its standard input.
-fn node_on_host(
-    hosts: &Hosts,
-    node: NodeId,
-    role: &str,
-    control: SocketAddr,
-    token: &Token,
-) -> std::io::Result<Command> {
-    let mut command = hosts.start(node, &format!("{}\n", token.to_hex()))?;
-    command.args(["node", "--role", role, "--join", &control.to_string(), "--spawned", "--quiet", "--told-by-stdin"]);
-    command.stdout(Stdio::null());
-    Ok(command)
-}
-
-/// The command of a node that this run starts. The plan comes to it by run control.
-fn node_command(program: &Path, role: &str, control: SocketAddr, token: &Token) -> Command {
-    let mut command = Command::new(program);
-    command.args(["node", "--role", role, "--join", &control.to_string(), "--spawned", "--quiet"]);
-    log::pass_on(&mut command);
-    // In the environment, since everybody on the machine can read the arguments.
-    command.env(TOKEN_VARIABLE, token.to_hex()).stdin(Stdio::null()).stdout(Stdio::null());
-    command
 }

@@ -26,6 +26,7 @@ mod phased;
 mod regions;
 mod replay;
 mod sequences;
+mod serving;
 mod sessions;
 mod simulating;
 mod simulation_results;

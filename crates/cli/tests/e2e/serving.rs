@@ -1,0 +1,219 @@
+//! `evb serve`: run control as a service, and its registry of runs.
+
+use crate::support::{Lab, Service, node_pid, wait_until};
+use rustix::process::Signal;
+use serde_json::json;
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+const ENDLESS: &str = r#"
+[trigger]
+type = "free-running"
+events = 1000000000
+[readout]
+units = 2
+source = { type = "uniform", min = "10 B", max = "3 kB" }
+[builder]
+units = 2
+[storage]
+keep = { one_in = 1000 }
+"#;
+
+#[test]
+fn runs_are_started_watched_and_stopped_and_the_registry_knows_them() {
+    let lab = Lab::with(ENDLESS);
+    let service = Service::start(&lab, &[]);
+    assert_eq!(service.get("/api/status")["state"], "initial");
+    assert_eq!(service.command("start").status, 200);
+    let running = service.wait("a rate", |status| status["now_rates"]["built_hz"].as_f64() > Some(100.0));
+    assert_eq!(
+        (&running["state"], &running["run"]["number"], &running["run"]["type"]),
+        (&json!("running"), &json!(1), &json!("test"))
+    );
+    assert_eq!(running["nodes"].as_array().unwrap().len(), 5);
+    assert!(running["disk"]["free_bytes"].as_u64() > Some(0));
+    let refused = service.command("start");
+    assert_eq!((refused.status, refused.json()["error"].as_str().unwrap().contains("means nothing now")), (409, true));
+    assert_eq!(service.command("pause").status, 200);
+    service.wait_for_state("paused");
+    assert_eq!(service.command("resume").status, 200);
+    service.wait("events", |status| status["record"]["builders"][0]["stored"].as_u64() > Some(3));
+    let event = service.get("/api/event?live=1");
+    assert_eq!((event["fragments"].as_array().unwrap().len(), &event["complete"]), (2, &json!(true)), "{event}");
+    assert!(service.listen(3).iter().any(|name| name == "status"));
+    let stop = json!({ "command": "stop", "comment": "enough" });
+    assert_eq!(service.ask("POST", "/api/command", Some(&stop)).status, 200);
+    let stopped = service.wait_for_state("stopped");
+    let built = stopped["record"]["events"]["built"].as_u64().unwrap();
+    assert_eq!((&stopped["record"]["good"], stopped["now_rates"].is_null()), (&json!(true), true), "{stopped}");
+    let run = service.get("/api/runs/1");
+    assert_eq!(
+        (run["events"].as_u64(), &run["stop_comment"], &run["good"]),
+        (Some(built), &json!("enough"), &json!(true))
+    );
+    let file = run["record"]["builders"][0]["files"][0].as_str().unwrap().to_owned();
+    let name = file.rsplit('/').next().unwrap();
+    let event = service.get(&format!("/api/event?run=1&file={name}&index=2"));
+    let (size, source) = (event["fragments"][1]["size"].as_u64().unwrap(), &event["fragments"][1]["source"]);
+    assert_eq!(source, &json!("ru1"));
+    let fragment = service.get(&format!("/api/fragment?run=1&file={name}&index=2&source=ru1&offset=4"));
+    assert_eq!((fragment["size"].as_u64(), fragment["offset"].as_u64()), (Some(size), Some(4)));
+    assert_eq!(fragment["bytes"].as_str().unwrap().len() as u64, 2 * (size - 4).min(1024));
+    for wrong in ["file=../../etc/passwd&index=0", "file=run-number&index=0", &format!("file={name}&index=99999999")] {
+        assert_eq!(service.ask("GET", &format!("/api/event?run=1&{wrong}"), None).status, 404, "{wrong}");
+    }
+    let metrics = service.ask("GET", "/metrics", None).body;
+    assert!(metrics.contains(&format!("evb_events{{outcome=\"built\"}} {built}")), "{metrics}");
+
+    service.evb.signal(Signal::TERM);
+    let outcome = service.evb.wait();
+    assert_eq!(outcome.code(), Some(0), "{outcome}");
+    let listed = lab.evb(&["runs", "list", "--json"]).run();
+    assert_eq!(listed.code(), Some(0), "{listed}");
+    assert!(listed.stdout.contains("\"comment\":\"\"") && listed.stdout.lines().count() == 1, "{listed}");
+    assert_eq!(lab.evb(&["runs", "show", "1"]).run().code(), Some(0));
+    assert!(lab.evb(&["runs", "show", "1", "--experiment"]).run().stdout.contains("one_in"));
+    assert!(lab.evb(&["runs", "list", "--csv"]).run().stdout.lines().nth(1).unwrap().starts_with("1,test,experiment"));
+    let missing = lab.evb(&["runs", "show", "2"]).run();
+    assert_eq!((missing.code(), missing.stderr.contains("there is no run 2")), (Some(2), true));
+}
+
+#[test]
+fn a_dead_node_degrades_the_run_and_takes_part_in_the_next() {
+    let lab = Lab::with(ENDLESS);
+    let service = Service::start(&lab, &["--processes"]);
+    service.command("start");
+    service.wait("a rate", |status| status["now_rates"]["built_hz"].as_f64() > Some(10.0));
+    crate::support::Group::signal_one(node_pid(service.evb.pid(), "ru1"), Signal::KILL);
+    let degraded = service.wait_for_state("degraded");
+    let node = &degraded["nodes"][2];
+    assert_eq!((&node["name"], &node["state"]), (&json!("ru1"), &json!("lost")), "{degraded}");
+    service.wait("a reason", |status| status["nodes"][2]["reason"].as_str().is_some_and(|why| why.contains("ru1")));
+    service.command("stop");
+    service.wait_for_state("stopped");
+    service.command("start");
+    service.wait("all nodes", |status| {
+        status["state"] == "running" && status["nodes"].as_array().unwrap().iter().all(|node| node["state"] == "up")
+    });
+    // A service that dies leaves a run behind that nobody saw end.
+    service.evb.signal(Signal::KILL);
+    service.evb.wait();
+    let service = Service::start(&lab, &[]);
+    let runs = service.get("/api/runs");
+    let states = [0, 1].map(|index| runs["runs"][index]["state"].clone());
+    assert_eq!(states, ["interrupted", "stopped"], "{runs}");
+    service.command("start");
+    service.wait("run 3", |status| status["run"]["number"] == 3);
+    assert_eq!(service.command("quit").status, 200);
+    assert_eq!(service.evb.wait().code(), Some(0));
+}
+
+#[test]
+fn strangers_other_sites_and_operators_without_the_role_are_refused() {
+    let lab = Lab::with(ENDLESS);
+    lab.write("tokens", "anna admin anna-0123456789abcdef\nben watch ben-0123456789abcdef\n");
+    let refused = lab.evb(&["serve", "experiment.toml", "--http", "127.0.0.1:0", "--tokens", "tokens"]).run();
+    assert_eq!((refused.code(), refused.stderr.contains("can be read by others")), (Some(2), true), "{refused}");
+    fs::set_permissions(lab.path("tokens"), fs::Permissions::from_mode(0o600)).unwrap();
+    let mut service = Service::start(&lab, &["--tokens", "tokens"]);
+    assert!(!service.evb.stderr().contains("0123456789abcdef"));
+    let page = service.send("GET", "/", &[], None);
+    assert!(page.status == 200 && page.head.contains("content-security-policy: default-src 'none'"), "{}", page.head);
+    for path in ["/api/status", "/api/events", "/api/runs", "/api/experiment", "/metrics", "/api/event?live=1"] {
+        assert_eq!(service.send("GET", path, &[], None).status, 401, "{path}");
+        assert_eq!(service.send("GET", path, &["Authorization: Bearer wrong"], None).status, 401, "{path}");
+    }
+    let start = json!({ "command": "start" });
+    let (anna, ben) = ("Authorization: Bearer anna-0123456789abcdef", "Authorization: Bearer ben-0123456789abcdef");
+    for (headers, status) in [
+        (&[ben, "X-Evb: 1"][..], 403),
+        (&[anna], 403),
+        (&[anna, "X-Evb: 1", "Origin: http://evil.example"], 403),
+        (&[anna, "X-Evb: 1", "Sec-Fetch-Site: cross-site"], 403),
+        (&[anna, "X-Evb: 1"], 200),
+    ] {
+        assert_eq!(service.send("POST", "/api/command", headers, Some(&start)).status, status, "{headers:?}");
+    }
+    service.token = "ben-0123456789abcdef".into();
+    assert_eq!(service.wait_for_state("running")["role"], "watch");
+    assert!(service.get("/api/log").as_array().unwrap().iter().any(|entry| entry["text"] == "anna: start"));
+    let elsewhere = lab.evb(&["serve", "experiment.toml", "--http", "0.0.0.0:0"]).run();
+    assert_eq!((elsewhere.code(), elsewhere.stderr.contains("in clear")), (Some(2), true), "{elsewhere}");
+}
+
+#[test]
+fn silent_connections_take_no_place_from_operators() {
+    let lab = Lab::with(ENDLESS);
+    let service = Service::start(&lab, &[]);
+    let silent: Vec<_> = (0..300).map(|_| service.open()).collect();
+    assert_eq!(service.get("/api/status")["state"], "initial");
+    assert_eq!(service.command("start").status, 200);
+    service.wait_for_state("running");
+    drop(silent);
+}
+
+#[test]
+fn another_experiment_is_checked_before_anything_changes() {
+    let lab = Lab::with(ENDLESS);
+    let service = Service::start(&lab, &[]);
+    let load = |text: &str| service.ask("PUT", "/api/experiment", Some(&json!({ "text": text })));
+    let wrong = load("[readout]\nunitz = 3\n");
+    let error = wrong.json()["error"].as_str().unwrap().to_owned();
+    assert!(wrong.status == 422 && error.contains("unitz"), "{error}");
+    let traffic = load(
+        "[workload]\ntype = \"pairs\"\nmessages = 10\n[readout]\nunits = 2\nsource = { type = \"fixed\", size = \"2 kB\" }\n[builder]\nunits = 2\n",
+    );
+    assert_eq!(traffic.status, 422, "{}", traffic.body);
+    let processes = load(&format!("{ENDLESS}[transport]\ntype = \"tcp\"\n"));
+    assert!(processes.status == 422 && processes.body.contains("elsewhere"), "{}", processes.body);
+    assert_eq!(service.get("/api/status")["nodes"].as_array().unwrap().len(), 5);
+    service.command("start");
+    service.wait_for_state("running");
+    let three = ENDLESS.replace("units = 2", "units = 3");
+    assert_eq!(load(&three).status, 409, "not in a run");
+    service.command("stop");
+    service.wait_for_state("stopped");
+    assert_eq!(load(&three).status, 200);
+    assert_eq!(service.get("/api/experiment")["text"], json!(three));
+    service.command("start");
+    let running = service.wait_for_state("running");
+    assert_eq!(running["nodes"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn hooks_run_before_and_after_and_a_scan_has_a_run_for_each_point() {
+    let lab = Lab::with(&format!("{}[sweep]\n\"builder.units\" = [1, 2, 3]\n", ENDLESS.replace("1000000000", "500")));
+    for (name, text) in [
+        ("before", "test ! -e closed && echo before $EVB_TYPE >> told"),
+        ("after", "echo after $EVB_RUN $EVB_STATE $EVB_GOOD >> told"),
+    ] {
+        lab.write(name, &format!("#!/bin/sh\n{text}\n"));
+        fs::set_permissions(lab.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let service = Service::start(&lab, &["--before-start", "./before", "--after-stop", "./after"]);
+    lab.write("closed", "");
+    service.command("start");
+    let refused = service.wait("an error", |status| !status["error"].is_null());
+    assert!(refused["error"]["error"].as_str().unwrap().contains("./before failed"), "{refused}");
+    assert_eq!((&refused["state"], service.get("/api/runs")["runs"].as_array().unwrap().len()), (&json!("initial"), 0));
+    fs::remove_file(lab.path("closed")).unwrap();
+    service.command("start");
+    let told = wait_until("three runs", || {
+        let told = fs::read_to_string(lab.path("told")).unwrap_or_default();
+        (told.matches("after").count() == 3).then_some(told)
+    });
+    let mut lines: Vec<_> = told.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        [
+            "after 1 stopped true",
+            "after 2 stopped true",
+            "after 3 stopped true",
+            "before test",
+            "before test",
+            "before test"
+        ]
+    );
+    let units = [3, 2, 1].map(|run| service.get(&format!("/api/runs/{run}"))["record"]["builder_units"].as_u64());
+    assert_eq!(units, [Some(3), Some(2), Some(1)]);
+}

@@ -1,0 +1,85 @@
+//! A list of runs as a table.
+
+use crate::{
+    table::{Column, Table},
+    text::metric,
+};
+
+/// A run in a list.
+#[derive(Clone, Debug)]
+pub struct RunLine<'a> {
+    /// Number of the run.
+    pub number: u64,
+    /// Time of the start, as people write it.
+    pub started: String,
+    /// Length in seconds; none while it goes on.
+    pub seconds: Option<f64>,
+    /// Name of the experiment.
+    pub experiment: &'a str,
+    /// Type of the run.
+    pub run_type: &'a str,
+    /// `running`, `stopped`, `failed` or `interrupted`.
+    pub state: &'a str,
+    /// Events that ended.
+    pub events: u64,
+    /// Events per second.
+    pub event_rate_hz: f64,
+    /// The verdict; none while it goes on.
+    pub good: Option<bool>,
+    /// Comment of the operator.
+    pub comment: &'a str,
+}
+
+/// A table of runs.
+#[must_use]
+pub fn run_list(runs: &[RunLine<'_>], width: usize) -> String {
+    let mut table = Table::new([
+        Column::number("run", crate::table::ALWAYS),
+        Column::word("started"),
+        Column::number("seconds", 5),
+        Column::word("experiment"),
+        Column::number("type", 3),
+        Column::number("events", 6),
+        Column::number("rate", 7),
+        Column::word("state"),
+        Column::word("verdict"),
+        Column::sentence("comment"),
+    ]);
+    for run in runs {
+        table.row([
+            run.number.to_string(),
+            run.started.clone(),
+            run.seconds.map(|seconds| format!("{seconds:.0}")).unwrap_or_default(),
+            run.experiment.into(),
+            run.run_type.into(),
+            run.events.to_string(),
+            format!("{}Hz", metric(run.event_rate_hz)),
+            run.state.into(),
+            run.good.map_or("", |good| if good { "good" } else { "not good" }).into(),
+            run.comment.into(),
+        ]);
+    }
+    table.draw(width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_goes_on_has_no_verdict() {
+        let run = |number, good| RunLine {
+            number,
+            started: "2026-01-02 03:04:05".into(),
+            seconds: good.map(|_| 12.4),
+            experiment: "pull-2x2",
+            run_type: "physics",
+            state: if good.is_some() { "stopped" } else { "running" },
+            events: 1234,
+            event_rate_hz: 98765.0,
+            good,
+            comment: "first light",
+        };
+        insta::assert_snapshot!(run_list(&[run(8, None), run(7, Some(true)), run(6, Some(false))], 120));
+    }
+}

@@ -1,0 +1,180 @@
+//! The desk between run control and the people: what all parts of the service share.
+
+use crate::{
+    history::History,
+    journal::{Entry, Journal, Level},
+    registry::{Registry, RunRow},
+    status::{Problem, Status},
+};
+use evb::{Live, State};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    time::{SystemTime, UNIX_EPOCH},
+};
+use tokio::sync::{broadcast, oneshot, watch};
+
+/// Most messages that a slow reader may fall behind before it misses some.
+const BACKLOG: usize = 256;
+
+/// Time in seconds since 1970.
+pub(crate) fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
+/// Something that an operator wants.
+#[derive(Debug)]
+pub(crate) enum Wish {
+    /// A command to run control. Type and comment are for a start, the comment also for a stop.
+    Command { command: evb::Command, run_type: String, comment: String },
+    /// Another experiment, from this text.
+    Load { text: String },
+    /// The end of the service, after its run.
+    Quit,
+}
+
+/// The reason why a wish is not fulfilled.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// It means nothing in this state.
+    Now(Problem),
+    /// The experiment is wrong.
+    Experiment(Problem),
+}
+
+/// The answer to a wish.
+pub(crate) type Answer = Result<State, Refusal>;
+
+/// A wish and the place for its answer.
+pub(crate) struct Request {
+    pub(crate) wish: Wish,
+    /// The name of the operator, for the log.
+    pub(crate) by: String,
+    pub(crate) reply: oneshot::Sender<Answer>,
+}
+
+/// News for all pages.
+#[derive(Clone, Debug)]
+pub(crate) enum News {
+    /// An entry of the log.
+    Log(Entry),
+    /// A run has begun or ended.
+    Run(Box<RunRow>),
+}
+
+/// What all parts of the service share.
+pub(crate) struct Desk {
+    status: watch::Sender<Arc<Status>>,
+    news: broadcast::Sender<News>,
+    requests: mpsc::SyncSender<Request>,
+    journal: Mutex<Journal>,
+    history: Mutex<History>,
+    live: Mutex<Option<Arc<Live>>>,
+    registry: Mutex<Registry>,
+    experiment: Mutex<(String, String)>,
+}
+
+/// Most requests of operators that may wait.
+const MOST_REQUESTS: usize = 16;
+
+impl Desk {
+    /// A desk, and the requests that are laid on it.
+    pub(crate) fn new(registry: Registry) -> (Self, mpsc::Receiver<Request>) {
+        let (requests, taken) = mpsc::sync_channel(MOST_REQUESTS);
+        let desk = Self {
+            status: watch::Sender::default(),
+            news: broadcast::Sender::new(BACKLOG),
+            requests,
+            journal: Mutex::default(),
+            history: Mutex::default(),
+            live: Mutex::default(),
+            registry: Mutex::new(registry),
+            experiment: Mutex::default(),
+        };
+        (desk, taken)
+    }
+
+    // ---- for the service
+
+    /// Shows another status.
+    pub(crate) fn show(&self, status: Status, live: Option<Arc<Live>>) {
+        if let Some(rates) = &status.now_rates {
+            lock(&self.history).note(status.now, rates);
+        }
+        if live.is_some() {
+            *lock(&self.live) = live;
+        }
+        self.status.send_replace(Arc::new(status));
+    }
+
+    /// Writes to the log.
+    pub(crate) fn log(&self, level: Level, run: Option<u64>, node: Option<String>, text: impl Into<String>) {
+        let entry = Entry { seq: 0, time: now(), level, node, run, text: text.into() };
+        let entry = lock(&self.journal).write(entry);
+        let _nobody_reads = self.news.send(News::Log(entry));
+    }
+
+    /// Tells that a run has begun or ended.
+    pub(crate) fn tell_run(&self, run: RunRow) {
+        let _nobody_reads = self.news.send(News::Run(Box::new(run)));
+    }
+
+    /// Notes the name and the text of the experiment.
+    pub(crate) fn note_experiment(&self, name: &str, text: &str) {
+        *lock(&self.experiment) = (name.to_owned(), text.to_owned());
+    }
+
+    // ---- for the pages
+
+    /// The status.
+    pub(crate) fn status(&self) -> Arc<Status> {
+        self.status.borrow().clone()
+    }
+
+    /// Tells each change of the status.
+    pub(crate) fn watch(&self) -> watch::Receiver<Arc<Status>> {
+        self.status.subscribe()
+    }
+
+    /// Tells news from now on.
+    pub(crate) fn news(&self) -> broadcast::Receiver<News> {
+        self.news.subscribe()
+    }
+
+    /// Hands a wish to run control and waits for its answer.
+    pub(crate) async fn wish(&self, wish: Wish, by: &str) -> Answer {
+        let (reply, answer) = oneshot::channel();
+        let busy = || Problem::new("run control is busy with other requests", "try again in a moment");
+        let request = Request { wish, by: by.to_owned(), reply };
+        self.requests.try_send(request).map_err(|_| Refusal::Now(busy()))?;
+        answer.await.unwrap_or_else(|_| Err(Refusal::Now(Problem::new("the service ends", "start it again"))))
+    }
+
+    /// Does something with the registry of runs.
+    pub(crate) fn with_registry<T>(&self, work: impl FnOnce(&Registry) -> T) -> T {
+        work(&lock(&self.registry))
+    }
+
+    /// Does something with the log.
+    pub(crate) fn entries(&self, after: u64, level: Level) -> Vec<Entry> {
+        lock(&self.journal).after(after, level)
+    }
+
+    /// The history as JSON.
+    pub(crate) fn history(&self) -> History {
+        lock(&self.history).clone()
+    }
+
+    /// The latest look at the run that goes on, or at the last one.
+    pub(crate) fn live(&self) -> Option<Arc<Live>> {
+        lock(&self.live).clone()
+    }
+
+    /// Name and text of the experiment.
+    pub(crate) fn experiment(&self) -> (String, String) {
+        lock(&self.experiment).clone()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

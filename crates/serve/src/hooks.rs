@@ -1,0 +1,97 @@
+//! Hooks: programs that run before a run starts and after it has ended.
+
+use std::{
+    io,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// The hooks of a service.
+#[derive(Clone, Debug, Default)]
+pub struct Hooks {
+    /// Runs before each start. When it fails or takes too long, there is no run.
+    pub before_start: Option<PathBuf>,
+    /// Runs after each run. When it fails or takes too long, the log says so.
+    pub after_stop: Option<PathBuf>,
+    /// Longest time for a hook.
+    pub timeout: Duration,
+}
+
+/// A hook that runs.
+pub(crate) struct Hook {
+    child: Child,
+    name: String,
+    deadline: Instant,
+    timeout: Duration,
+}
+
+impl Hook {
+    /// Starts a hook with these variables in its environment. What it prints goes to standard error.
+    pub(crate) fn start(program: &PathBuf, variables: &[(&str, String)], timeout: Duration) -> Result<Self, String> {
+        let name = program.display().to_string();
+        let mut command = Command::new(program);
+        command.stdin(Stdio::null()).stdout(io::stderr());
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        let child = command.spawn().map_err(|error| format!("the hook {name} cannot start: {error}"))?;
+        Ok(Self { child, name, deadline: Instant::now() + timeout, timeout })
+    }
+
+    /// How it ended; none while it goes on. One that takes too long is killed.
+    pub(crate) fn outcome(&mut self) -> Option<Result<(), String>> {
+        match self.child.try_wait() {
+            Ok(Some(status)) if status.success() => Some(Ok(())),
+            Ok(Some(status)) => Some(Err(format!("the hook {} failed: {status}", self.name))),
+            Ok(None) if Instant::now() < self.deadline => None,
+            Ok(None) => Some(Err(format!("the hook {} did not end within {:?}", self.name, self.timeout))),
+            Err(error) => Some(Err(format!("the hook {} is lost: {error}", self.name))),
+        }
+    }
+}
+
+/// A hook does not outlive the wait for it.
+impl Drop for Hook {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _gone = self.child.kill();
+            let _reaped = self.child.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    fn outcome(program: &str, timeout: Duration) -> Result<(), String> {
+        let mut hook = Hook::start(&program.into(), &[], timeout)?;
+        loop {
+            match hook.outcome() {
+                Some(outcome) => return outcome,
+                None => thread::sleep(Duration::from_millis(2)),
+            }
+        }
+    }
+
+    /// A script that sleeps.
+    fn sleeper(folder: &std::path::Path) -> String {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = folder.join("sleeper");
+        std::fs::write(&path, "#!/bin/sh\nexec sleep 60\n").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path.display().to_string()
+    }
+
+    #[test]
+    fn hooks_that_fail_hang_or_do_not_exist_are_told() {
+        let long = Duration::from_secs(60);
+        assert_eq!(outcome("/bin/true", long), Ok(()));
+        assert!(outcome("/bin/false", long).unwrap_err().contains("failed: exit status: 1"));
+        assert!(outcome("/nowhere/hook", long).unwrap_err().contains("cannot start"));
+
+        let folder = tempfile::tempdir().unwrap();
+        let slow = outcome(&sleeper(folder.path()), Duration::from_millis(20));
+        assert!(slow.unwrap_err().contains("did not end within 20ms"));
+    }
+}

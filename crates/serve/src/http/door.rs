@@ -1,0 +1,77 @@
+//! The door: takes connections, a bounded number of them. When all places are taken, one that has shown no token has to
+//! go, the oldest first.
+
+use super::guard::Shown;
+use axum::{Extension, Router};
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use std::{collections::VecDeque, sync::atomic::Ordering, time::Duration};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::{AbortHandle, JoinSet},
+};
+
+/// Most connections at once.
+const MOST_CONNECTIONS: usize = 128;
+/// Longest time for the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Largest buffer of a connection in bytes: the longest head of a request.
+const BUFFER: usize = 64 << 10;
+/// Wait after an error of the system, such as too many open files.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Serves connections for ever.
+pub(crate) async fn serve(listener: TcpListener, router: Router) {
+    let mut visitors = Visitors::default();
+    let mut connections = JoinSet::new();
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "no connection can be accepted");
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+        };
+        while connections.try_join_next().is_some() {}
+        if !visitors.make_room() {
+            // Every place belongs to an operator.
+            continue;
+        }
+        let shown = Shown::default();
+        let connection = connections.spawn(serve_one(stream, router.clone(), shown.clone()));
+        visitors.0.push_back((connection, shown));
+    }
+}
+
+async fn serve_one(stream: TcpStream, router: Router, shown: Shown) {
+    let _as_it_is = stream.set_nodelay(true);
+    let service = TowerToHyperService::new(router.layer(Extension(shown)));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(BUFFER);
+    if let Err(error) = http.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!(%error, "a connection ended");
+    }
+}
+
+/// The open connections in the order of their coming.
+#[derive(Default)]
+struct Visitors(VecDeque<(AbortHandle, Shown)>);
+
+impl Visitors {
+    /// Makes room for one more. Returns false if there is none.
+    fn make_room(&mut self) -> bool {
+        if self.0.len() >= MOST_CONNECTIONS {
+            self.0.retain(|(connection, _)| !connection.is_finished());
+        }
+        if self.0.len() < MOST_CONNECTIONS {
+            return true;
+        }
+        let stranger = self.0.iter().position(|(_, shown)| !shown.0.load(Ordering::Relaxed));
+        let gone = stranger.and_then(|place| self.0.remove(place));
+        gone.map(|(connection, _)| connection.abort()).is_some()
+    }
+}

@@ -1,0 +1,104 @@
+//! Who is let in: the token of an operator, and no requests that other sites make in the name of a visitor.
+
+use super::Web;
+use crate::{access::Operator, status::Problem};
+use axum::{
+    Json,
+    extract::{Request, State},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse as _, Response},
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+/// Wait before the answer to a wrong token: guessing takes long.
+const PENALTY: Duration = Duration::from_millis(500);
+
+/// Set when a connection has shown a token.
+#[derive(Clone, Default)]
+pub(super) struct Shown(pub(super) Arc<AtomicBool>);
+
+/// Lets a request in that has the token of an operator.
+pub(super) async fn let_in(State(web): State<Arc<Web>>, mut request: Request, next: Next) -> Response {
+    if let Some(refusal) = cross_site(&request) {
+        return refuse(StatusCode::FORBIDDEN, refusal);
+    }
+    let operator = bearer(request.headers()).map(|token| web.access.operator(token).cloned());
+    match operator {
+        Some(Some(operator)) => {
+            if let Some(shown) = request.extensions().get::<Shown>() {
+                shown.0.store(true, Ordering::Relaxed);
+            }
+            request.extensions_mut().insert::<Operator>(operator);
+            next.run(request).await
+        }
+        Some(None) => {
+            tokio::time::sleep(PENALTY).await;
+            refuse(
+                StatusCode::UNAUTHORIZED,
+                Problem::new(
+                    "no operator has this token",
+                    "the service prints it when it starts, or it is in the file of `--tokens`",
+                ),
+            )
+        }
+        None => refuse(
+            StatusCode::UNAUTHORIZED,
+            Problem::new("a token is needed", "send it as `Authorization: Bearer TOKEN`"),
+        ),
+    }
+}
+
+/// The token of a request.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ").map(str::trim)
+}
+
+/// The reason to refuse a request that another site made.
+fn cross_site(request: &Request) -> Option<Problem> {
+    let headers = request.headers();
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let host = text("host").unwrap_or_default();
+    let is_foreign = |origin: &str| origin.split_once("://").is_none_or(|(_, place)| place != host);
+    let from_elsewhere = text("origin").is_some_and(is_foreign) || text("sec-fetch-site") == Some("cross-site");
+    let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
+    match (from_elsewhere, changes && text("x-evb").is_none()) {
+        (true, _) => Some(Problem::new("the request comes from another site", "open the page of this service itself")),
+        (_, true) => {
+            Some(Problem::new("the request does not say that it is meant for evb", "send the header `X-Evb: 1`"))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn refuse(status: StatusCode, problem: Problem) -> Response {
+    (status, Json(problem)).into_response()
+}
+
+/// Headers of all answers: nothing is stored, and the page takes scripts, styles and data from here only.
+const SEALS: [(&str, &str); 5] = [
+    ("cache-control", "no-store"),
+    (
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+];
+
+/// Adds the headers of all answers.
+pub(super) async fn seal(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    for (name, value) in SEALS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

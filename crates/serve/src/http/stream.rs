@@ -1,0 +1,59 @@
+//! The stream of changes, as server-sent events: `status`, `log` and `run`.
+
+use super::{Web, api::with_role};
+use crate::{access::Operator, desk::News, status::Status};
+use axum::{
+    Extension,
+    extract::State,
+    response::sse::{Event, KeepAlive, Sse},
+};
+use futures_util::stream::{self, Stream};
+use serde::Serialize;
+use std::{convert::Infallible, sync::Arc};
+use tokio::sync::{broadcast, watch};
+
+/// What one page hears.
+struct Ear {
+    status: watch::Receiver<Arc<Status>>,
+    news: broadcast::Receiver<News>,
+    operator: Operator,
+}
+
+/// Tells the status now, and then each change of it, and all news.
+pub(super) async fn events(
+    State(web): State<Arc<Web>>,
+    Extension(operator): Extension<Operator>,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let mut status = web.desk.watch();
+    status.mark_changed();
+    let ear = Ear { status, news: web.desk.news(), operator };
+    let told = stream::unfold(ear, |mut ear| async move { ear.next().await.map(|event| (Ok(event), ear)) });
+    Sse::new(told).keep_alive(KeepAlive::default())
+}
+
+impl Ear {
+    /// The next event; none when the service ends.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            tokio::select! {
+                changed = self.status.changed() => {
+                    changed.ok()?;
+                    let status = self.status.borrow_and_update().clone();
+                    return Some(event("status", &with_role(&status, &self.operator)));
+                }
+                news = self.news.recv() => match news {
+                    Ok(News::Log(entry)) => return Some(event("log", &entry)),
+                    Ok(News::Run(run)) => return Some(event("run", &run)),
+                    // A page that reads slowly has missed some; it asks for the log again.
+                    Err(broadcast::error::RecvError::Lagged(_)) => {}
+                    Err(broadcast::error::RecvError::Closed) => return None,
+                },
+            }
+        }
+    }
+}
+
+fn event(name: &str, data: &impl Serialize) -> Event {
+    // All of these have texts and numbers only.
+    Event::default().event(name).json_data(data).unwrap_or_default()
+}

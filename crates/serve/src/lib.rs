@@ -1,0 +1,83 @@
+//! Run control as a service: REST, the page, metrics, and the registry of runs.
+//!
+//! [`serve`] drives a session of `evb` in the thread that calls it, as `evb run` does. A second thread answers requests:
+//! it hands wishes of operators to run control, and shows what run control has laid on the desk between them. So nothing
+//! that happens on the web can hold up a run.
+
+mod access;
+mod desk;
+mod disk;
+mod history;
+mod hooks;
+mod http;
+mod journal;
+mod rates;
+pub mod registry;
+mod service;
+mod status;
+
+pub use access::{Access, AccessError, Operator, Role};
+pub use hooks::Hooks;
+pub use service::{Load, Loaded, ServeError};
+pub use status::Problem;
+
+use desk::Desk;
+use evb::Session;
+use http::Web;
+use registry::Registry;
+use service::Service;
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, thread};
+use tokio::{net::TcpListener, runtime, sync::oneshot};
+
+/// Options of a service.
+pub struct Options<'a> {
+    /// Address of the page; port 0 lets the system choose.
+    pub listen: SocketAddr,
+    /// The operators.
+    pub access: Access,
+    /// File of the registry of runs.
+    pub registry: PathBuf,
+    /// Programs before and after each run.
+    pub hooks: Hooks,
+    /// The first experiment.
+    pub loaded: Loaded,
+    /// Reads other experiments.
+    pub load: &'a Load<'a>,
+    /// Is called with the address of the page when all is ready.
+    pub ready: &'a mut dyn FnMut(SocketAddr),
+    /// Number of signals that asked for the end. The first lets the run drain and ends the service after it; the second
+    /// stores what there is of open events.
+    pub signals: &'a dyn Fn() -> u32,
+}
+
+/// Serves until an operator or a signal ends it.
+///
+/// # Errors
+/// The address is taken, the registry cannot be written, or run control cannot hear its nodes any more.
+pub fn serve(session: &mut Session<'_>, options: Options<'_>) -> Result<(), ServeError> {
+    let Options { listen, access, registry, hooks, loaded, load, ready, signals } = options;
+    let (desk, requests) = Desk::new(Registry::create(&registry)?);
+    let desk = Arc::new(desk);
+    let mut service = Service::new(&desk, loaded, load, &hooks)?;
+    service.prepare(session)?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
+    let listener = runtime.block_on(TcpListener::bind(listen));
+    let listener = listener.map_err(|source| ServeError::Listen { address: listen, source })?;
+    let address = listener.local_addr().map_err(ServeError::Start)?;
+    let router = http::router(Arc::new(Web { desk: desk.clone(), access }));
+    let (end, ended) = oneshot::channel::<()>();
+    let web = thread::Builder::new().name("web".into()).spawn(move || {
+        runtime.block_on(async {
+            tokio::select! {
+                () = http::serve(listener, router) => {}
+                _ = ended => {}
+            }
+        });
+    });
+    let web = web.map_err(ServeError::Start)?;
+    ready(address);
+    let served = service.serve(session, &requests, signals);
+    drop(end);
+    let _panicked = web.join();
+    served
+}

@@ -1,0 +1,35 @@
+//! A run as it goes on, for displays and metrics.
+
+use crate::{Account, Distribution, Held, Open, Sizes};
+use evb_experiment::Plan;
+use evb_record::Record;
+
+/// A run as it goes on.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// The record of the run so far. Its rates are means from the start.
+    pub record: Record,
+    /// What each readout unit holds.
+    pub readouts: Vec<Held>,
+    /// What each builder unit works on.
+    pub builders: Vec<Open>,
+    /// Times from trigger to stored, in nanoseconds.
+    pub latency_ns: Distribution,
+    /// Sizes that all builders saw.
+    pub sizes: Sizes,
+}
+
+impl Account {
+    /// The run so far, after this time.
+    pub fn live(&self, plan: &Plan, transport: &str, seconds: f64) -> Live {
+        let mut sizes = Sizes::default();
+        self.builders.iter().for_each(|builder| sizes.add(&builder.sizes));
+        Live {
+            readouts: self.readouts.iter().map(|readout| readout.held).collect(),
+            builders: self.builders.iter().map(|builder| builder.open.clone()).collect(),
+            latency_ns: self.manager.latency_ns.clone(),
+            sizes,
+            record: self.clone().record(plan, transport, seconds),
+        }
+    }
+}
