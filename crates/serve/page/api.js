@@ -2,10 +2,11 @@
 
 const TOKEN = "evb-token";
 export const STALE_S = 4;
-const WAITS_S = [0.5, 1, 2, 4, 8];
+const WAITS_S = [0.5, 1, 2, 4, 5];
 
 let askForToken = null;
 let asking = null;
+let declined = false;
 
 /** An answer that is an error, with what can be done about it. */
 export class Refusal extends Error {
@@ -28,6 +29,7 @@ async function newToken() {
   const wasWrong = sessionStorage.getItem(TOKEN) !== null;
   asking ??= askForToken(wasWrong).finally(() => (asking = null));
   const token = await asking;
+  declined = !token;
   if (token) sessionStorage.setItem(TOKEN, token);
   else sessionStorage.removeItem(TOKEN);
 }
@@ -36,7 +38,7 @@ async function send(path, options) {
   for (;;) {
     const used = sessionStorage.getItem(TOKEN);
     const answer = await fetch(path, { cache: "no-store", credentials: "same-origin", ...options, headers: headers(options.headers) });
-    if (answer.status !== 401 || !askForToken) return answer;
+    if (answer.status !== 401 || !askForToken || declined) return answer;
     if (sessionStorage.getItem(TOKEN) === used) await newToken();
     if (sessionStorage.getItem(TOKEN) === null) return answer;
   }
@@ -45,7 +47,8 @@ async function send(path, options) {
 async function refusal(answer) {
   const said = await answer.json().catch(() => ({}));
   const message = said.error ?? `The service answered ${answer.status} ${answer.statusText}.`;
-  return new Refusal(message, said.hint, answer.status);
+  const hint = answer.status === 401 ? "Load the page again to be asked for the token." : said.hint;
+  return new Refusal(message, hint, answer.status);
 }
 
 async function good(path, options = {}) {

@@ -1,17 +1,17 @@
 // The view `Event builder`: the picture, what limits the run, and the numbers of each node.
 
 import { el, text, show, follow, cells, table, flag, width, attr } from "./dom.js";
-import { DASH, bytes, count, hertz, known, percent, rate } from "./units.js";
+import { DASH, bytes, count, hertz, known, percent, rate, several } from "./units.js";
 import { icon, setIcon, ofNode, ofState } from "./states.js";
-import { units, level, live } from "./nodes.js";
+import { units, level, live, faultWords } from "./nodes.js";
 import { makePicture, legend } from "./picture.js";
 
 /** Makes the view. */
 export function makeBuilder(app) {
   const view = { app, picture: makePicture() };
   view.limit = el("p", { class: "limit" }, icon(ofState("degraded")), el("b"), el("span", { class: "lines" }));
-  view.readouts = unitTable("Readout units", ["unit", "state", "full", "fragments", "bytes", "events held", "bytes held", "busy", "waited for"]);
-  view.builders = unitTable("Builder units", ["unit", "state", "full", "fragments", "bytes", "slots in use", "for storage", "stored", "waits for"]);
+  view.readouts = unitTable("Readout units", ["unit", "state", "full", "fragments", "bytes", "events held", "bytes held", "busy", "note"]);
+  view.builders = unitTable("Builder units", ["unit", "state", "full", "fragments", "bytes", "slots in use", "for storage", "stored", "note"]);
   const others = otherTable();
   view.others = others;
   const node = el("div", {}, el("section", { class: "panel" }, view.limit, view.picture.node, legend()),
@@ -21,7 +21,7 @@ export function makeBuilder(app) {
 }
 
 function unitTable(title, heads) {
-  const { node, body } = table(heads.map((head, index) => ({ text: head, number: index > 2 })), title);
+  const { node, body } = table(heads.map((head, index) => ({ text: head, number: index > 2 && head !== "note" })), title);
   const box = el("section", { class: "panel" }, el("h2", { text: title }), el("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": title }, node));
   return { node: box, body };
 }
@@ -37,18 +37,25 @@ function draw(view, status) {
   const all = units(status);
   fill(view.readouts.body, all.readouts, (unit) => [
     hertz(unit.hz), rate(unit.bytes), share(unit.rates.held_events, unit.rates.most_events, count),
-    share(unit.rates.held_bytes, unit.rates.most_bytes, bytes), percent(unit.busy), unit.waitedFor ? count(unit.waitedFor) : "",
+    bytes(unit.rates.held_bytes), percent(unit.busy), note(unit, [unit.waitedFor > 0 && `${several(unit.waitedFor, "fragment")} waited for`, faultWords(unit.faults)]),
   ]);
   fill(view.builders.body, all.builders, (unit) => [
     hertz(unit.rates.fragments_hz), rate(unit.bytes), share(unit.rates.open_events, unit.rates.slots, count), known(unit.queue) ? bytes(unit.queue) : DASH,
-    rate(unit.stored), unit.waits.slice(0, 3).map(({ source, fragments }) => `${source}: ${count(fragments)}`).join(", ") + (unit.waits.length > 3 ? " …" : ""),
+    rate(unit.stored), note(unit, [waits(unit.waits)]),
   ]);
   const others = (status.nodes ?? []).filter((node) => node.kind !== "readout" && node.kind !== "builder");
   show(view.others.node, others.length > 0);
   follow(view.others.body, others, (node) => node.name, () => el("tr"), (line, node) => cells(line, [node.name, node.kind, node.state, node.reason ?? ""]));
 }
 
-const share = (held, most, words) => (known(held) ? `${words(held)}${known(most) ? ` of ${words(most)}` : ""}` : DASH);
+const share = (held, most, words) => (known(held) ? `${words(held)}${known(most) ? ` / ${words(most)}` : ""}` : DASH);
+
+const note = (unit, more) => [unit.reason, unit.slow && "the slowest", ...more].filter(Boolean).join("; ");
+
+function waits(all) {
+  if (!all.length) return "";
+  return `waits for ${all.slice(0, 3).map(({ source, fragments }) => `${count(fragments)} of ${source}`).join(", ")}${all.length > 3 ? " and others" : ""}`;
+}
 
 function limit(node, status) {
   const { limit: by, slowest } = status;
@@ -59,7 +66,7 @@ function limit(node, status) {
 }
 
 function makeLine(unit) {
-  const state = el("td", {}, icon(ofNode(unit.state)), el("span"));
+  const state = el("td", { class: "state-cell" }, icon(ofNode(unit.state)), el("span"));
   const bar = el("i", { class: "bar" });
   return el("tr", {}, el("td", {}), state, el("td", {}, el("div", { class: "meter" }, bar)));
 }
@@ -70,12 +77,12 @@ function fill(body, all, values) {
     flag(line, "care", unit.slow);
     text(line.children[0], unit.name);
     setIcon(line.children[1].children[0], ofNode(unit.state));
-    text(line.children[1].children[1], [unit.state, unit.reason, unit.slow && "slowest"].filter(Boolean).join(", "));
+    text(line.children[1].children[1], unit.state);
     const bar = line.children[2].firstChild.firstChild;
     width(bar, unit.fill);
     attr(bar, "class", `bar ${level(unit.fill)}`);
     attr(bar.parentNode, "title", known(unit.fill) ? percent(unit.fill) : null);
-    cells(line, [null, null, null, ...values(unit)], [3, 4, 5, 6, 7, 8]);
+    cells(line, [null, null, null, ...values(unit)], [3, 4, 5, 6, 7]);
   });
 }
 

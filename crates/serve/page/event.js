@@ -132,7 +132,7 @@ function draw(view, event) {
     width(node.children[3].firstChild, one.size / largest);
     attr(node.children[3].firstChild, "class", `bar ${one.state === "good" ? "low" : "full"}`);
     text(node.children[4], bytes(one.size));
-    text(node.children[5], one.checksum ?? "");
+    text(node.children[5], one.state === "missing" ? "" : one.checksum ?? "");
   });
   if (!fragments.some((one) => one.source === view.source)) view.source = fragments[0]?.source ?? null;
   choose(view, view.source);

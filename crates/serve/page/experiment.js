@@ -61,7 +61,7 @@ function reason(view) {
 function paint(view) {
   const why = reason(view);
   text(view.why, why || (changed(view) ? "Not kept yet." : "This is what the next run will use."));
-  view.input.readOnly = Boolean(why);
+  if (view.input.readOnly !== Boolean(why)) view.input.readOnly = Boolean(why);
   attr(view.keep, "aria-disabled", String(Boolean(why) || !changed(view)));
   attr(view.revert, "aria-disabled", String(!changed(view)));
 }

@@ -10,7 +10,7 @@ const EDGE = { left: 44, right: 10, top: 8, bottom: 22 };
 /** A histogram of one quantity. `scale` is the size of its unit in `unit`: 1e-6 for microseconds shown in seconds. */
 export function histogram({ title, unit, scale = 1 }) {
   const plot = { unit, scale, at: -1 };
-  plot.words = el("span", { class: "when" });
+  plot.words = el("span", { class: "when below" });
   plot.grid = svg("g", { "aria-hidden": "true" });
   plot.values = svg("g", { "aria-hidden": "true" });
   plot.bars = svg("path", { class: "bars" });

@@ -3,7 +3,7 @@
 /** Up to this many units of a kind each has a row; above they are cells of a grid. */
 export const ROWS = 16;
 const NARROW = 680;
-const TOP = 64;
+const TOP = 76;
 const GAP = 8;
 
 /** The places of the units of one column: rows, or a grid. */
@@ -43,7 +43,7 @@ function wide(width, readouts, builders, filters) {
   const filter = filters ? 120 + 36 : 0;
   const many = Math.max(readouts, builders) > ROWS;
   const inner = width - side - storage - side - filter;
-  const column_ = many ? Math.min(16 * 34, inner * 0.4) : Math.min(190, inner * 0.33);
+  const column_ = many ? Math.min(16 * 34, inner * 0.4) : Math.min(214, inner * 0.36);
   const left = column(readouts, side, column_, false);
   const right = column(builders, side + inner - column_, column_, false);
   const height = Math.max(left.height, right.height, 150);
@@ -52,7 +52,7 @@ function wide(width, readouts, builders, filters) {
   return {
     narrow: false, width, height: TOP + height + 10, readouts: centre(left, height), builders: centre(right, height),
     sources: { x: 10, to: side }, band: { x0: side + column_, x1: side + inner - column_, y0: TOP, y1: TOP + height },
-    manager: { x: side + inner / 2 - 110, y: 4, w: 220, h: 42 },
+    manager: { x: side + inner / 2 - 150, y: 4, w: 300, h: 42 },
     filters: filters ? box(out, 120) : null,
     storage: box(out + filter, storage - 4), out: side + inner,
   };
@@ -67,11 +67,11 @@ function narrow(width, readouts, builders, filters) {
   const bottom = TOP + height + 26;
   const half = filters ? (width - 12) / 2 : width - 2;
   return {
-    narrow: true, width, height: bottom + 66, readouts: centre(left, height), builders: centre(right, height),
+    narrow: true, width, height: bottom + 78, readouts: centre(left, height), builders: centre(right, height),
     sources: null, band: { x0: 1 + each, x1: 1 + each + gap, y0: TOP, y1: TOP + height },
     manager: { x: 1, y: 4, w: width - 2, h: 42 },
-    filters: filters ? { x: 1, y: bottom, w: half, h: 62 } : null,
-    storage: { x: filters ? 11 + half : 1, y: bottom, w: half, h: 62 }, out: null,
+    filters: filters ? { x: 1, y: bottom, w: half, h: 74 } : null,
+    storage: { x: filters ? 11 + half : 1, y: bottom, w: half, h: 74 }, out: null,
   };
 }
 

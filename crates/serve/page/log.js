@@ -11,7 +11,7 @@ const LEVELS = ["info", "warning", "error"];
 
 /** Makes the view. */
 export function makeLog(app) {
-  const view = { app, entries: [], last: 0, nodes: new Set(), runs: new Set() };
+  const view = { app, entries: [], known: new Set(), nodes: new Set(), runs: new Set() };
   view.level = choice("Level", [["info", "all"], ["warning", "warnings and errors"], ["error", "errors only"]], () => draw(view));
   view.source = choice("Node", [["", "all"]], () => draw(view));
   view.run = choice("Run", [["", "all"]], () => draw(view));
@@ -32,20 +32,23 @@ function choice(word, options, changed) {
 
 /** Fetches what was logged before the page opened, or while it had no connection. */
 async function catchUp(view) {
-  const entries = await get(`api/log?after=${view.last}&level=info`).catch(() => []);
+  const entries = await get(`api/log?after=0&level=info`).catch(() => []);
   take(view, entries);
 }
 
+/** Numbers begin anew when the service does, so that the time belongs to the key. */
+const key = (entry) => `${entry.seq} ${entry.time}`;
+
 function take(view, entries) {
   for (const entry of entries) {
-    if (entry.seq <= view.last && view.entries.some((one) => one.seq === entry.seq)) continue;
+    if (view.known.has(key(entry))) continue;
+    view.known.add(key(entry));
     view.entries.push(entry);
-    view.last = Math.max(view.last, entry.seq);
     if (entry.node && !view.nodes.has(entry.node)) add(view.source, view.nodes, entry.node, entry.node);
     if (entry.run !== null && entry.run !== undefined && !view.runs.has(entry.run)) add(view.run, view.runs, entry.run, `run ${entry.run}`);
   }
-  view.entries.sort((a, b) => b.seq - a.seq);
-  view.entries.length = Math.min(view.entries.length, KEPT);
+  view.entries.sort((a, b) => b.time - a.time || b.seq - a.seq);
+  view.entries.splice(KEPT).forEach((one) => view.known.delete(key(one)));
   if (view.app.visible === "log" && !view.hold.checked) draw(view);
 }
 
@@ -63,12 +66,18 @@ function draw(view) {
   const hidden = found.length > SHOWN ? `, the newest ${count(SHOWN)} are shown` : "";
   const empty = view.entries.length ? "no entry fits" : "nothing was logged yet";
   text(view.number, found.length ? `${several(found.length, "entry").replace("entrys", "entries")}${hidden}` : empty);
-  follow(view.body, found.slice(0, SHOWN), (one) => one.seq, line);
+  follow(view.body, found.slice(0, SHOWN), key, line);
+}
+
+/** The time of day; with the date if it is not of today. */
+function when(time) {
+  const today = stamp(Date.now() / 1000).slice(0, 10);
+  return stamp(time).startsWith(today) ? clock(time) : stamp(time);
 }
 
 function line(one) {
   const node = el("li", { class: one.level },
-    el("time", { text: clock(one.time), title: `${stamp(one.time)} UTC` }), el("span", { class: "log-level" }, icon(ofLevel(one.level)), one.level),
+    el("time", { text: when(one.time), title: `${stamp(one.time)} UTC` }), el("span", { class: "log-level" }, icon(ofLevel(one.level)), one.level),
     el("span", { class: "log-node", text: [one.node, known(one.run) ? `run ${one.run}` : ""].filter(Boolean).join(" · ") }),
     el("span", { class: "lines", text: one.text }));
   return node;

@@ -3,7 +3,7 @@
 import { el, attr, attrs, show, text, typing, tip } from "./dom.js";
 import { stream, onToken } from "./api.js";
 import { ofState, outline } from "./states.js";
-import { lost } from "./nodes.js";
+import { lost, steadyWaits } from "./nodes.js";
 import { askToken } from "./dialogs.js";
 import { makeHeader, banners } from "./header.js";
 import { makeHistory, fetchHistory, takeStatus } from "./history.js";
@@ -49,8 +49,8 @@ function route() {
 
 function takeNew(status) {
   const before = app.status;
-  app.status = status;
-  app.failure = null;
+  const waits = steadyWaits(status, app.waits);
+  Object.assign(app, { status, waits, failure: null });
   takeStatus(app.history, status);
   paint();
   if (!before || before.state !== status.state) announce(before, status);

@@ -64,10 +64,26 @@ export function units(status) {
   const slow = new Set([status?.slowest?.node, status?.limit?.what].filter(Boolean));
   for (const unit of [...readouts, ...builders]) {
     unit.waitedFor = waitedFor.get(unit.name) ?? 0;
+    unit.faults = status?.faults_by_source?.[unit.name];
     unit.slow = slow.has(unit.name);
     unit.gone = unit.state === "lost" || unit.state === "absent" || unit.state === "failed";
   }
   return { readouts, builders, filters: ofKind(status, "filter"), manager: ofKind(status, "manager")[0] ?? null };
+}
+
+/**
+ * Leaves only those waits of builders that were there in the status before, too: a fragment that is just on its way is no
+ * news. Returns all waits, for the next status.
+ */
+export function steadyWaits(status, before = new Set()) {
+  const all = new Set();
+  for (const [index, builder] of (status.now_rates?.builders ?? []).entries()) {
+    const name = (wait) => `${index} ${wait.source}`;
+    const waits = builder.waiting_for ?? [];
+    waits.forEach((wait) => all.add(name(wait)));
+    builder.waiting_for = waits.filter((wait) => before.has(name(wait)));
+  }
+  return all;
 }
 
 /** The nodes that have no part in the run any more. */
@@ -81,6 +97,7 @@ export function aboutReadout(unit) {
     known(rates.held_events) && `holds ${count(rates.held_events)} of ${count(rates.most_events)} events`,
     known(rates.held_bytes) && `holds ${bytes(rates.held_bytes)} of ${bytes(rates.most_bytes)}`,
     known(unit.busy) && `busy ${percent(unit.busy)} of the time`,
+    unit.faults && faultWords(unit.faults),
     unit.waitedFor > 0 && `builders wait for ${several(unit.waitedFor, "fragment")} of it`,
   ]);
 }
@@ -129,6 +146,13 @@ export const FAULT_ORDER = [...BAD, "late", "duplicate", "damaged", "out_of_sequ
 
 /** The name of a kind of fault in words. */
 export const faultWord = (kind) => kind.replaceAll("_", " ");
+
+/** Faults as words, such as `12 missing, 1 late`; only those of some kinds, if these are given. */
+export const faultWords = (faults, kinds = FAULT_ORDER) =>
+  kinds.filter((kind) => faults?.[kind] > 0).map((kind) => `${count(faults[kind])} ${faultWord(kind)}`).join(", ");
+
+/** Kinds of faults that spoil an event. */
+export const SERIOUS = BAD;
 
 /** Faults by source: rows of `{source, faults}`, the worst first; null if only the sum is known. */
 export function faultsBySource(status, record) {

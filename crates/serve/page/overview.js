@@ -1,13 +1,12 @@
 // The view `Run`: is it running, how fast, is anything lost, who slows whom; with history, distributions and faults.
 
 import { el, text, show, follow, cells, table, attr } from "./dom.js";
-import { count } from "./units.js";
 import { get } from "./api.js";
 import { inRun } from "./states.js";
 import { timePlot, cursorAt } from "./plot.js";
 import { histogram } from "./histogram.js";
 import { makeTiles, makeChain } from "./tiles.js";
-import { faultsBySource, FAULT_ORDER, faultWord } from "./nodes.js";
+import { faultsBySource, FAULT_ORDER, SERIOUS, faultWords } from "./nodes.js";
 import { findings } from "./record.js";
 
 const SPANS = [["5 min", 300], ["15 min", 900], ["1 h", 3600]];
@@ -100,16 +99,14 @@ function update(view, status) {
   view.state = status.state;
 }
 
-const words = (faults, kinds) => kinds.filter((kind) => faults[kind] > 0).map((kind) => `${count(faults[kind])} ${faultWord(kind)}`).join(", ");
-
 function faults(box, status) {
   const all = status.record?.faults ?? {};
   const rows = faultsBySource(status, status.record);
-  const total = words(all, FAULT_ORDER);
+  const total = faultWords(all);
   const from = rows ? "" : " The counts of each source are not known.";
   text(box.note, !status.record ? "No run yet." : total ? `In all: ${total}.${rows?.length ? "" : from}` : "No faults.");
   show(box.table, Boolean(rows?.length));
-  const serious = FAULT_ORDER.slice(0, 5);
+  const others = FAULT_ORDER.filter((kind) => !SERIOUS.includes(kind));
   follow(box.body, rows ?? [], (row) => row.source, () => el("tr"), (node, row) =>
-    cells(node, [row.source, words(row.faults, serious) || "none", words(row.faults, FAULT_ORDER.slice(5)) || "none"]));
+    cells(node, [row.source, faultWords(row.faults, SERIOUS) || "none", faultWords(row.faults, others) || "none"]));
 }

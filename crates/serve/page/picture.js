@@ -8,6 +8,7 @@ import { layout, leftOf, rightOf, middle } from "./layout.js";
 import { patterns, row, cell, box, edge, thickness } from "./shapes.js";
 
 const MOST_WAITS = 40;
+const MANY_BUILDERS = 8;
 
 /** Makes the picture; `update(status)` draws it, and `update(null)` nothing. */
 export function makePicture() {
@@ -55,31 +56,37 @@ function construct(picture, width, all, filters) {
   picture.items = [...picture.readouts, ...picture.builders];
   const boxes = [picture.manager, picture.filters, picture.storage].filter(Boolean);
   const lines = [...picture.sources, ...picture.outs].map(({ node }) => node);
-  picture.svg.replaceChildren(patterns(), captions(plan), picture.mesh, ...lines, picture.waits, picture.band,
-    ...[...boxes, ...picture.items].map(({ node }) => node));
+  const nodes = [...boxes, ...picture.items].map(({ node }) => node);
+  const grid = plan.readouts.grid || plan.builders.grid;
+  picture.captions = captions(plan);
+  picture.svg.replaceChildren(patterns(), ...picture.captions, picture.mesh, ...lines,
+    ...(grid ? [...nodes, picture.waits] : [picture.waits, ...nodes]), picture.band);
   attrs(picture.svg, { width, height: plan.height });
   picture.focus = Math.min(picture.focus, Math.max(0, picture.items.length - 1));
   picture.items.forEach(({ node }, index) => attr(node, "tabindex", index === picture.focus ? "0" : "-1"));
 }
 
 function captions(plan) {
-  const over = (column, words) => {
+  const over = (column) => {
     const first = column.places[0];
-    if (!first) return null;
+    if (!first) return svg("text");
     const y = Math.min(...column.places.map((place) => place.y)) - 6;
     const last = Math.max(...column.places.map((place) => place.x + place.w));
-    return svg("text", { class: "caption", x: (first.x + last) / 2, y, "text-anchor": "middle" }, words);
+    return svg("text", { class: "caption", x: (first.x + last) / 2, y, "text-anchor": "middle" });
   };
-  return svg("g", { "aria-hidden": "true" }, over(plan.readouts, "readout units"), over(plan.builders, "builder units"));
+  const left = over(plan.readouts);
+  const { x, to } = plan.sources ?? { x: 0, to: 0 };
+  const sources = svg("text", { class: "caption", x: (x + to) / 2, y: left.getAttribute("y") ?? 0, "text-anchor": "middle" });
+  return [left, over(plan.builders), sources];
 }
 
-/** All ways from readout to builder units, as thin lines; a plain band if there are very many. */
+/** All ways from readout to builder units, as a path for each readout unit; a plain band if there are very many. */
 function mesh(plan) {
   const [from, to] = [plan.readouts, plan.builders];
   const group = svg("g", { "aria-hidden": "true" });
   if (!from.grid && !to.grid) {
-    const d = from.places.flatMap((one) => to.places.map((other) => `M${rightOf(one)}L${leftOf(other)}`)).join("");
-    group.append(svg("path", { class: "mesh", d, "stroke-opacity": Math.max(0.25, 0.9 - from.places.length * to.places.length / 300) }));
+    const opacity = Math.max(0.3, 0.95 - (from.places.length * to.places.length) / 300);
+    group.append(...from.places.map(() => svg("path", { class: "mesh", "stroke-opacity": opacity })));
     return group;
   }
   const ends = (column) => [Math.min(...column.places.map((p) => p.y)), Math.max(...column.places.map((p) => p.y + p.h))];
@@ -87,6 +94,17 @@ function mesh(plan) {
   const { x0, x1 } = plan.band;
   group.append(svg("path", { class: "band", d: `M${x0 + 4} ${a[0]}L${x1 - 4} ${b[0]}V${b[1]}L${x0 + 4} ${a[1]}z` }));
   return group;
+}
+
+/** Nothing goes from or to a node that is gone. */
+function paintMesh(picture, all) {
+  const { readouts: from, builders: to } = picture.plan;
+  if (from.grid || to.grid) return;
+  const ends = to.places.filter((_, index) => !all.builders[index].gone).map(leftOf);
+  [...picture.mesh.children].forEach((path, index) => {
+    const start = rightOf(from.places[index]);
+    attr(path, "d", all.readouts[index].gone ? null : ends.map((end) => `M${start}L${end}`).join("") || null);
+  });
 }
 
 function sourceEdges(plan) {
@@ -116,6 +134,14 @@ function paint(picture, status, all) {
   picture.manager.update([known(rates.trigger_hz) ? `triggers ${hertz(rates.trigger_hz)}${away}` : all.manager?.state ?? ""],
     { slow: isSlow(status, all.manager?.name), gone: all.manager?.state === "lost", blocked: rates.inhibited_hz > 0.01 * (rates.trigger_hz ?? 0) });
   text(picture.band, known(rates.bytes_per_s) ? rate(rates.bytes_per_s) : "");
+  const narrow = picture.plan.narrow;
+  [[all.readouts, narrow ? "RU" : "readout unit"], [all.builders, narrow ? "BU" : "builder unit"]].forEach(([those, word], index) => {
+    const gone = those.filter((unit) => unit.gone).length;
+    text(picture.captions[index], `${several(those.length, word)}${gone && those.length !== gone ? `, ${gone} lost` : ""}`);
+  });
+  const sources = status.record?.bundles?.sources ?? all.readouts.length;
+  text(picture.captions[2], picture.plan.sources ? several(sources, "source") : "");
+  paintMesh(picture, all);
   paintSources(picture, all, rates);
   paintWaits(picture, all);
   paintOuts(picture, status, all, rates);
@@ -138,20 +164,31 @@ function paintSources(picture, all, rates) {
 /** The ways on which a builder unit waits for fragments. */
 function paintWaits(picture, all) {
   const readoutOf = new Map(all.readouts.map((unit, index) => [unit.name, index]));
-  const waits = all.builders
-    .flatMap((unit, to) => unit.waits.map(({ source, fragments }) => ({ from: readoutOf.get(source), to, fragments, source, builder: unit.name })))
-    .filter(({ from, fragments }) => from !== undefined && fragments > 0)
-    .sort((a, b) => b.fragments - a.fragments)
-    .slice(0, MOST_WAITS);
+  const grid = picture.plan.builders.grid || picture.plan.readouts.grid;
+  const each = all.builders
+    .flatMap((unit, to) => unit.waits.map(({ source, fragments }) => ({ from: readoutOf.get(source), to, fragments, source, who: unit.name, number: 1 })))
+    .filter(({ from, fragments }) => from !== undefined && fragments > 0);
+  const waits = (grid ? together(each) : each).sort((a, b) => b.fragments - a.fragments).slice(0, MOST_WAITS);
   const lines = picture.waits.children;
+  const { band } = picture.plan;
   while (lines.length < waits.length) picture.waits.append(svg("line", { class: "edge wait" }));
   while (lines.length > waits.length) lines[lines.length - 1].remove();
   waits.forEach((wait, index) => {
     const [a, b] = [picture.readouts[wait.from], picture.builders[wait.to]];
     const from = picture.plan.readouts.grid ? middle(a.place) : rightOf(a.place);
-    const to = picture.plan.builders.grid ? middle(b.place) : leftOf(b.place);
+    const to = !b ? [band.x1, (band.y0 + band.y1) / 2] : picture.plan.builders.grid ? middle(b.place) : leftOf(b.place);
     attrs(lines[index], { x1: from[0], y1: from[1], x2: to[0], y2: to[1], "stroke-width": thickness(wait.fragments) });
-    lines[index].evbTip = `${wait.builder} waits for ${several(wait.fragments, "fragment")} of ${wait.source}`;
+    lines[index].evbTip = `${wait.who} ${wait.number === 1 ? "waits" : "wait"} for ${several(wait.fragments, "fragment")} of ${wait.source}`;
+  });
+}
+
+/** Where many builder units wait for one readout unit, one line says so for all. */
+function together(each) {
+  const bySource = new Map();
+  for (const wait of each) bySource.set(wait.source, [...(bySource.get(wait.source) ?? []), wait]);
+  return [...bySource.values()].flatMap((waits) => {
+    if (waits.length < MANY_BUILDERS) return waits;
+    return [{ ...waits[0], to: -1, fragments: sum(waits.map(({ fragments }) => fragments)), who: `${waits.length} builder units`, number: waits.length }];
   });
 }
 
@@ -163,14 +200,14 @@ function paintOuts(picture, status, all, rates) {
   const each = picture.plan.builders.grid ? [{ queue, stored }] : all.builders;
   picture.outs.forEach((one, index) => {
     const unit = each[index] ?? { queue: 0, stored };
-    one.update(unit.gone ? "dead" : look(unit.queue, unit.stored), picture.plan.builders.grid || index >= each.length ? 4 : 1.5, words(unit.queue, unit.stored));
+    one.update(unit.gone ? "dead" : look(unit.queue, unit.stored), picture.plan.builders.grid || index >= each.length ? 4 : 1.5, words(unit.queue, unit.stored), unit.queue > 0);
   });
   const filter = status.record?.filter;
   picture.filters?.update([filter ? `${hertz(filter.decided_hz)} decided` : "", known(rates.rejected_hz) ? `${hertz(rates.rejected_hz)} rejected` : "",
     filter?.quarantined ? `${count(filter.quarantined)} in quarantine` : ""].filter(Boolean), { slow: isSlow(status, "filter") || isSlow(status, "filters") });
   const { disk } = status;
   const free = disk ? [`${bytes(disk.free_bytes)} free`, known(disk.seconds_until_full) ? `full in ${span(disk.seconds_until_full)}` : ""] : [];
-  picture.storage.update([known(stored) ? rate(stored) : "", ...free].filter(Boolean), { slow: isSlow(status, "storage"), blocked: queue > 0 && !picture.plan.narrow });
+  picture.storage.update([known(stored) ? rate(stored) : "", ...free].filter(Boolean), { slow: isSlow(status, "storage"), blocked: queue > 0 && picture.plan.narrow });
 }
 
 function show(picture, index, x, y) {

@@ -14,6 +14,7 @@ export function makeRuns(app) {
   const heads = ["run", "state", "type", "begin (UTC)", "duration", "events", "rate", "stored", "verdict", "comment"];
   const { node, body } = table(heads.map((head, index) => ({ text: head, number: index >= 4 && index <= 7 })), "Runs, newest first");
   view.body = body;
+  node.classList.add("runs");
   view.note = el("p", { class: "small" });
   view.older = el("button", { type: "button", text: "Older runs", hidden: true, onclick: () => load(view, true) });
   const csv = el("button", { type: "button", text: "Save as CSV", onclick: () => save(view) });
@@ -21,7 +22,7 @@ export function makeRuns(app) {
     el("div", { class: "scroll" }, node), view.older);
   view.one = el("div", { hidden: true });
   view.node = el("div", {}, view.list, view.one);
-  return { node: view.node, shown: (where) => shown(view, where), ended: () => app.visible === "runs" && view.number === null && load(view, false) };
+  return { node: view.node, shown: (where) => shown(view, where), update: (status) => update(view, status), ended: (run) => ended(view, run) };
 }
 
 function shown(view, [number]) {
@@ -30,6 +31,19 @@ function shown(view, [number]) {
   show(view.one, view.number !== null);
   if (view.number === null) load(view, false);
   else loadOne(view, view.number);
+}
+
+/** A new run belongs on the list at once. */
+function update(view, status) {
+  const number = status.run?.number ?? null;
+  if (view.newest !== undefined && number !== view.newest && view.number === null) load(view, false);
+  view.newest = number;
+}
+
+function ended(view, run) {
+  if (view.app.visible !== "runs") return;
+  if (view.number === null) load(view, false);
+  else if (view.number === run.number) loadOne(view, run.number);
 }
 
 async function load(view, older) {

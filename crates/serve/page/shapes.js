@@ -94,12 +94,14 @@ export function box(place, title) {
   return { node, place, update };
 }
 
-/** A line with a label above its middle, or above its beginning. */
+/** A line with or without a label above its middle; its end can be barred. */
 export function edge(from, to, labelled) {
   const line = svg("line", { class: "edge", x1: from[0], y1: from[1], x2: to[0], y2: to[1] });
   const label = labelled ? svg("text", { class: "label", x: (from[0] + to[0]) / 2, y: (from[1] + to[1]) / 2 - 4, "text-anchor": "middle" }) : null;
-  const node = svg("g", { "aria-hidden": "true" }, line, label);
-  const update = (look, thick, words) => {
+  const stop = svg("rect", { class: "stop", x: to[0] - 3, y: to[1] - 11, width: 6, height: 22, visibility: "hidden" });
+  const node = svg("g", { "aria-hidden": "true" }, ...[line, label, stop].filter(Boolean));
+  const update = (look, thick, words, barred = false) => {
+    attr(stop, "visibility", barred ? "visible" : "hidden");
     attr(line, "class", `edge ${look}`);
     attr(line, "stroke-width", thick);
     if (label) {
@@ -111,4 +113,4 @@ export function edge(from, to, labelled) {
 }
 
 /** The thickness of an edge on which so many fragments are waited for. */
-export const thickness = (fragments) => Math.min(6, 1.5 + Math.log2(1 + fragments) / 2);
+export const thickness = (fragments) => Math.min(5, 1 + Math.log2(1 + fragments) / 2.5);

@@ -1,7 +1,7 @@
 // The tiles of the first view: rate, throughput, losses, who slows whom, disk; and the chain of stages below them.
 
 import { el, text, attr, flag, show, width, follow } from "./dom.js";
-import { DASH, bytes, count, hertz, known, percent, rate, several, span } from "./units.js";
+import { DASH, bytes, count, hertz, known, percent, rate, several, span, sum } from "./units.js";
 import { icon, setIcon, ofNode, ofState, inRun } from "./states.js";
 import { level, live, stages } from "./nodes.js";
 
@@ -9,6 +9,7 @@ const SOON_S = 3600;
 const CALM = ofNode("up");
 const BAD = ofNode("lost");
 const CARE = ofState("degraded");
+const IDLE = ofState("initial");
 
 function tile(title, withIcon = false) {
   const one = { big: el("div", { class: "big", text: DASH }), lines: el("div", { class: "small" }) };
@@ -37,8 +38,10 @@ function update(tiles, status) {
   const rates = live(status) ? status.now_rates : {};
   const { record } = status;
   const during = inRun(status.state);
-  tiles.rate.set(hertz(rates.built_hz ?? (during ? null : record?.event_rate_hz)), [
-    known(rates.trigger_hz) && `triggers ${hertz(rates.trigger_hz)}${rates.inhibited_hz > 0 ? `, ${hertz(rates.inhibited_hz)} turned away` : ""}`,
+  const ended = sum([rates.built_hz, rates.incomplete_hz, rates.rejected_hz]);
+  tiles.rate.set(hertz(ended ?? (during ? null : record?.event_rate_hz)), [
+    known(rates.trigger_hz) && `triggers ${hertz(rates.trigger_hz)}`,
+    rates.incomplete_hz > 0 ? `only ${hertz(rates.built_hz)} are complete` : rates.inhibited_hz > 0 && `turned away ${hertz(rates.inhibited_hz)}`,
     !during && record && "mean of the last run",
     record && `${count(record.events?.built)} built${record.events?.rejected ? `, ${count(record.events.rejected)} rejected` : ""}`,
   ]);
@@ -46,7 +49,7 @@ function update(tiles, status) {
   tiles.bytes.set(rate(rates.bytes_per_s ?? (during ? null : record?.throughput_bytes_per_s)), [
     known(stored) && `stored ${rate(stored)}`,
     !during && record && "mean of the last run",
-    known(record?.latency_us?.p99) && `latency ${seconds(record.latency_us.p50)}, 99 % below ${seconds(record.latency_us.p99)}`,
+    known(record?.latency_us?.p99) && `latency ${seconds(record.latency_us.p50)}, 99 %: ${seconds(record.latency_us.p99)}`,
   ]);
   losses(tiles.lost, record, rates, during);
   slow(tiles.slow, status, during);
@@ -72,15 +75,16 @@ function losses(tile, record, rates, during) {
 function slow(tile, status, inside) {
   const { slowest, limit } = status;
   flag(tile.node, "care", Boolean(limit ?? slowest));
-  if (limit) return tile.set(limit.what, [`${limit.why}.`.replace("..", "."), limit.try && `Try: ${limit.try}`, limit.how_known && `Known from: ${limit.how_known}`], CARE);
+  if (limit) return tile.set(limit.what, [`${limit.why}.`.replace("..", "."), limit.try && `Try: ${limit.try}`], CARE);
   if (slowest) return tile.set(slowest.node, [slowest.why], CARE);
-  tile.set(inside ? "nobody" : DASH, [inside ? "No node waits for another one." : "Nothing is being built."]);
+  tile.set(inside ? "nobody" : DASH, [inside ? "No node waits for another one." : "Nothing is being built."], inside ? CALM : IDLE);
 }
 
 function disk(tile, given) {
   if (!given) return tile.set(DASH, ["Nothing is stored."]);
   const soon = known(given.seconds_until_full) && given.seconds_until_full < SOON_S;
-  tile.set(known(given.seconds_until_full) ? `full in ${span(given.seconds_until_full)}` : `${bytes(given.free_bytes)} free`, [
+  tile.set(known(given.seconds_until_full) ? span(given.seconds_until_full) : `${bytes(given.free_bytes)} free`, [
+    known(given.seconds_until_full) && "until the disk is full",
     known(given.seconds_until_full) && `${bytes(given.free_bytes)} of ${bytes(given.total_bytes)} free`,
     !known(given.seconds_until_full) && `of ${bytes(given.total_bytes)}`,
     given.directory,
@@ -122,7 +126,7 @@ function updateChain(parts, status) {
   link(parts[0], { value: known(away) ? `${percent(away)} turned away` : DASH, fill: away, words: "", look: away > 0.01 ? "full" : "low" });
   link(parts[1], { value: known(all.readouts.fill) ? `${percent(all.readouts.fill)} full` : DASH, fill: all.readouts.fill, words: fill(all.readouts) });
   link(parts[2], {
-    value: !live(status) ? DASH : fragments ? `${several(fragments, "fragment")} late` : "nothing is late",
+    value: !live(status) ? DASH : fragments ? `${several(fragments, "fragment")} awaited` : "nothing is awaited",
     fill: null, words: sources.length ? `of ${sources.slice(0, 3).join(", ")}${sources.length > 3 ? " and others" : ""}` : "",
     look: fragments ? "full" : "low",
   });
