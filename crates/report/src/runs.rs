@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_run_that_goes_on_has_no_verdict() {
-        let run = |number, good| RunLine {
+        let run = |number, good: Option<bool>| RunLine {
             number,
             started: "2026-01-02 03:04:05".into(),
             seconds: good.map(|_| 12.4),
