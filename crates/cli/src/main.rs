@@ -79,6 +79,8 @@ enum Command {
     /// List, show and compare the runs of a service
     #[command(subcommand)]
     Runs(commands::runs::RunsCommand),
+    /// Say what limits a run or a simulation, how that is known, and what to try
+    Explain(commands::explain::ExplainArgs),
     /// Be one node of a run that an `evb run` with --listen controls
     Node(commands::node::NodeArgs),
     /// Lend filter units to builders on other machines: join them, and run a program that decides about their events
@@ -167,6 +169,7 @@ fn run(command: Command) -> Result<bool, Failure> {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
         Command::Runs(command) => commands::runs::run(&command),
+        Command::Explain(args) => commands::explain::run(&args),
         Command::Node(args) => commands::node::run(&args),
         Command::Filter(args) => commands::filter::run(&args),
         Command::Feed(args) => commands::feed::run(&args),

@@ -20,6 +20,7 @@ mod outbox;
 mod outcome;
 mod pool;
 mod processes;
+mod processors;
 mod ranks;
 mod readout;
 mod roles;

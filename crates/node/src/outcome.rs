@@ -1,6 +1,7 @@
 //! The outcome of a run in run control: the nodes' reports, and the findings for people.
 
 use crate::control::NodeError;
+use crate::processors::Processors;
 use crate::session::Observer;
 use evb_control::{Event, Loss, Step};
 use evb_core::{NodeId, Span};
@@ -29,6 +30,8 @@ pub(crate) struct Outcome {
     told_links: BTreeSet<String>,
     /// The error that ended the configuration.
     error: Option<NodeError>,
+    /// The processors of this machine at the start of the run.
+    processors: Option<Processors>,
 }
 
 impl Outcome {
@@ -43,6 +46,7 @@ impl Outcome {
             told_broadcasts: false,
             told_links: BTreeSet::new(),
             error: None,
+            processors: Processors::now(),
         }
     }
 
@@ -101,12 +105,23 @@ impl Outcome {
 
     /// The run so far.
     pub(crate) fn live(&self, plan: &Plan, transport: &str, seconds: f64) -> Live {
-        self.account.live(plan, transport, seconds)
+        let mut live = self.account.live(plan, transport, seconds);
+        self.complete(&mut live.record);
+        live
+    }
+
+    /// Adds what only this machine knows.
+    fn complete(&self, record: &mut Record) {
+        if let Some(occupancy) = &mut record.occupancy {
+            occupancy.machine_busy =
+                Processors::now().zip(self.processors).and_then(|(now, then)| now.busy_since(then));
+        }
     }
 
     /// Takes the record of the run, and starts an empty account.
     pub(crate) fn record(&mut self, plan: &Plan, transport: &str, seconds: f64) -> Record {
-        let record = mem::replace(&mut self.account, Account::new(plan)).record(plan, transport, seconds);
+        let mut record = mem::replace(&mut self.account, Account::new(plan)).record(plan, transport, seconds);
+        self.complete(&mut record);
         Record { control_transport: plan.control.as_ref().map(|choice| choice.about().name.to_owned()), ..record }
     }
 

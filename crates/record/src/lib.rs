@@ -12,6 +12,7 @@ mod comparison;
 mod filtering;
 mod finding;
 mod hardware;
+mod occupancy;
 mod paper;
 mod qualification;
 mod shaping;
@@ -27,6 +28,7 @@ pub use comparison::{Change, Comparison, Interval, RunComparison};
 pub use filtering::{Filtering, Given, Stream};
 pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;
+pub use occupancy::{BuilderOccupancy, Occupancy, ReadoutOccupancy};
 pub use paper::{
     Basis, Class, Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Sensitivity, Verdict,
 };
@@ -125,6 +127,9 @@ pub struct Record {
     /// Broadcasts of the nodes; none in simulations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broadcast: Option<Broadcast>,
+    /// How full the units were; none in simulations, in runs that were too short for a look, and in records from before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occupancy: Option<Occupancy>,
     /// The selection of events; none in records without filters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filtering>,

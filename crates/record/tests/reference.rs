@@ -1,11 +1,11 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Basis, Benchmark, Bounds, Broadcast, Builder, Bundles, Calibration, Change, Class, Comparison, CoreToCore, CpuLoad,
-    Events, Filtering, Finding, FindingKind, Given, HardwareMeasurement, Interval, Kind, KnownMap, Latency, Launches,
-    Link, LinkSpeed, LinkVerdict, Mapping, Network, Origin, PairOfNodes, PaperItem, Parameters, Qualification, Readout,
-    Record, Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger, Verdict,
-    Window,
+    Basis, Benchmark, Bounds, Broadcast, Builder, BuilderOccupancy, Bundles, Calibration, Change, Class, Comparison,
+    CoreToCore, CpuLoad, Events, Filtering, Finding, FindingKind, Given, HardwareMeasurement, Interval, Kind, KnownMap,
+    Latency, Launches, Link, LinkSpeed, LinkVerdict, Mapping, Network, Occupancy, Origin, PairOfNodes, PaperItem,
+    Parameters, Qualification, Readout, ReadoutOccupancy, Record, Relation, RunComparison, Sensitivity, Shaping,
+    Simulation, Slots, Stages, Stream, Times, Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -97,6 +97,12 @@ fn alone() -> Record {
             lead_bytes: 1,
             slots: Slots { used: 1, empty: 1, passed: 1 },
             skew_us: Some(1.0),
+        }),
+        occupancy: Some(Occupancy {
+            looks: 1,
+            machine_busy: Some(0.5),
+            readouts: vec![ReadoutOccupancy { filled: 0.5, waited_for: 1.0 }],
+            builders: vec![BuilderOccupancy { building: 1.0, storing: 1.0 }],
         }),
         filter: Some(Filtering {
             accepted: 1,

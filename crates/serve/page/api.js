@@ -4,6 +4,13 @@ const TOKEN = "evb-token";
 export const STALE_S = 4;
 const WAITS_S = [0.5, 1, 2, 4, 5];
 
+// The service prints an address that ends with the token. It goes out of sight at once, and never to a server.
+const shown = /^#token=(.+)$/.exec(location.hash);
+if (shown) {
+  sessionStorage.setItem(TOKEN, decodeURIComponent(shown[1]));
+  history.replaceState(null, "", location.pathname);
+}
+
 let askForToken = null;
 let asking = null;
 let declined = false;

@@ -150,7 +150,7 @@ export function banners(app) {
     all.push({ key: "stale", kind: { shape: "hourglass", tone: "warn" }, head: "This page is stale", words: `Nothing came from the service since ${clock(app.staleSince)} UTC. The page tries again by itself.` });
   }
   if (app.failure) all.push({ key: "failure", kind: ofNode("lost"), head: app.failure.message, words: app.failure.hint });
-  if (status?.error) all.push({ key: "error", kind: ofNode("lost"), head: status.error.message, words: status.error.hint });
+  if (status?.error) all.push({ key: "error", kind: ofNode("lost"), head: status.error.error, words: status.error.hint });
   const gone = lost(status);
   for (const node of gone.slice(0, 3)) {
     all.push({ key: node.name, kind: ofNode("lost"), head: `${node.name} is ${node.state}`, words: node.reason ?? "" });

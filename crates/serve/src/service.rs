@@ -11,6 +11,7 @@ use crate::{
 };
 use evb::{Command, Keep, Live, NodeError, NodeId, Observer, Plan, Presence, Progress, RunError, Session, State, Turn};
 use evb_record::Record;
+use evb_report::explain;
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{Arc, mpsc::Receiver},
@@ -526,6 +527,7 @@ impl<'a> Service<'a> {
             transport: plan.transport.about().name.into(),
             protocol: plan.building.protocol.name().into(),
             slowest: live.and_then(|live| slowest(live)),
+            limit: live.and_then(|live| explain(&live.record).into_iter().next()),
             record: match live {
                 Some(live) => Some(Arc::new(live.record.clone())),
                 None => self.last.as_ref().map(|last| last.record.clone()),

@@ -3,6 +3,7 @@
 use crate::rates::Rates;
 use evb::Presence;
 use evb_record::Record;
+use evb_report::Limit;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -31,6 +32,8 @@ pub(crate) struct Status {
     pub(crate) now_rates: Option<Rates>,
     /// The unit that others wait for, if one stands out.
     pub(crate) slowest: Option<Slowest>,
+    /// What limits the run that goes on, as far as its units tell.
+    pub(crate) limit: Option<Limit>,
     /// The disk of the event files; none if nothing is stored.
     pub(crate) disk: Option<Disk>,
     /// The record of the run so far, or of the last run.

@@ -1,6 +1,6 @@
 //! The account of an experiment: the last report of each node, lost nodes and findings.
 
-use crate::{BuilderReport, Faults, ManagerReport, Offered, ReadoutReport, Report};
+use crate::{BuilderReport, Faults, ManagerReport, Offered, ReadoutReport, Report, occupancy::Looks};
 use evb_core::{Frequency, NodeId, NodeRange, Span, Time};
 use evb_experiment::Plan;
 use evb_protocol::Config;
@@ -19,6 +19,8 @@ pub struct Account {
     pub(crate) builders: Vec<BuilderReport>,
     pub(crate) lost_nodes: Vec<String>,
     pub(crate) findings: Vec<Finding>,
+    /// How full the units are; none where nobody looks.
+    looks: Option<Looks>,
 }
 
 /// The state of a run, for displays of its progress.
@@ -46,6 +48,7 @@ impl Account {
             block: plan.bundling.block.into(),
             readouts: vec![ReadoutReport::default(); config.readout_units.into()],
             builders: vec![BuilderReport::default(); config.builder_units.into()],
+            looks: Some(Looks::new(plan)),
             ..Self::of_traffic(config)
         }
     }
@@ -60,13 +63,20 @@ impl Account {
             builders: Vec::new(),
             lost_nodes: Vec::new(),
             findings: Vec::new(),
+            looks: None,
         }
     }
 
     /// Notes the report of a node.
     pub fn report(&mut self, node: NodeId, report: Report) {
         match report {
-            Report::Manager(report) => self.manager = report,
+            // All nodes report as often as the event manager does, so once a round is enough.
+            Report::Manager(report) => {
+                self.manager = report;
+                if let Some(looks) = &mut self.looks {
+                    looks.look(&self.readouts, &self.builders);
+                }
+            }
             Report::Readout(report) => put(&mut self.readouts, self.config.readout_nodes(), node, report),
             Report::Builder(report) => put(&mut self.builders, self.config.builder_nodes(), node, report),
         }
@@ -235,6 +245,7 @@ impl Account {
             per_source_bytes_per_s: sent,
             filter: self.filtering(seconds),
             broadcast: Some(broadcast),
+            occupancy: self.looks.as_ref().and_then(Looks::means),
             ..self.assemble(Kind::Run, plan, &steady, &offered)
         }
         .judged()

@@ -17,6 +17,7 @@ mod links;
 mod live;
 mod manager;
 mod meter;
+mod occupancy;
 mod outlet;
 mod payload;
 mod places;

@@ -86,6 +86,7 @@ impl Account {
             bundles,
             shaping,
             broadcast: None,
+            occupancy: None,
             simulation: None,
         }
     }

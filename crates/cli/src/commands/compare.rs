@@ -75,7 +75,7 @@ const HINT: &str = "give two files of one kind: records.jsonl of `evb bench --ou
                     what `evb bench`, `evb run` or `evb simulate` with `--json` printed";
 
 /// The records of a file.
-enum Records {
+pub(crate) enum Records {
     Benchmarks(Vec<Benchmark>),
     Runs(Vec<Record>),
 }
@@ -89,7 +89,7 @@ enum Found {
 }
 
 /// The records of a file.
-fn read(path: &Path) -> Result<Records, Failure> {
+pub(crate) fn read(path: &Path) -> Result<Records, Failure> {
     let wrong = |what: String| Failure::with_hint(format!("{}: {what}", path.display()), HINT);
     let mut reader = BufReader::new(File::open(path).map_err(|error| wrong(error.to_string()))?);
     let (mut benchmarks, mut runs): (Vec<(usize, Benchmark)>, Vec<Record>) = (Vec::new(), Vec::new());

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod events;
+pub(crate) mod explain;
 pub(crate) mod feed;
 pub(crate) mod filter;
 pub(crate) mod filter_unit;

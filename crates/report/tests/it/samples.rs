@@ -37,6 +37,7 @@ pub(crate) fn simulation() -> Record {
         bundles: None,
         shaping: None,
         broadcast: None,
+        occupancy: None,
         filter: None,
         stages: None,
         lost_nodes: Vec::new(),

@@ -6,7 +6,7 @@ use crate::{
     desk::{Refusal, Wish},
     history::History,
     journal::{Entry, Level},
-    registry::{self, RegistryError, RunRow},
+    registry::{self, RegistryError, RunDetails, RunRow},
     status::{Problem, Status},
 };
 use axum::{
@@ -16,6 +16,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use evb::{Command, Distribution};
+use evb_record::Record;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -172,9 +173,30 @@ pub(super) async fn runs_csv(State(web): State<Arc<Web>>) -> Response {
 pub(super) async fn run(State(web): State<Arc<Web>>, Path(number): Path<u64>) -> Response {
     let found = web.desk.with_registry(|registry| registry.show(number));
     answer(found, |run| match run {
-        Some(run) => Json(json!(run)).into_response(),
+        Some(run) => {
+            let files = files(run.record.as_ref());
+            Json(json!(WithFiles { run: &run, files })).into_response()
+        }
         None => no_run(number),
     })
+}
+
+/// A run with its event files.
+#[derive(Serialize)]
+struct WithFiles<'a> {
+    #[serde(flatten)]
+    run: &'a RunDetails,
+    files: Vec<Value>,
+}
+
+/// The event files of a run, with their sizes where this machine has them.
+fn files(record: Option<&Record>) -> Vec<Value> {
+    let names = record.into_iter().flat_map(|record| &record.builders).flat_map(|builder| &builder.files);
+    let file = |path: &String| {
+        let name = std::path::Path::new(path).file_name().map(|name| name.to_string_lossy());
+        json!({ "name": name, "bytes": std::fs::metadata(path).ok().map(|file| file.len()) })
+    };
+    names.map(file).collect()
 }
 
 #[derive(Deserialize)]
