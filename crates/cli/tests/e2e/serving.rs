@@ -186,7 +186,7 @@ fn hooks_run_before_and_after_and_a_scan_has_a_run_for_each_point() {
         ("before", "test ! -e closed && echo before $EVB_TYPE >> told"),
         ("after", "echo after $EVB_RUN $EVB_STATE $EVB_GOOD >> told"),
     ] {
-        lab.write(name, &format!("#!/bin/sh\n{text}\n"));
+        lab.write(name, format!("#!/bin/sh\n{text}\n"));
         fs::set_permissions(lab.path(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
     let service = Service::start(&lab, &["--before-start", "./before", "--after-stop", "./after"]);
