@@ -20,6 +20,7 @@ mod limits;
 mod live;
 mod logging;
 mod networks;
+mod nights;
 mod outputs;
 mod papers;
 mod phased;

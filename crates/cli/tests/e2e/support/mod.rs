@@ -8,7 +8,7 @@ mod web;
 pub(crate) use command::{Evb, Outcome, Running};
 pub(crate) use files::{Stored, find_stored, holds_event, read_all, stored_files};
 pub(crate) use procs::{
-    Group, belongings, group_memory, is_there, node_pid, peak_memory, roles_of_sessions, wait_until,
+    Group, belongings, group_memory, is_there, node_pid, own_memory, peak_memory, roles_of_sessions, wait_until,
 };
 pub(crate) use web::Service;
 

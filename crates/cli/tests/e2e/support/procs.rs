@@ -82,6 +82,11 @@ pub(crate) fn peak_memory(pid: u32) -> Option<u64> {
     field(pid, "VmHWM:")
 }
 
+/// Resident memory of one process, in KiB.
+pub(crate) fn own_memory(pid: u32) -> u64 {
+    resident(pid).unwrap_or(0)
+}
+
 fn resident(pid: u32) -> Option<u64> {
     field(pid, "VmRSS:")
 }
