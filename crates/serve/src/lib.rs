@@ -11,6 +11,7 @@ mod history;
 mod hooks;
 mod http;
 mod journal;
+mod metrics;
 mod rates;
 pub mod registry;
 mod service;

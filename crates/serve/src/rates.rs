@@ -198,7 +198,7 @@ mod tests {
             *open = Open { building: 20, storing: 0, lacking: vec![5, 6, 5, 6] };
         }
         assert_eq!(slowest(&now), None);
-        now.builders[1].lacking[2] = 20;
+        now.builders[1].lacking[2] = 40;
         assert_eq!(slowest(&now).unwrap().node, "ru2");
         now.builders[0].storing = 64;
         assert_eq!(slowest(&now).unwrap().node, "bu0");

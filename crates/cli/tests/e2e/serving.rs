@@ -1,9 +1,16 @@
 //! `evb serve`: run control as a service, and its registry of runs.
 
-use crate::support::{Lab, Service, node_pid, wait_until};
+use crate::support::{Group, Lab, Service, free_tcp_port, is_there, node_pid, shipped, wait_until};
 use rustix::process::Signal;
 use serde_json::json;
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    os::unix::fs::PermissionsExt as _,
+    process::{Command, Stdio},
+};
 
 const ENDLESS: &str = r#"
 [trigger]
@@ -62,7 +69,7 @@ fn runs_are_started_watched_and_stopped_and_the_registry_knows_them() {
         assert_eq!(service.ask("GET", &format!("/api/event?run=1&{wrong}"), None).status, 404, "{wrong}");
     }
     let metrics = service.ask("GET", "/metrics", None).body;
-    assert!(metrics.contains(&format!("evb_events{{outcome=\"built\"}} {built}")), "{metrics}");
+    assert!(metrics.contains(&format!("evb_events_total{{outcome=\"built\"}} {built}")), "{metrics}");
 
     service.evb.signal(Signal::TERM);
     let outcome = service.evb.wait();
@@ -83,7 +90,7 @@ fn a_dead_node_degrades_the_run_and_takes_part_in_the_next() {
     let service = Service::start(&lab, &["--processes"]);
     service.command("start");
     service.wait("a rate", |status| status["now_rates"]["built_hz"].as_f64() > Some(10.0));
-    crate::support::Group::signal_one(node_pid(service.evb.pid(), "ru1"), Signal::KILL);
+    Group::signal_one(node_pid(service.evb.pid(), "ru1"), Signal::KILL);
     let degraded = service.wait_for_state("degraded");
     let node = &degraded["nodes"][2];
     assert_eq!((&node["name"], &node["state"]), (&json!("ru1"), &json!("lost")), "{degraded}");
@@ -216,4 +223,70 @@ fn hooks_run_before_and_after_and_a_scan_has_a_run_for_each_point() {
     );
     let units = [3, 2, 1].map(|run| service.get(&format!("/api/runs/{run}"))["record"]["builder_units"].as_u64());
     assert_eq!(units, [Some(3), Some(2), Some(1)]);
+}
+
+/// The names of the metrics of a service in Prometheus' form.
+fn names(metrics: &str) -> BTreeSet<String> {
+    let lines = metrics.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines.map(|line| line.split(['{', ' ']).next().unwrap_or_default().to_owned()).collect()
+}
+
+/// The names of metrics in a text that people or programs read.
+fn named(text: &str) -> BTreeSet<String> {
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    words.filter(|word| word.starts_with("evb_")).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_metric_is_explained_and_rules_and_dashboard_use_no_other() {
+    let lab = Lab::with(ENDLESS);
+    let service = Service::start(&lab, &[]);
+    service.command("start");
+    service.wait("a rate", |status| status["now_rates"]["built_hz"].as_f64() > Some(10.0));
+    let mut known = names(&service.ask("GET", "/metrics", None).body);
+    known.insert("evb_faults_total".into());
+    let page = |name: &str| fs::read_to_string(shipped(&format!("../docs/{name}"))).unwrap();
+    assert_eq!(named(&page("monitoring.md")), known);
+    for file in ["monitoring/alerts.yml", "monitoring/grafana.json"] {
+        let used = named(&page(file));
+        assert!(!used.is_empty() && used.is_subset(&known), "{file}: {:?}", used.difference(&known));
+    }
+    let influx = service.ask("GET", "/metrics/influx", None).body;
+    assert!(influx.lines().any(|line| line.starts_with("evb_state,state=running value=1 ")), "{influx}");
+}
+
+/// A real Prometheus loads the configuration and the rules, reads a run, and raises the alert of a lost node.
+#[test]
+fn prometheus_reads_a_run_and_alerts() {
+    if !is_there("prometheus") {
+        eprintln!("skipped: there is no prometheus");
+        return;
+    }
+    let lab = Lab::with(ENDLESS);
+    let service = Service::start(&lab, &["--processes"]);
+    lab.write("token", &service.token);
+    let port = free_tcp_port();
+    let text = fs::read_to_string(shipped("../docs/monitoring/prometheus.yml")).unwrap();
+    lab.write("prometheus.yml", text.replace("127.0.0.1:8080", &service.place).replace("5s", "1s"));
+    fs::copy(shipped("../docs/monitoring/alerts.yml"), lab.path("alerts.yml")).unwrap();
+    let mut command = Command::new("prometheus");
+    command.args(["--config.file=prometheus.yml", "--storage.tsdb.path=series"]).current_dir(lab.path(""));
+    command.arg(format!("--web.listen-address=127.0.0.1:{port}")).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut prometheus = command.spawn().unwrap();
+    let ask = |path: &str| -> Option<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        Some(answer)
+    };
+    service.command("start");
+    let seen = |what: &str, path: &str, text: &str| {
+        wait_until(what, || ask(path).filter(|answer| answer.contains(text)).map(drop));
+    };
+    seen("the run in Prometheus", "/api/v1/query?query=evb_state%7Bstate%3D%22running%22%7D%3D%3D1", "\"running\"");
+    Group::signal_one(node_pid(service.evb.pid(), "ru0"), Signal::KILL);
+    seen("the alert", "/api/v1/alerts", "\"alertname\":\"NodeLost\"");
+    prometheus.kill().unwrap();
+    prometheus.wait().unwrap();
 }

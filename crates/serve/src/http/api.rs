@@ -6,6 +6,7 @@ use crate::{
     desk::{Refusal, Wish},
     history::History,
     journal::{Entry, Level},
+    metrics,
     registry::{self, RegistryError, RunDetails, RunRow},
     status::{Problem, Status},
 };
@@ -239,4 +240,16 @@ fn answer<T>(found: Result<T, RegistryError>, show: impl FnOnce(T) -> Response) 
             refuse(StatusCode::INTERNAL_SERVER_ERROR, Problem { message: error.to_string(), hint: None })
         }
     }
+}
+
+pub(super) async fn prometheus(State(web): State<Arc<Web>>) -> Response {
+    let metrics = metrics::metrics(&web.desk.status(), web.desk.live().as_deref());
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], metrics::prometheus(&metrics)).into_response()
+}
+
+pub(super) async fn influx(State(web): State<Arc<Web>>) -> Response {
+    let status = web.desk.status();
+    let metrics = metrics::metrics(&status, web.desk.live().as_deref());
+    ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], metrics::influx(&metrics, status.now)).into_response()
 }

@@ -4,7 +4,6 @@ mod api;
 mod door;
 mod event;
 mod guard;
-mod metrics;
 mod page;
 mod stream;
 
@@ -43,7 +42,8 @@ pub(crate) fn router(web: Arc<Web>) -> Router {
         .route("/api/runs/{number}", get(api::run).put(api::comment))
         .route("/api/event", get(event::event))
         .route("/api/fragment", get(event::fragment))
-        .route("/metrics", get(metrics::metrics))
+        .route("/metrics", get(api::prometheus))
+        .route("/metrics/influx", get(api::influx))
         .layer(middleware::from_fn_with_state(web.clone(), guard::let_in))
         .layer(DefaultBodyLimit::max(LONGEST_BODY));
     page::routes().merge(api).layer(middleware::from_fn(guard::seal)).with_state(web)
