@@ -14,6 +14,8 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("gcc", &["gcc"]),
     ("c++", &["g++"]),
     ("python3", &["python3-minimal"]),
+    ("prometheus", &["prometheus"]),
+    ("prometheus", &["prometheus"]),
     ("verilator", &["verilator"]),
     ("yosys", &["yosys"]),
     ("iverilog", &["iverilog"]),

@@ -1,7 +1,7 @@
 //! The limits that run control keeps.
 
 use alloc::vec::Vec;
-use evb_core::{NodeId, Span};
+use evb_core::{NodeId, NodeRange, Span};
 
 /// The parts of an event builder that run control needs, and the limits of its waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,10 @@ pub struct Config {
     pub duration: Option<Span>,
     /// Faults on purpose: nodes that die, each at a time after the start of a run.
     pub kills: Vec<(Span, NodeId)>,
+    /// Nodes without which no run goes on: when one is lost, the run is stopped.
+    pub required: Vec<NodeId>,
+    /// Fewest nodes of some ranges: when fewer are left, the run is stopped.
+    pub least: Vec<(NodeRange, u16)>,
 }
 
 impl Config {
@@ -37,6 +41,8 @@ impl Config {
             drain_timeout: Span::from_secs(10),
             duration: None,
             kills: Vec::new(),
+            required: Vec::new(),
+            least: Vec::new(),
         }
     }
 }

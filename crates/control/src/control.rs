@@ -6,7 +6,7 @@ use crate::{
     state::{Phase, State, Step},
 };
 use alloc::{collections::VecDeque, vec::Vec};
-use evb_core::{NodeId, Span, Time};
+use evb_core::{NodeId, NodeRange, Span, Time};
 
 /// The reason for a call of [`Control::handle_timeout`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,6 +164,7 @@ impl Control {
             Notice::Gone => self.leave(now, node),
             Notice::Drained | Notice::NoBuilders | Notice::LostPeer(_) => {}
         }
+        self.stop_when_too_few(now);
         self.show_state();
     }
 
@@ -394,6 +395,19 @@ impl Control {
     }
 
     // ---- losses
+
+    /// Stops a run that has lost what it must not go on without.
+    fn stop_when_too_few(&mut self, now: Time) {
+        let goes_on = matches!(self.phase, Phase::Running | Phase::Paused { .. });
+        let is_lost = |node: &NodeId| self.nodes.is_lost(*node);
+        let lacks = |(range, least): &(NodeRange, u16)| {
+            range.iter().filter(|node| !is_lost(node)).count() < usize::from(*least)
+        };
+        if goes_on && (self.config.required.iter().any(is_lost) || self.config.least.iter().any(lacks)) {
+            self.events.push_back(Event::TooFew);
+            self.stop(now);
+        }
+    }
 
     /// Marks a node as lost; does nothing when it was.
     fn lose(&mut self, node: NodeId, loss: Loss) {

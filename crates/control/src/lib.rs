@@ -160,6 +160,8 @@ pub enum Event {
     NotDrained,
     /// No builder unit is left, and events stay unbuilt.
     NoBuilders,
+    /// A required node is lost, or too few nodes are left: the run is stopped.
+    TooFew,
     /// The command means nothing in this state.
     Refused {
         /// The command.

@@ -1,7 +1,7 @@
 //! Run control with nodes that do as they are told, and with nodes, operators and clocks that do anything.
 
 use evb_control::{Command, Config, Control, Event, Loss, Notice, Order, State, Step};
-use evb_core::{NodeId, Span, Time};
+use evb_core::{NodeId, NodeRange, Span, Time};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -239,6 +239,28 @@ fn no_run_begins_when_nodes_lose_each_other_while_they_prepare() {
     (0..2).for_each(|_| world.notice(NodeId(1), Notice::Reset));
     world.notice(NodeId(1), Notice::Ready);
     assert_eq!((world.control.state(), world.count(Order::Connect)), (State::Running, 8));
+}
+
+#[test]
+fn a_run_that_loses_what_it_needs_is_stopped() {
+    let needy = |required: Vec<NodeId>| {
+        let least = vec![(NodeRange { first: NodeId(1), count: 2 }, 1)];
+        let mut world = World::new(Config { required, least, ..config() });
+        world.command(Command::Start);
+        world
+    };
+    let mut one = needy(vec![NodeId(3)]);
+    one.notice(NodeId(1), Notice::Gone);
+    assert_eq!(one.control.state(), State::Degraded);
+    one.notice(NodeId(3), Notice::Gone);
+    assert_eq!((one.control.state(), one.count(Order::Stop)), (State::Stopped, 1), "a required node is lost");
+    let mut two = needy(Vec::new());
+    two.notice(NodeId(1), Notice::Gone);
+    two.notice(NodeId(3), Notice::Gone);
+    assert_eq!(two.control.state(), State::Degraded);
+    two.notice(NodeId(2), Notice::Gone);
+    assert_eq!(two.control.state(), State::Stopped, "none of two is left");
+    assert!(two.events.contains(&Event::TooFew));
 }
 
 #[test]

@@ -228,6 +228,19 @@ pub struct RunPlan {
     pub workers: Option<u16>,
     /// Time after the start that is not measured. Without it, rates are of the steady window that is found.
     pub warmup: Option<Span>,
+    /// The nodes without which a run does not go on.
+    pub needs: Needs,
+}
+
+/// The nodes without which a run does not go on: it is stopped when one of them is lost, or too few are left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Needs {
+    /// Nodes that must be there.
+    pub required: Vec<NodeId>,
+    /// Fewest readout units.
+    pub readouts: u16,
+    /// Fewest builder units.
+    pub builders: u16,
 }
 
 /// The network of a simulation, and which node is where in it.

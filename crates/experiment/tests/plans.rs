@@ -2,8 +2,8 @@
 
 use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, SourceId, Span};
 use evb_experiment::{
-    Bundling, Experiment, FaultAction, FaultSpec, Keep, Link, Placement, Plan, RunPlan, StoragePlan, TriggerPlan,
-    Workload,
+    Bundling, Experiment, FaultAction, FaultSpec, Keep, Link, Needs, Placement, Plan, RunPlan, StoragePlan,
+    TriggerPlan, Workload,
 };
 use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault, NetworkFaultAction,
@@ -61,6 +61,7 @@ fn a_short_file_gets_every_default() {
         control: None,
         storage: StoragePlan { keep: Keep::All, directory: "evb-data".into(), file_size: ByteCount(2_000_000_000) },
         run: RunPlan {
+            needs: Needs::default(),
             seed: 1,
             peer_timeout: Span::from_secs(5),
             drain_timeout: Span::from_secs(10),

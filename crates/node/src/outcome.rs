@@ -142,6 +142,12 @@ impl Outcome {
                 let message = "no builder unit is left: the run ends with events unbuilt";
                 self.find(Finding::new(FindingKind::NoBuilders, "events", message), observer);
             }
+            Event::TooFew => {
+                let message = "a required node is lost, or too few are left: the run is stopped";
+                let hint =
+                    "`run.required`, `run.minimum_readouts` and `run.minimum_builders` say which nodes must be there";
+                self.find(Finding::new(FindingKind::TooFewNodes, "run", message).hint(hint), observer);
+            }
             Event::Refused { command, state } => {
                 observer.note(&format!("run control is {state}: {:?} means nothing now", command.name()));
             }

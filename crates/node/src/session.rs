@@ -471,6 +471,11 @@ fn config(plan: &Plan, patience: Duration) -> Config {
         drain_timeout: plan.run.drain_timeout,
         duration: plan.trigger.duration,
         kills: kills.collect(),
+        required: plan.run.needs.required.clone(),
+        least: vec![
+            (plan.building.readout_nodes(), plan.run.needs.readouts),
+            (plan.building.builder_nodes(), plan.run.needs.builders),
+        ],
         ..Config::new(plan.building.nodes())
     }
 }

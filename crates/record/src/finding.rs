@@ -75,6 +75,7 @@ kinds! {
     Failed "failed" Fails "A node could not go on: a full disk, an unreadable file, a broken connection"
     LostNode "lost_node" Fails "A node died, or could not be reached any more"
     NoBuilders "no_builders" Fails "No builder unit was left, and events stayed unbuilt"
+    TooFewNodes "too_few_nodes" Fails "A node of `run.required` was lost, or fewer units were left than the file wants, so the run was stopped"
     NotDrained "not_drained" Fails "After the trigger had stopped nothing moved for `run.drain_timeout`, though events were open"
     Interrupted "interrupted" Fails "A simulation was stopped before its end"
     Deadlock "deadlock" Fails "Packets wait for each other in a circle, for good"

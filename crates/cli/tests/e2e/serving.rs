@@ -290,3 +290,15 @@ fn prometheus_reads_a_run_and_alerts() {
     prometheus.kill().unwrap();
     prometheus.wait().unwrap();
 }
+
+#[test]
+fn a_run_that_loses_a_required_node_is_stopped() {
+    let lab = Lab::with(&format!("{ENDLESS}[run]\nrequired = [\"ru1\"]\n"));
+    let service = Service::start(&lab, &["--processes"]);
+    service.command("start");
+    service.wait("a rate", |status| status["now_rates"]["built_hz"].as_f64() > Some(10.0));
+    Group::signal_one(node_pid(service.evb.pid(), "ru1"), Signal::KILL);
+    let stopped = service.wait_for_state("stopped");
+    let findings = stopped["record"]["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|finding| finding["kind"] == "too_few_nodes"), "{stopped}");
+}

@@ -115,7 +115,7 @@ fn is_on_the_way(fault: View<'_>) -> bool {
 }
 
 /// The node with this name, if the event builder has it.
-fn node_id(name: UnitName, readout_units: u16, builder_units: u16) -> Option<NodeId> {
+pub(super) fn node_id(name: UnitName, readout_units: u16, builder_units: u16) -> Option<NodeId> {
     let within = |index: u32, count: u16| u16::try_from(index).ok().filter(|index| *index < count);
     match name {
         UnitName::Manager => Some(Config::EVENT_MANAGER),

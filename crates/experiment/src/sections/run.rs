@@ -1,8 +1,17 @@
 //! `[run]`: seed, limits and the like.
 
 use super::Rule;
-use crate::{diagnostics::Problem, limits::*, plan::RunPlan, schema::*, view::View};
-use evb_core::Span;
+use super::fault::node_id;
+use crate::{
+    diagnostics::Problem,
+    limits::*,
+    plan::{Needs, RunPlan},
+    scalar::unit,
+    schema::*,
+    tree::Node,
+    view::View,
+};
+use evb_core::{NodeId, Span};
 
 pub(super) const RUN: &[Key] = &[
     key("seed", integer(0, i64::MAX), Default::Integer(1), "seed of every random stream"),
@@ -23,9 +32,29 @@ pub(super) const RUN: &[Key] = &[
         integer(1, MAX_WORKERS),
         "threads that carry the nodes in one process; by default the number of cores, at most that of nodes",
     ),
+    optional(
+        "required",
+        Kind::Names { least: 1, most: MAX_REQUIRED },
+        "nodes such as `ru0` without which a run does not go on: when one is lost, the run is stopped and drains",
+    ),
+    key(
+        "minimum_readouts",
+        integer(0, i64::MAX),
+        Default::Integer(0),
+        "a run with fewer readout units than these is stopped",
+    ),
+    key(
+        "minimum_builders",
+        integer(0, i64::MAX),
+        Default::Integer(0),
+        "a run with fewer builder units than these is stopped",
+    ),
 ];
 
-pub(super) const RULES: &[Rule] = &[warmup];
+/// Most nodes that a file may list.
+const MAX_REQUIRED: usize = 1000;
+
+pub(super) const RULES: &[Rule] = &[warmup, required, minimum];
 
 pub(super) fn plan(view: View<'_>) -> RunPlan {
     RunPlan {
@@ -34,7 +63,37 @@ pub(super) fn plan(view: View<'_>) -> RunPlan {
         drain_timeout: view.quantity("run.drain_timeout"),
         workers: view.maybe_integer("run.workers"),
         warmup: view.maybe_quantity("run.warmup"),
+        needs: Needs {
+            required: listed(view).filter_map(|(_, name)| node_named(view, name)).collect(),
+            readouts: view.integer("run.minimum_readouts"),
+            builders: view.integer("run.minimum_builders"),
+        },
     }
+}
+
+/// The names of required nodes, with their places in the file.
+fn listed(view: View<'_>) -> impl Iterator<Item = (&Node, &str)> {
+    view.list("run.required").iter().filter_map(|node| Some((node, node.text()?)))
+}
+
+/// The node with this name, if the event builder has it.
+fn node_named(view: View<'_>, name: &str) -> Option<NodeId> {
+    node_id(unit(name)?, view.integer("readout.units"), view.integer("builder.units"))
+}
+
+fn required(view: View<'_>) -> Option<Problem> {
+    let (node, name) = listed(view).find(|(_, name)| node_named(view, name).is_none())?;
+    let message = format!("there is no node {name:?} in this event builder");
+    let help = "write \"evm\", \"ru\" or \"bu\" and the number of a unit, such as \"ru0\"";
+    Some(Problem::new(message, help).at(node.origin, "no such node"))
+}
+
+fn minimum(view: View<'_>) -> Option<Problem> {
+    let kinds = [("readout", "run.minimum_readouts"), ("builder", "run.minimum_builders")];
+    let units = |kind: &str| view.integer::<i64>(&format!("{kind}.units"));
+    let (kind, key) = kinds.into_iter().find(|(kind, key)| view.integer::<i64>(key) > units(kind))?;
+    let message = format!("`{key}` is more than the {} {kind} units that there are", units(kind));
+    Some(Problem::new(message, "a run could never begin: lower it").at(view.origin(key), "too many"))
 }
 
 fn warmup(view: View<'_>) -> Option<Problem> {

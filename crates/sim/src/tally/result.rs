@@ -5,7 +5,7 @@ use crate::{
     tally::{self, Tally, Unit},
 };
 use evb_core::{NodeId, Time};
-use evb_experiment::{Load, Plan, Workload};
+use evb_experiment::{FaultAction, Load, Needs, Plan, Workload};
 use evb_fabric::{Flow, Routing};
 use evb_protocol::Config;
 use evb_record::{Events, Finding, FindingKind, Kind, Link, Record, Trigger};
@@ -62,6 +62,11 @@ fn account(simulation: &Simulation<'_>, end: Time) -> Account {
     }
     tally.lost_requests().into_iter().for_each(|finding| account.find(finding));
     plan.network.fitted_to.as_deref().map(not_modelled).into_iter().for_each(|finding| account.find(finding));
+    // Without a death nothing would be stopped.
+    let kills = plan.faults.iter().any(|fault| matches!(fault.action, FaultAction::Kill { .. }));
+    if kills && plan.run.needs != Needs::default() {
+        account.find(goes_on());
+    }
     account
 }
 
@@ -114,6 +119,12 @@ fn not_modelled(layer: &str) -> Finding {
     let message = format!("this network was fitted to messages over {layer}: {what}");
     Finding::new(FindingKind::NotModelled, "network.fitted_to", message)
         .hint("`evb run` measures a real event rate; compare simulated rates with each other")
+}
+
+/// The finding that no run control stops a simulation.
+fn goes_on() -> Finding {
+    let message = "a simulation goes on whatever nodes it loses";
+    Finding::new(FindingKind::NotModelled, "run.required", message).hint("`evb run` stops such a run")
 }
 
 /// Part of the full performance of all destinations, from the time of their data packets on the wire and the number of
