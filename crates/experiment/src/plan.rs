@@ -230,6 +230,8 @@ pub struct RunPlan {
     pub warmup: Option<Span>,
     /// The nodes without which a run does not go on.
     pub needs: Needs,
+    /// Events per second of which each builder sends a copy to those who monitor the run; 0 for none.
+    pub samples: u16,
 }
 
 /// The nodes without which a run does not go on: it is stopped when one of them is lost, or too few are left.

@@ -62,6 +62,7 @@ fn a_short_file_gets_every_default() {
         storage: StoragePlan { keep: Keep::All, directory: "evb-data".into(), file_size: ByteCount(2_000_000_000) },
         run: RunPlan {
             needs: Needs::default(),
+            samples: 0,
             seed: 1,
             peer_timeout: Span::from_secs(5),
             drain_timeout: Span::from_secs(10),

@@ -2,6 +2,7 @@
 
 use crate::control::{NodeError, Notice, Order};
 use crate::filter;
+use crate::sample::{Sample, Sampling};
 use crate::storage::Storage;
 use crate::worker::Role;
 use bytes::Bytes;
@@ -26,6 +27,7 @@ pub(crate) struct Builder {
     deadline: Option<Time>,
     /// Time of the last turn of the node.
     now: Time,
+    sampling: Sampling,
 }
 
 impl Builder {
@@ -43,6 +45,7 @@ impl Builder {
             stored: Vec::new(),
             deadline: None,
             now: Time::ZERO,
+            sampling: Sampling::new(plan.run.samples),
         })
     }
 
@@ -102,6 +105,9 @@ impl Role for Builder {
             self.unit.handle_timeout(now);
         }
         self.now = now;
+        if self.sampling.is_due(now) {
+            self.unit.want_sample();
+        }
         let mut moved = self.take_stored()?;
         moved |= self.take_answers();
         self.unit.look_at_standing(now);
@@ -129,6 +135,9 @@ impl Role for Builder {
     }
 
     fn notice(&mut self) -> Option<Notice> {
+        if let Some(built) = self.unit.take_sample() {
+            return Some(Notice::Sample(Box::new(Sample::of(&built))));
+        }
         self.unit.storage.filter.as_mut().and_then(Units::note).map(Notice::Note)
     }
 

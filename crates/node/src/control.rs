@@ -1,5 +1,6 @@
 //! Messages between run control and nodes, which are threads or processes.
 
+use crate::sample::Sample;
 pub(crate) use evb_control::Order;
 use evb_core::NodeId;
 use evb_experiment::Plan;
@@ -76,6 +77,8 @@ pub(crate) enum Notice {
     },
     /// A sentence for people. It changes nothing.
     Note(String),
+    /// A copy of an event, for those who monitor the run.
+    Sample(Box<Sample>),
     /// The node cannot go on.
     Failed(NodeError),
     /// The last report, after [`Order::Finish`].

@@ -7,6 +7,7 @@ use crate::control::{NodeError, Notice, Order};
 use crate::outcome::Outcome;
 use crate::processes::{ProcessNodes, ProcessOptions};
 use crate::run_number::RunNumbers;
+use crate::sample::Sample;
 use crate::threads::ThreadNodes;
 use crate::worker::Clock;
 use evb_control::{Command, Config, Control, Event, Notice as Heard, State};
@@ -35,6 +36,8 @@ pub trait Observer {
     fn note(&mut self, text: &str);
     /// Takes the state that run control has entered.
     fn state(&mut self, _state: State) {}
+    /// Takes a copy of an event, where the plan has samples.
+    fn sample(&mut self, _builder: NodeId, _sample: &Sample) {}
     /// Gives the next command of the operator, if there is one.
     fn command(&mut self) -> Option<Command> {
         None
@@ -295,6 +298,9 @@ impl<'a> Session<'a> {
         if let Some((_, Notice::Note(text))) = &notice {
             observer.note(text);
         }
+        if let Some((node, Notice::Sample(sample))) = &notice {
+            observer.sample(*node, sample);
+        }
         if let Some((node, notice)) = notice {
             configured.hear(now, node, notice, self.nodes.as_mut());
         }
@@ -391,7 +397,7 @@ impl Configured {
                 true => Heard::Moved,
                 false => return,
             },
-            Notice::Note(_) => return,
+            Notice::Note(_) | Notice::Sample(_) => return,
             Notice::Drained => Heard::Drained,
             Notice::NoBuilders => Heard::NoBuilders,
             Notice::Lost { peer, reason } => {
@@ -419,7 +425,7 @@ impl Configured {
         let name = |node| self.blueprint.plan.building.node_name(node);
         let node = name(node);
         match notice {
-            Notice::Progress(_) | Notice::Finished(_) => {}
+            Notice::Progress(_) | Notice::Finished(_) | Notice::Sample(_) => {}
             Notice::Lost { peer, reason } => {
                 tracing::warn!(node, peer = name(NodeId(*peer)), reason, "connection lost");
             }

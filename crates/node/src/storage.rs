@@ -16,6 +16,7 @@ use forward::Forward;
 use pace::Pace;
 use std::{io::ErrorKind, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration};
 use streams::Streams;
+pub(crate) use writer::fragment_ref;
 use writer::{EventFile, Scribe};
 
 mod exchange;

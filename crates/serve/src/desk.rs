@@ -6,7 +6,8 @@ use crate::{
     registry::{Registry, RunRow},
     status::{Problem, Status},
 };
-use evb::{Live, State};
+use evb::{Live, Sample, State};
+use serde::Serialize;
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     time::{SystemTime, UNIX_EPOCH},
@@ -61,6 +62,18 @@ pub(crate) enum News {
     Run(Box<RunRow>),
 }
 
+/// An event of a run, for those who monitor it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Sampled {
+    pub(crate) run: u64,
+    pub(crate) size: u64,
+    #[serde(flatten)]
+    pub(crate) sample: Sample,
+}
+
+/// Most samples that a slow reader may fall behind before it misses some.
+const MOST_SAMPLES: usize = 16;
+
 /// What all parts of the service share.
 pub(crate) struct Desk {
     status: watch::Sender<Arc<Status>>,
@@ -70,6 +83,8 @@ pub(crate) struct Desk {
     history: Mutex<History>,
     live: Mutex<Option<Arc<Live>>>,
     registry: Mutex<Registry>,
+    samples: broadcast::Sender<Arc<Sampled>>,
+    sample: Mutex<Option<Arc<Sampled>>>,
     experiment: Mutex<(String, String)>,
 }
 
@@ -88,6 +103,8 @@ impl Desk {
             history: Mutex::default(),
             live: Mutex::default(),
             registry: Mutex::new(registry),
+            samples: broadcast::Sender::new(MOST_SAMPLES),
+            sample: Mutex::default(),
             experiment: Mutex::default(),
         };
         (desk, taken)
@@ -118,6 +135,14 @@ impl Desk {
         let _nobody_reads = self.news.send(News::Run(Box::new(run)));
     }
 
+    /// Shows a sample to those who are there to see it.
+    pub(crate) fn show_sample(&self, run: u64, sample: &Sample) {
+        let size = sample.fragments.iter().map(|fragment| u64::from(fragment.size)).sum();
+        let sampled = Arc::new(Sampled { run, size, sample: sample.clone() });
+        *lock(&self.sample) = Some(sampled.clone());
+        let _nobody_reads = self.samples.send(sampled);
+    }
+
     /// Notes the name and the text of the experiment.
     pub(crate) fn note_experiment(&self, name: &str, text: &str) {
         *lock(&self.experiment) = (name.to_owned(), text.to_owned());
@@ -138,6 +163,16 @@ impl Desk {
     /// Tells news from now on.
     pub(crate) fn news(&self) -> broadcast::Receiver<News> {
         self.news.subscribe()
+    }
+
+    /// The latest sample.
+    pub(crate) fn sample(&self) -> Option<Arc<Sampled>> {
+        lock(&self.sample).clone()
+    }
+
+    /// Tells samples from now on.
+    pub(crate) fn samples(&self) -> broadcast::Receiver<Arc<Sampled>> {
+        self.samples.subscribe()
     }
 
     /// Hands a wish to run control and waits for its answer.

@@ -9,7 +9,9 @@ use crate::{
     registry::{Begun, Ended, NodeOfRun, RegistryError},
     status::{NodeStatus, Problem, RunStatus, Status, word},
 };
-use evb::{Command, Keep, Live, NodeError, NodeId, Observer, Plan, Presence, Progress, RunError, Session, State, Turn};
+use evb::{
+    Command, Keep, Live, NodeError, NodeId, Observer, Plan, Presence, Progress, RunError, Sample, Session, State, Turn,
+};
 use evb_record::Record;
 use evb_report::explain;
 use std::{
@@ -123,6 +125,12 @@ impl Observer for Notes<'_> {
 
     fn state(&mut self, state: State) {
         self.states.push(state);
+    }
+
+    fn sample(&mut self, _: NodeId, sample: &Sample) {
+        if let Some(run) = self.run {
+            self.desk.show_sample(run, sample);
+        }
     }
 }
 

@@ -53,6 +53,17 @@ pub struct Builder<B, S> {
     taken: VecDeque<(u64, bool)>,
     meter: Meter,
     sizes: Sizes,
+    sample: Sample<B>,
+}
+
+/// An event for those who monitor the run.
+enum Sample<B> {
+    /// None is wanted.
+    Unwanted,
+    /// The next event is wanted.
+    Wanted,
+    /// A copy of an event; its payloads are shared.
+    Taken(Box<Built<B>>),
 }
 
 impl<B: Payload, S: Store<B>> Builder<B, S> {
@@ -70,6 +81,7 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
             taken: VecDeque::new(),
             meter: Meter::default(),
             sizes: Sizes::default(),
+            sample: Sample::Unwanted,
         }
     }
 
@@ -212,12 +224,14 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     fn take_built(&mut self, now: Time, built: Built<B>) {
         self.count_sizes(&built);
         let Some(splitter) = &mut self.splitter else {
+            self.sample.offer(&built);
             let ended = self.selector.take_built(&mut self.storage, now, built);
             return ended.into_iter().for_each(|ended| self.end(now, ended));
         };
         let (selector, storage) = (&mut self.selector, &self.storage);
         let (events, ended) = splitter.split(built, |event, complete| selector.foresee(storage, event, complete));
         for event in events {
+            self.sample.offer(&event);
             let ended = self.selector.take_built(&mut self.storage, now, event);
             ended.into_iter().for_each(|ended| self.end(now, ended));
         }
@@ -269,6 +283,23 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
         }
     }
 
+    /// Wants a copy of the next event.
+    pub fn want_sample(&mut self) {
+        if let Sample::Unwanted = self.sample {
+            self.sample = Sample::Wanted;
+        }
+    }
+
+    /// The event that was wanted, if it has come.
+    #[inline]
+    pub fn take_sample(&mut self) -> Option<Built<B>> {
+        let Sample::Taken(_) = self.sample else { return None };
+        match std::mem::replace(&mut self.sample, Sample::Unwanted) {
+            Sample::Taken(built) => Some(*built),
+            Sample::Unwanted | Sample::Wanted => None,
+        }
+    }
+
     /// How it stands. What is stored the driver knows.
     pub fn report(&self, now: Time) -> BuilderReport {
         let counts = self.machine.counts();
@@ -282,5 +313,15 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
             report.sources = splitter.report(&mut report.counts, &mut report.faults);
         }
         report
+    }
+}
+
+impl<B: Clone> Sample<B> {
+    /// Takes a copy of an event, if one is wanted.
+    #[inline]
+    fn offer(&mut self, built: &Built<B>) {
+        if let Self::Wanted = self {
+            *self = Self::Taken(Box::new(built.clone()));
+        }
     }
 }

@@ -41,6 +41,9 @@ pub(crate) struct ServeArgs {
     hook_timeout: u64,
 }
 
+/// Events per second that each builder shows on the page, if the experiment does not say how many.
+const SAMPLES: u16 = 2;
+
 pub(crate) fn run(args: &ServeArgs) -> Result<bool, Failure> {
     if !args.http.ip().is_loopback() && !args.without_tls {
         return Err(Failure::with_hint(
@@ -102,7 +105,13 @@ fn prepare(text: &str, file: &str, overrides: &[String]) -> Result<Loaded, Failu
             "`evb run FILE` runs traffic and two stages, without a page",
         ));
     }
-    let points = |(index, plan): (usize, &Plan)| (plan.clone(), experiment.resolved_at(index).unwrap_or_default());
+    let points = |(index, plan): (usize, &Plan)| {
+        let mut plan = plan.clone();
+        if plan.run.samples == 0 {
+            plan.run.samples = SAMPLES;
+        }
+        (plan, experiment.resolved_at(index).unwrap_or_default())
+    };
     let points = experiment.plans().iter().enumerate().map(points).collect();
     Ok(Loaded { text: text.to_owned(), points })
 }

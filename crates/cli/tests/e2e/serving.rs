@@ -302,3 +302,30 @@ fn a_run_that_loses_a_required_node_is_stopped() {
     let findings = stopped["record"]["findings"].as_array().unwrap();
     assert!(findings.iter().any(|finding| finding["kind"] == "too_few_nodes"), "{stopped}");
 }
+
+/// Nothing is stored, and a program in Python sees events all the same.
+#[test]
+fn monitoring_clients_see_events_of_the_run() {
+    if !is_there("python3") {
+        return;
+    }
+    let lab = Lab::with(&ENDLESS.replace("{ one_in = 1000 }", "\"none\""));
+    let service = Service::start(&lab, &["--processes"]);
+    service.command("start");
+    let client = shipped("../clients/python/evb_monitor.py");
+    let monitor = |token: &str| {
+        let mut command = Command::new("python3");
+        command.arg(&client).args([&format!("http://{}", service.place), "--events", "5"]);
+        command.env("EVB_HTTP_TOKEN", token).env("PYTHONDONTWRITEBYTECODE", "1").output().unwrap()
+    };
+    let seen = monitor(&service.token);
+    let text = String::from_utf8(seen.stdout).unwrap();
+    assert!(seen.status.success() && text.lines().count() == 5, "{text}{}", String::from_utf8_lossy(&seen.stderr));
+    for line in text.lines() {
+        assert!(line.starts_with("run 1 event ") && line.contains(" complete ") && line.contains(" ru1:"), "{line}");
+    }
+    assert_eq!(service.get("/api/event?live=1")["fragments"].as_array().unwrap().len(), 2);
+    let refused = monitor("wrong");
+    let why = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(2) && why.contains("no operator has this token"), "{why}");
+}

@@ -49,8 +49,16 @@ pub(super) const RUN: &[Key] = &[
         Default::Integer(0),
         "a run with fewer builder units than these is stopped",
     ),
+    key(
+        "samples",
+        integer(0, MAX_SAMPLES),
+        Default::Integer(0),
+        "events per second of which each builder sends a copy to those who monitor the run; a service takes 2 if none are set",
+    ),
 ];
 
+/// Most events per second that a builder sends to those who monitor a run.
+const MAX_SAMPLES: i64 = 100;
 /// Most nodes that a file may list.
 const MAX_REQUIRED: usize = 1000;
 
@@ -63,6 +71,7 @@ pub(super) fn plan(view: View<'_>) -> RunPlan {
         drain_timeout: view.quantity("run.drain_timeout"),
         workers: view.maybe_integer("run.workers"),
         warmup: view.maybe_quantity("run.warmup"),
+        samples: view.integer("run.samples"),
         needs: Needs {
             required: listed(view).filter_map(|(_, name)| node_named(view, name)).collect(),
             readouts: view.integer("run.minimum_readouts"),

@@ -146,7 +146,8 @@ fn payload(event: &Built<Bytes>) -> u64 {
     event.fragments.iter().flatten().map(|fragment| fragment.payload.len() as u64).sum()
 }
 
-fn fragment_ref((source, fragment): (SourceId, Option<&Fragment<Bytes>>)) -> FragmentRef<'_> {
+/// A fragment of an event as event files have it; one that is not there is missing.
+pub(crate) fn fragment_ref((source, fragment): (SourceId, Option<&Fragment<Bytes>>)) -> FragmentRef<'_> {
     match fragment {
         Some(fragment) => FragmentRef {
             source: fragment.source,

@@ -1,7 +1,7 @@
 //! The event display: events of a file, or the latest one of the run that goes on.
 
 use super::{Web, api::no_run, guard::refuse};
-use crate::status::Problem;
+use crate::{desk::Sampled, status::Problem};
 use axum::{
     Json,
     extract::{Query, State},
@@ -44,6 +44,9 @@ pub(super) struct FragmentQuery {
 
 pub(super) async fn event(State(web): State<Arc<Web>>, Query(query): Query<EventQuery>) -> Response {
     let live = query.live.is_some_and(|live| live != 0);
+    if let Some(sample) = web.desk.sample().filter(|_| live) {
+        return Json(shortened(&sample)).into_response();
+    }
     let (run, name, place) = match (live, query.run, query.file) {
         (true, ..) => match latest_file(&web) {
             Some((run, name)) => (run, name, Place::Latest),
@@ -78,6 +81,13 @@ pub(super) async fn event(State(web): State<Arc<Web>>, Query(query): Query<Event
         })
     })
     .await
+}
+
+/// A sample with the first bytes of its fragments.
+fn shortened(sample: &Sampled) -> Sampled {
+    let mut sample = sample.clone();
+    sample.sample.fragments.iter_mut().for_each(|fragment| fragment.bytes.truncate(2 * MOST_BYTES));
+    sample
 }
 
 pub(super) async fn fragment(State(web): State<Arc<Web>>, Query(query): Query<FragmentQuery>) -> Response {

@@ -41,6 +41,7 @@ pub(crate) fn router(web: Arc<Web>) -> Router {
         .route("/api/runs.csv", get(api::runs_csv))
         .route("/api/runs/{number}", get(api::run).put(api::comment))
         .route("/api/event", get(event::event))
+        .route("/api/samples", get(stream::samples))
         .route("/api/fragment", get(event::fragment))
         .route("/metrics", get(api::prometheus))
         .route("/metrics/influx", get(api::influx))

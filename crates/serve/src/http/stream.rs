@@ -1,16 +1,46 @@
 //! The stream of changes, as server-sent events: `status`, `log` and `run`.
 
 use super::{Web, api::with_role};
-use crate::{access::Operator, desk::News, status::Status};
+use crate::{
+    access::Operator,
+    desk::{News, Sampled},
+    status::Status,
+};
 use axum::{
     Extension,
+    body::Body,
     extract::State,
-    response::sse::{Event, KeepAlive, Sse},
+    http::header,
+    response::{
+        IntoResponse as _, Response,
+        sse::{Event, KeepAlive, Sse},
+    },
 };
 use futures_util::stream::{self, Stream};
 use serde::Serialize;
 use std::{convert::Infallible, sync::Arc};
 use tokio::sync::{broadcast, watch};
+
+/// Tells events of the run that goes on, a line of JSON for each, for as long as the reader wants. One who reads slowly misses
+/// some.
+pub(super) async fn samples(State(web): State<Arc<Web>>) -> Response {
+    let told = stream::unfold(web.desk.samples(), |mut samples| async move {
+        loop {
+            match samples.recv().await {
+                Ok(sample) => return Some((Ok::<_, Infallible>(line(&sample)), samples)),
+                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    });
+    ([(header::CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(told)).into_response()
+}
+
+fn line(sample: &Sampled) -> String {
+    let mut line = serde_json::to_string(sample).unwrap_or_default();
+    line.push('\n');
+    line
+}
 
 /// What one page hears.
 struct Ear {
