@@ -42,6 +42,15 @@ impl Failure {
     }
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Experiment(diagnostics) => diagnostics.fmt(f),
+            Self::Other { message, .. } => f.write_str(message),
+        }
+    }
+}
+
 impl From<Diagnostics> for Failure {
     fn from(diagnostics: Diagnostics) -> Self {
         Self::Experiment(Box::new(diagnostics))

@@ -76,6 +76,8 @@ enum Command {
     /// Serve run control: a page, REST and metrics for one event builder that is configured, started and stopped again and
     /// again
     Serve(commands::serve::ServeArgs),
+    /// Show the status of a service in a terminal
+    Top(commands::top::TopArgs),
     /// List, show and compare the runs of a service
     #[command(subcommand)]
     Runs(commands::runs::RunsCommand),
@@ -168,6 +170,7 @@ fn run(command: Command) -> Result<bool, Failure> {
         Command::Bench(args) => commands::bench::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
+        Command::Top(args) => commands::top::run(&args),
         Command::Runs(command) => commands::runs::run(&command),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Node(args) => commands::node::run(&args),

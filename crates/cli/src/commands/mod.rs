@@ -14,3 +14,4 @@ pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod serve;
 pub(crate) mod simulate;
+pub(crate) mod top;

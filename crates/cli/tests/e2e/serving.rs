@@ -234,7 +234,8 @@ fn names(metrics: &str) -> BTreeSet<String> {
 /// The names of metrics in a text that people or programs read.
 fn named(text: &str) -> BTreeSet<String> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-    words.filter(|word| word.starts_with("evb_")).map(str::to_owned).collect()
+    let is_metric = |word: &&str| word.starts_with("evb_") && *word != "evb_monitor";
+    words.filter(is_metric).map(str::to_owned).collect()
 }
 
 #[test]
@@ -251,6 +252,13 @@ fn every_metric_is_explained_and_rules_and_dashboard_use_no_other() {
         let used = named(&page(file));
         assert!(!used.is_empty() && used.is_subset(&known), "{file}: {:?}", used.difference(&known));
     }
+    let top = lab.evb(&["top", &service.place]).env("EVB_HTTP_TOKEN", &service.token).run();
+    assert!(
+        top.code() == Some(0) && top.stdout.starts_with("running  run 1 test") && top.stdout.contains("bu1"),
+        "{top}"
+    );
+    let refused = lab.evb(&["top", &service.place]).env("EVB_HTTP_TOKEN", "wrong").run();
+    assert!(refused.code() == Some(2) && refused.stderr.contains("no operator has this token"), "{refused}");
     let influx = service.ask("GET", "/metrics/influx", None).body;
     assert!(influx.lines().any(|line| line.starts_with("evb_state,state=running value=1 ")), "{influx}");
 }
