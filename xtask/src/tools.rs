@@ -15,6 +15,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("c++", &["g++"]),
     ("python3", &["python3-minimal"]),
     ("prometheus", &["prometheus"]),
+    ("chromium", &["chromium"]),
     ("prometheus", &["prometheus"]),
     ("verilator", &["verilator"]),
     ("yosys", &["yosys"]),

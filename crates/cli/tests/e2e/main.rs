@@ -2,6 +2,7 @@
 
 mod benching;
 mod broadcasts;
+mod browsing;
 mod building;
 mod bundles;
 mod deaths;

@@ -1,10 +1,12 @@
 //! What the tests need: a folder with experiments, the `evb` command with a hard deadline, and what it left behind.
 
+mod browser;
 mod command;
 mod files;
 mod procs;
 mod web;
 
+pub(crate) use browser::Browser;
 pub(crate) use command::{Evb, Outcome, Running};
 pub(crate) use files::{Stored, find_stored, holds_event, read_all, stored_files};
 pub(crate) use procs::{
