@@ -1,10 +1,11 @@
 //! Project tasks. `cargo xtask check` is quick and needs nothing but cargo. `cargo xtask test` runs everything that
 //! must pass. `cargo xtask faults` tries schedules of faults. `cargo xtask peers` compares evb with other tools.
 //! `cargo xtask shaping` compares traffic shapings over slow links. `cargo xtask fabric` tests the test of fabrics.
-//! `cargo xtask bond` measures two links as one.
+//! `cargo xtask bond` measures two links as one. `cargo xtask deployment` runs a service on five machines.
 //! `cargo xtask hw` checks the hardware and generates its files from the crates.
 
 mod bond;
+mod deployment;
 mod examples;
 mod fabric;
 mod faults;
@@ -68,6 +69,9 @@ enum Task {
     Fabric(fabric::Options),
     /// Measure two links as one beside one of them, in network namespaces, and take one away during a run; needs root
     Bond(bond::Options),
+    /// Run a service, nodes, a filter and Prometheus on five machines in network namespaces, and shape and cut their links; needs
+    /// root
+    Deployment,
     /// The hardware of the message engine: its checks, and what of it comes from the crates
     #[command(subcommand)]
     Hw(hw::Hw),
@@ -85,6 +89,7 @@ fn main() -> ExitCode {
         Task::Shaping(options) => shaping::compare(&options),
         Task::Fabric(options) => fabric::test(&options),
         Task::Bond(options) => bond::measure(&options),
+        Task::Deployment => deployment::test(),
         Task::Hw(task) => hw::run(task),
     };
     match result {

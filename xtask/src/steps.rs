@@ -1,7 +1,7 @@
 //! The steps of `cargo xtask test` and of `cargo xtask check`, cheapest first.
 
 use crate::{
-    examples, hw, papers, soak, tools,
+    deployment, examples, hw, papers, soak, tools,
     workspace::{Workspace, cargo, run},
 };
 use std::time::Instant;
@@ -53,6 +53,7 @@ const TEST: &[Step] = &[
     ("examples", |workspace, _| examples::run_all(workspace)),
     ("papers", papers::run),
     ("soak", soak::run),
+    ("deployment", |workspace, _| deployment::run_if_possible(workspace)),
     ("tests", |workspace, long| {
         let mut command = cargo(&workspace.root, if long { LONG_TESTS } else { TESTS });
         run(if long { command.env("EVB_SOAK_SECONDS", "600") } else { &mut command })

@@ -1,0 +1,275 @@
+//! A deployment on five machines: network namespaces with addresses, folders and clocks of their own. A service, its nodes, a
+//! filter and Prometheus run in them, while links are shaped and cut. Needs root, `ip`, `tc` and `unshare`.
+
+mod http;
+
+use crate::{
+    namespaces::{Namespace, Namespaces, call, ip},
+    workspace::Workspace,
+};
+use http::Api;
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+const BRIDGE: &str = "evb-deploy";
+const NETWORK: &str = "10.77.0";
+const TOKEN: &str = "operator-of-the-deployment-test";
+/// Longest wait for anything that must come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The roles of the nodes, and the machine of each.
+const NODES: [(&str, usize); 5] = [("evm", 0), ("ru0", 1), ("ru1", 2), ("bu0", 3), ("bu1", 4)];
+/// The machine whose link is shaped, and that whose link is cut.
+const SHAPED: usize = 2;
+const CUT: usize = 1;
+/// Seconds by which the clocks of the machine of `bu0` differ from all others.
+const OTHER_TIME: &str = "100000";
+
+const EXPERIMENT: &str = r#"
+name = "deployment"
+[trigger]
+type = "free-running"
+events = 1000000000000
+[readout]
+units = 2
+source = { type = "log-normal", mean = "2 kB", rms = "2 kB" }
+[builder]
+units = 2
+[transport]
+type = "tcp"
+[run]
+peer_timeout = "2 s"
+[filter]
+listen = "0.0.0.0:9000"
+[storage]
+keep = { one_in = 100 }
+"#;
+
+const FILTER: &str = "import evb_filter; evb_filter.run(lambda event: len(event[0]) > 1000)\n";
+
+/// Builds the command and runs the deployment.
+pub(crate) fn test() -> Result<(), String> {
+    let workspace = Workspace::find()?;
+    workspace.cargo(&["build", "--release", "--quiet", "--package", "evb-cli"])?;
+    run(&workspace)
+}
+
+/// Runs the deployment with the released command, where namespaces can be made.
+pub(crate) fn run_if_possible(workspace: &Workspace) -> Result<(), String> {
+    let can =
+        |line: &str| Command::new("sh").args(["-c", line]).stderr(Stdio::null()).status().is_ok_and(|it| it.success());
+    if !can("ip netns add evb-try && ip netns del evb-try && tc -V && unshare --time --fork --monotonic 1 true") {
+        say("skipped: this needs root, `ip`, `tc` and `unshare` with namespaces of time");
+        return Ok(());
+    }
+    run(workspace)
+}
+
+fn run(workspace: &Workspace) -> Result<(), String> {
+    let network = Namespaces::make(BRIDGE, NETWORK, (0..5).map(|machine| format!("evb-d{machine}")))?;
+    let site = Site::start(workspace, network.nodes())?;
+    let api = Api { address: format!("{}:8080", network.nodes()[0].address), token: TOKEN };
+    api.wait("the service", |status| status["state"] == "initial")?;
+    say("the service answers");
+
+    api.command("start")?;
+    api.wait("a run with a filter", |status| {
+        status["state"] == "running" && status["record"]["filter"]["accepted"].as_u64() > Some(100)
+    })?;
+    say("a run goes on over five machines, and the filter of a sixth process decides");
+    site.prometheus_knows("evb_run_number", "1")?;
+    say("Prometheus reads it");
+
+    let machine = &network.nodes()[SHAPED];
+    machine.call("tc qdisc add dev e0 root tbf rate 20mbit burst 32kb latency 200ms")?;
+    api.wait("the slow link", |status| {
+        [&status["slowest"]["node"], &status["limit"]["what"]].iter().any(|name| *name == "ru1")
+    })?;
+    say("behind a link of 20 Mbit/s, ru1 is named as the slowest unit");
+    machine.call("tc qdisc del dev e0 root")?;
+
+    let cut = &network.nodes()[CUT].name;
+    ip(&format!("link set {cut} down"))?;
+    let since = Instant::now();
+    api.wait("the cut link", |status| status["state"] == "degraded" && node(status, "ru0") == "lost")?;
+    say(&format!("a cut link degrades the run: ru0 is named after {:.1} s", since.elapsed().as_secs_f64()));
+    ip(&format!("link set {cut} up"))?;
+    api.command("stop")?;
+    api.wait("the end of the run", |status| status["state"] == "stopped")?;
+
+    api.command_again("start")?;
+    api.wait("all nodes", |status| {
+        status["state"] == "running" && NODES.iter().all(|(name, _)| node(status, name) == "up")
+    })?;
+    say("with its link, ru0 takes part in the next run");
+    thread::sleep(Duration::from_secs(2));
+    api.command("stop")?;
+    api.wait("the end of the run", |status| status["state"] == "stopped")?;
+    check_registry(&api)?;
+    site.check_files(workspace)?;
+    say("the registry knows both runs, and the files on both machines are whole");
+    Ok(())
+}
+
+fn say(text: &str) {
+    println!("  {text}");
+}
+
+/// The state of a node.
+fn node<'a>(status: &'a Value, name: &str) -> &'a str {
+    let nodes = status["nodes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    nodes.iter().find(|node| node["name"] == name).and_then(|node| node["state"].as_str()).unwrap_or("")
+}
+
+fn check_registry(api: &Api<'_>) -> Result<(), String> {
+    let runs = api.get("/api/runs")?;
+    let of = |index: usize, key: &str| runs["runs"][index][key].to_string();
+    let good = [of(1, "number"), of(1, "good"), of(0, "number"), of(0, "good"), of(0, "state")];
+    match good == ["1", "false", "2", "true", "\"stopped\""] {
+        true => Ok(()),
+        false => Err(format!("the registry is wrong: {runs}")),
+    }
+}
+
+/// All programs of the deployment; they end with it.
+struct Site {
+    folder: PathBuf,
+    programs: Vec<Child>,
+    prometheus: Option<Api<'static>>,
+}
+
+impl Site {
+    fn start(workspace: &Workspace, machines: &[Namespace]) -> Result<Self, String> {
+        let folder = workspace.target.join("xtask-deployment");
+        let _not_there = fs::remove_dir_all(&folder);
+        let mut site = Self { folder, programs: Vec::new(), prometheus: None };
+        site.write(0, "experiment.toml", EXPERIMENT)?;
+        site.write(0, "tokens", &format!("tester admin {TOKEN}\n"))?;
+        call("chmod", &format!("600 {}", site.path(0, "tokens").display()))?;
+        let evb = workspace.evb().display().to_string();
+        let first = &machines[0].address;
+        let service = format!(
+            "{evb} serve experiment.toml --listen {first}:7000 --http {first}:8080 --without-tls --tokens tokens"
+        );
+        site.spawn(&machines[0], 0, &service)?;
+        for (role, machine) in NODES {
+            let Namespace { address, .. } = &machines[machine];
+            let node = format!("{evb} node --role {role} --join {first}:7000 --listen {address}:0 --quiet");
+            // A node ends when run control dismisses it or dies, and is started again, as by systemd.
+            let line = format!("while true; do {node}; sleep 0.2; done");
+            let clocks = format!("unshare --time --fork --monotonic {OTHER_TIME} --boottime {OTHER_TIME} ");
+            let clocks = if role == "bu0" { clocks.as_str() } else { "" };
+            site.write(machine, "node.sh", &line)?;
+            site.spawn(&machines[machine], machine, &format!("{clocks}sh node.sh"))?;
+        }
+        site.write(SHAPED, "filter.py", FILTER)?;
+        let module = workspace.root.join("filters/python/evb_filter.py");
+        fs::copy(module, site.path(SHAPED, "evb_filter.py")).map_err(|error| error.to_string())?;
+        let builders =
+            [(3, 9000), (4, 9001)].map(|(machine, port)| format!("--join {}:{port}", machines[machine].address));
+        let filter = format!("{evb} filter {} --patience 60 --quiet -- python3 filter.py", builders.join(" "));
+        site.write(SHAPED, "filter.sh", &format!("while true; do {filter}; sleep 0.2; done"))?;
+        site.spawn(&machines[SHAPED], SHAPED, "sh filter.sh")?;
+        site.start_prometheus(workspace, &machines[0])?;
+        Ok(site)
+    }
+
+    fn start_prometheus(&mut self, workspace: &Workspace, machine: &Namespace) -> Result<(), String> {
+        if Command::new("prometheus").arg("--version").output().is_err() {
+            say("prometheus is not installed: nothing reads the metrics");
+            return Ok(());
+        }
+        let address = &machine.address;
+        let read = |name: &str| fs::read_to_string(workspace.root.join("docs/monitoring").join(name));
+        let text = read("prometheus.yml").map_err(|error| error.to_string())?;
+        self.write(
+            0,
+            "prometheus.yml",
+            &text.replace("127.0.0.1:8080", &format!("{address}:8080")).replace("5s", "1s"),
+        )?;
+        self.write(0, "alerts.yml", &read("alerts.yml").map_err(|error| error.to_string())?)?;
+        self.write(0, "token", TOKEN)?;
+        let options = "--config.file=prometheus.yml --storage.tsdb.path=series";
+        self.spawn(machine, 0, &format!("prometheus {options} --web.listen-address={address}:9090"))?;
+        self.prometheus = Some(Api { address: format!("{address}:9090"), token: "" });
+        Ok(())
+    }
+
+    fn path(&self, machine: usize, name: &str) -> PathBuf {
+        self.folder.join(format!("machine{machine}")).join(name)
+    }
+
+    fn write(&self, machine: usize, name: &str, text: &str) -> Result<(), String> {
+        let path = self.path(machine, name);
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, text));
+        written.map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Starts a program on a machine, in the machine's folder. What it says is in `log` there.
+    fn spawn(&mut self, machine: &Namespace, number: usize, line: &str) -> Result<(), String> {
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.path(number, "log"));
+        let log = log.map_err(|error| error.to_string())?;
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &machine.name]).args(line.split(' '));
+        command.current_dir(self.path(number, "")).env("EVB_TOKEN", "5a".repeat(32));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        self.programs.push(command.spawn().map_err(|error| format!("{line}: {error}"))?);
+        Ok(())
+    }
+
+    /// Waits until Prometheus has this value of a metric.
+    fn prometheus_knows(&self, metric: &str, value: &str) -> Result<(), String> {
+        let Some(prometheus) = &self.prometheus else { return Ok(()) };
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            let answer = prometheus.get(&format!("/api/v1/query?query={metric}")).unwrap_or_default();
+            if answer["data"]["result"][0]["value"][1] == value {
+                return Ok(());
+            }
+            thread::sleep(Duration::from_millis(200));
+        }
+        Err(format!("Prometheus does not know that {metric} is {value}"))
+    }
+
+    /// The event files of both builders have no damage.
+    fn check_files(&self, workspace: &Workspace) -> Result<(), String> {
+        for machine in [3, 4] {
+            let entries = fs::read_dir(self.path(machine, "evb-data")).map_err(|error| error.to_string())?;
+            let files = entries
+                .flatten()
+                .map(|entry| entry.path())
+                .filter(|path| path.extension().is_some_and(|it| it == "evb"));
+            // Those of the second run: in the first, a machine was cut off.
+            let files: Vec<_> = files.filter(|path| path.to_string_lossy().contains("-2-b")).collect();
+            let verified = Command::new(workspace.evb()).args(["events", "verify"]).args(&files).output();
+            let verified = verified.map_err(|error| error.to_string())?;
+            if files.is_empty() || !verified.status.success() {
+                let said = String::from_utf8_lossy(&verified.stdout);
+                return Err(format!("the files of machine {machine}: {files:?}\n{said}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All that was started ends: a namespace that is deleted keeps its processes.
+impl Drop for Site {
+    fn drop(&mut self) {
+        for machine in 0..5 {
+            let pids = Command::new("ip").args(["netns", "pids", &format!("evb-d{machine}")]).output();
+            let pids = pids.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+            let _gone = Command::new("kill").arg("-KILL").args(pids.split_whitespace()).stderr(Stdio::null()).status();
+        }
+        for program in &mut self.programs {
+            let _gone = program.kill();
+            let _reaped = program.wait();
+        }
+    }
+}
