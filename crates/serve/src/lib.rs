@@ -16,11 +16,13 @@ mod rates;
 pub mod registry;
 mod service;
 mod status;
+mod tls;
 
 pub use access::{Access, AccessError, Operator, Role};
 pub use hooks::Hooks;
 pub use service::{Load, Loaded, ServeError};
 pub use status::Problem;
+pub use tls::{Tls, TlsError};
 
 use desk::Desk;
 use evb::Session;
@@ -34,6 +36,8 @@ use tokio::{net::TcpListener, runtime, sync::oneshot};
 pub struct Options<'a> {
     /// Address of the page; port 0 lets the system choose.
     pub listen: SocketAddr,
+    /// Certificate and key, to be served by TLS.
+    pub tls: Option<Tls>,
     /// The operators.
     pub access: Access,
     /// File of the registry of runs.
@@ -56,7 +60,7 @@ pub struct Options<'a> {
 /// # Errors
 /// The address is taken, the registry cannot be written, or run control cannot hear its nodes any more.
 pub fn serve(session: &mut Session<'_>, options: Options<'_>) -> Result<(), ServeError> {
-    let Options { listen, access, registry, hooks, loaded, load, ready, signals } = options;
+    let Options { listen, tls, access, registry, hooks, loaded, load, ready, signals } = options;
     let (desk, requests) = Desk::new(Registry::create(&registry)?);
     let desk = Arc::new(desk);
     let mut service = Service::new(&desk, loaded, load, &hooks)?;
@@ -70,7 +74,7 @@ pub fn serve(session: &mut Session<'_>, options: Options<'_>) -> Result<(), Serv
     let web = thread::Builder::new().name("web".into()).spawn(move || {
         runtime.block_on(async {
             tokio::select! {
-                () = http::serve(listener, router) => {}
+                () = http::serve(listener, router, tls.map(Tls::acceptor)) => {}
                 _ = ended => {}
             }
         });

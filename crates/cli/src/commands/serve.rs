@@ -3,7 +3,7 @@
 use crate::{ExperimentArgs, failure::Failure, nodes::NodeArgs, progress::say, signals::Signals, token};
 use clap::Args;
 use evb::{Diagnostics, Experiment, Plan, Workload, check_runnable};
-use evb_serve::{Access, AccessError, Hooks, Loaded, Options, Problem, ServeError, serve};
+use evb_serve::{Access, AccessError, Hooks, Loaded, Options, Problem, ServeError, Tls, TlsError, serve};
 use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
@@ -19,9 +19,15 @@ pub(crate) struct ServeArgs {
     /// Address of the page
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
     http: SocketAddr,
+    /// Serve the page by TLS, with the chain of certificates in this file (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Let the page be read from other machines, although nothing hides what goes over the network; behind a proxy that
     /// does, or on a network of its own
-    #[arg(long)]
+    #[arg(long, conflicts_with = "tls_cert")]
     without_tls: bool,
     /// A file with the operators, a line each: name, role (watch, operate or admin) and token. Without it there is one
     /// operator, whose token is made at each start and printed
@@ -45,10 +51,12 @@ pub(crate) struct ServeArgs {
 const SAMPLES: u16 = 2;
 
 pub(crate) fn run(args: &ServeArgs) -> Result<bool, Failure> {
-    if !args.http.ip().is_loopback() && !args.without_tls {
+    let tls = args.tls_cert.as_deref().zip(args.tls_key.as_deref());
+    let tls = tls.map(|(certificate, key)| Tls::load(certificate, key)).transpose()?;
+    if !args.http.ip().is_loopback() && !args.without_tls && tls.is_none() {
         return Err(Failure::with_hint(
             format!("{} can be reached from other machines, and tokens would cross the network in clear", args.http),
-            "listen on 127.0.0.1 and use `ssh -L` or a proxy with TLS; `--without-tls` does it all the same",
+            "give `--tls-cert` and `--tls-key`, or listen on 127.0.0.1 and use `ssh -L`; `--without-tls` does it all the same",
         ));
     }
     let experiment = args.experiment.load()?;
@@ -82,12 +90,13 @@ pub(crate) fn run(args: &ServeArgs) -> Result<bool, Failure> {
     args.nodes.with_sessions(&plans, &mut |open| {
         let options = Options {
             listen: args.http,
+            tls: tls.clone(),
             access: access.clone(),
             registry: registry.clone(),
             hooks: hooks.clone(),
             loaded: first.clone(),
             load: &load,
-            ready: &mut |address| say(&greeting(address, token.as_deref())),
+            ready: &mut |address| say(&greeting(address, tls.is_some(), token.as_deref())),
             signals: &|| signals.count(),
         };
         serve(&mut open()?, options).map_err(Failure::from)
@@ -144,10 +153,11 @@ fn access(args: &ServeArgs) -> Result<(Access, Option<String>), Failure> {
     }
 }
 
-fn greeting(address: SocketAddr, token: Option<&str>) -> String {
+fn greeting(address: SocketAddr, has_tls: bool, token: Option<&str>) -> String {
     // A browser cannot open the address that means all addresses.
     let host = if address.ip().is_unspecified() { IpAddr::from([127, 0, 0, 1]) } else { address.ip() };
-    let page = format!("http://{}/", SocketAddr::new(host, address.port()));
+    let scheme = if has_tls { "https" } else { "http" };
+    let page = format!("{scheme}://{}/", SocketAddr::new(host, address.port()));
     match token {
         Some(token) => format!("run control is at {page}#token={token}\nwho has this address may do everything"),
         None => format!("run control is at {page}"),
@@ -164,6 +174,15 @@ impl From<ServeError> for Failure {
             ServeError::Registry(_) => Self::with_hint(error, "`--registry FILE` chooses another file"),
             ServeError::Start(_) => Self::new(error),
         }
+    }
+}
+
+impl From<TlsError> for Failure {
+    fn from(error: TlsError) -> Self {
+        Self::with_hint(
+            error,
+            "both files are PEM: the chain of certificates, the service's own first, and its private key",
+        )
     }
 }
 

@@ -337,3 +337,46 @@ fn monitoring_clients_see_events_of_the_run() {
     let why = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code() == Some(2) && why.contains("no operator has this token"), "{why}");
 }
+
+/// With certificate and key the page may be read from elsewhere, and not in clear.
+#[test]
+fn the_page_is_served_by_tls() {
+    if !is_there("openssl") {
+        return;
+    }
+    let lab = Lab::with(ENDLESS);
+    let make = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost -keyout key -out cert";
+    let made = Command::new("openssl").args(make.split(' ')).current_dir(lab.path("")).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let files = ["--tls-cert", "cert", "--tls-key", "key"];
+    let mut service = lab.evb(&["serve", "experiment.toml", "--http", "0.0.0.0:0"]).args(&files).start();
+    service.wait_for("run control is at https://127.0.0.1:");
+    let said = service.stderr();
+    let (place, token) = said.split("https://").nth(1).unwrap().split_once("/#token=").unwrap();
+    let token = token.split_whitespace().next().unwrap();
+    let mut client = Command::new("openssl");
+    client.args([
+        "s_client",
+        "-quiet",
+        "-CAfile",
+        "cert",
+        "-verify_return_error",
+        "-servername",
+        "localhost",
+        "-connect",
+        place,
+    ]);
+    client.current_dir(lab.path("")).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut client = client.spawn().unwrap();
+    let request = format!("GET /api/status HTTP/1.0\r\nHost: {place}\r\nAuthorization: Bearer {token}\r\n\r\n");
+    client.stdin.take().unwrap().write_all(request.as_bytes()).unwrap();
+    let answer = String::from_utf8(client.wait_with_output().unwrap().stdout).unwrap();
+    assert!(answer.starts_with("HTTP/1.0 200") && answer.contains("\"state\":\"initial\""), "{answer}");
+    let mut clear = TcpStream::connect(place).unwrap();
+    clear.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    let _reset = clear.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+    let wrong = lab.evb(&["serve", "experiment.toml", "--tls-cert", "key", "--tls-key", "key"]).run();
+    assert!(wrong.code() == Some(2) && wrong.stderr.contains("no certificate"), "{wrong}");
+}

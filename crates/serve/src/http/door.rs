@@ -10,9 +10,11 @@ use hyper_util::{
 };
 use std::{collections::VecDeque, sync::atomic::Ordering, time::Duration};
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     task::{AbortHandle, JoinSet},
 };
+use tokio_rustls::TlsAcceptor;
 
 /// Most connections at once.
 const MOST_CONNECTIONS: usize = 128;
@@ -23,8 +25,8 @@ const BUFFER: usize = 64 << 10;
 /// Wait after an error of the system, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves connections for ever.
-pub(crate) async fn serve(listener: TcpListener, router: Router) {
+/// Serves connections for ever, by TLS if there is an acceptor for it.
+pub(crate) async fn serve(listener: TcpListener, router: Router, tls: Option<TlsAcceptor>) {
     let mut visitors = Visitors::default();
     let mut connections = JoinSet::new();
     loop {
@@ -42,13 +44,23 @@ pub(crate) async fn serve(listener: TcpListener, router: Router) {
             continue;
         }
         let shown = Shown::default();
-        let connection = connections.spawn(serve_one(stream, router.clone(), shown.clone()));
+        let connection = connections.spawn(greet(stream, router.clone(), shown.clone(), tls.clone()));
         visitors.0.push_back((connection, shown));
     }
 }
 
-async fn serve_one(stream: TcpStream, router: Router, shown: Shown) {
+/// Agrees on TLS, if that is wanted, and serves the connection.
+async fn greet(stream: TcpStream, router: Router, shown: Shown, tls: Option<TlsAcceptor>) {
     let _as_it_is = stream.set_nodelay(true);
+    let Some(tls) = tls else { return serve_one(stream, router, shown).await };
+    match tokio::time::timeout(HEAD_TIMEOUT, tls.accept(stream)).await {
+        Ok(Ok(stream)) => serve_one(stream, router, shown).await,
+        Ok(Err(error)) => tracing::debug!(%error, "no TLS"),
+        Err(_) => tracing::debug!("no TLS in time"),
+    }
+}
+
+async fn serve_one(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router, shown: Shown) {
     let service = TowerToHyperService::new(router.layer(Extension(shown)));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(BUFFER);
