@@ -94,7 +94,7 @@ fn carried(record: &Record) -> Option<Limit> {
             "trigger",
             "all that is offered is built: nothing else limits",
             how,
-            "raise `trigger.rate` until triggers are turned away, and look again",
+            "raise trigger.rate until triggers are turned away, and look again",
         )
     })
 }
@@ -122,10 +122,10 @@ fn storage(record: &Record, occupancy: &Occupancy) -> Option<Limit> {
     let (what, advice) = match (&record.filter, stored > 0.0) {
         (Some(filter), _) if !filter.given.is_empty() => (
             "filters or storage",
-            "more filter units (`filter.units.count`), a faster filter, a faster disk, or more builder units",
+            "more filter units (filter.units.count), a faster filter, a faster disk, or more builder units",
         ),
         (_, true) => {
-            ("storage", "a faster disk, `storage.keep = { one_in = N }`, or more builder units on disks of their own")
+            ("storage", "a faster disk, storage.keep = { one_in = N }, or more builder units on disks of their own")
         }
         (_, false) => ("filters", "more filter units, or a faster filter"),
     };
@@ -164,7 +164,7 @@ fn source(occupancy: &Occupancy) -> Option<Limit> {
 fn processors(occupancy: &Occupancy) -> Option<Limit> {
     let busy = occupancy.machine_busy.filter(|&busy| busy > BUSY)?;
     let how = format!("the processors of run control's machine worked {} of the time, for any program", percent(busy));
-    let advice = "fewer nodes than processors, nodes on several machines (`--hosts`), blocks (`trigger.block`), or a transport that copies less";
+    let advice = "fewer nodes than processors, nodes on several machines (--hosts), blocks (trigger.block), or a transport that copies less";
     Some(Limit::new("processors", "no processor is left", how, advice))
 }
 
@@ -173,7 +173,7 @@ fn builders(record: &Record, occupancy: &Occupancy) -> Option<Limit> {
     let slots = f64::from(record.trigger.slots);
     let building = mean(occupancy.builders.iter().map(|builder| builder.building))?;
     let how = format!("{building:.1} events were under construction in each builder at a time, of {slots:.0} slots");
-    let advice = "more builder units, or more slots (`builder.slots`) where each event waits for the network";
+    let advice = "more builder units, or more slots (builder.slots) where each event waits for the network";
     (slots > 0.0 && building > FULL * slots).then(|| Limit::new("builders", "all their slots are taken", how, advice))
 }
 
@@ -195,7 +195,7 @@ fn idle(record: &Record, occupancy: &Occupancy) -> Option<Limit> {
         percent(filled),
     );
     let advice =
-        "more events under way (`builder.slots`), larger groups of assignments (`protocol.group`), or faster messages";
+        "more events under way (builder.slots), larger groups of assignments (protocol.group), or faster messages";
     Some(Limit::new("latency", "no unit is full: events wait for messages on their way", how, advice))
 }
 
@@ -218,7 +218,7 @@ fn simulated(record: &Record) -> Vec<Limit> {
     if let Some(most) = blocked.first() {
         let how =
             format!("{}; no link was used above {}", named(&blocked, |link| link.blocked, "blocked"), percent(BUSY));
-        let advice = "traffic shaping (`shaping`), more middle switches, adaptive routing, or deeper buffers";
+        let advice = "traffic shaping (shaping), more middle switches, adaptive routing, or deeper buffers";
         return vec![Limit::new(
             &most.name,
             "packets stand in each other's way: links idle while others wait",
@@ -228,7 +228,7 @@ fn simulated(record: &Record) -> Vec<Limit> {
     }
     let most = links.iter().map(|link| link.used).fold(0.0, f64::max);
     let how = format!("no link was used above {}, and none was blocked above {}", percent(most), percent(1.0 - FULL));
-    let advice = "more events under way (`builder.slots`), lower overheads of the hosts, or a higher trigger rate";
+    let advice = "more events under way (builder.slots), lower overheads of the hosts, or a higher trigger rate";
     vec![Limit::new("hosts", "the network is not what limits: hosts and round trips are", how, advice)]
 }
 

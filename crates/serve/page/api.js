@@ -1,7 +1,7 @@
 // The way to the service: requests, the token, and the stream of server-sent events with its reconnection.
 
 const TOKEN = "evb-token";
-export const STALE_S = 4;
+const STALE_S = 4;
 const WAITS_S = [0.5, 1, 2, 4, 5];
 
 // The service prints an address that ends with the token. It goes out of sight at once, and never to a server.
@@ -16,7 +16,7 @@ let asking = null;
 let declined = false;
 
 /** An answer that is an error, with what can be done about it. */
-export class Refusal extends Error {
+class Refusal extends Error {
   constructor(message, hint, status) {
     super(message);
     this.hint = hint ?? "";
@@ -44,7 +44,12 @@ async function newToken() {
 async function send(path, options) {
   for (;;) {
     const used = sessionStorage.getItem(TOKEN);
-    const answer = await fetch(path, { cache: "no-store", credentials: "same-origin", ...options, headers: headers(options.headers) });
+    const answer = await fetch(path, {
+      cache: "no-store",
+      credentials: "same-origin",
+      ...options,
+      headers: headers(options.headers),
+    });
     if (answer.status !== 401 || !askForToken || declined) return answer;
     if (sessionStorage.getItem(TOKEN) === used) await newToken();
     if (sessionStorage.getItem(TOKEN) === null) return answer;

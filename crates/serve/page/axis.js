@@ -42,23 +42,34 @@ export function times(from, to, pixels) {
 export function labels(values, unit) {
   const [factor, letter] = prefix(Math.max(...values.map(Math.abs), 1e-9));
   const digits = values.length > 1 ? Math.max(0, Math.ceil(-Math.log10((values[1] - values[0]) / factor) - 1e-9)) : 0;
-  const extra = values.some((one) => Math.abs((one / factor) * 10 ** digits - Math.round((one / factor) * 10 ** digits)) > 1e-6);
-  return { texts: values.map((one) => (one === 0 ? "0" : (one / factor).toFixed(digits + (extra ? 1 : 0)))), unit: letter + unit };
+  const extra = values.some(
+    (one) => Math.abs((one / factor) * 10 ** digits - Math.round((one / factor) * 10 ** digits)) > 1e-6,
+  );
+  return {
+    texts: values.map((one) => (one === 0 ? "0" : (one / factor).toFixed(digits + (extra ? 1 : 0)))),
+    unit: letter + unit,
+  };
 }
 
 /** Draws the grid lines and labels of an axis. `marks` are `{at, label}`; `across` are the ends of the lines. */
 export function drawTicks(group, marks, side, across) {
   const make = () => svg("g", {}, svg("line", { class: "grid" }), svg("text", { class: "tick" }));
-  follow(group, marks, (mark) => mark.label, make, (node, { at, label }) => {
-    const [line, word] = node.children;
-    const place = Math.round(at) + 0.5;
-    if (side === "left") {
-      attrs(line, { x1: across[0], x2: across[1], y1: place, y2: place });
-      attrs(word, { x: across[0] - 6, y: place + 4, "text-anchor": "end" });
-    } else {
-      attrs(line, { x1: place, x2: place, y1: across[0], y2: across[1] });
-      attrs(word, { x: place, y: across[1] + 15, "text-anchor": "middle" });
-    }
-    text(word, label);
-  });
+  follow(
+    group,
+    marks,
+    (mark) => mark.label,
+    make,
+    (node, { at, label }) => {
+      const [line, word] = node.children;
+      const place = Math.round(at) + 0.5;
+      if (side === "left") {
+        attrs(line, { x1: across[0], x2: across[1], y1: place, y2: place });
+        attrs(word, { x: across[0] - 6, y: place + 4, "text-anchor": "end" });
+      } else {
+        attrs(line, { x1: place, x2: place, y1: across[0], y2: across[1] });
+        attrs(word, { x: place, y: across[1] + 15, "text-anchor": "middle" });
+      }
+      text(word, label);
+    },
+  );
 }

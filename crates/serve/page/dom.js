@@ -90,7 +90,9 @@ export const typing = (event) => Boolean(event.target.closest?.("input, textarea
 /** A table with a head; returns the table and its body. */
 export function table(heads, label) {
   const body = el("tbody");
-  const cells = heads.map((head) => el("th", { scope: "col", class: head.number ? "number" : null, text: head.text ?? head }));
+  const cells = heads.map((head) =>
+    el("th", { scope: "col", class: head.number ? "number" : null, text: head.text ?? head }),
+  );
   const node = el("table", { "aria-label": label }, el("thead", {}, el("tr", {}, ...cells)), body);
   return { node, body };
 }

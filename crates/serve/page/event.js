@@ -11,9 +11,29 @@ const KEPT = 30;
 
 /** Makes the view. */
 export function makeEvent(app) {
-  const view = { app, live: true, past: [], at: 0, run: null, file: "", index: 0, event: null, source: null, hex: makeHex() };
+  const view = {
+    app,
+    live: true,
+    past: [],
+    at: 0,
+    run: null,
+    file: "",
+    index: 0,
+    event: null,
+    source: null,
+    hex: makeHex(),
+  };
   parts(view);
-  setInterval(() => view.live && view.follow.checked && app.visible === "event" && !document.hidden && inRun(app.status?.state) && fetchLive(view), EVERY_MS);
+  setInterval(
+    () =>
+      view.live &&
+      view.follow.checked &&
+      app.visible === "event" &&
+      !document.hidden &&
+      inRun(app.status?.state) &&
+      fetchLive(view),
+    EVERY_MS,
+  );
   return { node: view.node, shown: (where) => shown(view, where) };
 }
 
@@ -21,14 +41,25 @@ function parts(view) {
   view.liveButton = el("a", { class: "pick", href: "#event", text: "Live" });
   view.runInput = el("input", { type: "number", min: "1", "aria-label": "Run", onchange: () => chooseRun(view) });
   view.fileChoice = el("select", { "aria-label": "File", onchange: () => go(view, view.fileChoice.value, 0) });
-  view.indexInput = el("input", { type: "number", min: "0", "aria-label": "Index of the event in the file", onchange: () => go(view, view.file, Number(view.indexInput.value)) });
+  view.indexInput = el("input", {
+    type: "number",
+    min: "0",
+    "aria-label": "Index of the event in the file",
+    onchange: () => go(view, view.file, Number(view.indexInput.value)),
+  });
   view.of = el("span", { class: "small" });
   view.follow = el("input", { type: "checkbox" });
   view.follow.checked = true;
   view.back = el("button", { type: "button", text: "◀ Previous", onclick: () => step(view, -1) });
   view.forth = el("button", { type: "button", text: "Next ▶", onclick: () => step(view, 1) });
   view.followLabel = el("label", { class: "check" }, view.follow, "follow");
-  view.fileParts = el("span", { class: "row" }, el("label", {}, el("span", { text: "File" }), view.fileChoice), el("label", {}, el("span", { text: "Index" }), view.indexInput), view.of);
+  view.fileParts = el(
+    "span",
+    { class: "row" },
+    el("label", {}, el("span", { text: "File" }), view.fileChoice),
+    el("label", {}, el("span", { text: "Index" }), view.indexInput),
+    view.of,
+  );
   view.note = el("p", { class: "trouble", hidden: true });
   view.title = el("h2", { text: "No event yet" });
   view.badge = icon(ofNode("absent"));
@@ -36,11 +67,32 @@ function parts(view) {
   view.list = el("div", { class: "fragments", role: "listbox", "aria-label": "Fragments by source", tabindex: "0" });
   view.hexTitle = el("h3", { text: "Bytes" });
   view.list.addEventListener("keydown", (event) => keys(view, event));
-  const bar = el("div", { class: "filters" }, view.liveButton, el("label", {}, el("span", { text: "Run" }), view.runInput), view.fileParts, view.followLabel, view.back, view.forth);
-  view.node = el("div", {}, el("section", { class: "panel" }, bar, view.note),
-    el("div", { class: "event-two" },
-      el("section", { class: "panel" }, el("div", { class: "bar-row" }, view.title, el("span", { class: "verdict" }, view.badge, view.verdict)), view.list),
-      el("section", { class: "panel" }, view.hexTitle, view.hex.node)));
+  const bar = el(
+    "div",
+    { class: "filters" },
+    view.liveButton,
+    el("label", {}, el("span", { text: "Run" }), view.runInput),
+    view.fileParts,
+    view.followLabel,
+    view.back,
+    view.forth,
+  );
+  view.node = el(
+    "div",
+    {},
+    el("section", { class: "panel" }, bar, view.note),
+    el(
+      "div",
+      { class: "event-two" },
+      el(
+        "section",
+        { class: "panel" },
+        el("div", { class: "bar-row" }, view.title, el("span", { class: "verdict" }, view.badge, view.verdict)),
+        view.list,
+      ),
+      el("section", { class: "panel" }, view.hexTitle, view.hex.node),
+    ),
+  );
 }
 
 /** `#event` is live; `#event/RUN/FILE/INDEX` is an event of a file. */
@@ -59,7 +111,8 @@ function shown(view, [run, file, index]) {
   if (view.file) fetchOne(view, `api/event?run=${view.run}&file=${encodeURIComponent(view.file)}&index=${view.index}`);
 }
 
-const go = (view, file, index) => (location.hash = `#event/${view.run}/${encodeURIComponent(file)}/${Math.max(0, index || 0)}`);
+const go = (view, file, index) =>
+  (location.hash = `#event/${view.run}/${encodeURIComponent(file)}/${Math.max(0, index || 0)}`);
 
 function chooseRun(view) {
   const run = Number(view.runInput.value);
@@ -72,7 +125,9 @@ async function files(view) {
     if (!found) return;
     view.files = found.files ?? [];
     view.filesOf = view.run;
-    view.fileChoice.replaceChildren(...view.files.map((one) => el("option", { value: one.name, text: `${one.name} (${bytes(one.bytes)})` })));
+    view.fileChoice.replaceChildren(
+      ...view.files.map((one) => el("option", { value: one.name, text: `${one.name} (${bytes(one.bytes)})` })),
+    );
   }
   if (!view.file && view.files.length) return go(view, view.files[0].name, 0);
   if (!view.files.length) trouble(view, new Error(`Run ${view.run} stored no events.`));
@@ -125,22 +180,36 @@ function draw(view, event) {
   view.back.disabled = view.live ? view.at <= 0 : view.index <= 0;
   view.forth.disabled = end;
   const largest = Math.max(1, ...fragments.map((one) => one.size));
-  follow(view.list, fragments, (one) => one.source, (one) => line(view, one), (node, one) => {
-    const kind = ofFragment(one.state);
-    setIcon(node.children[1], kind);
-    text(node.children[2], one.state);
-    width(node.children[3].firstChild, one.size / largest);
-    attr(node.children[3].firstChild, "class", `bar ${one.state === "good" ? "low" : "full"}`);
-    text(node.children[4], bytes(one.size));
-    text(node.children[5], one.state === "missing" ? "" : one.checksum ?? "");
-  });
+  follow(
+    view.list,
+    fragments,
+    (one) => one.source,
+    (one) => line(view, one),
+    (node, one) => {
+      const kind = ofFragment(one.state);
+      setIcon(node.children[1], kind);
+      text(node.children[2], one.state);
+      width(node.children[3].firstChild, one.size / largest);
+      attr(node.children[3].firstChild, "class", `bar ${one.state === "good" ? "low" : "full"}`);
+      text(node.children[4], bytes(one.size));
+      text(node.children[5], one.state === "missing" ? "" : (one.checksum ?? ""));
+    },
+  );
   if (!fragments.some((one) => one.source === view.source)) view.source = fragments[0]?.source ?? null;
   choose(view, view.source);
 }
 
 function line(view, one) {
-  return el("div", { class: "fragment", role: "option", id: `fragment-${one.source}`, onclick: () => choose(view, one.source) },
-    el("b", { text: one.source }), icon(ofFragment("good")), el("span"), el("span", { class: "meter" }, el("i", { class: "bar low" })), el("span", { class: "number" }), el("span", { class: "mono small" }));
+  return el(
+    "div",
+    { class: "fragment", role: "option", id: `fragment-${one.source}`, onclick: () => choose(view, one.source) },
+    el("b", { text: one.source }),
+    icon(ofFragment("good")),
+    el("span"),
+    el("span", { class: "meter" }, el("i", { class: "bar low" })),
+    el("span", { class: "number" }),
+    el("span", { class: "mono small" }),
+  );
 }
 
 function choose(view, source) {
@@ -154,7 +223,12 @@ function choose(view, source) {
   const one = fragments.find((fragment) => fragment.source === source);
   text(view.hexTitle, one ? `${source}: ${count(one.size)} bytes, ${one.state}` : "Bytes");
   const [file, index] = [view.file, view.index];
-  const more = view.live ? null : (offset) => get(`api/fragment?run=${run}&file=${encodeURIComponent(file)}&index=${index}&source=${encodeURIComponent(source)}&offset=${offset}`);
+  const more = view.live
+    ? null
+    : (offset) =>
+        get(
+          `api/fragment?run=${run}&file=${encodeURIComponent(file)}&index=${index}&source=${encodeURIComponent(source)}&offset=${offset}`,
+        );
   view.hex.set(one?.bytes ?? "", one?.size ?? 0, more);
 }
 

@@ -8,15 +8,29 @@ import { betweenRuns } from "./states.js";
 export function makeExperiment(app) {
   const view = { app, kept: null };
   view.title = el("h2", { text: "Experiment" });
-  view.input = el("textarea", { class: "code", spellcheck: "false", autocapitalize: "off", wrap: "off", "aria-label": "Experiment file", rows: "30" });
+  view.input = el("textarea", {
+    class: "code",
+    spellcheck: "false",
+    autocapitalize: "off",
+    wrap: "off",
+    "aria-label": "Experiment file",
+    rows: "30",
+  });
   view.where = el("span", { class: "small" });
   view.keep = el("button", { type: "button", class: "main", text: "Check and keep", onclick: () => keep(view) });
   view.revert = el("button", { type: "button", text: "Undo all changes", onclick: () => set(view, view.kept) });
   view.why = el("span", { class: "small" });
   view.said = el("pre", { class: "diagnostic", role: "status", hidden: true });
   view.jump = el("button", { type: "button", hidden: true, onclick: () => toLine(view) });
-  view.node = el("section", { class: "panel" }, view.title,
-    el("div", { class: "bar-row" }, el("span", { class: "row" }, view.keep, view.revert, view.why), view.where), view.said, view.jump, view.input);
+  view.node = el(
+    "section",
+    { class: "panel" },
+    view.title,
+    el("div", { class: "bar-row" }, el("span", { class: "row" }, view.keep, view.revert, view.why), view.where),
+    view.said,
+    view.jump,
+    view.input,
+  );
   for (const type of ["input", "keyup", "click"]) view.input.addEventListener(type, () => place(view));
   view.input.addEventListener("input", () => paint(view));
   view.input.addEventListener("keydown", (event) => {

@@ -22,16 +22,29 @@ export function makeHeader(app) {
   head.nodes = el("a", { class: "node-count", href: "#builder" });
   head.clock = el("span", { class: "asof" });
   head.said = el("p", { class: "said", role: "status", hidden: true });
-  const buttons = el("div", { class: "buttons", role: "group", "aria-label": "Commands" }, ...COMMANDS.map((command) => button(head, command)));
-  const title = el("div", { class: "title" }, el("div", { class: "run-line" }, head.run, head.elapsed),
-    el("div", { class: "fact-line" }, head.facts, head.nodes, head.clock));
+  const buttons = el(
+    "div",
+    { class: "buttons", role: "group", "aria-label": "Commands" },
+    ...COMMANDS.map((command) => button(head, command)),
+  );
+  const title = el(
+    "div",
+    { class: "title" },
+    el("div", { class: "run-line" }, head.run, head.elapsed),
+    el("div", { class: "fact-line" }, head.facts, head.nodes, head.clock),
+  );
   document.getElementById("header").append(head.state, title, buttons, head.said);
   head.update = (status) => update(head, status);
   return head;
 }
 
 function button(head, command) {
-  const node = el("button", { type: "button", class: `command ${command.name}`, text: command.word, "aria-disabled": "true" });
+  const node = el("button", {
+    type: "button",
+    class: `command ${command.name}`,
+    text: command.word,
+    "aria-disabled": "true",
+  });
   node.addEventListener("click", () => press(head, command, node));
   node.addEventListener("blur", () => unsure(head, command));
   node.addEventListener("keydown", (event) => event.key === "Escape" && unsure(head, command));
@@ -69,7 +82,10 @@ async function press(head, command, node) {
     head.asked = command.name;
     head.timer = setTimeout(() => unsure(head, command), SURE_MS);
     paint(head, command);
-    const what = command.name === "abort" ? "Open events will be counted as lost." : "Open events will be stored with the fragments that are there.";
+    const what =
+      command.name === "abort"
+        ? "Open events will be counted as lost."
+        : "Open events will be stored with the fragments that are there.";
     return say(head, `${what} Press again to do it.`);
   }
   unsure(head, command);
@@ -125,9 +141,18 @@ function update(head, status) {
   attr(head.state, "title", kind.means);
   setIcon(head.badge, kind);
   const { run } = status;
-  text(head.run, run ? `Run ${run.number}${run.type ? ` · ${run.type}` : ""}${run.comment ? ` · ${run.comment}` : ""}` : "No run yet");
+  text(
+    head.run,
+    run
+      ? `Run ${run.number}${run.type ? ` · ${run.type}` : ""}${run.comment ? ` · ${run.comment}` : ""}`
+      : "No run yet",
+  );
+  attr(head.run, "title", head.run.textContent);
   text(head.elapsed, run ? span(run.seconds) : "");
-  text(head.facts, [status.experiment, status.protocol, status.transport, `evb ${status.version}`].filter(Boolean).join(" · "));
+  text(
+    head.facts,
+    [status.experiment, status.protocol, status.transport, `evb ${status.version}`].filter(Boolean).join(" · "),
+  );
   text(head.clock, `${status.role === "operate" ? "" : `${status.role} · `}${clock(status.now)} UTC`);
   nodesLine(head, status);
 }
@@ -135,11 +160,20 @@ function update(head, status) {
 function nodesLine(head, status) {
   const nodes = status.nodes ?? [];
   const gone = nodes.filter((node) => node.state !== "up");
-  const names = gone.slice(0, 4).map((node) => `${node.name} ${node.state}`).join(", ");
+  const names = gone
+    .slice(0, 4)
+    .map((node) => `${node.name} ${node.state}`)
+    .join(", ");
   const more = gone.length > 4 ? ` and ${gone.length - 4} more` : "";
-  const ready = gone.length ? `${nodes.length - gone.length} of ${nodes.length} nodes up: ${names}${more}` : `${several(nodes.length, "node")} up`;
+  const ready = gone.length
+    ? `${nodes.length - gone.length} of ${nodes.length} nodes up: ${names}${more}`
+    : `${several(nodes.length, "node")} up`;
   text(head.nodes, nodes.length ? ready : "no nodes");
-  flag(head.nodes, "bad", gone.some((node) => node.state === "lost" || node.state === "failed"));
+  flag(
+    head.nodes,
+    "bad",
+    gone.some((node) => node.state === "lost" || node.state === "failed"),
+  );
 }
 
 /** The banners below the head, most important first. */
@@ -147,21 +181,46 @@ export function banners(app) {
   const { status } = app;
   const all = [];
   if (app.stale) {
-    all.push({ key: "stale", kind: { shape: "hourglass", tone: "warn" }, head: "This page is stale", words: `Nothing came from the service since ${clock(app.staleSince)} UTC. The page tries again by itself.` });
+    all.push({
+      key: "stale",
+      kind: { shape: "hourglass", tone: "warn" },
+      head: "This page is stale",
+      words: `Nothing came from the service since ${clock(app.staleSince)} UTC. The page tries again by itself.`,
+    });
   }
-  if (app.failure) all.push({ key: "failure", kind: ofNode("lost"), head: app.failure.message, words: app.failure.hint });
-  if (status?.error) all.push({ key: "error", kind: ofNode("lost"), head: status.error.error, words: status.error.hint });
+  if (app.failure)
+    all.push({ key: "failure", kind: ofNode("lost"), head: app.failure.message, words: app.failure.hint });
+  if (status?.error)
+    all.push({ key: "error", kind: ofNode("lost"), head: status.error.error, words: status.error.hint });
   const gone = lost(status);
   for (const node of gone.slice(0, 3)) {
     all.push({ key: node.name, kind: ofNode("lost"), head: `${node.name} is ${node.state}`, words: node.reason ?? "" });
   }
-  if (gone.length > 3) all.push({ key: "more", kind: ofNode("lost"), head: `${gone.length - 3} more nodes are lost`, words: "See the event builder." });
-  follow(document.getElementById("banners"), all, (one) => one.key, makeBanner, (node, one) => {
-    setIcon(node.children[0], one.kind);
-    text(node.children[1], one.head);
-    text(node.children[2], one.words ?? "");
-  });
+  if (gone.length > 3)
+    all.push({
+      key: "more",
+      kind: ofNode("lost"),
+      head: `${gone.length - 3} more nodes are lost`,
+      words: "See the event builder.",
+    });
+  follow(
+    document.getElementById("banners"),
+    all,
+    (one) => one.key,
+    makeBanner,
+    (node, one) => {
+      setIcon(node.children[0], one.kind);
+      text(node.children[1], one.head);
+      text(node.children[2], one.words ?? "");
+    },
+  );
 }
 
 const makeBanner = (one) =>
-  el("div", { class: `banner tone-${one.kind.tone}`, role: "alert" }, icon(one.kind), el("b"), el("span", { class: "lines" }));
+  el(
+    "div",
+    { class: `banner tone-${one.kind.tone}`, role: "alert" },
+    icon(one.kind),
+    el("b"),
+    el("span", { class: "lines" }),
+  );

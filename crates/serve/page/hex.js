@@ -16,7 +16,13 @@ export function lines(values, offset, each) {
   for (let at = 0; at < values.length; at += each) {
     const part = values.slice(at, at + each);
     const groups = [];
-    for (let g = 0; g < part.length; g += 4) groups.push(part.slice(g, g + 4).map((byte) => byte.toString(16).padStart(2, "0")).join(" "));
+    for (let g = 0; g < part.length; g += 4)
+      groups.push(
+        part
+          .slice(g, g + 4)
+          .map((byte) => byte.toString(16).padStart(2, "0"))
+          .join(" "),
+      );
     const wide = groups.join("  ").padEnd(each * 3 + each / 4 - 2);
     all.push(`${(offset + at).toString(16).padStart(6, "0")}  ${wide}  ${part.map(printable).join("")}`);
   }
@@ -34,11 +40,20 @@ export function makeHex() {
     text(body, lines(hex.values, 0, each));
     const all = hex.values.length >= hex.size;
     const rest = hex.more ? "" : " A live event shows only its first bytes; those of files show all.";
-    text(note, hex.size === 0 ? "There are no bytes." : all ? `All ${count(hex.size)} bytes.` : `The first ${count(hex.values.length)} of ${count(hex.size)} bytes.${rest}`);
+    text(
+      note,
+      hex.size === 0
+        ? "There are no bytes."
+        : all
+          ? `All ${count(hex.size)} bytes.`
+          : `The first ${count(hex.values.length)} of ${count(hex.size)} bytes.${rest}`,
+    );
     show(next, !all && Boolean(hex.more));
   };
   next.addEventListener("click", async () => {
-    const found = await hex.more(hex.values.length).catch((error) => text(note, `${error.message} ${error.hint ?? ""}`));
+    const found = await hex
+      .more(hex.values.length)
+      .catch((error) => text(note, `${error.message} ${error.hint ?? ""}`));
     const fresh = parse(found?.bytes);
     if (!fresh.length) return show(next, false);
     hex.values = [...hex.values, ...fresh];
@@ -51,4 +66,3 @@ export function makeHex() {
   addEventListener("resize", () => hex.values.length && draw());
   return hex;
 }
-

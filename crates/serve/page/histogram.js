@@ -16,8 +16,21 @@ export function histogram({ title, unit, scale = 1 }) {
   plot.bars = svg("path", { class: "bars" });
   plot.mark = svg("rect", { class: "chosen", visibility: "hidden" });
   plot.empty = svg("text", { class: "tick", "text-anchor": "middle" });
-  plot.svg = svg("svg", { class: "plot", height: HEIGHT, tabindex: "0", role: "img", "aria-label": `${title}. Arrow keys go through the bars.` },
-    plot.grid, plot.values, plot.bars, plot.mark, plot.empty);
+  plot.svg = svg(
+    "svg",
+    {
+      class: "plot",
+      height: HEIGHT,
+      tabindex: "0",
+      role: "img",
+      "aria-label": `${title}. Arrow keys go through the bars.`,
+    },
+    plot.grid,
+    plot.values,
+    plot.bars,
+    plot.mark,
+    plot.empty,
+  );
   plot.said = el("span", { class: "unseen", "aria-live": "polite" });
   const head = el("div", { class: "plot-head" }, el("h3", { text: title }), plot.words);
   plot.node = el("figure", { class: "panel plot-box" }, head, plot.svg, plot.said);
@@ -48,7 +61,8 @@ function busy({ edges, counts }) {
   return { edges: edges.slice(from, to + 1), counts: counts.slice(from, to) };
 }
 
-const usable = (data) => Array.isArray(data?.edges) && Array.isArray(data.counts) && data.counts.some((number) => number > 0);
+const usable = (data) =>
+  Array.isArray(data?.edges) && Array.isArray(data.counts) && data.counts.some((number) => number > 0);
 
 function draw(plot, data, log) {
   plot.last = [data, log];
@@ -68,11 +82,18 @@ function draw(plot, data, log) {
   }
   text(plot.empty, "");
   plot.shown = busy({ edges: data.edges.map((edge) => edge * plot.scale), counts: data.counts });
-  text(plot.words, `half below ${si(quantile(plot.shown, 0.5), plot.unit)}, 99 % below ${si(quantile(plot.shown, 0.99), plot.unit)}`);
+  text(
+    plot.words,
+    `half below ${si(quantile(plot.shown, 0.5), plot.unit)}, 99 % below ${si(quantile(plot.shown, 0.99), plot.unit)}`,
+  );
   const x = across(plot, area);
   const y = up(plot, area, log);
   plot.x = x;
-  attr(plot.bars, "d", plot.shown.counts.map((number, index) => bar(x, y, area, plot.shown.edges, number, index)).join("") || null);
+  attr(
+    plot.bars,
+    "d",
+    plot.shown.counts.map((number, index) => bar(x, y, area, plot.shown.edges, number, index)).join("") || null,
+  );
   choose(plot, Math.min(plot.at, plot.shown.counts.length - 1), false);
 }
 
@@ -87,7 +108,9 @@ function across(plot, area) {
   const { edges } = plot.shown;
   const [low, high] = [edges[0], edges[edges.length - 1]];
   const byFactors = low > 0 && high / low > 8;
-  const place = byFactors ? (value) => Math.log(value / low) / Math.log(high / low) : (value) => (value - low) / (high - low);
+  const place = byFactors
+    ? (value) => Math.log(value / low) / Math.log(high / low)
+    : (value) => (value - low) / (high - low);
   const x = (value) => area.x0 + place(value) * (area.x1 - area.x0);
   let values = byFactors ? powers(low, high) : ticks(high, 4).filter((one) => one >= low && one <= high);
   const room = Math.max(2, Math.floor((area.x1 - area.x0) / 62));
@@ -98,7 +121,10 @@ function across(plot, area) {
 }
 
 /** A tick without needless digits: `10 µs`, not `10.0 µs`. */
-const short = (value, unit) => si(value, unit).replace(/\.0+(?=\D)/, "").replace(/(\.\d)0(?=\D)/, "$1");
+const short = (value, unit) =>
+  si(value, unit)
+    .replace(/\.0+(?=\D)/, "")
+    .replace(/(\.\d)0(?=\D)/, "$1");
 
 function up(plot, area, log) {
   const most = Math.max(...plot.shown.counts);
@@ -107,14 +133,24 @@ function up(plot, area, log) {
     const y = (value) => area.y1 - (Math.log(Math.max(0.5, value) / 0.5) / Math.log(high / 0.5)) * (area.y1 - area.y0);
     let marks = tens(high);
     while (marks.length > 5) marks = marks.filter((_, index) => index % 2 === 0);
-    drawTicks(plot.grid, marks.map((value) => ({ at: y(value), label: short(value, "") })), "left", [area.x0, area.x1]);
+    drawTicks(
+      plot.grid,
+      marks.map((value) => ({ at: y(value), label: short(value, "") })),
+      "left",
+      [area.x0, area.x1],
+    );
     return y;
   }
   const marks = ticks(most, 3);
   const high = marks[marks.length - 1];
   const y = (value) => area.y1 - (value / high) * (area.y1 - area.y0);
   const named = labels(marks, "");
-  drawTicks(plot.grid, marks.map((value, i) => ({ at: y(value), label: named.texts[i] + (value ? named.unit : "") })), "left", [area.x0, area.x1]);
+  drawTicks(
+    plot.grid,
+    marks.map((value, i) => ({ at: y(value), label: named.texts[i] + (value ? named.unit : "") })),
+    "left",
+    [area.x0, area.x1],
+  );
   return y;
 }
 
@@ -149,7 +185,9 @@ function leave(plot) {
 function listen(plot) {
   plot.svg.addEventListener("pointermove", (event) => {
     if (!plot.shown) return;
-    const index = plot.shown.counts.findIndex((_, i) => event.offsetX >= plot.x(plot.shown.edges[i]) && event.offsetX < plot.x(plot.shown.edges[i + 1]));
+    const index = plot.shown.counts.findIndex(
+      (_, i) => event.offsetX >= plot.x(plot.shown.edges[i]) && event.offsetX < plot.x(plot.shown.edges[i + 1]),
+    );
     choose(plot, index, false);
     tip(index >= 0 ? words(plot, index) : null, event.clientX, event.clientY);
   });

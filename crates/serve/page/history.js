@@ -5,7 +5,15 @@ import { inRun } from "./states.js";
 import { sum } from "./units.js";
 
 const KEPT_S = 3700;
-const COLUMNS = ["time", "trigger_hz", "built_hz", "incomplete_hz", "inhibited_hz", "bytes_per_s", "stored_bytes_per_s"];
+const COLUMNS = [
+  "time",
+  "trigger_hz",
+  "built_hz",
+  "incomplete_hz",
+  "inhibited_hz",
+  "bytes_per_s",
+  "stored_bytes_per_s",
+];
 
 /** Makes an empty history. */
 export const makeHistory = () => ({ columns: COLUMNS, points: [] });

@@ -1,7 +1,7 @@
 // The places of everything in the picture of the event builder: pure geometry, for any number of units and any width.
 
 /** Up to this many units of a kind each has a row; above they are cells of a grid. */
-export const ROWS = 16;
+const ROWS = 16;
 const NARROW = 680;
 const TOP = 76;
 const GAP = 8;
@@ -18,7 +18,12 @@ function grid(number, x, width, narrow) {
   const columns = narrow ? 8 : number <= 64 ? 8 : 16;
   const cell = Math.max(12, Math.min(34, Math.floor(width / columns)));
   const left = x + (width - cell * columns) / 2;
-  const place = (index) => ({ x: left + (index % columns) * cell, y: Math.floor(index / columns) * cell, w: cell - 3, h: cell - 3 });
+  const place = (index) => ({
+    x: left + (index % columns) * cell,
+    y: Math.floor(index / columns) * cell,
+    w: cell - 3,
+    h: cell - 3,
+  });
   const places = Array.from({ length: number }, (_, index) => place(index));
   return { grid: true, columns, places, height: Math.ceil(number / columns) * cell - 3 };
 }
@@ -39,7 +44,7 @@ export function layout(width, readouts, builders, filters) {
 
 function wide(width, readouts, builders, filters) {
   const storage = 140;
-  const side = 92;
+  const side = 100;
   const filter = filters ? 120 + 36 : 0;
   const many = Math.max(readouts, builders) > ROWS;
   const inner = width - side - storage - side - filter;
@@ -50,11 +55,17 @@ function wide(width, readouts, builders, filters) {
   const box = (x, w) => ({ x, y: TOP, w, h: height });
   const out = side + inner + side;
   return {
-    narrow: false, width, height: TOP + height + 10, readouts: centre(left, height), builders: centre(right, height),
-    sources: { x: 10, to: side }, band: { x0: side + column_, x1: side + inner - column_, y0: TOP, y1: TOP + height },
+    narrow: false,
+    width,
+    height: TOP + height + 10,
+    readouts: centre(left, height),
+    builders: centre(right, height),
+    sources: { x: 10, to: side },
+    band: { x0: side + column_, x1: side + inner - column_, y0: TOP, y1: TOP + height },
     manager: { x: side + inner / 2 - 150, y: 4, w: 300, h: 42 },
     filters: filters ? box(out, 120) : null,
-    storage: box(out + filter, storage - 4), out: side + inner,
+    storage: box(out + filter, storage - 4),
+    out: side + inner,
   };
 }
 
@@ -67,11 +78,17 @@ function narrow(width, readouts, builders, filters) {
   const bottom = TOP + height + 26;
   const half = filters ? (width - 12) / 2 : width - 2;
   return {
-    narrow: true, width, height: bottom + 78, readouts: centre(left, height), builders: centre(right, height),
-    sources: null, band: { x0: 1 + each, x1: 1 + each + gap, y0: TOP, y1: TOP + height },
+    narrow: true,
+    width,
+    height: bottom + 78,
+    readouts: centre(left, height),
+    builders: centre(right, height),
+    sources: null,
+    band: { x0: 1 + each, x1: 1 + each + gap, y0: TOP, y1: TOP + height },
     manager: { x: 1, y: 4, w: width - 2, h: 42 },
     filters: filters ? { x: 1, y: bottom, w: half, h: 74 } : null,
-    storage: { x: filters ? 11 + half : 1, y: bottom, w: half, h: 74 }, out: null,
+    storage: { x: filters ? 11 + half : 1, y: bottom, w: half, h: 74 },
+    out: null,
   };
 }
 

@@ -17,16 +17,29 @@ import { makeExperiment } from "./experiment.js";
 const app = { status: null, stale: false, staleSince: null, failure: null, visible: "run", history: makeHistory() };
 
 const VIEWS = [
-  ["run", "Run", makeOverview], ["builder", "Event builder", makeBuilder], ["log", "Log", makeLog],
-  ["runs", "Runs", makeRuns], ["event", "Event", makeEvent], ["experiment", "Experiment", makeExperiment],
+  ["run", "Run", makeOverview],
+  ["builder", "Event builder", makeBuilder],
+  ["log", "Log", makeLog],
+  ["runs", "Runs", makeRuns],
+  ["event", "Event", makeEvent],
+  ["experiment", "Experiment", makeExperiment],
 ];
 
 const header = makeHeader(app);
 const views = new Map(VIEWS.map(([name, title, make], index) => [name, makeView(name, title, make, index)]));
 
 function makeView(name, title, make, index) {
-  const tab = el("a", { role: "tab", id: `tab-${name}`, href: `#${name}`, "aria-controls": `panel-${name}`, title: `Key ${index + 1}` }, title);
-  const panel = el("section", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`, hidden: true });
+  const tab = el(
+    "a",
+    { role: "tab", id: `tab-${name}`, href: `#${name}`, "aria-controls": `panel-${name}`, title: `Key ${index + 1}` },
+    title,
+  );
+  const panel = el("section", {
+    role: "tabpanel",
+    id: `panel-${name}`,
+    "aria-labelledby": `tab-${name}`,
+    hidden: true,
+  });
   const view = make(app);
   panel.append(view.node);
   document.getElementById("tabs").append(tab);
@@ -68,10 +81,14 @@ function paint() {
 function announce(before, status) {
   const names = lost(status).map((node) => node.name);
   const gone = names.length ? ` Lost: ${names.slice(0, 5).join(", ")}.` : "";
-  if (before) text(document.getElementById("live"), `Run control is ${status.state}: ${ofState(status.state).means}.${gone}`);
+  if (before)
+    text(document.getElementById("live"), `Run control is ${status.state}: ${ofState(status.state).means}.${gone}`);
   document.title = `${status.state}${status.run ? ` · run ${status.run.number}` : ""} · evb`;
-  const colour = { good: "009e73", warn: "e69f00", bad: "d55e00", work: "56b4e9", hold: "cc79a7", idle: "808890" }[ofState(status.state).tone];
-  const image = `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><path fill='#${colour}' fill-rule='evenodd' d='${outline(ofState(status.state).shape)}'/></svg>`;
+  const colour = { good: "009e73", warn: "e69f00", bad: "d55e00", work: "56b4e9", hold: "cc79a7", idle: "808890" }[
+    ofState(status.state).tone
+  ];
+  const path = `<path fill='#${colour}' fill-rule='evenodd' d='${outline(ofState(status.state).shape)}'/>`;
+  const image = `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'>${path}</svg>`;
   attr(document.getElementById("icon"), "href", `data:image/svg+xml,${encodeURIComponent(image)}`);
 }
 
@@ -81,7 +98,14 @@ function keys(event) {
   const at = names.indexOf(app.visible);
   const inTabs = event.target.getAttribute?.("role") === "tab";
   let next = null;
-  if (inTabs) next = { ArrowRight: (at + 1) % names.length, ArrowLeft: (at + names.length - 1) % names.length, Home: 0, End: names.length - 1 }[event.key] ?? null;
+  if (inTabs)
+    next =
+      {
+        ArrowRight: (at + 1) % names.length,
+        ArrowLeft: (at + names.length - 1) % names.length,
+        Home: 0,
+        End: names.length - 1,
+      }[event.key] ?? null;
   else if (!typing(event) && /^[1-6]$/.test(event.key)) next = Number(event.key) - 1;
   if (next === null) return;
   event.preventDefault();
@@ -114,4 +138,3 @@ stream({
     paint();
   },
 });
-

@@ -1,10 +1,10 @@
 // The nodes as the page shows them: how full each is, what it waits for, and which one the others wait for.
 
-import { known, count, bytes, percent, several, sum } from "./units.js";
+import { known, count, bytes, several, sum } from "./units.js";
 
 /** From this part on a buffer is called high, and full. */
-export const HIGH = 0.6;
-export const FULL = 0.9;
+const HIGH = 0.6;
+const FULL = 0.9;
 
 /** The word for how full a buffer is; it also names the class of its bar. */
 export function level(fill) {
@@ -20,33 +20,42 @@ function fullest(...parts) {
 }
 
 /** The nodes of one kind, in order. */
-export const ofKind = (status, kind) => (status?.nodes ?? []).filter((node) => node.kind === kind);
+const ofKind = (status, kind) => (status?.nodes ?? []).filter((node) => node.kind === kind);
 
 /** True if rates are those of a run that goes on. */
-export const live = (status) => Boolean(status?.now_rates) && ["running", "degraded", "paused", "draining"].includes(status.state);
+export const live = (status) =>
+  Boolean(status?.now_rates) && ["running", "degraded", "paused", "draining"].includes(status.state);
 
 function readout(node, rates) {
   const held = part(rates.held_events, rates.most_events);
   const stored = part(rates.held_bytes, rates.most_bytes);
   return {
-    ...node, rates,
-    hz: rates.fragments_hz, bytes: rates.bytes_per_s,
+    ...node,
+    rates,
+    hz: rates.fragments_hz,
+    bytes: rates.bytes_per_s,
     fill: fullest(held, stored),
     held: rates.held_events,
-    busy: rates.busy_fraction,
-    blocked: (rates.busy_fraction ?? 0) >= 0.05,
+    blocked: (fullest(held, stored) ?? 0) >= FULL,
     waits: [],
   };
 }
 
+/** Filters and storage hold the builder up when events that wait for them take much of its slots. */
+const heldByStorage = (rates) => (part(rates.waiting_events, rates.slots) ?? 0) >= HIGH;
+
 function builder(node, rates) {
   return {
-    ...node, rates,
-    hz: rates.stored_hz, bytes: rates.bytes_per_s, stored: rates.stored_bytes_per_s,
+    ...node,
+    rates,
+    hz: rates.stored_hz,
+    bytes: rates.bytes_per_s,
+    stored: rates.stored_bytes_per_s,
     fill: part(rates.open_events, rates.slots),
     held: rates.open_events,
-    queue: rates.waiting_bytes,
-    queueFill: part(rates.waiting_bytes, rates.most_waiting_bytes),
+    queue: rates.waiting_events,
+    storageHeld: heldByStorage(rates),
+    queueFill: part(rates.waiting_events, rates.slots),
     blocked: (part(rates.open_events, rates.slots) ?? 0) >= FULL,
     waits: rates.waiting_for ?? [],
   };
@@ -87,7 +96,8 @@ export function steadyWaits(status, before = new Set()) {
 }
 
 /** The nodes that have no part in the run any more. */
-export const lost = (status) => (status?.nodes ?? []).filter((node) => node.state === "lost" || node.state === "failed");
+export const lost = (status) =>
+  (status?.nodes ?? []).filter((node) => node.state === "lost" || node.state === "failed");
 
 /** What a readout unit says about itself, line by line. */
 export function aboutReadout(unit) {
@@ -96,7 +106,6 @@ export function aboutReadout(unit) {
     known(unit.hz) && `${count(unit.hz)} fragments/s, ${bytes(unit.bytes)}/s`,
     known(rates.held_events) && `holds ${count(rates.held_events)} of ${count(rates.most_events)} events`,
     known(rates.held_bytes) && `holds ${bytes(rates.held_bytes)} of ${bytes(rates.most_bytes)}`,
-    known(unit.busy) && `busy ${percent(unit.busy)} of the time`,
     unit.faults && faultWords(unit.faults),
     unit.waitedFor > 0 && `builders wait for ${several(unit.waitedFor, "fragment")} of it`,
   ]);
@@ -105,12 +114,14 @@ export function aboutReadout(unit) {
 /** What a builder unit says about itself. */
 export function aboutBuilder(unit) {
   const { rates } = unit;
-  const first = unit.waits.slice(0, 4).map(({ source, fragments }) => `waits for ${several(fragments, "fragment")} of ${source}`);
+  const first = unit.waits
+    .slice(0, 4)
+    .map(({ source, fragments }) => `waits for ${several(fragments, "fragment")} of ${source}`);
   return about(unit, [
     known(rates.fragments_hz) && `${count(rates.fragments_hz)} fragments/s, ${bytes(rates.bytes_per_s)}/s`,
     known(rates.open_events) && `${count(rates.open_events)} of ${count(rates.slots)} slots in use`,
     known(rates.stored_hz) && `stores ${count(rates.stored_hz)} events/s, ${bytes(rates.stored_bytes_per_s)}/s`,
-    unit.queue > 0 && `${bytes(unit.queue)} wait for the storage`,
+    unit.queue > 0 && `${count(unit.queue)} events wait for the storage`,
     ...first,
     unit.waits.length > 4 && `and of ${unit.waits.length - 4} more`,
   ]);
@@ -131,8 +142,18 @@ export function stages(status) {
   const asked = (rates.trigger_hz ?? 0) + (rates.inhibited_hz ?? 0);
   return {
     turnedAway: asked > 0 ? (rates.inhibited_hz ?? 0) / asked : null,
-    readouts: { fill: fullReadout?.fill ?? null, name: fullReadout?.name, held: sum(readouts.map((unit) => unit.held)), number: readouts.length },
-    builders: { fill: fullBuilder?.fill ?? null, name: fullBuilder?.name, held: sum(builders.map((unit) => unit.held)), number: builders.length },
+    readouts: {
+      fill: fullReadout?.fill ?? null,
+      name: fullReadout?.name,
+      held: sum(readouts.map((unit) => unit.held)),
+      number: readouts.length,
+    },
+    builders: {
+      fill: fullBuilder?.fill ?? null,
+      name: fullBuilder?.name,
+      held: sum(builders.map((unit) => unit.held)),
+      number: builders.length,
+    },
     waiting: builders.flatMap((unit) => unit.waits.map((wait) => ({ ...wait, builder: unit.name }))),
     queue: sum(builders.map((unit) => unit.queue)),
     queueFill: fullest(...builders.map((unit) => unit.queueFill)),
@@ -142,14 +163,28 @@ export function stages(status) {
 }
 
 const BAD = ["missing", "cut", "corrupted", "oversized", "mismatch"];
-export const FAULT_ORDER = [...BAD, "late", "duplicate", "damaged", "out_of_sequence", "resynchronised", "out_of_step", "early", "wrapped", "unexpected"];
+export const FAULT_ORDER = [
+  ...BAD,
+  "late",
+  "duplicate",
+  "damaged",
+  "out_of_sequence",
+  "resynchronised",
+  "out_of_step",
+  "early",
+  "wrapped",
+  "unexpected",
+];
 
 /** The name of a kind of fault in words. */
 export const faultWord = (kind) => kind.replaceAll("_", " ");
 
 /** Faults as words, such as `12 missing, 1 late`; only those of some kinds, if these are given. */
 export const faultWords = (faults, kinds = FAULT_ORDER) =>
-  kinds.filter((kind) => faults?.[kind] > 0).map((kind) => `${count(faults[kind])} ${faultWord(kind)}`).join(", ");
+  kinds
+    .filter((kind) => faults?.[kind] > 0)
+    .map((kind) => `${count(faults[kind])} ${faultWord(kind)}`)
+    .join(", ");
 
 /** Kinds of faults that spoil an event. */
 export const SERIOUS = BAD;

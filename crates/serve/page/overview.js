@@ -9,7 +9,11 @@ import { makeTiles, makeChain } from "./tiles.js";
 import { faultsBySource, FAULT_ORDER, SERIOUS, faultWords } from "./nodes.js";
 import { findings } from "./record.js";
 
-const SPANS = [["5 min", 300], ["15 min", 900], ["1 h", 3600]];
+const SPANS = [
+  ["5 min", 300],
+  ["15 min", 900],
+  ["1 h", 3600],
+];
 const DISTRIBUTIONS_MS = 4000;
 
 /** Makes the view. */
@@ -26,33 +30,70 @@ export function makeOverview(app) {
   view.faults = faultTable();
   view.findings = findings();
   const logs = el("input", { type: "checkbox", onchange: () => drawDistributions(view, (view.log = logs.checked)) });
-  view.node = el("div", {}, view.tiles.node, view.chain.node,
+  view.node = el(
+    "div",
+    {},
+    view.tiles.node,
+    view.chain.node,
     el("div", { class: "bar-row" }, el("h2", { text: "History" }), spans(view)),
     el("div", { class: "two" }, ...view.plots.map((plot) => plot.node)),
-    el("div", { class: "bar-row" }, el("h2", { text: "Distributions" }), el("label", { class: "check" }, logs, "logarithmic counts")),
+    el(
+      "div",
+      { class: "bar-row" },
+      el("h2", { text: "Distributions" }),
+      el("label", { class: "check" }, logs, "logarithmic counts"),
+    ),
     el("div", { class: "three" }, ...Object.values(view.histograms).map((one) => one.node)),
-    view.findings.node, view.faults.node);
-  setInterval(() => app.visible === "run" && !document.hidden && inRun(app.status?.state) && fetchDistributions(view), DISTRIBUTIONS_MS);
+    view.findings.node,
+    view.faults.node,
+  );
+  setInterval(
+    () => app.visible === "run" && !document.hidden && inRun(app.status?.state) && fetchDistributions(view),
+    DISTRIBUTIONS_MS,
+  );
   return { node: view.node, update: (status) => update(view, status), shown: () => shown(view) };
 }
 
 function plots(view) {
   const onCursor = (from, time) => view.plots.forEach((plot) => plot !== from && cursorAt(plot, time));
   return [
-    timePlot({ title: "Rates", unit: "Hz", onCursor, series: [
-      { column: "trigger_hz", word: "triggers", look: "wide" }, { column: "built_hz", word: "built", look: "main" },
-      { column: "incomplete_hz", word: "incomplete", look: "dashed" }, { column: "inhibited_hz", word: "turned away", look: "dotted" }] }),
-    timePlot({ title: "Throughput", unit: "B/s", onCursor, series: [
-      { column: "bytes_per_s", word: "built", look: "main" }, { column: "stored_bytes_per_s", word: "stored", look: "dashed2" }] }),
+    timePlot({
+      title: "Rates",
+      unit: "Hz",
+      onCursor,
+      series: [
+        { column: "trigger_hz", word: "triggers", look: "wide" },
+        { column: "built_hz", word: "built", look: "main" },
+        { column: "incomplete_hz", word: "incomplete", look: "dashed" },
+        { column: "inhibited_hz", word: "turned away", look: "dotted" },
+      ],
+    }),
+    timePlot({
+      title: "Throughput",
+      unit: "B/s",
+      onCursor,
+      series: [
+        { column: "bytes_per_s", word: "built", look: "main" },
+        { column: "stored_bytes_per_s", word: "stored", look: "dashed2" },
+      ],
+    }),
   ];
 }
 
 function spans(view) {
-  const buttons = SPANS.map(([word, seconds]) => el("button", { type: "button", class: "pick", text: word, "aria-pressed": String(seconds === view.seconds), onclick: () => {
-    view.seconds = seconds;
-    buttons.forEach((one, index) => attr(one, "aria-pressed", String(SPANS[index][1] === seconds)));
-    draw(view);
-  } }));
+  const buttons = SPANS.map(([word, seconds]) =>
+    el("button", {
+      type: "button",
+      class: "pick",
+      text: word,
+      "aria-pressed": String(seconds === view.seconds),
+      onclick: () => {
+        view.seconds = seconds;
+        buttons.forEach((one, index) => attr(one, "aria-pressed", String(SPANS[index][1] === seconds)));
+        draw(view);
+      },
+    }),
+  );
   return el("div", { class: "picks", role: "group", "aria-label": "Time span" }, ...buttons);
 }
 
@@ -104,9 +145,18 @@ function faults(box, status) {
   const rows = faultsBySource(status, status.record);
   const total = faultWords(all);
   const from = rows ? "" : " The counts of each source are not known.";
-  text(box.note, !status.record ? "No run yet." : total ? `In all: ${total}.${rows?.length ? "" : from}` : "No faults.");
+  text(
+    box.note,
+    !status.record ? "No run yet." : total ? `In all: ${total}.${rows?.length ? "" : from}` : "No faults.",
+  );
   show(box.table, Boolean(rows?.length));
   const others = FAULT_ORDER.filter((kind) => !SERIOUS.includes(kind));
-  follow(box.body, rows ?? [], (row) => row.source, () => el("tr"), (node, row) =>
-    cells(node, [row.source, faultWords(row.faults, SERIOUS) || "none", faultWords(row.faults, others) || "none"]));
+  follow(
+    box.body,
+    rows ?? [],
+    (row) => row.source,
+    () => el("tr"),
+    (node, row) =>
+      cells(node, [row.source, faultWords(row.faults, SERIOUS) || "none", faultWords(row.faults, others) || "none"]),
+  );
 }

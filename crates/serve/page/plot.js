@@ -14,19 +14,38 @@ export function timePlot({ title, unit, series, onCursor }) {
   plot.when = el("span", { class: "when" });
   plot.values = series.map(() => el("b", { text: DASH }));
   const legend = series.map((one, index) =>
-    el("span", { class: "key" }, sample(one.look), el("span", { text: one.word }), plot.values[index]));
+    el("span", { class: "key" }, sample(one.look), el("span", { text: one.word }), plot.values[index]),
+  );
   plot.grid = svg("g", { "aria-hidden": "true" });
   plot.times = svg("g", { "aria-hidden": "true" });
   plot.lines = series.map((one) => svg("path", { class: `line ${one.look}` }));
   plot.rule = svg("line", { class: "cursor", visibility: "hidden" });
   plot.empty = svg("text", { class: "tick", "text-anchor": "middle" });
-  plot.svg = svg("svg", {
-    class: "plot", height: HEIGHT, tabindex: "0", role: "img",
-    "aria-label": `${title} over time. Arrow keys move a cursor; the values are read out.`,
-  }, plot.grid, plot.times, ...plot.lines, plot.rule, plot.empty);
+  plot.svg = svg(
+    "svg",
+    {
+      class: "plot",
+      height: HEIGHT,
+      tabindex: "0",
+      role: "img",
+      "aria-label": `${title} over time. Arrow keys move a cursor; the values are read out.`,
+    },
+    plot.grid,
+    plot.times,
+    ...plot.lines,
+    plot.rule,
+    plot.empty,
+  );
   plot.said = el("span", { class: "unseen", "aria-live": "polite" });
   const head = el("div", { class: "plot-head" }, el("h3", { text: title }), plot.unitWord, plot.when);
-  plot.node = el("figure", { class: "panel plot-box" }, head, el("div", { class: "legend" }, ...legend), plot.svg, plot.said);
+  plot.node = el(
+    "figure",
+    { class: "panel plot-box" },
+    head,
+    el("div", { class: "legend" }, ...legend),
+    plot.svg,
+    plot.said,
+  );
   listen(plot);
   plot.draw = (columns, points, seconds) => draw(plot, columns, points, seconds);
   new ResizeObserver(() => {
@@ -36,7 +55,11 @@ export function timePlot({ title, unit, series, onCursor }) {
 }
 
 const sample = (look) =>
-  svg("svg", { class: "sample", width: 26, height: 8, "aria-hidden": "true" }, svg("path", { class: `line ${look}`, d: "M0 4H26" }));
+  svg(
+    "svg",
+    { class: "sample", width: 26, height: 8, "aria-hidden": "true" },
+    svg("path", { class: `line ${look}`, d: "M0 4H26" }),
+  );
 
 /** The part of the history that is shown. */
 function shown(points, seconds) {
@@ -67,7 +90,8 @@ function draw(plot, columns, points, seconds) {
   const y = (value) => area.y1 - (value / high) * (area.y1 - area.y0);
   Object.assign(plot, { area, seen, index, x });
   axes(plot, high, end, seconds, x, y);
-  plot.lines.forEach((line, which) => attr(line, "d", path(seen, index[which], x, y, seconds)));
+  const gap = longest(seen);
+  plot.lines.forEach((line, which) => attr(line, "d", path(seen, index[which], x, y, gap)));
   attrs(plot.empty, { x: (area.x0 + area.x1) / 2, y: (area.y0 + area.y1) / 2 });
   text(plot.empty, seen.length ? "" : "No history yet. It begins with a run.");
   legendAt(plot);
@@ -77,16 +101,31 @@ function axes(plot, high, end, seconds, x, y) {
   const marks = ticks(high * 0.999);
   const named = labels(marks, plot.unit);
   text(plot.unitWord, named.unit);
-  drawTicks(plot.grid, marks.map((value, i) => ({ at: y(value), label: named.texts[i] })), "left", [plot.area.x0, plot.area.x1]);
+  drawTicks(
+    plot.grid,
+    marks.map((value, i) => ({ at: y(value), label: named.texts[i] })),
+    "left",
+    [plot.area.x0, plot.area.x1],
+  );
   const whens = end ? times(end - seconds, end, plot.area.x1 - plot.area.x0) : [];
-  const inside = whens.map(({ value, label }) => ({ at: x(value), label })).filter(({ at }) => at > plot.area.x0 + 14 && at < plot.area.x1 - 12);
+  const inside = whens
+    .map(({ value, label }) => ({ at: x(value), label }))
+    .filter(({ at }) => at > plot.area.x0 + 14 && at < plot.area.x1 - 12);
   drawTicks(plot.times, inside, "bottom", [plot.area.y0, plot.area.y1]);
 }
 
+/** The longest time between two points of one line: a few times what is usual. Longer ones are between runs. */
+function longest(points) {
+  const steps = points
+    .slice(1)
+    .map((point, index) => point[0] - points[index][0])
+    .sort((a, b) => a - b);
+  return Math.max(2.5, 3 * (steps[Math.floor(steps.length / 2)] ?? 0));
+}
+
 /** The line of one column. Where points lie closer than pixels, the lowest and the highest of each pixel are drawn. */
-function path(points, column, x, y, seconds) {
+function path(points, column, x, y, gap) {
   if (column < 0) return null;
-  const gap = Math.max(8, (4 * seconds) / Math.max(60, points.length));
   const parts = [];
   let before = null;
   let pixel = null;

@@ -12,17 +12,31 @@ const PAGE = 50;
 export function makeRuns(app) {
   const view = { app, runs: [], more: false, number: null };
   const heads = ["run", "state", "type", "begin (UTC)", "duration", "events", "rate", "stored", "verdict", "comment"];
-  const { node, body } = table(heads.map((head, index) => ({ text: head, number: index >= 4 && index <= 7 })), "Runs, newest first");
+  const { node, body } = table(
+    heads.map((head, index) => ({ text: head, number: index >= 4 && index <= 7 })),
+    "Runs, newest first",
+  );
   view.body = body;
   node.classList.add("runs");
   view.note = el("p", { class: "small" });
   view.older = el("button", { type: "button", text: "Older runs", hidden: true, onclick: () => load(view, true) });
   const csv = el("button", { type: "button", text: "Save as CSV", onclick: () => save(view) });
-  view.list = el("section", { class: "panel" }, el("div", { class: "bar-row" }, el("h2", { text: "Runs" }), csv), view.note,
-    el("div", { class: "scroll" }, node), view.older);
+  view.list = el(
+    "section",
+    { class: "panel" },
+    el("div", { class: "bar-row" }, el("h2", { text: "Runs" }), csv),
+    view.note,
+    el("div", { class: "scroll" }, node),
+    view.older,
+  );
   view.one = el("div", { hidden: true });
   view.node = el("div", {}, view.list, view.one);
-  return { node: view.node, shown: (where) => shown(view, where), update: (status) => update(view, status), ended: (run) => ended(view, run) };
+  return {
+    node: view.node,
+    shown: (where) => shown(view, where),
+    update: (status) => update(view, status),
+    ended: (run) => ended(view, run),
+  };
 }
 
 function shown(view, [number]) {
@@ -62,17 +76,42 @@ async function load(view, older) {
 const seconds = (run) => (known(run.ended) && known(run.started) ? run.ended - run.started : null);
 
 function draw(view) {
-  follow(view.body, view.runs, (run) => run.number, makeLine, (line, run) => {
-    const kind = ofState(run.state);
-    line.children[1].replaceChildren(icon(kind), run.state);
-    cells(line, [null, null, run.type ?? "", stamp(run.started), span(seconds(run)), count(run.events), hertz(run.event_rate_hz), bytes(run.bytes), null,
-      [run.comment, run.stop_comment].filter(Boolean).join(" – ")], [4, 5, 6, 7]);
-    line.children[8].replaceChildren(verdict(run.good));
-  });
+  follow(
+    view.body,
+    view.runs,
+    (run) => run.number,
+    makeLine,
+    (line, run) => {
+      const kind = ofState(run.state);
+      line.children[1].replaceChildren(icon(kind), run.state);
+      cells(
+        line,
+        [
+          null,
+          null,
+          run.type ?? "",
+          stamp(run.started),
+          span(seconds(run)),
+          count(run.events),
+          hertz(run.event_rate_hz),
+          bytes(run.bytes),
+          null,
+          [run.comment, run.stop_comment].filter(Boolean).join(" – "),
+        ],
+        [4, 5, 6, 7],
+      );
+      line.children[8].replaceChildren(verdict(run.good));
+    },
+  );
 }
 
 const makeLine = (run) =>
-  el("tr", {}, el("td", {}, el("a", { href: `#runs/${run.number}`, text: `run ${run.number}` })), el("td", { class: "verdict-cell" }));
+  el(
+    "tr",
+    {},
+    el("td", {}, el("a", { href: `#runs/${run.number}`, text: `run ${run.number}` })),
+    el("td", { class: "verdict-cell" }),
+  );
 
 async function save(view) {
   try {
@@ -97,11 +136,34 @@ async function loadOne(view, number) {
 
 function runParts(run) {
   const kind = ofState(run.state);
-  const title = el("h2", {}, `Run ${run.number} `, el("span", { class: "verdict" }, icon(kind), run.state), " ", verdict(run.good));
-  const head = el("section", { class: "panel" }, title, el("div", { class: "two" }, facts([
-    ["experiment", run.experiment], ["type", run.type], ["begin", `${stamp(run.started)} UTC`], ["end", known(run.ended) ? `${stamp(run.ended)} UTC` : DASH],
-    ["duration", span(seconds(run))], ["host", run.host], ["version", run.version], ["remark at the stop", run.stop_comment],
-  ]), el("div", {}, comment(run))));
+  const title = el(
+    "h2",
+    {},
+    `Run ${run.number} `,
+    el("span", { class: "verdict" }, icon(kind), run.state),
+    " ",
+    verdict(run.good),
+  );
+  const head = el(
+    "section",
+    { class: "panel" },
+    title,
+    el(
+      "div",
+      { class: "two" },
+      facts([
+        ["experiment", run.experiment],
+        ["type", run.type],
+        ["begin", `${stamp(run.started)} UTC`],
+        ["end", known(run.ended) ? `${stamp(run.ended)} UTC` : DASH],
+        ["duration", span(seconds(run))],
+        ["host", run.host],
+        ["version", run.version],
+        ["remark at the stop", run.stop_comment],
+      ]),
+      el("div", {}, comment(run)),
+    ),
+  );
   return [head, files(run), ...(run.record ? recordParts(run.record) : []), nodes(run), texts(run)].filter(Boolean);
 }
 
@@ -121,28 +183,71 @@ function comment(run) {
     }
   };
   input.addEventListener("input", () => text(said, "Not kept yet."));
-  return el("label", { class: "field" }, el("span", { text: "Comment" }), input, el("span", { class: "row" }, el("button", { type: "button", text: "Keep the comment", onclick: keep }), said));
+  return el(
+    "label",
+    { class: "field" },
+    el("span", { text: "Comment" }),
+    input,
+    el("span", { class: "row" }, el("button", { type: "button", text: "Keep the comment", onclick: keep }), said),
+  );
 }
 
 function files(run) {
   const all = run.files ?? [];
   const { node, body } = table(["file", { text: "size", number: true }, ""], "Event files");
   for (const one of all) {
-    const look = el("a", { href: `#event/${run.number}/${encodeURIComponent(one.name)}/0`, text: "look at its events" });
-    body.append(el("tr", {}, el("td", { class: "mono", text: one.name }), el("td", { class: "number", text: bytes(one.bytes) }), el("td", {}, look)));
+    const look = el("a", {
+      href: `#event/${run.number}/${encodeURIComponent(one.name)}/0`,
+      text: "look at its events",
+    });
+    body.append(
+      el(
+        "tr",
+        {},
+        el("td", { class: "mono", text: one.name }),
+        el("td", { class: "number", text: bytes(one.bytes) }),
+        el("td", {}, look),
+      ),
+    );
   }
-  const inside = all.length ? el("div", { class: "scroll" }, node) : el("p", { class: "small", text: "This run stored no events." });
+  const inside = all.length
+    ? el("div", { class: "scroll" }, node)
+    : el("p", { class: "small", text: "This run stored no events." });
   return el("section", { class: "panel" }, el("h3", { text: "Event files" }), inside);
 }
 
 function nodes(run) {
   const bad = (run.nodes ?? []).filter((node) => node.state !== "up");
   if (!bad.length) return null;
-  return el("section", { class: "panel" }, el("h3", { text: "Nodes that were not up" }), el("ul", { class: "findings" },
-    ...bad.map((node) => el("li", {}, icon(ofNode(node.state)), el("b", { text: node.name }), el("span", { class: "lines", text: `${node.state}${node.reason ? `: ${node.reason}` : ""}` })))));
+  return el(
+    "section",
+    { class: "panel" },
+    el("h3", { text: "Nodes that were not up" }),
+    el(
+      "ul",
+      { class: "findings" },
+      ...bad.map((node) =>
+        el(
+          "li",
+          {},
+          icon(ofNode(node.state)),
+          el("b", { text: node.name }),
+          el("span", { class: "lines", text: `${node.state}${node.reason ? `: ${node.reason}` : ""}` }),
+        ),
+      ),
+    ),
+  );
 }
 
 function texts(run) {
-  const fold = (title, words) => words && el("details", { class: "panel" }, el("summary", { text: title }), el("pre", { text: words }));
-  return el("div", {}, ...[fold("The experiment file of this run", run.experiment_text), fold("The record as JSON", run.record && JSON.stringify(run.record, null, 2))].filter(Boolean));
+  const fold = (title, words) =>
+    words && el("details", { class: "panel" }, el("summary", { text: title }), el("pre", { text: words }));
+  return el(
+    "div",
+    {},
+    ...[
+      fold("The experiment file of this run", run.experiment_text),
+      fold("The record as JSON", run.record && JSON.stringify(run.record, null, 2)),
+    ].filter(Boolean),
+  );
 }

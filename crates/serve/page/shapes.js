@@ -5,27 +5,54 @@ import { DASH, known, count } from "./units.js";
 import { level } from "./nodes.js";
 import { ofNode, outline } from "./states.js";
 
+/** Widths of rows, in pixels, below which words are left out. */
+const ROOMY = 180;
+const TIGHT = 125;
+
 /** The patterns of bars: how full is told by lines as well as by colour. */
 export function patterns() {
   const hatch = (id, size, d) =>
-    svg("pattern", { id, width: size, height: size, patternUnits: "userSpaceOnUse" },
-      svg("rect", { width: size, height: size, class: `${id}-ground` }), svg("path", { d, class: `${id}-lines` }));
-  return svg("defs", {}, hatch("high", 6, "M-1 7L7 -1M-1 1L1 -1M5 7L7 5"),
-    hatch("full", 5, "M0 0L5 5M5 0L0 5"));
+    svg(
+      "pattern",
+      { id, width: size, height: size, patternUnits: "userSpaceOnUse" },
+      svg("rect", { width: size, height: size, class: `${id}-ground` }),
+      svg("path", { d, class: `${id}-lines` }),
+    );
+  return svg("defs", {}, hatch("high", 6, "M-1 7L7 -1M-1 1L1 -1M5 7L7 5"), hatch("full", 5, "M0 0L5 5M5 0L0 5"));
 }
 
 /** A unit as a row: its state, its name, how much it holds of how much, and a bar. */
 export function row(place) {
   const box = svg("rect", { class: "box", x: place.x, y: place.y, width: place.w, height: place.h, rx: 3 });
-  const stop = svg("rect", { class: "stop", x: place.x - 3, y: place.y - 2, width: 6, height: place.h + 4, visibility: "hidden" });
-  const mark = svg("path", { transform: `translate(${place.x + 8} ${place.y + place.h / 2 - 9}) scale(.75)`, "fill-rule": "evenodd" });
+  const stop = svg("rect", {
+    class: "stop",
+    x: place.x - 3,
+    y: place.y - 2,
+    width: 6,
+    height: place.h + 4,
+    visibility: "hidden",
+  });
+  const mark = svg("path", {
+    transform: `translate(${place.x + 8} ${place.y + place.h / 2 - 9}) scale(.75)`,
+    "fill-rule": "evenodd",
+  });
   const line = place.y + place.h / 2 + 1;
   const name = svg("text", { class: "name", x: place.x + 26, y: line });
   const value = svg("text", { class: "value", x: place.x + place.w - 8, y: line, "text-anchor": "end" });
-  const ground = svg("rect", { class: "ground", x: place.x + 8, y: place.y + place.h - 7, width: place.w - 16, height: 5 });
+  const ground = svg("rect", {
+    class: "ground",
+    x: place.x + 8,
+    y: place.y + place.h - 7,
+    width: place.w - 16,
+    height: 5,
+  });
   const bar = svg("rect", { class: "bar", x: place.x + 8, y: place.y + place.h - 7, width: 0, height: 5 });
   const node = svg("g", { class: "unit", role: "img", tabindex: "-1" }, box, ground, bar, mark, name, value, stop);
-  return { node, place, update: (unit, held, most) => updateRow({ node, box, stop, mark, name, value, bar, place }, unit, held, most) };
+  return {
+    node,
+    place,
+    update: (unit, held, most) => updateRow({ node, box, stop, mark, name, value, bar, place }, unit, held, most),
+  };
 }
 
 function paint(node, unit) {
@@ -45,8 +72,9 @@ function updateRow(row, unit, held, most) {
   const kind = ofNode(unit.state);
   attr(row.mark, "d", outline(kind.shape));
   attr(row.mark, "class", `icon tone-${kind.tone}`);
-  text(row.name, unit.slow ? `${unit.name} ◀ slowest` : unit.name);
-  const share = known(held) && known(most) ? `${count(held)} / ${count(most)}` : DASH;
+  text(row.name, unit.slow ? `${unit.name} ◀${row.place.w < ROOMY ? "" : " slowest"}` : unit.name);
+  const of = row.place.w < TIGHT ? "" : ` / ${count(most)}`;
+  const share = known(held) && known(most) ? `${count(held)}${of}` : DASH;
   text(row.value, unit.state === "up" ? share : unit.state);
   attr(row.bar, "width", Math.round((row.place.w - 16) * Math.min(1, unit.fill ?? 0)));
   attr(row.bar, "class", `bar ${level(unit.fill)}`);
@@ -59,7 +87,11 @@ export function cell(place) {
   const bar = svg("rect", { class: "bar", x: place.x + 1, width: place.w - 2, height: 0, y: place.y });
   const inset = place.w * 0.22;
   const [x0, x1, y0, y1] = [place.x + inset, place.x + place.w - inset, place.y + inset, place.y + place.h - inset];
-  const cross = svg("path", { class: "cross", d: `M${x0} ${y0}L${x1} ${y1}M${x1} ${y0}L${x0} ${y1}`, visibility: "hidden" });
+  const cross = svg("path", {
+    class: "cross",
+    d: `M${x0} ${y0}L${x1} ${y1}M${x1} ${y0}L${x0} ${y1}`,
+    visibility: "hidden",
+  });
   const node = svg("g", { class: "unit", role: "img", tabindex: "-1" }, box, bar, cross);
   const update = (unit) => {
     paint(node, unit);
@@ -74,7 +106,14 @@ export function cell(place) {
 export function box(place, title) {
   const middle = place.x + place.w / 2;
   const frame = svg("rect", { class: "box", x: place.x, y: place.y, width: place.w, height: place.h, rx: 3 });
-  const stop = svg("rect", { class: "stop", x: place.x - 3, y: place.y - 2, width: 6, height: place.h + 4, visibility: "hidden" });
+  const stop = svg("rect", {
+    class: "stop",
+    x: place.x - 3,
+    y: place.y - 2,
+    width: 6,
+    height: place.h + 4,
+    visibility: "hidden",
+  });
   const lines = Array.from({ length: 4 }, () => svg("text", { class: "value", x: middle, "text-anchor": "middle" }));
   const head = svg("text", { class: "name", x: middle, "text-anchor": "middle" });
   const node = svg("g", { class: "unit", role: "img", tabindex: "-1" }, frame, head, ...lines, stop);
@@ -97,7 +136,9 @@ export function box(place, title) {
 /** A line with or without a label above its middle; its end can be barred. */
 export function edge(from, to, labelled) {
   const line = svg("line", { class: "edge", x1: from[0], y1: from[1], x2: to[0], y2: to[1] });
-  const label = labelled ? svg("text", { class: "label", x: (from[0] + to[0]) / 2, y: (from[1] + to[1]) / 2 - 4, "text-anchor": "middle" }) : null;
+  const label = labelled
+    ? svg("text", { class: "label", x: (from[0] + to[0]) / 2, y: (from[1] + to[1]) / 2 - 4, "text-anchor": "middle" })
+    : null;
   const stop = svg("rect", { class: "stop", x: to[0] - 3, y: to[1] - 11, width: 6, height: 22, visibility: "hidden" });
   const node = svg("g", { "aria-hidden": "true" }, ...[line, label, stop].filter(Boolean));
   const update = (look, thick, words, barred = false) => {

@@ -12,14 +12,15 @@ const SHAPES = {
   bars: "M3 2h4v12H3zm6 0h4v12H9z",
   down: "M6 1h4v5h4L8 12 2 6h4zM1 13h14v2H1z",
   square: "M2 2h12v12H2z",
-  cross: "M5 1h6l4 4v6l-4 4H5l-4-4V5zm.2 2.8L3.8 5.2 6.6 8l-2.8 2.8 1.4 1.4L8 9.4l2.8 2.8 1.4-1.4L9.4 8l2.8-2.8-1.4-1.4L8 6.6z",
+  cross:
+    "M5 1h6l4 4v6l-4 4H5l-4-4V5zm.2 2.8L3.8 5.2 6.6 8l-2.8 2.8 1.4 1.4L8 9.4l2.8 2.8 1.4-1.4L9.4 8l2.8-2.8-1.4-1.4L8 6.6z",
   tick: "M6 12.5L1.5 8 3 6.5l3 3 7-7L14.5 4z",
   gap: "M2 2h3v2H4v2H2zm9 0h3v4h-2V4h-1zM2 10h2v2h1v2H2zm10 0h2v4h-3v-2h1z",
   info: "M8 1a7 7 0 1 0 0 14A7 7 0 1 0 8 1zM7 4h2v2H7zm0 3h2v5H7z",
 };
 
 /** State of run control: its shape, its tone (a class), and what it means. */
-export const STATES = {
+const STATES = {
   initial: { shape: "ring", tone: "idle", means: "nothing is configured" },
   configuring: { shape: "hourglass", tone: "work", means: "nodes join and connect" },
   configured: { shape: "ready", tone: "work", means: "all nodes are connected" },

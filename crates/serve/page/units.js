@@ -2,7 +2,17 @@
 
 export const DASH = "–";
 const THIN = "\u202f";
-const PREFIXES = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"]];
+const PREFIXES = [
+  [1e15, "P"],
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+  [1, ""],
+  [1e-3, "m"],
+  [1e-6, "µ"],
+  [1e-9, "n"],
+];
 
 /** True for a number that can be shown. */
 export const known = (value) => typeof value === "number" && Number.isFinite(value);

@@ -1,5 +1,5 @@
 use super::*;
-use evb::{Config, Plan, SourceSpec, run_in_threads};
+use evb::{Config, Keep, Plan, SourceSpec, run_in_threads};
 
 fn begun(number: u64) -> Begun {
     Begun {
@@ -18,7 +18,8 @@ fn begun(number: u64) -> Begun {
 
 fn ended() -> Ended {
     let building = Config { events: Some(100), ..Config::new(2, 2) };
-    let plan = Plan::new(building, SourceSpec::Fixed { size: "2 kB".parse().unwrap() });
+    let mut plan = Plan::new(building, SourceSpec::Fixed { size: "2 kB".parse().unwrap() });
+    plan.storage.keep = Keep::None;
     let record = run_in_threads(&plan, &mut ()).unwrap();
     Ended { state: "stopped", ended: 1010.25, comment: "=done".into(), record }
 }
