@@ -57,6 +57,9 @@ struct Cli {
     /// Log to standard error what this filter lets through, such as `info` or `evb_node=debug`; EVB_LOG sets it, too
     #[arg(long, global = true, value_name = "FILTER", env = log::VARIABLE, hide_env = true)]
     log: Option<String>,
+    /// Form of the log; EVB_LOG_FORMAT sets it, too
+    #[arg(long, global = true, value_name = "FORM", value_enum, default_value_t = log::Form::Text, env = log::FORM_VARIABLE, hide_env = true)]
+    log_format: log::Form,
     #[command(subcommand)]
     command: Command,
 }
@@ -137,7 +140,7 @@ impl ExperimentArgs {
 fn main() -> ExitCode {
     limits::open_many_files();
     let result = limits::survive_the_file_size_limit().and_then(|()| parse()).and_then(|cli| match cli {
-        Some(cli) => log::begin(cli.log.as_deref()).and_then(|()| run(cli.command)),
+        Some(cli) => log::begin(cli.log.as_deref(), cli.log_format).and_then(|()| run(cli.command)),
         None => Ok(true),
     });
     match result.and_then(|good| output::check().map(|()| good)) {

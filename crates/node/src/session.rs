@@ -334,7 +334,12 @@ impl<'a> Session<'a> {
             let Some(event) = configured.control.poll_event() else { return Ok(record) };
             match event {
                 Event::State(state) => {
-                    tracing::info!(?state, experiment = configured.blueprint.plan.name, "run control");
+                    tracing::info!(
+                        ?state,
+                        run = configured.number,
+                        experiment = configured.blueprint.plan.name,
+                        "run control"
+                    );
                     observer.state(state);
                     match configured.enter(state) {
                         Entered::Configuring => {

@@ -4,6 +4,7 @@ use crate::{
     history::History,
     journal::{Entry, Journal, Level},
     registry::{Registry, RunRow},
+    samples::SampleFile,
     status::{Problem, Status},
 };
 use evb::{Live, Sample, State};
@@ -85,6 +86,8 @@ pub(crate) struct Desk {
     registry: Mutex<Registry>,
     samples: broadcast::Sender<Arc<Sampled>>,
     sample: Mutex<Option<Arc<Sampled>>>,
+    /// The samples in shared memory, if they are wanted there.
+    shared: Mutex<Option<SampleFile>>,
     experiment: Mutex<(String, String)>,
 }
 
@@ -93,7 +96,7 @@ const MOST_REQUESTS: usize = 16;
 
 impl Desk {
     /// A desk, and the requests that are laid on it.
-    pub(crate) fn new(registry: Registry) -> (Self, mpsc::Receiver<Request>) {
+    pub(crate) fn new(registry: Registry, shared: Option<SampleFile>) -> (Self, mpsc::Receiver<Request>) {
         let (requests, taken) = mpsc::sync_channel(MOST_REQUESTS);
         let desk = Self {
             status: watch::Sender::default(),
@@ -105,6 +108,7 @@ impl Desk {
             registry: Mutex::new(registry),
             samples: broadcast::Sender::new(MOST_SAMPLES),
             sample: Mutex::default(),
+            shared: Mutex::new(shared),
             experiment: Mutex::default(),
         };
         (desk, taken)
@@ -123,9 +127,15 @@ impl Desk {
         self.status.send_replace(Arc::new(status));
     }
 
-    /// Writes to the log.
+    /// Writes to the log: that of the page, and that of the process.
     pub(crate) fn log(&self, level: Level, run: Option<u64>, node: Option<String>, text: impl Into<String>) {
-        let entry = Entry { seq: 0, time: now(), level, node, run, text: text.into() };
+        let text = text.into();
+        match level {
+            Level::Info => tracing::info!(run, node, "{text}"),
+            Level::Warning => tracing::warn!(run, node, "{text}"),
+            Level::Error => tracing::error!(run, node, "{text}"),
+        }
+        let entry = Entry { seq: 0, time: now(), level, node, run, text };
         let entry = lock(&self.journal).write(entry);
         let _nobody_reads = self.news.send(News::Log(entry));
     }
@@ -139,8 +149,21 @@ impl Desk {
     pub(crate) fn show_sample(&self, run: u64, sample: &Sample) {
         let size = sample.fragments.iter().map(|fragment| u64::from(fragment.size)).sum();
         let sampled = Arc::new(Sampled { run, size, sample: sample.clone() });
+        self.share(run, &sampled);
         *lock(&self.sample) = Some(sampled.clone());
         let _nobody_reads = self.samples.send(sampled);
+    }
+
+    /// Writes a sample to shared memory. When that fails, for example because its file system is full, there are no more of them.
+    fn share(&self, run: u64, sampled: &Sampled) {
+        let mut shared = lock(&self.shared);
+        let Some(file) = shared.as_mut() else { return };
+        let line = serde_json::to_vec(sampled).unwrap_or_default();
+        if let Err(error) = file.write(&line) {
+            *shared = None;
+            drop(shared);
+            self.log(Level::Warning, Some(run), None, format!("no more samples in shared memory: {error}"));
+        }
     }
 
     /// Notes the name and the text of the experiment.

@@ -5,6 +5,7 @@
 //! that happens on the web can hold up a run.
 
 mod access;
+mod client;
 mod desk;
 mod disk;
 mod history;
@@ -14,11 +15,13 @@ mod journal;
 mod metrics;
 mod rates;
 pub mod registry;
+mod samples;
 mod service;
 mod status;
 mod tls;
 
 pub use access::{Access, AccessError, Operator, Role};
+pub use client::Client;
 pub use hooks::Hooks;
 pub use service::{Load, Loaded, ServeError};
 pub use status::Problem;
@@ -28,6 +31,7 @@ use desk::Desk;
 use evb::Session;
 use http::Web;
 use registry::Registry;
+use samples::SampleFile;
 use service::Service;
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, thread};
 use tokio::{net::TcpListener, runtime, sync::oneshot};
@@ -42,6 +46,8 @@ pub struct Options<'a> {
     pub access: Access,
     /// File of the registry of runs.
     pub registry: PathBuf,
+    /// File of shared memory for samples of events, if they are wanted there.
+    pub samples: Option<PathBuf>,
     /// Programs before and after each run.
     pub hooks: Hooks,
     /// The first experiment.
@@ -60,8 +66,9 @@ pub struct Options<'a> {
 /// # Errors
 /// The address is taken, the registry cannot be written, or run control cannot hear its nodes any more.
 pub fn serve(session: &mut Session<'_>, options: Options<'_>) -> Result<(), ServeError> {
-    let Options { listen, tls, access, registry, hooks, loaded, load, ready, signals } = options;
-    let (desk, requests) = Desk::new(Registry::create(&registry)?);
+    let Options { listen, tls, access, registry, samples, hooks, loaded, load, ready, signals } = options;
+    let shared = samples.map(|path| SampleFile::create(&path).map_err(|source| ServeError::Samples { path, source }));
+    let (desk, requests) = Desk::new(Registry::create(&registry)?, shared.transpose()?);
     let desk = Arc::new(desk);
     let mut service = Service::new(&desk, loaded, load, &hooks)?;
     service.prepare(session)?;

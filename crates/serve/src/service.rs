@@ -49,6 +49,14 @@ pub enum ServeError {
     /// The registry of runs cannot be used.
     #[error(transparent)]
     Registry(#[from] RegistryError),
+    /// The file of samples cannot be written.
+    #[error("cannot write samples to {}: {source}", path.display())]
+    Samples {
+        /// The file.
+        path: std::path::PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
     /// The address cannot be listened at.
     #[error("cannot listen on {address}: {source}")]
     Listen {
@@ -111,7 +119,6 @@ struct LastRun {
 struct Notes<'a> {
     desk: &'a Desk,
     run: Option<u64>,
-    experiment: &'a str,
     states: Vec<State>,
 }
 
@@ -119,7 +126,6 @@ impl Observer for Notes<'_> {
     fn progress(&mut self, _: &Progress) {}
 
     fn note(&mut self, text: &str) {
-        tracing::warn!(experiment = self.experiment, run = self.run, "{text}");
         self.desk.log(Level::Warning, self.run, node_in(text), text);
     }
 
@@ -372,8 +378,7 @@ impl<'a> Service<'a> {
     }
 
     fn turn(&mut self, session: &mut Session<'_>) -> Result<(), ServeError> {
-        let experiment = self.plan().name.clone();
-        let mut notes = Notes { desk: self.desk, run: self.number(), experiment: &experiment, states: Vec::new() };
+        let mut notes = Notes { desk: self.desk, run: self.number(), states: Vec::new() };
         let turn = session.turn(&mut notes)?;
         for state in notes.states {
             self.state = state;

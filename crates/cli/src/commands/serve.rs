@@ -36,6 +36,9 @@ pub(crate) struct ServeArgs {
     /// The registry of runs; runs.db beside the event files by default
     #[arg(long, value_name = "FILE")]
     registry: Option<PathBuf>,
+    /// Show samples of events to programs on this machine, too, in this file of shared memory, such as /dev/shm/evb-samples
+    #[arg(long, value_name = "FILE")]
+    samples: Option<PathBuf>,
     /// Run this program before each run; when it fails, the run does not start
     #[arg(long, value_name = "PROGRAM")]
     before_start: Option<PathBuf>,
@@ -93,6 +96,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<bool, Failure> {
             tls: tls.clone(),
             access: access.clone(),
             registry: registry.clone(),
+            samples: args.samples.clone(),
             hooks: hooks.clone(),
             loaded: first.clone(),
             load: &load,
@@ -172,6 +176,9 @@ impl From<ServeError> for Failure {
                 Self::with_hint(error, "`--http HOST:PORT` chooses another address; port 0 takes any free one")
             }
             ServeError::Registry(_) => Self::with_hint(error, "`--registry FILE` chooses another file"),
+            ServeError::Samples { .. } => {
+                Self::with_hint(error, "`--samples FILE` names a file in a folder that is there, such as /dev/shm")
+            }
             ServeError::Start(_) => Self::new(error),
         }
     }

@@ -1,13 +1,13 @@
 //! `evb top`: the status of a service in a terminal.
 
-mod client;
 mod screen;
 
 use crate::{failure::Failure, signals::stop_on_signals, terminal::width};
 use clap::Args;
-use client::Client;
+use evb_serve::{Client, Problem};
 use std::{
     io::{IsTerminal as _, stdout},
+    path::PathBuf,
     sync::atomic::Ordering,
     thread,
     time::Duration,
@@ -26,19 +26,22 @@ const CLEAR: &str = "\x1b[2J";
 
 #[derive(Args)]
 pub(crate) struct TopArgs {
-    /// Address that `evb serve` printed, with or without the token behind it
+    /// Address that `evb serve` printed, without the token behind it
     #[arg(value_name = "ADDRESS", default_value = "http://127.0.0.1:8080")]
     address: String,
-    /// Token of an operator, if the address has none
-    #[arg(long, value_name = "TOKEN", env = "EVB_HTTP_TOKEN", hide_env_values = true)]
-    token: Option<String>,
+    /// A file with the token of an operator; else the environment variable EVB_HTTP_TOKEN has it
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Certificates that vouch for a service with TLS: its own, or that of the authority that signed it (PEM)
+    #[arg(long, value_name = "FILE", default_value = "/etc/ssl/certs/ca-certificates.crt")]
+    ca: PathBuf,
     /// Show the status once and end, as is done where the output is no terminal
     #[arg(long)]
     once: bool,
 }
 
 pub(crate) fn run(args: &TopArgs) -> Result<bool, Failure> {
-    let client = Client::new(&args.address, args.token.as_deref())?;
+    let client = Client::new(&args.address, &token(args)?, &args.ca)?;
     if args.once || !stdout().is_terminal() {
         print!("{}", screen::of(&client.status()?, width(), usize::MAX));
         return Ok(true);
@@ -49,9 +52,9 @@ pub(crate) fn run(args: &TopArgs) -> Result<bool, Failure> {
     while !stop.load(Ordering::Relaxed) {
         let (text, is_stale) = match client.status() {
             Ok(status) => (screen::of(&status, width(), height()), None),
-            Err(failure) if last.is_none() => return Err(failure),
+            Err(problem) if last.is_none() => return Err(problem.into()),
             // The service may come back.
-            Err(failure) => (last.clone().unwrap_or_default(), Some(failure.to_string())),
+            Err(problem) => (last.clone().unwrap_or_default(), Some(problem.message)),
         };
         let note = is_stale.map(|why| format!("stale: {why}\n")).unwrap_or_default();
         let lines = format!("{note}{text}").replace('\n', &format!("{REST_OF_LINE}\n"));
@@ -60,6 +63,29 @@ pub(crate) fn run(args: &TopArgs) -> Result<bool, Failure> {
         thread::sleep(INTERVAL);
     }
     Ok(true)
+}
+
+/// The token. It is no argument: all users of a machine can read those.
+fn token(args: &TopArgs) -> Result<String, Failure> {
+    let hint = "EVB_HTTP_TOKEN has the token of an operator, or `--token-file FILE` a file; `evb serve` prints it behind its address";
+    if args.address.contains("#token=") {
+        return Err(Failure::with_hint(
+            "all users of this machine can read a token in the arguments of a command",
+            hint,
+        ));
+    }
+    let token = match &args.token_file {
+        Some(file) => std::fs::read_to_string(file)
+            .map_err(|error| Failure::with_hint(format!("{}: {error}", file.display()), hint))?,
+        None => std::env::var("EVB_HTTP_TOKEN").map_err(|_| Failure::with_hint("a token is needed", hint))?,
+    };
+    Ok(token.trim().to_owned())
+}
+
+impl From<Problem> for Failure {
+    fn from(Problem { message, hint }: Problem) -> Self {
+        Self::Other { message, hint }
+    }
 }
 
 /// Lines of the terminal.

@@ -318,22 +318,28 @@ fn monitoring_clients_see_events_of_the_run() {
         return;
     }
     let lab = Lab::with(&ENDLESS.replace("{ one_in = 1000 }", "\"none\""));
-    let service = Service::start(&lab, &["--processes"]);
+    let service = Service::start(&lab, &["--processes", "--samples", "samples"]);
     service.command("start");
     let client = shipped("../clients/python/evb_monitor.py");
-    let monitor = |token: &str| {
+    let monitor = |place: &str, token: &str| {
         let mut command = Command::new("python3");
-        command.arg(&client).args([&format!("http://{}", service.place), "--events", "5"]);
+        command.arg(&client).args([place, "--events", "5"]);
         command.env("EVB_HTTP_TOKEN", token).env("PYTHONDONTWRITEBYTECODE", "1").output().unwrap()
     };
-    let seen = monitor(&service.token);
-    let text = String::from_utf8(seen.stdout).unwrap();
-    assert!(seen.status.success() && text.lines().count() == 5, "{text}{}", String::from_utf8_lossy(&seen.stderr));
-    for line in text.lines() {
-        assert!(line.starts_with("run 1 event ") && line.contains(" complete ") && line.contains(" ru1:"), "{line}");
+    let (address, shared) = (format!("http://{}", service.place), lab.path("samples"));
+    for (place, token) in [(address.as_str(), service.token.as_str()), (shared.to_str().unwrap(), "")] {
+        let seen = monitor(place, token);
+        let text = String::from_utf8(seen.stdout).unwrap();
+        assert!(seen.status.success() && text.lines().count() == 5, "{text}{}", String::from_utf8_lossy(&seen.stderr));
+        for line in text.lines() {
+            assert!(
+                line.starts_with("run 1 event ") && line.contains(" complete ") && line.contains(" ru1:"),
+                "{line}"
+            );
+        }
     }
     assert_eq!(service.get("/api/event?live=1")["fragments"].as_array().unwrap().len(), 2);
-    let refused = monitor("wrong");
+    let refused = monitor(&address, "wrong");
     let why = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code() == Some(2) && why.contains("no operator has this token"), "{why}");
 }
@@ -345,35 +351,43 @@ fn the_page_is_served_by_tls() {
         return;
     }
     let lab = Lab::with(ENDLESS);
-    let make = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost -keyout key -out cert";
-    let made = Command::new("openssl").args(make.split(' ')).current_dir(lab.path("")).output().unwrap();
-    assert!(made.status.success(), "{made:?}");
+    let make = |key: &str, certificate: &str| {
+        let mut command = Command::new("openssl");
+        command.args(
+            "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost".split(' '),
+        );
+        command.args(["-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE"]);
+        let made = command.args(["-keyout", key, "-out", certificate]).current_dir(lab.path("")).output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+    };
+    make("key", "cert");
+    make("other-key", "other");
     let files = ["--tls-cert", "cert", "--tls-key", "key"];
     let mut service = lab.evb(&["serve", "experiment.toml", "--http", "0.0.0.0:0"]).args(&files).start();
     service.wait_for("run control is at https://127.0.0.1:");
     let said = service.stderr();
     let (place, token) = said.split("https://").nth(1).unwrap().split_once("/#token=").unwrap();
     let token = token.split_whitespace().next().unwrap();
-    let mut client = Command::new("openssl");
-    client.args([
-        "s_client",
-        "-quiet",
-        "-CAfile",
-        "cert",
-        "-verify_return_error",
-        "-servername",
-        "localhost",
-        "-connect",
-        place,
-    ]);
-    client.current_dir(lab.path("")).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut client = client.spawn().unwrap();
-    let request = format!("GET /api/status HTTP/1.0\r\nHost: {place}\r\nAuthorization: Bearer {token}\r\n\r\n");
-    client.stdin.take().unwrap().write_all(request.as_bytes()).unwrap();
-    let answer = String::from_utf8(client.wait_with_output().unwrap().stdout).unwrap();
-    assert!(answer.starts_with("HTTP/1.0 200") && answer.contains("\"state\":\"initial\""), "{answer}");
+    let port = place.rsplit_once(':').unwrap().1;
+    let top = |address: &str, authorities: &str| {
+        let command = lab.evb(&["top", "--once", "--ca", authorities, &format!("{address}:{port}")]);
+        command.env("EVB_HTTP_TOKEN", token).run()
+    };
+    let seen = top("https://localhost", "cert");
+    assert!(seen.code() == Some(0) && seen.stdout.contains("initial"), "{seen}");
+    let cases = [
+        ("https://localhost", "other", "invalid peer certificate"),
+        ("https://127.0.0.1", "cert", "invalid peer certificate"),
+        ("http://localhost", "cert", "is no service of evb"),
+    ];
+    for (address, authorities, why) in cases {
+        let refused = top(address, authorities);
+        assert!(refused.code() == Some(2) && refused.stderr.contains(why), "{refused}");
+    }
+    let shown = lab.evb(&["top", "--once", &format!("http://{place}/#token=secret")]).run();
+    assert!(shown.code() == Some(2) && shown.stderr.contains("EVB_HTTP_TOKEN"), "{shown}");
     let mut clear = TcpStream::connect(place).unwrap();
-    clear.write_all(request.as_bytes()).unwrap();
+    clear.write_all(b"GET /api/status HTTP/1.0\r\n\r\n").unwrap();
     let mut answer = Vec::new();
     let _reset = clear.read_to_end(&mut answer);
     assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
