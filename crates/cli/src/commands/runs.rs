@@ -6,7 +6,7 @@ use crate::{
 };
 use clap::{Args, Subcommand};
 use evb_record::Record;
-use evb_serve::registry::{Registry, RegistryError, RunDetails, RunRow, csv};
+use evb_serve::registry::{Registry, RegistryError, RunDetails, RunRow, csv, parquet};
 use std::path::PathBuf;
 
 #[derive(Subcommand)]
@@ -48,6 +48,9 @@ pub(crate) struct ListArgs {
     /// Print comma-separated values
     #[arg(long)]
     csv: bool,
+    /// Write a Parquet file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "csv"])]
+    parquet: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -87,6 +90,12 @@ pub(crate) fn run(command: &RunsCommand) -> Result<bool, Failure> {
 
 fn list(args: &ListArgs) -> Result<bool, Failure> {
     let runs = args.registry.open()?.list(args.before, args.limit)?;
+    if let Some(path) = &args.parquet {
+        let told = |error: String| Failure::new(format!("{}: {error}", path.display()));
+        let file = std::fs::File::create(path).map_err(|error| told(error.to_string()))?;
+        parquet(&runs, file).map_err(|error| told(error.to_string()))?;
+        return Ok(true);
+    }
     match (args.json, args.csv) {
         (true, _) => {
             for run in &runs {

@@ -4,9 +4,11 @@
 //! next start of the service says so.
 
 mod export;
+mod parquet;
 mod run;
 
 pub use export::csv;
+pub use parquet::parquet;
 pub use run::{Begun, Ended, NodeOfRun, RunDetails, RunRow};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};

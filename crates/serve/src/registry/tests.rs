@@ -95,3 +95,25 @@ fn csv_keeps_commas_and_quotes_and_has_no_formulas() {
     );
     assert_eq!(text.lines().next().unwrap().split(',').count(), 14);
 }
+
+#[test]
+fn parquet_has_all_runs_and_what_is_missing() {
+    use ::parquet::{
+        file::reader::{FileReader as _, SerializedFileReader},
+        record::RowAccessor as _,
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let registry = Registry::create(&folder.path().join("runs.db")).unwrap();
+    registry.begin(&begun(1)).unwrap();
+    registry.end(1, &ended()).unwrap();
+    registry.begin(&begun(2)).unwrap();
+    let path = folder.path().join("runs.parquet");
+    parquet(&registry.list(None, 10).unwrap(), std::fs::File::create(&path).unwrap()).unwrap();
+    let file = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+    let rows: Vec<_> = file.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 2);
+    assert_eq!((rows[0].get_long(0).unwrap(), rows[1].get_long(0).unwrap()), (2, 1), "the latest first");
+    assert_eq!(rows[1].get_string(3).unwrap(), "first, \"light\"");
+    assert_eq!((rows[1].get_double(7).unwrap(), rows[1].get_bool(11).unwrap()), (1010.25, true));
+    assert!(rows[0].get_double(7).is_err() && rows[0].get_bool(11).is_err(), "no end yet");
+}
