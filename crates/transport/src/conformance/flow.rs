@@ -60,13 +60,14 @@ pub(super) fn wait_for_room(subject: &Subject<'_>) {
 pub(super) fn fairness(subject: &Subject<'_>) {
     const SENDERS: usize = 4;
     const MESSAGES: usize = 8000;
-    // A delayed acknowledgement of TCP can hold up a sender for 40 ms.
+    // A delayed acknowledgement of TCP can hold up a sender for 40 ms, and a busy machine for longer. So turns need not be equal
+    // at once: a sender that is behind may catch up until `until` loses its patience.
     const LEAST_TIME: Duration = Duration::from_millis(200);
     let mut nodes = (subject.connect)(SENDERS + 1);
     let (receiver, senders) = nodes.split_first_mut().expect("there are nodes");
     let (mut counts, mut sink) = ([0; SENDERS], Vec::new());
     let (mut numbers, start) = ([0; SENDERS], Instant::now());
-    until("all senders at once", || {
+    until("each of many senders has half of an equal share", || {
         for (sender, number) in senders.iter_mut().zip(&mut numbers) {
             let (local, first) = (sender.local(), *number);
             while sender.send(NodeId(0), message(local, *number, 1500)).is_ok() {
@@ -80,10 +81,10 @@ pub(super) fn fairness(subject: &Subject<'_>) {
             let Received::Message { from, .. } = item else { panic!("nobody left, but {item:?}") };
             counts[from.index() - 1] += 1;
         }
-        (counts.iter().sum::<usize>() >= MESSAGES && start.elapsed() >= LEAST_TIME).then_some(())
+        let sum: usize = counts.iter().sum();
+        let is_fair = counts.iter().all(|&count| count >= sum / SENDERS / 2);
+        (sum >= MESSAGES && start.elapsed() >= LEAST_TIME && is_fair).then_some(())
     });
-    let least = counts.iter().sum::<usize>() / SENDERS / 2;
-    assert!(counts.iter().all(|&count| count >= least), "each sender should have {least} at least: {counts:?}");
 }
 
 pub(super) fn flushed_is_gone(subject: &Subject<'_>) {
