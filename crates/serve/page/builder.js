@@ -118,7 +118,7 @@ function limit(node, status) {
   text(node.children[1], head);
   text(
     node.children[2],
-    by ? [by.why, by.how_known, by.try && `Try: ${by.try}`].filter(Boolean).join(". ") : slowest ? slowest.why : "",
+    by ? [by.why, by.how_known, by.try && `try: ${by.try}`].filter(Boolean).map(sentence).join(" ") : slowest ? slowest.why : "",
   );
 }
 
@@ -148,3 +148,5 @@ function fill(body, all, values) {
     },
   );
 }
+
+const sentence = (words) => `${words[0].toUpperCase()}${words.slice(1)}.`;

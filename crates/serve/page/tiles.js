@@ -177,7 +177,7 @@ function updateChain(parts, status) {
   link(parts[2], {
     value: !live(status) ? DASH : fragments ? `${several(fragments, "fragment")} awaited` : "nothing is awaited",
     fill: null,
-    words: sources.length ? `of ${sources.slice(0, 3).join(", ")}${sources.length > 3 ? " and others" : ""}` : "",
+    words: fragments && sources.length ? `of ${sources.slice(0, 3).join(", ")}${sources.length > 3 ? " and others" : ""}` : "",
     look: fragments ? "full" : "low",
   });
   link(parts[3], {

@@ -38,6 +38,8 @@ fn an_operator_runs_the_event_builder_from_the_page() {
     page.press_enter();
     page.wait_for_text("#header", "running");
     page.wait("a rate", "/[1-9][0-9.]* ?.?k?Hz/.test(document.querySelector('#panels').innerText)");
+    page.colours("light");
+    page.picture("run.png");
 
     let died = Instant::now();
     Group::signal_one(node_pid(service.evb.pid(), "ru2"), Signal::KILL);
@@ -45,8 +47,11 @@ fn an_operator_runs_the_event_builder_from_the_page() {
     let seen = died.elapsed();
     println!("the page told the death after {} ms", seen.as_millis());
     page.wait_for_text("#header", "degraded");
+    page.picture("degraded.png");
     page.eval("location.hash = '#builder'");
     page.wait_for_text("#panels", "ru3");
+    page.colours("dark");
+    page.picture("builder.png");
     page.eval("location.hash = '#event'");
     page.wait_for_text("#panels", "bytes");
 
@@ -61,6 +66,7 @@ fn an_operator_runs_the_event_builder_from_the_page() {
     page.wait_for_text("#panels", "stopped");
     page.eval("location.hash = '#event/1'");
     page.wait_for_text("#panels", "good");
+    page.picture("event.png");
     page.click("Start");
     page.wait("the question for a type", "document.activeElement.tagName === 'INPUT'");
     page.press_enter();
@@ -71,6 +77,11 @@ fn an_operator_runs_the_event_builder_from_the_page() {
         page.eval(&format!("location.hash = '#{view}'"));
         let wide = page.eval("document.documentElement.scrollWidth");
         assert!(wide.as_u64() <= Some(390), "{view} is {wide} wide on a phone");
+    }
+    for (view, scheme) in [("run", "light"), ("builder", "dark")] {
+        page.eval(&format!("location.hash = '#{view}'"));
+        page.colours(scheme);
+        page.picture(&format!("phone-{view}.png"));
     }
     service.evb.signal(Signal::STOP);
     page.wait_for_text("#banners", "stale");

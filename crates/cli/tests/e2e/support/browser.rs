@@ -1,6 +1,7 @@
 //! A real browser, driven through its DevTools protocol.
 
 use super::wait_until;
+use data_encoding::BASE64;
 use serde_json::{Value, json};
 use std::{
     io::{Read as _, Write as _},
@@ -69,6 +70,22 @@ impl Browser {
     pub(crate) fn resize(&mut self, width: u32, height: u32) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
         self.call("Emulation.setDeviceMetricsOverride", &size);
+    }
+
+    /// Shows the page as people see it who prefer dark or light colours.
+    pub(crate) fn colours(&mut self, scheme: &str) {
+        let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
+        self.call("Emulation.setEmulatedMedia", &json!({ "features": [feature] }));
+    }
+
+    /// Stores a picture of the page for the documentation, in the folder that `EVB_SCREENSHOTS` names, if it does. Plots have some
+    /// seconds of a run by then.
+    pub(crate) fn picture(&mut self, name: &str) {
+        let Some(folder) = std::env::var_os("EVB_SCREENSHOTS") else { return };
+        std::thread::sleep(Duration::from_secs(4));
+        let picture = self.call("Page.captureScreenshot", &json!({ "format": "png" }));
+        let bytes = BASE64.decode(picture["data"].as_str().expect("a picture").as_bytes()).expect("base64");
+        std::fs::write(Path::new(&folder).join(name), bytes).expect("the folder of EVB_SCREENSHOTS is there");
     }
 
     /// The value of an expression in the page.
