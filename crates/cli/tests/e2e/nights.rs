@@ -7,7 +7,7 @@ use crate::support::{
 };
 use evb_events::{FindingKind, verify};
 use evb_record::Record;
-use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -87,8 +87,26 @@ impl Night {
             }
             13 => drop(self.service.ask("PUT", "/api/experiment", Some(&json!({ "text": "[readout]\nunits = -1\n" })))),
             14 => drop(self.service.send("POST", "/api/command", &["X-Evb: 1"], Some(&json!({ "command": "abort" })))),
+            15 => self.fill_disk(run, ["bu0", "bu2"][draw % 2]),
             _ => self.kill_service(run),
         }
+    }
+
+    /// Lets a builder write no more, as on a full disk, until its run is over or has nothing to write.
+    fn fill_disk(&mut self, run: Option<u64>, name: &str) {
+        let Some(run) = run else { return };
+        let roles = roles_of_sessions(self.service.evb.pid());
+        let Some(&pid) = roles.iter().find_map(|roles| roles.get(name)) else { return };
+        let pid = Pid::from_raw(pid as i32).expect("a process has a number");
+        self.disturbed.insert(run);
+        let nothing = |before: Rlimit| Rlimit { current: Some(0), ..before };
+        let Ok(before) = prlimit(Some(pid), Resource::Fsize, nothing(getrlimit(Resource::Fsize))) else { return };
+        let end = Instant::now() + Duration::from_secs(2);
+        while Self::run(&self.status()) == Some(run) && Instant::now() < end {
+            thread::sleep(Duration::from_millis(50));
+        }
+        // The process may have ended.
+        let _error = prlimit(Some(pid), Resource::Fsize, before);
     }
 
     /// Kills a node, and sees that the service knows which one.
