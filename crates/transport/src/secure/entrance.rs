@@ -183,7 +183,8 @@ impl Entrance {
     /// most of them, then the oldest. So a flood takes the places of a flood.
     fn most_expendable(&self) -> Option<usize> {
         let from = |address: IpAddr| self.strangers.iter().filter(|one| one.peer.ip() == address).count();
-        let cost = |stranger: &Stranger| (stranger.has_greeted(), usize::MAX - from(stranger.peer.ip()), stranger.since);
+        let cost =
+            |stranger: &Stranger| (stranger.has_greeted(), usize::MAX - from(stranger.peer.ip()), stranger.since);
         (0..self.strangers.len()).min_by_key(|&place| cost(&self.strangers[place]))
     }
 }
@@ -240,12 +241,7 @@ impl Stranger {
 }
 
 /// Continues reading a hello. Returns true if it is complete, and an error if it can never be.
-fn read_hello(
-    stream: &mut impl Read,
-    bytes: &mut Greeting,
-    filled: &mut usize,
-    purpose: Purpose,
-) -> io::Result<bool> {
+fn read_hello(stream: &mut impl Read, bytes: &mut Greeting, filled: &mut usize, purpose: Purpose) -> io::Result<bool> {
     while *filled < GREETING_BYTES {
         match stream.read(&mut bytes[*filled..]) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),

@@ -42,7 +42,8 @@ pub fn fuzz_opener(data: &[u8]) -> usize {
     wire.extend(data.iter().rev().take_while(|&&byte| byte != 0));
     let pieces = data.iter().map(|&byte| 1 + usize::from(byte) * 3).chain(std::iter::repeat(1 << 12));
     let [mut first, mut second] = openers;
-    let (whole, split) = (open_all(&mut first, &wire, std::iter::repeat(usize::MAX)), open_all(&mut second, &wire, pieces));
+    let (whole, split) =
+        (open_all(&mut first, &wire, std::iter::repeat(usize::MAX)), open_all(&mut second, &wire, pieces));
     assert_eq!(whole, split, "the pieces in which bytes come must not matter");
     assert!(said.starts_with(&whole.0), "nothing is opened that was not sealed");
     whole.0.len()
