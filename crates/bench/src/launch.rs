@@ -12,14 +12,17 @@ use crate::{
 use evb_core::{NodeId, Span};
 use evb_node::{
     Children, Token,
-    lines::{Lines, write},
+    lines::{Lines, Writer, welcome},
 };
-use evb_transport::{LayersOptions, MessageLayer, UseLayers};
+use evb_transport::{
+    LayersOptions, MessageLayer, UseLayers,
+    secure::{Entrance, Purpose, Visit},
+};
 use evb_transports::LayerChoice;
 use std::{
     collections::BTreeMap,
     io::{self, ErrorKind},
-    net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener},
     process::Command,
     sync::atomic::{AtomicBool, Ordering},
     thread,
@@ -28,8 +31,8 @@ use std::{
 
 /// Longest time until all processes of a launch have come.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// Longest time that a connection may take to say who it is.
-const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time between two looks for processes that come.
+const LOOK_FOR_MORE: Duration = Duration::from_millis(10);
 /// Longest time that the processes may take beyond a measurement.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Interval of looks at the request to stop.
@@ -189,17 +192,17 @@ pub struct Launch<'a> {
 struct Processes<'a> {
     stop: &'a AtomicBool,
     children: Children,
-    nodes: BTreeMap<NodeId, (TcpStream, Lines)>,
+    nodes: BTreeMap<NodeId, (Writer, Lines)>,
 }
 
 impl<'a> Processes<'a> {
     /// Starts the processes, waits until they are there and have joined each other.
     fn start(launch: &Launch<'_>, stop: &'a AtomicBool) -> Result<Self, BenchError> {
-        let (listener, address) =
-            listen(launch.listen).map_err(|source| BenchError::Listen { address: launch.listen, source })?;
+        let (entrance, address) =
+            listen(launch).map_err(|source| BenchError::Listen { address: launch.listen, source })?;
         let children = start_all((launch.commands)(address).map_err(BenchError::Commands)?)?;
         let mut processes = Self { stop, children, nodes: BTreeMap::new() };
-        let addresses = processes.gather(launch, listener)?;
+        let addresses = processes.gather(launch, entrance)?;
         let all: Vec<_> = (0..launch.nodes).map(NodeId).collect();
         processes.tell(&all, &Order::Join { peers: addresses })?;
         processes.hear(&all, Some(START_TIMEOUT), |report| matches!(report, Report::Joined).then_some(()))?;
@@ -207,22 +210,19 @@ impl<'a> Processes<'a> {
     }
 
     /// The addresses of all nodes. Who comes later, or when another has failed, is refused.
-    fn gather(&mut self, launch: &Launch<'_>, listener: TcpListener) -> Result<Vec<(NodeId, String)>, BenchError> {
+    fn gather(&mut self, launch: &Launch<'_>, mut entrance: Entrance) -> Result<Vec<(NodeId, String)>, BenchError> {
         let (end, mut addresses) = (Instant::now() + START_TIMEOUT, Vec::new());
         while addresses.len() < launch.nodes.into() {
-            match listener.accept() {
-                // A connection without an introduction, or that is not expected, is no node.
-                Ok((stream, _)) => {
-                    let Ok(Some((hello, stream, lines))) = hear_out(stream) else { continue };
-                    let node = NodeId(hello.node);
-                    let known = hello.token.parse::<Token>().is_ok_and(|token| token == launch.token);
-                    if known && hello.node < launch.nodes && !self.nodes.contains_key(&node) {
-                        addresses.push((node, hello.address));
-                        self.nodes.insert(node, (stream, lines));
-                    }
+            // Who has not the token, or is not expected, is no node.
+            for visit in entrance.look().unwrap_or_default() {
+                let Visit::Arrived(arrived) = visit else { continue };
+                let Ok((Hello { node, address }, writer, lines)) = welcome(*arrived) else { continue };
+                if node < launch.nodes && !self.nodes.contains_key(&NodeId(node)) {
+                    addresses.push((NodeId(node), address));
+                    self.nodes.insert(NodeId(node), (writer, lines));
                 }
-                Err(_) => thread::sleep(Duration::from_millis(1)),
             }
+            entrance.wait(LOOK_FOR_MORE);
             self.check(end, launch.nodes)?;
         }
         Ok(addresses)
@@ -244,8 +244,9 @@ impl<'a> Processes<'a> {
     }
 
     fn tell<T: serde::Serialize>(&mut self, nodes: &[NodeId], what: &T) -> Result<(), BenchError> {
-        for (node, (stream, _)) in nodes.iter().filter_map(|node| self.nodes.get_key_value(node)) {
-            write(stream, what).map_err(|source| BenchError::Control { peer: node.to_string(), source })?;
+        for node in nodes {
+            let Some((writer, _)) = self.nodes.get_mut(node) else { continue };
+            writer.write(what).map_err(|source| BenchError::Control { peer: node.to_string(), source })?;
         }
         Ok(())
     }
@@ -320,29 +321,18 @@ impl LaunchedNodes for Processes<'_> {
 
 impl Drop for Processes<'_> {
     fn drop(&mut self) {
-        for (stream, _) in self.nodes.values() {
-            let _gone_already = write(stream, &Order::Exit);
+        for (writer, _) in self.nodes.values_mut() {
+            let _gone_already = writer.write(&Order::Exit);
         }
         self.nodes.clear();
     }
 }
 
-/// A listener that does not block, and its address.
-fn listen(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
-    let listener = TcpListener::bind(address)?;
-    listener.set_nonblocking(true)?;
+/// The entrance for the processes of a launch, and its address.
+fn listen(launch: &Launch<'_>) -> io::Result<(Entrance, SocketAddr)> {
+    let listener = TcpListener::bind(launch.listen)?;
     let address = listener.local_addr()?;
-    Ok((listener, address))
-}
-
-/// Reads the hello of a new connection.
-fn hear_out(stream: TcpStream) -> std::io::Result<Option<(Hello, TcpStream, Lines)>> {
-    stream.set_nonblocking(false)?;
-    stream.set_nodelay(true)?;
-    let mut lines = Lines::new(&stream)?;
-    let hello = lines.read_within(HELLO_TIMEOUT)?;
-    lines.trust();
-    Ok(hello.map(|hello| (hello, stream, lines)))
+    Ok((Entrance::new(listener, launch.token, Purpose::Launch)?, address))
 }
 
 fn start_all(commands: Vec<Command>) -> Result<Children, BenchError> {

@@ -12,9 +12,12 @@ use crate::{
 use evb_core::NodeId;
 use evb_node::{
     Token,
-    lines::{Lines, write},
+    lines::{self, Lines},
 };
-use evb_transport::{Connect, LayerOptions, MessageLayer, UseLayer};
+use evb_transport::{
+    Connect, LayerOptions, MessageLayer, UseLayer,
+    secure::{DialError, Purpose},
+};
 use evb_transports::LayerChoice;
 use std::{
     io,
@@ -31,6 +34,8 @@ use std::{
 /// Longest message that a benchmark sends in bytes.
 pub const LONGEST_BYTES: usize = 16 << 20;
 
+/// Longest wait until the launch has proved itself.
+const PROOF_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time after a measurement in which flushed messages may still be under way, so that the layer is polled often.
 const BUSY_TIME: Duration = Duration::from_millis(200);
 const BUSY_PAUSE: Duration = Duration::from_micros(500);
@@ -106,18 +111,19 @@ fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> R
     pin(core_of(&options.cores, layer.local().0))?;
     let broken = |source| broken(options, source);
     let stream = TcpStream::connect(options.control).map_err(broken)?;
-    stream.set_nodelay(true).map_err(broken)?;
-    let mut lines = Lines::new(&stream).map_err(broken)?;
-    lines.trust();
-    let hello = Hello { token: options.token.to_hex(), node: layer.local().0, address: layer.address() };
-    write(&stream, &hello).map_err(broken)?;
+    let hello = Hello { node: layer.local().0, address: layer.address() };
+    let joined = lines::join(stream, &options.token, Purpose::Launch, &hello, PROOF_TIMEOUT);
+    let (mut writer, mut lines) = joined.map_err(|error| match error {
+        DialError::Broken(error) => broken(error),
+        DialError::Refused(refusal) => broken(io::Error::other(refusal.to_string())),
+    })?;
     let Some(Order::Join { peers }) = lines.read().map_err(broken)? else { return Ok(()) };
     let others: Vec<_> = peers.into_iter().filter(|(node, _)| *node != layer.local()).collect();
     let joined = match layer.connect(&others) {
         Ok(()) => Report::Joined,
         Err(error) => Report::Failed { why: error.to_string() },
     };
-    write(&stream, &joined).map_err(broken)?;
+    writer.write(&joined).map_err(broken)?;
     let stop = Arc::new(AtomicBool::new(false));
     let orders = hear(lines, Arc::clone(&stop))?;
     loop {
@@ -129,7 +135,7 @@ fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> R
             Some(Order::Count) => Report::Counted(counters::read()),
             Some(Order::Join { .. } | Order::Stop | Order::Exit) | None => return Ok(()),
         };
-        write(&stream, &report).map_err(broken)?;
+        writer.write(&report).map_err(broken)?;
     }
 }
 

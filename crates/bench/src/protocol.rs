@@ -11,8 +11,6 @@ use serde::{Deserialize, Serialize};
 /// The first line of a process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Hello {
-    /// The token of the launch, in hexadecimal digits.
-    pub(crate) token: String,
     /// The node of the process.
     pub(crate) node: u16,
     /// The address of the node's layer for its peers.

@@ -4,18 +4,21 @@ use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup};
 use crate::control_lane::{ControlEndpoint, ControlLane};
 use crate::endpoint::{self, UseEndpoints};
 use crate::limits;
-use crate::lines::{Lines, pump, write};
+use crate::lines::{self, Lines, Writer, pump};
 use crate::link::Link;
 use crate::roles::{check_paths, open_role};
 use crate::wire_control::{Answer, Hello};
 use crate::worker::{ControlChannel, Left, Node, carry};
 use evb_core::NodeId;
 use evb_experiment::Plan;
-use evb_transport::{Connect, Token, Transport, Waker};
+use evb_transport::{
+    Connect, Token, Transport, Waker,
+    secure::{DialError, Purpose, Refusal},
+};
 use evb_unit::VERSION;
 use std::{
     io::ErrorKind,
-    net::{Shutdown, SocketAddr, TcpStream},
+    net::{SocketAddr, TcpStream},
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -28,6 +31,10 @@ use std::{
 
 /// Time between two checks for a stop while a node waits.
 const LOOK_UP: Duration = Duration::from_millis(100);
+/// Longest wait for a connection, and least wait for the answer of run control.
+const DIAL_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest wait until run control has proved itself, before it is dialed again.
+const PROOF_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Options of a node that joins run control.
 #[derive(Clone, Debug)]
@@ -62,8 +69,7 @@ pub struct JoinOptions {
 /// # Errors
 /// Run control cannot be reached or refuses the node, or the node could not do its work.
 pub fn join(options: &JoinOptions) -> Result<(), NodeError> {
-    let control = dial(options)?;
-    let mut lines = introduce(options, &control)?;
+    let (writer, mut lines) = reach(options)?;
     let (order_sender, orders) = mpsc::channel();
     let (notice_sender, notices) = mpsc::channel();
     // An endpoint that connects is interrupted by orders; a node that waits for nothing but orders, by its user.
@@ -71,8 +77,7 @@ pub fn join(options: &JoinOptions) -> Result<(), NodeError> {
     thread::scope(|scope| {
         let (interrupt_too, waker_too) = (interrupt.clone(), &waker);
         limits::spawn_in(scope, move || hear(&mut lines, order_sender, &interrupt_too, waker_too))?;
-        let stream = &control;
-        limits::spawn_in(scope, move || tell(stream, notices))?;
+        limits::spawn_in(scope, move || tell(writer, notices))?;
         let mut node =
             Joined { options, orders: &orders, notices: &notice_sender, interrupt, waker: &waker, error: None };
         node.serve();
@@ -85,13 +90,13 @@ pub fn join(options: &JoinOptions) -> Result<(), NodeError> {
 }
 
 /// Writes notices, and closes the connection after the last one.
-fn tell(control: &TcpStream, notices: Receiver<(NodeId, Notice)>) {
+fn tell(mut control: Writer, notices: Receiver<(NodeId, Notice)>) {
     for (_, notice) in notices {
-        if write(control, &notice).is_err() {
+        if control.write(&notice).is_err() {
             break;
         }
     }
-    let _already_closed = control.shutdown(Shutdown::Both);
+    control.close();
 }
 
 /// Reads the orders of run control. Their end interrupts a node that waits, as do orders that it cannot carry out while
@@ -247,13 +252,15 @@ impl UseEndpoints for Opened<'_, '_> {
     }
 }
 
-/// Connects to run control, which may be started after its nodes.
-fn dial(options: &JoinOptions) -> Result<TcpStream, NodeError> {
+/// Reaches run control, which may be started after its nodes, and gets a place. A connection that ends before both sides
+/// have proved themselves was one of too many there: it is dialed again.
+fn reach(options: &JoinOptions) -> Result<(Writer, Lines), NodeError> {
     let end = Instant::now() + options.patience;
     loop {
-        let error = match TcpStream::connect_timeout(&options.control, Duration::from_secs(2)) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => error,
+        let error = match dial(options) {
+            Ok((writer, lines)) => return introduced(options, writer, lines),
+            Err(DialError::Refused(refusal)) => return Err(refused(options, refusal)),
+            Err(DialError::Broken(error)) => error,
         };
         if options.stop.load(Ordering::Relaxed) {
             return Err(NodeError::stopped());
@@ -267,19 +274,34 @@ fn dial(options: &JoinOptions) -> Result<TcpStream, NodeError> {
     }
 }
 
-/// Says hello, and returns the lines that run control sends from then on.
-fn introduce(options: &JoinOptions, control: &TcpStream) -> Result<Lines, NodeError> {
+/// Proves both sides to each other, and says which node this is.
+fn dial(options: &JoinOptions) -> Result<(Writer, Lines), DialError> {
+    let stream = TcpStream::connect_timeout(&options.control, DIAL_TIMEOUT).map_err(DialError::Broken)?;
+    let hello = Hello { role: options.role.clone(), version: VERSION.into() };
+    let patience = PROOF_TIMEOUT.min(options.patience.max(DIAL_TIMEOUT));
+    lines::join(stream, &options.token, Purpose::Control, &hello, patience)
+}
+
+fn refused(options: &JoinOptions, refusal: Refusal) -> NodeError {
+    let JoinOptions { control, role, .. } = options;
+    match refusal {
+        Refusal::Token => NodeError::new(format!("run control refuses {role}: {refusal}"))
+            .hint("set the same EVB_TOKEN for run control and for its nodes"),
+        Refusal::Proof | Refusal::Version => {
+            NodeError::new(format!("who listens at {control} is not run control: {refusal}"))
+                .hint("give the address of run control with --join, and use the same evb and the same EVB_TOKEN there")
+        }
+        Refusal::Random => NodeError::new(refusal),
+    }
+}
+
+/// Reads whether this node has a place.
+fn introduced(options: &JoinOptions, writer: Writer, mut lines: Lines) -> Result<(Writer, Lines), NodeError> {
     let broken = |error| NodeError::new(format!("run control at {}: {error}", options.control));
-    let hello = Hello { token: options.token.to_hex(), role: options.role.clone(), version: VERSION.into() };
-    control.set_nodelay(true).map_err(broken)?;
-    let mut lines = Lines::new(control).map_err(broken)?;
-    lines.trust();
-    write(control, &hello).map_err(broken)?;
-    control.set_read_timeout(Some(options.patience)).map_err(broken)?;
-    match lines.read().map_err(broken)? {
+    match lines.read_within(options.patience.max(DIAL_TIMEOUT)).map_err(broken)? {
         Some(Answer::Welcome) => {
-            control.set_read_timeout(None).map_err(broken)?;
-            Ok(lines)
+            writer.stream().set_read_timeout(None).map_err(broken)?;
+            Ok((writer, lines))
         }
         Some(Answer::Refused { reason }) => {
             Err(NodeError::new(format!("run control refuses {}: {reason}", options.role)))

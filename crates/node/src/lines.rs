@@ -1,51 +1,120 @@
-//! The control connection between processes: one JSON object per line, over TCP.
+//! The control connection between processes: one JSON object per line, sealed, over TCP.
 //!
-//! Lines have a bounded length. The first one must be complete within a bounded time.
+//! Both sides have proved that they have the token before the first line (`evb_transport::secure`), which is the last
+//! message of the handshake. Lines have a bounded length.
 
+use evb_transport::{
+    Token,
+    secure::{Arrived, DialError, Opener, Purpose, Sealer, dial},
+};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
-    io::{self, BufRead, BufReader, ErrorKind, Read, Write},
-    mem,
-    net::TcpStream,
+    io::{self, ErrorKind},
+    net::{Shutdown, TcpStream},
     time::{Duration, Instant},
 };
 
 /// Longest line in bytes. A report names its files, so its size varies.
-const LONGEST_LINE: u64 = 4 << 20;
-/// Longest line of an unknown peer in bytes.
-const LONGEST_HELLO: u64 = 4 << 10;
+const LONGEST_LINE: usize = 4 << 20;
+/// Bytes that are opened at a time.
+const PIECE: usize = 16 << 10;
+/// Least time that the system is asked to wait.
+const LEAST_WAIT: Duration = Duration::from_millis(1);
 
-/// One end of a control connection.
+/// The reading end of a control connection.
 #[derive(Debug)]
 pub struct Lines {
-    reader: BufReader<TcpStream>,
-    limit: u64,
-    /// The beginning of a line whose end has not come in time.
+    stream: TcpStream,
+    opener: Opener,
+    /// What was opened and not yet read: parts of a line, or several.
     begun: Vec<u8>,
+    /// Bytes of it that have no end of a line.
+    searched: usize,
+}
+
+/// The writing end of a control connection.
+#[derive(Debug)]
+pub struct Writer {
+    stream: TcpStream,
+    sealer: Sealer,
+    /// A line was perhaps cut off: nothing can follow it.
+    is_broken: bool,
+}
+
+/// Proves both sides of a connection to each other, and writes the first line.
+///
+/// # Errors
+/// [`DialError`]: the other side has no token, refuses this one, or the connection failed.
+pub fn join<T: Serialize>(
+    stream: TcpStream,
+    token: &Token,
+    purpose: Purpose,
+    first: &T,
+    patience: Duration,
+) -> Result<(Writer, Lines), DialError> {
+    let line = line(first).map_err(DialError::Broken)?;
+    stream.set_nodelay(true).map_err(DialError::Broken)?;
+    let session = dial(&stream, token, purpose, &line, patience)?;
+    ends(stream, session.sealer, session.opener, Vec::new()).map_err(DialError::Broken)
+}
+
+/// Both ends of a connection whose other side has the token, and its first line.
+///
+/// # Errors
+/// The first line is no such item, or the system gives no more files.
+pub fn welcome<T: DeserializeOwned>(arrived: Arrived) -> io::Result<(T, Writer, Lines)> {
+    let Arrived { stream, sealer, opener, first, .. } = arrived;
+    let (writer, mut lines) = ends(stream, sealer, opener, first)?;
+    let first = lines.take_line().transpose()?;
+    first.map(|first| (first, writer, lines)).ok_or_else(cut_off)
+}
+
+fn ends(stream: TcpStream, sealer: Sealer, opener: Opener, begun: Vec<u8>) -> io::Result<(Writer, Lines)> {
+    let lines = Lines { stream: stream.try_clone()?, opener, begun, searched: 0 };
+    Ok((Writer { stream, sealer, is_broken: false }, lines))
+}
+
+impl Writer {
+    /// Writes one line.
+    ///
+    /// # Errors
+    /// The connection failed, now or before.
+    pub fn write<T: Serialize>(&mut self, item: &T) -> io::Result<()> {
+        if self.is_broken {
+            return Err(ErrorKind::BrokenPipe.into());
+        }
+        let line = line(item)?;
+        let written = self.sealer.write(&self.stream, &line);
+        self.is_broken = written.is_err();
+        written
+    }
+
+    /// The connection.
+    #[must_use]
+    pub const fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Ends the connection in both directions, also for those who read from it.
+    pub fn close(&self) {
+        let _already_closed = self.stream.shutdown(Shutdown::Both);
+    }
 }
 
 impl Lines {
-    /// The reading end of a connection with an unknown peer.
-    ///
-    /// # Errors
-    /// The system gives no more files.
-    pub fn new(stream: &TcpStream) -> io::Result<Self> {
-        Ok(Self { reader: BufReader::new(stream.try_clone()?), limit: LONGEST_HELLO, begun: Vec::new() })
-    }
-
-    /// Accepts long lines from now on: the peer has shown who it is.
-    pub const fn trust(&mut self) {
-        self.limit = LONGEST_LINE;
-    }
-
     /// The next line; `None` if the peer is gone.
     ///
     /// # Errors
-    /// The line is too long or invalid, or the connection failed.
+    /// The line is too long or invalid, a record was changed on its way, or the connection failed.
     pub fn read<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
-        let mut line = mem::take(&mut self.begun);
-        self.reader.by_ref().take(self.limit).read_until(b'\n', &mut line)?;
-        parse(&line)
+        loop {
+            if let Some(line) = self.take_line() {
+                return line.map(Some);
+            }
+            if self.more()? == 0 {
+                return if self.begun.is_empty() { Ok(None) } else { Err(cut_off()) };
+            }
+        }
     }
 
     /// Reads a line like [`read`](Self::read), but the whole line must come within `limit`, however slowly its bytes
@@ -55,45 +124,63 @@ impl Lines {
     /// The errors of [`read`](Self::read), or [`TimedOut`](ErrorKind::TimedOut) if the time is over.
     pub fn read_within<T: DeserializeOwned>(&mut self, limit: Duration) -> io::Result<Option<T>> {
         let end = Instant::now() + limit;
-        while self.begun.last() != Some(&b'\n') && (self.begun.len() as u64) < self.limit {
-            let left = end.saturating_duration_since(Instant::now());
-            self.reader.get_ref().set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
-            let bytes = match self.reader.fill_buf() {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(ErrorKind::TimedOut.into()),
-                // A signal came, which the program has heard of.
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                bytes => bytes?,
-            };
-            let whole = bytes.iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |at| at + 1);
-            self.begun.extend_from_slice(&bytes[..whole]);
-            self.reader.consume(whole);
-            if whole == 0 {
-                break;
+        loop {
+            if let Some(line) = self.take_line() {
+                return line.map(Some);
             }
-            if left.is_zero() && self.begun.last() != Some(&b'\n') {
-                return Err(ErrorKind::TimedOut.into());
+            let left = end.saturating_duration_since(Instant::now());
+            self.stream.set_read_timeout(Some(left.max(LEAST_WAIT)))?;
+            match self.more() {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(ErrorKind::TimedOut.into()),
+                Err(error) => return Err(error),
+                Ok(0) => return if self.begun.is_empty() { Ok(None) } else { Err(cut_off()) },
+                Ok(_) if left.is_zero() && !self.begun[self.searched..].contains(&b'\n') => {
+                    return Err(ErrorKind::TimedOut.into());
+                }
+                Ok(_) => {}
             }
         }
-        parse(&mem::take(&mut self.begun))
+    }
+
+    /// Takes a whole line off what was opened.
+    fn take_line<T: DeserializeOwned>(&mut self) -> Option<io::Result<T>> {
+        match self.begun[self.searched..].iter().position(|&byte| byte == b'\n') {
+            Some(at) => {
+                let line: Vec<u8> = self.begun.drain(..=self.searched + at).collect();
+                self.searched = 0;
+                Some(serde_json::from_slice(&line).map_err(io::Error::from))
+            }
+            None => {
+                self.searched = self.begun.len();
+                (self.searched >= LONGEST_LINE).then(|| Err(cut_off()))
+            }
+        }
+    }
+
+    /// Opens more bytes, and returns their number.
+    fn more(&mut self) -> io::Result<usize> {
+        let filled = self.begun.len();
+        self.begun.resize(filled + PIECE, 0);
+        let read = loop {
+            match self.opener.read(&mut &self.stream, &mut self.begun[filled..]) {
+                // A signal came, which the program has heard of.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        self.begun.truncate(filled + read.as_ref().copied().unwrap_or(0));
+        read
     }
 }
 
-fn parse<T: DeserializeOwned>(line: &[u8]) -> io::Result<Option<T>> {
-    match line.last() {
-        None => Ok(None),
-        Some(b'\n') => serde_json::from_slice(line).map(Some).map_err(io::Error::from),
-        Some(_) => Err(io::Error::new(ErrorKind::InvalidData, "a line is cut off or too long")),
-    }
-}
-
-/// Writes one line.
-///
-/// # Errors
-/// The connection failed.
-pub fn write<T: Serialize>(mut stream: &TcpStream, item: &T) -> io::Result<()> {
+fn line<T: Serialize>(item: &T) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(item)?;
     line.push(b'\n');
-    stream.write_all(&line)
+    Ok(line)
+}
+
+fn cut_off() -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, "a line is cut off or too long")
 }
 
 /// Passes every line to `take` until the peer is gone or `take` returns false. Returns the reason, as text for people.

@@ -5,17 +5,20 @@
 use crate::children::Children;
 use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup};
 use crate::limits;
-use crate::lines::{Lines, pump, write};
+use crate::lines::{Lines, Writer, pump, welcome};
 use crate::session::{Blueprint, Nodes, Observer};
 use crate::wire_control::{Answer, Hello};
 use evb_core::NodeId;
 use evb_experiment::Plan;
-use evb_transport::Token;
+use evb_transport::{
+    Token,
+    secure::{Entrance, Purpose, Refusal, Visit},
+};
 use evb_unit::VERSION;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    io::{self, ErrorKind},
-    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    io,
+    net::{SocketAddr, TcpListener},
     process::Command,
     sync::{
         Arc,
@@ -25,10 +28,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longest time that a connection may take to say who it is.
-const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
-/// Largest number of connections that may be saying hello at once; more wait in the system's queue.
-const MOST_STRANGERS: usize = 64;
+/// Time between two notes for people about refused strangers, however many there are.
+const NOTE_AGAIN: Duration = Duration::from_secs(10);
 /// Longest time for writing an order.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time between two checks for new connections while nodes are absent.
@@ -60,7 +61,7 @@ pub enum Start<'a> {
 /// The nodes of a session in processes.
 pub(crate) struct ProcessNodes<'a> {
     options: ProcessOptions<'a>,
-    listener: TcpListener,
+    entrance: Entrance,
     address: SocketAddr,
     blueprint: Option<Arc<Blueprint>>,
     children: Children,
@@ -70,10 +71,10 @@ pub(crate) struct ProcessNodes<'a> {
     members: BTreeMap<String, Member>,
     /// Addresses of the endpoints that are open.
     addresses: BTreeMap<NodeId, String>,
-    channel: (Sender<Incoming>, Receiver<Incoming>),
-    /// Number of connections that are saying hello.
-    strangers: usize,
-    /// Number of accepted connections. It tells an old connection of a role from its new one.
+    channel: (Sender<Said>, Receiver<Said>),
+    /// The last note about a refused stranger.
+    last_note: Option<Instant>,
+    /// Number of nodes that were welcomed. It tells an old connection of a role from its new one.
     connections: u64,
     notices: VecDeque<(NodeId, Notice)>,
     has_told: bool,
@@ -83,22 +84,21 @@ pub(crate) struct ProcessNodes<'a> {
 
 /// A node that has joined.
 struct Member {
-    stream: TcpStream,
+    writer: Writer,
     connection: u64,
 }
 
-/// An input from a connection.
-enum Incoming {
-    /// The connection has said hello, or sent nothing of use.
-    Stranger(Option<Newcomer>),
-    /// The node with this role sends a notice.
-    Said { role: String, connection: u64, notice: Box<Notice> },
+/// A notice of the node with this role.
+struct Said {
+    role: String,
+    connection: u64,
+    notice: Box<Notice>,
 }
 
-/// A connection that has said hello.
+/// A connection that has the token and has said hello.
 struct Newcomer {
     hello: Hello,
-    stream: TcpStream,
+    writer: Writer,
     lines: Lines,
 }
 
@@ -108,18 +108,19 @@ impl<'a> ProcessNodes<'a> {
             NodeError::new(format!("run control cannot listen on {}: {error}", options.listen))
                 .hint("`--listen HOST:PORT` chooses another address; port 0 takes any free one")
         })?;
-        listener.set_nonblocking(true).map_err(NodeError::new)?;
+        let address = listener.local_addr().map_err(NodeError::new)?;
+        let entrance = Entrance::new(listener, options.token, Purpose::Control).map_err(NodeError::new)?;
         Ok(Self {
-            address: listener.local_addr().map_err(NodeError::new)?,
+            address,
             options,
-            listener,
+            entrance,
             blueprint: None,
             children: Children::default(),
             places: BTreeMap::new(),
             members: BTreeMap::new(),
             addresses: BTreeMap::new(),
             channel: mpsc::channel(),
-            strangers: 0,
+            last_note: None,
             connections: 0,
             notices: VecDeque::new(),
             has_told: false,
@@ -158,8 +159,8 @@ impl<'a> ProcessNodes<'a> {
     /// Dismisses nodes whose role the plan does not have.
     fn dismiss_others(&mut self) {
         let others: Vec<_> = self.members.keys().filter(|role| self.node(role).is_none()).cloned().collect();
-        for member in others.iter().filter_map(|role| self.members.remove(role)) {
-            let _gone = write(&member.stream, &Instruction::from(Order::Exit));
+        for mut member in others.iter().filter_map(|role| self.members.remove(role)) {
+            let _gone = member.writer.write(&Instruction::from(Order::Exit));
         }
     }
 
@@ -178,55 +179,66 @@ impl<'a> ProcessNodes<'a> {
         (0..nodes).all(|node| self.members.contains_key(&self.role(NodeId(node))))
     }
 
-    /// Accepts new connections, each in a thread of its own: a silent one holds up nobody.
-    fn accept(&mut self) -> Result<(), NodeError> {
-        while self.strangers < MOST_STRANGERS {
-            let stream = match self.listener.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) if error.kind() != ErrorKind::WouldBlock && limits::hint(&error).is_some() => {
-                    return Err(limits::error("run control cannot hear its nodes", &error));
+    /// Lets those in who have proved that they have the token. Others cost a place of few for a short time.
+    fn accept(&mut self, observer: &mut dyn Observer) -> Result<(), NodeError> {
+        let visits = match self.entrance.look() {
+            Ok(visits) => visits,
+            Err(error) if limits::hint(&error).is_some() => {
+                return Err(limits::error("run control cannot hear its nodes", &error));
+            }
+            Err(_) => return Ok(()),
+        };
+        for visit in visits {
+            match visit {
+                Visit::Refused { peer, refusal } => self.note_refusal(peer, refusal, observer),
+                Visit::Arrived(arrived) => {
+                    // Who has the token and makes no sense of it speaks another version.
+                    let Ok((hello, writer, lines)) = welcome(*arrived) else { continue };
+                    let node = self.admit(Newcomer { hello, writer, lines }, observer)?;
+                    self.notices.extend(node.map(|node| (node, Notice::Joined)));
                 }
-                Err(_) => return Ok(()),
-            };
-            let sender = self.channel.0.clone();
-            self.strangers += 1;
-            limits::spawn(move || {
-                let _nobody_waits = sender.send(Incoming::Stranger(hear_out(stream).ok().flatten()));
-            })?;
+            }
         }
         Ok(())
     }
 
+    /// Tells people about a refused stranger, but not about each one of a flood.
+    fn note_refusal(&mut self, peer: SocketAddr, refusal: Refusal, observer: &mut dyn Observer) {
+        if self.last_note.is_some_and(|last| last.elapsed() < NOTE_AGAIN) {
+            return;
+        }
+        self.last_note = Some(Instant::now());
+        tracing::warn!(%peer, %refusal, "refused");
+        observer.note(&format!("refused a connection from {peer}: {refusal}"));
+    }
+
     /// Gives a newcomer its place, or tells it the reason for having none.
     fn admit(&mut self, newcomer: Newcomer, observer: &mut dyn Observer) -> Result<Option<NodeId>, NodeError> {
-        let Newcomer { hello: Hello { token, role, version }, stream, mut lines } = newcomer;
-        if let Some(reason) = self.refusal(&token, &role, &version) {
+        let Newcomer { hello: Hello { role, version }, mut writer, mut lines } = newcomer;
+        let is_ready = writer.stream().set_write_timeout(Some(ORDER_TIMEOUT)).is_ok();
+        if let Some(reason) = self.refusal(&role, &version) {
             tracing::warn!(role, reason, "refused");
             observer.note(&format!("refused a connection that says it is {role}: {reason}"));
-            let _gone = write(&stream, &Answer::Refused { reason });
+            let _gone = writer.write(&Answer::Refused { reason });
             return Ok(None);
         }
-        if write(&stream, &Answer::Welcome).and_then(|()| stream.set_read_timeout(None)).is_err() {
+        if !is_ready || writer.write(&Answer::Welcome).is_err() {
             return Ok(None);
         }
-        tracing::info!(role, peer = ?stream.peer_addr().ok(), "joined");
-        lines.trust();
+        tracing::info!(role, peer = ?writer.stream().peer_addr().ok(), "joined");
         self.connections += 1;
         let (node, connection, sender) = (self.node(&role), self.connections, self.channel.0.clone());
         self.awaited.remove(&role);
-        self.members.insert(role.clone(), Member { stream, connection });
+        self.members.insert(role.clone(), Member { writer, connection });
         limits::spawn(move || {
-            let said = |notice| Incoming::Said { role: role.clone(), connection, notice: Box::new(notice) };
+            let said = |notice| Said { role: role.clone(), connection, notice: Box::new(notice) };
             let reason = pump(&mut lines, |notice| sender.send(said(notice)).is_ok());
             let _session_is_over = sender.send(said(Notice::Gone { reason }));
         })?;
         Ok(node)
     }
 
-    fn refusal(&self, token: &str, role: &str, version: &str) -> Option<String> {
-        if !token.parse::<Token>().is_ok_and(|token| token == self.options.token) {
-            return Some("it does not have the token of this run".into());
-        }
+    fn refusal(&self, role: &str, version: &str) -> Option<String> {
         if version != VERSION {
             return Some(format!("it is evb {version}, this is evb {VERSION}"));
         }
@@ -313,7 +325,8 @@ impl Nodes for ProcessNodes<'_> {
             self.addresses.remove(&node);
         }
         // A node that does not listen any more is noticed by the end of its connection.
-        let _gone = self.members.get(&role).map(|member| write(&member.stream, &self.instruction(node, order, run)));
+        let instruction = self.instruction(node, order, run);
+        let _gone = self.members.get_mut(&role).map(|member| member.writer.write(&instruction));
         Ok(())
     }
 
@@ -321,8 +334,11 @@ impl Nodes for ProcessNodes<'_> {
         if let Some(notice) = self.notices.pop_front() {
             return Ok(Some(notice));
         }
-        self.accept()?;
-        let wait = match self.is_complete() && self.strangers == 0 {
+        self.accept(observer)?;
+        if let Some(notice) = self.notices.pop_front() {
+            return Ok(Some(notice));
+        }
+        let wait = match self.is_complete() && self.entrance.is_idle() {
             true => wait,
             false => {
                 self.look_after_children()?;
@@ -330,12 +346,7 @@ impl Nodes for ProcessNodes<'_> {
             }
         };
         match self.channel.1.recv_timeout(wait) {
-            Ok(Incoming::Stranger(newcomer)) => {
-                self.strangers -= 1;
-                let Some(newcomer) = newcomer else { return Ok(None) };
-                Ok(self.admit(newcomer, observer)?.map(|node| (node, Notice::Joined)))
-            }
-            Ok(Incoming::Said { role, connection, notice }) => Ok(self.hear(&role, connection, *notice, observer)),
+            Ok(Said { role, connection, notice }) => Ok(self.hear(&role, connection, *notice, observer)),
             Err(_) => Ok(None),
         }
     }
@@ -367,7 +378,7 @@ impl Nodes for ProcessNodes<'_> {
 impl Drop for ProcessNodes<'_> {
     fn drop(&mut self) {
         for member in self.members.values() {
-            let _already_closed = member.stream.shutdown(Shutdown::Both);
+            member.writer.close();
         }
     }
 }
@@ -375,13 +386,4 @@ impl Drop for ProcessNodes<'_> {
 /// The name under which a rank of a job joins.
 pub(crate) fn rank_name(node: NodeId) -> String {
     format!("rank{}", node.0)
-}
-
-/// Reads the hello of a new connection.
-fn hear_out(stream: TcpStream) -> io::Result<Option<Newcomer>> {
-    stream.set_nonblocking(false)?;
-    stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(ORDER_TIMEOUT))?;
-    let mut lines = Lines::new(&stream)?;
-    Ok(lines.read_within(HELLO_TIMEOUT)?.map(|hello| Newcomer { hello, stream, lines }))
 }

@@ -1,15 +1,14 @@
 //! The greeting between run control and a node in another process.
 //!
-//! A node connects, says hello with the token and its role, and is welcomed or refused. From then on orders go one way
-//! and notices the other; the plan travels with the orders. The end of a connection means that the peer is gone.
+//! A node connects, both sides prove that they have the token, and the node says hello with its role, and is welcomed or
+//! refused. From then on orders go one way and notices the other; the plan travels with the orders. The end of a
+//! connection means that the peer is gone.
 
 use serde::{Deserialize, Serialize};
 
 /// The first line of a node.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Hello {
-    /// The session's token, in hexadecimal digits.
-    pub(crate) token: String,
     /// The node's role, such as `ru0`.
     pub(crate) role: String,
     /// Version of evb.

@@ -22,6 +22,7 @@ mod multicast;
 mod over;
 mod over_layer;
 mod registered;
+pub mod secure;
 #[cfg(target_os = "linux")]
 pub mod shm;
 mod sync;
