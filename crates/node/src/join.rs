@@ -6,6 +6,7 @@ use crate::endpoint::{self, UseEndpoints};
 use crate::limits;
 use crate::lines::{self, Lines, Writer, pump};
 use crate::link::Link;
+use crate::machine::Machine;
 use crate::roles::{check_paths, open_role};
 use crate::wire_control::{Answer, Hello};
 use crate::worker::{ControlChannel, Left, Node, carry};
@@ -277,7 +278,7 @@ fn reach(options: &JoinOptions) -> Result<(Writer, Lines), NodeError> {
 /// Proves both sides to each other, and says which node this is.
 fn dial(options: &JoinOptions) -> Result<(Writer, Lines), DialError> {
     let stream = TcpStream::connect_timeout(&options.control, DIAL_TIMEOUT).map_err(DialError::Broken)?;
-    let hello = Hello { role: options.role.clone(), version: VERSION.into() };
+    let hello = Hello { role: options.role.clone(), version: VERSION.into(), machine: Machine::here() };
     let patience = PROOF_TIMEOUT.min(options.patience.max(DIAL_TIMEOUT));
     lines::join(stream, &options.token, Purpose::Control, &hello, patience)
 }

@@ -6,6 +6,7 @@ use crate::children::Children;
 use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup};
 use crate::limits;
 use crate::lines::{Lines, Writer, pump, welcome};
+use crate::machine::NodeMachine;
 use crate::session::{Blueprint, Nodes, Observer};
 use crate::wire_control::{Answer, Hello};
 use evb_core::NodeId;
@@ -85,6 +86,7 @@ pub(crate) struct ProcessNodes<'a> {
 /// A node that has joined.
 struct Member {
     writer: Writer,
+    machine: NodeMachine,
     connection: u64,
 }
 
@@ -214,7 +216,7 @@ impl<'a> ProcessNodes<'a> {
 
     /// Gives a newcomer its place, or tells it the reason for having none.
     fn admit(&mut self, newcomer: Newcomer, observer: &mut dyn Observer) -> Result<Option<NodeId>, NodeError> {
-        let Newcomer { hello: Hello { role, version }, mut writer, mut lines } = newcomer;
+        let Newcomer { hello: Hello { role, version, machine }, mut writer, mut lines } = newcomer;
         let is_ready = writer.stream().set_write_timeout(Some(ORDER_TIMEOUT)).is_ok();
         if let Some(reason) = self.refusal(&role, &version) {
             tracing::warn!(role, reason, "refused");
@@ -229,7 +231,7 @@ impl<'a> ProcessNodes<'a> {
         self.connections += 1;
         let (node, connection, sender) = (self.node(&role), self.connections, self.channel.0.clone());
         self.awaited.remove(&role);
-        self.members.insert(role.clone(), Member { writer, connection });
+        self.members.insert(role.clone(), Member { writer, machine: machine.seen(), connection });
         limits::spawn(move || {
             let said = |notice| Said { role: role.clone(), connection, notice: Box::new(notice) };
             let reason = pump(&mut lines, |notice| sender.send(said(notice)).is_ok());
@@ -366,6 +368,10 @@ impl Nodes for ProcessNodes<'_> {
 
     fn patience(&self) -> Duration {
         self.options.patience
+    }
+
+    fn machine(&self, node: NodeId) -> Option<NodeMachine> {
+        self.members.get(&self.role(node)).map(|member| member.machine.clone())
     }
 
     fn transport(&self, plan: &Plan) -> &'static str {

@@ -149,7 +149,7 @@ impl Ranks {
     fn host(&self) -> String {
         match self.is_local {
             true => IpAddr::from(Ipv4Addr::LOCALHOST).to_string(),
-            false => rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            false => crate::machine::host(),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! orders, and keeps the account of the nodes' reports.
 
 use crate::control::{NodeError, Notice, Order};
+use crate::machine::NodeMachine;
 use crate::outcome::Outcome;
 use crate::processes::{ProcessNodes, ProcessOptions};
 use crate::run_number::RunNumbers;
@@ -108,6 +109,10 @@ pub(crate) trait Nodes {
     fn fate(&mut self, node: NodeId) -> Option<String>;
     /// The longest wait for all nodes to join.
     fn patience(&self) -> Duration;
+    /// The machine of a node that has joined from a process of its own.
+    fn machine(&self, _node: NodeId) -> Option<NodeMachine> {
+        None
+    }
     /// The transport's name in records.
     fn transport(&self, plan: &Plan) -> &'static str;
 }
@@ -262,6 +267,12 @@ impl<'a> Session<'a> {
             (false, false) => Presence::Here,
         };
         (0..blueprint.plan.building.nodes()).map(NodeId).map(presence).collect()
+    }
+
+    /// The machines of the nodes of the plan, in the order of their numbers; none for nodes in threads of this process.
+    pub fn machines(&self) -> Vec<Option<NodeMachine>> {
+        let nodes = self.configured.as_ref().map_or(0, |configured| configured.blueprint.plan.building.nodes());
+        (0..nodes).map(|node| self.nodes.machine(NodeId(node))).collect()
     }
 
     /// Takes a plan; nothing changes if it is the previous one.

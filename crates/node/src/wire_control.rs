@@ -4,6 +4,7 @@
 //! refused. From then on orders go one way and notices the other; the plan travels with the orders. The end of a
 //! connection means that the peer is gone.
 
+use crate::machine::Machine;
 use serde::{Deserialize, Serialize};
 
 /// The first line of a node.
@@ -13,6 +14,8 @@ pub(crate) struct Hello {
     pub(crate) role: String,
     /// Version of evb.
     pub(crate) version: String,
+    /// The node's machine.
+    pub(crate) machine: Machine,
 }
 
 /// The answer of run control.

@@ -2,7 +2,7 @@
 
 import { el, text, show, follow, cells, table, flag } from "./dom.js";
 import { DASH, bytes, count, hertz, known, span, stamp } from "./units.js";
-import { icon, ofState, ofNode } from "./states.js";
+import { icon, ofState } from "./states.js";
 import { get, put, file } from "./api.js";
 import { facts, recordParts, verdict } from "./record.js";
 
@@ -217,27 +217,19 @@ function files(run) {
 }
 
 function nodes(run) {
-  const bad = (run.nodes ?? []).filter((node) => node.state !== "up");
-  if (!bad.length) return null;
-  return el(
-    "section",
-    { class: "panel" },
-    el("h3", { text: "Nodes that were not up" }),
-    el(
-      "ul",
-      { class: "findings" },
-      ...bad.map((node) =>
-        el(
-          "li",
-          {},
-          icon(ofNode(node.state)),
-          el("b", { text: node.name }),
-          el("span", { class: "lines", text: `${node.state}${node.reason ? `: ${node.reason}` : ""}` }),
-        ),
-      ),
-    ),
-  );
+  const lost = new Set(run.record?.lost_nodes ?? []);
+  const all = run.nodes ?? [];
+  if (!all.length) return null;
+  const { node: sheet, body } = table(["node", "machine", { text: "its clock", number: true }, "end"], "Nodes");
+  for (const one of all) {
+    const line = el("tr");
+    cells(line, [one.name, one.host || DASH, clock(one.clock_ahead_s ?? 0), lost.has(one.name) ? "lost" : ""]);
+    body.append(line);
+  }
+  return el("section", { class: "panel" }, el("h3", { text: "Nodes" }), el("div", { class: "scroll" }, sheet));
 }
+
+const clock = (ahead) => (Math.abs(ahead) < 0.1 ? "in step" : `${Math.abs(ahead).toFixed(1)} s ${ahead > 0 ? "ahead" : "behind"}`);
 
 function texts(run) {
   const fold = (title, words) =>

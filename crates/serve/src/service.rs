@@ -10,7 +10,8 @@ use crate::{
     status::{NodeStatus, Problem, RunStatus, Status, word},
 };
 use evb::{
-    Command, Keep, Live, NodeError, NodeId, Observer, Plan, Presence, Progress, RunError, Sample, Session, State, Turn,
+    Command, Keep, Live, NodeError, NodeId, NodeMachine, Observer, Plan, Presence, Progress, RunError, Sample, Session,
+    State, Turn,
 };
 use evb_record::Record;
 use evb_report::explain;
@@ -163,7 +164,7 @@ impl<'a> Service<'a> {
             let text = format!("{interrupted} run without an end in the registry: it was interrupted");
             desk.log(Level::Warning, None, None, text);
         }
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let host = evb::host();
         let service = Self {
             desk,
             load,
@@ -403,7 +404,11 @@ impl<'a> Service<'a> {
     fn note_begin(&mut self, session: &Session<'_>) -> Result<(), RegistryError> {
         let (plan, text) = &self.loaded.points[self.point];
         let names = (0..plan.building.nodes()).map(|node| plan.building.node_name(NodeId(node)));
-        let nodes = names.map(|name| NodeOfRun { name, host: String::new() }).collect();
+        let nodes = names.zip(session.machines()).map(|(name, machine)| match machine {
+            Some(NodeMachine { host, clock_ahead_s }) => NodeOfRun { name, host, clock_ahead_s },
+            None => NodeOfRun { name, host: self.host.clone(), clock_ahead_s: 0.0 },
+        });
+        let nodes = nodes.collect();
         let Some(run) = self.run.as_mut().filter(|run| !run.is_noted) else { return Ok(()) };
         run.is_noted = true;
         run.started = Instant::now();

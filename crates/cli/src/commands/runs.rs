@@ -7,7 +7,10 @@ use crate::{
 use clap::{Args, Subcommand};
 use evb_record::Record;
 use evb_serve::registry::{Registry, RegistryError, RunDetails, RunRow, csv, parquet};
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
+
+/// Largest distance of clocks that is not worth a word.
+const CLOCK_IN_STEP_S: f64 = 0.1;
 
 #[derive(Subcommand)]
 pub(crate) enum RunsCommand {
@@ -150,9 +153,24 @@ fn show_run(args: &ShowArgs) -> Result<bool, Failure> {
         false => {
             print!("{}", table(std::slice::from_ref(&run.row)));
             show(&evb_report::run_summary(record, width()));
+            println!("{}", machines(&run));
         }
     }
     Ok(record.good)
+}
+
+/// The machines of the nodes, and how far their clocks were from that of run control.
+fn machines(run: &RunDetails) -> String {
+    let mut machines: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
+    for node in &run.nodes {
+        let clock = match node.clock_ahead_s {
+            ahead if ahead.abs() < CLOCK_IN_STEP_S => String::new(),
+            ahead => format!(", clock {:.1} s {}", ahead.abs(), if ahead > 0.0 { "ahead" } else { "behind" }),
+        };
+        machines.entry((&node.host, clock)).or_default().push(&node.name);
+    }
+    let lines = machines.iter().map(|((host, clock), nodes)| format!("{host}{clock}: {}", nodes.join(", ")));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn record_of(run: &RunDetails) -> Result<&Record, Failure> {

@@ -54,13 +54,16 @@ pub struct RunDetails {
 }
 
 /// A node at the start of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize)]
 pub struct NodeOfRun {
     /// Name of the node.
     pub name: String,
-    /// Machine of the node; empty for the machine of run control.
+    /// Machine of the node.
     #[serde(default)]
     pub host: String,
+    /// Time by which the clock of its machine was ahead of that of run control when the node joined, in seconds.
+    #[serde(default)]
+    pub clock_ahead_s: f64,
 }
 
 /// A run that starts.

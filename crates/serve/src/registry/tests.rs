@@ -12,7 +12,7 @@ fn begun(number: u64) -> Begun {
         version: "0.1.0".into(),
         seed: u64::MAX,
         experiment_text: "[experiment]\n".into(),
-        nodes: vec![NodeOfRun { name: "evm".into(), host: String::new() }],
+        nodes: vec![NodeOfRun { name: "evm".into(), host: "daq2".into(), clock_ahead_s: -0.25 }],
     }
 }
 
@@ -42,7 +42,7 @@ fn runs_come_back_with_all_that_was_noted() {
     assert_eq!((run.row.state.as_str(), run.row.ended, run.row.good), ("stopped", Some(1010.25), Some(true)));
     assert_eq!((run.row.events, run.row.comment.as_str(), run.seed), (100, "changed", u64::MAX));
     assert_eq!(run.record, Some(end.record));
-    assert_eq!(run.nodes[0].name, "evm");
+    assert_eq!((run.nodes[0].host.as_str(), run.nodes[0].clock_ahead_s), ("daq2", -0.25));
     assert!(registry.show(8).unwrap().is_none());
     assert_eq!(registry.latest().unwrap(), 7);
 }
