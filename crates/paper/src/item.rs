@@ -17,6 +17,9 @@ pub(crate) struct Item {
     pub(crate) place: String,
     #[serde(default)]
     pub(crate) unit: String,
+    /// True if the value is the result of a theory, in a paper of measurements.
+    #[serde(default)]
+    pub(crate) theory: bool,
     pub(crate) published: Option<f64>,
     pub(crate) at_least: Option<f64>,
     pub(crate) at_most: Option<f64>,

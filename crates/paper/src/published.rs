@@ -45,6 +45,9 @@ pub(crate) struct Table {
     pub(crate) place: String,
     #[serde(default)]
     pub(crate) unit: String,
+    /// True if its values are results of a theory, in a paper of measurements.
+    #[serde(default)]
+    pub(crate) theory: bool,
     pub(crate) rows: Rows,
     #[serde(rename = "column")]
     pub(crate) columns: Vec<Column>,
@@ -193,6 +196,7 @@ impl Table {
                     what: format!("{}: {}, {} = {}", self.what, column.name, self.rows.name, self.row(row)),
                     place: self.place.clone(),
                     unit: self.unit.clone(),
+                    theory: self.theory,
                     published: published.map(|values| values[row]),
                     error: column.error.clone(),
                     class,

@@ -120,7 +120,7 @@ impl ReportBuilder {
             class,
             because,
             verdict,
-            theory: self.published.theory,
+            theory: self.published.theory || item.theory,
             known: self.published.known(&item.name).map(str::to_owned),
             measured_with: value.and_then(|value| value.tool.clone()),
             seed: self.seed,
@@ -182,6 +182,7 @@ name = "table"
 what = "two rows"
 place = "table 2"
 rows = { name = "N", values = [1, 2] }
+theory = true
 column = [{ name = "a", published = [1.0, 2.0], implied = { "1" = "one is one" } }]
 
 [[figure]]
@@ -217,6 +218,8 @@ y = "y"
             (Predicted, Inside),
         ];
         assert_eq!(found.collect::<Vec<_>>(), expected);
+        let of_theory = report.items.iter().filter(|item| item.theory).map(|item| item.item.as_str());
+        assert_eq!(of_theory.collect::<Vec<_>>(), ["table.a.1", "table.a.2"]);
         assert!(report.good(), "the list has all that is outside");
     }
 

@@ -20,6 +20,7 @@ pub(crate) fn reproduce(results: &Results, report: &mut ReportBuilder) -> Result
     let events = many(results, report, "event-builder", ["fig-11", "fig-12"])?;
     report.item("falls-to.mstreamio", last(&streams[0]) / PORTS[0].3 * 100.0)?;
     report.item("falls-to.event-builder", last(&events[0]) / PORTS[0].3 * 100.0)?;
+    report.item("levels-off.event-builder", last_step(&sums(&saturation(&events[0], PORTS[0].3))))?;
     for ((.., label, _), rates) in PORTS.iter().zip(&events) {
         report.curve("fig-13", &format!("adaptive routing, {label}"), sums(rates))?;
     }
@@ -75,12 +76,16 @@ fn many(
     for (rates, (ports, column, label, full)) in rates.iter_mut().zip(PORTS) {
         let records = results.among(experiment, &[("network.nic.ports", ports)])?;
         *rates = records.iter().map(|record| per_destination(record)).collect();
-        let saturation: Vec<_> = rates.iter().map(|rate| rate / full * 100.0).collect();
-        report.column(experiment, column, &saturation)?;
+        report.column(experiment, column, &saturation(rates, full))?;
         report.curve(aggregate, label, sums(rates))?;
         report.curve(each, label, (1..).map(f64::from).zip(rates.iter().copied()).collect())?;
     }
     Ok(rates)
+}
+
+/// Rates of nodes in per cent of the full one.
+fn saturation(rates: &[f64], full: f64) -> Vec<f64> {
+    rates.iter().map(|rate| rate / full * 100.0).collect()
 }
 
 /// N against the throughput of N nodes.
@@ -126,6 +131,14 @@ fn mapper(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperErro
     report.item("mapper.known-to", newest[0].min(newest[1]))?;
     let without = rest.last().map_or(f64::INFINITY, |map| map.known_s - SPINE_FAILS_S);
     report.item("mapper.without-service", without * 1e3)
+}
+
+/// The last point of a curve over the one before it.
+fn last_step(curve: &[(f64, f64)]) -> f64 {
+    match curve {
+        [.., (_, before), (_, last)] => last / before,
+        _ => f64::NAN,
+    }
 }
 
 fn last(values: &[f64]) -> f64 {

@@ -1,4 +1,4 @@
-//! The errors of all predicted values of papers, in one picture: a row of marks for each paper.
+//! The errors of all predicted values of papers, in one picture: a row of marks for each paper, theory below measurements.
 
 use super::style::{BLUE, GREY, GRID, INK, TEXT, TITLE, VERMILLION, text, themed};
 use evb_record::{Class, PaperItem, Verdict};
@@ -24,9 +24,10 @@ const RULE: f64 = 5.0;
 type Failure<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-/// The predicted values of one paper: the error of each in per cent, and if it is inside.
+/// The predicted values of one paper, either measurements or theory: the error of each in per cent, and if it is inside.
 struct Row<'a> {
     paper: &'a str,
+    theory: bool,
     errors: Vec<(f64, bool)>,
 }
 
@@ -47,12 +48,13 @@ pub fn paper_errors(items: &[PaperItem]) -> Option<String> {
     Some(themed(svg))
 }
 
-/// The predicted values of each paper, by their error.
+/// The predicted values of each paper, by their error; measurements first.
 fn rows(items: &[PaperItem]) -> Vec<Row<'_>> {
     let mut rows = Vec::<Row<'_>>::new();
-    for item in items {
-        if rows.last().is_none_or(|row| row.paper != item.paper) {
-            rows.push(Row { paper: &item.paper, errors: Vec::new() });
+    let [measurements, theory] = [false, true].map(|theory| items.iter().filter(move |item| item.theory == theory));
+    for item in measurements.chain(theory) {
+        if rows.last().is_none_or(|row| (row.paper, row.theory) != (&item.paper, item.theory)) {
+            rows.push(Row { paper: &item.paper, theory: item.theory, errors: Vec::new() });
         }
         let error = item.error_percent().filter(|_| item.class == Class::Predicted);
         if let (Some(row), Some(error)) = (rows.last_mut(), error) {
@@ -77,7 +79,8 @@ fn draw<'a>(area: &Area<'a>, rows: &[Row<'_>], span: (f64, f64)) -> Result<(), F
     grid(area, span, bottom)?;
     for (row, middle) in rows.iter().zip((0..).map(|index| TOP + ROW * index + ROW / 2)) {
         let inside = row.errors.iter().filter(|error| error.1).count();
-        let count = format!("{inside} inside, {} outside", row.errors.len() - inside);
+        let kind = if row.theory { "theory: " } else { "" };
+        let count = format!("{kind}{inside} inside, {} outside", row.errors.len() - inside);
         let style = |size| text(size, HPos::Left, VPos::Center);
         area.draw_text(row.paper, &style(TEXT), (16, middle - 9))?;
         area.draw_text(&count, &style(TEXT).color(&GREY), (16, middle + 9))?;
