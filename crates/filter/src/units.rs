@@ -228,9 +228,8 @@ struct State {
     losses: BTreeMap<EventId, u32>,
     /// The moment at which the last filter unit left.
     nobody_since: Option<Instant>,
-    /// Connections of filter units and of strangers.
+    /// Connections of filter units elsewhere.
     connections: usize,
-    strangers: usize,
     /// Sentences for people.
     notes: VecDeque<String>,
     report: UnitsReport,

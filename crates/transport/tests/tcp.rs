@@ -7,6 +7,7 @@ use evb_core::NodeId;
 use evb_transport::{
     ConnectError, HEAD_BYTES, Message, Received, SendError, Transport,
     conformance::PATIENCE,
+    secure::{Dialer, Purpose, SEAL_BYTES, dial},
     tcp::{FrameHeader, Refusal, Tcp, TcpOptions, Token},
 };
 use std::{
@@ -27,12 +28,22 @@ fn message(number: u32, length: usize) -> Message {
     Message { head: [number as u8; HEAD_BYTES], body: Bytes::from(vec![(number >> 3) as u8; length]) }
 }
 
-/// A hello as the wire's description defines it.
-fn hello(from: u16, to: u16, nodes: u16, token: [u8; 32]) -> Vec<u8> {
-    let mut bytes = b"evb-tcp\0".to_vec();
-    [1, from, to, nodes].iter().for_each(|field: &u16| bytes.extend_from_slice(&field.to_le_bytes()));
-    bytes.extend_from_slice(&token);
-    bytes
+/// The connection of a dialer that plays by the rules, with the verdict of the acceptor about it.
+fn introduced(
+    mut stream: TcpStream,
+    from: u16,
+    to: u16,
+    nodes: u16,
+    token: [u8; 32],
+) -> std::io::Result<(TcpStream, u16)> {
+    let hello: Vec<u8> = [from, to, nodes, 0].iter().flat_map(|field| field.to_le_bytes()).collect();
+    let mut session =
+        dial(&stream, &Token::new(token), Purpose::Tcp, &hello, PATIENCE).map_err(std::io::Error::other)?;
+    // Not a byte more: frames may follow.
+    let mut record = [0; 8 + SEAL_BYTES];
+    stream.read_exact(&mut record)?;
+    let verdict = session.opener.open(&record)?.expect("a whole record");
+    Ok((stream, u16::from_le_bytes([verdict[0], verdict[1]])))
 }
 
 fn poll_until<T>(node: &mut Tcp, mut found: impl FnMut(&mut Tcp, &mut Vec<Received>) -> Option<T>) -> T {
@@ -60,12 +71,8 @@ fn with_raw_peer(options: TcpOptions) -> (Tcp, TcpStream) {
     let mut node = Tcp::bind(NodeId(0), options).unwrap();
     let address = node.listen_addr();
     let peer = thread::spawn(move || {
-        let mut stream = TcpStream::connect(address).unwrap();
-        stream.write_all(&hello(1, 0, 2, [7; 32])).unwrap();
-        let mut answer = [0; 48];
-        stream.read_exact(&mut answer).unwrap();
-        assert_eq!(answer[..16], *b"evb-tcp\0\x01\0\0\0\0\0\0\0");
-        assert_eq!(answer[16..], [7; 32]);
+        let (stream, verdict) = introduced(TcpStream::connect(address).unwrap(), 1, 0, 2, [7; 32]).unwrap();
+        assert_eq!(verdict, 0);
         stream
     });
     node.connect(&[(NodeId(1), "127.0.0.1:1".parse().unwrap())]).unwrap();
@@ -89,6 +96,30 @@ fn a_wrong_token_is_refused_and_counted() {
     assert_eq!(node.rejected(), 1);
 }
 
+/// Who listens at the address of a peer without the token gets one hello that means nothing to it, and is no peer.
+#[test]
+fn an_impostor_is_told_nothing_and_is_no_peer() {
+    let impostor = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = impostor.local_addr().unwrap();
+    let heard = thread::spawn(move || {
+        let (mut stream, _) = impostor.accept().unwrap();
+        let mut hello = [0; 56];
+        stream.read_exact(&mut hello).unwrap();
+        let mut answer = hello;
+        answer[7] = 2;
+        stream.write_all(&answer).unwrap();
+        let mut rest = Vec::new();
+        let _reset = stream.read_to_end(&mut rest);
+        (hello, rest)
+    });
+    let mut node = Tcp::bind(NodeId(1), options(2)).unwrap();
+    let refused = node.connect(&[(NodeId(0), address)]).unwrap_err();
+    assert!(matches!(refused, ConnectError::Refused { refusal: Refusal::Proof, .. }), "{refused}");
+    drop(node);
+    let (hello, rest) = heard.join().unwrap();
+    assert!(rest.is_empty() && !hello.windows(4).any(|part| part == [7; 4]));
+}
+
 /// Garbage, nothing at all, half a hello, wrong nodes, and more silent strangers than may wait.
 #[test]
 fn strangers_neither_stall_nor_crash_a_node() {
@@ -102,15 +133,14 @@ fn strangers_neither_stall_nor_crash_a_node() {
             stream
         };
         let mut silent: Vec<_> = (0..100).map(|_| knock(&[])).collect();
-        let talkers: [Vec<u8>; 8] = [
+        let hello = || Dialer::new(&TOKEN, Purpose::Tcp).unwrap().1.to_vec();
+        let foreign = Dialer::new(&Token::new([0; 32]), Purpose::Tcp).unwrap().1.to_vec();
+        let talkers: [Vec<u8>; 5] = [
             b"GET / HTTP/1.1\r\n\r\n".to_vec(),
             vec![0xff; 100_000],
-            hello(1, 0, 2, [7; 32])[..20].to_vec(),
-            hello(1, 0, 2, [0; 32]),
-            hello(0, 0, 2, [7; 32]),
-            hello(9, 0, 2, [7; 32]),
-            hello(1, 5, 2, [7; 32]),
-            hello(1, 0, 3, [7; 32]),
+            hello()[..20].to_vec(),
+            foreign,
+            [hello(), vec![0; 26]].concat(),
         ];
         let count = silent.len() + talkers.len();
         silent.extend(talkers.iter().map(|bytes| {
@@ -119,13 +149,17 @@ fn strangers_neither_stall_nor_crash_a_node() {
             let _ = stream.write_all(bytes);
             stream
         }));
-        let mut peer = knock(&hello(1, 0, 2, [7; 32]));
-        let mut answer = [0; 48];
         // It may have been pushed out by the many: then it knocks again.
-        while peer.read_exact(&mut answer).is_err() {
-            peer = knock(&hello(1, 0, 2, [7; 32]));
-        }
-        assert_eq!(answer[16..], [7; 32]);
+        let introduce = |from, to, nodes| loop {
+            if let Ok(found) = introduced(TcpStream::connect(address).unwrap(), from, to, nodes, [7; 32]) {
+                return found;
+            }
+        };
+        let others = [(0, 0, 2), (9, 0, 2), (1, 5, 2), (1, 0, 3)];
+        assert!(others.into_iter().all(|(from, to, nodes)| introduce(from, to, nodes).1 == 1), "not the wanted node");
+        let (peer, verdict) = introduce(1, 0, 2);
+        assert_eq!(verdict, 0);
+        let count = count + others.len();
         (count, silent, peer)
     });
     node.connect(&[(NodeId(1), address)]).unwrap();

@@ -9,7 +9,7 @@ use crate::Code;
 use evb_transport::Token;
 use rustix::net::sockopt::set_tcp_user_timeout;
 use std::{
-    io::{self, Write},
+    io,
     net::{TcpStream, ToSocketAddrs},
     sync::atomic::{AtomicBool, Ordering},
     thread,
@@ -204,12 +204,10 @@ impl Unit<'_> {
     fn try_to_join(&self) -> io::Result<Result<TcpStream, Refusal>> {
         let mut found = self.address.to_socket_addrs()?;
         let address = found.next().ok_or_else(|| io::Error::other("this name has no address"))?;
-        let mut stream = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT)?;
+        let stream = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT)?;
         stream.set_nodelay(true)?;
         set_tcp_user_timeout(&stream, SILENCE)?;
-        stream.write_all(&handshake::hello(&self.options.token))?;
-        let answer = handshake::read(&stream, ANSWER_TIMEOUT)?;
-        stream.set_read_timeout(None)?;
-        Ok(handshake::read_answer(&answer, &self.options.token).map(|()| stream))
+        let joined = handshake::join(&stream, &self.options.token, ANSWER_TIMEOUT)?;
+        Ok(joined.map(|()| stream))
     }
 }

@@ -1,15 +1,18 @@
-//! The door of a builder for filter units of elsewhere: a stranger that shows the token of the run becomes a filter unit.
-//! Each connection has a thread, so that a silent one holds up nobody.
+//! The door of a builder for filter units of elsewhere: who proves that it has the token of the run becomes a filter unit,
+//! with a thread of its own. Strangers wait at the entrance, few of them and not for long, and hold up nobody.
 
 use super::{Shared, keeper::Keeper, process::Process};
 use crate::{
     Hello, UnitsPlan,
     remote::handshake::{self, Refusal},
 };
-use evb_transport::Token;
+use evb_transport::{
+    Token,
+    secure::{Arrived, Entrance, Purpose, Visit},
+};
 use rustix::net::{Shutdown, shutdown};
 use std::{
-    io::{self, Write},
+    io,
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc,
@@ -19,14 +22,14 @@ use std::{
     time::Duration,
 };
 
-/// Longest time that a connection may take to show the token.
-const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
-/// Largest number of connections that may be saying hello at once; more wait in the system's queue.
-const MOST_STRANGERS: usize = 16;
+/// Longest time for writing an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Largest number of filter units of elsewhere at one builder.
 const MOST_JOINED: usize = 256;
-/// Time between two looks for a place, or after a failure of the system.
+/// Pause after a failure of the system.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// Longest wait for a connection before the next look at the time of those who are there.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// The place at which filter units of elsewhere join one builder.
 #[derive(Debug)]
@@ -59,7 +62,8 @@ impl Door {
         hello: Hello,
         shared: Arc<Shared>,
     ) -> io::Result<JoinHandle<()>> {
-        thread::Builder::new().spawn(move || self.welcome(&plan, &hello, &shared))
+        let entrance = Entrance::new(self.listener.try_clone()?, self.token, Purpose::Filter)?;
+        thread::Builder::new().spawn(move || self.welcome(entrance, &plan, &hello, &shared))
     }
 
     /// Lets nobody in any more.
@@ -69,26 +73,31 @@ impl Door {
         let _closed_before = shutdown(&self.listener, Shutdown::Both);
     }
 
-    fn welcome(self: &Arc<Self>, plan: &UnitsPlan, hello: &Hello, shared: &Arc<Shared>) {
+    fn welcome(self: &Arc<Self>, mut entrance: Entrance, plan: &UnitsPlan, hello: &Hello, shared: &Arc<Shared>) {
         let mut unit = plan.units;
-        loop {
-            while !self.closed.load(Ordering::Relaxed) && shared.state().strangers >= MOST_STRANGERS {
-                thread::sleep(LOOK_AGAIN);
-            }
-            let accepted = self.listener.accept();
+        while !self.closed.load(Ordering::Relaxed) {
+            entrance.wait(LOOK);
             if self.closed.load(Ordering::Relaxed) {
                 return;
             }
-            let Ok((stream, peer)) = accepted else {
+            let Ok(visits) = entrance.look() else {
                 thread::sleep(LOOK_AGAIN);
                 continue;
             };
-            let hello = Hello { unit, ..hello.clone() };
-            let guest = Guest::arrive(shared);
-            let (door, kept) = (self.clone(), plan.clone());
-            // Without a thread the connection ends, and the filter unit comes again.
-            if thread::Builder::new().spawn(move || guest.stay(stream, peer, &door, kept, hello)).is_ok() {
-                unit = unit.wrapping_add(1).max(plan.units);
+            for visit in visits {
+                let arrived = match visit {
+                    Visit::Arrived(arrived) => *arrived,
+                    Visit::Refused { peer, refusal } => {
+                        tracing::debug!(builder = hello.builder, %peer, %refusal, "refused a filter unit");
+                        continue;
+                    }
+                };
+                let hello = Hello { unit, ..hello.clone() };
+                let (guest, kept) = (Guest::arrive(shared), plan.clone());
+                // Without a thread the connection ends, and the filter unit comes again.
+                if thread::Builder::new().spawn(move || guest.stay(arrived, kept, hello)).is_ok() {
+                    unit = unit.wrapping_add(1).max(plan.units);
+                }
             }
         }
     }
@@ -97,25 +106,28 @@ impl Door {
 /// A connection that is counted while it is there.
 struct Guest {
     shared: Arc<Shared>,
-    is_stranger: bool,
+    is_full: bool,
     works: bool,
 }
 
 impl Guest {
     fn arrive(shared: &Arc<Shared>) -> Self {
         let mut state = shared.state();
+        let is_full = state.connections >= MOST_JOINED;
         state.connections += 1;
-        state.strangers += 1;
         drop(state);
-        Self { shared: shared.clone(), is_stranger: true, works: false }
+        Self { shared: shared.clone(), is_full, works: false }
     }
 
-    /// Checks who it is, and keeps the filter unit until it leaves.
-    fn stay(mut self, stream: TcpStream, peer: SocketAddr, door: &Door, plan: UnitsPlan, hello: Hello) {
-        if let Err(refusal) = self.check(&stream, door) {
-            tracing::warn!(builder = hello.builder, %peer, reason = refusal, "refused a filter unit");
-            return;
-        }
+    /// Answers a connection that has the token, and keeps the filter unit until it leaves.
+    fn stay(mut self, arrived: Arrived, plan: UnitsPlan, hello: Hello) {
+        let (stream, peer) = match self.answer(arrived) {
+            Ok(welcomed) => welcomed,
+            Err(refusal) => {
+                tracing::warn!(builder = hello.builder, reason = refusal, "refused a filter unit");
+                return;
+            }
+        };
         let shared = self.shared.clone();
         let is_dropped = || shared.state().dropped;
         match Process::joined(stream, &plan, &hello, &is_dropped) {
@@ -133,27 +145,18 @@ impl Guest {
         }
     }
 
-    /// Reads the hello of a stranger, and answers it.
-    fn check(&mut self, mut stream: &TcpStream, door: &Door) -> Result<(), String> {
-        let found = handshake::read(stream, HELLO_TIMEOUT).map_err(|error| error.to_string())?;
-        let mut result = handshake::read_hello(&found, &door.token);
-        self.welcome(&mut result);
-        let answered = stream.set_write_timeout(Some(HELLO_TIMEOUT)).and_then(|()| stream.set_nodelay(true));
-        let answered = answered.and_then(|()| stream.write_all(&handshake::answer(result, &door.token)));
+    /// Tells a filter unit whether it has a place.
+    fn answer(&self, arrived: Arrived) -> Result<(TcpStream, SocketAddr), String> {
+        let Arrived { stream, peer, mut sealer, first, .. } = arrived;
+        let result = match self.is_full {
+            _ if first != handshake::HELLO => Err(Refusal::Version),
+            true => Err(Refusal::Full),
+            false => Ok(()),
+        };
+        let answered = stream.set_write_timeout(Some(ANSWER_TIMEOUT));
+        let answered = answered.and_then(|()| handshake::answer(&mut sealer, result, &stream));
         result.map_err(|refusal| refusal.to_string())?;
-        answered.map_err(|error| error.to_string())
-    }
-
-    /// A connection that has shown the token is no stranger any more.
-    fn welcome(&mut self, result: &mut Result<(), Refusal>) {
-        let mut state = self.shared.state();
-        if result.is_ok() && state.connections - state.strangers >= MOST_JOINED {
-            *result = Err(Refusal::Full);
-        }
-        if result.is_ok() {
-            self.is_stranger = false;
-            state.strangers -= 1;
-        }
+        answered.map(|()| (stream, peer)).map_err(|error| error.to_string())
     }
 
     fn begin(&mut self, hello: &Hello, peer: SocketAddr) {
@@ -169,7 +172,6 @@ impl Drop for Guest {
     fn drop(&mut self) {
         let mut state = self.shared.state();
         state.connections -= 1;
-        state.strangers -= usize::from(self.is_stranger);
         if self.works {
             state.leave();
         }

@@ -2,10 +2,13 @@
 
 use super::{
     NEWCOMER, Tcp,
-    handshake::{HANDSHAKE_BYTES, Handshake, Hello, Refusal, answer, hello, may_begin, read_answer, read_hello},
+    handshake::{Hello, RECORD_BYTES, Refusal, hello, read_hello, read_verdict, verdict},
     peer::Peer,
 };
-use crate::{ConnectError, JoinError};
+use crate::{
+    ConnectError, JoinError, Token,
+    secure::{self, Dialer, GREETING_BYTES, Greeting, Purpose, Session, may_begin},
+};
 use evb_core::NodeId;
 use mio::{Interest, net::TcpStream};
 use socket2::SockRef;
@@ -17,7 +20,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Most connections that have not shown a token yet; a new one replaces the oldest.
+/// Most connections that have not proved that they have the token; a new one replaces the oldest of those that have said
+/// nothing yet, or the oldest of all.
 const MOST_NEWCOMERS: usize = 64;
 /// Time between two attempts to reach a peer that does not listen yet.
 const DIAL_AGAIN: Duration = Duration::from_millis(50);
@@ -72,45 +76,112 @@ enum Missing {
 struct Opening {
     stream: TcpStream,
     since: Instant,
-    bytes: Handshake,
+    bytes: Greeting,
     filled: usize,
-    /// True if the dialer's hello was sent.
-    greeted: bool,
+    stage: Stage,
+}
+
+/// What a connection waits for.
+enum Stage {
+    /// A connection that this node dials is established.
+    Dialing,
+    /// The acceptor's answer.
+    Greeted(Box<Dialer>),
+    /// The dialer's hello.
+    Silent,
+    /// The next record of the other side.
+    Proving(Box<Session>),
 }
 
 impl Opening {
-    fn new(stream: TcpStream) -> Self {
-        Self { stream, since: Instant::now(), bytes: [0; HANDSHAKE_BYTES], filled: 0, greeted: false }
+    fn new(stream: TcpStream, stage: Stage) -> Self {
+        Self { stream, since: Instant::now(), bytes: [0; GREETING_BYTES], filled: 0, stage }
     }
 
-    /// Continues reading. Returns the message if it is complete, and an error if it can never be.
-    fn read(&mut self) -> io::Result<Option<Handshake>> {
-        while self.filled < HANDSHAKE_BYTES {
-            match self.stream.read(&mut self.bytes[self.filled..]) {
+    /// Continues reading this many bytes, and no more. Returns true if they are complete, and an error if they can never
+    /// be.
+    fn read(&mut self, wanted: usize) -> io::Result<bool> {
+        while self.filled < wanted {
+            match self.stream.read(&mut self.bytes[self.filled..wanted]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => self.filled += count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            if !may_begin(&self.bytes[..self.filled]) {
+            if wanted == GREETING_BYTES && !may_begin(&self.bytes[..self.filled], Purpose::Tcp) {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "the other side speaks another protocol"));
             }
         }
-        Ok(Some(self.bytes))
+        self.filled = 0;
+        Ok(true)
     }
 
     /// Sends the hello once the connection is established.
-    fn greet(&mut self, message: &Handshake) -> io::Result<()> {
+    fn greet(&mut self, token: &Token) -> io::Result<()> {
         if let Some(error) = self.stream.take_error()? {
             return Err(error);
         }
-        if self.greeted || self.stream.peer_addr().is_err() {
+        if !matches!(self.stage, Stage::Dialing) || self.stream.peer_addr().is_err() {
             return Ok(());
         }
-        self.greeted = true;
+        let (dialer, hello) = Dialer::new(token, Purpose::Tcp).map_err(|error| io::Error::other(error.to_string()))?;
+        self.stage = Stage::Greeted(Box::new(dialer));
         // An empty socket buffer takes this at once.
-        self.stream.write_all(message)
+        self.stream.write_all(&hello)
+    }
+
+    /// Continues the dialer's part. Returns `Some` if the peer has given its verdict.
+    fn dial(&mut self, token: &Token, identity: Hello) -> io::Result<Option<Result<(), Refusal>>> {
+        self.greet(token)?;
+        if matches!(self.stage, Stage::Greeted(_)) {
+            if !self.read(GREETING_BYTES)? {
+                return Ok(None);
+            }
+            let Stage::Greeted(dialer) = std::mem::replace(&mut self.stage, Stage::Dialing) else { return Ok(None) };
+            let mut session = match dialer.finish(&self.bytes) {
+                Ok(session) => session,
+                Err(refusal) => return Ok(Some(Err(refusal.into()))),
+            };
+            self.stream.write_all(&hello(&mut session, identity)?)?;
+            self.stage = Stage::Proving(Box::new(session));
+        }
+        if !matches!(self.stage, Stage::Proving(_)) || !self.read(RECORD_BYTES)? {
+            return Ok(None);
+        }
+        let Stage::Proving(session) = &mut self.stage else { return Ok(None) };
+        Ok(Some(read_verdict(session, &self.bytes[..RECORD_BYTES], identity.to)))
+    }
+
+    /// Continues the acceptor's part. Returns who dials, once it has proved that it has the token.
+    fn accept(&mut self, token: &Token) -> io::Result<Option<Hello>> {
+        if matches!(self.stage, Stage::Silent) {
+            if !self.read(GREETING_BYTES)? {
+                return Ok(None);
+            }
+            match secure::accept(token, Purpose::Tcp, &self.bytes) {
+                Ok((session, answer)) => {
+                    self.stream.write_all(&answer)?;
+                    self.stage = Stage::Proving(Box::new(session));
+                }
+                Err(refusal) => {
+                    self.stream.write_all(&secure::refuse(Purpose::Tcp, refusal))?;
+                    return Err(io::ErrorKind::PermissionDenied.into());
+                }
+            }
+        }
+        if !self.read(RECORD_BYTES)? {
+            return Ok(None);
+        }
+        let Stage::Proving(session) = &mut self.stage else { return Ok(None) };
+        read_hello(session, &self.bytes[..RECORD_BYTES]).map(Some).ok_or_else(|| io::ErrorKind::PermissionDenied.into())
+    }
+
+    /// Tells a dialer whether it is expected.
+    fn answer(&mut self, is_expected: bool, local: NodeId) -> io::Result<()> {
+        let Stage::Proving(session) = &mut self.stage else { return Err(io::ErrorKind::NotConnected.into()) };
+        let record = verdict(session, is_expected, local)?;
+        self.stream.write_all(&record)
     }
 }
 
@@ -162,11 +233,12 @@ impl Joining<'_> {
         for _ in 0..MOST_NEWCOMERS {
             let Ok((mut stream, _)) = self.tcp.listener.accept() else { return };
             if self.newcomers.len() == MOST_NEWCOMERS {
-                self.newcomers.pop_front();
+                let silent = self.newcomers.iter().position(|newcomer| matches!(newcomer.stage, Stage::Silent));
+                self.newcomers.remove(silent.unwrap_or(0));
                 self.tcp.rejected += 1;
             }
             if self.tcp.poll.registry().register(&mut stream, NEWCOMER, Interest::READABLE).is_ok() {
-                self.newcomers.push_back(Opening::new(stream));
+                self.newcomers.push_back(Opening::new(stream, Stage::Silent));
             }
         }
     }
@@ -175,25 +247,21 @@ impl Joining<'_> {
         let limit = self.tcp.options.handshake_timeout;
         for _ in 0..self.newcomers.len() {
             let Some(mut newcomer) = self.newcomers.pop_front() else { return };
-            match newcomer.read() {
-                Ok(Some(message)) => self.judge(newcomer.stream, &message),
+            match newcomer.accept(&self.tcp.options.token) {
+                Ok(Some(hello)) => self.judge(newcomer, hello),
                 Ok(None) if newcomer.since.elapsed() < limit => self.newcomers.push_back(newcomer),
                 Ok(None) | Err(_) => self.tcp.rejected += 1,
             }
         }
     }
 
-    fn judge(&mut self, mut stream: TcpStream, message: &Handshake) {
+    fn judge(&mut self, mut newcomer: Opening, hello: Hello) {
         let (local, nodes) = (self.tcp.local, self.tcp.options.nodes);
-        let known = |hello: &Hello| matches!(self.missing.get(&hello.from), Some(Missing::Comes));
-        let result = read_hello(message, &self.tcp.options.token).and_then(|hello| {
-            (hello.to == local && hello.nodes == nodes && known(&hello)).then_some(hello).ok_or(Refusal::Node)
-        });
-        let reply = answer(result.map(|_| ()), local, &self.tcp.options.token);
-        let sent = stream.write_all(&reply).is_ok();
-        match result {
-            Ok(hello) if sent && self.join(hello.from, stream).is_ok() => {}
-            _ => self.tcp.rejected += 1,
+        let is_missing = matches!(self.missing.get(&hello.from), Some(Missing::Comes));
+        let is_expected = hello.to == local && hello.nodes == nodes && is_missing;
+        let is_told = newcomer.answer(is_expected, local).is_ok();
+        if !is_expected || !is_told || self.join(hello.from, newcomer.stream).is_err() {
+            self.tcp.rejected += 1;
         }
     }
 
@@ -255,13 +323,8 @@ fn advance(
         }
         let mut stream = TcpStream::connect(address)?;
         tcp.poll.registry().register(&mut stream, NEWCOMER, Interest::READABLE | Interest::WRITABLE)?;
-        *opening = Some(Opening::new(stream));
+        *opening = Some(Opening::new(stream, Stage::Dialing));
     }
     let Some(opening) = opening else { return Ok(None) };
-    opening.greet(&hello(*identity, &tcp.options.token))?;
-    if !opening.greeted {
-        return Ok(None);
-    }
-    let message = opening.read()?;
-    Ok(message.map(|message| read_answer(&message, identity.to, &tcp.options.token)))
+    opening.dial(&tcp.options.token, *identity)
 }

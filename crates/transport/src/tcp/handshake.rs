@@ -1,17 +1,13 @@
-//! The two messages that open a connection, without any I/O. `docs/reference/tcp-wire.md` describes the bytes.
+//! The two records that follow the proof of a new connection, without any I/O: who dials, and the acceptor's verdict.
+//! `docs/reference/tcp-wire.md` describes the bytes.
 
-use crate::Token;
+use crate::secure::{self, SEAL_BYTES, Session};
 use evb_core::NodeId;
-use std::fmt;
+use std::{fmt, io};
 
-/// Length in bytes of both messages.
-pub(super) const HANDSHAKE_BYTES: usize = 48;
-
-const MAGIC: [u8; 8] = *b"evb-tcp\0";
-const VERSION: u16 = 1;
-
-/// A handshake message: the dialer's hello, or the acceptor's answer to it.
-pub(super) type Handshake = [u8; HANDSHAKE_BYTES];
+/// Length of both records in bytes, sealed.
+pub(super) const RECORD_BYTES: usize = PLAIN_BYTES + SEAL_BYTES;
+const PLAIN_BYTES: usize = 8;
 
 /// The nodes of a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +26,8 @@ pub enum Refusal {
     Token,
     /// The peer is another node, expects no such node, has it already, or its run has another number of nodes.
     Node,
+    /// The peer has not proved that it has the token of the run.
+    Proof,
 }
 
 impl fmt::Display for Refusal {
@@ -38,101 +36,98 @@ impl fmt::Display for Refusal {
             Self::Version => "it does not speak this version of the protocol",
             Self::Token => "the token is not that of its run",
             Self::Node => "it does not expect this node",
+            Self::Proof => "it has not proved that it has the token of the run",
         })
     }
 }
 
-/// The dialer's message.
-pub(super) fn hello(Hello { from, to, nodes }: Hello, token: &Token) -> Handshake {
-    message([VERSION, from.0, to.0, nodes], token.0)
-}
-
-/// Reads the dialer's message. A dialer without the token is told nothing else.
-pub(super) fn read_hello(bytes: &Handshake, token: &Token) -> Result<Hello, Refusal> {
-    let ([version, from, to, nodes], theirs) = parts(bytes).ok_or(Refusal::Version)?;
-    if version != VERSION {
-        return Err(Refusal::Version);
-    }
-    if !token.matches(&theirs) {
-        return Err(Refusal::Token);
-    }
-    Ok(Hello { from: NodeId(from), to: NodeId(to), nodes })
-}
-
-/// The acceptor's answer. It contains the token only if the dialer has shown it.
-pub(super) fn answer(result: Result<(), Refusal>, local: NodeId, token: &Token) -> Handshake {
-    match result {
-        Ok(()) => message([VERSION, 0, local.0, 0], token.0),
-        Err(refusal) => message([VERSION, 1 + refusal as u16, local.0, 0], [0; Token::BYTES]),
+impl From<secure::Refusal> for Refusal {
+    fn from(refusal: secure::Refusal) -> Self {
+        match refusal {
+            secure::Refusal::Token => Self::Token,
+            secure::Refusal::Proof => Self::Proof,
+            secure::Refusal::Version | secure::Refusal::Random => Self::Version,
+        }
     }
 }
 
-/// Reads the acceptor's answer.
-pub(super) fn read_answer(bytes: &Handshake, peer: NodeId, token: &Token) -> Result<(), Refusal> {
-    let ([version, status, from, _], theirs) = parts(bytes).ok_or(Refusal::Version)?;
-    match status {
-        _ if version != VERSION => Err(Refusal::Version),
-        0 if !token.matches(&theirs) => Err(Refusal::Token),
-        0 if from != peer.0 => Err(Refusal::Node),
-        0 => Ok(()),
-        2 => Err(Refusal::Token),
-        3 => Err(Refusal::Node),
-        _ => Err(Refusal::Version),
+/// The dialer's record.
+pub(super) fn hello(session: &mut Session, Hello { from, to, nodes }: Hello) -> io::Result<Vec<u8>> {
+    record(session, [from.0, to.0, nodes, 0])
+}
+
+/// Reads the dialer's record. The error is none that the dialer could understand: it has not proved anything.
+pub(super) fn read_hello(session: &mut Session, record: &[u8]) -> Option<Hello> {
+    let [from, to, nodes, _] = fields(session, record)?;
+    Some(Hello { from: NodeId(from), to: NodeId(to), nodes })
+}
+
+/// The acceptor's verdict about a dialer that has the token.
+pub(super) fn verdict(session: &mut Session, is_expected: bool, local: NodeId) -> io::Result<Vec<u8>> {
+    record(session, [u16::from(!is_expected), local.0, 0, 0])
+}
+
+/// Reads the acceptor's verdict.
+pub(super) fn read_verdict(session: &mut Session, record: &[u8], peer: NodeId) -> Result<(), Refusal> {
+    match fields(session, record) {
+        Some([0, from, ..]) if from == peer.0 => Ok(()),
+        Some(_) => Err(Refusal::Node),
+        None => Err(Refusal::Proof),
     }
 }
 
-/// Returns true if these first bytes may become a handshake message.
-pub(super) fn may_begin(bytes: &[u8]) -> bool {
-    bytes.iter().zip(MAGIC).all(|(&byte, magic)| byte == magic)
+fn record(session: &mut Session, fields: [u16; 4]) -> io::Result<Vec<u8>> {
+    let (plain, mut wire) = (fields.map(u16::to_le_bytes).concat(), Vec::with_capacity(RECORD_BYTES));
+    session.sealer.seal(&plain, &mut wire)?;
+    Ok(wire)
 }
 
-fn message(fields: [u16; 4], token: [u8; Token::BYTES]) -> Handshake {
-    let mut bytes = [0; HANDSHAKE_BYTES];
-    bytes[..8].copy_from_slice(&MAGIC);
-    for (slot, field) in bytes[8..16].chunks_exact_mut(2).zip(fields) {
-        slot.copy_from_slice(&field.to_le_bytes());
-    }
-    bytes[16..].copy_from_slice(&token);
-    bytes
-}
-
-fn parts(bytes: &Handshake) -> Option<([u16; 4], [u8; Token::BYTES])> {
-    let (magic, rest) = bytes.split_first_chunk()?;
-    let (fields, token) = rest.split_first_chunk::<8>()?;
-    let field = |index: usize| u16::from_le_bytes([fields[2 * index], fields[2 * index + 1]]);
-    (*magic == MAGIC).then_some((std::array::from_fn(field), *token.first_chunk()?))
+fn fields(session: &mut Session, record: &[u8]) -> Option<[u16; 4]> {
+    let plain: [u8; PLAIN_BYTES] = session.opener.open(record).ok()??.try_into().ok()?;
+    Some(std::array::from_fn(|index| u16::from_le_bytes([plain[2 * index], plain[2 * index + 1]])))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        Token,
+        secure::{Dialer, Purpose, accept},
+    };
 
-    const TOKEN: Token = Token::new([9; Token::BYTES]);
     const HELLO: Hello = Hello { from: NodeId(3), to: NodeId(1), nodes: 5 };
 
+    fn pair() -> [Session; 2] {
+        let token = Token::new([9; Token::BYTES]);
+        let (dialer, hello) = Dialer::new(&token, Purpose::Tcp).unwrap();
+        let (acceptor, answer) = accept(&token, Purpose::Tcp, &hello).unwrap();
+        [dialer.finish(&answer).unwrap(), acceptor]
+    }
+
     #[test]
-    fn a_hello_comes_back_and_a_changed_one_does_not() {
-        let bytes = hello(HELLO, &TOKEN);
-        assert_eq!(read_hello(&bytes, &TOKEN), Ok(HELLO));
-        assert!(may_begin(&bytes) && may_begin(&bytes[..3]) && may_begin(&[]) && !may_begin(b"GET /"));
-        for index in 0..HANDSHAKE_BYTES {
-            let mut wrong = bytes;
+    fn a_hello_comes_back_and_a_changed_or_repeated_one_does_not() {
+        let [mut dialer, mut acceptor] = pair();
+        let bytes = hello(&mut dialer, HELLO).unwrap();
+        assert_eq!(bytes.len(), RECORD_BYTES);
+        assert_eq!(read_hello(&mut acceptor, &bytes), Some(HELLO));
+        assert_eq!(read_hello(&mut acceptor, &bytes), None, "once");
+        for index in 0..RECORD_BYTES {
+            let [mut dialer, mut acceptor] = pair();
+            let mut wrong = hello(&mut dialer, HELLO).unwrap();
             wrong[index] ^= 0x40;
-            assert_ne!(read_hello(&wrong, &TOKEN), Ok(HELLO), "byte {index}");
+            assert_eq!(read_hello(&mut acceptor, &wrong), None, "byte {index}");
         }
     }
 
     #[test]
-    fn answers_come_back_and_a_refusal_does_not_show_the_token() {
-        assert_eq!(read_answer(&answer(Ok(()), NodeId(1), &TOKEN), NodeId(1), &TOKEN), Ok(()));
-        assert_eq!(read_answer(&answer(Ok(()), NodeId(2), &TOKEN), NodeId(1), &TOKEN), Err(Refusal::Node));
-        let stranger = Token::new([8; Token::BYTES]);
-        assert_eq!(read_answer(&answer(Ok(()), NodeId(1), &stranger), NodeId(1), &TOKEN), Err(Refusal::Token));
-        for refusal in [Refusal::Version, Refusal::Token, Refusal::Node] {
-            let bytes = answer(Err(refusal), NodeId(1), &TOKEN);
-            assert_eq!(read_answer(&bytes, NodeId(1), &TOKEN), Err(refusal));
-            assert_eq!(bytes[16..], [0; Token::BYTES]);
+    fn verdicts_come_back() {
+        for (is_expected, peer, expected) in
+            [(true, 1, Ok(())), (true, 2, Err(Refusal::Node)), (false, 1, Err(Refusal::Node))]
+        {
+            let [mut dialer, mut acceptor] = pair();
+            let bytes = verdict(&mut acceptor, is_expected, NodeId(1)).unwrap();
+            assert_eq!(read_verdict(&mut dialer, &bytes, NodeId(peer)), expected);
         }
-        assert_eq!(read_answer(&[0; HANDSHAKE_BYTES], NodeId(1), &TOKEN), Err(Refusal::Version));
+        assert_eq!(read_verdict(&mut pair()[0], &[0; RECORD_BYTES], NodeId(1)), Err(Refusal::Proof));
     }
 }

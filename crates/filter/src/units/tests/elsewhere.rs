@@ -32,10 +32,7 @@ impl Unit {
     /// Joins, reads the hello and says that it is ready.
     fn join(address: SocketAddr) -> Self {
         let mut unit = Self(TcpStream::connect(address).unwrap());
-        unit.0.set_read_timeout(Some(PATIENCE)).unwrap();
-        unit.0.write_all(&handshake::hello(&TOKEN)).unwrap();
-        let answer = handshake::read(&unit.0, PATIENCE).unwrap();
-        assert_eq!(handshake::read_answer(&answer, &TOKEN), Ok(()));
+        assert_eq!(handshake::join(&unit.0, &TOKEN, PATIENCE).unwrap(), Ok(()));
         unit.0.set_read_timeout(Some(PATIENCE)).unwrap();
         assert_eq!(unit.read().0, 1, "the hello");
         unit.say(|out| encode_ready(false, out));
@@ -171,16 +168,15 @@ fn events_that_nobody_decides_about_end_in_quarantine_with_the_run() {
 #[test]
 fn a_stranger_gets_no_token_and_the_others_go_on() {
     let (mut units, address) = listen(LONG);
-    let mut wrong = TcpStream::connect(address).unwrap();
-    wrong.write_all(&handshake::hello(&Token::new([8; Token::BYTES]))).unwrap();
-    let answer = handshake::read(&wrong, PATIENCE).unwrap();
-    assert_eq!(handshake::read_answer(&answer, &TOKEN), Err(handshake::Refusal::Token));
-    assert!(answer[16..].iter().all(|&byte| byte == 0));
-    let _silent = TcpStream::connect(address).unwrap();
+    let wrong = TcpStream::connect(address).unwrap();
+    let refused = handshake::join(&wrong, &Token::new([8; Token::BYTES]), PATIENCE).unwrap();
+    assert_eq!(refused, Err(handshake::Refusal::Token));
+    let silent: Vec<_> = (0..100).map(|_| TcpStream::connect(address).unwrap()).collect();
     let mut unit = Unit::join(address);
     ask(&mut units.0, 1..=1);
     assert_eq!(unit.events(), [1]);
     unit.accept(&[1]);
     assert_eq!(wait_for(&mut units, 1), [Verdict::Accepted(StreamId::PHYSICS)]);
     assert_eq!(units.0.report().joined, 1);
+    drop(silent);
 }
