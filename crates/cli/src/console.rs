@@ -47,7 +47,9 @@ impl<'a> Console<'a> {
     /// The next command towards the end, by the state of run control.
     fn way_out(&self) -> Option<Command> {
         match self.state {
-            State::Configuring | State::Running | State::Degraded | State::Paused => Some(Command::Stop),
+            State::Configuring | State::Running | State::Degraded | State::Paused | State::Splitting => {
+                Some(Command::Stop)
+            }
             State::Draining => None,
             State::Initial | State::Configured | State::Stopped | State::Failed => Some(Command::Shutdown),
         }

@@ -22,6 +22,10 @@ pub struct Config {
     pub kills: Vec<(Span, NodeId)>,
     /// Nodes without which no run goes on: when one is lost, the run is stopped.
     pub required: Vec<NodeId>,
+    /// Runs may follow each other without a stop.
+    pub may_split: bool,
+    /// When all lost nodes are there again, the next run begins with them, without a command.
+    pub rejoin: bool,
     /// Fewest nodes of some ranges: when fewer are left, the run is stopped.
     pub least: Vec<(NodeRange, u16)>,
 }
@@ -29,6 +33,10 @@ pub struct Config {
 impl Config {
     /// Time in which a finishing run waits for nodes that their peers have given up.
     pub const LOST_GRACE: Span = Span::from_secs(1);
+
+    /// Number of runs that begin for nodes that are there again, between two starts by the operator: a node that dies again
+    /// and again must not cut the data into many short runs.
+    pub const MOST_REJOINS: u32 = 8;
 
     /// An event builder with this number of nodes; node 0 is the event manager. Nodes have 30 s to join and 10 s for
     /// every other step.
@@ -41,6 +49,8 @@ impl Config {
             drain_timeout: Span::from_secs(10),
             duration: None,
             kills: Vec::new(),
+            may_split: true,
+            rejoin: false,
             required: Vec::new(),
             least: Vec::new(),
         }

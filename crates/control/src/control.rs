@@ -3,7 +3,7 @@
 use crate::{
     Command, Config, Event, Loss, Notice, Order,
     nodes::Nodes,
-    state::{Phase, State, Step},
+    state::{Phase, State, Step, Then},
 };
 use alloc::{collections::VecDeque, vec::Vec};
 use evb_core::{NodeId, NodeRange, Span, Time};
@@ -46,6 +46,12 @@ pub struct Control {
     killed: usize,
     /// The latest run has lost what no run goes on without.
     broken: bool,
+    /// The start by the operator, from which duration and kills count. Runs may have followed each other since.
+    begun: Time,
+    /// Another run begins when this one has ended.
+    again: bool,
+    /// Runs that began for nodes that were there again, since the operator's start.
+    rejoins: u32,
     orders: VecDeque<(NodeId, Order)>,
     events: VecDeque<Event>,
 }
@@ -65,6 +71,9 @@ impl Control {
             moved: Time::ZERO,
             killed: 0,
             broken: false,
+            begun: Time::ZERO,
+            again: false,
+            rejoins: 0,
             orders: VecDeque::new(),
             events: VecDeque::new(),
         }
@@ -79,6 +88,7 @@ impl Control {
             Phase::Running if self.nodes.any_lost() => State::Degraded,
             Phase::Running => State::Running,
             Phase::Paused { .. } => State::Paused,
+            Phase::Settling { .. } | Phase::Switching { .. } => State::Splitting,
             Phase::Draining | Phase::Cutting | Phase::Finishing { .. } => State::Draining,
             Phase::Stopped => State::Stopped,
             Phase::Failed => State::Failed,
@@ -95,6 +105,21 @@ impl Control {
         self.nodes.absent()
     }
 
+    /// True while the nodes go over from one run to the next, and this one has done so: its reports are those of the next.
+    pub fn is_over(&self, node: NodeId) -> bool {
+        matches!(self.phase, Phase::Switching { .. }) && self.nodes.knows(node) && !self.nodes.is_pending(node)
+    }
+
+    /// True if lost nodes that are there again begin a run by themselves.
+    pub const fn may_rejoin(&self) -> bool {
+        self.config.rejoin && self.rejoins < Config::MOST_REJOINS
+    }
+
+    /// Nodes that are lost to the latest run.
+    pub fn lost(&self) -> Vec<NodeId> {
+        self.nodes.lost()
+    }
+
     /// True when the node is lost to the latest run.
     pub fn is_lost(&self, node: NodeId) -> bool {
         self.nodes.is_lost(node)
@@ -108,12 +133,11 @@ impl Control {
             (Command::Configure, Phase::Initial | Phase::Configured | Phase::Stopped | Phase::Failed) => {
                 self.gather(now, false);
             }
-            (Command::Start, Phase::Configured | Phase::Stopped | Phase::Failed) if self.nodes.all_connected() => {
-                self.begin_step(now, Step::Prepare, true);
-            }
             (Command::Start, Phase::Initial | Phase::Configured | Phase::Stopped | Phase::Failed) => {
-                self.gather(now, true);
+                self.rejoins = 0;
+                self.prepare(now);
             }
+            (Command::Split, Phase::Running) if self.config.may_split => self.split(now),
             (Command::Pause, Phase::Running) => {
                 self.phase = Phase::Paused { since: now };
                 self.order(self.config.event_manager, Order::Pause);
@@ -124,11 +148,11 @@ impl Control {
                 self.order(self.config.event_manager, Order::Resume);
             }
             (Command::Stop | Command::Abort, Phase::Configuring { .. }) => self.give_up_configuration(Phase::Initial),
-            (Command::Stop, Phase::Running | Phase::Paused { .. }) => self.stop(now),
+            (Command::Stop, phase) if phase.takes_triggers() || phase.is_splitting() => self.stop(now),
             (Command::Stop, Phase::Draining) => self.cut(now),
             // It is about to end.
             (Command::Stop, Phase::Finishing { .. }) => {}
-            (Command::Abort, Phase::Finishing { .. }) => self.end_without_answers(),
+            (Command::Abort, Phase::Finishing { .. }) => self.end_without_answers(now),
             (Command::Stop | Command::Abort, phase) if phase.is_building() => self.finish(now),
             (Command::Shutdown, _) if !self.state().is_active() => {
                 self.order_all(Order::Exit);
@@ -136,6 +160,9 @@ impl Control {
                 self.phase = Phase::Initial;
             }
             (command, _) => self.events.push_back(Event::Refused { command, state: self.state() }),
+        }
+        if matches!(command, Command::Stop | Command::Abort) {
+            self.again = false;
         }
         self.show_state();
     }
@@ -155,6 +182,7 @@ impl Control {
             Notice::Joined => self.join(now, node),
             Notice::Ready => self.ready(now, node),
             Notice::Moved => self.moved = now,
+            Notice::Settled if node == self.config.event_manager => self.switch(now),
             Notice::Drained if node == self.config.event_manager => self.drain(now),
             Notice::NoBuilders if node == self.config.event_manager => self.lose_builders(now),
             Notice::LostPeer(peer) if self.nodes.knows(peer) => self.lose_peer(now, node, peer),
@@ -162,9 +190,12 @@ impl Control {
             Notice::Rejoined => self.rejoin(now, node),
             Notice::Failed => self.fail(now, node),
             Notice::Gone => self.leave(now, node),
-            Notice::Drained | Notice::NoBuilders | Notice::LostPeer(_) => {}
+            Notice::Settled | Notice::Drained | Notice::NoBuilders | Notice::LostPeer(_) => {}
         }
+        self.end_when_all_finished(now);
         self.stop_when_too_few(now);
+        self.rejoin_when_all_wait(now);
+        self.begin_again(now);
         self.show_state();
     }
 
@@ -179,14 +210,20 @@ impl Control {
                     self.order(node, Order::Die);
                 }
                 Timer::Duration => self.stop(now),
-                Timer::Standstill if self.phase == Phase::Draining => {
+                Timer::Standstill if matches!(self.phase, Phase::Draining | Phase::Settling { .. }) => {
+                    // A run that does not settle is stopped, and the next one begins anew.
+                    self.again |= self.phase.is_splitting();
                     self.events.push_back(Event::NotDrained);
+                    if self.phase.is_splitting() {
+                        self.stop(now);
+                    }
                     self.cut(now);
                 }
                 Timer::Standstill if self.phase == Phase::Cutting => self.finish(now),
-                Timer::Standstill | Timer::Grace => self.end_without_answers(),
+                Timer::Standstill | Timer::Grace => self.end_without_answers(now),
             }
         }
+        self.begin_again(now);
         self.show_state();
     }
 
@@ -209,13 +246,13 @@ impl Control {
             _ => None,
         };
         let kill = self.config.kills.get(self.killed).filter(|_| self.phase.is_building());
-        let kill = kill.map(|&(after, _)| (self.started + after, Timer::Kill));
+        let kill = kill.map(|&(after, _)| (self.begun + after, Timer::Kill));
         let duration = self.config.duration.filter(|_| self.phase == Phase::Running);
-        let duration = duration.map(|duration| (self.started + duration + self.paused, Timer::Duration));
+        let duration = duration.map(|duration| (self.begun + duration + self.paused, Timer::Duration));
         let standstill = (self.moved + self.config.drain_timeout, Timer::Standstill);
         let standstill = Some(standstill).filter(|_| self.phase.is_ending());
         let grace = match self.phase {
-            Phase::Finishing { since } if self.nodes.only_lost_pending() => {
+            Phase::Finishing { since } | Phase::Switching { since, .. } if self.nodes.only_lost_pending() => {
                 Some((since + Config::LOST_GRACE, Timer::Grace))
             }
             _ => None,
@@ -263,7 +300,10 @@ impl Control {
                 self.not_ready(step, node);
             }
             // It has no connection to the others, and takes part from the next configuration on.
-            phase if phase.is_building() || phase.is_ending() => {}
+            phase if phase.is_building() || phase.is_ending() => {
+                self.nodes.wait(node);
+                self.events.push_back(Event::Waits(node));
+            }
             _ => self.nodes.join(node),
         }
     }
@@ -311,9 +351,17 @@ impl Control {
 
     // ---- the run
 
+    /// Goes on to the next run: connected nodes open their files, others are gathered first.
+    fn prepare(&mut self, now: Time) {
+        match self.nodes.all_connected() {
+            true => self.begin_step(now, Step::Prepare, true),
+            false => self.gather(now, true),
+        }
+    }
+
     fn start(&mut self, now: Time) {
         self.phase = Phase::Running;
-        (self.started, self.moved) = (now, now);
+        (self.started, self.begun, self.moved) = (now, now, now);
         self.drained = None;
         self.paused = Span::ZERO;
         self.killed = 0;
@@ -327,12 +375,68 @@ impl Control {
     }
 
     fn stop(&mut self, now: Time) {
+        if let Phase::Switching { then, .. } = &mut self.phase {
+            *then = Then::Stop.max(*then);
+            return;
+        }
         if let Phase::Paused { since } = self.phase {
             self.end_pause(now, since);
         }
         self.phase = Phase::Draining;
         self.moved = now;
         self.order(self.config.event_manager, Order::Stop);
+    }
+
+    /// Begins the next run without a stop, or with a short one when lost nodes are there again.
+    fn split(&mut self, now: Time) {
+        if self.nodes.all_lost_wait() {
+            self.again = true;
+            return self.stop(now);
+        }
+        self.phase = Phase::Settling { since: now };
+        self.moved = now;
+        self.order(self.config.event_manager, Order::Settle);
+    }
+
+    /// The last event of the run has ended: lets all nodes of the run go over to the next one.
+    fn switch(&mut self, now: Time) {
+        let Phase::Settling { since } = self.phase else { return };
+        self.phase = Phase::Switching { since, then: Then::GoOn };
+        (self.drained, self.moved) = (Some(now), now);
+        self.nodes.ask_those_of_run();
+        let nodes = self.nodes.pending();
+        self.orders.extend(nodes.into_iter().map(|node| (node, Order::Next)));
+    }
+
+    /// All nodes have gone over: the next run goes on, or ends by what has come in between.
+    fn go_over(&mut self, now: Time, since: Time, then: Then) {
+        let (elapsed, switched) = (self.elapsed(now), now.since(since));
+        self.events.push_back(Event::NextRun { elapsed, switched });
+        self.phase = Phase::Running;
+        (self.started, self.moved) = (now, now);
+        self.drained = None;
+        self.nodes.ask_those_of_run();
+        match then {
+            Then::GoOn => self.order(self.config.event_manager, Order::Resume),
+            Then::Stop => self.stop(now),
+            Then::Finish => self.finish(now),
+        }
+    }
+
+    /// Begins a run that was to follow the one that has ended.
+    fn begin_again(&mut self, now: Time) {
+        if matches!(self.phase, Phase::Stopped | Phase::Failed) && core::mem::take(&mut self.again) && !self.broken {
+            self.show_state();
+            self.prepare(now);
+        }
+    }
+
+    /// Begins the next run with the lost nodes that are there again.
+    fn rejoin_when_all_wait(&mut self, now: Time) {
+        if self.may_rejoin() && self.phase == Phase::Running && self.nodes.all_lost_wait() {
+            self.rejoins += 1;
+            self.split(now);
+        }
     }
 
     /// Ends open events with what is there.
@@ -358,6 +462,10 @@ impl Control {
     }
 
     fn finish(&mut self, now: Time) {
+        if let Phase::Switching { then, .. } = &mut self.phase {
+            *then = Then::Finish;
+            return;
+        }
         self.phase = Phase::Finishing { since: now };
         self.moved = now;
         let manager = self.config.event_manager;
@@ -366,39 +474,44 @@ impl Control {
             self.order_all(Order::Lost(manager));
         }
         self.order_all(Order::Finish);
-        self.end_when_all_finished();
+        self.end_when_all_finished(now);
     }
 
     fn finished(&mut self, now: Time, node: NodeId) {
-        if let Phase::Finishing { .. } = self.phase {
+        if matches!(self.phase, Phase::Finishing { .. } | Phase::Switching { .. }) {
             self.moved = now;
         }
         // A node that was told to finish because its peers have lost it does so before the others.
         self.nodes.answer(node);
-        self.end_when_all_finished();
+        self.end_when_all_finished(now);
     }
 
-    fn end_when_all_finished(&mut self) {
-        if matches!(self.phase, Phase::Finishing { .. }) && self.nodes.none_pending() {
-            self.phase = if self.broken { Phase::Failed } else { Phase::Stopped };
+    fn end_when_all_finished(&mut self, now: Time) {
+        if !self.nodes.none_pending() {
+            return;
+        }
+        match self.phase {
+            Phase::Finishing { .. } => self.phase = if self.broken { Phase::Failed } else { Phase::Stopped },
+            Phase::Switching { since, then } => self.go_over(now, since, then),
+            _ => {}
         }
     }
 
     /// Ends the run without the nodes that do not answer.
-    fn end_without_answers(&mut self) {
+    fn end_without_answers(&mut self, now: Time) {
         for node in self.nodes.pending() {
             self.lose(node, Loss::Silent);
             self.order(node, Order::Die);
             self.nodes.leave(node);
         }
-        self.end_when_all_finished();
+        self.end_when_all_finished(now);
     }
 
     // ---- losses
 
     /// Stops a run that has lost what it must not go on without.
     fn stop_when_too_few(&mut self, now: Time) {
-        let goes_on = matches!(self.phase, Phase::Running | Phase::Paused { .. });
+        let goes_on = self.phase.takes_triggers();
         let is_lost = |node: &NodeId| self.nodes.is_lost(*node);
         let lacks = |(range, least): &(NodeRange, u16)| {
             range.iter().filter(|node| !is_lost(node)).count() < usize::from(*least)
@@ -447,7 +560,7 @@ impl Control {
             phase if phase.is_building() || phase.is_ending() => {
                 self.lose(node, Loss::Failed);
                 self.nodes.answer(node);
-                if matches!(self.phase, Phase::Running | Phase::Paused { .. }) {
+                if self.phase.takes_triggers() || self.phase.is_splitting() {
                     self.stop(now);
                 }
                 self.go_on_without(now, node);
@@ -461,7 +574,7 @@ impl Control {
         if node == self.config.event_manager && self.phase.is_building() {
             self.finish(now);
         }
-        self.end_when_all_finished();
+        self.end_when_all_finished(now);
     }
 
     /// Gives up a node that a peer cannot reach and run control may still hear: its network is cut, or its process was

@@ -21,7 +21,7 @@ pub use nodes::Loss;
 pub use state::{State, Step};
 
 use alloc::vec::Vec;
-use evb_core::NodeId;
+use evb_core::{NodeId, Span};
 use serde::{Deserialize, Serialize};
 
 /// A command of the operator.
@@ -35,6 +35,9 @@ pub enum Command {
     Pause,
     /// Take triggers again.
     Resume,
+    /// End the run at an event and begin the next one with the same nodes: nobody stops, and events keep their numbers. If
+    /// all lost nodes are there again, the run is stopped instead, and the next one begins with all nodes.
+    Split,
     /// Take no more triggers and build what was triggered. The second one stores what there is of open events; the third
     /// waits for them no longer.
     Stop,
@@ -47,8 +50,8 @@ pub enum Command {
 
 impl Command {
     /// All commands.
-    pub const ALL: [Self; 7] =
-        [Self::Configure, Self::Start, Self::Pause, Self::Resume, Self::Stop, Self::Abort, Self::Shutdown];
+    pub const ALL: [Self; 8] =
+        [Self::Configure, Self::Start, Self::Pause, Self::Resume, Self::Split, Self::Stop, Self::Abort, Self::Shutdown];
 
     /// The command with this name.
     pub fn named(name: &str) -> Option<Self> {
@@ -62,6 +65,7 @@ impl Command {
             Self::Start => "start",
             Self::Pause => "pause",
             Self::Resume => "resume",
+            Self::Split => "split",
             Self::Stop => "stop",
             Self::Abort => "abort",
             Self::Shutdown => "quit",
@@ -80,7 +84,9 @@ pub enum Notice {
     Reset,
     /// Something moved: an event ended, or bytes were received or stored.
     Moved,
-    /// Every triggered event has ended (event manager).
+    /// Every triggered event has ended, after [`Order::Settle`] (event manager).
+    Settled,
+    /// Every triggered event has ended, and there will be no more (event manager).
     Drained,
     /// No builder unit is left (event manager).
     NoBuilders,
@@ -88,7 +94,7 @@ pub enum Notice {
     LostPeer(NodeId),
     /// The node cannot go on.
     Failed,
-    /// The node has closed its files and sent its last report, after [`Order::Finish`].
+    /// The node has closed its files and sent its last report of the run, after [`Order::Finish`] or [`Order::Next`].
     Finished,
     /// The node takes back its place in the run that goes on, with nothing of what it had.
     Rejoined,
@@ -112,6 +118,10 @@ pub enum Order {
     Pause,
     /// Take triggers again (event manager).
     Resume,
+    /// Turn triggers away, count them, and say when all events have ended (event manager).
+    Settle,
+    /// Close the files, send the last report of the run, and open files for the next one. All else goes on.
+    Next,
     /// Take no more triggers (event manager).
     Stop,
     /// End events with what is there: nothing will come any more (builder units).
@@ -142,6 +152,15 @@ pub enum Event {
     },
     /// A lost node takes part again.
     Back(NodeId),
+    /// A lost node is there again, and takes part in the next run.
+    Waits(NodeId),
+    /// The next run has begun without a stop, with the same nodes.
+    NextRun {
+        /// Time from the start of the run before to the end of its last event.
+        elapsed: Span,
+        /// Time for which triggers were turned away.
+        switched: Span,
+    },
     /// Nodes that have not done a step of the configuration in time.
     Late {
         /// The step.

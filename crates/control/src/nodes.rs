@@ -32,6 +32,8 @@ struct Node {
     pending: bool,
     /// True when it is lost to this run.
     lost: bool,
+    /// True when it is lost to this run and there for the next one.
+    waiting: bool,
 }
 
 /// All nodes.
@@ -55,6 +57,11 @@ impl Nodes {
     /// Nodes that take orders.
     pub(crate) fn joined(&self) -> Vec<NodeId> {
         self.those(|node| node.joined)
+    }
+
+    /// Nodes that are lost to this run.
+    pub(crate) fn lost(&self) -> Vec<NodeId> {
+        self.those(|node| node.lost)
     }
 
     /// Nodes that have not joined.
@@ -117,6 +124,21 @@ impl Nodes {
         self.0[node.index()].resets > 0
     }
 
+    /// Marks a lost node that is there for the next run.
+    pub(crate) fn wait(&mut self, node: NodeId) {
+        self.0[node.index()].waiting = self.0[node.index()].lost;
+    }
+
+    /// True when nodes are lost, and all of them are there for the next run.
+    pub(crate) fn all_lost_wait(&self) -> bool {
+        self.any_lost() && self.0.iter().all(|node| !node.lost || node.waiting)
+    }
+
+    /// Marks the nodes of this run as having something to do.
+    pub(crate) fn ask_those_of_run(&mut self) {
+        self.0.iter_mut().for_each(|node| node.pending = node.joined && !node.lost);
+    }
+
     /// Marks a node that takes no orders any more.
     pub(crate) fn leave(&mut self, node: NodeId) {
         let node = &mut self.0[node.index()];
@@ -157,7 +179,7 @@ impl Nodes {
 
     /// Begins a run: no node is lost to it.
     pub(crate) fn begin_run(&mut self) {
-        self.0.iter_mut().for_each(|node| node.lost = false);
+        self.0.iter_mut().for_each(|node| (node.lost, node.waiting) = (false, false));
         self.ask_all();
     }
 }

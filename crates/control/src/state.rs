@@ -19,6 +19,8 @@ pub enum State {
     Degraded,
     /// Triggers are turned away until the operator resumes.
     Paused,
+    /// Triggers are turned away for a moment, until the next run has begun.
+    Splitting,
     /// No more triggers are taken, and what was triggered is built.
     Draining,
     /// The run is over, and another may start.
@@ -37,6 +39,7 @@ impl State {
             Self::Running => "running",
             Self::Degraded => "degraded",
             Self::Paused => "paused",
+            Self::Splitting => "splitting",
             Self::Draining => "draining",
             Self::Stopped => "stopped",
             Self::Failed => "failed",
@@ -49,7 +52,7 @@ impl State {
             Command::Configure | Command::Start => {
                 matches!(self, Self::Initial | Self::Configured | Self::Stopped | Self::Failed)
             }
-            Command::Pause => matches!(self, Self::Running | Self::Degraded),
+            Command::Pause | Command::Split => matches!(self, Self::Running | Self::Degraded),
             Command::Resume => matches!(self, Self::Paused),
             Command::Stop | Command::Abort => self.is_active() || matches!(self, Self::Configuring),
             Command::Shutdown => !self.is_active(),
@@ -58,7 +61,7 @@ impl State {
 
     /// True while a run goes on, from its start to the last report.
     pub const fn is_active(self) -> bool {
-        matches!(self, Self::Running | Self::Degraded | Self::Paused | Self::Draining)
+        matches!(self, Self::Running | Self::Degraded | Self::Paused | Self::Splitting | Self::Draining)
     }
 }
 
@@ -96,6 +99,15 @@ pub(crate) enum Phase {
     Paused {
         since: Time,
     },
+    /// The last events of a run end, before the next one begins.
+    Settling {
+        since: Time,
+    },
+    /// Nodes close the files of a run and open those of the next one. What ends the run waits until they have.
+    Switching {
+        since: Time,
+        then: Then,
+    },
     Draining,
     /// Builders end their events with what is there.
     Cutting,
@@ -107,14 +119,32 @@ pub(crate) enum Phase {
     Failed,
 }
 
+/// What follows when the next run has begun. Of two the later one in this list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Then {
+    GoOn,
+    Stop,
+    Finish,
+}
+
 impl Phase {
     /// True while a run goes on that has not begun to finish.
     pub(crate) const fn is_building(self) -> bool {
-        matches!(self, Self::Running | Self::Paused { .. } | Self::Draining | Self::Cutting)
+        self.takes_triggers() || self.is_splitting() || matches!(self, Self::Draining | Self::Cutting)
+    }
+
+    /// True while the operator has neither stopped nor split the run.
+    pub(crate) const fn takes_triggers(self) -> bool {
+        matches!(self, Self::Running | Self::Paused { .. })
+    }
+
+    /// True on the way from one run to the next.
+    pub(crate) const fn is_splitting(self) -> bool {
+        matches!(self, Self::Settling { .. } | Self::Switching { .. })
     }
 
     /// True while no more triggers are taken and nothing may stand still for long.
     pub(crate) const fn is_ending(self) -> bool {
-        matches!(self, Self::Draining | Self::Cutting | Self::Finishing { .. })
+        self.is_splitting() || matches!(self, Self::Draining | Self::Cutting | Self::Finishing { .. })
     }
 }

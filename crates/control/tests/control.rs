@@ -63,7 +63,8 @@ impl World {
             let answer = match order {
                 Order::Open | Order::Connect | Order::Prepare => Notice::Ready,
                 Order::Reset => Notice::Reset,
-                Order::Finish => Notice::Finished,
+                Order::Finish | Order::Next => Notice::Finished,
+                Order::Settle => Notice::Settled,
                 Order::Stop => Notice::Drained,
                 Order::Die | Order::Exit => Notice::Gone,
                 _ => continue,
@@ -312,6 +313,129 @@ fn kills_come_in_each_run() {
     }
 }
 
+/// The runs that have followed each other, each with the time for which triggers were turned away before it.
+fn switches(world: &World) -> Vec<Span> {
+    let switches = world.events.iter().filter_map(|event| match event {
+        Event::NextRun { switched, .. } => Some(*switched),
+        _ => None,
+    });
+    switches.collect()
+}
+
+#[test]
+fn a_split_begins_the_next_run_with_the_same_nodes() {
+    let mut world = World::running();
+    world.wait(Span::from_secs(3));
+    world.command(Command::Split);
+    world.command(Command::Split);
+    assert_eq!(world.states(), [State::Splitting, State::Running, State::Splitting, State::Running]);
+    assert_eq!(switches(&world), [Span::ZERO; 2]);
+    let first = world.events.iter().find(|event| matches!(event, Event::NextRun { .. }));
+    assert_eq!(first, Some(&Event::NextRun { elapsed: Span::from_secs(3), switched: Span::ZERO }));
+    assert_eq!((world.count(Order::Next), world.count(Order::Settle), world.count(Order::Resume)), (8, 2, 2));
+    let others = [Order::Finish, Order::Prepare, Order::Start, Order::Reset, Order::Connect];
+    assert!(others.iter().all(|&order| world.count(order) == 0), "nobody stops: {:?}", world.orders);
+    world.command(Command::Stop);
+    assert_eq!((world.control.state(), world.count(Order::Finish)), (State::Stopped, 4));
+}
+
+#[test]
+fn triggers_are_taken_again_when_the_last_node_has_gone_over() {
+    let mut world = World::running();
+    world.silent = vec![EVM, NodeId(3)];
+    world.command(Command::Split);
+    assert_eq!(world.count(Order::Next), 0, "events are open");
+    world.notice(EVM, Notice::Settled);
+    world.notice(EVM, Notice::Finished);
+    assert_eq!((world.count(Order::Next), world.count(Order::Resume)), (4, 0));
+    assert!(world.control.is_over(NodeId(2)) && !world.control.is_over(NodeId(3)));
+    world.wait(Span::from_millis(5));
+    world.notice(NodeId(3), Notice::Finished);
+    assert_eq!((world.count(Order::Resume), switches(&world)), (1, vec![Span::from_millis(5)]));
+    assert!(!world.control.is_over(NodeId(2)));
+}
+
+/// What ends the run while its nodes go over ends the next one: no report is of two runs.
+#[test]
+fn what_happens_between_two_runs_waits_for_the_second() {
+    for (command, wanted) in [(Command::Stop, Order::Stop), (Command::Abort, Order::Finish)] {
+        let mut world = World::running();
+        world.silent = vec![NodeId(3)];
+        world.command(Command::Split);
+        world.command(command);
+        assert_eq!((world.control.state(), world.count(wanted)), (State::Splitting, 0));
+        world.silent.clear();
+        world.notice(NodeId(3), Notice::Finished);
+        assert_eq!((world.control.state(), switches(&world).len()), (State::Stopped, 1));
+        assert!(world.count(wanted) > 0 && world.count(Order::Resume) == 0);
+    }
+}
+
+#[test]
+fn a_node_that_dies_between_two_runs_holds_up_nobody() {
+    let mut world = World::running();
+    world.silent = vec![NodeId(3)];
+    world.command(Command::Split);
+    world.notice(NodeId(3), Notice::Gone);
+    assert_eq!((world.control.state(), switches(&world).len()), (State::Degraded, 1));
+    assert_eq!(world.control.lost(), [NodeId(3)]);
+    // One that stands still is given up.
+    world.silent = vec![NodeId(2)];
+    world.command(Command::Split);
+    world.wait(Span::from_secs(3));
+    assert_eq!((world.control.state(), switches(&world).len()), (State::Degraded, 2));
+    assert_eq!(world.control.lost(), [NodeId(2), NodeId(3)]);
+}
+
+#[test]
+fn a_run_that_does_not_settle_is_stopped_and_the_next_begins_anew() {
+    let mut world = World::running();
+    world.silent = vec![EVM];
+    world.command(Command::Split);
+    world.wait(Span::from_secs(3));
+    assert!(world.events.contains(&Event::NotDrained));
+    world.silent.clear();
+    world.notice(EVM, Notice::Drained);
+    assert_eq!(world.states(), [State::Splitting, State::Draining, State::Stopped, State::Configuring, State::Running]);
+}
+
+#[test]
+fn lost_nodes_take_part_again_when_all_of_them_are_back() {
+    for rejoin in [false, true] {
+        let mut world = World::new(Config { rejoin, ..config() });
+        world.command(Command::Start);
+        (2..4).for_each(|node| world.notice(NodeId(node), Notice::Gone));
+        world.notice(NodeId(2), Notice::Joined);
+        assert_eq!(world.control.state(), State::Degraded, "one is still away");
+        world.events.clear();
+        world.notice(NodeId(3), Notice::Joined);
+        if !rejoin {
+            assert_eq!(world.events, [Event::Waits(NodeId(3))]);
+            world.command(Command::Split);
+        }
+        assert_eq!(world.states(), [State::Draining, State::Stopped, State::Configuring]);
+        // The driver of the nodes tells of those that are there already.
+        assert_eq!(world.control.absent(), [NodeId(2), NodeId(3)]);
+        (2..4).for_each(|node| world.notice(NodeId(node), Notice::Joined));
+        assert_eq!((world.control.state(), world.control.lost()), (State::Running, vec![]));
+    }
+}
+
+#[test]
+fn a_node_that_dies_again_and_again_is_not_waited_for_forever() {
+    let mut world = World::new(Config { rejoin: true, ..config() });
+    world.command(Command::Start);
+    for _ in 0..Config::MOST_REJOINS + 5 {
+        world.notice(NodeId(2), Notice::Gone);
+        (0..2).for_each(|_| world.notice(NodeId(2), Notice::Joined));
+    }
+    assert_eq!((world.control.state(), world.control.may_rejoin()), (State::Degraded, false));
+    let begun = world.states().into_iter().filter(|&state| state == State::Configuring).count();
+    assert_eq!(begun as u32, 2 + Config::MOST_REJOINS);
+    world.command(Command::Stop);
+    assert_eq!(world.control.state(), State::Stopped);
+}
+
 /// Something that happens to run control.
 #[derive(Clone, Debug)]
 enum Input {
@@ -322,13 +446,14 @@ enum Input {
 
 fn input() -> impl Strategy<Value = Input> {
     use Command::*;
-    let command = prop::sample::select(vec![Configure, Start, Pause, Resume, Stop, Abort, Shutdown]);
+    let command = prop::sample::select(vec![Configure, Start, Pause, Resume, Split, Split, Stop, Abort, Shutdown]);
     let notice = prop_oneof![
         prop::sample::select(vec![
             Notice::Joined,
             Notice::Ready,
             Notice::Ready,
             Notice::Moved,
+            Notice::Settled,
             Notice::Drained,
             Notice::NoBuilders,
             Notice::Failed,
@@ -367,8 +492,8 @@ impl Checker {
             Order::Start => assert_eq!(done.last(), Some(&Order::Prepare)),
             // All others hear of the end of the event manager. One without a run has no use for it.
             Order::Lost(EVM) => {}
-            Order::Pause | Order::Resume | Order::Stop | Order::Lost(_) => assert_eq!(node, EVM),
-            Order::Cut | Order::Finish | Order::Reset | Order::Exit | Order::Die => {}
+            Order::Pause | Order::Resume | Order::Settle | Order::Stop | Order::Lost(_) => assert_eq!(node, EVM),
+            Order::Cut | Order::Next | Order::Finish | Order::Reset | Order::Exit | Order::Die => {}
         }
         match order {
             Order::Reset | Order::Exit | Order::Die => done.clear(),
@@ -381,7 +506,8 @@ proptest! {
     /// Orders make sense, states are told, and what has been stopped ends, whatever comes in whatever order.
     #[test]
     fn any_history_ends(inputs in prop::collection::vec(input(), 0..200)) {
-        let (mut control, mut now, mut checker) = (Control::new(config()), Time::ZERO, Checker::default());
+        let config = Config { rejoin: true, ..config() };
+        let (mut control, mut now, mut checker) = (Control::new(config), Time::ZERO, Checker::default());
         let (mut shown, mut asked) = (State::Initial, 0_u32);
         for input in inputs {
             match input {
@@ -404,6 +530,12 @@ proptest! {
                 // Most nodes do as they are told.
                 if order == Order::Reset {
                     control.handle_notice(now, node, Notice::Reset);
+                }
+                if matches!(order, Order::Next) && !asked.is_multiple_of(5) {
+                    control.handle_notice(now, node, Notice::Finished);
+                }
+                if order == Order::Settle && !asked.is_multiple_of(3) {
+                    control.handle_notice(now, node, Notice::Settled);
                 }
                 if matches!(order, Order::Open | Order::Connect | Order::Prepare) && !asked.is_multiple_of(17) {
                     control.handle_notice(now, node, Notice::Ready);

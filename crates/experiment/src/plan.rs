@@ -232,6 +232,19 @@ pub struct RunPlan {
     pub needs: Needs,
     /// Events per second of which each builder sends a copy to those who monitor the run; 0 for none.
     pub samples: u16,
+    /// What happens when all lost nodes are there again while a run goes on.
+    pub rejoin: Rejoin,
+}
+
+/// The run in which lost nodes take part again, when all of them are there again while a run goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rejoin {
+    /// The run that the operator starts next.
+    #[default]
+    NextRun,
+    /// A run that begins at once in place of the present one.
+    Split,
 }
 
 /// The nodes without which a run does not go on: it is stopped when one of them is lost, or too few are left.

@@ -2,7 +2,7 @@
 
 use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, SourceId, Span};
 use evb_experiment::{
-    Bundling, Experiment, FaultAction, FaultSpec, Keep, Link, Needs, Placement, Plan, RunPlan, StoragePlan,
+    Bundling, Experiment, FaultAction, FaultSpec, Keep, Link, Needs, Placement, Plan, Rejoin, RunPlan, StoragePlan,
     TriggerPlan, Workload,
 };
 use evb_fabric::{
@@ -63,6 +63,7 @@ fn a_short_file_gets_every_default() {
         run: RunPlan {
             needs: Needs::default(),
             samples: 0,
+            rejoin: Rejoin::NextRun,
             seed: 1,
             peer_timeout: Span::from_secs(5),
             drain_timeout: Span::from_secs(10),

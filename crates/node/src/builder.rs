@@ -28,16 +28,33 @@ pub(crate) struct Builder {
     /// Time of the last turn of the node.
     now: Time,
     sampling: Sampling,
+    files: Files,
+}
+
+/// What the files and filter units of a run are opened with.
+struct Files {
+    plan: Plan,
+    text: String,
+    index: u16,
+    waker: Waker,
+}
+
+impl Files {
+    fn open(&self, run: u64) -> Result<Storage, NodeError> {
+        let mut storage = Storage::open(&self.plan, &self.text, run, self.index, self.waker.clone())?;
+        storage.filter = filter::start(&self.plan, run, self.index, self.waker.clone())?;
+        Ok(storage)
+    }
 }
 
 impl Builder {
     /// Opens the storage of builder `index`. `text` is the resolved experiment, `run` the number of the run; `waker`
     /// wakes the node.
     pub(crate) fn open(plan: &Plan, text: &str, run: u64, index: u16, waker: Waker) -> Result<Self, NodeError> {
-        let mut storage = Storage::open(plan, text, run, index, waker.clone())?;
-        storage.filter = filter::start(plan, run, index, waker)?;
+        let files = Files { plan: plan.clone(), text: text.to_owned(), index, waker };
         Ok(Self {
-            unit: evb_unit::Builder::new(plan, index, storage),
+            unit: evb_unit::Builder::new(plan, index, files.open(run)?),
+            files,
             pieces: Assembler::new(&plan.building),
             index,
             answers: Vec::new(),
@@ -151,6 +168,11 @@ impl Role for Builder {
         let units = self.unit.storage.filter.as_ref().map(Units::report);
         filter::complete(&mut report, self.index, units, self.unit.storage.by_stream());
         Report::Builder(report)
+    }
+
+    fn next_run(&mut self, now: Time, run: u64) -> Result<(), NodeError> {
+        self.unit.next_run(now, self.files.open(run)?);
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<bool, NodeError> {

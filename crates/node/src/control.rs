@@ -25,7 +25,7 @@ pub(crate) enum Detail {
     Setup(Box<Setup>),
     /// All nodes and their addresses, for [`Order::Connect`].
     Peers(Vec<(NodeId, String)>),
-    /// The number of the run, for [`Order::Prepare`].
+    /// The number of the run, for [`Order::Prepare`] and [`Order::Next`].
     Run(u64),
 }
 
@@ -64,7 +64,9 @@ pub(crate) enum Notice {
     Ready,
     /// The current report, several times a second.
     Progress(Report),
-    /// Every triggered event has ended (event manager).
+    /// Every triggered event has ended, after [`Order::Settle`] (event manager).
+    Settled,
+    /// Every triggered event has ended, and there will be no more (event manager).
     Drained,
     /// No builder is left (event manager).
     NoBuilders,
@@ -81,7 +83,7 @@ pub(crate) enum Notice {
     Sample(Box<Sample>),
     /// The node cannot go on.
     Failed(NodeError),
-    /// The last report, after [`Order::Finish`].
+    /// The last report of the run, after [`Order::Finish`] or [`Order::Next`].
     Finished(Report),
     /// The node is gone: its thread or process has ended, or cannot be heard.
     Gone {

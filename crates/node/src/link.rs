@@ -61,6 +61,11 @@ impl<T: Transport> Link<T> {
     pub(crate) fn begin_run(&mut self) {
         self.run = self.run.next();
         self.outbox.clear();
+        self.count_anew();
+    }
+
+    /// Counts broadcasts anew: those of the next run.
+    pub(crate) fn count_anew(&mut self) {
         (self.counts, self.before) = ([0; 2], self.transport_broadcasts());
     }
 

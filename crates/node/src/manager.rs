@@ -15,6 +15,10 @@ pub(crate) struct Manager {
     trigger: Option<Arrivals>,
     started: Time,
     notices: VecDeque<Notice>,
+    /// Run control waits for the end of all events.
+    settling: bool,
+    /// Triggers are turned away between two runs, and are to be counted.
+    between: bool,
     deadline: Option<Time>,
 }
 
@@ -25,7 +29,17 @@ impl Manager {
             trigger: Arrivals::of_triggers(plan),
             started: Time::ZERO,
             notices: VecDeque::new(),
+            settling: false,
+            between: false,
             deadline: None,
+        }
+    }
+
+    /// Takes note of the triggers that have come while none was taken. Between two runs they are counted.
+    fn skip_triggers(&mut self, now: Time) {
+        let passed = self.trigger.as_mut().map_or(0, |trigger| trigger.pass(Time(now.since(self.started).0)));
+        if std::mem::take(&mut self.between) {
+            self.unit.turn_away(now, passed);
         }
     }
 
@@ -36,6 +50,10 @@ impl Manager {
                 ManagerEvent::Drained => self.notices.push_back(Notice::Drained),
                 ManagerEvent::NoBuilders => self.notices.push_back(Notice::NoBuilders),
             }
+        }
+        if self.settling && self.unit.is_settled() {
+            self.settling = false;
+            self.notices.push_back(Notice::Settled);
         }
     }
 }
@@ -59,11 +77,21 @@ impl Role for Manager {
             }
             Order::Pause => self.unit.pause(now),
             Order::Resume => {
-                // Triggers of the meantime have not come.
-                self.trigger.iter_mut().for_each(|trigger| _ = trigger.pass(Time(now.since(self.started).0)));
+                // Triggers of a pause have not come.
+                self.skip_triggers(now);
                 self.unit.resume(now);
             }
-            Order::Stop => self.unit.stop(now),
+            Order::Settle => {
+                (self.settling, self.between) = (true, true);
+                self.unit.pause(now);
+            }
+            Order::Stop => {
+                if self.between {
+                    self.skip_triggers(now);
+                }
+                self.settling = false;
+                self.unit.stop(now);
+            }
             _ => {}
         }
     }
@@ -98,6 +126,11 @@ impl Role for Manager {
 
     fn notice(&mut self) -> Option<Notice> {
         self.notices.pop_front()
+    }
+
+    fn next_run(&mut self, now: Time, _run: u64) -> Result<(), NodeError> {
+        self.unit.next_run(now);
+        Ok(())
     }
 
     fn report(&self, now: Time) -> Report {

@@ -55,6 +55,17 @@ impl Outcome {
         *self = Self::new(plan);
     }
 
+    /// Forgets the previous run, which this one follows without a stop: nodes that were lost to it are lost to this one.
+    pub(crate) fn begin_next(&mut self, plan: &Plan, lost: &[NodeId]) {
+        self.begin_run(plan);
+        for &node in lost {
+            let name = self.config.node_name(node);
+            let message = format!("{name} was lost in an earlier run");
+            self.account.lose(&name);
+            self.account.find(Finding::new(FindingKind::LostNode, &name, message));
+        }
+    }
+
     /// Takes the report of a node; returns true if the run has made progress since the last one.
     pub(crate) fn report(&mut self, node: NodeId, report: Report) -> bool {
         self.account.report(node, report);
@@ -128,7 +139,11 @@ impl Outcome {
     /// Takes an event of run control, and shows it now and in the record.
     pub(crate) fn tell(&mut self, event: &Event, observer: &mut dyn Observer) {
         match event {
-            Event::State(_) => {}
+            Event::State(_) | Event::NextRun { .. } => {}
+            Event::Waits(node) => {
+                let name = self.config.node_name(*node);
+                observer.note(&format!("{name} is there again, and takes part in the next run"));
+            }
             Event::Lost { node, loss } => self.tell_loss(*node, *loss, observer),
             Event::Back(node) => observer.note(&format!("{} is back", self.config.node_name(*node))),
             Event::Late { step, nodes } => self.error = Some(self.late(*step, nodes)),

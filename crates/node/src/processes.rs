@@ -81,6 +81,8 @@ pub(crate) struct ProcessNodes<'a> {
     has_told: bool,
     /// Roles whose process was started but has not joined.
     awaited: BTreeSet<String>,
+    /// Roles whose process was started again while a run goes on.
+    returning: BTreeSet<String>,
 }
 
 /// A node that has joined.
@@ -127,6 +129,7 @@ impl<'a> ProcessNodes<'a> {
             notices: VecDeque::new(),
             has_told: false,
             awaited: BTreeSet::new(),
+            returning: BTreeSet::new(),
         })
     }
 
@@ -154,6 +157,15 @@ impl<'a> ProcessNodes<'a> {
             .map_err(|error| limits::error(&format!("cannot start {role}"), &error))?;
         tracing::debug!(role, "process started");
         self.places.insert(role.to_owned(), place);
+        Ok(())
+    }
+
+    /// Waits for a node, and starts it if it is not on its way already.
+    fn call(&mut self, role: &str, command: &dyn Fn(&str, SocketAddr) -> io::Result<Command>) -> Result<(), NodeError> {
+        let comes = self.returning.remove(role) && self.children.status(self.places[role]).is_none();
+        if !comes {
+            self.start(role, command)?;
+        }
         self.awaited.insert(role.to_owned());
         Ok(())
     }
@@ -231,6 +243,7 @@ impl<'a> ProcessNodes<'a> {
         self.connections += 1;
         let (node, connection, sender) = (self.node(&role), self.connections, self.channel.0.clone());
         self.awaited.remove(&role);
+        self.returning.remove(&role);
         self.members.insert(role.clone(), Member { writer, machine: machine.seen(), connection });
         limits::spawn(move || {
             let said = |notice| Said { role: role.clone(), connection, notice: Box::new(notice) };
@@ -284,7 +297,7 @@ impl<'a> ProcessNodes<'a> {
                 Detail::Setup(Box::new(Setup { node, plan, text }))
             }
             (Order::Connect, _) => Detail::Peers(self.addresses.clone().into_iter().collect()),
-            (Order::Prepare, _) => Detail::Run(run),
+            (Order::Prepare | Order::Next, _) => Detail::Run(run),
             _ => Detail::None,
         };
         Instruction { order, detail }
@@ -305,7 +318,7 @@ impl Nodes for ProcessNodes<'_> {
             absent.iter().partition(|&&node| self.members.contains_key(&self.role(node)));
         self.notices.extend(here.into_iter().map(|&node| (node, Notice::Joined)));
         match self.options.start {
-            Start::Spawn(command) => away.into_iter().try_for_each(|&node| self.start(&self.role(node), command)),
+            Start::Spawn(command) => away.into_iter().try_for_each(|&node| self.call(&self.role(node), command)),
             Start::ByHand if !away.is_empty() => {
                 observer.note(&format!("waiting at {} for {} nodes", self.address, away.len()));
                 Ok(())
@@ -351,6 +364,17 @@ impl Nodes for ProcessNodes<'_> {
             Ok(Said { role, connection, notice }) => Ok(self.hear(&role, connection, *notice, observer)),
             Err(_) => Ok(None),
         }
+    }
+
+    fn bring_back(&mut self, node: NodeId) -> Result<(), NodeError> {
+        let role = self.role(node);
+        let Start::Spawn(command) = self.options.start else { return Ok(()) };
+        if self.members.contains_key(&role) || self.returning.contains(&role) {
+            return Ok(());
+        }
+        self.start(&role, command)?;
+        self.returning.insert(role);
+        Ok(())
     }
 
     fn fate(&mut self, node: NodeId) -> Option<String> {

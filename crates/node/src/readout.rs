@@ -7,6 +7,7 @@ use bytes::Bytes;
 use evb_core::{EventId, Machine, NodeId, NodeRange, Recording, SourceId, Span, Time, Transmit};
 use evb_experiment::{Link, Plan};
 use evb_protocol::{Arrival, Config, Fragment, FragmentStatus, Message, ReadoutCommand, wire};
+use evb_record::Slots;
 use evb_sources::{FedFile, Feed, INLET_BITS, LiveItem, LiveSource, ReadOutcome, Source, SourceSpec};
 use evb_transport::{Buffers, Waker};
 use evb_unit::{
@@ -40,6 +41,8 @@ pub(crate) struct Readout {
     /// Messages that a fault holds back, each with its time of release.
     held_back: VecDeque<(Time, Transmit<Message<Bytes>>)>,
     deadline: Option<Time>,
+    /// The time slots of the runs before, if this one followed them without a stop.
+    slots_before: Slots,
 }
 
 /// The origin of fragments, and the memory for them.
@@ -91,12 +94,13 @@ impl Readout {
             first_builder: plan.building.builder_nodes().first,
             held_back: VecDeque::new(),
             deadline: None,
+            slots_before: Slots::default(),
         })
     }
 
     /// The number of fragments of the source, the number of those that belong to no event, and their source id.
     fn origin(&self) -> (u64, u64, Option<u32>) {
-        let counts = self.unit.machine.counts();
+        let counts = self.unit.counts();
         let Some(file) = self.unit.source.only().and_then(Input::recorded) else {
             return (counts.came, counts.apart, None);
         };
@@ -105,6 +109,11 @@ impl Readout {
         let outside = |event: Option<u64>| event.is_none_or(|event| event as i64 + before < 1);
         let apart = entries.iter().filter(|entry| outside(entry.event)).count();
         (entries.len() as u64, apart as u64, file.source_id().map(u32::from))
+    }
+
+    /// The time slots of all runs since its sources were opened.
+    fn slots(&self) -> Slots {
+        self.shaper.as_ref().map(Shaper::counts).unwrap_or_default()
     }
 
     /// Takes the fragments that have come from a live front end; returns true if there were any.
@@ -336,6 +345,13 @@ impl Role for Readout {
         self.shaper.as_ref().is_some_and(Shaper::is_by_clock)
     }
 
+    fn next_run(&mut self, now: Time, _run: u64) -> Result<(), NodeError> {
+        self.unit.next_run(now);
+        self.refusals = Refusals::default();
+        self.slots_before = self.slots();
+        Ok(())
+    }
+
     fn report(&self, now: Time) -> Report {
         let (came, apart, source_id) = self.origin();
         let mut report = self.unit.report(now);
@@ -343,7 +359,12 @@ impl Role for Readout {
         report.counts.apart = apart;
         report.counts.source_id = source_id;
         report.counts.rejected = self.refusals.count();
-        report.slots = self.shaper.as_ref().map(Shaper::counts).unwrap_or_default();
+        let (slots, before) = (self.slots(), self.slots_before);
+        report.slots = Slots {
+            used: slots.used - before.used,
+            empty: slots.empty - before.empty,
+            passed: slots.passed - before.passed,
+        };
         report.clock_error = self.shaper.as_ref().and_then(Shaper::clock_error);
         report.findings = self.findings(came, apart);
         Report::Readout(report)

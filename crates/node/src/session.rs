@@ -11,9 +11,9 @@ use crate::run_number::RunNumbers;
 use crate::sample::Sample;
 use crate::threads::ThreadNodes;
 use crate::worker::Clock;
-use evb_control::{Command, Config, Control, Event, Notice as Heard, State};
+use evb_control::{Command, Config, Control, Event, Loss, Notice as Heard, State};
 use evb_core::{NodeId, Span, Time};
-use evb_experiment::{FaultAction, Plan};
+use evb_experiment::{FaultAction, Link, Plan, Rejoin};
 use evb_record::Record;
 use evb_unit::{Live, Progress};
 use std::{
@@ -105,6 +105,10 @@ pub(crate) trait Nodes {
     fn order(&mut self, node: NodeId, order: Order, run: u64) -> Result<(), NodeError>;
     /// Waits for the next notice of a node, at most for `wait`.
     fn notice(&mut self, wait: Duration, observer: &mut dyn Observer) -> Result<Option<(NodeId, Notice)>, NodeError>;
+    /// Starts a lost node again while the run goes on, if this is the task of run control.
+    fn bring_back(&mut self, _node: NodeId) -> Result<(), NodeError> {
+        Ok(())
+    }
     /// The way in which a lost node has ended, if known.
     fn fate(&mut self, node: NodeId) -> Option<String>;
     /// The longest wait for all nodes to join.
@@ -123,6 +127,8 @@ pub struct Session<'a> {
     clock: Clock,
     configured: Option<Configured>,
     numbers: RunNumbers,
+    /// Runs may begin by themselves for nodes that are there again: whoever drives the session takes any number of runs.
+    rejoins: bool,
 }
 
 /// The part of a session that belongs to one plan.
@@ -133,6 +139,10 @@ struct Configured {
     outcome: Outcome,
     /// Number of the prepared or current run.
     number: Option<u64>,
+    /// Number of the run that is to follow without a stop.
+    next: Option<u64>,
+    /// Time for which triggers were turned away before the current run, if it has followed another without a stop.
+    switched: Option<Span>,
     /// A run goes on.
     is_running: bool,
     has_shut_down: bool,
@@ -154,7 +164,7 @@ impl<'a> Session<'a> {
     }
 
     fn new(nodes: Box<dyn Nodes + 'a>) -> Self {
-        Self { nodes, clock: Clock::start(), configured: None, numbers: RunNumbers::default() }
+        Self { nodes, clock: Clock::start(), configured: None, numbers: RunNumbers::default(), rejoins: false }
     }
 
     /// The same session, whose runs have this number. It is one of several sessions of a run.
@@ -192,6 +202,7 @@ impl<'a> Session<'a> {
         observer: &mut dyn Observer,
         mut take: impl FnMut(Record) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.rejoins = true;
         self.take_plan(plan, text)?;
         while self.configured.as_ref().is_some_and(|configured| !configured.has_shut_down) {
             match self.turn(observer)? {
@@ -214,7 +225,10 @@ impl<'a> Session<'a> {
                 let message = format!("run control is {state}: another experiment can be taken between runs only");
                 Err(NodeError::new(message).hint("stop the run first").into())
             }
-            _ => self.take_plan(plan, text),
+            _ => {
+                self.rejoins = true;
+                self.take_plan(plan, text)
+            }
         }
     }
 
@@ -286,8 +300,18 @@ impl<'a> Session<'a> {
             }
         }
         let blueprint = Arc::new(Blueprint { plan: plan.clone(), text: text.to_owned() });
-        self.configured = Some(Configured::new(blueprint, self.nodes.patience()));
+        self.configured = Some(Configured::new(blueprint, self.config(plan)));
         Ok(())
+    }
+
+    /// The configuration of run control for a plan.
+    fn config(&self, plan: &Plan) -> Config {
+        Config {
+            // The stages of one run have one number.
+            may_split: plan.link == Link::None,
+            rejoin: self.rejoins && plan.run.rejoin == Rejoin::Split,
+            ..config(plan, self.nodes.patience())
+        }
     }
 
     /// Gives a command to run control, which notes one that means nothing in its state.
@@ -330,13 +354,14 @@ impl<'a> Session<'a> {
 
     /// Carries out the orders of the machine. Returns the record of a run that has ended.
     fn drain(&mut self, observer: &mut dyn Observer) -> Result<Option<Record>, RunError> {
-        let Self { nodes, clock, configured: Some(configured), numbers } = self else { return Ok(None) };
+        let Self { nodes, clock, configured: Some(configured), numbers, .. } = self else { return Ok(None) };
         let mut record = None;
         loop {
             while let Some((node, order)) = configured.control.poll_order() {
                 let plan = &configured.blueprint.plan;
                 let run = match order {
                     Order::Prepare => *configured.number.get_or_insert_with(|| numbers.next(plan)),
+                    Order::Next => *configured.next.get_or_insert_with(|| numbers.next(plan)),
                     _ => 0,
                 };
                 tracing::debug!(node = plan.building.node_name(node), ?order, "order");
@@ -361,7 +386,17 @@ impl<'a> Session<'a> {
                         Entered::Other => {}
                     }
                 }
-                event => configured.outcome.tell(&event, observer),
+                Event::NextRun { elapsed, switched } => {
+                    record = Some(configured.go_over(elapsed, switched, nodes.as_ref()));
+                }
+                event => {
+                    configured.outcome.tell(&event, observer);
+                    if let Event::Lost { node, loss: Loss::Gone } = event
+                        && configured.rejoins()
+                    {
+                        nodes.bring_back(node)?;
+                    }
+                }
             }
         }
     }
@@ -389,10 +424,19 @@ enum Entered {
 }
 
 impl Configured {
-    fn new(blueprint: Arc<Blueprint>, patience: Duration) -> Self {
-        let control = Control::new(config(&blueprint.plan, patience));
+    fn new(blueprint: Arc<Blueprint>, config: Config) -> Self {
+        let control = Control::new(config);
         let outcome = Outcome::new(&blueprint.plan);
-        Self { blueprint, control, outcome, number: None, is_running: false, has_shut_down: false }
+        Self {
+            blueprint,
+            control,
+            outcome,
+            number: None,
+            next: None,
+            switched: None,
+            is_running: false,
+            has_shut_down: false,
+        }
     }
 
     fn command(&mut self, now: Time, command: Command) {
@@ -409,11 +453,14 @@ impl Configured {
             Notice::Joined => Heard::Joined,
             Notice::Reset => Heard::Reset,
             Notice::Opened { .. } | Notice::Ready => Heard::Ready,
+            // It counts for the next run already, and will be repeated.
+            Notice::Progress(_) if self.control.is_over(node) => return,
             Notice::Progress(report) => match self.outcome.report(node, report) {
                 true => Heard::Moved,
                 false => return,
             },
             Notice::Note(_) | Notice::Sample(_) => return,
+            Notice::Settled => Heard::Settled,
             Notice::Drained => Heard::Drained,
             Notice::NoBuilders => Heard::NoBuilders,
             Notice::Lost { peer, reason } => {
@@ -473,11 +520,31 @@ impl Configured {
         self.outcome.progress(self.control.elapsed(now).as_secs_f64(), stopping)
     }
 
+    /// Nodes that are lost are brought back while the run goes on.
+    fn rejoins(&self) -> bool {
+        self.control.may_rejoin()
+    }
+
     fn record(&mut self, now: Time, nodes: &dyn Nodes) -> Record {
-        let plan = &self.blueprint.plan;
         self.is_running = false;
         self.number = None;
-        self.outcome.record(plan, nodes.transport(plan), self.control.elapsed(now).as_secs_f64())
+        self.close(self.control.elapsed(now), nodes)
+    }
+
+    /// Goes on with the next run. Returns the record of the one before.
+    fn go_over(&mut self, elapsed: Span, switched: Span, nodes: &dyn Nodes) -> Record {
+        let record = self.close(elapsed, nodes);
+        self.number = self.next.take();
+        self.switched = Some(switched);
+        self.outcome.begin_next(&self.blueprint.plan, &self.control.lost());
+        tracing::info!(run = self.number, switched_ms = switched.as_secs_f64() * 1e3, "next run");
+        record
+    }
+
+    fn close(&mut self, elapsed: Span, nodes: &dyn Nodes) -> Record {
+        let plan = &self.blueprint.plan;
+        let record = self.outcome.record(plan, nodes.transport(plan), elapsed.as_secs_f64());
+        Record { switch_seconds: self.switched.take().map(Span::as_secs_f64), ..record }
     }
 }
 

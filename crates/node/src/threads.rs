@@ -72,7 +72,8 @@ impl Nodes for ThreadNodes {
             }
             Order::Exit => self.crew = None,
             order => {
-                let detail = if order == Order::Prepare { Detail::Run(run) } else { Detail::None };
+                let detail =
+                    if matches!(order, Order::Prepare | Order::Next) { Detail::Run(run) } else { Detail::None };
                 if let Some(crew) = &self.crew {
                     crew.order(node, Instruction { order, detail });
                 }

@@ -73,6 +73,9 @@ pub(crate) trait Role: Send {
         None
     }
     fn report(&self, now: Time) -> Report;
+    /// Begins the account and opens the files of the run with this number, which follows without a stop. All events have
+    /// ended, and [`finish`](Self::finish) has closed the files.
+    fn next_run(&mut self, now: Time, run: u64) -> Result<(), NodeError>;
     /// Closes open files; returns true when the last report can follow. Until then the node goes on working, and this
     /// is called again.
     fn finish(&mut self) -> Result<bool, NodeError> {
@@ -95,6 +98,8 @@ struct Part {
     finished: bool,
     /// The node was told to finish, and has files open.
     closing: bool,
+    /// The run that follows without a stop, when the files are closed.
+    next: Option<u64>,
 }
 
 impl Part {
@@ -150,24 +155,37 @@ impl<T: Transport> Node<T> {
         self.link.begin_run();
         match open(self.id, run, &self.link.outbox.transport) {
             Ok(role) => {
-                self.part = Some(Part { role, finished: false, closing: false });
+                self.part = Some(Part { role, finished: false, closing: false, next: None });
                 channel.tell(self.id, Notice::Ready);
             }
             Err(error) => channel.tell(self.id, Notice::Failed(error)),
         }
     }
 
-    /// Closes open files. The part in the run ends with the last report.
+    /// Closes open files. The part in the run ends with the last report, or goes on with the next run.
     fn finish(&mut self, now: Time, channel: &ControlChannel<'_>) {
         let Some(part) = &mut self.part else { return };
-        part.finished = true;
+        part.finished |= part.next.is_none();
         match part.role.finish() {
             Ok(true) => {
                 channel.tell(self.id, Notice::Finished(part.report(now, &self.link)));
-                self.part = None;
+                match part.next.take() {
+                    Some(run) => self.go_over(now, run, channel),
+                    None => self.part = None,
+                }
             }
             Ok(false) => part.closing = true,
             Err(error) => self.fail(now, error, channel),
+        }
+    }
+
+    /// Goes on with the next run, for which the connections stay as they are.
+    fn go_over(&mut self, now: Time, run: u64, channel: &ControlChannel<'_>) {
+        let Some(part) = &mut self.part else { return };
+        part.closing = false;
+        self.link.count_anew();
+        if let Err(error) = part.role.next_run(now, run) {
+            self.fail(now, error, channel);
         }
     }
 
@@ -305,7 +323,9 @@ impl<T: Transport> Worker<'_, T> {
     fn longest_rest(&self, now: Time) -> Duration {
         let due = self.parts().filter_map(|part| part.role.deadline()).min();
         let early = if self.parts().any(|part| part.role.is_punctual()) { PUNCTUAL } else { Duration::ZERO };
-        due.map_or(LONGEST_REST, |at| at.since(now).as_duration().saturating_sub(early).min(LONGEST_REST))
+        // Whoever waits for closed files, waits with all triggers.
+        let longest = if self.parts().any(|part| part.closing) { CLOSE_AGAIN } else { LONGEST_REST };
+        due.map_or(longest, |at| at.since(now).as_duration().saturating_sub(early).min(longest))
     }
 
     fn report(&mut self, now: Time) {
@@ -342,7 +362,7 @@ impl<T: Transport> Worker<'_, T> {
         let node = &mut self.nodes[index];
         match (order, detail) {
             (Order::Prepare, Detail::Run(run)) => node.prepare(run, self.open, &self.channel),
-            (Order::Start | Order::Pause | Order::Resume | Order::Stop | Order::Cut, _) => {
+            (Order::Start | Order::Pause | Order::Resume | Order::Settle | Order::Stop | Order::Cut, _) => {
                 if let Some(part) = &mut node.part {
                     part.role.order(now, order);
                 }
@@ -352,7 +372,18 @@ impl<T: Transport> Worker<'_, T> {
                     part.role.lost(now, peer);
                 }
             }
-            (Order::Finish, _) => node.finish(now, &self.channel),
+            (Order::Next, Detail::Run(run)) => {
+                if let Some(part) = &mut node.part {
+                    part.next = Some(run);
+                }
+                node.finish(now, &self.channel);
+            }
+            (Order::Finish, _) => {
+                if let Some(part) = &mut node.part {
+                    part.next = None;
+                }
+                node.finish(now, &self.channel);
+            }
             (Order::Reset, _) => {
                 self.leave(index, Left::Reset);
                 self.channel.tell(id, Notice::Reset);
@@ -364,7 +395,7 @@ impl<T: Transport> Worker<'_, T> {
                 self.channel.tell(id, Notice::Gone { reason: "killed on purpose".into() });
             }
             // A node that is carried is open and connected.
-            (Order::Open | Order::Connect | Order::Prepare, _) => {}
+            (Order::Open | Order::Connect | Order::Prepare | Order::Next, _) => {}
         }
     }
 

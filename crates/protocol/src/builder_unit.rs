@@ -118,6 +118,22 @@ pub struct BuilderCounts {
 }
 
 impl BuilderCounts {
+    /// What was counted after `before`, an earlier state of the same counts. The most open events are those of both.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            built: self.built - before.built,
+            incomplete: self.incomplete - before.incomplete,
+            rejected: self.rejected - before.rejected,
+            fragments: self.fragments - before.fragments,
+            bytes: self.bytes - before.bytes,
+            asked: self.asked - before.asked,
+            repeated: self.repeated - before.repeated,
+            most_open: self.most_open,
+            faults: self.faults.since(&before.faults),
+        }
+    }
+
     /// Counts a second copy of a fragment. It is no fault if the fragment was asked for.
     fn count_copy(&mut self, asked: bool) {
         match asked {

@@ -24,6 +24,8 @@ pub enum ManagerCommand {
     Start,
     /// This many triggers have arrived ([`Trigger::Driven`]).
     Trigger(u64),
+    /// This many triggers have arrived while all were turned away ([`Trigger::Driven`]): they are counted as inhibited.
+    TurnAway(u64),
     /// Take no triggers until [`ManagerCommand::Resume`], and finish the open events.
     Pause,
     /// Take triggers again.
@@ -82,6 +84,22 @@ impl ManagerCounts {
     /// Triggered events without an end.
     pub const fn open(&self) -> u64 {
         self.triggered - self.built - self.incomplete - self.rejected
+    }
+
+    /// What was counted after `before`, an earlier state of the same counts. Slots are those of now.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            triggered: self.triggered - before.triggered,
+            built: self.built - before.built,
+            incomplete: self.incomplete - before.incomplete,
+            rejected: self.rejected - before.rejected,
+            inhibited: self.inhibited - before.inhibited,
+            inhibitions: self.inhibitions - before.inhibitions,
+            reassigned: self.reassigned - before.reassigned,
+            slots: self.slots,
+            faults: self.faults.since(&before.faults),
+        }
     }
 }
 
@@ -270,14 +288,17 @@ impl<B> EventManager<B> {
                 return;
             }
             if !self.trigger() {
-                let turned_away = if self.config.trigger == Trigger::Deferred {
-                    &mut self.deferred
-                } else {
-                    &mut self.counts.inhibited
-                };
-                *turned_away += count - taken;
+                *self.turned_away() += count - taken;
                 return;
             }
+        }
+    }
+
+    /// Where triggers are counted that cannot be taken now: they wait, or are lost.
+    fn turned_away(&mut self) -> &mut u64 {
+        match self.config.trigger {
+            Trigger::Deferred => &mut self.deferred,
+            _ => &mut self.counts.inhibited,
         }
     }
 
@@ -564,6 +585,7 @@ impl<B> Machine for EventManager<B> {
         match command {
             ManagerCommand::Start => self.running = true,
             ManagerCommand::Trigger(count) => self.handle_triggers(count),
+            ManagerCommand::TurnAway(count) => *self.turned_away() += count,
             ManagerCommand::Pause => self.paused = true,
             ManagerCommand::Resume => self.paused = false,
             ManagerCommand::Stop => self.stopping = true,

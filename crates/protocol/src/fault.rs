@@ -111,6 +111,16 @@ impl FaultCounts {
         }
     }
 
+    /// What was counted after `before`, an earlier state of the same counts.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let mut since = *self;
+        for (mine, earlier) in since.0.iter_mut().zip(before.0) {
+            *mine -= earlier;
+        }
+        since
+    }
+
     /// The kinds that were seen at least once.
     pub fn seen(&self) -> impl Iterator<Item = (Fault, u64)> + '_ {
         Fault::ALL.into_iter().map(|fault| (fault, self.get(fault))).filter(|&(_, count)| count > 0)

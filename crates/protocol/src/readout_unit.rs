@@ -107,6 +107,29 @@ pub struct ReadoutCounts {
     pub faults: FaultCounts,
 }
 
+impl ReadoutCounts {
+    /// What was counted after `before`, an earlier state of the same counts. The most that was held is that of both.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            came: self.came - before.came,
+            apart: self.apart - before.apart,
+            skipped: self.skipped.saturating_sub(before.skipped),
+            marked: self.marked - before.marked,
+            fragments: self.fragments - before.fragments,
+            bytes: self.bytes - before.bytes,
+            sent: self.sent - before.sent,
+            repeated: self.repeated - before.repeated,
+            sent_bytes: self.sent_bytes - before.sent_bytes,
+            busy: self.busy - before.busy,
+            most_events: self.most_events,
+            most_bytes: self.most_bytes,
+            through: EventId(self.through.0.saturating_sub(before.through.0)),
+            faults: self.faults.since(&before.faults),
+        }
+    }
+}
+
 /// The state of one event.
 struct Held<B> {
     fragment: Option<Fragment<B>>,

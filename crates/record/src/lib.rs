@@ -94,6 +94,9 @@ pub struct Record {
     pub trigger: Trigger,
     /// Time from the start to the end of the last event, in seconds.
     pub seconds: f64,
+    /// Time for which triggers were turned away before this run, in seconds, if it has followed another without a stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch_seconds: Option<f64>,
     /// The time window of all rates.
     #[serde(default)]
     pub window: Window,
@@ -309,6 +312,10 @@ pub struct Trigger {
     pub offered_rate_hz: Option<f64>,
     /// Triggers that arrived while the trigger was inhibited.
     pub inhibited: u64,
+    /// Those of them that arrived before the first event, while nodes went over from another run that this one has followed
+    /// without a stop. They are no fault of this run.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub switched: u64,
     /// Number of times the trigger became inhibited.
     pub inhibitions: u64,
     /// Events that each builder could have under construction at the end, which changes with `builder.slots = "auto"`; with
@@ -397,4 +404,9 @@ pub struct Readout {
     pub most_bytes: u64,
     /// Frames and connections of front ends that were refused.
     pub rejected: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -46,8 +46,8 @@ export function askToken(wasWrong) {
   });
 }
 
-/** Asks for type and comment of a new run; gives null if there shall be none. */
-export function askRun(types) {
+/** Asks for type and comment of a new run; gives null if there shall be none. `follows` says that another one goes on. */
+export function askRun(types, follows = false) {
   const choices = el("datalist", { id: "run-types" }, ...types.map((one) => el("option", { value: one })));
   const type = el("input", {
     value: types[0],
@@ -62,7 +62,9 @@ export function askRun(types) {
     choices,
     field("Comment", comment),
   ];
-  const { node, form } = dialog("Start a run", fields, "Start", "Cancel");
+  const { node, form } = follows
+    ? dialog("Begin the next run", fields, "Begin", "Cancel")
+    : dialog("Start a run", fields, "Start", "Cancel");
   return new Promise((resolve) => {
     let answer = null;
     form.addEventListener("submit", () => (answer = { type: type.value.trim(), comment: comment.value.trim() }));

@@ -94,9 +94,9 @@ async function press(head, command, node) {
 
 async function give(head, command, node) {
   let body = { command: command.name };
-  if (command.name === "start") {
+  if (command.name === "start" || command.name === "split") {
     const known = localTypes(head.app.status);
-    const answer = await askRun(known);
+    const answer = await askRun(known, command.name === "split");
     if (!answer) return;
     body = { ...body, ...answer };
   }

@@ -24,7 +24,7 @@ const ofKind = (status, kind) => (status?.nodes ?? []).filter((node) => node.kin
 
 /** True if rates are those of a run that goes on. */
 export const live = (status) =>
-  Boolean(status?.now_rates) && ["running", "degraded", "paused", "draining"].includes(status.state);
+  Boolean(status?.now_rates) && ["running", "degraded", "paused", "splitting", "draining"].includes(status.state);
 
 function readout(node, rates) {
   const held = part(rates.held_events, rates.most_events);

@@ -27,6 +27,7 @@ const STATES = {
   running: { shape: "play", tone: "good", means: "triggers are taken" },
   degraded: { shape: "warning", tone: "warn", means: "the run goes on without a node" },
   paused: { shape: "bars", tone: "hold", means: "triggers are turned away" },
+  splitting: { shape: "hourglass", tone: "work", means: "the next run begins, with the same nodes" },
   draining: { shape: "down", tone: "work", means: "what was triggered is built" },
   stopped: { shape: "square", tone: "idle", means: "the run is over" },
   failed: { shape: "cross", tone: "bad", means: "the configuration or the run failed" },
@@ -59,7 +60,7 @@ export const ofFragment = (name) => FRAGMENTS[name] ?? { shape: "cross", tone: "
 export const ofLevel = (name) => LEVELS[name] ?? LEVELS.info;
 
 /** True in states in which triggers are, or may be, taken. */
-export const inRun = (state) => ["running", "degraded", "paused", "draining"].includes(state);
+export const inRun = (state) => ["running", "degraded", "paused", "splitting", "draining"].includes(state);
 
 /** True if an experiment can be put in: no run goes on, and none begins. */
 export const betweenRuns = (state) => ["initial", "configured", "stopped", "failed"].includes(state);
@@ -85,6 +86,7 @@ export const COMMANDS = [
   { name: "start", word: "Start…", does: "Begin a run" },
   { name: "pause", word: "Pause", does: "Turn triggers away until you resume" },
   { name: "resume", word: "Resume", does: "Take triggers again" },
+  { name: "split", word: "Next run…", does: "End this run and begin the next one, without a stop" },
   { name: "stop", word: "Stop", does: "Take no more triggers, build what was triggered, close the files" },
   { name: "abort", word: "Abort", does: "End the run without its open events: they are counted as lost", sure: true },
 ];

@@ -18,8 +18,18 @@ type Number = Gauge<f64, AtomicU64>;
 type Labels = Vec<(&'static str, String)>;
 
 /// The states of run control, of which one is 1 and the others 0.
-const STATES: [&str; 9] =
-    ["initial", "configuring", "configured", "running", "degraded", "paused", "draining", "stopped", "failed"];
+const STATES: [&str; 10] = [
+    "initial",
+    "configuring",
+    "configured",
+    "running",
+    "degraded",
+    "paused",
+    "splitting",
+    "draining",
+    "stopped",
+    "failed",
+];
 
 /// A metric with its values.
 pub(crate) struct Metric {

@@ -83,6 +83,8 @@ pub(crate) struct Service<'a> {
     run: Option<CurrentRun>,
     last: Option<LastRun>,
     start: Option<Starting>,
+    /// Type and comment of the run that follows the present one without a stop; an empty type is that of the present one.
+    next: Option<(String, String)>,
     after: Vec<Hook>,
     error: Option<Problem>,
     /// The state that run control was last said to be in: what it entails is done.
@@ -175,6 +177,7 @@ impl<'a> Service<'a> {
             run: None,
             last: None,
             start: None,
+            next: None,
             after: Vec::new(),
             error: None,
             state: State::Initial,
@@ -276,6 +279,10 @@ impl<'a> Service<'a> {
                 self.point = 0;
                 self.begin(run_type, comment);
             }
+            Command::Split => {
+                self.next = Some((run_type, comment));
+                session.command(command);
+            }
             Command::Stop | Command::Abort if is_starting => self.start = None,
             Command::Stop | Command::Abort => self.stop(session, command, comment),
             command => {
@@ -372,6 +379,7 @@ impl<'a> Service<'a> {
                     is_noted: false,
                     started,
                 });
+                self.next = None;
                 session.command(Command::Start);
             }
         }
@@ -451,9 +459,30 @@ impl<'a> Service<'a> {
         let RunStatus { run_type, comment, .. } = run.status.clone();
         self.last = Some(LastRun { status: run.status, record: Arc::new(end.record) });
         self.looks.clear();
+        if session.state().is_active() || session.state() == State::Configuring {
+            return self.follow(session, (run_type, comment), run.is_stopped);
+        }
+        self.next = None;
         if !run.is_stopped && state == "stopped" && self.point + 1 < self.loaded.points.len() {
             self.point += 1;
             self.begin(run_type, comment);
+        }
+        Ok(())
+    }
+
+    /// Goes on with the run that follows the one before by itself: it goes on already, or nodes connect for it. It has the
+    /// type and the comment of the one before unless the operator has given others.
+    fn follow(&mut self, session: &Session<'_>, before: (String, String), is_stopped: bool) -> Result<(), ServeError> {
+        let (run_type, comment) = match self.next.take() {
+            Some((run_type, comment)) if run_type.is_empty() => (before.0, comment),
+            Some(wished) => wished,
+            None => before,
+        };
+        let status = RunStatus { run_type, comment, ..RunStatus::default() };
+        let (stop_comment, started) = (String::new(), Instant::now());
+        self.run = Some(CurrentRun { status, stop_comment, is_stopped, is_noted: false, started });
+        if session.state().is_active() {
+            self.note_begin(session)?;
         }
         Ok(())
     }

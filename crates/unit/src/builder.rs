@@ -5,7 +5,7 @@ use evb_core::{EventId, Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
 use evb_filter::{Answer, Question, Route, StreamId};
 use evb_protocol::{
-    BuilderCommand, BuilderEvent, BuilderUnit, Built, Config, Fault, Fragment, FragmentStatus, Message,
+    BuilderCommand, BuilderCounts, BuilderEvent, BuilderUnit, Built, Config, Fault, Fragment, FragmentStatus, Message,
 };
 use std::collections::VecDeque;
 
@@ -54,6 +54,10 @@ pub struct Builder<B, S> {
     meter: Meter,
     sizes: Sizes,
     sample: Sample<B>,
+    /// The counts of the machine at the end of the run before, if this one followed it without a stop.
+    before: BuilderCounts,
+    /// Number of mismatches that the runs before have told.
+    told: usize,
 }
 
 /// An event for those who monitor the run.
@@ -82,6 +86,8 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
             meter: Meter::default(),
             sizes: Sizes::default(),
             sample: Sample::Unwanted,
+            before: BuilderCounts::default(),
+            told: 0,
         }
     }
 
@@ -96,7 +102,8 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     #[inline]
     pub fn pass(&mut self, now: Time) {
         let counts = self.machine.counts();
-        self.meter.pass(now, || [counts.bytes, counts.fragments]);
+        let before = &self.before;
+        self.meter.pass(now, || [counts.bytes - before.bytes, counts.fragments - before.fragments]);
     }
 
     /// Takes in a message; a fragment after a look at every byte of it.
@@ -300,15 +307,32 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
         }
     }
 
+    /// Begins the account of the next run, with another storage. The machine goes on. All events must have ended.
+    pub fn next_run(&mut self, now: Time, storage: S) {
+        self.before = *self.machine.counts();
+        self.told = self.machine.mismatches().len();
+        self.storage = storage;
+        self.sizes = Sizes::default();
+        self.selector.next_run();
+        self.splitter.iter_mut().for_each(Splitter::next_run);
+        self.meter.start(now, &[0, 0]);
+    }
+
     /// How it stands. What is stored the driver knows.
     pub fn report(&self, now: Time) -> BuilderReport {
-        let counts = self.machine.counts();
+        let counts = self.machine.counts().since(&self.before);
         let series = self.meter.series(now, &[counts.bytes, counts.fragments]);
         let filter = self.selector.filtering().map(Box::new);
         let (building, storing) = self.machine.open_events();
         let open = Open { building, storing, lacking: self.machine.lacking() };
         let sizes = self.sizes.clone();
-        let mut report = BuilderReport { series, filter, open, sizes, ..BuilderReport::of(&self.machine) };
+        let mut report = BuilderReport {
+            series,
+            filter,
+            open,
+            sizes,
+            ..BuilderReport::of(&counts, &self.machine.mismatches()[self.told..])
+        };
         if let Some(splitter) = &self.splitter {
             report.sources = splitter.report(&mut report.counts, &mut report.faults);
         }

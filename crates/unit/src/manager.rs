@@ -3,7 +3,7 @@
 use crate::{Latencies, ManagerReport, meter::Meter, shaping::Rounds};
 use evb_core::{Machine, NodeId, NodeRange, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{Ending, EventManager, ManagerCommand, ManagerEvent, Message};
+use evb_protocol::{Ending, EventManager, ManagerCommand, ManagerCounts, ManagerEvent, Message};
 use evb_record::Events;
 use evb_steady::RATES;
 use std::collections::VecDeque;
@@ -31,6 +31,10 @@ pub struct Manager<B> {
     /// Readout units that have asked for the time: when they asked, and when the question came.
     asked: VecDeque<(NodeId, Time, Time)>,
     meter: Meter,
+    /// The counts of the machine at the end of the run before, if this one followed it without a stop.
+    before: ManagerCounts,
+    /// Blocks of triggers that were turned away between the two runs.
+    switched: u64,
 }
 
 impl<B: Clone> Manager<B> {
@@ -51,6 +55,8 @@ impl<B: Clone> Manager<B> {
             rounds: Rounds::new(config),
             asked: VecDeque::new(),
             meter: Meter::default(),
+            before: ManagerCounts::default(),
+            switched: 0,
         }
     }
 
@@ -67,7 +73,8 @@ impl<B: Clone> Manager<B> {
     /// Begins.
     pub fn start(&mut self, now: Time) {
         self.running = true;
-        self.meter.start(now, &counts(&self.machine, self.block));
+        let counts = self.counts();
+        self.meter.start(now, &counts);
         self.machine.handle_command(now, ManagerCommand::Start);
         self.rounds.iter_mut().for_each(|rounds| rounds.start(now));
     }
@@ -141,7 +148,8 @@ impl<B: Clone> Manager<B> {
     pub fn stop(&mut self, now: Time) {
         // One that has ended by number is not stopped now.
         if self.running && !self.has_all_triggers() {
-            self.meter.stop(now, &counts(&self.machine, self.block));
+            let counts = self.counts();
+            self.meter.stop(now, &counts);
         }
         self.running = false;
         self.machine.handle_command(now, ManagerCommand::Stop);
@@ -150,7 +158,7 @@ impl<B: Clone> Manager<B> {
     /// Marks the time for the counts. It must be called before anything is counted that happens now.
     #[inline]
     pub fn pass(&mut self, now: Time) {
-        self.meter.pass(now, || counts(&self.machine, self.block));
+        self.meter.pass(now, || counts(&self.machine, &self.before, self.block));
     }
 
     /// The next happening to the events; ended events are counted.
@@ -177,19 +185,54 @@ impl<B: Clone> Manager<B> {
 
     /// The report of the event manager.
     pub fn report(&self, now: Time) -> ManagerReport {
-        ManagerReport {
+        let mut report = ManagerReport {
             of_builders: self.of_builders.clone(),
             latency_us: self.latencies.summary(),
             latency_ns: self.latencies.distribution(),
-            series: self.meter.series(now, &counts(&self.machine, self.block)),
-            ..ManagerReport::of(self.machine.counts(), self.block)
-        }
+            series: self.meter.series(now, &self.counts()),
+            ..ManagerReport::of(&self.machine.counts().since(&self.before), self.block)
+        };
+        report.trigger.switched = self.switched * self.block;
+        report
+    }
+
+    fn counts(&self) -> [u64; RATES] {
+        counts(&self.machine, &self.before, self.block)
+    }
+
+    /// True if every triggered event has ended.
+    pub fn is_settled(&self) -> bool {
+        self.machine.counts().open() == 0
+    }
+
+    /// Begins the account of the next run. The machine goes on: its events keep their numbers. All events must have ended.
+    pub fn next_run(&mut self, now: Time) {
+        self.before = *self.machine.counts();
+        self.switched = 0;
+        self.latencies.reset();
+        self.of_builders.fill(Events::default());
+        let counts = self.counts();
+        self.meter.start(now, &counts);
+    }
+
+    /// Counts triggers that have come while all were turned away.
+    pub fn turn_away(&mut self, now: Time, count: u64) {
+        self.filled += count;
+        let blocks = self.filled / self.block;
+        self.filled %= self.block;
+        let before = self.machine.counts().inhibited;
+        self.machine.handle_command(now, ManagerCommand::TurnAway(blocks));
+        self.switched = self.machine.counts().inhibited - before;
+        // They came before this run, and say nothing about its rates.
+        let counts = self.counts();
+        self.meter.start(now, &counts);
     }
 }
 
 /// Numbers of triggers, triggered events and ended events, in the order of the series by which a window is found.
-fn counts<B>(machine: &EventManager<B>, block: u64) -> [u64; RATES] {
+fn counts<B>(machine: &EventManager<B>, before: &ManagerCounts, block: u64) -> [u64; RATES] {
     let counts = machine.counts();
-    let ended = counts.triggered - counts.open();
-    [counts.triggered + counts.inhibited, counts.triggered, ended, ended].map(|count| count * block)
+    let triggered = counts.triggered - before.triggered;
+    let ended = triggered - counts.open();
+    [triggered + counts.inhibited - before.inhibited, triggered, ended, ended].map(|count| count * block)
 }

@@ -3,7 +3,7 @@
 use crate::{Held, Injector, Outline, Outlines, Payload, ReadoutReport, Sources, bundle::Bundle, meter::Meter};
 use evb_core::{EventId, Machine, NodeId, Recording, SourceId, Span, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutEvent, ReadoutUnit};
+use evb_protocol::{Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutUnit};
 use evb_sources::{Feed, OpenOptions, SizeModel};
 use std::{collections::VecDeque, convert::Infallible};
 
@@ -125,6 +125,8 @@ pub struct Readout<B, S> {
     /// Fragments that the machine has asked for, with their places.
     due: VecDeque<(EventId, u64)>,
     meter: Meter,
+    /// The counts of the machine at the end of the run before, if this one followed it without a stop.
+    before: ReadoutCounts,
 }
 
 impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
@@ -140,6 +142,7 @@ impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
             injector: Injector::new(plan, node),
             due: VecDeque::new(),
             meter: Meter::default(),
+            before: ReadoutCounts::default(),
         }
     }
 
@@ -164,7 +167,7 @@ impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
     /// Marks the time in what it counts. To be called before anything is counted that happens now.
     #[inline]
     pub fn pass(&mut self, now: Time) {
-        self.meter.pass(now, || [self.machine.counts().sent_bytes]);
+        self.meter.pass(now, || [self.machine.counts().sent_bytes - self.before.sent_bytes]);
     }
 
     /// Reads what the machine wants to have, within limits; true when it has read something. A machine that does not know
@@ -211,10 +214,21 @@ impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
         }
     }
 
+    /// The counts of this run.
+    pub fn counts(&self) -> ReadoutCounts {
+        self.machine.counts().since(&self.before)
+    }
+
+    /// Begins the account of the next run. Machine and source go on where they are.
+    pub fn next_run(&mut self, now: Time) {
+        self.before = *self.machine.counts();
+        self.meter.start(now, &[0]);
+    }
+
     /// How it stands.
     pub fn report(&self, now: Time) -> ReadoutReport {
-        let counts = self.machine.counts();
-        let report = ReadoutReport::of(counts);
+        let counts = self.counts();
+        let report = ReadoutReport::of(&counts);
         let through = report.through.saturating_mul(self.block);
         let (events, bytes) = self.machine.held();
         let held = Held { events, bytes };

@@ -32,8 +32,8 @@ impl Offered {
         Some(Offer {
             key: self.key,
             what: self.what,
-            came: trigger.offered,
-            turned_away: trigger.inhibited,
+            came: trigger.offered - trigger.switched,
+            turned_away: trigger.inhibited - trigger.switched,
             rate_hz: self.rate_hz?,
             accepted_loss: f64::from(plan.trigger.accept_loss) / 100.0,
         })
@@ -67,6 +67,7 @@ impl Account {
             events: self.manager.events,
             trigger,
             seconds: 0.0,
+            switch_seconds: None,
             window: steady.window(),
             event_rate_hz: 0.0,
             event_rate_interval_hz: steady.rate_hz(),

@@ -2,7 +2,7 @@
 
 use crate::{Distribution, Sizes};
 use evb_core::{NodeId, Span};
-use evb_protocol::{BuilderUnit, FaultCounts, ManagerCounts, Mismatch, ReadoutCounts};
+use evb_protocol::{BuilderCounts, FaultCounts, ManagerCounts, Mismatch, ReadoutCounts};
 use evb_record::{Broadcast, Events, Filtering, Finding, FindingKind, Latency, Slots, Trigger};
 use evb_steady::Series;
 use serde::{Deserialize, Serialize};
@@ -180,6 +180,7 @@ impl ManagerReport {
             offered: (counts.triggered + counts.inhibited) * block,
             offered_rate_hz: None,
             inhibited: counts.inhibited * block,
+            switched: 0,
             inhibitions: counts.inhibitions,
             slots: counts.slots,
         };
@@ -210,8 +211,7 @@ impl ReadoutReport {
 
 impl BuilderReport {
     /// The counts and findings of the machine.
-    pub(crate) fn of<B>(machine: &BuilderUnit<B>) -> Self {
-        let counts = machine.counts();
+    pub(crate) fn of(counts: &BuilderCounts, mismatches: &[Mismatch]) -> Self {
         let of_unit = evb_record::Builder {
             built: counts.built,
             incomplete: counts.incomplete,
@@ -222,7 +222,7 @@ impl BuilderReport {
             repeated: counts.repeated,
             ..evb_record::Builder::default()
         };
-        let findings = machine.mismatches().iter().map(tell).collect();
+        let findings = mismatches.iter().map(tell).collect();
         Self { counts: of_unit, faults: faults(&counts.faults), findings, ..Self::default() }
     }
 }

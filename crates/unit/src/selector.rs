@@ -26,6 +26,11 @@ impl Selector {
         (!self.selection.is_open()).then(|| self.counts.clone())
     }
 
+    /// Counts anew: the next run begins.
+    pub(crate) fn next_run(&mut self) {
+        self.counts = Filtering::default();
+    }
+
     /// The way of an event that is built, as far as it is known without its fragments. An event that is not wanted is
     /// counted, and is not to be given to [`take_built`](Self::take_built).
     pub(crate) fn foresee<B, S: Store<B>>(&mut self, storage: &S, event: EventId, complete: bool) -> Fate {

@@ -267,6 +267,12 @@ impl<B: Payload> Splitter<B> {
         }
     }
 
+    /// Counts anew: the next run begins.
+    pub(crate) fn next_run(&mut self) {
+        self.ended = Events::default();
+        self.faults.clear();
+    }
+
     /// Puts the counts by event and by source into a report, in place of those by bundle.
     pub(crate) fn report(&self, counts: &mut evb_record::Builder, faults: &mut Faults) -> BTreeMap<u16, Faults> {
         let Events { built, incomplete, rejected, .. } = self.ended;

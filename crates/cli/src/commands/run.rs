@@ -26,7 +26,7 @@ pub(crate) struct RunArgs {
     /// Build events this often, one run after the other with the same nodes
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
-    /// Take commands from standard input, one a line: configure, start, pause, resume, stop, abort, quit
+    /// Take commands from standard input, one a line: configure, start, pause, resume, split, stop, abort, quit
     #[arg(long, conflicts_with = "runs")]
     operator: bool,
     /// Print one JSON record for each run instead of the table

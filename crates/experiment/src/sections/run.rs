@@ -3,9 +3,10 @@
 use super::Rule;
 use super::fault::node_id;
 use crate::{
+    choice::{Words, word},
     diagnostics::Problem,
     limits::*,
-    plan::{Needs, RunPlan},
+    plan::{Needs, Rejoin, RunPlan},
     scalar::unit,
     schema::*,
     tree::Node,
@@ -55,7 +56,22 @@ pub(super) const RUN: &[Key] = &[
         Default::Integer(0),
         "events per second of which each builder sends a copy to those who monitor the run; a service takes 2 if none are set",
     ),
+    key(
+        "rejoin",
+        Kind::Word(&REJOIN),
+        Default::Text("next-run"),
+        "when lost nodes take part again that have come back, under a service or an operator",
+    ),
 ];
+
+static REJOIN: Words<Rejoin> = Words(&[
+    word("next-run", "in the run that the operator starts next", Rejoin::NextRun),
+    word(
+        "split",
+        "at once: the run is stopped, and the next one begins with all nodes. Run control starts dead processes again, at most eight times between two starts",
+        Rejoin::Split,
+    ),
+]);
 
 /// Most events per second that a builder sends to those who monitor a run.
 const MAX_SAMPLES: i64 = 100;
@@ -72,6 +88,7 @@ pub(super) fn plan(view: View<'_>) -> RunPlan {
         workers: view.maybe_integer("run.workers"),
         warmup: view.maybe_quantity("run.warmup"),
         samples: view.integer("run.samples"),
+        rejoin: REJOIN.at(view, "run.rejoin"),
         needs: Needs {
             required: listed(view).filter_map(|(_, name)| node_named(view, name)).collect(),
             readouts: view.integer("run.minimum_readouts"),

@@ -49,7 +49,7 @@ impl Readout {
     }
 
     fn of_live(&self, came: u64) -> Vec<Finding> {
-        let counts = self.unit.machine.counts();
+        let (counts, of_all_runs) = (self.unit.counts(), self.unit.machine.counts());
         let faults = |fault| counts.faults.get(fault);
         let (out_of_step, early) = (faults(Fault::OutOfStep), faults(Fault::Early));
         let mut found = Vec::new();
@@ -66,10 +66,12 @@ impl Readout {
         );
         let hint = "fragments that carry a mark beside the counter bring a source back by themselves: see the framing";
         tell(out_of_step > 0, self.finding(FindingKind::OutOfStep, &message).hint(hint));
-        let announced = self.announced.map_or(came, u64::from);
-        let message = format!("was announced {announced} fragments at the end of run, and {came} came");
+        // A front end counts from its own start, through all runs that have followed each other.
+        let came_in_all = of_all_runs.came;
+        let announced = self.announced.map_or(came_in_all, u64::from);
+        let message = format!("was announced {announced} fragments at the end of run, and {came_in_all} came");
         // What is announced is counted modulo 2^32.
-        tell(announced != came & u64::from(u32::MAX), self.finding(FindingKind::MissedEnd, &message));
+        tell(announced != came_in_all & u64::from(u32::MAX), self.finding(FindingKind::MissedEnd, &message));
         let skipped = counts.skipped;
         let message = format!("lacks {skipped} fragments that its counter has passed");
         // A front end that says how many it has sent may leave numbers out.
@@ -78,7 +80,7 @@ impl Readout {
         tell(early > 0, self.finding(FindingKind::Early, &message));
         let message =
             "has no second identity beside its event counter: should it start again, its fragments are set apart";
-        let alone = self.numbered < 2 || came == 0 || counts.marked > 0;
+        let alone = self.numbered < 2 || came == 0 || of_all_runs.marked > 0;
         tell(!alone, self.finding(FindingKind::NoSecondIdentity, message));
         found
     }
