@@ -10,6 +10,7 @@ use serde_json::Value;
 pub(crate) fn simulation() -> Record {
     let rate = 61.25e6;
     Record {
+        switch_seconds: None,
         kind: Kind::Simulation,
         experiment: "demonstrator".into(),
         sweep: Default::default(),
