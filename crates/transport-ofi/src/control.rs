@@ -2,15 +2,20 @@
 
 use evb_core::NodeId;
 use evb_transport::tcp::Token;
+use hmac::{Hmac, Mac as _};
+use sha2::Sha256;
 use std::fmt;
 
 /// Most bytes of a control message.
 pub(crate) const CONTROL_BYTES: usize = 128;
 
 const MAGIC: [u8; 8] = *b"evb-ofi\0";
-const VERSION: u16 = 1;
-const TOKEN_DIGITS: usize = 2 * Token::BYTES;
-const HELLO_BYTES: usize = 44 + TOKEN_DIGITS;
+const VERSION: u16 = 2;
+const PROOF_BYTES: usize = 32;
+const SAID_BYTES: usize = 44;
+const HELLO_BYTES: usize = SAID_BYTES + PROOF_BYTES;
+/// Label of the proof: the token is the key of nothing else with it.
+const LABEL: &[u8] = b"evb ofi hello 2";
 const STATUS_BYTES: usize = 17;
 
 /// The reason why a peer refuses this node.
@@ -64,15 +69,19 @@ pub(crate) struct Hello {
 }
 
 impl Hello {
-    /// Writes the message to the start of `room` and returns its length. A refusal does not show the token.
+    /// Writes the message to the start of `room` and returns its length. It has a proof that its sender has the token, not
+    /// the token, and a refusal has not even that.
     pub(crate) fn encode(&self, token: &Token, room: &mut [u8]) -> usize {
         let refusal = self.refusal.map_or(0, |refusal| 1 + refusal as u16);
         let Terms { nodes, credits, frame_bytes, max_bytes } = self.terms;
         let mut bytes = MAGIC.to_vec();
         [VERSION, refusal, self.to.0, nodes, credits, 0].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
         [u64::from(frame_bytes), max_bytes, self.key].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
-        let digits = if self.refusal.is_none() { token.to_hex() } else { "-".repeat(TOKEN_DIGITS) };
-        bytes.extend(digits.bytes());
+        let proof: [u8; PROOF_BYTES] = match self.refusal {
+            None => code(token, &bytes).finalize().into_bytes().into(),
+            Some(_) => [0; PROOF_BYTES],
+        };
+        bytes.extend(proof);
         room[..bytes.len()].copy_from_slice(&bytes);
         bytes.len()
     }
@@ -95,13 +104,22 @@ impl Hello {
             3 => Some(Refusal::Node),
             _ => Some(Refusal::Limits),
         };
-        let shown = str::from_utf8(&bytes[HELLO_BYTES - TOKEN_DIGITS..]).ok().and_then(|text| text.parse().ok());
-        if refusal.is_none() && shown != Some(*token) {
+        let (said, proof) = bytes.split_at(SAID_BYTES);
+        // Takes the same time for all proofs that are wrong.
+        if refusal.is_none() && code(token, said).verify_slice(proof).is_err() {
             return Err(Some(Refusal::Token));
         }
         let terms = Terms { nodes: small(3), credits: small(4), frame_bytes: word(0) as u32, max_bytes: word(1) };
         Ok(Self { to: NodeId(small(2)), terms, key: word(2), refusal })
     }
+}
+
+/// The code of what a hello says, by the token.
+fn code(token: &Token, said: &[u8]) -> Hmac<Sha256> {
+    let mut code = Hmac::new_from_slice(token.to_hex().as_bytes()).expect("a key of any length");
+    code.update(LABEL);
+    code.update(said);
+    code
 }
 
 /// The progress of a node with a peer: sent after half of the credits are used, as a sign of life, and as a goodbye.
@@ -150,8 +168,8 @@ mod tests {
     fn a_hello_comes_back_and_a_changed_one_does_not() {
         let bytes = encoded(HELLO);
         assert_eq!(Hello::decode(&bytes, &TOKEN), Ok(HELLO));
-        let counted = |index: usize| !(18..20).contains(&index) && !(24..28).contains(&index);
-        for index in (0..bytes.len()).filter(|&index| counted(index)) {
+        assert!(!bytes.windows(4).any(|part| part == [9; 4]), "the token is not shown");
+        for index in 0..bytes.len() {
             let mut wrong = bytes.clone();
             wrong[index] ^= 0x40;
             assert_ne!(Hello::decode(&wrong, &TOKEN), Ok(HELLO), "byte {index}");
@@ -166,7 +184,7 @@ mod tests {
             let bytes = encoded(Hello { refusal: Some(refusal), ..HELLO });
             let read = Hello::decode(&bytes, &Token::new([1; Token::BYTES])).unwrap();
             assert_eq!(read.refusal, Some(refusal));
-            assert!(!String::from_utf8_lossy(&bytes).contains(&TOKEN.to_hex()));
+            assert_eq!(bytes[SAID_BYTES..], [0; PROOF_BYTES]);
         }
     }
 

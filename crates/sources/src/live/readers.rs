@@ -5,13 +5,17 @@ use crate::framing::{Frame, FrameParser, decode_datagram};
 use evb_core::Mark;
 use std::{
     io::{self, ErrorKind, Read as _},
-    net::{SocketAddr, TcpListener, TcpStream, UdpSocket},
-    sync::Arc,
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
 
-/// Most front ends that may be connected at a time.
+/// Most front ends that may be connected at a time. When there are as many, a new one replaces the oldest that has sent no
+/// frame yet.
 const MAX_CONNECTIONS: usize = 16;
 /// Interval at which a waiting thread checks for a stop.
 pub(super) const POLL: Duration = Duration::from_millis(50);
@@ -22,38 +26,84 @@ const READ_SIZE: usize = 1 << 16;
 
 /// Accepts connections until the source stops, then waits for their readers.
 pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
-    let mut readers = Vec::new();
+    let mut readers: Vec<Reader> = Vec::new();
     while !shared.stopped() {
         // Out of file handles or a peer that has gone already: both pass.
         let Ok((stream, peer)) = listener.accept() else {
             thread::park_timeout(ACCEPT_POLL);
             continue;
         };
-        readers.retain(|reader: &thread::JoinHandle<()>| !reader.is_finished());
-        let own = Arc::clone(shared);
-        let room = readers.len() < MAX_CONNECTIONS;
-        match room.then(|| spawn("front-end", move || read_stream(stream, peer, &own))) {
-            Some(Ok(reader)) => readers.push(reader),
-            _ => shared.reject(RejectKind::TooManyConnections, peer, &[]),
+        if !make_room(&mut readers, shared) {
+            shared.reject(RejectKind::TooManyConnections, peer, &[]);
+            continue;
+        }
+        match Reader::start(stream, peer, shared) {
+            Ok(reader) => readers.push(reader),
+            Err(_) => shared.reject(RejectKind::TooManyConnections, peer, &[]),
         }
     }
     for reader in readers {
         // A thread that panicked has said so already.
-        let _ = reader.join();
+        let _ = reader.thread.join();
     }
 }
 
-fn read_stream(mut stream: TcpStream, peer: SocketAddr, shared: &Shared) {
+/// The thread that reads from one connection, in the order of their coming.
+struct Reader {
+    thread: thread::JoinHandle<()>,
+    peer: SocketAddr,
+    /// The connection, which closes when its thread ends.
+    stream: Weak<TcpStream>,
+    state: Arc<ReaderState>,
+}
+
+/// What the threads of a connection tell each other.
+#[derive(Default)]
+struct ReaderState {
+    /// It has sent a frame for this unit: it is a front end.
+    is_known: AtomicBool,
+    /// It has to go.
+    is_dismissed: AtomicBool,
+}
+
+impl Reader {
+    fn start(stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) -> io::Result<Self> {
+        let (stream, state) = (Arc::new(stream), Arc::new(ReaderState::default()));
+        let (own, its, weak) = (Arc::clone(shared), state.clone(), Arc::downgrade(&stream));
+        let thread = spawn("front-end", move || read_stream(&stream, peer, &own, &its))?;
+        Ok(Self { thread, peer, stream: weak, state })
+    }
+}
+
+/// Makes room for one more connection. Returns false if all places belong to front ends.
+fn make_room(readers: &mut Vec<Reader>, shared: &Shared) -> bool {
+    readers.retain(|reader| !reader.thread.is_finished());
+    if readers.len() < MAX_CONNECTIONS {
+        return true;
+    }
+    let Some(silent) = readers.iter().position(|reader| !reader.state.is_known.load(Ordering::Relaxed)) else {
+        return false;
+    };
+    // Its thread is waited for, so that there are never more threads than places.
+    let Reader { thread, peer, stream, state } = readers.remove(silent);
+    state.is_dismissed.store(true, Ordering::Relaxed);
+    let _closed_before = stream.upgrade().map(|stream| stream.shutdown(Shutdown::Both));
+    shared.reject(RejectKind::TooManyConnections, peer, &[]);
+    let _ended = thread.join();
+    true
+}
+
+fn read_stream(mut stream: &TcpStream, peer: SocketAddr, shared: &Shared, state: &ReaderState) {
     if stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(POLL))).is_err() {
         return;
     }
     let mut parser = FrameParser::new(shared.max_fragment);
     let mut bytes = vec![0; READ_SIZE];
-    while !shared.stopped() {
+    while !shared.stopped() && !state.is_dismissed.load(Ordering::Relaxed) {
         match stream.read(&mut bytes) {
             Ok(read) if read > 0 => {
                 parser.push(&bytes[..read]);
-                let alive = drain(&mut parser, peer, &bytes[..read], shared);
+                let alive = drain(&mut parser, peer, &bytes[..read], shared, state);
                 shared.wake();
                 if !alive {
                     return;
@@ -71,11 +121,12 @@ fn read_stream(mut stream: TcpStream, peer: SocketAddr, shared: &Shared) {
 }
 
 /// Delivers all whole frames; returns false if the stream cannot be used any more. `read` is the last input.
-fn drain(parser: &mut FrameParser, peer: SocketAddr, read: &[u8], shared: &Shared) -> bool {
+fn drain(parser: &mut FrameParser, peer: SocketAddr, read: &[u8], shared: &Shared, state: &ReaderState) -> bool {
     loop {
         match parser.pop() {
             Ok(None) => return true,
             Ok(Some(frame)) => {
+                state.is_known.fetch_or(frame.source == shared.unit, Ordering::Relaxed);
                 if !take(frame, peer, shared) {
                     return false;
                 }

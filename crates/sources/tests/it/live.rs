@@ -207,6 +207,29 @@ fn connections_above_the_limit_are_refused_and_make_room_again() {
     }
 }
 
+/// Silent connections, however many, take no place of a front end, and none of those that have sent something leaves.
+#[test]
+fn silent_connections_take_no_place_of_a_front_end() {
+    let live = Listening::start(&tcp(64), 100);
+    let connect = || TcpStream::connect(live.address()).unwrap();
+    let mut known = connect();
+    known.write_all(&encoded(&frame(0, b""))).unwrap();
+    assert_eq!(live.next(), fragment(0, b""));
+    let silent: Vec<_> = (0..40).map(|_| connect()).collect();
+    let mut late = connect();
+    late.write_all(&encoded(&frame(1, b""))).unwrap();
+    let next = || loop {
+        match live.next() {
+            LiveItem::Rejected { kind: RejectKind::TooManyConnections, .. } => {}
+            other => return other,
+        }
+    };
+    assert_eq!(next(), fragment(1, b""));
+    known.write_all(&encoded(&frame(2, b""))).unwrap();
+    assert_eq!(next(), fragment(2, b""));
+    drop(silent);
+}
+
 #[test]
 fn dropping_a_source_ends_its_threads_even_when_they_wait() {
     let live = Listening::start(&tcp(64), 8 << 20);
