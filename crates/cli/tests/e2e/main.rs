@@ -35,6 +35,7 @@ mod simulation_results;
 mod slices;
 mod slow_disks;
 mod soak;
+mod splitting;
 mod stages;
 mod stopping;
 mod storage;
