@@ -116,14 +116,19 @@ fn the_registry_has_each_of_the_runs() {
     let lab = Lab::with(RATE);
     let service = Service::start(&lab, &["--processes"]);
     service.command("start");
-    for (number, next) in [(1, json!({ "command": "split" })), (2, json!({ "command": "split", "type": "cosmics", "comment": "new shift" }))] {
+    for (number, next) in [
+        (1, json!({ "command": "split" })),
+        (2, json!({ "command": "split", "type": "cosmics", "comment": "new shift" })),
+    ] {
         service.wait("events of the run", |status| {
             status["run"]["number"] == number && status["record"]["events"]["built"].as_u64() > Some(100)
         });
         assert_eq!(service.ask("POST", "/api/command", Some(&next)).status, 200);
     }
     service.wait("run 3", |status| {
-        status["run"]["number"] == 3 && status["state"] == "running" && status["record"]["events"]["built"].as_u64() > Some(100)
+        status["run"]["number"] == 3
+            && status["state"] == "running"
+            && status["record"]["events"]["built"].as_u64() > Some(100)
     });
     service.command("stop");
     service.wait_for_state("stopped");
