@@ -122,7 +122,7 @@ impl Driver {
                 }
                 self.command_next_run();
             }
-            State::Configured | State::Degraded | State::Paused | State::Draining => {}
+            State::Configured | State::Degraded | State::Paused | State::Splitting | State::Draining => {}
         }
     }
 
