@@ -54,10 +54,7 @@ impl Client {
     pub fn status(&self) -> Result<Value, Problem> {
         let answer = self.get("/api/status").map_err(|error| {
             let message = format!("cannot reach the service at {}: {error}", self.place);
-            Problem::new(
-                message,
-                "is `evb serve` running, and is this its address, with http or https as it printed it?",
-            )
+            Problem::new(message, "is `evb serve` running at this address, and is it http or https?")
         })?;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
         let value: Value = serde_json::from_str(body).map_err(|_| {
