@@ -86,6 +86,14 @@ impl Hosts {
     }
 }
 
+/// The address of `HOST:PORT`, by name or by number; the first of version 4, if a name has several.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    let found = text.to_socket_addrs().map_err(|error| format!("{error}; give HOST:PORT, such as 192.0.2.1:7000"))?;
+    let found: Vec<_> = found.collect();
+    let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    first.copied().ok_or_else(|| "the host has no address".into())
+}
+
 /// Any port of a host.
 pub(crate) fn any_port(host: &str) -> Result<SocketAddr, Failure> {
     Ok((resolve(host)?.ip(), 0).into())

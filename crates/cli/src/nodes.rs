@@ -3,7 +3,7 @@
 
 use crate::{
     failure::Failure,
-    hosts::{HostArgs, Hosts},
+    hosts::{HostArgs, Hosts, address},
     log,
     token::{self, TOKEN_VARIABLE},
 };
@@ -24,7 +24,7 @@ pub(crate) struct NodeArgs {
     processes: bool,
     /// Start no nodes, but wait at this address for those that are started with `evb node`. With --hosts: where this machine
     /// listens for the nodes that it starts
-    #[arg(long, value_name = "HOST:PORT", conflicts_with = "processes")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = address, conflicts_with = "processes")]
     listen: Option<SocketAddr>,
     /// Longest wait for nodes that are started with `evb node`, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "listen")]

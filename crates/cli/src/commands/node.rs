@@ -1,6 +1,11 @@
 //! `evb node`: one node of a run.
 
-use crate::{failure::Failure, hosts::address_towards, signals::stop_waiting_on_signals, token};
+use crate::{
+    failure::Failure,
+    hosts::{address, address_towards},
+    signals::stop_waiting_on_signals,
+    token,
+};
 use clap::Args;
 use evb::{Config, JoinOptions};
 use std::{
@@ -15,14 +20,14 @@ pub(crate) struct NodeArgs {
     #[arg(long, value_name = "NAME")]
     role: String,
     /// Where `evb run --listen` waits for its nodes
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     join: SocketAddr,
     /// Where this node listens for its peers; give an address that they can reach
-    #[arg(long, value_name = "HOST:PORT", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))]
+    #[arg(long, value_name = "HOST:PORT", value_parser = address, default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))]
     listen: SocketAddr,
     /// Where this node listens for control messages, if the experiment has a network for them; any port of the host of
     /// `--listen` by default
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     listen_control: Option<SocketAddr>,
     /// Folder that relative data files start from on this machine, in place of the experiment's `data.directory`
     #[arg(long, value_name = "DIR")]

@@ -1,6 +1,8 @@
 //! `evb serve`: run control as a service.
 
-use crate::{ExperimentArgs, failure::Failure, nodes::NodeArgs, progress::say, signals::Signals, token};
+use crate::{
+    ExperimentArgs, failure::Failure, hosts::address, nodes::NodeArgs, progress::say, signals::Signals, token,
+};
 use clap::Args;
 use evb::{Diagnostics, Experiment, Plan, Workload, check_runnable};
 use evb_serve::{Access, AccessError, Hooks, Loaded, Options, Problem, ServeError, Tls, TlsError, serve};
@@ -17,7 +19,7 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     nodes: NodeArgs,
     /// Address of the page
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = address, default_value = "127.0.0.1:8080")]
     http: SocketAddr,
     /// Serve the page by TLS, with the chain of certificates in this file (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_key")]

@@ -5,7 +5,7 @@ use crate::support::{Evb, Lab, Running, free_tcp_port, good, wait_until};
 use rustix::process::Signal;
 use std::{
     io::{Read as _, Write as _},
-    net::{Shutdown, TcpStream},
+    net::{Shutdown, TcpListener, TcpStream},
     time::Duration,
 };
 
@@ -52,10 +52,35 @@ fn check_good(run: Running, nodes: Vec<Running>) {
     }
 }
 
+/// Who listens where run control should be learns nothing from a node, and is not obeyed.
+#[test]
+fn an_impostor_of_run_control_gets_no_token_and_no_obedience() {
+    let lab = Lab::with(EXPERIMENT);
+    let impostor = TcpListener::bind("127.0.0.1:0").unwrap();
+    let node = node(&lab, "ru0", &impostor.local_addr().unwrap().to_string()).start();
+    let (mut stream, _) = impostor.accept().unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let mut heard = vec![0; 4096];
+    let length = stream.read(&mut heard).unwrap();
+    heard.truncate(length);
+    // What it heard comes back, and an order in clear behind it.
+    stream.write_all(&heard).unwrap();
+    stream.write_all(b"\"welcome\"\n{\"order\":\"exit\",\"detail\":\"none\"}\n").unwrap();
+    let _closed = stream.read_to_end(&mut heard);
+    let outcome = node.wait();
+    assert!(outcome.code() == Some(2) && outcome.stderr.contains("is not run control"), "{outcome}");
+    let bytes: Vec<u8> =
+        (0..TOKEN.len()).step_by(2).map(|at| u8::from_str_radix(&TOKEN[at..at + 2], 16).unwrap()).collect();
+    for secret in [TOKEN.as_bytes(), &bytes[..8]] {
+        assert!(!heard.windows(secret.len()).any(|part| part == secret), "the token went over the network");
+    }
+}
+
 #[test]
 fn nodes_started_by_hand_build_events() {
     let lab = Lab::with(EXPERIMENT);
     let (run, address) = control(&lab, &[]);
+    let address = address.replace("127.0.0.1", "localhost");
     let nodes = NODES.map(|role| node(&lab, role, &address).start()).into();
     check_good(run, nodes);
 }
