@@ -1,7 +1,7 @@
 //! Connections whose two sides prove to each other that they have the key of the run, without showing it.
 //!
 //! The handshake is Noise, pattern `NNpsk0` with a pre-shared key that is made of the token
-//! ([`handshake`]). After it each side has a [`Sealer`] and an [`Opener`]: what is sealed can be read by the other side
+//! (`handshake`). After it each side has a [`Sealer`] and an [`Opener`]: what is sealed can be read by the other side
 //! alone, once, and in order. So a changed, repeated, left out or recorded record is seen and ends the connection.
 //!
 //! Three messages prove both sides: the dialer's hello, the acceptor's answer, and the dialer's first record. A hello
