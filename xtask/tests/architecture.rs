@@ -34,6 +34,12 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "crates/transport/src/shm/link.rs",
     "crates/transport/src/shm/map.rs",
     "crates/transport/src/shm/pool.rs",
+    "crates/velo-device/src/fetch.rs",
+    "crates/velo-device/src/segment.rs",
+    "crates/velo-provider/src/abi.rs",
+    "crates/velo-provider/src/endpoint.rs",
+    "crates/velo-provider/src/info.rs",
+    "crates/velo-provider/src/objects.rs",
 ];
 
 #[derive(Debug)]

@@ -1,0 +1,511 @@
+//! A device: the own segment and its mailbox, the peers it sends to, and the senders it knows.
+
+use crate::{
+    Address, Grant,
+    directory::{self, Name},
+    fetch::{self, Span},
+    layout as at,
+    mailbox::{self, Body, Envelope},
+    outbox::{self, Note, Outbox, state},
+    segment::Segment,
+};
+use rustix::thread::futex;
+use std::{
+    collections::HashMap,
+    io,
+    os::fd::{AsRawFd, OwnedFd},
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+/// Empty polls between two looks at a sender that has claimed a slot and does not publish it.
+const DOUBT_POLLS: u32 = 1 << 14;
+
+/// The number of a peer in its device.
+pub type Peer = usize;
+
+/// The reason why an operation failed.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// Mailbox, blocks or notes are full.
+    #[error("no room: receive what has arrived, and try again")]
+    Full,
+    /// The peer has ended.
+    #[error("the peer has ended: close its window")]
+    Gone,
+    /// The name is not valid.
+    #[error("`{0}` is no name: use 1 to 32 characters out of A-Za-z0-9._-")]
+    Name(String),
+    /// Nobody has this name.
+    #[error("no device `{0}`: start its owner first, as the same user")]
+    Unknown(String),
+    /// More senders than a mailbox knows.
+    #[error("the peer knows {} senders already: let it open its device again", at::SENDERS)]
+    Crowded,
+    /// Memory that was not lent, or not for this.
+    #[error("no memory with key {0:#x} is lent for this: lend it first, with the right to read or write")]
+    NotLent(u64),
+    /// The system refused.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
+/// A message that has arrived. Its bytes are still where [`Body`] says.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming {
+    /// The number of its sender among those that the device knows.
+    pub sender: u16,
+    /// What it is.
+    pub envelope: Envelope,
+    /// Where its bytes are.
+    pub body: Body,
+}
+
+#[derive(Debug)]
+struct Target {
+    segment: Segment,
+    address: Address,
+    number: u16,
+}
+
+/// A device with its own mailbox.
+#[derive(Debug)]
+pub struct Device {
+    address: Address,
+    own: Segment,
+    _file: OwnedFd,
+    _name: Option<Name>,
+    head: u64,
+    quiet: u32,
+    outbox: Outbox,
+    targets: Vec<Target>,
+    by_address: HashMap<Address, Peer>,
+    sources: Vec<Option<(Address, Segment)>>,
+    fetches: bool,
+}
+
+impl Device {
+    /// A new device. With a name, others of the same user find it by that.
+    ///
+    /// # Errors
+    /// An invalid name or one that is taken, or no memory.
+    pub fn open(name: Option<&str>) -> Result<Self, DeviceError> {
+        if let Some(name) = name.filter(|name| !directory::is_valid(name)) {
+            return Err(DeviceError::Name(name.to_owned()));
+        }
+        let file = evb_memory::create("evbvelo", at::SEGMENT_BYTES)?;
+        let own = Segment::map(&file)?;
+        let nonce = getrandom::u64().map_err(io::Error::other)?;
+        let address = Address { process: std::process::id(), file: file.as_raw_fd() as u32, nonce };
+        own.word(at::NONCE_AT).store(nonce, Ordering::Relaxed);
+        own.word(at::MAGIC_AT).store(at::MAGIC, Ordering::Release);
+        let name = name.map(|name| directory::publish(name, address)).transpose()?;
+        let fetches = std::env::var_os("EVBVELO_NO_FETCH").is_none();
+        let (outbox, sources) = (Outbox::new(), vec![None; at::SENDERS]);
+        let (targets, by_address) = (Vec::new(), HashMap::new());
+        let (head, quiet) = (0, 0);
+        Ok(Self { address, own, _file: file, _name: name, head, quiet, outbox, targets, by_address, sources, fetches })
+    }
+
+    /// The address, by which others of the same user and machine find this device.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    /// The peer with this name.
+    ///
+    /// # Errors
+    /// No device has this name, or it cannot be mapped.
+    pub fn find(&mut self, name: &str) -> Result<Peer, DeviceError> {
+        let address = directory::find(name)?.ok_or_else(|| DeviceError::Unknown(name.to_owned()))?;
+        self.connect(address)
+    }
+
+    /// The peer with this address, whose segment is mapped, and which knows this device as a sender from now on.
+    ///
+    /// # Errors
+    /// The segment cannot be mapped, or its owner knows too many senders.
+    pub fn connect(&mut self, address: Address) -> Result<Peer, DeviceError> {
+        if let Some(&peer) = self.by_address.get(&address) {
+            return Ok(peer);
+        }
+        let segment = address.open()?;
+        let number = register(&segment, self.address).ok_or(DeviceError::Crowded)?;
+        self.targets.push(Target { segment, address, number });
+        self.by_address.insert(address, self.targets.len() - 1);
+        Ok(self.targets.len() - 1)
+    }
+
+    /// Address of a known sender.
+    pub fn sender(&mut self, number: u16) -> Option<Address> {
+        self.source(number).map(|(address, _)| *address)
+    }
+
+    fn source(&mut self, number: u16) -> Option<&(Address, Segment)> {
+        let place = self.sources.get_mut(number as usize)?;
+        if place.is_none() {
+            *place = known(&self.own, number).and_then(|address| Some((address, address.open().ok()?)));
+        }
+        place.as_ref()
+    }
+
+    /// Sends a message. The answer is a note if the message stays in the memory of the program until [`serve`](Self::serve)
+    /// tells that it has arrived; otherwise it is copied.
+    ///
+    /// # Errors
+    /// [`DeviceError::Full`] if there is no room at the moment.
+    #[inline]
+    pub fn send(&mut self, peer: Peer, envelope: &Envelope, spans: &[Span]) -> Result<Option<Note>, DeviceError> {
+        let target = self.targets.get(peer).ok_or(DeviceError::Gone)?;
+        let length = envelope.length as usize;
+        if length <= at::LINE_BYTES {
+            let mut line = [0; at::LINE_BYTES];
+            let copied = fetch::copy_in(spans, 0, &mut line[..length]);
+            let sent = mailbox::push(&target.segment, target.number, envelope, &Body::Line(line), &line[..copied]);
+            return if sent { Ok(None) } else { Err(DeviceError::Full) };
+        }
+        if length <= at::BLOCK_BYTES {
+            let index = self.outbox.block(&self.own).ok_or(DeviceError::Full)?;
+            let mut bytes = [0; at::BLOCK_BYTES];
+            let copied = fetch::copy_in(spans, 0, &mut bytes[..length]);
+            self.own.write(outbox::block(index), &bytes[..copied]);
+            if mailbox::push(&target.segment, target.number, envelope, &Body::Block(index), &[]) {
+                return Ok(None);
+            }
+            outbox::free_block(&self.own, index);
+            return Err(DeviceError::Full);
+        }
+        let index = self.outbox.note(&self.own, spans).ok_or(DeviceError::Full)?;
+        if mailbox::push(&target.segment, target.number, envelope, &Body::Note(index), &[]) {
+            return Ok(Some(Note { index, spans: spans.to_vec(), sent: 0, peer }));
+        }
+        self.outbox.free_note(&self.own, index);
+        Err(DeviceError::Full)
+    }
+
+    /// Drives a message that is under way by a note. True when it has arrived, and its memory can be used again.
+    pub fn serve(&mut self, note: &mut Note) -> bool {
+        let done = outbox::serve(&self.own, &mut self.outbox, note);
+        if done {
+            self.outbox.free_note(&self.own, note.index);
+        }
+        done
+    }
+
+    /// Returns true if the process of a peer runs.
+    pub fn is_alive(&self, peer: Peer) -> bool {
+        self.targets.get(peer).is_some_and(|target| target.address.is_alive())
+    }
+
+    /// The peer of a note.
+    pub fn peer_of(&self, note: &Note) -> Peer {
+        note.peer
+    }
+
+    /// The next message, if one has arrived.
+    #[inline]
+    pub fn poll(&mut self) -> Option<Incoming> {
+        let Some((sender, envelope, body)) = mailbox::peek(&self.own, self.head) else {
+            self.quiet += 1;
+            if self.quiet >= DOUBT_POLLS {
+                self.quiet = 0;
+                self.doubt();
+            }
+            return None;
+        };
+        mailbox::release(&self.own, self.head);
+        self.head += 1;
+        self.quiet = 0;
+        Some(Incoming { sender, envelope, body })
+    }
+
+    /// Passes over a slot whose sender has died before it could publish it.
+    fn doubt(&mut self) {
+        let Some(sender) = mailbox::claimed(&self.own, self.head) else { return };
+        if known(&self.own, sender).is_some_and(|address| !address.is_alive()) {
+            mailbox::release(&self.own, self.head);
+            self.head += 1;
+        }
+    }
+
+    /// Sleeps until something arrives, for this time at most. True if something is there.
+    pub fn wait(&mut self, timeout: Duration) -> bool {
+        let end = Instant::now() + timeout;
+        loop {
+            let bell = self.own.half(at::BELL_AT);
+            bell.store(1, Ordering::SeqCst);
+            std::sync::atomic::fence(Ordering::SeqCst);
+            let left = end.saturating_duration_since(Instant::now());
+            if mailbox::peek(&self.own, self.head).is_some() {
+                bell.store(0, Ordering::Relaxed);
+                return true;
+            }
+            if left.is_zero() {
+                return false;
+            }
+            let time = rustix::time::Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() };
+            let _ = futex::wait(bell, futex::Flags::empty(), 1, Some(&time));
+        }
+    }
+
+    /// Copies the block of a message into a vector, and frees it.
+    pub fn take_block(&mut self, sender: u16, index: u16, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length.min(at::BLOCK_BYTES)];
+        if let Some((_, segment)) = self.source(sender) {
+            segment.read(outbox::block(index), &mut bytes);
+            outbox::free_block(segment, index);
+        }
+        bytes
+    }
+
+    /// Copies the block of a message into memory of the program, and frees it.
+    pub fn deliver_block(&mut self, sender: u16, index: u16, length: usize, spans: &[Span]) {
+        let mut bytes = [0; at::BLOCK_BYTES];
+        let bytes = &mut bytes[..length.min(at::BLOCK_BYTES)];
+        if let Some((_, segment)) = self.source(sender) {
+            segment.read(outbox::block(index), bytes);
+            outbox::free_block(segment, index);
+            fetch::copy_out(spans, 0, bytes);
+        }
+    }
+
+    /// Fetches the message of a note. False if the system forbids it: [`pull`](Self::pull) then gets it in blocks.
+    ///
+    /// # Errors
+    /// The sender has ended.
+    pub fn fetch_note(&mut self, sender: u16, index: u16, spans: &[Span]) -> Result<bool, DeviceError> {
+        let fetches = self.fetches;
+        let (address, segment) = self.source(sender).ok_or(DeviceError::Gone)?;
+        let theirs = outbox::spans(segment, index);
+        let result = if fetches { fetch::fetch(address.process, spans, &theirs) } else { Err(forbidden()) };
+        match result {
+            Ok(()) => outbox::answer(segment, index, state::DONE),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                outbox::answer(segment, index, state::ASKED);
+                return Ok(false);
+            }
+            Err(_) => {
+                outbox::answer(segment, index, state::DONE);
+                return Err(DeviceError::Gone);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gets the next block of a note from its sender, into memory of the program behind `done` bytes. The number of bytes
+    /// got, which may lie behind the end of that memory; 0 if the sender has put none yet.
+    ///
+    /// # Errors
+    /// The sender has ended.
+    pub fn pull(
+        &mut self,
+        sender: u16,
+        index: u16,
+        spans: &[Span],
+        done: usize,
+        total: usize,
+    ) -> Result<usize, DeviceError> {
+        let (_, segment) = self.source(sender).ok_or(DeviceError::Gone)?;
+        let mut bytes = [0; at::BLOCK_BYTES];
+        let Some(length) = outbox::next(segment, index, &mut bytes) else { return Ok(0) };
+        fetch::copy_out(spans, done, &bytes[..length]);
+        let all = length == 0 || done + length >= total;
+        outbox::answer(segment, index, if all { state::DONE } else { state::ASKED });
+        Ok(length)
+    }
+
+    /// Tells the sender of a note that nobody wants its message.
+    pub fn refuse(&mut self, sender: u16, index: u16) {
+        if let Some((_, segment)) = self.source(sender) {
+            outbox::answer(segment, index, state::DONE);
+        }
+    }
+
+    /// Lends memory of the program to its peers. False if the key is in use or no place is left.
+    pub fn lend(&self, grant: Grant) -> bool {
+        self.own.lend(grant)
+    }
+
+    /// Takes lent memory back.
+    pub fn take_back(&self, key: u64) {
+        self.own.take_back(key);
+    }
+
+    /// Copies between memory of this program and lent memory of a peer: `put` writes there, otherwise it is read. `place` is
+    /// an offset from the first lent byte, or with `absolute` an address in the memory of the peer.
+    ///
+    /// # Errors
+    /// The memory is not lent for this, or the system forbids it.
+    pub fn remote(
+        &self,
+        peer: Peer,
+        put: bool,
+        own: &[Span],
+        key: u64,
+        place: u64,
+        absolute: bool,
+    ) -> Result<(), DeviceError> {
+        let target = self.targets.get(peer).ok_or(DeviceError::Gone)?;
+        let length = own.iter().map(|span| span.length as u64).sum::<u64>();
+        let wanted = if put { 2 } else { 1 };
+        let grant = target.segment.lent(key).filter(|grant| grant.rights & wanted != 0);
+        let offset = match grant {
+            Some(grant) if absolute => place.wrapping_sub(grant.address),
+            _ => place,
+        };
+        let grant = grant.filter(|grant| offset <= grant.length && length <= grant.length - offset);
+        let grant = grant.ok_or(DeviceError::NotLent(key))?;
+        let theirs = [Span { address: (grant.address + offset) as usize, length: length as usize }];
+        let call = if put { fetch::store } else { fetch::fetch };
+        Ok(call(target.address.process, own, &theirs)?)
+    }
+}
+
+fn forbidden() -> io::Error {
+    io::ErrorKind::PermissionDenied.into()
+}
+
+/// The number under which the owner of a segment knows this sender, which is written there if it is new.
+fn register(segment: &Segment, address: Address) -> Option<u16> {
+    let identity = u64::from(address.process) << 32 | u64::from(address.file);
+    for number in 0..at::SENDERS {
+        let place = at::SENDERS_AT + number * at::SENDER_BYTES;
+        let claim = segment.word(place);
+        if claim.compare_exchange(0, identity, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            segment.word(place + 8).store(address.nonce, Ordering::Relaxed);
+            segment.word(place + 16).store(1, Ordering::Release);
+            return Some(number as u16);
+        }
+    }
+    None
+}
+
+fn known(segment: &Segment, number: u16) -> Option<Address> {
+    let place = at::SENDERS_AT + (number as usize % at::SENDERS) * at::SENDER_BYTES;
+    (segment.word(place + 16).load(Ordering::Acquire) == 1).then(|| {
+        let identity = segment.word(place).load(Ordering::Relaxed);
+        let nonce = segment.word(place + 8).load(Ordering::Relaxed);
+        Address { process: (identity >> 32) as u32, file: identity as u32, nonce }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn envelope(bytes: &[u8], tag: u64) -> Envelope {
+        Envelope { length: bytes.len() as u64, tag, ..Envelope::default() }
+    }
+
+    fn pair() -> (Device, Device, Peer) {
+        let (mut a, b) = (Device::open(None).unwrap(), Device::open(None).unwrap());
+        let peer = a.connect(b.address()).unwrap();
+        (a, b, peer)
+    }
+
+    #[test]
+    fn lines_arrive_in_order_until_the_mailbox_is_full() {
+        let (mut a, mut b, peer) = pair();
+        for round in 0..3_u64 {
+            for number in 0..at::SLOTS as u64 {
+                let bytes = (round + number).to_ne_bytes();
+                assert!(a.send(peer, &envelope(&bytes, number), &[Span::of(&bytes)]).unwrap().is_none());
+            }
+            assert!(matches!(a.send(peer, &envelope(&[], 0), &[]), Err(DeviceError::Full)));
+            for number in 0..at::SLOTS as u64 {
+                let incoming = b.poll().unwrap();
+                let Body::Line(line) = incoming.body else { panic!("{incoming:?}") };
+                assert_eq!((incoming.envelope.tag, &line[..8]), (number, &(round + number).to_ne_bytes()[..]));
+                assert_eq!(b.sender(incoming.sender), Some(a.address()));
+            }
+            assert!(b.poll().is_none());
+        }
+    }
+
+    #[test]
+    fn blocks_are_free_again_when_they_are_read() {
+        let (mut a, mut b, peer) = pair();
+        let bytes: Vec<u8> = (0..5000_u32).map(|byte| byte as u8).collect();
+        for _ in 0..1000 {
+            a.send(peer, &envelope(&bytes, 0), &[Span::of(&bytes[..100]), Span::of(&bytes[100..])]).unwrap();
+            let Incoming { sender, body: Body::Block(index), .. } = b.poll().unwrap() else { panic!("no block") };
+            assert_eq!(b.take_block(sender, index, bytes.len()), bytes);
+        }
+    }
+
+    #[test]
+    fn long_messages_are_fetched_or_come_in_blocks() {
+        for fetches in [true, false] {
+            let (mut a, mut b, peer) = pair();
+            b.fetches = fetches;
+            let (bytes, mut got) = (vec![7_u8; 100_000], vec![0_u8; 100_000]);
+            let mut note = a.send(peer, &envelope(&bytes, 0), &[Span::of(&bytes)]).unwrap().unwrap();
+            let room = [Span { address: got.as_mut_ptr() as usize, length: got.len() }];
+            let Incoming { sender, body: Body::Note(index), .. } = b.poll().unwrap() else { panic!("no note") };
+            let mut done = if b.fetch_note(sender, index, &room).unwrap() { bytes.len() } else { 0 };
+            while done < bytes.len() {
+                assert!(!a.serve(&mut note));
+                done += b.pull(sender, index, &room, done, bytes.len()).unwrap();
+            }
+            assert!(a.serve(&mut note));
+            assert_eq!(bytes, got);
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_lead_to_a_device() {
+        let name = format!("test-{}", std::process::id());
+        let b = Device::open(Some(&name)).unwrap();
+        let mut a = Device::open(None).unwrap();
+        assert!(Device::open(Some(&name)).is_err() && Device::open(Some("a/b")).is_err());
+        let peer = a.find(&name).unwrap();
+        assert_eq!(a.targets[peer].address, b.address());
+        drop(b);
+        assert!(matches!(a.find(&name), Err(DeviceError::Unknown(_))));
+    }
+
+    #[test]
+    fn memory_is_reached_only_as_it_was_lent() {
+        let (a, b, peer) = pair();
+        let (mut lent, own) = ([0_u8; 64], [5_u8; 8]);
+        let grant = Grant { key: 9, address: lent.as_mut_ptr() as u64, length: 64, rights: 2 };
+        assert!(b.lend(grant) && !b.lend(grant));
+        a.remote(peer, true, &[Span::of(&own)], 9, 56, false).unwrap();
+        assert_eq!((lent[55], lent[56]), (0, 5));
+        assert!(a.remote(peer, true, &[Span::of(&own)], 9, 57, false).is_err());
+        assert!(a.remote(peer, false, &[Span::of(&own)], 9, 0, false).is_err());
+        b.take_back(9);
+        assert!(a.remote(peer, true, &[Span::of(&own)], 9, 0, false).is_err());
+    }
+
+    #[test]
+    fn many_senders_share_a_mailbox() {
+        const EACH: u64 = 20_000;
+        let mut b = Device::open(None).unwrap();
+        let address = b.address();
+        let send = move |_| {
+            let mut a = Device::open(None).unwrap();
+            let peer = a.connect(address).unwrap();
+            for number in 0..EACH {
+                while a.send(peer, &envelope(&[], number), &[]).is_err() {
+                    std::thread::yield_now();
+                }
+            }
+            a
+        };
+        std::thread::scope(|scope| {
+            let senders = [0, 1, 2].map(|index| scope.spawn(move || send(index)));
+            let mut next = [0; 3];
+            while next.iter().sum::<u64>() < 3 * EACH {
+                match b.poll() {
+                    Some(incoming) => {
+                        assert_eq!(incoming.envelope.tag, next[incoming.sender as usize]);
+                        next[incoming.sender as usize] += 1;
+                    }
+                    None => drop(b.wait(Duration::from_millis(1))),
+                }
+            }
+            let _ends = senders.map(|sender| sender.join().unwrap());
+        });
+    }
+}

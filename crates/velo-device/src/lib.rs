@@ -1,0 +1,36 @@
+//! VELO as a device that any program can open: mailboxes in shared memory, and large messages beside them.
+//!
+//! A [`Device`] owns one segment, a file without a name that other processes map. It has a mailbox whose slots are those
+//! of [`evb_velo::mailbox`]: a header, written last and never 0, and the cache line of a message. Everything else belongs
+//! to the lane around VELO: the envelope behind the line, blocks for messages that are longer than a line, and notes about
+//! messages that the receiver fetches from the memory of the sender.
+//!
+//! | module | part |
+//! |---|---|
+//! | `layout` | places in a segment |
+//! | `segment` | words and bytes of a mapped segment |
+//! | `address` | how a process finds the segment of another |
+//! | `directory` | names of devices |
+//! | `mailbox` | slots: claimed and published by senders, taken by the owner |
+//! | `outbox` | blocks and notes of messages that do not fit a slot |
+//! | `fetch` | memory of other processes |
+//! | `device` | all of them together |
+
+#![cfg(target_os = "linux")]
+
+mod address;
+mod device;
+mod directory;
+mod fetch;
+mod layout;
+mod mailbox;
+mod outbox;
+mod segment;
+
+pub use address::Address;
+pub use device::{Device, DeviceError, Incoming, Peer};
+pub use fetch::{Span, copy_in, copy_out, fetch, store};
+pub use layout::{BLOCK_BYTES, LINE_BYTES, NOTE_SPANS, NOTES, SENDERS, SLOTS};
+pub use mailbox::{Body, Envelope};
+pub use outbox::Note;
+pub use segment::Grant;

@@ -1,0 +1,147 @@
+//! Slots of a mailbox: senders claim and publish them, the owner takes them.
+//!
+//! A slot is that of [`evb_velo::mailbox`]: the header at byte 0, written last and never 0, and the line behind it. The claim
+//! is the lane's: the number of the sender and the round of the ring, so that a slot whose sender died between claim and
+//! header can be passed over, and a full ring is seen at the slot itself.
+
+use crate::{layout as at, segment::Segment};
+use evb_velo::{AddressMap, Endpoint, Header, mailbox};
+use std::sync::atomic::{Ordering, fence};
+
+/// Division of addresses: one node, as many threads as a header can name.
+const MAP: AddressMap = match AddressMap::new(34, 34) {
+    Ok(map) => map,
+    Err(_) => panic!("a map"),
+};
+
+/// Bits of the sender in a claim; the rest is the round.
+const SENDER_BITS: u32 = 16;
+
+/// What a message is beside its bytes. The words of the lane: VELO gives them no meaning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Envelope {
+    /// Length of the whole message in bytes.
+    pub length: u64,
+    /// A word for the receiver to choose by.
+    pub tag: u64,
+    /// A word that the sender gives along.
+    pub data: u64,
+    /// Bits for the user of the lane.
+    pub flags: u16,
+}
+
+/// Where the bytes of a message are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// In the line of the slot.
+    Line([u8; at::LINE_BYTES]),
+    /// In this block of the sender.
+    Block(u16),
+    /// In the memory of the sender, as its note says.
+    Note(u16),
+}
+
+#[inline]
+fn slot(position: u64) -> usize {
+    at::SLOTS_AT + (position as usize % at::SLOTS) * at::SLOT_BYTES
+}
+
+#[inline]
+fn free(position: u64) -> u64 {
+    (position / at::SLOTS as u64) << SENDER_BITS
+}
+
+/// Puts a message into the mailbox of a segment; false if it is full.
+#[inline]
+pub(crate) fn push(segment: &Segment, sender: u16, envelope: &Envelope, body: &Body, bytes: &[u8]) -> bool {
+    let Some(place) = claim(segment, sender) else { return false };
+    let (kind, index) = match *body {
+        Body::Line(_) => (0_u16, 0),
+        Body::Block(index) => (1, index),
+        Body::Note(index) => (2, index),
+    };
+    segment.write(place + mailbox::MESSAGE_AT as usize, bytes);
+    let first = u64::from(kind) | u64::from(index) << 16 | u64::from(envelope.flags) << 32;
+    for (word, value) in [first, envelope.length, envelope.tag, envelope.data].into_iter().enumerate() {
+        segment.word(place + at::ENVELOPE_AT + 8 * word).store(value, Ordering::Relaxed);
+    }
+    let (source, target) = (Endpoint { node: 0, thread: sender.into() }, Endpoint { node: 0, thread: 0 });
+    let length = (bytes.len() as u64).max(1);
+    let header = Header { source, target, length, offset: 0, data: length }.encode(MAP).expect("a line at most");
+    segment.word(place + mailbox::HEADER_AT as usize).store(header, Ordering::Release);
+    ring(segment);
+    true
+}
+
+/// The place of a slot that now belongs to this sender.
+#[inline]
+fn claim(segment: &Segment, sender: u16) -> Option<usize> {
+    let tail = segment.word(at::TAIL_AT);
+    loop {
+        let position = tail.load(Ordering::Acquire);
+        let (place, free) = (slot(position), free(position));
+        let claim = segment.word(place + at::CLAIM_AT);
+        let mine = free | (u64::from(sender) + 1);
+        match claim.compare_exchange(free, mine, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => {
+                let _ = tail.compare_exchange(position, position + 1, Ordering::AcqRel, Ordering::Relaxed);
+                return Some(place);
+            }
+            // Another one has claimed it: help to move the tail.
+            Err(found) if found >> SENDER_BITS == free >> SENDER_BITS => {
+                let _ = tail.compare_exchange(position, position + 1, Ordering::AcqRel, Ordering::Relaxed);
+            }
+            Err(found) if found < free => return None,
+            // The tail was old.
+            Err(_) => std::hint::spin_loop(),
+        }
+    }
+}
+
+#[inline]
+fn ring(segment: &Segment) {
+    fence(Ordering::SeqCst);
+    let bell = segment.half(at::BELL_AT);
+    if bell.load(Ordering::Relaxed) != 0 && bell.swap(0, Ordering::AcqRel) != 0 {
+        let _ = rustix::thread::futex::wake(bell, rustix::thread::futex::Flags::empty(), u32::MAX >> 1);
+    }
+}
+
+/// The message at a position, and the number of its sender. The slot stays taken until [`release`].
+#[inline]
+pub(crate) fn peek(segment: &Segment, position: u64) -> Option<(u16, Envelope, Body)> {
+    let place = slot(position);
+    let word = segment.word(place + mailbox::HEADER_AT as usize).load(Ordering::Acquire);
+    if word == 0 {
+        return None;
+    }
+    let header = Header::split(word, MAP);
+    let [first, length, tag, data] =
+        [0, 1, 2, 3].map(|word| segment.word(place + at::ENVELOPE_AT + 8 * word).load(Ordering::Relaxed));
+    let body = match first as u16 {
+        1 => Body::Block((first >> 16) as u16),
+        2 => Body::Note((first >> 16) as u16),
+        _ => {
+            let mut line = [0; at::LINE_BYTES];
+            segment.read(place + mailbox::MESSAGE_AT as usize, &mut line);
+            Body::Line(line)
+        }
+    };
+    Some((header.source.thread as u16, Envelope { length, tag, data, flags: (first >> 32) as u16 }, body))
+}
+
+/// Gives a slot back to the senders: first the header is 0, then the claim is that of the next round.
+#[inline]
+pub(crate) fn release(segment: &Segment, position: u64) {
+    let place = slot(position);
+    segment.word(place + mailbox::HEADER_AT as usize).store(0, Ordering::Relaxed);
+    segment.word(place + at::CLAIM_AT).store(free(position + at::SLOTS as u64), Ordering::Release);
+}
+
+/// The sender that has claimed this position without publishing anything.
+pub(crate) fn claimed(segment: &Segment, position: u64) -> Option<u16> {
+    let place = slot(position);
+    let (claim, free) = (segment.word(place + at::CLAIM_AT).load(Ordering::Acquire), free(position));
+    let empty = segment.word(place + mailbox::HEADER_AT as usize).load(Ordering::Acquire) == 0;
+    (empty && claim > free && claim >> SENDER_BITS == free >> SENDER_BITS).then(|| (claim - free - 1) as u16)
+}

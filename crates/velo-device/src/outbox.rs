@@ -1,0 +1,138 @@
+//! Blocks and notes in the segment of a sender, for messages that do not fit a line.
+//!
+//! A block holds a copy of the message until the receiver has it. A note names the memory of the message: the receiver fetches
+//! it and says so in the note. A receiver that may not read the memory of the sender asks for one block after another.
+
+use crate::{fetch::Span, layout as at, segment::Segment};
+use std::sync::atomic::Ordering;
+
+/// States of a note.
+pub(crate) mod state {
+    /// Unused.
+    pub(crate) const FREE: u32 = 0;
+    /// Waits for its receiver.
+    pub(crate) const OPEN: u32 = 1;
+    /// The receiver asks for the next block.
+    pub(crate) const ASKED: u32 = 2;
+    /// The next block is in `block`.
+    pub(crate) const READY: u32 = 3;
+    /// The receiver has everything.
+    pub(crate) const DONE: u32 = 4;
+}
+
+/// A note: number, memory, and how far it has been sent in blocks.
+#[derive(Clone, Debug)]
+pub struct Note {
+    /// Its number in the segment of the sender.
+    pub index: u16,
+    /// Memory of the message.
+    pub spans: Vec<Span>,
+    pub(crate) sent: usize,
+    pub(crate) peer: usize,
+}
+
+pub(crate) fn note(index: u16) -> usize {
+    at::NOTES_AT + (index as usize % at::NOTES) * at::NOTE_BYTES
+}
+
+pub(crate) fn block(index: u16) -> usize {
+    at::BLOCKS_AT + (index as usize % at::BLOCKS) * at::BLOCK_BYTES
+}
+
+/// Blocks and notes of the own segment that can be used again.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    next: u16,
+    notes: Vec<u16>,
+}
+
+impl Outbox {
+    pub(crate) fn new() -> Self {
+        Self { next: 0, notes: (0..at::NOTES as u16).rev().collect() }
+    }
+
+    /// A free block, which is now in use.
+    pub(crate) fn block(&mut self, own: &Segment) -> Option<u16> {
+        for _ in 0..at::BLOCKS {
+            let index = self.next % at::BLOCKS as u16;
+            self.next = index + 1;
+            let state = own.half(at::BLOCK_STATES_AT + 4 * index as usize);
+            if state.load(Ordering::Acquire) == 0 {
+                state.store(1, Ordering::Relaxed);
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    /// A note about this memory.
+    pub(crate) fn note(&mut self, own: &Segment, spans: &[Span]) -> Option<u16> {
+        assert!(spans.len() <= at::NOTE_SPANS, "{} pieces of memory", spans.len());
+        let index = self.notes.pop()?;
+        let place = note(index);
+        own.half(place + 4).store(spans.len() as u32, Ordering::Relaxed);
+        for (number, span) in spans.iter().enumerate() {
+            own.word(place + 16 + 16 * number).store(span.address as u64, Ordering::Relaxed);
+            own.word(place + 24 + 16 * number).store(span.length as u64, Ordering::Relaxed);
+        }
+        own.half(place).store(state::OPEN, Ordering::Release);
+        Some(index)
+    }
+
+    pub(crate) fn free_note(&mut self, own: &Segment, index: u16) {
+        own.half(note(index)).store(state::FREE, Ordering::Relaxed);
+        self.notes.push(index);
+    }
+}
+
+/// Frees a block of a sender.
+pub(crate) fn free_block(segment: &Segment, index: u16) {
+    segment.half(at::BLOCK_STATES_AT + 4 * (index as usize % at::BLOCKS)).store(0, Ordering::Release);
+}
+
+/// The memory that a note of a sender names.
+pub(crate) fn spans(segment: &Segment, index: u16) -> Vec<Span> {
+    let place = note(index);
+    let count = segment.half(place + 4).load(Ordering::Relaxed) as usize;
+    let word = |at: usize| segment.word(at).load(Ordering::Relaxed) as usize;
+    let span = |number| Span { address: word(place + 16 + 16 * number), length: word(place + 24 + 16 * number) };
+    (0..count.min(at::NOTE_SPANS)).map(span).collect()
+}
+
+/// Puts the next block of a note whose receiver asked for it. True when the receiver has everything.
+pub(crate) fn serve(own: &Segment, outbox: &mut Outbox, note_of: &mut Note) -> bool {
+    let place = note(note_of.index);
+    match own.half(place).load(Ordering::Acquire) {
+        state::DONE => return true,
+        state::ASKED => {
+            let Some(index) = outbox.block(own) else { return false };
+            let mut bytes = [0; at::BLOCK_BYTES];
+            let length = crate::fetch::copy_in(&note_of.spans, note_of.sent, &mut bytes);
+            own.write(block(index), &bytes[..length]);
+            note_of.sent += length;
+            own.half(place + 8).store(index.into(), Ordering::Relaxed);
+            own.half(place + 12).store(length as u32, Ordering::Relaxed);
+            own.half(place).store(state::READY, Ordering::Release);
+        }
+        _ => {}
+    }
+    false
+}
+
+/// The next block of a note in the segment of a sender: the bytes, once there are any. An empty one ends the message.
+pub(crate) fn next(segment: &Segment, index: u16, buffer: &mut [u8; at::BLOCK_BYTES]) -> Option<usize> {
+    let place = note(index);
+    if segment.half(place).load(Ordering::Acquire) != state::READY {
+        return None;
+    }
+    let from = segment.half(place + 8).load(Ordering::Relaxed) as u16;
+    let length = (segment.half(place + 12).load(Ordering::Relaxed) as usize).min(at::BLOCK_BYTES);
+    segment.read(block(from), &mut buffer[..length]);
+    free_block(segment, from);
+    Some(length)
+}
+
+/// Tells a sender what the receiver of a note wants: the next block, or nothing more.
+pub(crate) fn answer(segment: &Segment, index: u16, state: u32) {
+    segment.half(note(index)).store(state, Ordering::Release);
+}

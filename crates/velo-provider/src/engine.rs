@@ -1,0 +1,301 @@
+//! One endpoint: matching of messages and receives.
+//!
+//! Messages are matched in the order of the mailbox, and receives in the order in which they were posted.
+
+use crate::abi::{
+    CqEntry, FI_ADDR_UNSPEC, FI_EHOSTUNREACH, FI_ETRUNC, FI_MSG, FI_RECV, FI_REMOTE_CQ_DATA, FI_REMOTE_WRITE, FI_RMA,
+    FI_SEND, FI_TAGGED,
+};
+use evbvelo::{Address, Body, Device, Envelope, Incoming, Note, Span};
+use std::collections::{HashMap, VecDeque};
+
+/// Flag of an envelope: a tagged message.
+pub(crate) const TAGGED: u16 = 1;
+/// Flag of an envelope: `data` holds data for the completion queue.
+pub(crate) const WITH_DATA: u16 = 2;
+/// Flag of an envelope: no message, but the notice of a remote write.
+pub(crate) const WRITTEN: u16 = 4;
+
+/// Messages that wait for a receive; the mailbox holds the others.
+const MOST_UNEXPECTED: usize = 1 << 20;
+/// Messages taken from the mailbox in one round of progress.
+const ROUND: usize = 64;
+/// Rounds between two looks at the processes of peers that messages are under way to.
+const LOOK_ROUNDS: u32 = 1 << 16;
+
+/// A finished operation: entry, source, and error with the number of bytes that did not fit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finished {
+    pub(crate) entry: CqEntry,
+    pub(crate) source: u64,
+    pub(crate) error: isize,
+    pub(crate) excess: usize,
+    pub(crate) wanted: bool,
+}
+
+impl Finished {
+    pub(crate) fn new(entry: CqEntry, wanted: bool) -> Self {
+        Self { entry, source: FI_ADDR_UNSPEC, error: 0, excess: 0, wanted }
+    }
+}
+
+/// A posted receive.
+#[derive(Clone, Debug)]
+pub(crate) struct Posted {
+    pub(crate) spans: Vec<Span>,
+    pub(crate) source: Option<Address>,
+    pub(crate) tag: u64,
+    pub(crate) ignore: u64,
+    pub(crate) context: usize,
+    pub(crate) wanted: bool,
+}
+
+impl Posted {
+    fn matches(&self, message: &Unexpected) -> bool {
+        (message.envelope.tag | self.ignore) == (self.tag | self.ignore)
+            && self.source.is_none_or(|source| source == message.source)
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Bytes {
+    Body(Body),
+    Heap(Vec<u8>),
+}
+
+/// A message that no receive was posted for.
+#[derive(Clone, Debug)]
+pub(crate) struct Unexpected {
+    sender: u16,
+    source: Address,
+    pub(crate) envelope: Envelope,
+    bytes: Bytes,
+}
+
+#[derive(Debug)]
+struct Pull {
+    sender: u16,
+    index: u16,
+    spans: Vec<Span>,
+    done: usize,
+    total: usize,
+    finished: Finished,
+}
+
+/// An endpoint.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) device: Device,
+    /// Receives and messages without tag, and with tag.
+    posted: [VecDeque<Posted>; 2],
+    unexpected: [VecDeque<Unexpected>; 2],
+    claimed: HashMap<usize, Unexpected>,
+    sending: Vec<(Note, Finished)>,
+    pulls: Vec<Pull>,
+    rounds: u32,
+    /// Finished operations that the queues have not got yet.
+    pub(crate) finished: Vec<Finished>,
+    /// Numbers of sources in the address vector.
+    pub(crate) numbers: HashMap<Address, u64>,
+}
+
+impl Engine {
+    pub(crate) fn new(device: Device) -> Self {
+        Self {
+            device,
+            posted: Default::default(),
+            unexpected: Default::default(),
+            claimed: HashMap::new(),
+            sending: Vec::new(),
+            pulls: Vec::new(),
+            rounds: 0,
+            finished: Vec::new(),
+            numbers: HashMap::new(),
+        }
+    }
+
+    /// Remembers a message that is under way.
+    pub(crate) fn under_way(&mut self, note: Note, finished: Finished) {
+        self.sending.push((note, finished));
+    }
+
+    /// Posts a receive, or gives it a message that is there.
+    pub(crate) fn receive(&mut self, tagged: bool, posted: Posted) {
+        let waiting = &mut self.unexpected[usize::from(tagged)];
+        match waiting.iter().position(|message| posted.matches(message)) {
+            Some(place) => {
+                let message = waiting.remove(place).expect("a place");
+                self.deliver(&posted, message);
+            }
+            None => self.posted[usize::from(tagged)].push_back(posted),
+        }
+    }
+
+    /// The message that a receive would get, kept for the receive with the same context if `claim`, thrown away if
+    /// `discard`.
+    pub(crate) fn peek(&mut self, posted: &Posted, claim: bool, discard: bool) -> bool {
+        let waiting = &mut self.unexpected[1];
+        let Some(place) = waiting.iter().position(|message| posted.matches(message)) else { return false };
+        let message = waiting[place].clone();
+        if claim || discard {
+            waiting.remove(place);
+        }
+        let (entry, source) = (self.entry(posted, &message), message.source);
+        if claim {
+            self.claimed.insert(posted.context, message);
+        } else if discard {
+            self.discard(message);
+        }
+        let source = self.numbers.get(&source).copied().unwrap_or(FI_ADDR_UNSPEC);
+        self.finished.push(Finished { source, ..Finished::new(entry, posted.wanted) });
+        true
+    }
+
+    /// Receives, or throws away, the message that was claimed with this context.
+    pub(crate) fn take_claimed(&mut self, posted: &Posted, discard: bool) -> bool {
+        let Some(message) = self.claimed.remove(&posted.context) else { return false };
+        if discard {
+            let entry = self.entry(posted, &message);
+            self.discard(message);
+            self.finished.push(Finished::new(entry, posted.wanted));
+        } else {
+            self.deliver(posted, message);
+        }
+        true
+    }
+
+    /// Takes back a posted receive.
+    pub(crate) fn cancel(&mut self, context: usize) -> Option<(Posted, bool)> {
+        for tagged in [false, true] {
+            let queue = &mut self.posted[usize::from(tagged)];
+            if let Some(place) = queue.iter().position(|posted| posted.context == context) {
+                return queue.remove(place).map(|posted| (posted, tagged));
+            }
+        }
+        None
+    }
+
+    fn discard(&mut self, message: Unexpected) {
+        if let Bytes::Body(Body::Note(index)) = message.bytes {
+            self.device.refuse(message.sender, index);
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "an entry is that of an endpoint")]
+    fn entry(&self, posted: &Posted, message: &Unexpected) -> CqEntry {
+        let Envelope { length, tag, data, flags } = message.envelope;
+        let kind = if flags & TAGGED != 0 { FI_TAGGED } else { FI_MSG };
+        let with_data = if flags & WITH_DATA != 0 { FI_REMOTE_CQ_DATA } else { 0 };
+        let buf = posted.spans.first().map_or(0, |span| span.address);
+        CqEntry { context: posted.context, flags: FI_RECV | kind | with_data, len: length as usize, buf, data, tag }
+    }
+
+    fn deliver(&mut self, posted: &Posted, message: Unexpected) {
+        let (room, length) = (posted.spans.iter().map(|span| span.length).sum(), message.envelope.length as usize);
+        let mut finished = Finished::new(self.entry(posted, &message), posted.wanted);
+        finished.source = self.numbers.get(&message.source).copied().unwrap_or(FI_ADDR_UNSPEC);
+        if length > room {
+            (finished.entry.len, finished.error, finished.excess) = (room, FI_ETRUNC, length - room);
+        }
+        let Unexpected { sender, bytes, .. } = message;
+        match bytes {
+            Bytes::Body(Body::Line(line)) => {
+                evbvelo::copy_out(&posted.spans, 0, &line[..length.min(line.len())]);
+            }
+            Bytes::Heap(bytes) => {
+                evbvelo::copy_out(&posted.spans, 0, &bytes);
+            }
+            Bytes::Body(Body::Block(index)) => self.device.deliver_block(sender, index, length, &posted.spans),
+            Bytes::Body(Body::Note(index)) => match self.device.fetch_note(sender, index, &posted.spans) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let spans = posted.spans.clone();
+                    self.pulls.push(Pull { sender, index, spans, done: 0, total: length, finished });
+                    return;
+                }
+                Err(_) => finished.error = FI_EHOSTUNREACH,
+            },
+        }
+        self.finished.push(finished);
+    }
+
+    /// Takes messages from the mailbox, and drives those under way.
+    #[inline]
+    pub(crate) fn progress(&mut self) {
+        for _ in 0..ROUND {
+            if self.unexpected[0].len() + self.unexpected[1].len() >= MOST_UNEXPECTED {
+                break;
+            }
+            let Some(incoming) = self.device.poll() else { break };
+            self.arrived(incoming);
+        }
+        if !self.sending.is_empty() {
+            self.drive_sends();
+        }
+        if !self.pulls.is_empty() {
+            self.drive_pulls();
+        }
+    }
+
+    fn arrived(&mut self, incoming: Incoming) {
+        let Incoming { sender, envelope, body } = incoming;
+        let Some(source) = self.device.sender(sender) else { return };
+        if envelope.flags & WRITTEN != 0 {
+            let flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
+            let entry = CqEntry { flags, len: envelope.tag as usize, data: envelope.data, ..CqEntry::default() };
+            let source = self.numbers.get(&source).copied().unwrap_or(FI_ADDR_UNSPEC);
+            return self.finished.push(Finished { source, ..Finished::new(entry, true) });
+        }
+        let tagged = usize::from(envelope.flags & TAGGED != 0);
+        let mut message = Unexpected { sender, source, envelope, bytes: Bytes::Body(body) };
+        if let Some(place) = self.posted[tagged].iter().position(|posted| posted.matches(&message)) {
+            let posted = self.posted[tagged].remove(place).expect("a place");
+            return self.deliver(&posted, message);
+        }
+        // A block belongs to the sender, who may need it for what is received first.
+        if let Body::Block(index) = body {
+            message.bytes = Bytes::Heap(self.device.take_block(sender, index, envelope.length as usize));
+        }
+        self.unexpected[tagged].push_back(message);
+    }
+
+    fn drive_sends(&mut self) {
+        self.rounds += 1;
+        let look = self.rounds.is_multiple_of(LOOK_ROUNDS);
+        let (device, finished) = (&mut self.device, &mut self.finished);
+        self.sending.retain_mut(|(note, done)| {
+            if device.serve(note) {
+                finished.push(*done);
+                return false;
+            }
+            if look && !device.is_alive(device.peer_of(note)) {
+                finished.push(Finished { error: FI_EHOSTUNREACH, ..*done });
+                return false;
+            }
+            true
+        });
+    }
+
+    fn drive_pulls(&mut self) {
+        let (device, finished) = (&mut self.device, &mut self.finished);
+        self.pulls.retain_mut(|pull| match device.pull(pull.sender, pull.index, &pull.spans, pull.done, pull.total) {
+            Ok(length) => {
+                pull.done += length;
+                let more = pull.done < pull.total;
+                if !more {
+                    finished.push(pull.finished);
+                }
+                more
+            }
+            Err(_) => {
+                finished.push(Finished { error: FI_EHOSTUNREACH, ..pull.finished });
+                false
+            }
+        });
+    }
+}
+
+/// The entry of a finished send.
+pub(crate) fn sent(context: usize, tagged: bool) -> CqEntry {
+    CqEntry { context, flags: FI_SEND | if tagged { FI_TAGGED } else { FI_MSG }, ..CqEntry::default() }
+}

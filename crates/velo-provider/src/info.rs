@@ -1,0 +1,211 @@
+//! What the provider offers, and whether it suits a program.
+//!
+//! # Safety
+//! Hints are valid or null, as libfabric promises. Answers are allocated by the C library, since libfabric frees them so.
+
+#![allow(unsafe_code, reason = "reads and allocates structures of C")]
+
+use crate::abi::*;
+use evbvelo::{Address, BLOCK_BYTES, NOTE_SPANS, NOTES};
+use std::{
+    ffi::{CStr, c_char, c_int, c_void},
+    ptr::null_mut,
+};
+
+/// Name of the provider, of its fabric and of its domain.
+pub(crate) const NAME: &CStr = c"velo";
+
+const SEND_CAPS: u64 = FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE;
+const RECEIVE_CAPS: u64 = FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV;
+/// Open MPI asks for communication with other machines even if it has one: it is accepted, and other machines are not found.
+const CAPS: u64 = SEND_CAPS | RECEIVE_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM;
+
+/// Orders that hold: sends after sends.
+const ORDERS: u64 = 1 << 8;
+const EP_RDM: c_int = 3;
+const THREAD_SAFE: c_int = 1;
+const PROGRESS_MANUAL: c_int = 2;
+const RM_ENABLED: c_int = 2;
+const AV_TABLE: c_int = 2;
+const MR_BASIC: c_int = 1;
+const MR_SCALABLE: c_int = 2;
+
+/// # Safety
+/// The pointer is null or valid.
+unsafe fn maybe<'a, T>(pointer: *const T) -> Option<&'a T> {
+    // SAFETY: as the caller promises.
+    unsafe { pointer.as_ref() }
+}
+
+fn allocate<T>(value: T) -> *mut T {
+    // SAFETY: memory of the right size, or null, which ends the process as any failed allocation does.
+    unsafe {
+        let place = libc::malloc(size_of::<T>()).cast::<T>();
+        assert!(!place.is_null(), "no memory");
+        place.write(value);
+        place
+    }
+}
+
+fn text(name: &CStr) -> *mut c_char {
+    // SAFETY: the name is a C string.
+    unsafe { libc::strdup(name.as_ptr()) }
+}
+
+/// Returns true if the hints ask for nothing that is missing.
+fn suits(hints: &Info) -> bool {
+    // SAFETY: libfabric passes valid hints.
+    let (ep, domain, fabric, tx, rx) = unsafe {
+        (
+            maybe(hints.ep_attr),
+            maybe(hints.domain_attr),
+            maybe(hints.fabric_attr),
+            maybe(hints.tx_attr),
+            maybe(hints.rx_attr),
+        )
+    };
+    // SAFETY: names are C strings or null.
+    let named = |name: *mut c_char| name.is_null() || unsafe { CStr::from_ptr(name) } == NAME;
+    hints.caps & !CAPS == 0
+        && (hints.addr_format == 0 || hints.addr_format == ADDRESS_FORMAT)
+        && ep.is_none_or(|ep| (ep.kind == 0 || ep.kind == EP_RDM) && ep.protocol == 0 && ep.msg_prefix_size == 0)
+        && domain.is_none_or(|domain| named(domain.name) && domain.cq_data_size <= 8 && domain.data_progress != 1)
+        && fabric.is_none_or(|fabric| named(fabric.name))
+        && tx.is_none_or(|tx| {
+            tx.inject_size <= BLOCK_BYTES
+                && tx.iov_limit <= NOTE_SPANS
+                && tx.size <= NOTES
+                && tx.msg_order & !ORDERS == 0
+        })
+        && rx.is_none_or(|rx| rx.iov_limit <= NOTE_SPANS && rx.msg_order & !ORDERS == 0)
+}
+
+/// `fi_getinfo`.
+///
+/// # Safety
+/// Called by libfabric with hints that are valid or null.
+pub(crate) unsafe extern "C" fn getinfo(
+    _version: u32,
+    node: *const c_char,
+    _service: *const c_char,
+    flags: u64,
+    hints: *const Info,
+    info: *mut *mut Info,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    let hints = unsafe { maybe(hints) };
+    if hints.is_some_and(|hints| !suits(hints)) || (!node.is_null() && flags & FI_SOURCE == 0) {
+        return -FI_ENODATA as c_int;
+    }
+    // SAFETY: libfabric gives a place for the answer.
+    unsafe { *info = allocate(offer(hints)) };
+    0
+}
+
+fn offer(hints: Option<&Info>) -> Info {
+    // SAFETY: attributes of hints are valid or null.
+    let (domain, tx, rx) = unsafe {
+        (
+            hints.and_then(|hints| maybe(hints.domain_attr)),
+            hints.and_then(|hints| maybe(hints.tx_attr)),
+            hints.and_then(|hints| maybe(hints.rx_attr)),
+        )
+    };
+    let caps = hints.map_or(CAPS, |hints| if hints.caps == 0 { CAPS } else { hints.caps | FI_LOCAL_COMM });
+    let mr_mode = match domain.map_or(0, |domain| domain.mr_mode) {
+        MR_BASIC => MR_BASIC,
+        MR_SCALABLE => MR_SCALABLE,
+        _ => 0,
+    };
+    let tx_flags = tx.map_or(0, |tx| tx.op_flags);
+    let rx_flags = rx.map_or(0, |rx| rx.op_flags);
+    let destination = hints.filter(|hints| !hints.dest_addr.is_null() && hints.dest_addrlen == Address::BYTES);
+    // SAFETY: the hints hold an address of this length, and libfabric frees the copy.
+    let dest_addr =
+        destination.map_or(null_mut(), |hints| unsafe { allocate(*hints.dest_addr.cast::<[u8; 16]>()) }.cast());
+    Info {
+        next: null_mut(),
+        caps,
+        mode: 0,
+        addr_format: ADDRESS_FORMAT,
+        src_addrlen: 0,
+        dest_addrlen: if destination.is_some() { Address::BYTES } else { 0 },
+        src_addr: null_mut::<c_void>(),
+        dest_addr,
+        handle: null_mut(),
+        tx_attr: allocate(TxAttr {
+            caps: caps & SEND_CAPS,
+            mode: 0,
+            op_flags: tx_flags,
+            msg_order: ORDERS,
+            comp_order: 0,
+            inject_size: BLOCK_BYTES,
+            size: 1024,
+            iov_limit: NOTE_SPANS,
+            rma_iov_limit: 1,
+            tclass: 0,
+        }),
+        rx_attr: allocate(RxAttr {
+            caps: caps & RECEIVE_CAPS,
+            mode: 0,
+            op_flags: rx_flags,
+            msg_order: ORDERS,
+            comp_order: 0,
+            total_buffered_recv: 0,
+            size: 1024,
+            iov_limit: NOTE_SPANS,
+        }),
+        ep_attr: allocate(EpAttr {
+            kind: EP_RDM,
+            protocol: 1 << 31 | 1,
+            protocol_version: 1,
+            max_msg_size: 1 << 62,
+            msg_prefix_size: 0,
+            max_order_raw_size: 0,
+            max_order_war_size: 0,
+            max_order_waw_size: 0,
+            mem_tag_format: u64::MAX,
+            tx_ctx_cnt: 1,
+            rx_ctx_cnt: 1,
+            auth_key_size: 0,
+            auth_key: null_mut(),
+        }),
+        domain_attr: allocate(DomainAttr {
+            domain: null_mut(),
+            name: text(NAME),
+            threading: THREAD_SAFE,
+            control_progress: PROGRESS_MANUAL,
+            data_progress: PROGRESS_MANUAL,
+            resource_mgmt: RM_ENABLED,
+            av_type: domain.map_or(AV_TABLE, |domain| if domain.av_type == 0 { AV_TABLE } else { domain.av_type }),
+            mr_mode,
+            mr_key_size: 8,
+            cq_data_size: 8,
+            cq_cnt: 1024,
+            ep_cnt: 1024,
+            tx_ctx_cnt: 1024,
+            rx_ctx_cnt: 1024,
+            max_ep_tx_ctx: 1,
+            max_ep_rx_ctx: 1,
+            max_ep_stx_ctx: 0,
+            max_ep_srx_ctx: 0,
+            cntr_cnt: 1024,
+            mr_iov_limit: 1,
+            caps: FI_LOCAL_COMM,
+            mode: 0,
+            auth_key: null_mut(),
+            auth_key_size: 0,
+            max_err_data: 0,
+            mr_cnt: 1024,
+            tclass: 0,
+        }),
+        fabric_attr: allocate(FabricAttr {
+            fabric: null_mut(),
+            name: text(NAME),
+            prov_name: null_mut(),
+            prov_version: 1 << 16,
+            api_version: 1 << 16 | 17,
+        }),
+        nic: null_mut(),
+    }
+}

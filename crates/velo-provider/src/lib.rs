@@ -1,0 +1,23 @@
+//! VELO as a provider of libfabric: reliable datagram endpoints with messages, tagged messages and remote memory.
+//!
+//! libfabric loads this library from the folder in `FI_PROVIDER_PATH`, and finds `fi_prov_ini` in it.
+//!
+//! | module | part |
+//! |---|---|
+//! | `abi` | structures of libfabric 1.17 |
+//! | `info` | what the provider offers, and whether it suits |
+//! | `queue` | completion queues and counters |
+//! | `engine` | one endpoint: matching of messages and receives |
+//! | `domain` | everything behind one lock |
+//! | `objects` | fabric, domain, address vector, queues, counters, memory |
+//! | `endpoint` | the calls of an endpoint |
+
+#![cfg(target_os = "linux")]
+
+mod abi;
+mod domain;
+mod endpoint;
+mod engine;
+mod info;
+mod objects;
+mod queue;

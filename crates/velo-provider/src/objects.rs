@@ -1,0 +1,572 @@
+//! Fabric, domain, address vector, queues, counters and memory, as libfabric sees them.
+//!
+//! # Safety
+//! Each object begins with the structure that the headers declare, comes from a box, and ends in `close`, which libfabric
+//! calls once. Every function gets objects of the class whose table it stands in.
+
+#![allow(unsafe_code, reason = "implements functions that C calls")]
+
+use crate::{
+    abi::*,
+    domain::{self, Shared},
+    endpoint, info,
+    queue::{Counter, Queue},
+};
+use evbvelo::{Address, Grant, Span};
+use std::{
+    ffi::{c_char, c_int, c_void},
+    ptr::{null, null_mut},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Any object: what C sees, then the domain and the number in its list. Its third to eighth words are tables.
+#[repr(C)]
+pub(crate) struct Object {
+    pub(crate) fid: Fid,
+    pub(crate) tables: [*const c_void; 7],
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) number: usize,
+}
+
+/// Empty reads of a queue before a reader gives its core to others between two reads.
+const IDLE_READS: u32 = 2000;
+
+/// A memory region: two words stand where other objects have tables.
+const KEY_WORD: usize = 1;
+
+static FIDS: FidOps = FidOps { size: size_of::<FidOps>(), close, bind, control, rest: [missing; 3] };
+static FABRIC: Table<6> =
+    Table::new([Call(domain_open as *const c_void), NONE, Call(eq_open as *const c_void), NONE, IDLE, NONE]);
+static DOMAIN: Table<11> = Table::new([
+    Call(av_open as *const c_void),
+    Call(cq_open as *const c_void),
+    Call(endpoint::open as *const c_void),
+    NONE,
+    Call(cntr_open as *const c_void),
+    NONE,
+    NONE,
+    NONE,
+    NONE,
+    NONE,
+    NONE,
+]);
+static MEMORY: Table<3> =
+    Table::new([Call(mr_reg as *const c_void), Call(mr_regv as *const c_void), Call(mr_regattr as *const c_void)]);
+static VECTOR: Table<7> = Table::new([
+    Call(av_insert as *const c_void),
+    NONE,
+    NONE,
+    Call(av_remove as *const c_void),
+    Call(av_lookup as *const c_void),
+    Call(av_straddr as *const c_void),
+    NONE,
+]);
+static QUEUE: Table<7> = Table::new([
+    Call(cq_read as *const c_void),
+    Call(cq_readfrom as *const c_void),
+    Call(cq_readerr as *const c_void),
+    Call(cq_sread as *const c_void),
+    Call(cq_sreadfrom as *const c_void),
+    IDLE,
+    Call(cq_strerror as *const c_void),
+]);
+static COUNTER: Table<7> = Table::new([
+    Call(cntr_read as *const c_void),
+    Call(cntr_readerr as *const c_void),
+    Call(cntr_add as *const c_void),
+    Call(cntr_set as *const c_void),
+    Call(cntr_wait as *const c_void),
+    NONE,
+    NONE,
+]);
+static EVENTS: Table<5> =
+    Table::new([Call(eq_read as *const c_void), NONE, NONE, Call(eq_read as *const c_void), NONE]);
+
+pub(crate) fn table<const N: usize>(table: &'static Table<N>) -> *const c_void {
+    std::ptr::from_ref(table).cast()
+}
+
+/// A new object, owned by C.
+pub(crate) fn make(
+    class: usize,
+    context: *mut c_void,
+    tables: &[*const c_void],
+    shared: Arc<Shared>,
+    number: usize,
+) -> *mut Object {
+    let mut all = [null(); 7];
+    all[..tables.len()].copy_from_slice(tables);
+    Box::into_raw(Box::new(Object { fid: Fid { class, context, ops: &FIDS }, tables: all, shared, number }))
+}
+
+/// # Safety
+/// The pointer is an object of this library.
+pub(crate) unsafe fn object<'a>(pointer: *const Object) -> &'a Object {
+    // SAFETY: as the caller promises; objects are only written when they are made.
+    unsafe { &*pointer }
+}
+
+pub(crate) unsafe extern "C" fn fabric(
+    attr: *const FabricAttr,
+    fabric: *mut *mut c_void,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: libfabric passes valid attributes with a name.
+    let name = unsafe { (*attr).name };
+    // SAFETY: as above.
+    if name.is_null() || unsafe { std::ffi::CStr::from_ptr(name) } != info::NAME {
+        return -FI_ENODATA as c_int;
+    }
+    let made = make(
+        CLASS_FABRIC,
+        context,
+        &[table(&FABRIC), (1_usize << 16 | 17) as *const c_void],
+        Arc::new(Shared::new(false, false)),
+        0,
+    );
+    // SAFETY: a place for the answer.
+    unsafe { *fabric = made.cast() };
+    0
+}
+
+unsafe extern "C" fn domain_open(
+    _fabric: *mut Object,
+    info: *const Info,
+    place: *mut *mut Object,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: libfabric passes the info of this provider.
+    let mode = unsafe { (*info).domain_attr.as_ref() }.map_or(0, |attr| attr.mr_mode);
+    let shared = Arc::new(Shared::new(mode == 1, mode == 1));
+    // SAFETY: a place for the answer.
+    unsafe { *place = make(CLASS_DOMAIN, context, &[table(&DOMAIN), table(&MEMORY)], shared, 0) };
+    0
+}
+
+unsafe extern "C" fn eq_open(
+    fabric: *mut Object,
+    _attr: *mut c_void,
+    place: *mut *mut Object,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: an object, and a place for the answer.
+    unsafe { *place = make(CLASS_EQ, context, &[table(&EVENTS)], object(fabric).shared.clone(), 0) };
+    0
+}
+
+extern "C" fn eq_read() -> isize {
+    -FI_EAGAIN
+}
+
+unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
+    // SAFETY: the object comes from a box, and nobody uses it afterwards.
+    let object = unsafe { Box::from_raw(fid.cast::<Object>()) };
+    let number = object.number;
+    let mut state = object.shared.lock();
+    match object.fid.class {
+        CLASS_EP => state.endpoints[number] = None,
+        CLASS_AV => state.vectors[number] = None,
+        CLASS_CQ => state.queues[number] = None,
+        CLASS_CNTR => state.counters[number] = None,
+        CLASS_MR => {
+            let key = object.tables[KEY_WORD] as u64;
+            state.grants.retain(|grant| grant.key != key);
+            state.endpoints.iter().flatten().for_each(|endpoint| endpoint.engine.device.take_back(key));
+        }
+        _ => {}
+    }
+    0
+}
+
+unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
+    // SAFETY: both are objects of this library.
+    let (this, other) = unsafe { (object(fid.cast()), object(other.cast())) };
+    if this.fid.class != CLASS_EP {
+        return 0;
+    }
+    let mut state = this.shared.lock();
+    let Ok(endpoint) = state.endpoint(this.number) else { return -FI_EINVAL as c_int };
+    match other.fid.class {
+        CLASS_AV => {
+            endpoint.vector = Some(other.number);
+            state.number_sources(other.number);
+        }
+        CLASS_CQ => domain::bind_queue(endpoint, other.number, flags),
+        CLASS_CNTR => endpoint.counters.push((other.number, flags)),
+        CLASS_EQ => {}
+        _ => return -FI_EINVAL as c_int,
+    }
+    0
+}
+
+unsafe extern "C" fn control(_fid: *mut Fid, command: c_int, _argument: *mut c_void) -> c_int {
+    const ENABLE: c_int = 6;
+    if command == ENABLE { 0 } else { -FI_ENOSYS as c_int }
+}
+
+unsafe extern "C" fn av_open(
+    domain: *mut Object,
+    _attr: *mut c_void,
+    place: *mut *mut Object,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: a domain.
+    let shared = unsafe { object(domain) }.shared.clone();
+    let number = domain::put(&mut shared.lock().vectors, Vec::new());
+    // SAFETY: a place for the answer.
+    unsafe { *place = make(CLASS_AV, context, &[table(&VECTOR)], shared, number) };
+    0
+}
+
+unsafe extern "C" fn av_insert(
+    av: *mut Object,
+    addresses: *const [u8; Address::BYTES],
+    count: usize,
+    numbers: *mut u64,
+    _flags: u64,
+    _context: *mut c_void,
+) -> c_int {
+    // SAFETY: an address vector.
+    let av = unsafe { object(av) };
+    let mut state = av.shared.lock();
+    let Some(Some(vector)) = state.vectors.get_mut(av.number) else { return -FI_EINVAL as c_int };
+    for index in 0..count {
+        // SAFETY: there are `count` addresses, and as many numbers unless these are null.
+        unsafe {
+            if !numbers.is_null() {
+                *numbers.add(index) = vector.len() as u64;
+            }
+            vector.push(Some(Address::from_bytes(*addresses.add(index))));
+        }
+    }
+    state.number_sources(av.number);
+    count as c_int
+}
+
+unsafe extern "C" fn av_remove(av: *mut Object, numbers: *const u64, count: usize, _flags: u64) -> c_int {
+    // SAFETY: an address vector.
+    let av = unsafe { object(av) };
+    let mut state = av.shared.lock();
+    let Some(Some(vector)) = state.vectors.get_mut(av.number) else { return -FI_EINVAL as c_int };
+    for index in 0..count {
+        // SAFETY: there are `count` numbers.
+        if let Some(place) = vector.get_mut(unsafe { *numbers.add(index) } as usize) {
+            *place = None;
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn av_lookup(av: *mut Object, number: u64, bytes: *mut c_void, length: *mut usize) -> c_int {
+    // SAFETY: an address vector.
+    let av = unsafe { object(av) };
+    let state = av.shared.lock();
+    let vector = state.vectors.get(av.number).and_then(Option::as_ref);
+    let Some(address) = vector.and_then(|vector| vector.get(number as usize).copied().flatten()) else {
+        return -FI_EINVAL as c_int;
+    };
+    // SAFETY: the program gives a place with its length.
+    unsafe { write_address(address, bytes, length) }
+}
+
+/// # Safety
+/// The place has `*length` bytes.
+pub(crate) unsafe fn write_address(address: Address, bytes: *mut c_void, length: *mut usize) -> c_int {
+    let address = address.to_bytes();
+    // SAFETY: as the caller promises.
+    unsafe {
+        let room = std::mem::replace(&mut *length, address.len());
+        if !bytes.is_null() {
+            std::ptr::copy_nonoverlapping(address.as_ptr(), bytes.cast(), room.min(address.len()));
+        }
+        if room < address.len() { -257 } else { 0 }
+    }
+}
+
+unsafe extern "C" fn av_straddr(
+    _av: *mut Object,
+    bytes: *const [u8; Address::BYTES],
+    place: *mut c_char,
+    length: *mut usize,
+) -> *const c_char {
+    // SAFETY: an address of this provider, and a place with its length.
+    unsafe {
+        let Address { process, file, nonce } = Address::from_bytes(*bytes);
+        let text = format!("fi_velo://{process}/{file}/{nonce:x}\0");
+        let room = std::mem::replace(&mut *length, text.len());
+        std::ptr::copy_nonoverlapping(text.as_ptr(), place.cast(), room.min(text.len()));
+    }
+    place
+}
+
+unsafe extern "C" fn cq_open(
+    domain: *mut Object,
+    attr: *const CqAttr,
+    place: *mut *mut Object,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: a domain, and valid attributes.
+    let (shared, attr) = unsafe { (object(domain).shared.clone(), &*attr) };
+    if !matches!(attr.wait_obj, 0 | 1 | 5) {
+        return -FI_ENOSYS as c_int;
+    }
+    let entry_bytes = match attr.format {
+        0 | 1 => 8,
+        2 => 24,
+        3 => 40,
+        _ => size_of::<CqEntry>(),
+    };
+    let number = domain::put(&mut shared.lock().queues, Queue { entry_bytes, ..Queue::default() });
+    // SAFETY: a place for the answer.
+    unsafe { *place = make(CLASS_CQ, context, &[table(&QUEUE)], shared, number) };
+    0
+}
+
+unsafe extern "C" fn cq_read(cq: *mut Object, entries: *mut u8, count: usize) -> isize {
+    // SAFETY: as the caller promises.
+    unsafe { cq_readfrom(cq, entries, count, null_mut()) }
+}
+
+unsafe extern "C" fn cq_readfrom(cq: *mut Object, entries: *mut u8, count: usize, sources: *mut u64) -> isize {
+    // SAFETY: a completion queue.
+    let cq = unsafe { object(cq) };
+    let mut state = cq.shared.lock();
+    if state.queues[cq.number].as_ref().is_some_and(|queue| queue.entries.is_empty() && queue.errors.is_empty()) {
+        state.progress();
+    }
+    let Some(queue) = &mut state.queues[cq.number] else { return -FI_EINVAL };
+    if !queue.errors.is_empty() {
+        return -FI_EAVAIL;
+    }
+    let taken = count.min(queue.entries.len());
+    for index in 0..taken {
+        let (entry, source) = queue.entries.pop_front().expect("an entry");
+        // SAFETY: there is room for `count` entries of the queue's format, and for as many sources unless these are null.
+        unsafe {
+            let place = entries.add(index * queue.entry_bytes);
+            std::ptr::copy_nonoverlapping(std::ptr::from_ref(&entry).cast(), place, queue.entry_bytes);
+            if !sources.is_null() {
+                *sources.add(index) = source;
+            }
+        }
+    }
+    if taken > 0 || count == 0 {
+        queue.idle = 0;
+        return taken as isize;
+    }
+    queue.idle = queue.idle.saturating_add(1);
+    let give_way = queue.idle > IDLE_READS;
+    drop(state);
+    if give_way {
+        std::thread::yield_now();
+    }
+    -FI_EAGAIN
+}
+
+unsafe extern "C" fn cq_readerr(cq: *mut Object, place: *mut CqError, _flags: u64) -> isize {
+    // SAFETY: a completion queue.
+    let cq = unsafe { object(cq) };
+    let mut state = cq.shared.lock();
+    let Some(error) = state.queues[cq.number].as_mut().and_then(|queue| queue.errors.pop_front()) else {
+        return -FI_EAGAIN;
+    };
+    // SAFETY: a place for an error; older interfaces end before `err_data_size`, which is not written.
+    unsafe {
+        let bytes = std::mem::offset_of!(CqError, err_data);
+        std::ptr::copy_nonoverlapping(std::ptr::from_ref(&error).cast::<u8>(), place.cast(), bytes);
+    }
+    1
+}
+
+unsafe extern "C" fn cq_sread(
+    cq: *mut Object,
+    entries: *mut u8,
+    count: usize,
+    condition: *const c_void,
+    timeout: c_int,
+) -> isize {
+    // SAFETY: as the caller promises.
+    unsafe { cq_sreadfrom(cq, entries, count, null_mut(), condition, timeout) }
+}
+
+/// Reads entries, and waits for the first: polls, then gives its time to others.
+unsafe extern "C" fn cq_sreadfrom(
+    cq: *mut Object,
+    entries: *mut u8,
+    count: usize,
+    sources: *mut u64,
+    _condition: *const c_void,
+    timeout: c_int,
+) -> isize {
+    let end = Instant::now() + Duration::from_millis(u64::try_from(timeout).unwrap_or(1 << 40));
+    loop {
+        // SAFETY: as the caller promises.
+        let result = unsafe { cq_readfrom(cq, entries, count, sources) };
+        if result != -FI_EAGAIN || Instant::now() >= end {
+            return result;
+        }
+        std::thread::yield_now();
+    }
+}
+
+unsafe extern "C" fn cq_strerror(
+    _cq: *mut Object,
+    error: c_int,
+    _data: *const c_void,
+    _place: *mut c_char,
+    _length: usize,
+) -> *const c_char {
+    let text = match error as isize {
+        FI_ETRUNC => c"the message is longer than its receive",
+        FI_EHOSTUNREACH => c"the process of the peer has ended",
+        FI_ECANCELED => c"the operation was cancelled",
+        _ => c"the operation failed",
+    };
+    text.as_ptr()
+}
+
+unsafe extern "C" fn cntr_open(
+    domain: *mut Object,
+    _attr: *const c_void,
+    place: *mut *mut Object,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: a domain.
+    let shared = unsafe { object(domain) }.shared.clone();
+    let number = domain::put(&mut shared.lock().counters, Counter::default());
+    // SAFETY: a place for the answer.
+    unsafe { *place = make(CLASS_CNTR, context, &[table(&COUNTER)], shared, number) };
+    0
+}
+
+/// # Safety
+/// The pointer is a counter.
+unsafe fn counter(cntr: *mut Object, change: impl FnOnce(&mut Counter)) -> Counter {
+    // SAFETY: as the caller promises.
+    let cntr = unsafe { object(cntr) };
+    let mut state = cntr.shared.lock();
+    state.progress();
+    let counter = state.counters[cntr.number].as_mut().expect("an open counter");
+    change(counter);
+    *counter
+}
+
+unsafe extern "C" fn cntr_read(cntr: *mut Object) -> u64 {
+    // SAFETY: a counter.
+    unsafe { counter(cntr, |_| {}).value }
+}
+
+unsafe extern "C" fn cntr_readerr(cntr: *mut Object) -> u64 {
+    // SAFETY: a counter.
+    unsafe { counter(cntr, |_| {}).errors }
+}
+
+unsafe extern "C" fn cntr_add(cntr: *mut Object, value: u64) -> c_int {
+    // SAFETY: a counter.
+    unsafe { counter(cntr, |counter| counter.value += value) };
+    0
+}
+
+unsafe extern "C" fn cntr_set(cntr: *mut Object, value: u64) -> c_int {
+    // SAFETY: a counter.
+    unsafe { counter(cntr, |counter| counter.value = value) };
+    0
+}
+
+unsafe extern "C" fn cntr_wait(cntr: *mut Object, threshold: u64, timeout: c_int) -> c_int {
+    let end = Instant::now() + Duration::from_millis(u64::try_from(timeout).unwrap_or(1 << 40));
+    // SAFETY: a counter.
+    let first = unsafe { counter(cntr, |_| {}) };
+    loop {
+        // SAFETY: a counter.
+        let now = unsafe { counter(cntr, |_| {}) };
+        if now.value >= threshold || now.errors != first.errors {
+            return if now.value >= threshold { 0 } else { -FI_EAVAIL as c_int };
+        }
+        if Instant::now() >= end {
+            return -110;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// # Safety
+/// The pointers are a domain and a place for the answer.
+unsafe fn register(
+    domain: *mut Object,
+    span: Span,
+    access: u64,
+    key: u64,
+    place: *mut *mut Object,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: a domain.
+    let shared = unsafe { object(domain) }.shared.clone();
+    let mut state = shared.lock();
+    state.next_key += 1;
+    let key = if shared.own_keys { state.next_key } else { key };
+    let rights = u64::from(access & FI_REMOTE_READ != 0) | u64::from(access & FI_REMOTE_WRITE != 0) << 1;
+    let grant = Grant { key, address: span.address as u64, length: span.length as u64, rights };
+    if rights != 0 {
+        if state.grants.iter().any(|other| other.key == key) {
+            return -FI_ENOKEY as c_int;
+        }
+        for endpoint in state.endpoints.iter().flatten() {
+            endpoint.engine.device.lend(grant);
+        }
+        state.grants.push(grant);
+    }
+    drop(state);
+    // SAFETY: a place for the answer.
+    unsafe { *place = make(CLASS_MR, context, &[null(), key as *const c_void], shared, 0) };
+    0
+}
+
+unsafe extern "C" fn mr_reg(
+    domain: *mut Object,
+    address: usize,
+    length: usize,
+    access: u64,
+    _offset: u64,
+    key: u64,
+    _flags: u64,
+    place: *mut *mut Object,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { register(domain, Span { address, length }, access, key, place, context) }
+}
+
+unsafe extern "C" fn mr_regv(
+    domain: *mut Object,
+    iov: *const Span,
+    count: usize,
+    access: u64,
+    _offset: u64,
+    key: u64,
+    _flags: u64,
+    place: *mut *mut Object,
+    context: *mut c_void,
+) -> c_int {
+    if count != 1 {
+        return -FI_EINVAL as c_int;
+    }
+    // SAFETY: as the caller promises.
+    unsafe { register(domain, *iov, access, key, place, context) }
+}
+
+unsafe extern "C" fn mr_regattr(
+    domain: *mut Object,
+    attr: *const MrAttr,
+    _flags: u64,
+    place: *mut *mut Object,
+) -> c_int {
+    // SAFETY: valid attributes.
+    let attr = unsafe { &*attr };
+    if attr.count != 1 {
+        return -FI_EINVAL as c_int;
+    }
+    // SAFETY: as the caller promises.
+    unsafe { register(domain, *attr.iov, attr.access, attr.key, place, attr.context) }
+}

@@ -1,0 +1,31 @@
+//! Completion queues and counters.
+
+use crate::abi::{CqEntry, CqError};
+use std::collections::VecDeque;
+
+/// Entries of one queue; an endpoint takes no operation while there are more.
+pub(crate) const MOST_ENTRIES: usize = 1 << 16;
+
+/// A completion queue.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    pub(crate) entries: VecDeque<(CqEntry, u64)>,
+    pub(crate) errors: VecDeque<CqError>,
+    /// Bytes of an entry in the format of the queue.
+    pub(crate) entry_bytes: usize,
+    /// Reads that found nothing since the last entry.
+    pub(crate) idle: u32,
+}
+
+impl Queue {
+    pub(crate) fn is_full(&self) -> bool {
+        self.entries.len() + self.errors.len() >= MOST_ENTRIES
+    }
+}
+
+/// A counter of completions and errors.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counter {
+    pub(crate) value: u64,
+    pub(crate) errors: u64,
+}
