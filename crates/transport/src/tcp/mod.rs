@@ -275,7 +275,7 @@ impl Tcp {
             if peer.tick(now, since >= 2 * interval) {
                 self.active.insert(index);
             }
-            if peer.outbox.bytes() > 0 {
+            if peer.has_waiting() {
                 self.unsent.insert(index);
             }
         }
