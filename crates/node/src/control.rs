@@ -21,7 +21,7 @@ pub(crate) struct Instruction {
 pub(crate) enum Detail {
     #[default]
     None,
-    /// The event builder, for [`Order::Open`].
+    /// The event builder, for [`Order::Open`] and [`Order::Check`].
     Setup(Box<Setup>),
     /// All nodes and their addresses, for [`Order::Connect`].
     Peers(Vec<(NodeId, String)>),
@@ -56,6 +56,8 @@ pub(crate) struct Setup {
 pub(crate) enum Notice {
     /// The node takes orders.
     Joined,
+    /// Nothing here is against the experiment, or this is, after [`Order::Check`].
+    Checked(Option<NodeError>),
     /// The endpoint is open at this address, after [`Order::Open`].
     Opened { address: String },
     /// The node has dropped all that belonged to the configuration, after [`Order::Reset`].
@@ -117,6 +119,14 @@ impl NodeError {
         match &self.hint {
             Some(hint) => format!("{} ({hint})", self.message),
             None => self.message.clone(),
+        }
+    }
+
+    /// The same error, with the name of its node if it does not say it.
+    pub(crate) fn of(self, name: &str) -> Self {
+        match self.message.contains(name) {
+            true => self,
+            false => Self { message: format!("{name}: {}", self.message), ..self },
         }
     }
 

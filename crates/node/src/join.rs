@@ -65,6 +65,18 @@ pub struct JoinOptions {
     pub quiet: bool,
 }
 
+impl JoinOptions {
+    /// Puts the folders of this machine into a plan.
+    fn localize(&self, plan: &mut Plan) {
+        if let Some(directory) = &self.data_directory {
+            plan.data_directory = directory.clone();
+        }
+        if let Some(directory) = &self.storage_directory {
+            plan.storage.directory = directory.clone();
+        }
+    }
+}
+
 /// Runs a node until run control dismisses it. The plan comes from run control.
 ///
 /// # Errors
@@ -75,14 +87,16 @@ pub fn join(options: &JoinOptions) -> Result<(), NodeError> {
     let (notice_sender, notices) = mpsc::channel();
     // An endpoint that connects is interrupted by orders; a node that waits for nothing but orders, by its user.
     let (interrupt, waker) = (Arc::new(AtomicBool::new(false)), Mutex::new(None));
+    let checker = Mutex::new(Some(Checker { options, notices: notice_sender.clone() }));
     thread::scope(|scope| {
-        let (interrupt_too, waker_too) = (interrupt.clone(), &waker);
-        limits::spawn_in(scope, move || hear(&mut lines, order_sender, &interrupt_too, waker_too))?;
+        let (interrupt_too, waker_too, checker_too) = (interrupt.clone(), &waker, &checker);
+        limits::spawn_in(scope, move || hear(&mut lines, order_sender, &interrupt_too, waker_too, checker_too))?;
         limits::spawn_in(scope, move || tell(writer, notices))?;
         let mut node =
             Joined { options, orders: &orders, notices: &notice_sender, interrupt, waker: &waker, error: None };
         node.serve();
         let error = node.error.filter(|_| !options.quiet);
+        *checker.lock().unwrap_or_else(PoisonError::into_inner) = None;
         drop(notice_sender);
         // Whoever hears orders hears their end, once all notices are out.
         Ok(error)
@@ -100,6 +114,23 @@ fn tell(mut control: Writer, notices: Receiver<(NodeId, Notice)>) {
     control.close();
 }
 
+/// The part of a node that answers whether it could take another experiment, whatever the node does meanwhile.
+struct Checker<'a> {
+    options: &'a JoinOptions,
+    notices: Sender<(NodeId, Notice)>,
+}
+
+impl Checker<'_> {
+    fn check(&self, Setup { node, mut plan, .. }: Setup) {
+        self.options.localize(&mut plan);
+        let name = plan.building.node_name(node);
+        let checked = limits::check_for_node(&plan, &name).and_then(|()| check_paths(&plan, node));
+        // Whose notice it is the connection tells.
+        let _run_control_is_gone =
+            self.notices.send((NodeId(0), Notice::Checked(checked.err().map(|error| error.of(&name)))));
+    }
+}
+
 /// Reads the orders of run control. Their end interrupts a node that waits, as do orders that it cannot carry out while
 /// it waits.
 fn hear(
@@ -107,6 +138,7 @@ fn hear(
     orders: Sender<(NodeId, Instruction)>,
     interrupt: &AtomicBool,
     waker: &Mutex<Option<Waker>>,
+    checker: &Mutex<Option<Checker<'_>>>,
 ) {
     let wake = || {
         if let Some(waker) = waker.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
@@ -115,6 +147,15 @@ fn hear(
     };
     let mut node = NodeId(0);
     pump(lines, |instruction: Instruction| {
+        let instruction = match instruction {
+            Instruction { order: Order::Check, detail: Detail::Setup(setup) } => {
+                if let Some(checker) = checker.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+                    checker.check(*setup);
+                }
+                return true;
+            }
+            instruction => instruction,
+        };
         if let Detail::Setup(setup) = &instruction.detail {
             node = setup.node;
         }
@@ -196,12 +237,7 @@ impl Joined<'_> {
     /// Opens the endpoint of a plan and takes part in its runs.
     fn open(&mut self, setup: Setup) -> Result<Left, NodeError> {
         let Setup { node, mut plan, text } = setup;
-        if let Some(directory) = &self.options.data_directory {
-            plan.data_directory = directory.clone();
-        }
-        if let Some(directory) = &self.options.storage_directory {
-            plan.storage.directory = directory.clone();
-        }
+        self.options.localize(&mut plan);
         limits::check_for_node(&plan, &plan.building.node_name(node))?;
         check_paths(&plan, node)?;
         let (options, interrupt) = (self.options, self.interrupt.clone());

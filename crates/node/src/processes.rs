@@ -292,16 +292,19 @@ impl<'a> ProcessNodes<'a> {
 
     fn instruction(&self, node: NodeId, order: Order, run: u64) -> Instruction {
         let detail = match (order, &self.blueprint) {
-            (Order::Open, Some(blueprint)) => {
-                let (plan, text) = (blueprint.plan.clone(), blueprint.text.clone());
-                Detail::Setup(Box::new(Setup { node, plan, text }))
-            }
+            (Order::Open, Some(blueprint)) => setup(node, blueprint),
             (Order::Connect, _) => Detail::Peers(self.addresses.clone().into_iter().collect()),
             (Order::Prepare | Order::Next, _) => Detail::Run(run),
             _ => Detail::None,
         };
         Instruction { order, detail }
     }
+}
+
+/// What a node needs to know of an event builder.
+fn setup(node: NodeId, blueprint: &Blueprint) -> Detail {
+    let Blueprint { plan, text } = blueprint;
+    Detail::Setup(Box::new(Setup { node, plan: plan.clone(), text: text.clone() }))
 }
 
 impl Nodes for ProcessNodes<'_> {
@@ -326,6 +329,19 @@ impl Nodes for ProcessNodes<'_> {
             Start::Told(tell) if !std::mem::replace(&mut self.has_told, true) => tell(self.address),
             Start::ByHand | Start::Told(_) => Ok(()),
         }
+    }
+
+    fn ask(&mut self, blueprint: &Blueprint) -> BTreeSet<String> {
+        let mut asked = BTreeSet::new();
+        for node in (0..blueprint.plan.building.nodes()).map(NodeId) {
+            let role = blueprint.plan.building.node_name(node);
+            let Some(member) = self.members.get_mut(&role) else { continue };
+            let instruction = Instruction { order: Order::Check, detail: setup(node, blueprint) };
+            if member.writer.write(&instruction).is_ok() {
+                asked.insert(role);
+            }
+        }
+        asked
     }
 
     fn order(&mut self, node: NodeId, order: Order, run: u64) -> Result<(), NodeError> {
