@@ -18,7 +18,7 @@ encrypt = "on"
 
 #[test]
 fn an_encrypted_run_builds_all_events_with_every_protocol() {
-    for protocol in ["push", "pull", "phased"] {
+    for protocol in ["push", "pull"] {
         let lab = Lab::with(FILE);
         let outcome = lab.run(&[]).set(&format!("protocol.type={protocol}")).run();
         let record = good(&outcome);

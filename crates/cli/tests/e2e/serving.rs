@@ -197,7 +197,7 @@ fn nodes_are_asked_before_any_of_them_changes() {
     let before = roles_of_sessions(service.evb.pid());
     // The folder of the event files cannot be made on the machine of a builder.
     lab.write("taken", "a file");
-    let impossible = load(&format!("{ENDLESS}[storage]\nkeep = \"all\"\ndirectory = \"taken\"\n"));
+    let impossible = load(&ENDLESS.replace("[storage]", "[storage]\ndirectory = \"taken/away\""));
     let error = impossible.json()["error"].as_str().unwrap().to_owned();
     assert!(impossible.status == 409 && error.contains("bu") && error.contains("taken"), "{error}");
     assert_eq!(service.get("/api/status")["state"], "configured", "they have what they had");
