@@ -168,17 +168,24 @@ impl<'a> Night<'a> {
     }
 
     /// Every run has an end and accounts that hold; those that nothing was done to are good. Returns their number.
-    fn check_runs(&self, last: u64) -> Result<usize, String> {
+    fn check_runs(&mut self, last: u64) -> Result<usize, String> {
         let runs = self.api.get("/api/runs")?;
-        let runs = runs["runs"].as_array().cloned().unwrap_or_default();
+        let mut runs = runs["runs"].as_array().cloned().unwrap_or_default();
+        runs.sort_by_key(|run| run["number"].as_u64());
         for run in &runs {
-            let number = run["number"].as_u64().unwrap_or(0);
+            let number = run["number"].as_u64().ok_or_else(|| format!("a run has no number: {run}"))?;
             let full = self.api.get(&format!("/api/runs/{number}"))?;
             let events = &full["record"]["events"];
             let count = |key: &str| events[key].as_u64().unwrap_or(0);
             let ended = count("built") + count("incomplete") + count("rejected") + count("lost");
             if events.is_null() || count("triggered") != ended {
                 return Err(format!("run {number} of {last} has no account that holds: {events}"));
+            }
+            // A run that follows a disturbed one without a stop has the nodes that were left.
+            let goes_on = self.disturbed.contains(&(number.saturating_sub(1)))
+                && full["record"]["findings"].to_string().contains("was lost in an earlier run");
+            if goes_on {
+                self.disturbed.insert(number);
             }
             // Number 1 was cut in the first part.
             if number > 1 && !self.disturbed.contains(&number) && run["good"] != true {
