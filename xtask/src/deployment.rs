@@ -253,17 +253,22 @@ impl Site {
         let mut files = Vec::new();
         for machine in [3, 4] {
             let entries = fs::read_dir(self.path(machine, "evb-data")).map_err(|error| error.to_string())?;
-            let is_one = |path: &PathBuf| path.to_string_lossy().contains(&format!("-{run}-b"));
+            let is_one = |path: &PathBuf| {
+                path.extension().is_some_and(|it| it == "evb") && path.to_string_lossy().contains(&format!("-{run}-b"))
+            };
+            let before = files.len();
             files.extend(entries.flatten().map(|entry| entry.path()).filter(is_one));
+            if files.len() == before {
+                return Err(format!("machine {machine} has no files of run {run}"));
+            }
         }
         let verified = Command::new(&self.evb).args(["events", "verify"]).args(&files).output();
         let verified = verified.map_err(|error| error.to_string())?;
-        match !files.is_empty() && verified.status.success() {
+        match verified.status.success() {
             true => Ok(()),
             false => {
                 let said = String::from_utf8_lossy(&verified.stdout);
-                let end = &said[said.len().saturating_sub(1000)..];
-                Err(format!("the files of run {run}: {files:?}\n{end}"))
+                Err(format!("the files of run {run}: {files:?}\n{said}"))
             }
         }
     }

@@ -106,8 +106,6 @@ pub enum Notice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Say whether another experiment could be configured here. Nothing else changes.
-    Check,
     /// Open the endpoint of the transport and say where it is.
     Open,
     /// Connect to all peers.

@@ -7,6 +7,17 @@ use evb_experiment::Plan;
 use evb_unit::Report;
 use serde::{Deserialize, Serialize};
 
+/// What run control says to a node in a process of its own.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum ToNode {
+    /// A question: could the node be configured for this event builder? Nothing changes.
+    Check {
+        check: Box<Setup>,
+    },
+    Order(Instruction),
+}
+
 /// An order to a node, with the data that the node needs to carry it out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Instruction {
@@ -21,7 +32,7 @@ pub(crate) struct Instruction {
 pub(crate) enum Detail {
     #[default]
     None,
-    /// The event builder, for [`Order::Open`] and [`Order::Check`].
+    /// The event builder, for [`Order::Open`].
     Setup(Box<Setup>),
     /// All nodes and their addresses, for [`Order::Connect`].
     Peers(Vec<(NodeId, String)>),
@@ -56,7 +67,7 @@ pub(crate) struct Setup {
 pub(crate) enum Notice {
     /// The node takes orders.
     Joined,
-    /// Nothing here is against the experiment, or this is, after [`Order::Check`].
+    /// Nothing here is against the experiment, or this is: the answer to [`ToNode::Check`].
     Checked(Option<NodeError>),
     /// The endpoint is open at this address, after [`Order::Open`].
     Opened { address: String },

@@ -1,6 +1,6 @@
 //! One node in a process of its own: it joins run control and takes part in its runs.
 
-use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup};
+use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup, ToNode};
 use crate::control_lane::{ControlEndpoint, ControlLane};
 use crate::endpoint::{self, UseEndpoints};
 use crate::limits;
@@ -66,14 +66,18 @@ pub struct JoinOptions {
 }
 
 impl JoinOptions {
-    /// Puts the folders of this machine into a plan.
-    fn localize(&self, plan: &mut Plan) {
+    /// The setup with the folders of this machine, if a node can be configured for it here.
+    fn fit(&self, mut setup: Setup) -> Result<Setup, NodeError> {
+        let Setup { node, plan, .. } = &mut setup;
         if let Some(directory) = &self.data_directory {
             plan.data_directory = directory.clone();
         }
         if let Some(directory) = &self.storage_directory {
             plan.storage.directory = directory.clone();
         }
+        limits::check_for_node(plan, &plan.building.node_name(*node))?;
+        check_paths(plan, *node)?;
+        Ok(setup)
     }
 }
 
@@ -121,13 +125,11 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn check(&self, Setup { node, mut plan, .. }: Setup) {
-        self.options.localize(&mut plan);
-        let name = plan.building.node_name(node);
-        let checked = limits::check_for_node(&plan, &name).and_then(|()| check_paths(&plan, node));
+    fn check(&self, setup: Setup) {
+        let name = setup.plan.building.node_name(setup.node);
+        let against = self.options.fit(setup).err().map(|error| error.of(&name));
         // Whose notice it is the connection tells.
-        let _run_control_is_gone =
-            self.notices.send((NodeId(0), Notice::Checked(checked.err().map(|error| error.of(&name)))));
+        let _run_control_is_gone = self.notices.send((NodeId(0), Notice::Checked(against)));
     }
 }
 
@@ -146,15 +148,15 @@ fn hear(
         }
     };
     let mut node = NodeId(0);
-    pump(lines, |instruction: Instruction| {
-        let instruction = match instruction {
-            Instruction { order: Order::Check, detail: Detail::Setup(setup) } => {
+    pump(lines, |said| {
+        let instruction = match said {
+            ToNode::Order(instruction) => instruction,
+            ToNode::Check { check } => {
                 if let Some(checker) = checker.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-                    checker.check(*setup);
+                    checker.check(*check);
                 }
                 return true;
             }
-            instruction => instruction,
         };
         if let Detail::Setup(setup) = &instruction.detail {
             node = setup.node;
@@ -236,10 +238,7 @@ impl Joined<'_> {
 
     /// Opens the endpoint of a plan and takes part in its runs.
     fn open(&mut self, setup: Setup) -> Result<Left, NodeError> {
-        let Setup { node, mut plan, text } = setup;
-        self.options.localize(&mut plan);
-        limits::check_for_node(&plan, &plan.building.node_name(node))?;
-        check_paths(&plan, node)?;
+        let Setup { node, plan, text } = self.options.fit(setup)?;
         let (options, interrupt) = (self.options, self.interrupt.clone());
         endpoint::open(&plan, node, options, interrupt, Opened { plan: &plan, text: &text, node, joined: self })
     }

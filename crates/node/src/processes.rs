@@ -3,7 +3,7 @@
 //! A node is known by its role, such as `ru0`, and stays through all runs and plans. A lost node may join again.
 
 use crate::children::Children;
-use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup};
+use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup, ToNode};
 use crate::limits;
 use crate::lines::{Lines, Writer, pump, welcome};
 use crate::machine::NodeMachine;
@@ -292,7 +292,7 @@ impl<'a> ProcessNodes<'a> {
 
     fn instruction(&self, node: NodeId, order: Order, run: u64) -> Instruction {
         let detail = match (order, &self.blueprint) {
-            (Order::Open, Some(blueprint)) => setup(node, blueprint),
+            (Order::Open, Some(blueprint)) => Detail::Setup(setup(node, blueprint)),
             (Order::Connect, _) => Detail::Peers(self.addresses.clone().into_iter().collect()),
             (Order::Prepare | Order::Next, _) => Detail::Run(run),
             _ => Detail::None,
@@ -302,9 +302,9 @@ impl<'a> ProcessNodes<'a> {
 }
 
 /// What a node needs to know of an event builder.
-fn setup(node: NodeId, blueprint: &Blueprint) -> Detail {
+fn setup(node: NodeId, blueprint: &Blueprint) -> Box<Setup> {
     let Blueprint { plan, text } = blueprint;
-    Detail::Setup(Box::new(Setup { node, plan: plan.clone(), text: text.clone() }))
+    Box::new(Setup { node, plan: plan.clone(), text: text.clone() })
 }
 
 impl Nodes for ProcessNodes<'_> {
@@ -336,8 +336,7 @@ impl Nodes for ProcessNodes<'_> {
         for node in (0..blueprint.plan.building.nodes()).map(NodeId) {
             let role = blueprint.plan.building.node_name(node);
             let Some(member) = self.members.get_mut(&role) else { continue };
-            let instruction = Instruction { order: Order::Check, detail: setup(node, blueprint) };
-            if member.writer.write(&instruction).is_ok() {
+            if member.writer.write(&ToNode::Check { check: setup(node, blueprint) }).is_ok() {
                 asked.insert(role);
             }
         }

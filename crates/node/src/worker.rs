@@ -394,8 +394,8 @@ impl<T: Transport> Worker<'_, T> {
                 self.leave(index, Left::Exit);
                 self.channel.tell(id, Notice::Gone { reason: "killed on purpose".into() });
             }
-            // A node that is carried is open and connected, and its answers to questions come from elsewhere.
-            (Order::Check | Order::Open | Order::Connect | Order::Prepare | Order::Next, _) => {}
+            // A node that is carried is open and connected.
+            (Order::Open | Order::Connect | Order::Prepare | Order::Next, _) => {}
         }
     }
 

@@ -225,12 +225,9 @@ impl<'a> Relay<'a> {
         if takes && self.channel.has_more() {
             return;
         }
-        let of_builder = match (takes, !says) {
-            (true, true) => PollFlags::IN,
-            (true, false) => PollFlags::IN | PollFlags::OUT,
-            (false, false) => PollFlags::OUT,
-            (false, true) => PollFlags::empty(),
-        };
+        let mut of_builder = PollFlags::empty();
+        of_builder.set(PollFlags::IN, takes);
+        of_builder.set(PollFlags::OUT, says);
         let mut all = vec![PollFd::new(self.channel.stream(), of_builder)];
         if self.outward.len() < MOST_WAITING {
             all.push(PollFd::new(&self.pipes.output, PollFlags::IN));
@@ -264,8 +261,7 @@ fn say_failed(channel: &mut Channel<TcpStream>, mut outward: Vec<u8>, why: Optio
     let (limit, until) = (Some(LAST_WORDS), Instant::now() + LAST_WORDS);
     let stream = channel.stream();
     let said = stream.set_nonblocking(false).and_then(|()| stream.set_write_timeout(limit));
-    let said =
-        said.and_then(|()| channel.flush()).and_then(|()| channel.write_all(&outward)).and_then(|()| channel.flush());
+    let said = said.and_then(|()| channel.write_all(&outward)).and_then(|()| channel.flush());
     let mut stream = channel.stream();
     let said = said.and_then(|()| stream.shutdown(Shutdown::Write));
     // Bytes that nobody reads would make the system take back the last words.

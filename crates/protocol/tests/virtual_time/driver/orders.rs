@@ -38,7 +38,7 @@ impl Driver {
             Order::Die => self.crash(id, None),
             Order::Exit => self.end_process(id),
             // No schedule splits a run; the tests of the command do.
-            Order::Check | Order::Settle | Order::Next => {}
+            Order::Settle | Order::Next => {}
         }
     }
 
