@@ -10,7 +10,10 @@ use crate::{
     secure::{self, Channel, Dialer, GREETING_BYTES, Greeting, Purpose, Session, may_begin},
 };
 use evb_core::NodeId;
-use mio::{Interest, net::TcpStream};
+use mio::{
+    Interest,
+    net::{TcpListener, TcpStream},
+};
 use socket2::SockRef;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -29,7 +32,7 @@ const DIAL_AGAIN: Duration = Duration::from_millis(50);
 impl Tcp {
     /// Joins these peers, all of which must name this node, too, within
     /// [`connect_timeout`](super::TcpOptions::connect_timeout). Nodes may call this in any order; a peer may send
-    /// before this returns.
+    /// before this returns. Afterwards nobody can join any more.
     ///
     /// # Errors
     /// [`ConnectError`] names the peer that is missing or refuses this node.
@@ -216,6 +219,7 @@ impl Joining<'_> {
             self.dial()?;
             if self.missing.is_empty() {
                 self.tcp.rejected += self.newcomers.len() as u64;
+                self.tcp.listener = None;
                 return Ok(());
             }
             if self.tcp.options.stop.load(Ordering::Relaxed) {
@@ -240,7 +244,7 @@ impl Joining<'_> {
 
     fn accept(&mut self) {
         for _ in 0..MOST_NEWCOMERS {
-            let Ok((mut stream, _)) = self.tcp.listener.accept() else { return };
+            let Some(Ok((mut stream, _))) = self.tcp.listener.as_ref().map(TcpListener::accept) else { return };
             if self.newcomers.len() == MOST_NEWCOMERS {
                 let silent = self.newcomers.iter().position(|newcomer| matches!(newcomer.stage, Stage::Silent));
                 self.newcomers.remove(silent.unwrap_or(0));
