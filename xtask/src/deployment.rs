@@ -61,7 +61,7 @@ pub(crate) fn test(options: Options) -> Result<(), String> {
     run(&workspace, options)
 }
 
-/// Runs the deployment with the released command, where namespaces can be made.
+/// Runs the deployment with the built command, where namespaces can be made.
 pub(crate) fn run_if_possible(workspace: &Workspace, options: Options) -> Result<(), String> {
     let can =
         |line: &str| Command::new("sh").args(["-c", line]).stderr(Stdio::null()).status().is_ok_and(|it| it.success());

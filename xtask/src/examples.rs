@@ -1,10 +1,7 @@
 //! Examples of the repository: each one resolves, runs and is simulated, and the example of the library gives its
 //! records.
 
-use crate::{
-    processes::Limited,
-    workspace::{Workspace, cargo},
-};
+use crate::{processes::Limited, workspace::Workspace};
 use serde_json::Value;
 use std::{
     env, fs,
@@ -113,9 +110,8 @@ pub(crate) fn run_all(workspace: &Workspace) -> Result<(), String> {
 
 /// Runs the example of the library, which prints the records of a simulation and of a run.
 fn library(workspace: &Workspace) -> Result<(), String> {
-    let arguments = ["run", "--quiet", "--release", "--package", "evb", "--example", LIBRARY];
-    workspace.cargo(&[&["build"], &arguments[1..]].concat())?;
-    let records = evb(&mut cargo(&workspace.root, &arguments), 0)?;
+    let mut command = Command::new(workspace.built(&format!("examples/{LIBRARY}")));
+    let records = evb(command.current_dir(&workspace.root), 0)?;
     for line in records.lines() {
         let record: Value = serde_json::from_str(line).map_err(|error| format!("the record: {error}"))?;
         let kind = record["kind"].as_str().unwrap_or_default();

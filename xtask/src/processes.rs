@@ -1,4 +1,4 @@
-//! The released command as a process that cannot hang, and its memory.
+//! The command as a process that cannot hang, and its memory.
 
 use std::{
     fs, io,

@@ -2,7 +2,7 @@
 
 use crate::{
     deployment, examples, hw, papers, soak, tools,
-    workspace::{Workspace, cargo, run},
+    workspace::{Profile, Workspace, cargo, run},
 };
 use std::time::Instant;
 
@@ -30,8 +30,8 @@ const LONG_TESTS: &[&str] =
 /// The steps that need nothing but cargo and install nothing.
 const CHECK: &[Step] = &[FORMAT, HYGIENE, LINTS, ("fast tests", |workspace, _| workspace.cargo(&["test", "--quiet"]))];
 
-/// The binary that some steps run.
-const RELEASE: Step = ("release build", |workspace, _| workspace.cargo(&["build", "--release"]));
+/// The programs that some steps run.
+const BUILD: Step = ("build", |workspace, _| workspace.build());
 
 /// The model checks of the lock-free parts are tests like any other here, and so are the corpora of the fuzz targets.
 const TEST: &[Step] = &[
@@ -49,7 +49,7 @@ const TEST: &[Step] = &[
         run(cargo(&workspace.root, &arguments).env("CARGO_TARGET_DIR", target))
     }),
     ("hardware", hw::test_all),
-    RELEASE,
+    BUILD,
     ("examples", |workspace, _| examples::run_all(workspace)),
     ("papers", papers::run),
     ("soak", soak::run),
@@ -62,12 +62,13 @@ const TEST: &[Step] = &[
 
 /// Runs the quick steps.
 pub(crate) fn check() -> Result<(), String> {
-    run_all(CHECK, false)
+    run_all(CHECK, Profile::Dev, false)
 }
 
 /// Runs all steps.
 pub(crate) fn test(long_soak: bool) -> Result<(), String> {
-    run_all(TEST, long_soak)
+    // What users build takes minutes more, and differs in speed only: the long tests have them.
+    run_all(TEST, if long_soak { Profile::Release } else { Profile::Dev }, long_soak)
 }
 
 /// Reproduces the papers, or looks up what moves with their parameters.
@@ -76,12 +77,12 @@ pub(crate) fn papers(sensitivity: bool) -> Result<(), String> {
         true => ("sensitivity of the papers", |workspace, _| papers::sensitivity(workspace)),
         false => ("papers", papers::run),
     };
-    run_all(&[RELEASE, step], false)
+    run_all(&[BUILD, step], Profile::Release, false)
 }
 
 /// Runs steps in order and stops at the first that fails.
-fn run_all(steps: &[Step], long_soak: bool) -> Result<(), String> {
-    let (workspace, start) = (Workspace::find()?, Instant::now());
+fn run_all(steps: &[Step], profile: Profile, long_soak: bool) -> Result<(), String> {
+    let (workspace, start) = (Workspace::find()?.with(profile), Instant::now());
     for (index, (name, step)) in steps.iter().enumerate() {
         let (number, of, start) = (index + 1, steps.len(), Instant::now());
         eprintln!("xtask: {number}/{of} {name}");

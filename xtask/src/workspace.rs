@@ -13,6 +13,17 @@ pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     /// Folder in which cargo builds.
     pub(crate) target: PathBuf,
+    /// How what the steps run is built.
+    profile: Profile,
+}
+
+/// A profile of cargo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// As tests are: with assertions, and built for them anyway.
+    Dev,
+    /// As users build it. Measurements need it.
+    Release,
 }
 
 impl Workspace {
@@ -24,12 +35,29 @@ impl Workspace {
         let metadata: Value =
             serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))?;
         let target = metadata["target_directory"].as_str().ok_or("cargo metadata names no target directory")?;
-        Ok(Self { root, target: target.into() })
+        Ok(Self { root, target: target.into(), profile: Profile::Release })
     }
 
-    /// The released `evb` command.
+    /// The same repository with another profile.
+    pub(crate) fn with(self, profile: Profile) -> Self {
+        Self { profile, ..self }
+    }
+
+    /// The built `evb` command.
     pub(crate) fn evb(&self) -> PathBuf {
-        self.target.join("release").join("evb").with_extension(env::consts::EXE_EXTENSION)
+        self.built("evb")
+    }
+
+    /// A program that cargo has built, by its path below the folder of the profile.
+    pub(crate) fn built(&self, name: &str) -> PathBuf {
+        let folder = if self.profile == Profile::Dev { "debug" } else { "release" };
+        self.target.join(folder).join(name).with_extension(env::consts::EXE_EXTENSION)
+    }
+
+    /// Builds all programs and examples.
+    pub(crate) fn build(&self) -> Result<(), String> {
+        let profile = if self.profile == Profile::Dev { "dev" } else { "release" };
+        self.cargo(&["build", "--workspace", "--bins", "--examples", "--profile", profile])
     }
 
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Result<(), String> {
