@@ -226,7 +226,7 @@ pub(crate) const CLASS_CNTR: usize = 15;
 
 #[repr(C)]
 pub(crate) struct Msg {
-    pub(crate) iov: *const evbvelo::Span,
+    pub(crate) iov: *const evb_velo_device::Span,
     pub(crate) desc: *mut *mut c_void,
     pub(crate) count: usize,
     pub(crate) addr: u64,
@@ -236,7 +236,7 @@ pub(crate) struct Msg {
 
 #[repr(C)]
 pub(crate) struct MsgTagged {
-    pub(crate) iov: *const evbvelo::Span,
+    pub(crate) iov: *const evb_velo_device::Span,
     pub(crate) desc: *mut *mut c_void,
     pub(crate) count: usize,
     pub(crate) addr: u64,
@@ -255,7 +255,7 @@ pub(crate) struct RmaIov {
 
 #[repr(C)]
 pub(crate) struct MsgRma {
-    pub(crate) iov: *const evbvelo::Span,
+    pub(crate) iov: *const evb_velo_device::Span,
     pub(crate) desc: *mut *mut c_void,
     pub(crate) count: usize,
     pub(crate) addr: u64,
@@ -298,7 +298,7 @@ pub(crate) struct CqAttr {
 
 #[repr(C)]
 pub(crate) struct MrAttr {
-    pub(crate) iov: *const evbvelo::Span,
+    pub(crate) iov: *const evb_velo_device::Span,
     pub(crate) count: usize,
     pub(crate) access: u64,
     pub(crate) offset: u64,

@@ -8,7 +8,7 @@ use crate::{
     engine::{Engine, Finished},
     queue::{Counter, Queue},
 };
-use evbvelo::{Address, DeviceError, Envelope, Grant, Peer, Span};
+use evb_velo_device::{Address, DeviceError, Envelope, Grant, Peer, Span};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A domain.

@@ -2,7 +2,7 @@
 //!
 //! # Safety
 //! Every function gets an endpoint of this library, and pieces of memory that the program promises to keep until the
-//! operation is complete. Memory is only named here; `evbvelo` copies it.
+//! operation is complete. Memory is only named here; `evb_velo_device` copies it.
 
 #![allow(unsafe_code, reason = "implements functions that C calls")]
 #![allow(clippy::too_many_arguments, reason = "libfabric chooses the arguments")]
@@ -14,7 +14,7 @@ use crate::{
     info,
     objects::{self, Object, make, object, table},
 };
-use evbvelo::{Device, Envelope, NOTE_SPANS, Span};
+use evb_velo_device::{Device, Envelope, NOTE_SPANS, Span};
 use std::{
     ffi::{c_int, c_void},
     mem::ManuallyDrop,
@@ -195,7 +195,7 @@ unsafe fn post(ep: *mut Object, spans: &[Span], words: &Words) -> isize {
     let wanted = !words.quiet && wanted(endpoint.send_selective, flags);
     let bits = if words.tag.is_some() { TAGGED } else { 0 } | if words.data.is_some() { WITH_DATA } else { 0 };
     let length = spans.iter().map(|span| span.length as u64).sum();
-    if (words.quiet || flags & FI_INJECT != 0) && length > evbvelo::BLOCK_BYTES as u64 {
+    if (words.quiet || flags & FI_INJECT != 0) && length > evb_velo_device::BLOCK_BYTES as u64 {
         return -FI_EMSGSIZE;
     }
     let (tag, data) = (words.tag.unwrap_or(0), words.data.unwrap_or(0));

@@ -6,7 +6,7 @@ use crate::abi::{
     CqEntry, FI_ADDR_UNSPEC, FI_EHOSTUNREACH, FI_ETRUNC, FI_MSG, FI_RECV, FI_REMOTE_CQ_DATA, FI_REMOTE_WRITE, FI_RMA,
     FI_SEND, FI_TAGGED,
 };
-use evbvelo::{Address, Body, Device, Envelope, Incoming, Note, Span};
+use evb_velo_device::{Address, Body, Device, Envelope, Incoming, Note, Span};
 use std::collections::{HashMap, VecDeque};
 
 /// Flag of an envelope: a tagged message.
@@ -200,10 +200,10 @@ impl Engine {
         let Unexpected { sender, bytes, .. } = message;
         match bytes {
             Bytes::Body(Body::Line(line)) => {
-                evbvelo::copy_out(&posted.spans, 0, &line[..length.min(line.len())]);
+                evb_velo_device::copy_out(&posted.spans, 0, &line[..length.min(line.len())]);
             }
             Bytes::Heap(bytes) => {
-                evbvelo::copy_out(&posted.spans, 0, &bytes);
+                evb_velo_device::copy_out(&posted.spans, 0, &bytes);
             }
             Bytes::Body(Body::Block(index)) => self.device.deliver_block(sender, index, length, &posted.spans),
             Bytes::Body(Body::Note(index)) => match self.device.fetch_note(sender, index, &posted.spans) {
@@ -269,6 +269,8 @@ impl Engine {
                 return false;
             }
             if look && !device.is_alive(device.peer_of(note)) {
+                device.abandon(note);
+                device.bury(device.peer_of(note));
                 finished.push(Finished { error: FI_EHOSTUNREACH, ..*done });
                 return false;
             }

@@ -6,7 +6,7 @@
 #![allow(unsafe_code, reason = "reads and allocates structures of C")]
 
 use crate::abi::*;
-use evbvelo::{Address, BLOCK_BYTES, NOTE_SPANS, NOTES};
+use evb_velo_device::{Address, BLOCK_BYTES, NOTE_SPANS, NOTES};
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
     ptr::null_mut,

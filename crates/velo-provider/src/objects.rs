@@ -12,7 +12,7 @@ use crate::{
     endpoint, info,
     queue::{Counter, Queue},
 };
-use evbvelo::{Address, Grant, Span};
+use evb_velo_device::{Address, Grant, Span};
 use std::{
     ffi::{c_char, c_int, c_void},
     ptr::{null, null_mut},
