@@ -34,6 +34,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "crates/transport/src/shm/link.rs",
     "crates/transport/src/shm/map.rs",
     "crates/transport/src/shm/pool.rs",
+    "crates/velo-c/src/ffi.rs",
     "crates/velo-device/src/fetch.rs",
     "crates/velo-device/src/segment.rs",
     "crates/velo-provider/src/abi.rs",

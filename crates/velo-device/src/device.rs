@@ -387,7 +387,7 @@ impl Device {
         place: u64,
         absolute: bool,
     ) -> Result<(), DeviceError> {
-        let target = self.targets.get(peer).ok_or(DeviceError::Gone)?;
+        let target = self.targets.get(peer).filter(|target| target.is_open()).ok_or(DeviceError::Gone)?;
         let length = own.iter().map(|span| span.length as u64).sum::<u64>();
         let wanted = if put { 2 } else { 1 };
         let grant = target.segment.lent(key).filter(|grant| grant.rights & wanted != 0);
