@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-/// The interface that this library has: [`evbvelo_version`].
+/// The interface that this library has, which `evbvelo_version` tells.
 pub const VERSION: c_int = 1;
 /// Longest time that a function waits, for times that do not fit a clock.
 const LONGEST: Duration = Duration::from_secs(1 << 32);

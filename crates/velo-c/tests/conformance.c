@@ -77,12 +77,18 @@ static void sent(evbvelo *device, int peer, const void *bytes, size_t length, ui
     EXPECT(done, 1);
 }
 
+/* Waits for anything. A sender that has sent all may end meanwhile. */
+static void waited(evbvelo *device, int64_t timeout_us) {
+    int result = evbvelo_wait(device, timeout_us);
+    CHECK(result >= 0 || result == EVBVELO_GONE);
+}
+
 /* Waits for the first message. */
 static evbvelo_message arrived(evbvelo *device) {
     evbvelo_message message;
     for (int turn = 0; turn < 30; turn++) {
         if (evbvelo_poll(device, &message) == 1) return message;
-        CHECK(evbvelo_wait(device, SECOND) >= 0);
+        waited(device, SECOND);
     }
     CHECK(!"a message");
     return message;
@@ -90,7 +96,7 @@ static evbvelo_message arrived(evbvelo *device) {
 
 static int64_t received(evbvelo *device, void *buffer, size_t room) {
     int64_t length;
-    while ((length = evbvelo_receive(device, buffer, room)) == EVBVELO_AGAIN) CHECK(evbvelo_wait(device, 1000) >= 0);
+    while ((length = evbvelo_receive(device, buffer, room)) == EVBVELO_AGAIN) waited(device, 1000);
     return length;
 }
 
@@ -155,17 +161,14 @@ static void flooder(const evbvelo_address_t *address) {
     evbvelo *device = opened(NULL);
     int peer = evbvelo_map_address(device, address);
     CHECK(peer >= 0);
-    int refused = 0;
     for (uint64_t number = 0; number < FLOOD; number++) {
         int sent;
         while ((sent = evbvelo_send(device, peer, &number, sizeof number, number, 0)) == EVBVELO_AGAIN) {
-            refused++;
             struct timespec pause = {0, 100000};
             nanosleep(&pause, NULL);
         }
         EXPECT(sent, 0);
     }
-    CHECK(refused > 0);
     EXPECT(evbvelo_close(device), 0);
 }
 

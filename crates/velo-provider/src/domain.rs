@@ -1,12 +1,12 @@
 //! Everything of a domain behind one lock: endpoints, queues, counters, address vectors and lent memory.
 
 use crate::{
-    abi::{
-        CqError, FI_ADDR_UNSPEC, FI_EAGAIN, FI_EHOSTUNREACH, FI_EINVAL, FI_ENOKEY, FI_READ, FI_RECV, FI_RMA, FI_SEND,
-        FI_WRITE,
-    },
     engine::{Engine, Finished},
     queue::{Counter, Queue},
+};
+use evb_libfabric_abi::{
+    CqEntry, CqError, FI_ADDR_UNSPEC, FI_EAGAIN, FI_EHOSTUNREACH, FI_EINVAL, FI_ENOKEY, FI_READ, FI_RECV, FI_RMA,
+    FI_SEND, FI_WRITE,
 };
 use evb_velo_device::{Address, DeviceError, Envelope, Grant, Peer, Span};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -108,14 +108,7 @@ impl State {
             }
             let Some(queue) = queue.and_then(|queue| self.queues[queue].as_mut()) else { continue };
             if done.error != 0 {
-                let err = done.error as i32;
-                queue.errors.push_back(CqError {
-                    entry: done.entry,
-                    olen: done.excess,
-                    err,
-                    prov_errno: err,
-                    ..CqError::default()
-                });
+                queue.errors.push_back(failure(done));
             } else if done.wanted {
                 queue.entries.push_back((done.entry, done.source));
             }
@@ -203,14 +196,21 @@ impl State {
     }
 }
 
+/// The error of a queue.
+fn failure(done: Finished) -> CqError {
+    let CqEntry { op_context, flags, len, buf, data, tag } = done.entry;
+    let (err, olen) = (done.error as i32, done.excess);
+    CqError { op_context, flags, len, buf, data, tag, olen, err, prov_errno: err, ..CqError::default() }
+}
+
 /// Returns true if an operation that asked for nothing special gets an entry in its queue.
 pub(crate) fn wanted(selective: bool, flags: u64) -> bool {
-    !selective || flags & crate::abi::FI_COMPLETION != 0
+    !selective || flags & evb_libfabric_abi::FI_COMPLETION != 0
 }
 
 /// Flags of an endpoint's binding to a queue.
 pub(crate) fn bind_queue(endpoint: &mut Endpoint, queue: usize, flags: u64) {
-    let selective = flags & crate::abi::FI_SELECTIVE_COMPLETION != 0;
+    let selective = flags & evb_libfabric_abi::FI_SELECTIVE_COMPLETION != 0;
     if flags & FI_SEND != 0 {
         (endpoint.send_queue, endpoint.send_selective) = (Some(queue), selective);
     }

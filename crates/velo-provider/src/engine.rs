@@ -2,7 +2,7 @@
 //!
 //! Messages are matched in the order of the mailbox, and receives in the order in which they were posted.
 
-use crate::abi::{
+use evb_libfabric_abi::{
     CqEntry, FI_ADDR_UNSPEC, FI_EHOSTUNREACH, FI_ETRUNC, FI_MSG, FI_RECV, FI_REMOTE_CQ_DATA, FI_REMOTE_WRITE, FI_RMA,
     FI_SEND, FI_TAGGED,
 };
@@ -187,7 +187,7 @@ impl Engine {
         let kind = if flags & TAGGED != 0 { FI_TAGGED } else { FI_MSG };
         let with_data = if flags & WITH_DATA != 0 { FI_REMOTE_CQ_DATA } else { 0 };
         let buf = posted.spans.first().map_or(0, |span| span.address);
-        CqEntry { context: posted.context, flags: FI_RECV | kind | with_data, len: length as usize, buf, data, tag }
+        CqEntry { op_context: posted.context, flags: FI_RECV | kind | with_data, len: length as usize, buf, data, tag }
     }
 
     fn deliver(&mut self, posted: &Posted, message: Unexpected) {
@@ -299,5 +299,5 @@ impl Engine {
 
 /// The entry of a finished send.
 pub(crate) fn sent(context: usize, tagged: bool) -> CqEntry {
-    CqEntry { context, flags: FI_SEND | if tagged { FI_TAGGED } else { FI_MSG }, ..CqEntry::default() }
+    CqEntry { op_context: context, flags: FI_SEND | if tagged { FI_TAGGED } else { FI_MSG }, ..CqEntry::default() }
 }

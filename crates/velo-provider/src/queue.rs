@@ -1,6 +1,6 @@
 //! Completion queues and counters.
 
-use crate::abi::{CqEntry, CqError};
+use evb_libfabric_abi::{CqEntry, CqError};
 use std::collections::VecDeque;
 
 /// Entries of one queue; an endpoint takes no operation while there are more.
