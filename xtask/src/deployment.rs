@@ -2,12 +2,15 @@
 //! filter and Prometheus run in them, while links are shaped and cut. Needs root, `ip`, `tc` and `unshare`.
 
 mod http;
+mod night;
 
 use crate::{
     namespaces::{Namespace, Namespaces, call, ip},
     workspace::Workspace,
 };
 use http::Api;
+use night::Night;
+pub(crate) use night::Options;
 use serde_json::Value;
 use std::{
     fs,
@@ -43,6 +46,7 @@ source = { type = "log-normal", mean = "2 kB", rms = "2 kB" }
 units = 2
 [transport]
 type = "tcp"
+encrypt = "on"
 [run]
 peer_timeout = "2 s"
 [filter]
@@ -54,24 +58,24 @@ keep = { one_in = 100 }
 const FILTER: &str = "import evb_filter; evb_filter.run(lambda event: len(event[0]) > 1000)\n";
 
 /// Builds the command and runs the deployment.
-pub(crate) fn test() -> Result<(), String> {
+pub(crate) fn test(options: Options) -> Result<(), String> {
     let workspace = Workspace::find()?;
     workspace.cargo(&["build", "--release", "--quiet", "--package", "evb-cli"])?;
-    run(&workspace)
+    run(&workspace, options)
 }
 
 /// Runs the deployment with the released command, where namespaces can be made.
-pub(crate) fn run_if_possible(workspace: &Workspace) -> Result<(), String> {
+pub(crate) fn run_if_possible(workspace: &Workspace, options: Options) -> Result<(), String> {
     let can =
         |line: &str| Command::new("sh").args(["-c", line]).stderr(Stdio::null()).status().is_ok_and(|it| it.success());
     if !can("ip netns add evb-try && ip netns del evb-try && tc -V && unshare --time --fork --monotonic 1 true") {
         say("skipped: this needs root, `ip`, `tc` and `unshare` with namespaces of time");
         return Ok(());
     }
-    run(workspace)
+    run(workspace, options)
 }
 
-fn run(workspace: &Workspace) -> Result<(), String> {
+fn run(workspace: &Workspace, options: Options) -> Result<(), String> {
     let network = Namespaces::make(BRIDGE, NETWORK, (0..5).map(|machine| format!("evb-d{machine}")))?;
     let site = Site::start(workspace, network.nodes())?;
     let api = Api { address: format!("{}:8080", network.nodes()[0].address), token: TOKEN };
@@ -112,9 +116,10 @@ fn run(workspace: &Workspace) -> Result<(), String> {
     api.command("stop")?;
     api.wait("the end of the run", |status| status["state"] == "stopped")?;
     check_registry(&api)?;
-    site.check_files(workspace)?;
+    // In the first run a machine was cut off.
+    site.check_files(&[2])?;
     say("the registry knows both runs, and the files on both machines are whole");
-    Ok(())
+    Night::pass(options, &api, &site, network.nodes())
 }
 
 fn say(text: &str) {
@@ -139,6 +144,7 @@ fn check_registry(api: &Api<'_>) -> Result<(), String> {
 
 /// All programs of the deployment; they end with it.
 struct Site {
+    evb: PathBuf,
     folder: PathBuf,
     programs: Vec<Child>,
     prometheus: Option<Api<'static>>,
@@ -148,7 +154,7 @@ impl Site {
     fn start(workspace: &Workspace, machines: &[Namespace]) -> Result<Self, String> {
         let folder = workspace.target.join("xtask-deployment");
         let _not_there = fs::remove_dir_all(&folder);
-        let mut site = Self { folder, programs: Vec::new(), prometheus: None };
+        let mut site = Self { evb: workspace.evb(), folder, programs: Vec::new(), prometheus: None };
         site.write(0, "experiment.toml", EXPERIMENT)?;
         site.write(0, "tokens", &format!("tester admin {TOKEN}\n"))?;
         call("chmod", &format!("600 {}", site.path(0, "tokens").display()))?;
@@ -238,24 +244,33 @@ impl Site {
         Err(format!("Prometheus does not know that {metric} is {value}"))
     }
 
-    /// The event files of both builders have no damage.
-    fn check_files(&self, workspace: &Workspace) -> Result<(), String> {
+    /// The event files of these runs, on the machines of both builders, have no damage.
+    fn check_files(&self, runs: &[u64]) -> Result<(), String> {
+        runs.iter().try_for_each(|run| self.check_files_of(*run))
+    }
+
+    fn check_files_of(&self, run: u64) -> Result<(), String> {
+        let mut files = Vec::new();
         for machine in [3, 4] {
             let entries = fs::read_dir(self.path(machine, "evb-data")).map_err(|error| error.to_string())?;
-            let files = entries
-                .flatten()
-                .map(|entry| entry.path())
-                .filter(|path| path.extension().is_some_and(|it| it == "evb"));
-            // Those of the second run: in the first, a machine was cut off.
-            let files: Vec<_> = files.filter(|path| path.to_string_lossy().contains("-2-b")).collect();
-            let verified = Command::new(workspace.evb()).args(["events", "verify"]).args(&files).output();
-            let verified = verified.map_err(|error| error.to_string())?;
-            if files.is_empty() || !verified.status.success() {
-                let said = String::from_utf8_lossy(&verified.stdout);
-                return Err(format!("the files of machine {machine}: {files:?}\n{said}"));
+            let is_one = |path: &PathBuf| {
+                path.extension().is_some_and(|it| it == "evb") && path.to_string_lossy().contains(&format!("-{run}-b"))
+            };
+            let before = files.len();
+            files.extend(entries.flatten().map(|entry| entry.path()).filter(is_one));
+            if files.len() == before {
+                return Err(format!("machine {machine} has no files of run {run}"));
             }
         }
-        Ok(())
+        let verified = Command::new(&self.evb).args(["events", "verify"]).args(&files).output();
+        let verified = verified.map_err(|error| error.to_string())?;
+        match verified.status.success() {
+            true => Ok(()),
+            false => {
+                let said = String::from_utf8_lossy(&verified.stdout);
+                Err(format!("the files of run {run}: {files:?}\n{said}"))
+            }
+        }
     }
 }
 

@@ -69,9 +69,9 @@ enum Task {
     Fabric(fabric::Options),
     /// Measure two links as one beside one of them, in network namespaces, and take one away during a run; needs root
     Bond(bond::Options),
-    /// Run a service, nodes, a filter and Prometheus on five machines in network namespaces, and shape and cut their links; needs
-    /// root
-    Deployment,
+    /// Run a service, nodes, a filter and Prometheus on five machines in network namespaces, and shape and cut their links, kill
+    /// nodes and give commands; needs root
+    Deployment(deployment::Options),
     /// The hardware of the message engine: its checks, and what of it comes from the crates
     #[command(subcommand)]
     Hw(hw::Hw),
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
         Task::Shaping(options) => shaping::compare(&options),
         Task::Fabric(options) => fabric::test(&options),
         Task::Bond(options) => bond::measure(&options),
-        Task::Deployment => deployment::test(),
+        Task::Deployment(options) => deployment::test(options),
         Task::Hw(task) => hw::run(task),
     };
     match result {

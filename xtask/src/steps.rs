@@ -53,7 +53,7 @@ const TEST: &[Step] = &[
     ("examples", |workspace, _| examples::run_all(workspace)),
     ("papers", papers::run),
     ("soak", soak::run),
-    ("deployment", |workspace, _| deployment::run_if_possible(workspace)),
+    ("deployment", |workspace, _| deployment::run_if_possible(workspace, deployment::Options::SHORT)),
     ("tests", |workspace, long| {
         let mut command = cargo(&workspace.root, if long { LONG_TESTS } else { TESTS });
         run(if long { command.env("EVB_SOAK_SECONDS", "600") } else { &mut command })

@@ -7,6 +7,17 @@ use evb_experiment::Plan;
 use evb_unit::Report;
 use serde::{Deserialize, Serialize};
 
+/// What run control says to a node in a process of its own.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum ToNode {
+    /// A question: could the node be configured for this event builder? Nothing changes.
+    Check {
+        check: Box<Setup>,
+    },
+    Order(Instruction),
+}
+
 /// An order to a node, with the data that the node needs to carry it out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Instruction {
@@ -56,6 +67,8 @@ pub(crate) struct Setup {
 pub(crate) enum Notice {
     /// The node takes orders.
     Joined,
+    /// Nothing here is against the experiment, or this is: the answer to [`ToNode::Check`].
+    Checked(Option<NodeError>),
     /// The endpoint is open at this address, after [`Order::Open`].
     Opened { address: String },
     /// The node has dropped all that belonged to the configuration, after [`Order::Reset`].
@@ -117,6 +130,14 @@ impl NodeError {
         match &self.hint {
             Some(hint) => format!("{} ({hint})", self.message),
             None => self.message.clone(),
+        }
+    }
+
+    /// The same error, with the name of its node if it does not say it.
+    pub(crate) fn of(self, name: &str) -> Self {
+        match self.message.contains(name) {
+            true => self,
+            false => Self { message: format!("{name}: {}", self.message), ..self },
         }
     }
 

@@ -1,6 +1,6 @@
 //! One node in a process of its own: it joins run control and takes part in its runs.
 
-use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup};
+use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup, ToNode};
 use crate::control_lane::{ControlEndpoint, ControlLane};
 use crate::endpoint::{self, UseEndpoints};
 use crate::limits;
@@ -65,6 +65,22 @@ pub struct JoinOptions {
     pub quiet: bool,
 }
 
+impl JoinOptions {
+    /// The setup with the folders of this machine, if a node can be configured for it here.
+    fn fit(&self, mut setup: Setup) -> Result<Setup, NodeError> {
+        let Setup { node, plan, .. } = &mut setup;
+        if let Some(directory) = &self.data_directory {
+            plan.data_directory = directory.clone();
+        }
+        if let Some(directory) = &self.storage_directory {
+            plan.storage.directory = directory.clone();
+        }
+        limits::check_for_node(plan, &plan.building.node_name(*node))?;
+        check_paths(plan, *node)?;
+        Ok(setup)
+    }
+}
+
 /// Runs a node until run control dismisses it. The plan comes from run control.
 ///
 /// # Errors
@@ -75,14 +91,16 @@ pub fn join(options: &JoinOptions) -> Result<(), NodeError> {
     let (notice_sender, notices) = mpsc::channel();
     // An endpoint that connects is interrupted by orders; a node that waits for nothing but orders, by its user.
     let (interrupt, waker) = (Arc::new(AtomicBool::new(false)), Mutex::new(None));
+    let checker = Mutex::new(Some(Checker { options, notices: notice_sender.clone() }));
     thread::scope(|scope| {
-        let (interrupt_too, waker_too) = (interrupt.clone(), &waker);
-        limits::spawn_in(scope, move || hear(&mut lines, order_sender, &interrupt_too, waker_too))?;
+        let (interrupt_too, waker_too, checker_too) = (interrupt.clone(), &waker, &checker);
+        limits::spawn_in(scope, move || hear(&mut lines, order_sender, &interrupt_too, waker_too, checker_too))?;
         limits::spawn_in(scope, move || tell(writer, notices))?;
         let mut node =
             Joined { options, orders: &orders, notices: &notice_sender, interrupt, waker: &waker, error: None };
         node.serve();
         let error = node.error.filter(|_| !options.quiet);
+        *checker.lock().unwrap_or_else(PoisonError::into_inner) = None;
         drop(notice_sender);
         // Whoever hears orders hears their end, once all notices are out.
         Ok(error)
@@ -100,6 +118,21 @@ fn tell(mut control: Writer, notices: Receiver<(NodeId, Notice)>) {
     control.close();
 }
 
+/// The part of a node that answers whether it could take another experiment, whatever the node does meanwhile.
+struct Checker<'a> {
+    options: &'a JoinOptions,
+    notices: Sender<(NodeId, Notice)>,
+}
+
+impl Checker<'_> {
+    fn check(&self, setup: Setup) {
+        let name = setup.plan.building.node_name(setup.node);
+        let against = self.options.fit(setup).err().map(|error| error.of(&name));
+        // Whose notice it is the connection tells.
+        let _run_control_is_gone = self.notices.send((NodeId(0), Notice::Checked(against)));
+    }
+}
+
 /// Reads the orders of run control. Their end interrupts a node that waits, as do orders that it cannot carry out while
 /// it waits.
 fn hear(
@@ -107,6 +140,7 @@ fn hear(
     orders: Sender<(NodeId, Instruction)>,
     interrupt: &AtomicBool,
     waker: &Mutex<Option<Waker>>,
+    checker: &Mutex<Option<Checker<'_>>>,
 ) {
     let wake = || {
         if let Some(waker) = waker.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
@@ -114,7 +148,16 @@ fn hear(
         }
     };
     let mut node = NodeId(0);
-    pump(lines, |instruction: Instruction| {
+    pump(lines, |said| {
+        let instruction = match said {
+            ToNode::Order(instruction) => instruction,
+            ToNode::Check { check } => {
+                if let Some(checker) = checker.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+                    checker.check(*check);
+                }
+                return true;
+            }
+        };
         if let Detail::Setup(setup) = &instruction.detail {
             node = setup.node;
         }
@@ -195,15 +238,7 @@ impl Joined<'_> {
 
     /// Opens the endpoint of a plan and takes part in its runs.
     fn open(&mut self, setup: Setup) -> Result<Left, NodeError> {
-        let Setup { node, mut plan, text } = setup;
-        if let Some(directory) = &self.options.data_directory {
-            plan.data_directory = directory.clone();
-        }
-        if let Some(directory) = &self.options.storage_directory {
-            plan.storage.directory = directory.clone();
-        }
-        limits::check_for_node(&plan, &plan.building.node_name(node))?;
-        check_paths(&plan, node)?;
+        let Setup { node, plan, text } = self.options.fit(setup)?;
         let (options, interrupt) = (self.options, self.interrupt.clone());
         endpoint::open(&plan, node, options, interrupt, Opened { plan: &plan, text: &text, node, joined: self })
     }

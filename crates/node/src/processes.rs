@@ -3,7 +3,7 @@
 //! A node is known by its role, such as `ru0`, and stays through all runs and plans. A lost node may join again.
 
 use crate::children::Children;
-use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup};
+use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup, ToNode};
 use crate::limits;
 use crate::lines::{Lines, Writer, pump, welcome};
 use crate::machine::NodeMachine;
@@ -292,16 +292,19 @@ impl<'a> ProcessNodes<'a> {
 
     fn instruction(&self, node: NodeId, order: Order, run: u64) -> Instruction {
         let detail = match (order, &self.blueprint) {
-            (Order::Open, Some(blueprint)) => {
-                let (plan, text) = (blueprint.plan.clone(), blueprint.text.clone());
-                Detail::Setup(Box::new(Setup { node, plan, text }))
-            }
+            (Order::Open, Some(blueprint)) => Detail::Setup(setup(node, blueprint)),
             (Order::Connect, _) => Detail::Peers(self.addresses.clone().into_iter().collect()),
             (Order::Prepare | Order::Next, _) => Detail::Run(run),
             _ => Detail::None,
         };
         Instruction { order, detail }
     }
+}
+
+/// What a node needs to know of an event builder.
+fn setup(node: NodeId, blueprint: &Blueprint) -> Box<Setup> {
+    let Blueprint { plan, text } = blueprint;
+    Box::new(Setup { node, plan: plan.clone(), text: text.clone() })
 }
 
 impl Nodes for ProcessNodes<'_> {
@@ -326,6 +329,18 @@ impl Nodes for ProcessNodes<'_> {
             Start::Told(tell) if !std::mem::replace(&mut self.has_told, true) => tell(self.address),
             Start::ByHand | Start::Told(_) => Ok(()),
         }
+    }
+
+    fn ask(&mut self, blueprint: &Blueprint) -> BTreeSet<String> {
+        let mut asked = BTreeSet::new();
+        for node in (0..blueprint.plan.building.nodes()).map(NodeId) {
+            let role = blueprint.plan.building.node_name(node);
+            let Some(member) = self.members.get_mut(&role) else { continue };
+            if member.writer.write(&ToNode::Check { check: setup(node, blueprint) }).is_ok() {
+                asked.insert(role);
+            }
+        }
+        asked
     }
 
     fn order(&mut self, node: NodeId, order: Order, run: u64) -> Result<(), NodeError> {

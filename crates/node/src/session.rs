@@ -17,6 +17,7 @@ use evb_experiment::{FaultAction, Link, Plan, Rejoin};
 use evb_record::Record;
 use evb_unit::{Live, Progress};
 use std::{
+    collections::BTreeSet,
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -24,6 +25,8 @@ use std::{
 
 /// Longest wait for a notice of a node.
 const TICK: Duration = Duration::from_millis(20);
+/// Longest wait for the answer whether a node could take another experiment.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time beyond `run.peer_timeout` that nodes have for each step of the configuration.
 const READY_GRACE: Span = Span::from_secs(5);
 /// Time for run control to receive a signal that has already ended one of its nodes.
@@ -101,6 +104,11 @@ pub(crate) trait Nodes {
         absent: &[NodeId],
         observer: &mut dyn Observer,
     ) -> Result<(), NodeError>;
+    /// Asks the nodes that are here, and that an experiment has, whether they could take it. Returns their names; each of
+    /// them answers.
+    fn ask(&mut self, _blueprint: &Blueprint) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
     /// Gives an order to a node. `run` is the number of the run that [`Order::Prepare`] is for.
     fn order(&mut self, node: NodeId, order: Order, run: u64) -> Result<(), NodeError>;
     /// Waits for the next notice of a node, at most for `wait`.
@@ -214,11 +222,12 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Takes the plan of the next configuration. Nodes of another plan drop what they had. Nothing changes if it is the
-    /// previous one.
+    /// Takes the plan of the next configuration, if all nodes that are here could take it. Nodes of another plan then drop
+    /// what they had. Nothing changes if it is the previous one.
     ///
     /// # Errors
-    /// A run goes on, or nodes are being configured for one.
+    /// A run goes on, or nodes are being configured for one. A node cannot take the plan, or does not answer: all keep what
+    /// they have.
     pub fn load(&mut self, plan: &Plan, text: &str) -> Result<(), RunError> {
         match self.state() {
             state if state.is_active() || state == State::Configuring => {
@@ -227,6 +236,7 @@ impl<'a> Session<'a> {
             }
             _ => {
                 self.rejoins = true;
+                self.consult(plan, text)?;
                 self.take_plan(plan, text)
             }
         }
@@ -289,10 +299,41 @@ impl<'a> Session<'a> {
         (0..nodes).map(|node| self.nodes.machine(NodeId(node))).collect()
     }
 
+    /// Asks the nodes of the present plan whether they could take another one, and waits for their answers.
+    fn consult(&mut self, plan: &Plan, text: &str) -> Result<(), RunError> {
+        let Some(configured) = self.configured.as_mut().filter(|configured| !configured.has(plan, text)) else {
+            return Ok(());
+        };
+        let mut asked = self.nodes.ask(&Blueprint { plan: plan.clone(), text: text.to_owned() });
+        let until = Instant::now() + CHECK_TIMEOUT;
+        while let Some(first) = asked.first() {
+            if Instant::now() >= until {
+                let message =
+                    format!("{first} does not say whether it could take the experiment, which is not changed");
+                return Err(NodeError::new(message)
+                    .hint("see what the node does; `abort` and `configure` gather all nodes anew")
+                    .into());
+            }
+            let Some((node, notice)) = self.nodes.notice(TICK, &mut ())? else { continue };
+            let name = configured.blueprint.plan.building.node_name(node);
+            match notice {
+                Notice::Checked(None) => _ = asked.remove(&name),
+                Notice::Checked(Some(error)) => return Err(error.into()),
+                notice => {
+                    if matches!(notice, Notice::Gone { .. }) {
+                        asked.remove(&name);
+                    }
+                    configured.hear(self.clock.now(), node, notice, self.nodes.as_mut());
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Takes a plan; nothing changes if it is the previous one.
     fn take_plan(&mut self, plan: &Plan, text: &str) -> Result<(), RunError> {
         if let Some(configured) = &self.configured {
-            if configured.blueprint.plan == *plan && configured.blueprint.text == text {
+            if configured.has(plan, text) {
                 return Ok(());
             }
             for node in (0..configured.blueprint.plan.building.nodes()).map(NodeId) {
@@ -439,6 +480,10 @@ impl Configured {
         }
     }
 
+    fn has(&self, plan: &Plan, text: &str) -> bool {
+        self.blueprint.plan == *plan && self.blueprint.text == text
+    }
+
     fn command(&mut self, now: Time, command: Command) {
         if command == Command::Abort && self.is_running {
             self.outcome.note_abort();
@@ -459,7 +504,8 @@ impl Configured {
                 true => Heard::Moved,
                 false => return,
             },
-            Notice::Note(_) | Notice::Sample(_) => return,
+            // The answer to a question that is not asked any more.
+            Notice::Note(_) | Notice::Sample(_) | Notice::Checked(_) => return,
             Notice::Settled => Heard::Settled,
             Notice::Drained => Heard::Drained,
             Notice::NoBuilders => Heard::NoBuilders,

@@ -12,7 +12,7 @@ use evb_experiment::Plan;
 use evb_protocol::Config;
 use evb_transport::{SharesThread, ThreadOptions, UseEndpoints, doorbell::Doorbell};
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     sync::{
         Arc,
         mpsc::{self, Receiver, Sender},
@@ -50,6 +50,16 @@ impl Nodes for ThreadNodes {
         self.blueprint = Some(blueprint.clone());
         self.notices.extend(absent.iter().map(|&node| (node, Notice::Joined)));
         Ok(())
+    }
+
+    fn ask(&mut self, blueprint: &Blueprint) -> BTreeSet<String> {
+        // All of them see the same files: the event manager answers for them.
+        let (plan, first) = (&blueprint.plan, NodeId(0));
+        let checked = (0..plan.building.nodes())
+            .map(NodeId)
+            .find_map(|node| check_paths(plan, node).err().map(|error| error.of(&plan.building.node_name(node))));
+        self.notices.push_back((first, Notice::Checked(checked)));
+        BTreeSet::from([plan.building.node_name(first)])
     }
 
     fn order(&mut self, node: NodeId, order: Order, run: u64) -> Result<(), NodeError> {

@@ -10,12 +10,12 @@ use std::fmt;
 pub(crate) const CONTROL_BYTES: usize = 128;
 
 const MAGIC: [u8; 8] = *b"evb-ofi\0";
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 const PROOF_BYTES: usize = 32;
-const SAID_BYTES: usize = 44;
+const SAID_BYTES: usize = 60;
 const HELLO_BYTES: usize = SAID_BYTES + PROOF_BYTES;
 /// Label of the proof: the token is the key of nothing else with it.
-const LABEL: &[u8] = b"evb ofi hello 2";
+const LABEL: &[u8] = b"evb ofi hello 3";
 const STATUS_BYTES: usize = 17;
 
 /// The reason why a peer refuses this node.
@@ -65,6 +65,10 @@ pub(crate) struct Hello {
     pub(crate) terms: Terms,
     /// The key for the tags of the peer.
     pub(crate) key: u64,
+    /// The number that the sender has drawn for this peer, never 0.
+    pub(crate) nonce: u64,
+    /// The number of the peer, if the sender has heard it, and 0 if not. It shows that the hello is not a recorded one.
+    pub(crate) echo: u64,
     pub(crate) refusal: Option<Refusal>,
 }
 
@@ -76,7 +80,8 @@ impl Hello {
         let Terms { nodes, credits, frame_bytes, max_bytes } = self.terms;
         let mut bytes = MAGIC.to_vec();
         [VERSION, refusal, self.to.0, nodes, credits, 0].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
-        [u64::from(frame_bytes), max_bytes, self.key].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+        let words = [u64::from(frame_bytes), max_bytes, self.key, self.nonce, self.echo];
+        words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
         let proof: [u8; PROOF_BYTES] = match self.refusal {
             None => code(token, &bytes).finalize().into_bytes().into(),
             Some(_) => [0; PROOF_BYTES],
@@ -110,7 +115,56 @@ impl Hello {
             return Err(Some(Refusal::Token));
         }
         let terms = Terms { nodes: small(3), credits: small(4), frame_bytes: word(0) as u32, max_bytes: word(1) };
-        Ok(Self { to: NodeId(small(2)), terms, key: word(2), refusal })
+        Ok(Self { to: NodeId(small(2)), terms, key: word(2), nonce: word(3), echo: word(4), refusal })
+    }
+}
+
+/// What two nodes know of each other's numbers. A hello that echoes the number of this node was made for it now; any other
+/// may be a recorded one, and is only answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Acquaintance {
+    /// The number of this node for the peer.
+    pub(crate) nonce: u64,
+    /// The number of the peer that is to be echoed, or was.
+    theirs: u64,
+    is_answered: bool,
+    is_proven: bool,
+}
+
+impl Acquaintance {
+    /// With a random number for a new peer.
+    pub(crate) const fn new(random: u64) -> Self {
+        Self { nonce: random | 1, theirs: 0, is_answered: true, is_proven: false }
+    }
+
+    /// Takes the numbers of a hello. Returns true if it proves the peer, which it does once.
+    pub(crate) fn hear(&mut self, hello: &Hello) -> bool {
+        if self.is_proven {
+            return false;
+        }
+        (self.is_answered, self.theirs) = (self.is_answered && self.theirs == hello.nonce, hello.nonce);
+        self.is_proven = hello.echo == self.nonce;
+        self.is_proven
+    }
+
+    /// Returns true if this hello is of the peer that has proved itself.
+    pub(crate) const fn is_of_proven(&self, hello: &Hello) -> bool {
+        self.is_proven && hello.nonce == self.theirs
+    }
+
+    /// The number to echo; 0 if none was heard.
+    pub(crate) const fn echo(&self) -> u64 {
+        self.theirs
+    }
+
+    /// Notes that a hello with the echo was sent.
+    pub(crate) const fn answer(&mut self) {
+        self.is_answered = true;
+    }
+
+    /// Returns true if the peer waits for a hello with its number.
+    pub(crate) const fn owes(&self) -> bool {
+        !self.is_answered
     }
 }
 
@@ -156,7 +210,7 @@ mod tests {
 
     const TOKEN: Token = Token::new([9; Token::BYTES]);
     const TERMS: Terms = Terms { nodes: 5, credits: 64, frame_bytes: 8192, max_bytes: 1 << 63 | 77 };
-    const HELLO: Hello = Hello { to: NodeId(3), terms: TERMS, key: 0x1234_5678_9abc, refusal: None };
+    const HELLO: Hello = Hello { to: NodeId(3), terms: TERMS, key: 0x1234_5678_9abc, nonce: 5, echo: 7, refusal: None };
 
     fn encoded(hello: Hello) -> Vec<u8> {
         let mut room = [0; CONTROL_BYTES];
@@ -176,6 +230,22 @@ mod tests {
         }
         assert_eq!(Hello::decode(&bytes[1..], &TOKEN), Err(None));
         assert_eq!(Hello::decode(&bytes, &Token::new([8; Token::BYTES])), Err(Some(Refusal::Token)));
+    }
+
+    #[test]
+    fn only_a_hello_that_echoes_the_own_number_proves_a_peer() {
+        let [mut first, mut second] = [10, 20].map(Acquaintance::new);
+        let hello = |of: &Acquaintance| Hello { nonce: of.nonce, echo: of.echo(), ..HELLO };
+        let (old, recorded) = (Acquaintance::new(30), Hello { nonce: 31, echo: 41, ..HELLO });
+        assert!(!first.hear(&recorded), "a recorded hello echoes what was drawn for another run");
+        assert!(first.owes() && hello(&first).echo == old.nonce, "it is answered, which proves nothing");
+        first.answer();
+        assert!(!second.hear(&hello(&first)), "the answer to the recorded one");
+        assert!(first.hear(&Hello { echo: first.nonce, ..hello(&second) }));
+        assert!(first.owes());
+        assert!(second.hear(&hello(&first)));
+        assert!(!second.hear(&hello(&first)) && second.is_of_proven(&hello(&first)), "once");
+        assert!(!second.is_of_proven(&recorded));
     }
 
     #[test]

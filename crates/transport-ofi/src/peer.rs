@@ -1,6 +1,9 @@
 //! The state of one peer: progress of both sides, arrived messages, and liveness.
 
-use crate::{control::Refusal, ffi::Operation};
+use crate::{
+    control::{Acquaintance, Refusal},
+    ffi::Operation,
+};
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
@@ -41,6 +44,7 @@ pub(crate) struct Peer {
     /// True if the peer has used half of its credits since the last report.
     pub(crate) status_owed: bool,
 
+    pub(crate) acquaintance: Acquaintance,
     /// True if the peer's hello was good; true if it has answered the own hello.
     pub(crate) known: bool,
     pub(crate) accepted: bool,
@@ -60,11 +64,12 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn new(address: u64, key: u64, credits: u16, now: Instant) -> Self {
+    pub(crate) fn new(address: u64, key: u64, acquaintance: Acquaintance, credits: u16, now: Instant) -> Self {
         Self {
             address,
             key,
             their_key: 0,
+            acquaintance,
             sent: 0,
             allowed: u64::from(credits),
             outstanding: 0,
@@ -193,7 +198,7 @@ mod tests {
 
     #[test]
     fn messages_are_given_in_order_and_what_is_out_of_place_is_not_taken() {
-        let mut peer = Peer::new(0, 0, 4, Instant::now());
+        let mut peer = Peer::new(0, 0, Acquaintance::new(0), 4, Instant::now());
         assert!(peer.put(1, arrival(11)) && peer.pop().is_none());
         assert!(!peer.put(1, arrival(99)) && !peer.put(4, arrival(99)));
         assert!(peer.put(0, arrival(10)));
@@ -206,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_peer_is_over_after_its_last_message() {
-        let mut peer = Peer::new(0, 0, 4, Instant::now());
+        let mut peer = Peer::new(0, 0, Acquaintance::new(0), 4, Instant::now());
         peer.left_after = Some(1);
         assert!(!peer.is_over());
         peer.put(0, arrival(0));
@@ -218,7 +223,7 @@ mod tests {
     #[test]
     fn silence_counts_looks_since_the_last_sign_of_life() {
         let (start, second) = (Instant::now(), Duration::from_secs(1));
-        let mut peer = Peer::new(0, 0, 4, start);
+        let mut peer = Peer::new(0, 0, Acquaintance::new(0), 4, start);
         assert_eq!(peer.silence(start, 1), None);
         assert_eq!(peer.silence(start + 9 * second, 1), None, "the observer was away");
         assert_eq!(peer.silence(start + 10 * second, 1), Some(10 * second));

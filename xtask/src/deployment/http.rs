@@ -32,12 +32,15 @@ impl Api<'_> {
     pub(super) fn command_again(&self, command: &str) -> Result<(), String> {
         let end = Instant::now() + PATIENCE;
         loop {
-            self.command(command)?;
+            // A state that was seen before may be over: then the command is under way, and is refused.
+            let given = self.command(command);
             let settled = self.wait("the next run", |status| {
                 ["running", "failed", "initial"].map(Value::from).contains(&status["state"])
             })?;
-            if settled["state"] == "running" || Instant::now() > end {
-                return Ok(());
+            match (settled["state"] == "running", Instant::now() > end) {
+                (true, _) => return Ok(()),
+                (false, true) => return given,
+                (false, false) => {}
             }
         }
     }

@@ -7,6 +7,7 @@ mod building;
 mod bundles;
 mod deaths;
 mod drivers;
+mod encryption;
 mod fabric;
 mod faults;
 mod filter_memory;

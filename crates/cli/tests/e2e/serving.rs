@@ -1,6 +1,6 @@
 //! `evb serve`: run control as a service, and its registry of runs.
 
-use crate::support::{Group, Lab, Service, free_tcp_port, is_there, node_pid, shipped, wait_until};
+use crate::support::{Group, Lab, Service, free_tcp_port, is_there, node_pid, roles_of_sessions, shipped, wait_until};
 use rustix::process::Signal;
 use serde_json::json;
 use std::{
@@ -184,6 +184,30 @@ fn another_experiment_is_checked_before_anything_changes() {
     service.command("start");
     let running = service.wait_for_state("running");
     assert_eq!(running["nodes"].as_array().unwrap().len(), 7);
+}
+
+/// One node that could not take an experiment keeps all of them from it, and they go on with what they had.
+#[test]
+fn nodes_are_asked_before_any_of_them_changes() {
+    let lab = Lab::with(ENDLESS);
+    let service = Service::start(&lab, &["--processes"]);
+    let load = |text: &str| service.ask("PUT", "/api/experiment", Some(&json!({ "text": text })));
+    service.command("configure");
+    service.wait_for_state("configured");
+    let before = roles_of_sessions(service.evb.pid());
+    // The folder of the event files cannot be made on the machine of a builder.
+    lab.write("taken", "a file");
+    let impossible = load(&ENDLESS.replace("[storage]", "[storage]\ndirectory = \"taken/away\""));
+    let error = impossible.json()["error"].as_str().unwrap().to_owned();
+    assert!(impossible.status == 409 && error.contains("bu") && error.contains("taken"), "{error}");
+    assert_eq!(service.get("/api/status")["state"], "configured", "they have what they had");
+    assert_eq!(service.get("/api/experiment")["text"], json!(ENDLESS));
+    fs::remove_file(lab.path("taken")).unwrap();
+    assert_eq!(load(&ENDLESS.replace("units = 2", "units = 3")).status, 200);
+    service.command("start");
+    service.wait_for_state("running");
+    let after = roles_of_sessions(service.evb.pid());
+    assert!(before[0].iter().all(|(role, pid)| after[0].get(role) == Some(pid)), "no process was started again");
 }
 
 #[test]

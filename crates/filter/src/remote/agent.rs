@@ -6,7 +6,7 @@ use super::{
     relay::{End, serve},
 };
 use crate::Code;
-use evb_transport::Token;
+use evb_transport::{Token, secure::Channel};
 use rustix::net::sockopt::set_tcp_user_timeout;
 use std::{
     io,
@@ -139,9 +139,9 @@ impl Unit<'_> {
 
     fn serve(&self) -> Result<(), JoinError> {
         let (mut runs, mut failures, mut has_served) = (0, 0, false);
-        while let Some(stream) = self.join(has_served)? {
+        while let Some(channel) = self.join(has_served)? {
             (self.options.note)(&format!("a filter unit has joined the builder at {}", self.address));
-            let (end, has_decided) = serve(stream, &self.options.code, &|| self.is_stopped());
+            let (end, has_decided) = serve(channel, &self.options.code, &|| self.is_stopped());
             has_served = true;
             failures = if has_decided { 0 } else { failures };
             match end {
@@ -179,14 +179,14 @@ impl Unit<'_> {
     }
 
     /// Joins the builder, and waits for it. None if it is stopped, or if no further run comes.
-    fn join(&self, has_served: bool) -> Result<Option<TcpStream>, JoinError> {
+    fn join(&self, has_served: bool) -> Result<Option<Channel<TcpStream>>, JoinError> {
         let until = Instant::now() + self.options.patience;
         loop {
             if self.is_stopped() {
                 return Ok(None);
             }
             let (error, address) = match self.try_to_join() {
-                Ok(Ok(stream)) => return Ok(Some(stream)),
+                Ok(Ok(channel)) => return Ok(Some(channel)),
                 Ok(Err(Refusal::Full)) => (io::Error::other(Refusal::Full.to_string()), self.address.to_owned()),
                 Ok(Err(refusal)) => {
                     let (address, reason) = (self.address.to_owned(), refusal.to_string());
@@ -201,13 +201,12 @@ impl Unit<'_> {
         }
     }
 
-    fn try_to_join(&self) -> io::Result<Result<TcpStream, Refusal>> {
+    fn try_to_join(&self) -> io::Result<Result<Channel<TcpStream>, Refusal>> {
         let mut found = self.address.to_socket_addrs()?;
         let address = found.next().ok_or_else(|| io::Error::other("this name has no address"))?;
         let stream = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT)?;
         stream.set_nodelay(true)?;
         set_tcp_user_timeout(&stream, SILENCE)?;
-        let joined = handshake::join(&stream, &self.options.token, ANSWER_TIMEOUT)?;
-        Ok(joined.map(|()| stream))
+        handshake::join(stream, &self.options.token, ANSWER_TIMEOUT)
     }
 }

@@ -4,7 +4,7 @@
 
 use evb_transport::{
     Token,
-    secure::{self, DialError, Opener, Purpose, SEAL_BYTES, Sealer, dial},
+    secure::{self, Channel, DialError, Opener, Purpose, SEAL_BYTES, Sealer, dial},
 };
 use std::{
     fmt,
@@ -41,9 +41,13 @@ impl fmt::Display for Refusal {
 }
 
 /// Proves a filter unit and its builder to each other, and hears whether there is a place. The answer must come within
-/// `patience`, and the proof before it, too.
-pub(crate) fn join(mut stream: &TcpStream, token: &Token, patience: Duration) -> io::Result<Result<(), Refusal>> {
-    let mut session = match dial(stream, token, Purpose::Filter, &HELLO, patience) {
+/// `patience`, and the proof before it, too. All that follows is sealed.
+pub(crate) fn join(
+    mut stream: TcpStream,
+    token: &Token,
+    patience: Duration,
+) -> io::Result<Result<Channel<TcpStream>, Refusal>> {
+    let mut session = match dial(&stream, token, Purpose::Filter, &HELLO, patience) {
         Ok(session) => session,
         Err(DialError::Broken(error)) => return Err(error),
         Err(DialError::Refused(refusal)) => return Ok(Err(refusal.into())),
@@ -53,7 +57,8 @@ pub(crate) fn join(mut stream: &TcpStream, token: &Token, patience: Duration) ->
     let mut record = [0; 1 + SEAL_BYTES];
     stream.read_exact(&mut record)?;
     stream.set_read_timeout(None)?;
-    read_answer(&mut session.opener, &record)
+    let answer = read_answer(&mut session.opener, &record)?;
+    Ok(answer.map(|()| Channel::sealed(stream, session)))
 }
 
 fn read_answer(opener: &mut Opener, record: &[u8]) -> io::Result<Result<(), Refusal>> {

@@ -5,6 +5,7 @@ use crate::{
     units::{Pipes, is_not_yet},
     wire::{HEAD, body_length, encode_alive, encode_failed, is_end, program_message},
 };
+use evb_transport::secure::Channel;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::{
     io::{self, ErrorKind, Read, Write},
@@ -38,7 +39,7 @@ pub(super) enum End {
 
 /// A connection and a program.
 pub(super) struct Relay<'a> {
-    stream: TcpStream,
+    channel: Channel<TcpStream>,
     pipes: Pipes,
     /// Bytes of the builder for the program.
     inward: Vec<u8>,
@@ -60,27 +61,27 @@ pub(super) struct Relay<'a> {
 
 /// Carries the connection to a new program until one of them ends. Returns the end, and whether the program has said
 /// anything after its first message.
-pub(super) fn serve(stream: TcpStream, code: &Code, is_stopped: &dyn Fn() -> bool) -> (End, bool) {
-    if stream.set_nonblocking(true).is_err() {
+pub(super) fn serve(mut channel: Channel<TcpStream>, code: &Code, is_stopped: &dyn Fn() -> bool) -> (End, bool) {
+    if channel.stream().set_nonblocking(true).is_err() {
         return (End::Lost, false);
     }
     match Pipes::start(code, None) {
         Ok(pipes) => {
-            let mut relay = Relay::new(stream, pipes, is_stopped);
+            let mut relay = Relay::new(channel, pipes, is_stopped);
             let end = relay.run();
             (end, relay.messages > 1)
         }
         Err(error) => {
-            say_failed(&stream, Vec::new(), Some(&error.to_string()));
+            say_failed(&mut channel, Vec::new(), Some(&error.to_string()));
             (End::Failed(error.to_string()), false)
         }
     }
 }
 
 impl<'a> Relay<'a> {
-    fn new(stream: TcpStream, pipes: Pipes, is_stopped: &'a dyn Fn() -> bool) -> Self {
+    fn new(channel: Channel<TcpStream>, pipes: Pipes, is_stopped: &'a dyn Fn() -> bool) -> Self {
         Self {
-            stream,
+            channel,
             pipes,
             inward: Vec::new(),
             head: Vec::new(),
@@ -122,10 +123,10 @@ impl<'a> Relay<'a> {
         }
         if has_ended {
             let crash = self.pipes.crash();
-            say_failed(&self.stream, std::mem::take(&mut self.outward), crash.as_deref());
+            say_failed(&mut self.channel, std::mem::take(&mut self.outward), crash.as_deref());
             return Ok(Some(End::Failed(crash.unwrap_or_else(|| "it closed its input or output".into()))));
         }
-        write_some(&mut (&self.stream), &mut self.outward)?;
+        self.say()?;
         if self.outward.is_empty() {
             // What waits is a sign of life, too.
             self.told = if self.told.elapsed() >= ALIVE_EVERY { Instant::now() } else { self.told };
@@ -133,11 +134,20 @@ impl<'a> Relay<'a> {
         Ok(None)
     }
 
+    /// Sends the builder what the connection takes.
+    fn say(&mut self) -> io::Result<()> {
+        match self.channel.flush() {
+            Ok(()) => write_some(&mut self.channel, &mut self.outward),
+            Err(error) if is_not_yet(&error) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Reads what the builder says; true if it has said that the run is over.
     fn is_over(&mut self) -> io::Result<bool> {
         let mut bytes = vec![0; CHUNK];
         while self.inward.len() < MOST_WAITING {
-            match (&self.stream).read(&mut bytes) {
+            match self.channel.read(&mut bytes) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(length) if self.take(&bytes[..length]) => return Ok(true),
                 Ok(_) => {}
@@ -211,13 +221,14 @@ impl<'a> Relay<'a> {
     }
 
     fn wait(&self) {
-        let of_builder = match (self.inward.len() < MOST_WAITING, self.outward.is_empty()) {
-            (true, true) => PollFlags::IN,
-            (true, false) => PollFlags::IN | PollFlags::OUT,
-            (false, false) => PollFlags::OUT,
-            (false, true) => PollFlags::empty(),
-        };
-        let mut all = vec![PollFd::new(&self.stream, of_builder)];
+        let (takes, says) = (self.inward.len() < MOST_WAITING, !self.outward.is_empty() || self.channel.waiting() > 0);
+        if takes && self.channel.has_more() {
+            return;
+        }
+        let mut of_builder = PollFlags::empty();
+        of_builder.set(PollFlags::IN, takes);
+        of_builder.set(PollFlags::OUT, says);
+        let mut all = vec![PollFd::new(self.channel.stream(), of_builder)];
         if self.outward.len() < MOST_WAITING {
             all.push(PollFd::new(&self.pipes.output, PollFlags::IN));
         }
@@ -245,11 +256,14 @@ fn write_some(out: &mut impl Write, bytes: &mut Vec<u8>) -> io::Result<()> {
 }
 
 /// Tells the builder that the program has ended, behind what it has said before. The connection ends after that.
-fn say_failed(mut stream: &TcpStream, mut outward: Vec<u8>, why: Option<&str>) {
+fn say_failed(channel: &mut Channel<TcpStream>, mut outward: Vec<u8>, why: Option<&str>) {
     encode_failed(why, &mut outward);
     let (limit, until) = (Some(LAST_WORDS), Instant::now() + LAST_WORDS);
+    let stream = channel.stream();
     let said = stream.set_nonblocking(false).and_then(|()| stream.set_write_timeout(limit));
-    let said = said.and_then(|()| stream.write_all(&outward)).and_then(|()| stream.shutdown(Shutdown::Write));
+    let said = said.and_then(|()| channel.write_all(&outward)).and_then(|()| channel.flush());
+    let mut stream = channel.stream();
+    let said = said.and_then(|()| stream.shutdown(Shutdown::Write));
     // Bytes that nobody reads would make the system take back the last words.
     let mut rest = [0; 4096];
     if said.and_then(|()| stream.set_read_timeout(limit)).is_ok() {

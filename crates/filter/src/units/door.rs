@@ -8,7 +8,7 @@ use crate::{
 };
 use evb_transport::{
     Token,
-    secure::{Arrived, Entrance, Purpose, Visit},
+    secure::{Arrived, Channel, Entrance, Purpose, Session, Visit},
 };
 use rustix::net::{Shutdown, shutdown};
 use std::{
@@ -121,7 +121,7 @@ impl Guest {
 
     /// Answers a connection that has the token, and keeps the filter unit until it leaves.
     fn stay(mut self, arrived: Arrived, plan: UnitsPlan, hello: Hello) {
-        let (stream, peer) = match self.answer(arrived) {
+        let (channel, peer) = match self.answer(arrived) {
             Ok(welcomed) => welcomed,
             Err(refusal) => {
                 tracing::warn!(builder = hello.builder, reason = refusal, "refused a filter unit");
@@ -130,7 +130,7 @@ impl Guest {
         };
         let shared = self.shared.clone();
         let is_dropped = || shared.state().dropped;
-        match Process::joined(stream, &plan, &hello, &is_dropped) {
+        match Process::joined(channel, &plan, &hello, &is_dropped) {
             Ok(process) => {
                 self.begin(&hello, peer);
                 Keeper::joined(plan, hello, process, shared.clone()).run();
@@ -146,8 +146,8 @@ impl Guest {
     }
 
     /// Tells a filter unit whether it has a place.
-    fn answer(&self, arrived: Arrived) -> Result<(TcpStream, SocketAddr), String> {
-        let Arrived { stream, peer, mut sealer, first, .. } = arrived;
+    fn answer(&self, arrived: Arrived) -> Result<(Channel<TcpStream>, SocketAddr), String> {
+        let Arrived { stream, peer, mut sealer, opener, first } = arrived;
         let result = match self.is_full {
             _ if first != handshake::HELLO => Err(Refusal::Version),
             true => Err(Refusal::Full),
@@ -156,7 +156,9 @@ impl Guest {
         let answered = stream.set_write_timeout(Some(ANSWER_TIMEOUT));
         let answered = answered.and_then(|()| handshake::answer(&mut sealer, result, &stream));
         result.map_err(|refusal| refusal.to_string())?;
-        answered.map(|()| (stream, peer)).map_err(|error| error.to_string())
+        answered
+            .map(|()| (Channel::sealed(stream, Session { sealer, opener }), peer))
+            .map_err(|error| error.to_string())
     }
 
     fn begin(&mut self, hello: &Hello, peer: SocketAddr) {

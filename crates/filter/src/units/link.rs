@@ -4,6 +4,7 @@
 use super::{Reason, spawn::spawn};
 use crate::{Incoming, Received, area::Area, code::Code, wire::encode_end};
 use evb_core::Span;
+use evb_transport::secure::Channel;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{OFlags, fcntl_getfl, fcntl_setfl},
@@ -46,7 +47,7 @@ pub(crate) struct Pipes {
 
 /// The connection of a filter unit elsewhere.
 pub(super) struct Joined {
-    stream: TcpStream,
+    channel: Channel<TcpStream>,
     /// Time of the last byte.
     heard: Instant,
 }
@@ -121,13 +122,18 @@ impl Link {
     ///
     /// # Errors
     /// The connection is broken.
-    pub(super) fn joined(stream: TcpStream) -> io::Result<Self> {
-        stream.set_nonblocking(true)?;
-        Ok(Self::Joined(Joined { stream, heard: Instant::now() }))
+    pub(super) fn joined(channel: Channel<TcpStream>) -> io::Result<Self> {
+        channel.stream().set_nonblocking(true)?;
+        Ok(Self::Joined(Joined { channel, heard: Instant::now() }))
     }
 
     pub(super) const fn is_joined(&self) -> bool {
         matches!(self, Self::Joined(_))
+    }
+
+    /// Returns true if something is written that the connection has not taken. Writing nothing continues.
+    pub(super) fn has_rest(&self) -> bool {
+        matches!(self, Self::Joined(joined) if joined.channel.waiting() > 0)
     }
 
     /// Writes what there is room for.
@@ -136,7 +142,7 @@ impl Link {
             Self::Process(pipes) => {
                 pipes.input.as_mut().map_or(Err(ErrorKind::BrokenPipe.into()), |it| it.write(bytes))
             }
-            Self::Joined(joined) => joined.stream.write(bytes),
+            Self::Joined(joined) => joined.channel.write(bytes),
         }
     }
 
@@ -164,7 +170,8 @@ impl Link {
             Self::Joined(joined) => joined,
         };
         let both = PollFlags::IN | PollFlags::OUT;
-        let ready = wait(&joined.stream, both, joined.heard + LOST_AFTER, is_dropped).map_err(|()| Reason::silent())?;
+        let ready = wait(joined.channel.stream(), both, joined.heard + LOST_AFTER, is_dropped)
+            .map_err(|()| Reason::silent())?;
         if ready.contains(PollFlags::IN) {
             let mut bytes = [0; 4096];
             if incoming.waiting() > MOST_WAITING {
@@ -193,7 +200,8 @@ impl Link {
             Self::Process(pipes) => {
                 wait(&pipes.output, PollFlags::IN, until, is_dropped).map_err(|()| Reason::Hung(timeout))
             }
-            Self::Joined(joined) => wait(&joined.stream, PollFlags::IN, joined.heard + LOST_AFTER, is_dropped)
+            Self::Joined(joined) if joined.channel.has_more() => return Ok(()),
+            Self::Joined(joined) => wait(joined.channel.stream(), PollFlags::IN, joined.heard + LOST_AFTER, is_dropped)
                 .map_err(|()| Reason::silent()),
         };
         ready.map(|_| ())
@@ -225,7 +233,7 @@ impl Link {
                 let mut message = Vec::new();
                 encode_end(&mut message);
                 // Without room for it the unit takes the end for a loss, and waits for the next run all the same.
-                let _gone = joined.stream.write(&message);
+                let _gone = joined.channel.write(&message);
             }
         }
     }
@@ -233,9 +241,11 @@ impl Link {
 
 impl Joined {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let length = self.stream.read(bytes)?;
-        self.heard = Instant::now();
-        Ok(length)
+        let read = self.channel.read(bytes);
+        if self.channel.take_heard() {
+            self.heard = Instant::now();
+        }
+        read
     }
 
     /// Reads what an idle filter unit says, up to the end of the connection. None if it is still there.

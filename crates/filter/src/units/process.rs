@@ -12,6 +12,7 @@ use crate::{
 use bytes::Bytes;
 use evb_core::Span;
 use evb_protocol::Built;
+use evb_transport::secure::Channel;
 use std::{net::TcpStream, time::Instant};
 
 /// The way by which events went to a filter unit.
@@ -56,12 +57,12 @@ impl Process {
     /// # Errors
     /// The reason why it does not get ready.
     pub(super) fn joined(
-        stream: TcpStream,
+        channel: Channel<TcpStream>,
         plan: &UnitsPlan,
         hello: &Hello,
         is_dropped: &dyn Fn() -> bool,
     ) -> Result<Self, Reason> {
-        let link = Link::joined(stream).map_err(|error| Reason::Lost(error.to_string()))?;
+        let link = Link::joined(channel).map_err(|error| Reason::Lost(error.to_string()))?;
         let mut process = Self::over(link, plan.timeout);
         process.greet(hello, None, is_dropped)?;
         Ok(process)
@@ -142,7 +143,7 @@ impl Process {
     /// Writes the message.
     fn send(&mut self, is_dropped: &dyn Fn() -> bool) -> Result<(), Reason> {
         let (mut sent, mut until) = (0, self.limit());
-        while sent < self.message.len() {
+        while sent < self.message.len() || self.link.has_rest() {
             match self.link.write(&self.message[sent..]) {
                 Ok(bytes) => (sent, until) = (sent + bytes, self.limit()),
                 Err(error) if is_not_yet(&error) => {

@@ -13,6 +13,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     task::{AbortHandle, JoinSet},
+    time::Instant,
 };
 use tokio_rustls::TlsAcceptor;
 
@@ -24,11 +25,15 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 const BUFFER: usize = 64 << 10;
 /// Wait after an error of the system, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
+/// Most connections that are accepted in a [`WINDOW`]; others wait for the next. It bounds what a flood costs.
+const MOST_IN_WINDOW: u32 = 64;
+const WINDOW: Duration = Duration::from_millis(64);
 
 /// Serves connections for ever, by TLS if there is an acceptor for it.
 pub(crate) async fn serve(listener: TcpListener, router: Router, tls: Option<TlsAcceptor>) {
     let mut visitors = Visitors::default();
     let mut connections = JoinSet::new();
+    let mut pace = Pace { since: Instant::now(), count: 0 };
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -39,6 +44,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, tls: Option<Tls
             }
         };
         while connections.try_join_next().is_some() {}
+        pace.wait().await;
         if !visitors.make_room() {
             // Every place belongs to an operator.
             continue;
@@ -85,5 +91,25 @@ impl Visitors {
         let stranger = self.0.iter().position(|(_, shown)| !shown.0.load(Ordering::Relaxed));
         let gone = stranger.and_then(|place| self.0.remove(place));
         gone.map(|(connection, _)| connection.abort()).is_some()
+    }
+}
+
+/// The pace at which connections are accepted.
+struct Pace {
+    since: Instant,
+    count: u32,
+}
+
+impl Pace {
+    /// Counts a connection, and waits for the next window if there are too many in this one.
+    async fn wait(&mut self) {
+        if self.since.elapsed() >= WINDOW {
+            *self = Self { since: Instant::now(), count: 0 };
+        }
+        self.count += 1;
+        if self.count > MOST_IN_WINDOW {
+            tokio::time::sleep_until(self.since + WINDOW).await;
+            *self = Self { since: Instant::now(), count: 1 };
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::{Links, Role};
 use crate::{
     control::{Hello, Refusal, Status},
     ffi::{Operation, Posted},
+    peer::Peer,
     tags::{Kind, Tag},
 };
 use evb_core::NodeId;
@@ -70,7 +71,7 @@ impl Links {
                 _ => self.rejected += 1,
             },
             Ok(hello) => match self.judge(&hello, from) {
-                Ok(()) if self.peers[from.index()].is_some() => self.greet_back(from.index(), &hello),
+                Ok(()) if self.peers[from.index()].is_some() => self.meet(from.index(), &hello),
                 Ok(()) => self.early[from.index()] = Some(hello),
                 Err(refusal) => self.refuse(from, refusal),
             },
@@ -83,15 +84,18 @@ impl Links {
         if hello.to != self.local || hello.terms.nodes != self.terms.nodes || from.index() >= self.peers.len() {
             return Err(Refusal::Node);
         }
-        if self.peers[from.index()].as_ref().is_some_and(|peer| peer.known) {
+        let peer = self.peers[from.index()].as_ref().filter(|peer| peer.known);
+        if peer.is_some_and(|peer| !peer.acquaintance.is_of_proven(hello)) {
             return Err(Refusal::Node);
         }
         if hello.terms == self.terms { Ok(()) } else { Err(Refusal::Limits) }
     }
 
-    /// Accepts a peer that has shown the token, and tells it so.
-    pub(super) fn greet_back(&mut self, index: usize, hello: &Hello) {
-        if let Some(peer) = self.peer(index) {
+    /// Hears a hello by the token. If it proves the peer, accepts it and tells it so.
+    pub(super) fn meet(&mut self, index: usize, hello: &Hello) {
+        if let Some(peer) = self.peer(index)
+            && peer.acquaintance.hear(hello)
+        {
             (peer.known, peer.their_key) = (true, hello.key);
             peer.hear();
             self.owe(index);
@@ -109,11 +113,25 @@ impl Links {
 
     /// Sends the identity of this node, or a refusal.
     pub(super) fn send_hello(&mut self, to: usize, refusal: Option<Refusal>) -> Posted {
-        let Some(key) = self.peer(to).map(|peer| peer.key) else { return Posted::Again };
-        let hello = Hello { to: NodeId(to as u16), terms: self.terms, key, refusal };
+        let Some((key, met)) = self.peer(to).map(|peer| (peer.key, peer.acquaintance)) else { return Posted::Again };
+        let (nonce, echo) = (met.nonce, met.echo());
+        let hello = Hello { to: NodeId(to as u16), terms: self.terms, key, nonce, echo, refusal };
         let token = self.options.token;
         let tag = Tag { kind: Kind::Hello, large: false, from: self.local, low: 0 };
-        self.send_control(to, tag, |room| hello.encode(&token, room))
+        let posted = self.send_control(to, tag, |room| hello.encode(&token, room));
+        if posted == Posted::Yes
+            && refusal.is_none()
+            && let Some(peer) = self.peer(to)
+        {
+            peer.acquaintance.answer();
+        }
+        posted
+    }
+
+    /// The peers that wait for a hello which echoes their number.
+    pub(super) fn unanswered(&self) -> Vec<usize> {
+        let owes = |peer: &Option<Box<Peer>>| peer.as_ref().is_some_and(|peer| peer.acquaintance.owes());
+        (0..self.peers.len()).filter(|&index| owes(&self.peers[index])).collect()
     }
 
     fn send_control(&mut self, to: usize, tag: Tag, write: impl FnOnce(&mut [u8]) -> usize) -> Posted {

@@ -1,7 +1,11 @@
 //! Joining of peers: both send a hello to the other's address, and each hears that it was accepted.
 
 use super::Links;
-use crate::{control::Refusal, ffi::Posted, peer::Peer};
+use crate::{
+    control::{Acquaintance, Refusal},
+    ffi::Posted,
+    peer::Peer,
+};
 use evb_core::NodeId;
 use std::{
     sync::atomic::Ordering,
@@ -107,10 +111,11 @@ impl Links {
     fn expect(&mut self, node: NodeId, address: u64) {
         // Without randomness from the system a key is a guess, but tokens still keep strangers out.
         let key = self.tags.low(getrandom::u64().unwrap_or_default());
-        let peer = Peer::new(address, key, self.terms.credits, Instant::now());
+        let acquaintance = Acquaintance::new(getrandom::u64().unwrap_or_default());
+        let peer = Peer::new(address, key, acquaintance, self.terms.credits, Instant::now());
         self.peers[node.index()] = Some(Box::new(peer));
         if let Some(hello) = self.early[node.index()].take() {
-            self.greet_back(node.index(), &hello);
+            self.meet(node.index(), &hello);
         }
     }
 
@@ -120,6 +125,9 @@ impl Links {
         loop {
             ungreeted.retain(|&index| self.send_hello(index, None) == Posted::Again);
             self.poll();
+            ungreeted.extend(self.unanswered());
+            ungreeted.sort_unstable();
+            ungreeted.dedup();
             let mut missing = Vec::new();
             for (node, _) in peers {
                 if !self.is_there(*node)? {

@@ -13,6 +13,7 @@ use std::{
     collections::{HashSet, VecDeque},
     io::{self, ErrorKind, Read, Write},
     net::{IpAddr, SocketAddr, TcpListener, TcpStream},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -22,8 +23,11 @@ const MOST_STRANGERS: usize = 64;
 const PROOF_TIMEOUT: Duration = Duration::from_secs(2);
 /// Connections that the system keeps until they are accepted.
 const BACKLOG: i32 = 1024;
-/// Most connections that are accepted in one turn, so that a flood leaves time for other work.
-const MOST_ACCEPTED: usize = 32;
+/// Most connections that are accepted in one look, so that a flood leaves time for other work.
+const MOST_ACCEPTED: usize = 16;
+/// Least time between two looks of who waits for newcomers. With [`MOST_ACCEPTED`] this bounds what a flood costs; an
+/// honest newcomer does not notice it.
+const MOMENT: Duration = Duration::from_millis(5);
 /// Most hellos that are remembered, so that a recorded one is refused before it costs anything.
 const MOST_REMEMBERED: usize = 1024;
 
@@ -36,6 +40,7 @@ pub struct Entrance {
     pub(super) strangers: VecDeque<Stranger>,
     remembered: Remembered,
     turned_away: u64,
+    last_look: Option<Instant>,
 }
 
 /// A connection that has proved that it has the token.
@@ -73,6 +78,7 @@ pub(super) struct Stranger {
     stream: TcpStream,
     peer: SocketAddr,
     since: Instant,
+    has_news: bool,
     stage: Stage,
 }
 
@@ -101,7 +107,7 @@ impl Entrance {
         // Who comes in the midst of a flood waits here, and is not sent away by the system.
         rustix::net::listen(&listener, BACKLOG)?;
         let (strangers, remembered) = (VecDeque::new(), Remembered::default());
-        Ok(Self { listener, token, purpose, strangers, remembered, turned_away: 0 })
+        Ok(Self { listener, token, purpose, strangers, remembered, turned_away: 0, last_look: None })
     }
 
     /// The listener.
@@ -127,10 +133,15 @@ impl Entrance {
     /// # Errors
     /// The system accepts no connection, for another reason than that there is none.
     pub fn look(&mut self) -> io::Result<Vec<Visit>> {
-        let accepted = self.accept();
+        self.last_look = Some(Instant::now());
+        let accepted = if self.has_news(Duration::ZERO) { self.accept() } else { Ok(()) };
         let mut visits = Vec::new();
         for _ in 0..self.strangers.len() {
             let Some(stranger) = self.strangers.pop_front() else { break };
+            if !stranger.has_news && stranger.has_time() {
+                self.strangers.push_back(stranger);
+                continue;
+            }
             match stranger.look(&self.token, self.purpose, &mut self.remembered) {
                 Look::Waits(stranger) => self.strangers.push_back(stranger),
                 Look::Comes(visit) => {
@@ -144,13 +155,23 @@ impl Entrance {
         if visits.is_empty() { accepted.map(|()| visits) } else { Ok(visits) }
     }
 
-    /// Waits until there may be something new, at most for `timeout`.
-    pub fn wait(&self, timeout: Duration) {
+    /// Waits until there may be something new, at most for about `timeout`.
+    pub fn wait(&mut self, timeout: Duration) {
+        let since = self.last_look.map_or(MOMENT, |last| last.elapsed());
+        thread::sleep(MOMENT.saturating_sub(since).min(timeout));
+        self.has_news(timeout);
+    }
+
+    /// Waits until somebody knocks or a stranger says something. Returns true if somebody knocks.
+    fn has_news(&mut self, timeout: Duration) -> bool {
         let mut files = vec![PollFd::new(&self.listener, PollFlags::IN)];
         files.extend(self.strangers.iter().map(|stranger| PollFd::new(&stranger.stream, PollFlags::IN)));
         let limit = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
-        // A signal ends this early, and so may the caller.
+        // A signal ends this early, and so may the caller. The next look sees what is there.
         let _interrupted = poll(&mut files, Some(&limit));
+        let news: Vec<_> = files.iter().map(|file| !file.revents().is_empty()).collect();
+        self.strangers.iter_mut().zip(&news[1..]).for_each(|(stranger, &has_news)| stranger.has_news = has_news);
+        news[0]
     }
 
     fn accept(&mut self) -> io::Result<()> {
@@ -176,7 +197,7 @@ impl Entrance {
             self.turned_away += 1;
         }
         let stage = Stage::Hello { bytes: [0; GREETING_BYTES], filled: 0 };
-        self.strangers.push_back(Stranger { stream, peer, since: Instant::now(), stage });
+        self.strangers.push_back(Stranger { stream, peer, since: Instant::now(), has_news: true, stage });
     }
 
     /// The stranger that has to go: one that has not sent a hello before one that has, then one from the address that has
@@ -226,7 +247,11 @@ impl Stranger {
     }
 
     fn waits(self) -> Look {
-        if self.since.elapsed() < PROOF_TIMEOUT { Look::Waits(self) } else { Look::Gone }
+        if self.has_time() { Look::Waits(self) } else { Look::Gone }
+    }
+
+    fn has_time(&self) -> bool {
+        self.since.elapsed() < PROOF_TIMEOUT
     }
 
     fn arrive(self, first: Vec<u8>) -> Look {

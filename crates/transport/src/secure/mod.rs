@@ -2,7 +2,8 @@
 //!
 //! The handshake is Noise, pattern `NNpsk0` with a pre-shared key that is made of the token
 //! (`handshake`). After it each side has a [`Sealer`] and an [`Opener`]: what is sealed can be read by the other side
-//! alone, once, and in order. So a changed, repeated, left out or recorded record is seen and ends the connection.
+//! alone, once, and in order. So a changed, repeated, left out or recorded record is seen and ends the connection. A
+//! [`Channel`] has both for a stream that does not block.
 //!
 //! Three messages prove both sides: the dialer's hello, the acceptor's answer, and the dialer's first record. A hello
 //! alone proves nothing, since it may be a recorded one; the answer has a new key of the acceptor, so only who has the
@@ -10,6 +11,7 @@
 //! acceptor's, with a bound on those who have proved nothing yet. `docs/security.md` says who is kept out, and
 //! `docs/reference/secure-wire.md` has the bytes.
 
+mod channel;
 mod entrance;
 #[cfg(feature = "fuzz")]
 mod fuzz;
@@ -21,6 +23,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use channel::Channel;
 pub use entrance::{Arrived, Entrance, Visit};
 #[cfg(feature = "fuzz")]
 pub use fuzz::{fuzz_opener, fuzz_strangers};

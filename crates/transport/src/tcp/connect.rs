@@ -1,16 +1,19 @@
 //! Joining of peers: the higher id dials the lower. Strangers cost a bounded number of sockets for a bounded time.
 
 use super::{
-    NEWCOMER, Tcp,
+    NEWCOMER, Tcp, TcpOptions,
     handshake::{Hello, RECORD_BYTES, Refusal, hello, read_hello, read_verdict, verdict},
     peer::Peer,
 };
 use crate::{
     ConnectError, JoinError, Token,
-    secure::{self, Dialer, GREETING_BYTES, Greeting, Purpose, Session, may_begin},
+    secure::{self, Channel, Dialer, GREETING_BYTES, Greeting, Purpose, Session, may_begin},
 };
 use evb_core::NodeId;
-use mio::{Interest, net::TcpStream};
+use mio::{
+    Interest,
+    net::{TcpListener, TcpStream},
+};
 use socket2::SockRef;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -29,7 +32,7 @@ const DIAL_AGAIN: Duration = Duration::from_millis(50);
 impl Tcp {
     /// Joins these peers, all of which must name this node, too, within
     /// [`connect_timeout`](super::TcpOptions::connect_timeout). Nodes may call this in any order; a peer may send
-    /// before this returns.
+    /// before this returns. Afterwards nobody can join any more.
     ///
     /// # Errors
     /// [`ConnectError`] names the peer that is missing or refuses this node.
@@ -178,10 +181,19 @@ impl Opening {
     }
 
     /// Tells a dialer whether it is expected.
-    fn answer(&mut self, is_expected: bool, local: NodeId) -> io::Result<()> {
+    fn answer(&mut self, judged: Result<(), Refusal>, local: NodeId) -> io::Result<()> {
         let Stage::Proving(session) = &mut self.stage else { return Err(io::ErrorKind::NotConnected.into()) };
-        let record = verdict(session, is_expected, local)?;
+        let record = verdict(session, judged, local)?;
         self.stream.write_all(&record)
+    }
+
+    /// The connection for frames, once both sides have proved themselves.
+    fn channel(self, encrypt: bool) -> io::Result<Channel<TcpStream>> {
+        match self.stage {
+            Stage::Proving(session) if encrypt => Ok(Channel::sealed(self.stream, *session)),
+            Stage::Proving(_) => Ok(Channel::clear(self.stream)),
+            Stage::Dialing | Stage::Greeted(_) | Stage::Silent => Err(io::ErrorKind::NotConnected.into()),
+        }
     }
 }
 
@@ -207,6 +219,7 @@ impl Joining<'_> {
             self.dial()?;
             if self.missing.is_empty() {
                 self.tcp.rejected += self.newcomers.len() as u64;
+                self.tcp.listener = None;
                 return Ok(());
             }
             if self.tcp.options.stop.load(Ordering::Relaxed) {
@@ -231,7 +244,7 @@ impl Joining<'_> {
 
     fn accept(&mut self) {
         for _ in 0..MOST_NEWCOMERS {
-            let Ok((mut stream, _)) = self.tcp.listener.accept() else { return };
+            let Some(Ok((mut stream, _))) = self.tcp.listener.as_ref().map(TcpListener::accept) else { return };
             if self.newcomers.len() == MOST_NEWCOMERS {
                 let silent = self.newcomers.iter().position(|newcomer| matches!(newcomer.stage, Stage::Silent));
                 self.newcomers.remove(silent.unwrap_or(0));
@@ -258,9 +271,13 @@ impl Joining<'_> {
     fn judge(&mut self, mut newcomer: Opening, hello: Hello) {
         let (local, nodes) = (self.tcp.local, self.tcp.options.nodes);
         let is_missing = matches!(self.missing.get(&hello.from), Some(Missing::Comes));
-        let is_expected = hello.to == local && hello.nodes == nodes && is_missing;
-        let is_told = newcomer.answer(is_expected, local).is_ok();
-        if !is_expected || !is_told || self.join(hello.from, newcomer.stream).is_err() {
+        let judged = match hello.to == local && hello.nodes == nodes && is_missing {
+            false => Err(Refusal::Node),
+            true if hello.encrypt != self.tcp.options.encrypt => Err(Refusal::Encryption),
+            true => Ok(()),
+        };
+        let is_told = newcomer.answer(judged, local).is_ok();
+        if judged.is_err() || !is_told || self.join(hello.from, newcomer).is_err() {
             self.tcp.rejected += 1;
         }
     }
@@ -269,10 +286,11 @@ impl Joining<'_> {
         let mut joined = Vec::new();
         for (&peer, missing) in &mut self.missing {
             let Missing::Dialed { address, again, opening } = missing else { continue };
-            let identity = Hello { from: self.tcp.local, to: peer, nodes: self.tcp.options.nodes };
+            let TcpOptions { nodes, encrypt, .. } = self.tcp.options;
+            let identity = Hello { from: self.tcp.local, to: peer, nodes, encrypt };
             match advance(self.tcp, opening, *address, *again, &identity) {
                 Ok(None) => {}
-                Ok(Some(Ok(()))) => joined.extend(opening.take().map(|opening| (peer, opening.stream))),
+                Ok(Some(Ok(()))) => joined.extend(opening.take().map(|opening| (peer, opening))),
                 Ok(Some(Err(refusal))) => {
                     let address = address.to_string();
                     return Err(ConnectError::Refused { peer, address, refusal });
@@ -284,24 +302,26 @@ impl Joining<'_> {
                 }
             }
         }
-        for (peer, stream) in joined {
-            if let Err(error) = self.join(peer, stream) {
+        for (peer, opening) in joined {
+            if let Err(error) = self.join(peer, opening) {
                 self.last_error = Some(error.to_string());
             }
         }
         Ok(())
     }
 
-    fn join(&mut self, peer: NodeId, mut stream: TcpStream) -> io::Result<()> {
+    fn join(&mut self, peer: NodeId, opening: Opening) -> io::Result<()> {
+        let mut channel = opening.channel(self.tcp.options.encrypt)?;
+        let stream = channel.stream_mut();
         stream.set_nodelay(true)?;
         if let Some(bytes) = self.tcp.options.socket_buffer_bytes {
-            let socket = SockRef::from(&stream);
+            let socket = SockRef::from(&*stream);
             socket.set_recv_buffer_size(bytes)?;
             socket.set_send_buffer_size(bytes)?;
         }
         let both = Interest::READABLE | Interest::WRITABLE;
-        self.tcp.poll.registry().reregister(&mut stream, mio::Token(peer.index()), both)?;
-        let peer_state = Peer::new(peer, stream, self.tcp.options.max_body, Instant::now());
+        self.tcp.poll.registry().reregister(stream, mio::Token(peer.index()), both)?;
+        let peer_state = Peer::new(peer, channel, self.tcp.options.max_body, Instant::now());
         self.tcp.peers[peer.index()] = Some(Box::new(peer_state));
         self.tcp.active.insert(peer.index());
         self.missing.remove(&peer);

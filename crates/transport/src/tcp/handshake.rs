@@ -8,6 +8,10 @@ use std::{fmt, io};
 /// Length of both records in bytes, sealed.
 pub(super) const RECORD_BYTES: usize = PLAIN_BYTES + SEAL_BYTES;
 const PLAIN_BYTES: usize = 8;
+/// What a verdict begins with.
+const WELCOME: u16 = 0;
+const NOT_EXPECTED: u16 = 1;
+const OTHER_ENCRYPTION: u16 = 2;
 
 /// The nodes of a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +19,8 @@ pub(super) struct Hello {
     pub(super) from: NodeId,
     pub(super) to: NodeId,
     pub(super) nodes: u16,
+    /// All frames are sealed.
+    pub(super) encrypt: bool,
 }
 
 /// The reason why a peer refuses this node.
@@ -28,6 +34,8 @@ pub enum Refusal {
     Node,
     /// The peer has not proved that it has the token of the run.
     Proof,
+    /// One of both encrypts, and the other does not.
+    Encryption,
 }
 
 impl fmt::Display for Refusal {
@@ -37,6 +45,7 @@ impl fmt::Display for Refusal {
             Self::Token => "the token is not that of its run",
             Self::Node => "it does not expect this node",
             Self::Proof => "it has not proved that it has the token of the run",
+            Self::Encryption => "only one of both has `transport.encrypt`",
         })
     }
 }
@@ -52,25 +61,31 @@ impl From<secure::Refusal> for Refusal {
 }
 
 /// The dialer's record.
-pub(super) fn hello(session: &mut Session, Hello { from, to, nodes }: Hello) -> io::Result<Vec<u8>> {
-    record(session, [from.0, to.0, nodes, 0])
+pub(super) fn hello(session: &mut Session, Hello { from, to, nodes, encrypt }: Hello) -> io::Result<Vec<u8>> {
+    record(session, [from.0, to.0, nodes, u16::from(encrypt)])
 }
 
 /// Reads the dialer's record. The error is none that the dialer could understand: it has not proved anything.
 pub(super) fn read_hello(session: &mut Session, record: &[u8]) -> Option<Hello> {
-    let [from, to, nodes, _] = fields(session, record)?;
-    Some(Hello { from: NodeId(from), to: NodeId(to), nodes })
+    let [from, to, nodes, encrypt] = fields(session, record)?;
+    Some(Hello { from: NodeId(from), to: NodeId(to), nodes, encrypt: encrypt != 0 })
 }
 
 /// The acceptor's verdict about a dialer that has the token.
-pub(super) fn verdict(session: &mut Session, is_expected: bool, local: NodeId) -> io::Result<Vec<u8>> {
-    record(session, [u16::from(!is_expected), local.0, 0, 0])
+pub(super) fn verdict(session: &mut Session, verdict: Result<(), Refusal>, local: NodeId) -> io::Result<Vec<u8>> {
+    let status = match verdict {
+        Ok(()) => WELCOME,
+        Err(Refusal::Encryption) => OTHER_ENCRYPTION,
+        Err(_) => NOT_EXPECTED,
+    };
+    record(session, [status, local.0, 0, 0])
 }
 
 /// Reads the acceptor's verdict.
 pub(super) fn read_verdict(session: &mut Session, record: &[u8], peer: NodeId) -> Result<(), Refusal> {
     match fields(session, record) {
-        Some([0, from, ..]) if from == peer.0 => Ok(()),
+        Some([WELCOME, from, ..]) if from == peer.0 => Ok(()),
+        Some([OTHER_ENCRYPTION, ..]) => Err(Refusal::Encryption),
         Some(_) => Err(Refusal::Node),
         None => Err(Refusal::Proof),
     }
@@ -95,7 +110,7 @@ mod tests {
         secure::{Dialer, Purpose, accept},
     };
 
-    const HELLO: Hello = Hello { from: NodeId(3), to: NodeId(1), nodes: 5 };
+    const HELLO: Hello = Hello { from: NodeId(3), to: NodeId(1), nodes: 5, encrypt: true };
 
     fn pair() -> [Session; 2] {
         let token = Token::new([9; Token::BYTES]);
@@ -121,11 +136,12 @@ mod tests {
 
     #[test]
     fn verdicts_come_back() {
-        for (is_expected, peer, expected) in
-            [(true, 1, Ok(())), (true, 2, Err(Refusal::Node)), (false, 1, Err(Refusal::Node))]
+        let (unexpected, unequal) = (Err(Refusal::Node), Err(Refusal::Encryption));
+        for (told, peer, expected) in
+            [(Ok(()), 1, Ok(())), (Ok(()), 2, unexpected), (unexpected, 1, unexpected), (unequal, 1, unequal)]
         {
             let [mut dialer, mut acceptor] = pair();
-            let bytes = verdict(&mut acceptor, is_expected, NodeId(1)).unwrap();
+            let bytes = verdict(&mut acceptor, told, NodeId(1)).unwrap();
             assert_eq!(read_verdict(&mut dialer, &bytes, NodeId(peer)), expected);
         }
         assert_eq!(read_verdict(&mut pair()[0], &[0; RECORD_BYTES], NodeId(1)), Err(Refusal::Proof));

@@ -53,8 +53,6 @@ const CALLS_PER_POLL: u32 = 16;
 const GUESSES: u32 = 6;
 /// Bytes that wait for a peer before they are written without a flush.
 const WRITE_AHEAD_BYTES: usize = 256 << 10;
-/// Most strangers that are refused in one turn.
-const STRANGERS_AT_ONCE: usize = 16;
 
 const LISTENER: mio::Token = mio::Token(usize::MAX - 1);
 const WAKER: mio::Token = mio::Token(usize::MAX - 2);
@@ -80,7 +78,8 @@ pub struct Tcp {
     options: TcpOptions,
     poll: Poll,
     events: Events,
-    listener: TcpListener,
+    /// Open until all peers are there. Whoever knocks later is refused by the system, which costs this node nothing.
+    listener: Option<TcpListener>,
     address: SocketAddr,
     waker: Arc<mio::Waker>,
     peers: Vec<Option<Box<Peer>>>,
@@ -124,7 +123,7 @@ impl Tcp {
             waker: Arc::new(mio::Waker::new(poll.registry(), WAKER)?),
             poll,
             events: Events::with_capacity(nodes.max(128)),
-            listener,
+            listener: Some(listener),
             peers: (0..nodes).map(|_| None).collect(),
             pool: ChunkPool::default(),
             active: BitSet::new(nodes),
@@ -214,18 +213,15 @@ impl Tcp {
         {
             return;
         }
-        if self.take_events() {
-            self.turn_away();
-        }
+        self.take_events();
         self.tick(Instant::now());
     }
 
-    /// Handles the system's events. Returns true if a new connection waits.
-    fn take_events(&mut self) -> bool {
-        let (mut strangers, mut talkers) = (false, None::<Option<usize>>);
+    /// Handles the system's events.
+    fn take_events(&mut self) {
+        let mut talkers = None::<Option<usize>>;
         for event in &self.events {
             match event.token() {
-                LISTENER => strangers = true,
                 WAKER | WATCHED => self.woken = true,
                 mio::Token(index) => {
                     if let Some(Some(peer)) = self.peers.get_mut(index)
@@ -238,19 +234,6 @@ impl Tcp {
             }
         }
         self.talker = talkers.unwrap_or(self.talker);
-        strangers
-    }
-
-    /// Refuses a new connection. All peers are there, so it is a stranger.
-    fn turn_away(&mut self) {
-        for _ in 0..STRANGERS_AT_ONCE {
-            match self.listener.accept() {
-                Ok(_) => self.rejected += 1,
-                Err(_) => return,
-            }
-        }
-        // More may wait: this brings the event again. If it fails, they wait until one more knocks.
-        let _ = self.poll.registry().reregister(&mut self.listener, LISTENER, Interest::READABLE);
     }
 
     fn tick_interval(&self) -> Duration {
@@ -275,7 +258,7 @@ impl Tcp {
             if peer.tick(now, since >= 2 * interval) {
                 self.active.insert(index);
             }
-            if peer.outbox.bytes() > 0 {
+            if peer.has_waiting() {
                 self.unsent.insert(index);
             }
         }

@@ -14,6 +14,8 @@ pub struct TcpOptions {
     pub listen: SocketAddr,
     /// The secret of the run, known to its nodes only.
     pub token: Token,
+    /// Seals all frames. All nodes of a run must do the same.
+    pub encrypt: bool,
     /// Number of nodes of the run; ids are below it.
     pub nodes: u16,
     /// Longest silence of a peer, and of this node towards its peers. A node must call
@@ -42,6 +44,7 @@ impl TcpOptions {
         Self {
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
             token,
+            encrypt: false,
             nodes,
             peer_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(30),

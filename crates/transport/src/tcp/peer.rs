@@ -6,11 +6,11 @@ use super::{
     outbox::{Outbox, Written},
     reader::FrameReader,
 };
-use crate::{Received, chunks::ChunkPool};
+use crate::{Received, chunks::ChunkPool, secure::Channel};
 use evb_core::NodeId;
 use mio::{Registry, net::TcpStream};
 use std::{
-    io::{self, Read},
+    io::{self, Read, Write},
     net::Shutdown,
     time::Instant,
 };
@@ -24,7 +24,7 @@ const DISCARD_BYTES: usize = 8 << 20;
 #[derive(Debug)]
 pub(super) struct Peer {
     node: NodeId,
-    stream: TcpStream,
+    channel: Channel<TcpStream>,
     reader: FrameReader,
     pub(super) outbox: Outbox,
     /// True if the socket may have bytes. Events report changes only, so the flag stays until a read finds the socket
@@ -60,10 +60,10 @@ pub(super) enum Turn {
 }
 
 impl Peer {
-    pub(super) fn new(node: NodeId, stream: TcpStream, max_body: usize, now: Instant) -> Self {
+    pub(super) fn new(node: NodeId, channel: Channel<TcpStream>, max_body: usize, now: Instant) -> Self {
         Self {
             node,
-            stream,
+            channel,
             reader: FrameReader::new(max_body),
             outbox: Outbox::default(),
             readable: true,
@@ -100,21 +100,36 @@ impl Peer {
     /// Writes waiting messages as far as the socket takes them. Returns true if nothing is left.
     pub(super) fn write(&mut self) -> bool {
         if !self.writable {
-            return self.outbox.bytes() == 0;
+            return !self.has_waiting();
         }
-        self.spoke |= self.outbox.bytes() > 0;
-        match self.outbox.write_to(&mut self.stream) {
-            Ok(Written::All) => return true,
-            Ok(Written::Blocked) => self.writable = false,
+        self.spoke |= self.has_waiting();
+        match self.outbox.write_to(&mut self.channel).and_then(|written| Ok((written, self.rest_is_sent()?))) {
+            Ok((Written::All, true)) => return true,
+            Ok(_) => self.writable = false,
             Err(error) => {
                 self.write_error = Some(describe(&error));
                 self.outbox.clear();
+                self.channel.forget();
                 // What the peer sent before is still to be read, up to the same error.
                 (self.readable, self.closing) = (true, true);
                 return true;
             }
         }
         false
+    }
+
+    /// Returns true if something waits to be written.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.outbox.bytes() > 0 || self.channel.waiting() > 0
+    }
+
+    /// Gives the socket what is sealed already. Returns true if nothing is left.
+    fn rest_is_sent(&mut self) -> io::Result<bool> {
+        match self.channel.flush() {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Appends at most `limit` messages to `sink`, and the news of the peer's end after its last message.
@@ -148,7 +163,7 @@ impl Peer {
     pub(super) fn tick(&mut self, now: Instant, late: bool) -> bool {
         self.listen(now);
         if (late || !self.spoke) && self.takes_messages() {
-            if self.outbox.bytes() == 0 {
+            if !self.has_waiting() {
                 self.outbox.push_control(FrameHeader::Heartbeat);
             }
             self.write();
@@ -168,6 +183,7 @@ impl Peer {
             let silence = now.saturating_duration_since(self.last_heard);
             self.failure = Some(format!("it was silent for {:.1} s", silence.as_secs_f64()));
             self.outbox.clear();
+            self.channel.forget();
         }
     }
 
@@ -182,7 +198,7 @@ impl Peer {
     /// Ends this node's half of the connection. The rest of the peer's data is read, because the system answers a close
     /// over unread bytes with a reset, which would destroy data on their way to the peer.
     pub(super) fn leave(&mut self) {
-        let _ = self.stream.shutdown(Shutdown::Write);
+        let _ = self.channel.stream().shutdown(Shutdown::Write);
         self.discard();
     }
 
@@ -190,7 +206,7 @@ impl Peer {
     pub(super) fn discard(&mut self) -> bool {
         let (mut waste, mut left) = (vec![0; 64 << 10], DISCARD_BYTES);
         while left > 0 {
-            match self.stream.read(&mut waste) {
+            match self.channel.stream_mut().read(&mut waste) {
                 Ok(0) => return true,
                 Ok(count) => left = left.saturating_sub(count),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
@@ -204,15 +220,17 @@ impl Peer {
     /// Removes the connection from the poll.
     pub(super) fn deregister(&mut self, registry: &Registry) {
         // A socket that cannot be taken out is closed in a moment anyway.
-        let _ = registry.deregister(&mut self.stream);
+        let _ = registry.deregister(self.channel.stream_mut());
     }
 
     fn read(&mut self, pool: &mut ChunkPool) {
-        match self.reader.fill(pool, |room| self.stream.read(room)) {
+        let result = self.reader.fill(pool, |room| self.channel.read(room));
+        self.heard |= self.channel.take_heard();
+        match result {
             Ok((0, _)) => self.failure = Some(self.end_of_stream()),
             Ok((_, full)) => {
                 self.heard = true;
-                self.readable = full || self.closing;
+                self.readable = full || self.closing || self.channel.is_sealed();
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

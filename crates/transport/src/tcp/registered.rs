@@ -17,12 +17,20 @@ const INTERFACE: Setting = Setting {
     doc: "interface on which broadcasts go by UDP multicast: `off` for none, `listen` for that of the address at which a \
           node listens, or its IPv4 address",
 };
+/// The setting that seals all frames.
+const ENCRYPT: Setting = Setting {
+    name: "encrypt",
+    value: SettingValue::Text { default: OFF },
+    doc: "`on` encrypts all messages of this transport, so that nobody reads or changes them on their way; `off` sends them as \
+          they are, once both sides have proved that they have the token",
+};
+const ON: &str = "on";
 const OFF: &str = "off";
 const LISTEN: &str = "listen";
 
 impl Registered for Tcp {
     const ABOUT: About = About {
-        settings: &[INTERFACE],
+        settings: &[INTERFACE, ENCRYPT],
         gives_up_peers: true,
         memory: |_| {
             let TcpOptions { send_queue_bytes, .. } = TcpOptions::new(0, Token::new([0; Token::BYTES]));
@@ -33,13 +41,21 @@ impl Registered for Tcp {
     };
 
     fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {
-        let Some(interface) = interface(settings, options.listen)? else { return use_it.with(bind(options)?) };
+        let encrypt = encrypt(settings)?;
+        let Some(interface) = interface(settings, options.listen)? else { return use_it.with(bind(options, encrypt)?) };
+        if encrypt {
+            return Err(no_multicast_encrypted().into());
+        }
         let multicast = MulticastOptions { interface, ..MulticastOptions::new(options.nodes, options.max_body) };
-        use_it.with(ReliableMulticast::over_tcp(bind(options)?, multicast))
+        use_it.with(ReliableMulticast::over_tcp(bind(options, false)?, multicast))
     }
 
-    fn open_layer<V: UseLayer>(_: &Settings, options: LayerOptions, use_it: V) -> Result<V::Output, V::Error> {
-        let layer = OverTransport::new(bind(options.of_transport()?)?, options.max_bytes);
+    fn open_layer<V: UseLayer>(settings: &Settings, options: LayerOptions, use_it: V) -> Result<V::Output, V::Error> {
+        let encrypt = encrypt(settings)?;
+        if encrypt && options.layer == MULTICAST {
+            return Err(no_multicast_encrypted().into());
+        }
+        let layer = OverTransport::new(bind(options.of_transport()?, encrypt)?, options.max_bytes);
         if options.layer != MULTICAST {
             return use_it.with(layer);
         }
@@ -63,13 +79,27 @@ fn interface(settings: &Settings, listen: SocketAddr) -> Result<Option<Ipv4Addr>
     }
 }
 
-fn bind(options: NodeOptions) -> Result<Tcp, OpenError> {
+fn encrypt(settings: &Settings) -> Result<bool, OpenError> {
+    match ENCRYPT.text(settings).as_str() {
+        ON => Ok(true),
+        OFF => Ok(false),
+        other => Err(OpenError::new(format!("the setting `encrypt` of the transport cannot be {other:?}"))
+            .hint("`encrypt = \"on\"` or `encrypt = \"off\"`")),
+    }
+}
+
+fn no_multicast_encrypted() -> OpenError {
+    OpenError::new("datagrams of multicast are not encrypted").hint("leave out `multicast`, or `encrypt`")
+}
+
+fn bind(options: NodeOptions, encrypt: bool) -> Result<Tcp, OpenError> {
     let tcp = TcpOptions {
         listen: options.listen,
         peer_timeout: options.peer_timeout,
         connect_timeout: options.connect_timeout,
         stop: options.stop,
         max_body: options.max_body,
+        encrypt,
         ..TcpOptions::new(options.nodes, options.token)
     };
     Tcp::bind(options.node, tcp).map_err(|error| {

@@ -5,7 +5,7 @@ use crate::{
     remote::handshake,
     wire::{encode_alive, encode_end, encode_failed, encode_ready, encode_verdicts},
 };
-use evb_transport::Token;
+use evb_transport::{Token, secure::Channel};
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
@@ -26,14 +26,14 @@ fn listen(timeout: Span) -> ((Units, Receiver<()>), SocketAddr) {
 }
 
 /// A filter unit by hand.
-struct Unit(TcpStream);
+struct Unit(Channel<TcpStream>);
 
 impl Unit {
     /// Joins, reads the hello and says that it is ready.
     fn join(address: SocketAddr) -> Self {
-        let mut unit = Self(TcpStream::connect(address).unwrap());
-        assert_eq!(handshake::join(&unit.0, &TOKEN, PATIENCE).unwrap(), Ok(()));
-        unit.0.set_read_timeout(Some(PATIENCE)).unwrap();
+        let joined = handshake::join(TcpStream::connect(address).unwrap(), &TOKEN, PATIENCE).unwrap();
+        let mut unit = Self(joined.expect("a place"));
+        unit.0.stream().set_read_timeout(Some(PATIENCE)).unwrap();
         assert_eq!(unit.read().0, 1, "the hello");
         unit.say(|out| encode_ready(false, out));
         unit
@@ -169,8 +169,8 @@ fn events_that_nobody_decides_about_end_in_quarantine_with_the_run() {
 fn a_stranger_gets_no_token_and_the_others_go_on() {
     let (mut units, address) = listen(LONG);
     let wrong = TcpStream::connect(address).unwrap();
-    let refused = handshake::join(&wrong, &Token::new([8; Token::BYTES]), PATIENCE).unwrap();
-    assert_eq!(refused, Err(handshake::Refusal::Token));
+    let refused = handshake::join(wrong, &Token::new([8; Token::BYTES]), PATIENCE).unwrap();
+    assert_eq!(refused.err(), Some(handshake::Refusal::Token));
     let silent: Vec<_> = (0..100).map(|_| TcpStream::connect(address).unwrap()).collect();
     let mut unit = Unit::join(address);
     ask(&mut units.0, 1..=1);
