@@ -120,6 +120,13 @@ structures! {
         wait_set: *mut c_void,
     }
 
+    "struct fi_cntr_attr" CntrAttr {
+        events: c_int,
+        wait_obj: c_int,
+        wait_set: *mut c_void,
+        flags: u64,
+    }
+
     "struct fi_mr_attr" MrAttr {
         mr_iov: *const IoVec,
         iov_count: usize,

@@ -43,6 +43,7 @@ pub fn layouts() -> Vec<Layout> {
         FabricAttr::layout(),
         AvAttr::layout(),
         CqAttr::layout(),
+        CntrAttr::layout(),
         MrAttr::layout(),
         IoVec::layout(),
         Msg::layout(),
@@ -73,5 +74,7 @@ pub fn layouts() -> Vec<Layout> {
         MsgOps::layout(),
         TaggedOps::layout(),
         RmaOps::layout(),
+        AtomicOps::layout(),
+        CollectiveOps::layout(),
     ]
 }

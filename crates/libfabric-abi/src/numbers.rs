@@ -22,10 +22,15 @@ numbers! {
     FI_TRANSMIT: u64 = 1 << 11;
     FI_REMOTE_READ: u64 = 1 << 12;
     FI_REMOTE_WRITE: u64 = 1 << 13;
+    FI_MULTI_RECV: u64 = 1 << 16;
     FI_REMOTE_CQ_DATA: u64 = 1 << 17;
     FI_PEEK: u64 = 1 << 19;
     FI_COMPLETION: u64 = 1 << 24;
     FI_INJECT: u64 = 1 << 25;
+    FI_DELIVERY_COMPLETE: u64 = 1 << 28;
+    FI_EVENT: u64 = 1 << 24;
+    FI_COMMIT_COMPLETE: u64 = 1 << 30;
+    FI_MATCH_COMPLETE: u64 = 1 << 31;
     FI_LOCAL_COMM: u64 = 1 << 51;
     FI_REMOTE_COMM: u64 = 1 << 52;
     FI_CONTEXT2: u64 = 1 << 52;
@@ -48,6 +53,8 @@ numbers! {
     FI_CQ_FORMAT_MSG: c_int = 2;
     FI_CQ_FORMAT_DATA: c_int = 3;
     FI_CQ_FORMAT_TAGGED: c_int = 4;
+    FI_CQ_COND_NONE: c_int = 0;
+    FI_CNTR_EVENTS_COMP: c_int = 0;
     FI_WAIT_NONE: c_int = 0;
     FI_WAIT_UNSPEC: c_int = 1;
     FI_WAIT_FD: c_int = 3;
@@ -72,9 +79,11 @@ numbers! {
     FI_CLASS_CQ: usize = 14;
     FI_CLASS_CNTR: usize = 15;
 
+    FI_ENOENT: isize = 2;
     FI_EAGAIN: isize = 11;
     FI_ENOMEM: isize = 12;
     FI_EINVAL: isize = 22;
+    FI_ENOSPC: isize = 28;
     FI_ENOSYS: isize = 38;
     FI_ENOMSG: isize = 42;
     FI_ENODATA: isize = 61;
@@ -85,7 +94,9 @@ numbers! {
     FI_ENOKEY: isize = 266;
     FI_ETOOSMALL: isize = 257;
     FI_EAVAIL: isize = 259;
+    FI_ENOCQ: isize = 263;
     FI_ETRUNC: isize = 265;
+    FI_ENOAV: isize = 267;
 
     FI_ADDR_UNSPEC: u64 = u64::MAX;
 }

@@ -91,7 +91,7 @@ structures! {
         cq_open: unsafe extern "C" fn(*mut Domain, *mut CqAttr, *mut *mut Cq, *mut c_void) -> c_int,
         endpoint: unsafe extern "C" fn(*mut Domain, *mut Info, *mut *mut Ep, *mut c_void) -> c_int,
         scalable_ep: Missing,
-        cntr_open: unsafe extern "C" fn(*mut Domain, *mut c_void, *mut *mut Cntr, *mut c_void) -> c_int,
+        cntr_open: unsafe extern "C" fn(*mut Domain, *mut CntrAttr, *mut *mut Cntr, *mut c_void) -> c_int,
         poll_open: Missing,
         stx_ctx: Missing,
         srx_ctx: Missing,
@@ -141,7 +141,7 @@ structures! {
         readerr: unsafe extern "C" fn(*mut Cq, *mut CqError, u64) -> isize,
         sread: unsafe extern "C" fn(*mut Cq, *mut c_void, usize, *const c_void, c_int) -> isize,
         sreadfrom: unsafe extern "C" fn(*mut Cq, *mut c_void, usize, *mut u64, *const c_void, c_int) -> isize,
-        signal: Missing,
+        signal: unsafe extern "C" fn(*mut Cq) -> c_int,
         strerror: unsafe extern "C" fn(*mut Cq, c_int, *const c_void, *mut c_char, usize) -> *const c_char,
     }
 
@@ -182,8 +182,8 @@ structures! {
         msg: *const MsgOps,
         rma: *const RmaOps,
         tagged: *const TaggedOps,
-        atomic: *const c_void,
-        collective: *const c_void,
+        atomic: *const AtomicOps,
+        collective: *const CollectiveOps,
     }
 
     "struct fi_ops_ep" EpOps {
@@ -248,5 +248,37 @@ structures! {
         writedata:
             unsafe extern "C" fn(*mut Ep, *const c_void, usize, *mut c_void, u64, u64, u64, u64, *mut c_void) -> isize,
         injectdata: unsafe extern "C" fn(*mut Ep, *const c_void, usize, u64, u64, u64, u64) -> isize,
+    }
+
+    "struct fi_ops_atomic" AtomicOps {
+        size: usize,
+        write: Missing,
+        writev: Missing,
+        writemsg: Missing,
+        inject: Missing,
+        readwrite: Missing,
+        readwritev: Missing,
+        readwritemsg: Missing,
+        compwrite: Missing,
+        compwritev: Missing,
+        compwritemsg: Missing,
+        writevalid: Missing,
+        readwritevalid: Missing,
+        compwritevalid: Missing,
+    }
+
+    "struct fi_ops_collective" CollectiveOps {
+        size: usize,
+        barrier: Missing,
+        broadcast: Missing,
+        alltoall: Missing,
+        allreduce: Missing,
+        allgather: Missing,
+        reduce_scatter: Missing,
+        reduce: Missing,
+        scatter: Missing,
+        gather: Missing,
+        msg: Missing,
+        barrier2: Missing,
     }
 }

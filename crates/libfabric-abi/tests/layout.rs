@@ -3,8 +3,19 @@
 use evb_libfabric_abi::{NUMBERS, layouts, version};
 use std::{fmt::Write, process::Command};
 
-const HEADERS: &[&str] =
-    &["fabric", "fi_domain", "fi_endpoint", "fi_tagged", "fi_rma", "fi_cm", "fi_eq", "fi_errno", "providers/fi_prov"];
+const HEADERS: &[&str] = &[
+    "fabric",
+    "fi_domain",
+    "fi_endpoint",
+    "fi_tagged",
+    "fi_rma",
+    "fi_atomic",
+    "fi_collective",
+    "fi_cm",
+    "fi_eq",
+    "fi_errno",
+    "providers/fi_prov",
+];
 
 /// What C must answer, in the order of the program: a name, C's expression, and the number here.
 fn questions() -> Vec<(String, String, u64)> {

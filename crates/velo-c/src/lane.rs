@@ -178,8 +178,7 @@ impl Lane {
                 Ok(())
             }
             Body::Block(index) => {
-                let there = self.device.sender(sender).is_some();
-                self.device.deliver_block(sender, index, length, &[room]);
+                let there = self.device.deliver_block(sender, index, length, &[room]);
                 if there { Ok(()) } else { Err(Code::Gone) }
             }
             Body::Note(index) => self.fetch(sender, index, room),
@@ -216,7 +215,7 @@ impl Lane {
         self.pulled = None;
         match incoming.body {
             Body::Line(_) => {}
-            Body::Block(index) => self.device.deliver_block(incoming.sender, index, 0, &[]),
+            Body::Block(index) => drop(self.device.deliver_block(incoming.sender, index, 0, &[])),
             Body::Note(index) => self.device.refuse(incoming.sender, index),
         }
         Ok(0)

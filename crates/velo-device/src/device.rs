@@ -151,9 +151,10 @@ impl Device {
         Ok(self.targets.len() - 1)
     }
 
-    /// Address of a known sender.
+    /// Address of a known sender, which may have ended. Maps its segment if it has not: what lies there then outlives it.
     pub fn sender(&mut self, number: u16) -> Option<Address> {
-        self.source(number).map(|(address, _)| *address)
+        let mapped = self.source(number).map(|(address, _)| *address);
+        mapped.or_else(|| known(&self.own, number))
     }
 
     fn source(&mut self, number: u16) -> Option<&(Address, Segment)> {
@@ -290,25 +291,25 @@ impl Device {
         }
     }
 
-    /// Copies the block of a message into a vector, and frees it.
-    pub fn take_block(&mut self, sender: u16, index: u16, length: usize) -> Vec<u8> {
+    /// Copies the block of a message into a vector, and frees it. None if the sender ended before its segment was mapped.
+    pub fn take_block(&mut self, sender: u16, index: u16, length: usize) -> Option<Vec<u8>> {
+        let (_, segment) = self.source(sender)?;
         let mut bytes = vec![0; length.min(at::BLOCK_BYTES)];
-        if let Some((_, segment)) = self.source(sender) {
-            segment.read(outbox::block(index), &mut bytes);
-            outbox::free_block(segment, index);
-        }
-        bytes
+        segment.read(outbox::block(index), &mut bytes);
+        outbox::free_block(segment, index);
+        Some(bytes)
     }
 
-    /// Copies the block of a message into memory of the program, and frees it.
-    pub fn deliver_block(&mut self, sender: u16, index: u16, length: usize, spans: &[Span]) {
+    /// Copies the block of a message into memory of the program, and frees it. False if the sender ended before its segment
+    /// was mapped.
+    pub fn deliver_block(&mut self, sender: u16, index: u16, length: usize, spans: &[Span]) -> bool {
         let mut bytes = [0; at::BLOCK_BYTES];
         let bytes = &mut bytes[..length.min(at::BLOCK_BYTES)];
-        if let Some((_, segment)) = self.source(sender) {
-            segment.read(outbox::block(index), bytes);
-            outbox::free_block(segment, index);
-            fetch::copy_out(spans, 0, bytes);
-        }
+        let Some((_, segment)) = self.source(sender) else { return false };
+        segment.read(outbox::block(index), bytes);
+        outbox::free_block(segment, index);
+        fetch::copy_out(spans, 0, bytes);
+        true
     }
 
     /// Fetches the message of a note. False if the system forbids it: [`pull`](Self::pull) then gets it in blocks.

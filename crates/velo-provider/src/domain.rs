@@ -5,8 +5,8 @@ use crate::{
     queue::{Counter, Queue},
 };
 use evb_libfabric_abi::{
-    CqEntry, CqError, FI_ADDR_UNSPEC, FI_EAGAIN, FI_EHOSTUNREACH, FI_EINVAL, FI_ENOKEY, FI_READ, FI_RECV, FI_RMA,
-    FI_SEND, FI_WRITE,
+    CqEntry, CqError, FI_ADDR_UNSPEC, FI_EAGAIN, FI_EHOSTUNREACH, FI_EINVAL, FI_ENOAV, FI_ENOCQ, FI_ENOKEY, FI_READ,
+    FI_RECV, FI_RMA, FI_SEND, FI_WRITE,
 };
 use evb_velo_device::{Address, DeviceError, Envelope, Grant, Peer, Span};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,6 +28,7 @@ pub(crate) struct State {
     pub(crate) queues: Vec<Option<Queue>>,
     pub(crate) counters: Vec<Option<Counter>>,
     pub(crate) vectors: Vec<Option<Vec<Option<Address>>>>,
+    /// No more than [`GRANTS`](evb_velo_device::GRANTS).
     pub(crate) grants: Vec<Grant>,
     pub(crate) next_key: u64,
 }
@@ -43,6 +44,8 @@ pub(crate) struct Endpoint {
     pub(crate) send_flags: u64,
     pub(crate) receive_flags: u64,
     pub(crate) vector: Option<usize>,
+    /// What the endpoint does: sends, receives.
+    pub(crate) directions: u64,
     /// Receives are limited to the source that they name.
     pub(crate) directed: bool,
     pub(crate) counters: Vec<(usize, u64)>,
@@ -130,10 +133,17 @@ impl State {
         Ok(peer)
     }
 
+    /// An endpoint that may begin an operation: there is room for its entry.
+    fn sender(&mut self, number: usize) -> Result<&mut Endpoint, isize> {
+        let endpoint = self.endpoints.get_mut(number).and_then(Option::as_mut).ok_or(-FI_EINVAL)?;
+        let queue = endpoint.send_queue.and_then(|queue| self.queues[queue].as_ref());
+        if queue.is_some_and(Queue::is_full) { Err(-FI_EAGAIN) } else { Ok(endpoint) }
+    }
+
     /// Sends a message. A full mailbox makes progress here first, since a program may only send.
     pub(crate) fn send(&mut self, number: usize, send: &Send<'_>) -> Result<(), isize> {
         let peer = self.peer(number, send.to)?;
-        let endpoint = self.endpoint(number)?;
+        let endpoint = self.sender(number)?;
         match endpoint.engine.device.send(peer, &send.envelope, send.spans) {
             Ok(Some(note)) => endpoint.engine.under_way(note, send.finished),
             Ok(None) => {
@@ -161,7 +171,7 @@ impl State {
     ) -> Result<(), isize> {
         let peer = self.peer(number, send.to)?;
         let put = send.finished.entry.flags & FI_WRITE != 0;
-        let endpoint = self.endpoint(number)?;
+        let endpoint = self.sender(number)?;
         match endpoint.engine.device.remote(peer, put, send.spans, key, place, absolute) {
             Ok(()) => {}
             Err(DeviceError::NotLent(_)) => return Err(-FI_ENOKEY),
@@ -181,6 +191,21 @@ impl State {
         } else {
             self.vectors[vector].as_ref()?.get(from as usize).copied().flatten()
         }
+    }
+
+    /// Removes an address from a vector, and from what its endpoints know.
+    pub(crate) fn forget(&mut self, vector: usize, number: usize) {
+        let place = self.vectors[vector].as_mut().and_then(|addresses| addresses.get_mut(number));
+        let Some(address) = place.and_then(Option::take) else { return };
+        for endpoint in self.endpoints.iter_mut().flatten().filter(|endpoint| endpoint.vector == Some(vector)) {
+            if let Some(peer) = endpoint.peers.get_mut(number) {
+                *peer = None;
+            }
+            if endpoint.engine.numbers.get(&address) == Some(&(number as u64)) {
+                endpoint.engine.numbers.remove(&address);
+            }
+        }
+        self.number_sources(vector);
     }
 
     /// Tells the endpoints of a vector the numbers of its addresses.
@@ -206,6 +231,17 @@ fn failure(done: Finished) -> CqError {
 /// Returns true if an operation that asked for nothing special gets an entry in its queue.
 pub(crate) fn wanted(selective: bool, flags: u64) -> bool {
     !selective || flags & evb_libfabric_abi::FI_COMPLETION != 0
+}
+
+/// Why an endpoint cannot be enabled, if so: it needs a vector, and a queue or a counter for each direction.
+pub(crate) fn enable(endpoint: &Endpoint) -> Result<(), isize> {
+    if endpoint.vector.is_none() {
+        return Err(-FI_ENOAV);
+    }
+    let counted = endpoint.counters.iter().fold(0, |all, (_, flags)| all | flags);
+    let lacks = |direction, queue: Option<usize>| endpoint.directions & direction & !counted != 0 && queue.is_none();
+    let lacks = lacks(FI_SEND, endpoint.send_queue) || lacks(FI_RECV, endpoint.receive_queue);
+    if lacks { Err(-FI_ENOCQ) } else { Ok(()) }
 }
 
 /// Flags of an endpoint's binding to a queue.

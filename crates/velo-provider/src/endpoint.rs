@@ -18,7 +18,7 @@ use evb_velo_device::{Device, Envelope, NOTE_SPANS, Span};
 use std::{
     ffi::{c_int, c_void},
     mem::ManuallyDrop,
-    ptr::{null, null_mut},
+    ptr::null_mut,
     sync::MutexGuard,
 };
 
@@ -83,6 +83,36 @@ static TAGGED_MESSAGES: TaggedOps = TaggedOps {
     senddata: tsenddata,
     injectdata: tinjectdata,
 };
+static ATOMIC: AtomicOps = AtomicOps {
+    size: size_of::<AtomicOps>(),
+    write: missing,
+    writev: missing,
+    writemsg: missing,
+    inject: missing,
+    readwrite: missing,
+    readwritev: missing,
+    readwritemsg: missing,
+    compwrite: missing,
+    compwritev: missing,
+    compwritemsg: missing,
+    writevalid: missing,
+    readwritevalid: missing,
+    compwritevalid: missing,
+};
+static COLLECTIVE: CollectiveOps = CollectiveOps {
+    size: size_of::<CollectiveOps>(),
+    barrier: missing,
+    broadcast: missing,
+    alltoall: missing,
+    allreduce: missing,
+    allgather: missing,
+    reduce_scatter: missing,
+    reduce: missing,
+    scatter: missing,
+    gather: missing,
+    msg: missing,
+    barrier2: missing,
+};
 static REMOTE: RmaOps = RmaOps {
     size: size_of::<RmaOps>(),
     read: access::<FI_READ>,
@@ -123,14 +153,22 @@ pub(crate) unsafe extern "C" fn open(
         send_flags: tx.map_or(0, |tx| tx.op_flags),
         receive_flags: rx.map_or(0, |rx| rx.op_flags),
         vector: None,
+        directions: if caps & (FI_SEND | FI_RECV) == 0 { FI_SEND | FI_RECV } else { caps },
         directed: caps & FI_DIRECTED_RECV != 0,
         counters: Vec::new(),
         peers: Vec::new(),
     };
     let number = domain::put(&mut state.endpoints, endpoint);
     drop(state);
-    let tables =
-        [table(&CONTROL), table(&NAMES), table(&MESSAGES), table(&REMOTE), table(&TAGGED_MESSAGES), null(), null()];
+    let tables = [
+        table(&CONTROL),
+        table(&NAMES),
+        table(&MESSAGES),
+        table(&REMOTE),
+        table(&TAGGED_MESSAGES),
+        table(&ATOMIC),
+        table(&COLLECTIVE),
+    ];
     // SAFETY: a place for the answer.
     unsafe { *place = make(FI_CLASS_EP, context, &tables, shared, number) };
     0
@@ -153,12 +191,11 @@ unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
     let this = unsafe { object(fid) };
     let mut state = this.shared.lock();
     let Ok(endpoint) = state.endpoint(this.number) else { return -FI_EINVAL };
-    if let Some((_, tagged)) = endpoint.engine.cancel(context) {
-        let flags = FI_RECV | if tagged { FI_TAGGED } else { FI_MSG };
-        let entry = CqEntry { op_context: context, flags, ..CqEntry::default() };
-        endpoint.engine.finished.push(Finished { error: FI_ECANCELED, ..Finished::new(entry, true) });
-        state.hand_out(this.number);
-    }
+    let Some((_, tagged)) = endpoint.engine.cancel(context) else { return -FI_ENOENT };
+    let flags = FI_RECV | if tagged { FI_TAGGED } else { FI_MSG };
+    let entry = CqEntry { op_context: context, flags, ..CqEntry::default() };
+    endpoint.engine.finished.push(Finished { error: FI_ECANCELED, ..Finished::new(entry, true) });
+    state.hand_out(this.number);
     0
 }
 
@@ -207,6 +244,9 @@ unsafe fn post(ep: *mut Ep, spans: &[Span], words: &Words) -> isize {
     let (mut state, this) = unsafe { locked(ep) };
     let Ok(endpoint) = state.endpoint(this.number) else { return -FI_EINVAL };
     let flags = words.flags.unwrap_or(endpoint.send_flags);
+    if flags & info::LATE_COMPLETION != 0 {
+        return -FI_ENOSYS;
+    }
     let wanted = !words.quiet && wanted(endpoint.send_selective, flags);
     let bits = if words.tag.is_some() { TAGGED } else { 0 } | if words.data.is_some() { WITH_DATA } else { 0 };
     let length = spans.iter().map(|span| span.length as u64).sum();
@@ -237,6 +277,9 @@ unsafe fn take(
     let wanted = wanted(endpoint.receive_selective, flags.unwrap_or(endpoint.receive_flags));
     let posted = Posted { spans: spans.to_vec(), source, tag, ignore, context, wanted };
     let flags = flags.unwrap_or(0);
+    if flags & FI_MULTI_RECV != 0 || (!tagged && flags & (FI_PEEK | FI_CLAIM | FI_DISCARD) != 0) {
+        return -FI_ENOSYS;
+    }
     let discard = flags & FI_DISCARD != 0;
     if flags & FI_PEEK != 0 {
         endpoint.engine.progress();
@@ -252,8 +295,8 @@ unsafe fn take(
         if !endpoint.engine.take_claimed(&posted, discard) {
             return -FI_EINVAL;
         }
-    } else {
-        endpoint.engine.receive(tagged, posted);
+    } else if !endpoint.engine.receive(tagged, posted) {
+        return -FI_EAGAIN;
     }
     state.hand_out(this.number);
     0
@@ -466,6 +509,9 @@ unsafe fn remote(ep: *mut Ep, kind: u64, spans: &[Span], words: &Words, place: u
     let wanted = !words.quiet && wanted(endpoint.send_selective, words.flags.unwrap_or(endpoint.send_flags));
     let entry = CqEntry { op_context: words.context as usize, flags: FI_RMA | kind, ..CqEntry::default() };
     let (length, data) = (spans.iter().map(|span| span.length as u64).sum(), words.data.unwrap_or(0));
+    if words.quiet && length > evb_velo_device::BLOCK_BYTES as u64 {
+        return -FI_EMSGSIZE;
+    }
     let envelope = Envelope { length: 0, tag: length, data, flags: WRITTEN };
     let send = Send { to: words.to, envelope, spans, finished: Finished::new(entry, wanted) };
     if words.data.is_none() {

@@ -18,6 +18,8 @@ pub(crate) const WRITTEN: u16 = 4;
 
 /// Messages that wait for a receive; the mailbox holds the others.
 const MOST_UNEXPECTED: usize = 1 << 20;
+/// Receives that wait for a message.
+const MOST_POSTED: usize = 1 << 20;
 /// Messages taken from the mailbox in one round of progress.
 const ROUND: usize = 64;
 /// Rounds between two looks at the processes of peers that messages are under way to.
@@ -61,6 +63,8 @@ impl Posted {
 enum Bytes {
     Body(Body),
     Heap(Vec<u8>),
+    /// Gone with their sender.
+    Lost,
 }
 
 /// A message that no receive was posted for.
@@ -119,16 +123,18 @@ impl Engine {
         self.sending.push((note, finished));
     }
 
-    /// Posts a receive, or gives it a message that is there.
-    pub(crate) fn receive(&mut self, tagged: bool, posted: Posted) {
+    /// Posts a receive, or gives it a message that is there. False if too many are posted already.
+    pub(crate) fn receive(&mut self, tagged: bool, posted: Posted) -> bool {
         let waiting = &mut self.unexpected[usize::from(tagged)];
         match waiting.iter().position(|message| posted.matches(message)) {
             Some(place) => {
                 let message = waiting.remove(place).expect("a place");
                 self.deliver(&posted, message);
             }
+            None if self.posted[usize::from(tagged)].len() >= MOST_POSTED => return false,
             None => self.posted[usize::from(tagged)].push_back(posted),
         }
+        true
     }
 
     /// The message that a receive would get, kept for the receive with the same context if `claim`, thrown away if
@@ -205,7 +211,12 @@ impl Engine {
             Bytes::Heap(bytes) => {
                 evb_velo_device::copy_out(&posted.spans, 0, &bytes);
             }
-            Bytes::Body(Body::Block(index)) => self.device.deliver_block(sender, index, length, &posted.spans),
+            Bytes::Body(Body::Block(index)) => {
+                if !self.device.deliver_block(sender, index, length, &posted.spans) {
+                    finished.error = FI_EHOSTUNREACH;
+                }
+            }
+            Bytes::Lost => finished.error = FI_EHOSTUNREACH,
             Bytes::Body(Body::Note(index)) => match self.device.fetch_note(sender, index, &posted.spans) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -229,12 +240,13 @@ impl Engine {
             let Some(incoming) = self.device.poll() else { break };
             self.arrived(incoming);
         }
-        if !self.sending.is_empty() {
-            self.drive_sends();
+        if self.sending.is_empty() && self.pulls.is_empty() {
+            return;
         }
-        if !self.pulls.is_empty() {
-            self.drive_pulls();
-        }
+        self.rounds = self.rounds.wrapping_add(1);
+        let look = self.rounds.is_multiple_of(LOOK_ROUNDS);
+        self.drive_sends(look);
+        self.drive_pulls(look);
     }
 
     fn arrived(&mut self, incoming: Incoming) {
@@ -254,14 +266,13 @@ impl Engine {
         }
         // A block belongs to the sender, who may need it for what is received first.
         if let Body::Block(index) = body {
-            message.bytes = Bytes::Heap(self.device.take_block(sender, index, envelope.length as usize));
+            let taken = self.device.take_block(sender, index, envelope.length as usize);
+            message.bytes = taken.map_or(Bytes::Lost, Bytes::Heap);
         }
         self.unexpected[tagged].push_back(message);
     }
 
-    fn drive_sends(&mut self) {
-        self.rounds += 1;
-        let look = self.rounds.is_multiple_of(LOOK_ROUNDS);
+    fn drive_sends(&mut self, look: bool) {
         let (device, finished) = (&mut self.device, &mut self.finished);
         self.sending.retain_mut(|(note, done)| {
             if device.serve(note) {
@@ -278,9 +289,13 @@ impl Engine {
         });
     }
 
-    fn drive_pulls(&mut self) {
+    fn drive_pulls(&mut self, look: bool) {
         let (device, finished) = (&mut self.device, &mut self.finished);
         self.pulls.retain_mut(|pull| match device.pull(pull.sender, pull.index, &pull.spans, pull.done, pull.total) {
+            Ok(0) if look && !device.is_sender_alive(pull.sender) => {
+                finished.push(Finished { error: FI_EHOSTUNREACH, ..pull.finished });
+                false
+            }
             Ok(length) => {
                 pull.done += length;
                 let more = pull.done < pull.total;

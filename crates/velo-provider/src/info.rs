@@ -6,7 +6,7 @@
 #![allow(unsafe_code, reason = "reads and allocates structures of C")]
 
 use evb_libfabric_abi::*;
-use evb_velo_device::{Address, BLOCK_BYTES, NOTE_SPANS, NOTES};
+use evb_velo_device::{Address, BLOCK_BYTES, GRANTS, NOTE_SPANS, NOTES};
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
     ptr::null_mut,
@@ -18,9 +18,13 @@ pub(crate) const INTERFACE: u32 = version(1, 17);
 pub(crate) const NAME: &CStr = c"velo";
 
 const SEND_CAPS: u64 = FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE;
-const RECEIVE_CAPS: u64 = FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV;
+const RECEIVE_CAPS: u64 =
+    FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_SOURCE;
 /// Open MPI asks for communication with other machines even if it has one: it is accepted, and other machines are not found.
 const CAPS: u64 = SEND_CAPS | RECEIVE_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM;
+
+/// Flags of a send that is complete only when its receiver has it: messages of up to a block are complete when they are copied.
+pub(crate) const LATE_COMPLETION: u64 = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE;
 
 /// Orders that hold: sends after sends.
 const ORDERS: u64 = FI_ORDER_SAS;
@@ -65,16 +69,24 @@ fn suits(hints: &Info) -> bool {
     let named = |name: *mut c_char| name.is_null() || unsafe { CStr::from_ptr(name) } == NAME;
     hints.caps & !CAPS == 0
         && (hints.addr_format == 0 || hints.addr_format == ADDRESS_FORMAT)
-        && ep.is_none_or(|ep| (ep.r#type == 0 || ep.r#type == FI_EP_RDM) && ep.protocol == 0 && ep.msg_prefix_size == 0)
+        && ep.is_none_or(|ep| {
+            (ep.r#type == 0 || ep.r#type == FI_EP_RDM)
+                && ep.protocol == 0
+                && ep.msg_prefix_size == 0
+                && ep.tx_ctx_cnt <= 1
+                && ep.rx_ctx_cnt <= 1
+        })
         && domain.is_none_or(|domain| named(domain.name) && domain.cq_data_size <= 8 && domain.data_progress != 1)
         && fabric.is_none_or(|fabric| named(fabric.name))
         && tx.is_none_or(|tx| {
             tx.inject_size <= BLOCK_BYTES
                 && tx.iov_limit <= NOTE_SPANS
                 && tx.size <= NOTES
+                && tx.op_flags & LATE_COMPLETION == 0
                 && tx.msg_order & !ORDERS == 0
+                && tx.comp_order == 0
         })
-        && rx.is_none_or(|rx| rx.iov_limit <= NOTE_SPANS && rx.msg_order & !ORDERS == 0)
+        && rx.is_none_or(|rx| rx.iov_limit <= NOTE_SPANS && rx.msg_order & !ORDERS == 0 && rx.comp_order == 0)
 }
 
 /// `fi_getinfo`.
@@ -194,7 +206,7 @@ fn offer(hints: Option<&Info>) -> Info {
             auth_key: null_mut(),
             auth_key_size: 0,
             max_err_data: 0,
-            mr_cnt: 1024,
+            mr_cnt: GRANTS,
             tclass: 0,
         }),
         fabric_attr: allocate(FabricAttr {

@@ -12,7 +12,7 @@ use crate::{
     queue::{Counter, Queue},
 };
 use evb_libfabric_abi::*;
-use evb_velo_device::{Address, Grant, Span};
+use evb_velo_device::{Address, GRANTS, Grant, Span};
 use std::{
     ffi::{c_char, c_int, c_void},
     mem::offset_of,
@@ -35,6 +35,8 @@ const IDLE_READS: u32 = 2000;
 
 /// A memory region: two words stand where other objects have tables.
 const KEY_WORD: usize = 1;
+/// The number of a region that peers may read or write.
+const LENT: usize = 1;
 
 /// Says that a call is not supported.
 pub(crate) extern "C" fn missing() -> isize {
@@ -89,7 +91,7 @@ static QUEUE: CqOps = CqOps {
     readerr: cq_readerr,
     sread: cq_sread,
     sreadfrom: cq_sreadfrom,
-    signal: nothing,
+    signal: cq_signal,
     strerror: cq_strerror,
 };
 static COUNTER: CntrOps = CntrOps {
@@ -204,6 +206,9 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
         FI_CLASS_CNTR => state.counters[number] = None,
         FI_CLASS_MR => {
             let key = object.tables[KEY_WORD] as u64;
+            if number != LENT {
+                return 0;
+            }
             state.grants.retain(|grant| grant.key != key);
             state.endpoints.iter().flatten().for_each(|endpoint| endpoint.engine.device.take_back(key));
         }
@@ -216,7 +221,7 @@ unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
     // SAFETY: both are objects of this library.
     let (this, other) = unsafe { (object(fid), object(other)) };
     if this.fid.fclass != FI_CLASS_EP {
-        return 0;
+        return if other.fid.fclass == FI_CLASS_CNTR { -FI_ENOSYS as c_int } else { 0 };
     }
     let mut state = this.shared.lock();
     let Ok(endpoint) = state.endpoint(this.number) else { return -FI_EINVAL as c_int };
@@ -226,6 +231,7 @@ unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
             state.number_sources(other.number);
         }
         FI_CLASS_CQ => domain::bind_queue(endpoint, other.number, flags),
+        FI_CLASS_CNTR if flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) != 0 => return -FI_ENOSYS as c_int,
         FI_CLASS_CNTR => endpoint.counters.push((other.number, flags)),
         FI_CLASS_EQ => {}
         _ => return -FI_EINVAL as c_int,
@@ -233,18 +239,31 @@ unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
     0
 }
 
-unsafe extern "C" fn control(_fid: *mut Fid, command: c_int, _argument: *mut c_void) -> c_int {
-    if command == FI_ENABLE { 0 } else { -FI_ENOSYS as c_int }
+unsafe extern "C" fn control(fid: *mut Fid, command: c_int, _argument: *mut c_void) -> c_int {
+    // SAFETY: an object of this library.
+    let this = unsafe { object(fid) };
+    match this.fid.fclass {
+        _ if command != FI_ENABLE => -FI_ENOSYS as c_int,
+        FI_CLASS_EP => {
+            let mut state = this.shared.lock();
+            let enabled = state.endpoint(this.number).and_then(|endpoint| domain::enable(endpoint));
+            enabled.map_or_else(|error| error as c_int, |()| 0)
+        }
+        _ => 0,
+    }
 }
 
 unsafe extern "C" fn av_open(
     domain: *mut Domain,
-    _attr: *mut AvAttr,
+    attr: *mut AvAttr,
     place: *mut *mut Av,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: a domain.
-    let shared = unsafe { object(domain) }.shared.clone();
+    // SAFETY: a domain, and attributes or null.
+    let (shared, attr) = unsafe { (object(domain).shared.clone(), attr.as_ref()) };
+    if attr.is_some_and(|attr| attr.flags & FI_EVENT != 0 || !attr.name.is_null()) {
+        return -FI_ENOSYS as c_int;
+    }
     let number = domain::put(&mut shared.lock().vectors, Vec::new());
     // SAFETY: a place for the answer.
     unsafe { *place = make(FI_CLASS_AV, context, &[table(&VECTOR)], shared, number) };
@@ -280,12 +299,9 @@ unsafe extern "C" fn av_remove(av: *mut Av, numbers: *mut u64, count: usize, _fl
     // SAFETY: an address vector.
     let av = unsafe { object(av) };
     let mut state = av.shared.lock();
-    let Some(Some(vector)) = state.vectors.get_mut(av.number) else { return -FI_EINVAL as c_int };
     for index in 0..count {
         // SAFETY: there are `count` numbers.
-        if let Some(place) = vector.get_mut(unsafe { *numbers.add(index) } as usize) {
-            *place = None;
-        }
+        state.forget(av.number, unsafe { *numbers.add(index) } as usize);
     }
     0
 }
@@ -332,6 +348,11 @@ unsafe extern "C" fn av_straddr(
     place
 }
 
+/// Returns true if the way to wait is to poll.
+fn can_wait(object: c_int) -> bool {
+    matches!(object, FI_WAIT_NONE | FI_WAIT_UNSPEC | FI_WAIT_YIELD)
+}
+
 unsafe extern "C" fn cq_open(
     domain: *mut Domain,
     attr: *mut CqAttr,
@@ -340,7 +361,7 @@ unsafe extern "C" fn cq_open(
 ) -> c_int {
     // SAFETY: a domain, and valid attributes.
     let (shared, attr) = unsafe { (object(domain).shared.clone(), &*attr) };
-    if !matches!(attr.wait_obj, FI_WAIT_NONE | FI_WAIT_UNSPEC | FI_WAIT_YIELD) {
+    if !can_wait(attr.wait_obj) || attr.wait_cond != FI_CQ_COND_NONE {
         return -FI_ENOSYS as c_int;
     }
     let entry_bytes = match attr.format {
@@ -435,11 +456,24 @@ unsafe extern "C" fn cq_sreadfrom(
     loop {
         // SAFETY: as the caller promises.
         let result = unsafe { cq_readfrom(cq, entries, count, sources) };
-        if result != -FI_EAGAIN || Instant::now() >= end {
+        // SAFETY: a completion queue.
+        if result != -FI_EAGAIN || take_signal(unsafe { object(cq) }, false) || Instant::now() >= end {
             return result;
         }
         std::thread::yield_now();
     }
+}
+
+unsafe extern "C" fn cq_signal(cq: *mut Cq) -> c_int {
+    // SAFETY: a completion queue.
+    take_signal(unsafe { object(cq) }, true);
+    0
+}
+
+/// Sets whether a queue is asked to end a wait; the former value.
+fn take_signal(cq: &Object, now: bool) -> bool {
+    let mut state = cq.shared.lock();
+    state.queues[cq.number].as_mut().is_some_and(|queue| std::mem::replace(&mut queue.signalled, now))
 }
 
 unsafe extern "C" fn cq_strerror(
@@ -460,12 +494,15 @@ unsafe extern "C" fn cq_strerror(
 
 unsafe extern "C" fn cntr_open(
     domain: *mut Domain,
-    _attr: *mut c_void,
+    attr: *mut CntrAttr,
     place: *mut *mut Cntr,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: a domain.
-    let shared = unsafe { object(domain) }.shared.clone();
+    // SAFETY: a domain, and attributes or null.
+    let (shared, attr) = unsafe { (object(domain).shared.clone(), attr.as_ref()) };
+    if attr.is_some_and(|attr| attr.events != FI_CNTR_EVENTS_COMP || !can_wait(attr.wait_obj)) {
+        return -FI_ENOSYS as c_int;
+    }
     let number = domain::put(&mut shared.lock().counters, Counter::default());
     // SAFETY: a place for the answer.
     unsafe { *place = make(FI_CLASS_CNTR, context, &[table(&COUNTER)], shared, number) };
@@ -518,14 +555,24 @@ unsafe extern "C" fn cntr_seterr(cntr: *mut Cntr, value: u64) -> c_int {
     0
 }
 
+/// Errors that the program can have seen: without progress.
+///
+/// # Safety
+/// The pointer is a counter.
+unsafe fn known_errors(cntr: *mut Cntr) -> u64 {
+    // SAFETY: as the caller promises.
+    let cntr = unsafe { object(cntr) };
+    cntr.shared.lock().counters[cntr.number].map_or(0, |counter| counter.errors)
+}
+
 unsafe extern "C" fn cntr_wait(cntr: *mut Cntr, threshold: u64, timeout: c_int) -> c_int {
     let end = Instant::now() + Duration::from_millis(u64::try_from(timeout).unwrap_or(1 << 40));
     // SAFETY: a counter.
-    let first = unsafe { counter(cntr, |_| {}) };
+    let errors = unsafe { known_errors(cntr) };
     loop {
         // SAFETY: a counter.
         let now = unsafe { counter(cntr, |_| {}) };
-        if now.value >= threshold || now.errors != first.errors {
+        if now.value >= threshold || now.errors != errors {
             return if now.value >= threshold { 0 } else { -FI_EAVAIL as c_int };
         }
         if Instant::now() >= end {
@@ -556,6 +603,9 @@ unsafe fn register(
         if state.grants.iter().any(|other| other.key == key) {
             return -FI_ENOKEY as c_int;
         }
+        if state.grants.len() >= GRANTS {
+            return -FI_ENOSPC as c_int;
+        }
         for endpoint in state.endpoints.iter().flatten() {
             endpoint.engine.device.lend(grant);
         }
@@ -563,7 +613,7 @@ unsafe fn register(
     }
     drop(state);
     // SAFETY: a place for the answer.
-    unsafe { *place = make(FI_CLASS_MR, context, &[null(), key as *const c_void], shared, 0) };
+    unsafe { *place = make(FI_CLASS_MR, context, &[null(), key as *const c_void], shared, usize::from(rights != 0)) };
     0
 }
 

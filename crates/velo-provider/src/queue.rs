@@ -13,6 +13,8 @@ pub(crate) struct Queue {
     pub(crate) errors: VecDeque<CqError>,
     /// Bytes of an entry in the format of the queue.
     pub(crate) entry_bytes: usize,
+    /// Asked to end a wait.
+    pub(crate) signalled: bool,
     /// Reads that found nothing since the last entry.
     pub(crate) idle: u32,
 }
