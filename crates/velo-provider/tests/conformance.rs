@@ -4,11 +4,15 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::Command,
+    thread,
 };
 
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance");
 const SOURCES: &[&str] =
     &["main", "common", "objects", "messages", "tagged", "queues", "remote", "together", "missing"];
+
+/// Cases that run at the same time.
+const LANES: usize = 3;
 
 /// Output of a command that must succeed.
 fn ran(command: &mut Command) -> String {
@@ -41,13 +45,15 @@ fn programs_of_libfabric_conform() {
     let Some(flags) = flags() else { return eprintln!("skipped: pkg-config does not know libfabric") };
     let folder = tempfile::tempdir().unwrap();
     let binary = built(folder.path(), &flags);
-    let run = |case: &[&str]| ran(Command::new(&binary).args(case).env("FI_PROVIDER_PATH", folder.path()));
+    let run = &|case: &[&str]| ran(Command::new(&binary).args(case).env("FI_PROVIDER_PATH", folder.path()));
     let cases = run(&[]);
-    assert_eq!(
-        cases.lines().count(),
-        fs::read_to_string(format!("{CASES}/common.h")).unwrap().matches("void case_").count()
-    );
-    for case in cases.lines() {
-        assert_eq!(run(&[case]), "conforms\n", "{case}");
-    }
+    let cases: Vec<_> = cases.lines().collect();
+    let declared = fs::read_to_string(format!("{CASES}/common.h")).unwrap().matches("void case_").count();
+    assert_eq!(cases.len(), declared, "cases that are listed, and that are declared");
+    thread::scope(|scope| {
+        for lane in 0..LANES {
+            let mine = cases.iter().skip(lane).step_by(LANES);
+            scope.spawn(move || mine.for_each(|case| assert_eq!(run(&[case]), "conforms\n", "{case}")));
+        }
+    });
 }

@@ -117,6 +117,7 @@ static void answers(struct pair *pair) {
     fill(shared, LONGEST, 21);
     EXPECT(fi_mr_reg(pair->domain, shared, LONGEST, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 3, 0, &mr, NULL), 0);
     both_ways(&work);
+    EXPECT(fi_tinject(pair->a.ep, "r", 1, pair->a.peer, 2), 0);
     EXPECT(next(&pair->a).data, 99);
     fill(mine, LONGEST, 22);
     CHECK(memcmp(shared, mine, LONGEST) == 0);
@@ -127,6 +128,8 @@ void case_processes(void) {
     pid_t child = started(answers, &pair);
     struct work work = {pair.a, 1};
     both_ways(&work);
+    EXPECT(fi_trecv(pair.a.ep, mine, 1, NULL, FI_ADDR_UNSPEC, 2, 0, NULL), 0);
+    EXPECT(next(&pair.a).len, 1);
     EXPECT(fi_read(pair.a.ep, mine, LONGEST, NULL, pair.a.peer, 0, 3, NULL), 0);
     EXPECT(next(&pair.a).flags, FI_RMA | FI_READ);
     fill(shared, LONGEST, 21);
