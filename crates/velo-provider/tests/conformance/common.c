@@ -73,16 +73,23 @@ void close_pair(struct pair *pair) {
     fi_freeinfo(pair->info);
 }
 
-struct fi_cq_tagged_entry next(struct side *side) {
+/* Waits for something in a queue. */
+static void reported(ssize_t found, ssize_t wanted, const char *file, int line) {
+    if (found == wanted) return;
+    fprintf(stderr, "%s:%d: the queue answers %zd, not %zd\n", file, line, found, wanted);
+    _exit(1);
+}
+
+struct fi_cq_tagged_entry next_at(struct side *side, const char *file, int line) {
     struct fi_cq_tagged_entry entry;
-    EXPECT(fi_cq_sread(side->cq, &entry, 1, NULL, 10000), 1);
+    reported(fi_cq_sread(side->cq, &entry, 1, NULL, 10000), 1, file, line);
     return entry;
 }
 
-struct fi_cq_err_entry next_error(struct side *side) {
+struct fi_cq_err_entry next_error_at(struct side *side, const char *file, int line) {
     struct fi_cq_err_entry error = {0};
     struct fi_cq_tagged_entry entry;
-    EXPECT(fi_cq_sread(side->cq, &entry, 1, NULL, 10000), -FI_EAVAIL);
+    reported(fi_cq_sread(side->cq, &entry, 1, NULL, 10000), -FI_EAVAIL, file, line);
     EXPECT(fi_cq_readerr(side->cq, &error, 0), 1);
     return error;
 }

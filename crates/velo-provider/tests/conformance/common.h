@@ -68,8 +68,10 @@ void close_pair(struct pair *pair);
 fi_addr_t inserted(struct pair *pair, struct fid_ep *ep);
 
 /* The next entry of a queue, and the next error; both wait for it. */
-struct fi_cq_tagged_entry next(struct side *side);
-struct fi_cq_err_entry next_error(struct side *side);
+struct fi_cq_tagged_entry next_at(struct side *side, const char *file, int line);
+struct fi_cq_err_entry next_error_at(struct side *side, const char *file, int line);
+#define next(side) next_at(side, __FILE__, __LINE__)
+#define next_error(side) next_error_at(side, __FILE__, __LINE__)
 /* Nothing is in a queue. */
 void nothing_in(struct side *side);
 void fill(unsigned char *bytes, size_t length, unsigned seed);
