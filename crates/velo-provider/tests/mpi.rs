@@ -4,6 +4,7 @@ use std::{
     env, fs,
     path::PathBuf,
     process::{Command, Output},
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
@@ -15,6 +16,9 @@ const PATIENCE_S: &str = "60";
 const GRACE: Duration = Duration::from_secs(5);
 /// Marks the processes of one job.
 const MARK: &str = "EVB_VELO_JOB";
+
+/// One job at a time: ranks that wait use their cores.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// Open MPI, the program, and the provider beside it.
 struct Job {
@@ -57,6 +61,7 @@ impl Job {
     }
 
     fn run(&self, ranks: &str, argument: Option<&str>) -> Output {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let mut command = Command::new(&self.mpirun);
         command.args(["--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "--timeout", PATIENCE_S]);
         command.args(["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "velo"]);

@@ -17,6 +17,8 @@
     } while (0)
 
 #define WORLD MPI_COMM_WORLD
+/* More than a mailbox has slots. */
+#define FLOOD 6000
 
 static int rank, ranks;
 
@@ -141,9 +143,9 @@ static void flood(void) {
     MPI_Wait(&request, &status);
     MPI_Test_cancelled(&status, &cancelled);
     CHECK(cancelled);
-    for (int turn = 0; rank > 0 && turn < 20000; turn++) MPI_Send(&turn, 1, MPI_INT, 0, 7, WORLD);
+    for (int turn = 0; rank > 0 && turn < FLOOD; turn++) MPI_Send(&turn, 1, MPI_INT, 0, 7, WORLD);
     for (int from = 1; rank == 0 && from < ranks; from++) {
-        for (int turn = 0; turn < 20000; turn++) {
+        for (int turn = 0; turn < FLOOD; turn++) {
             MPI_Recv(&number, 1, MPI_INT, from, 7, WORLD, MPI_STATUS_IGNORE);
             CHECK(number == turn);
         }
