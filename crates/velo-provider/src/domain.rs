@@ -201,9 +201,7 @@ impl State {
             if let Some(peer) = endpoint.peers.get_mut(number) {
                 *peer = None;
             }
-            if endpoint.engine.numbers.get(&address) == Some(&(number as u64)) {
-                endpoint.engine.numbers.remove(&address);
-            }
+            endpoint.engine.forget(address, number as u64);
         }
         self.number_sources(vector);
     }
@@ -214,7 +212,7 @@ impl State {
         for endpoint in self.endpoints.iter_mut().flatten().filter(|endpoint| endpoint.vector == Some(vector)) {
             for (number, address) in addresses.iter().enumerate() {
                 if let Some(address) = address {
-                    endpoint.engine.numbers.entry(*address).or_insert(number as u64);
+                    endpoint.engine.number(*address, number as u64);
                 }
             }
         }

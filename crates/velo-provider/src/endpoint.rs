@@ -275,7 +275,7 @@ unsafe fn take(
     let source = state.source(this.number, from);
     let Ok(endpoint) = state.endpoint(this.number) else { return -FI_EINVAL };
     let wanted = wanted(endpoint.receive_selective, flags.unwrap_or(endpoint.receive_flags));
-    let posted = Posted { spans: spans.to_vec(), source, tag, ignore, context, wanted };
+    let posted = Posted { spans: spans.into(), source, tag, ignore, context, wanted };
     let flags = flags.unwrap_or(0);
     if flags & FI_MULTI_RECV != 0 || (!tagged && flags & (FI_PEEK | FI_CLAIM | FI_DISCARD) != 0) {
         return -FI_ENOSYS;

@@ -7,7 +7,10 @@ use evb_libfabric_abi::{
     FI_SEND, FI_TAGGED,
 };
 use evb_velo_device::{Address, Body, Device, Envelope, Incoming, Note, Span};
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    ops::Deref,
+};
 
 /// Flag of an envelope: a tagged message.
 pub(crate) const TAGGED: u16 = 1;
@@ -41,10 +44,34 @@ impl Finished {
     }
 }
 
+/// Memory of a receive. One piece is the rule, and needs no allocation.
+#[derive(Clone, Debug)]
+pub(crate) enum Spans {
+    One([Span; 1]),
+    Many(Vec<Span>),
+}
+
+impl From<&[Span]> for Spans {
+    fn from(spans: &[Span]) -> Self {
+        spans.try_into().map_or_else(|_| Self::Many(spans.to_vec()), Self::One)
+    }
+}
+
+impl Deref for Spans {
+    type Target = [Span];
+
+    fn deref(&self) -> &[Span] {
+        match self {
+            Self::One(span) => span,
+            Self::Many(spans) => spans,
+        }
+    }
+}
+
 /// A posted receive.
 #[derive(Clone, Debug)]
 pub(crate) struct Posted {
-    pub(crate) spans: Vec<Span>,
+    pub(crate) spans: Spans,
     pub(crate) source: Option<Address>,
     pub(crate) tag: u64,
     pub(crate) ignore: u64,
@@ -80,7 +107,7 @@ pub(crate) struct Unexpected {
 struct Pull {
     sender: u16,
     index: u16,
-    spans: Vec<Span>,
+    spans: Spans,
     done: usize,
     total: usize,
     finished: Finished,
@@ -100,7 +127,9 @@ pub(crate) struct Engine {
     /// Finished operations that the queues have not got yet.
     pub(crate) finished: Vec<Finished>,
     /// Numbers of sources in the address vector.
-    pub(crate) numbers: HashMap<Address, u64>,
+    numbers: HashMap<Address, u64>,
+    /// Address and number of each sender that was looked up.
+    sources: Vec<Option<(Address, u64)>>,
 }
 
 impl Engine {
@@ -115,7 +144,40 @@ impl Engine {
             rounds: 0,
             finished: Vec::new(),
             numbers: HashMap::new(),
+            sources: Vec::new(),
         }
+    }
+
+    /// Address and number of a sender.
+    #[inline]
+    fn source(&mut self, sender: u16) -> Option<(Address, u64)> {
+        match self.sources.get(usize::from(sender)) {
+            Some(&Some(known)) => Some(known),
+            _ => self.look_up(sender),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, sender: u16) -> Option<(Address, u64)> {
+        let address = self.device.sender(sender)?;
+        let known = (address, self.numbers.get(&address).copied().unwrap_or(FI_ADDR_UNSPEC));
+        self.sources.resize(self.sources.len().max(usize::from(sender) + 1), None);
+        self.sources[usize::from(sender)] = Some(known);
+        Some(known)
+    }
+
+    /// Gives an address a number, if it has none.
+    pub(crate) fn number(&mut self, address: Address, number: u64) {
+        self.numbers.entry(address).or_insert(number);
+        self.sources.clear();
+    }
+
+    /// Takes this number from an address.
+    pub(crate) fn forget(&mut self, address: Address, number: u64) {
+        if self.numbers.get(&address) == Some(&number) {
+            self.numbers.remove(&address);
+        }
+        self.sources.clear();
     }
 
     /// Remembers a message that is under way.
@@ -146,13 +208,13 @@ impl Engine {
         if claim || discard {
             waiting.remove(place);
         }
-        let (entry, source) = (self.entry(posted, &message), message.source);
+        let (entry, sender) = (self.entry(posted, &message), message.sender);
         if claim {
             self.claimed.insert(posted.context, message);
         } else if discard {
             self.discard(message);
         }
-        let source = self.numbers.get(&source).copied().unwrap_or(FI_ADDR_UNSPEC);
+        let source = self.source(sender).map_or(FI_ADDR_UNSPEC, |(_, number)| number);
         self.finished.push(Finished { source, ..Finished::new(entry, posted.wanted) });
         true
     }
@@ -199,7 +261,7 @@ impl Engine {
     fn deliver(&mut self, posted: &Posted, message: Unexpected) {
         let (room, length) = (posted.spans.iter().map(|span| span.length).sum(), message.envelope.length as usize);
         let mut finished = Finished::new(self.entry(posted, &message), posted.wanted);
-        finished.source = self.numbers.get(&message.source).copied().unwrap_or(FI_ADDR_UNSPEC);
+        finished.source = self.source(message.sender).map_or(FI_ADDR_UNSPEC, |(_, number)| number);
         if length > room {
             (finished.entry.len, finished.error, finished.excess) = (room, FI_ETRUNC, length - room);
         }
@@ -251,12 +313,11 @@ impl Engine {
 
     fn arrived(&mut self, incoming: Incoming) {
         let Incoming { sender, envelope, body } = incoming;
-        let Some(source) = self.device.sender(sender) else { return };
+        let Some((source, number)) = self.source(sender) else { return };
         if envelope.flags & WRITTEN != 0 {
             let flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
             let entry = CqEntry { flags, len: envelope.tag as usize, data: envelope.data, ..CqEntry::default() };
-            let source = self.numbers.get(&source).copied().unwrap_or(FI_ADDR_UNSPEC);
-            return self.finished.push(Finished { source, ..Finished::new(entry, true) });
+            return self.finished.push(Finished { source: number, ..Finished::new(entry, true) });
         }
         let tagged = usize::from(envelope.flags & TAGGED != 0);
         let mut message = Unexpected { sender, source, envelope, bytes: Bytes::Body(body) };
