@@ -72,6 +72,7 @@ struct Target {
 }
 
 impl Target {
+    #[inline]
     fn is_open(&self) -> bool {
         is_open(&self.segment)
     }

@@ -190,7 +190,7 @@ impl Engine {
         let waiting = &mut self.unexpected[usize::from(tagged)];
         match waiting.iter().position(|message| posted.matches(message)) {
             Some(place) => {
-                let message = waiting.remove(place).expect("a place");
+                let message = taken(waiting, place);
                 self.deliver(&posted, message);
             }
             None if self.posted[usize::from(tagged)].len() >= MOST_POSTED => return false,
@@ -322,7 +322,7 @@ impl Engine {
         let tagged = usize::from(envelope.flags & TAGGED != 0);
         let mut message = Unexpected { sender, source, envelope, bytes: Bytes::Body(body) };
         if let Some(place) = self.posted[tagged].iter().position(|posted| posted.matches(&message)) {
-            let posted = self.posted[tagged].remove(place).expect("a place");
+            let posted = taken(&mut self.posted[tagged], place);
             return self.deliver(&posted, message);
         }
         // A block belongs to the sender, who may need it for what is received first.
@@ -371,6 +371,13 @@ impl Engine {
             }
         });
     }
+}
+
+/// Takes an element out of a queue. It is the first one as a rule.
+#[inline]
+fn taken<T>(queue: &mut VecDeque<T>, place: usize) -> T {
+    let element = if place == 0 { queue.pop_front() } else { queue.remove(place) };
+    element.expect("a place in the queue")
 }
 
 /// The entry of a finished send.
