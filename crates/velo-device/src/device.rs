@@ -69,9 +69,16 @@ struct Target {
     segment: Segment,
     address: Address,
     number: u16,
+    /// Headers of messages by the bytes in their line.
+    headers: [u64; at::LINE_BYTES + 1],
 }
 
 impl Target {
+    #[inline]
+    fn push(&self, envelope: &Envelope, body: &Body, bytes: &[u8]) -> bool {
+        mailbox::push(&self.segment, self.number, self.headers[bytes.len()], envelope, body, bytes)
+    }
+
     #[inline]
     fn is_open(&self) -> bool {
         is_open(&self.segment)
@@ -147,7 +154,8 @@ impl Device {
         }
         let segment = address.open()?;
         let number = register(&segment, self.address).ok_or(DeviceError::Crowded)?;
-        self.targets.push(Target { segment, address, number });
+        let headers = std::array::from_fn(|bytes| mailbox::header(number, bytes));
+        self.targets.push(Target { segment, address, number, headers });
         self.by_address.insert(address, self.targets.len() - 1);
         Ok(self.targets.len() - 1)
     }
@@ -178,7 +186,7 @@ impl Device {
         if length <= at::LINE_BYTES {
             let mut line = [0; at::LINE_BYTES];
             let copied = fetch::copy_in(spans, 0, &mut line[..length]);
-            let sent = mailbox::push(&target.segment, target.number, envelope, &Body::Line(line), &line[..copied]);
+            let sent = target.push(envelope, &Body::Line(line), &line[..copied]);
             return if sent { Ok(None) } else { Err(DeviceError::Full) };
         }
         if length <= at::BLOCK_BYTES {
@@ -186,14 +194,14 @@ impl Device {
             let mut bytes = [0; at::BLOCK_BYTES];
             let copied = fetch::copy_in(spans, 0, &mut bytes[..length]);
             self.own.write(outbox::block(index), &bytes[..copied]);
-            if mailbox::push(&target.segment, target.number, envelope, &Body::Block(index), &[]) {
+            if target.push(envelope, &Body::Block(index), &[]) {
                 return Ok(None);
             }
             outbox::free_block(&self.own, index);
             return Err(DeviceError::Full);
         }
         let index = self.outbox.note(&self.own, spans).ok_or(DeviceError::Full)?;
-        if mailbox::push(&target.segment, target.number, envelope, &Body::Note(index), &[]) {
+        if target.push(envelope, &Body::Note(index), &[]) {
             return Ok(Some(Note { index, spans: spans.to_vec(), sent: 0, peer }));
         }
         self.outbox.free_note(&self.own, index);

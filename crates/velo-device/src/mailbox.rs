@@ -51,9 +51,23 @@ fn free(position: u64) -> u64 {
     (position / at::SLOTS as u64) << SENDER_BITS
 }
 
+/// The header of a message of this sender with so many bytes in its line.
+pub(crate) fn header(sender: u16, bytes: usize) -> u64 {
+    let (source, target) = (Endpoint { node: 0, thread: sender.into() }, Endpoint { node: 0, thread: 0 });
+    let length = (bytes as u64).max(1);
+    Header { source, target, length, offset: 0, data: length }.encode(MAP).expect("a line at most")
+}
+
 /// Puts a message into the mailbox of a segment; false if it is full.
 #[inline]
-pub(crate) fn push(segment: &Segment, sender: u16, envelope: &Envelope, body: &Body, bytes: &[u8]) -> bool {
+pub(crate) fn push(
+    segment: &Segment,
+    sender: u16,
+    header: u64,
+    envelope: &Envelope,
+    body: &Body,
+    bytes: &[u8],
+) -> bool {
     let Some(place) = claim(segment, sender) else { return false };
     let (kind, index) = match *body {
         Body::Line(_) => (0_u16, 0),
@@ -65,9 +79,6 @@ pub(crate) fn push(segment: &Segment, sender: u16, envelope: &Envelope, body: &B
     for (word, value) in [first, envelope.length, envelope.tag, envelope.data].into_iter().enumerate() {
         segment.word(place + at::ENVELOPE_AT + 8 * word).store(value, Ordering::Relaxed);
     }
-    let (source, target) = (Endpoint { node: 0, thread: sender.into() }, Endpoint { node: 0, thread: 0 });
-    let length = (bytes.len() as u64).max(1);
-    let header = Header { source, target, length, offset: 0, data: length }.encode(MAP).expect("a line at most");
     // In one order with the bell: either this sender sees that the owner sleeps, or the owner sees the header.
     segment.word(place + mailbox::HEADER_AT as usize).swap(header, Ordering::SeqCst);
     ring(segment);

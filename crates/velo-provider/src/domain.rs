@@ -100,21 +100,32 @@ impl State {
     #[inline]
     pub(crate) fn hand_out(&mut self, number: usize) {
         let Some(endpoint) = &mut self.endpoints[number] else { return };
-        for done in endpoint.engine.finished.drain(..) {
-            let receives =
-                done.entry.flags & FI_RECV != 0 || done.entry.flags & (FI_RMA | FI_READ | FI_WRITE) == FI_RMA;
-            let queue = if receives { endpoint.receive_queue } else { endpoint.send_queue };
-            for &(counter, flags) in &endpoint.counters {
-                if let (Some(counter), true) = (&mut self.counters[counter], done.entry.flags & flags != 0) {
-                    *(if done.error == 0 { &mut counter.value } else { &mut counter.errors }) += 1;
-                }
+        if endpoint.engine.finished.is_empty() {
+            return;
+        }
+        let mut finished = std::mem::take(&mut endpoint.engine.finished);
+        finished.drain(..).for_each(|done| self.finish(number, &done));
+        if let Some(endpoint) = &mut self.endpoints[number] {
+            endpoint.engine.finished = finished;
+        }
+    }
+
+    /// Tells the queue and the counters of an endpoint that an operation has finished.
+    #[inline]
+    fn finish(&mut self, number: usize, done: &Finished) {
+        let Some(endpoint) = &self.endpoints[number] else { return };
+        let receives = done.entry.flags & FI_RECV != 0 || done.entry.flags & (FI_RMA | FI_READ | FI_WRITE) == FI_RMA;
+        let queue = if receives { endpoint.receive_queue } else { endpoint.send_queue };
+        for &(counter, flags) in &endpoint.counters {
+            if let (Some(counter), true) = (&mut self.counters[counter], done.entry.flags & flags != 0) {
+                *(if done.error == 0 { &mut counter.value } else { &mut counter.errors }) += 1;
             }
-            let Some(queue) = queue.and_then(|queue| self.queues[queue].as_mut()) else { continue };
-            if done.error != 0 {
-                queue.errors.push_back(failure(done));
-            } else if done.wanted {
-                queue.entries.push_back((done.entry, done.source));
-            }
+        }
+        let Some(queue) = queue.and_then(|queue| self.queues[queue].as_mut()) else { return };
+        if done.error != 0 {
+            queue.errors.push_back(failure(done));
+        } else if done.wanted {
+            queue.entries.push_back((done.entry, done.source));
         }
     }
 
@@ -146,10 +157,7 @@ impl State {
         let endpoint = self.sender(number)?;
         match endpoint.engine.device.send(peer, &send.envelope, send.spans) {
             Ok(Some(note)) => endpoint.engine.under_way(note, send.finished),
-            Ok(None) => {
-                endpoint.engine.finished.push(send.finished);
-                self.hand_out(number);
-            }
+            Ok(None) => self.finish(number, &send.finished),
             Err(DeviceError::Full) => {
                 let gone = !endpoint.engine.device.is_alive(peer);
                 self.progress();
@@ -177,8 +185,7 @@ impl State {
             Err(DeviceError::NotLent(_)) => return Err(-FI_ENOKEY),
             Err(_) => return Err(-FI_EHOSTUNREACH),
         }
-        endpoint.engine.finished.push(send.finished);
-        self.hand_out(number);
+        self.finish(number, &send.finished);
         Ok(())
     }
 
@@ -220,7 +227,7 @@ impl State {
 }
 
 /// The error of a queue.
-fn failure(done: Finished) -> CqError {
+fn failure(done: &Finished) -> CqError {
     let CqEntry { op_context, flags, len, buf, data, tag } = done.entry;
     let (err, olen) = (done.error as i32, done.excess);
     CqError { op_context, flags, len, buf, data, tag, olen, err, prov_errno: err, ..CqError::default() }

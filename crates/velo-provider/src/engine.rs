@@ -191,7 +191,7 @@ impl Engine {
         match waiting.iter().position(|message| posted.matches(message)) {
             Some(place) => {
                 let message = taken(waiting, place);
-                self.deliver(&posted, message);
+                self.deliver(&posted, &message);
             }
             None if self.posted[usize::from(tagged)].len() >= MOST_POSTED => return false,
             None => self.posted[usize::from(tagged)].push_back(posted),
@@ -227,7 +227,7 @@ impl Engine {
             self.discard(message);
             self.finished.push(Finished::new(entry, posted.wanted));
         } else {
-            self.deliver(posted, message);
+            self.deliver(posted, &message);
         }
         true
     }
@@ -258,20 +258,20 @@ impl Engine {
         CqEntry { op_context: posted.context, flags: FI_RECV | kind | with_data, len: length as usize, buf, data, tag }
     }
 
-    fn deliver(&mut self, posted: &Posted, message: Unexpected) {
+    fn deliver(&mut self, posted: &Posted, message: &Unexpected) {
         let (room, length) = (posted.spans.iter().map(|span| span.length).sum(), message.envelope.length as usize);
-        let mut finished = Finished::new(self.entry(posted, &message), posted.wanted);
+        let mut finished = Finished::new(self.entry(posted, message), posted.wanted);
         finished.source = self.source(message.sender).map_or(FI_ADDR_UNSPEC, |(_, number)| number);
         if length > room {
             (finished.entry.len, finished.error, finished.excess) = (room, FI_ETRUNC, length - room);
         }
-        let Unexpected { sender, bytes, .. } = message;
-        match bytes {
-            Bytes::Body(Body::Line(line)) => {
+        let sender = message.sender;
+        match message.bytes {
+            Bytes::Body(Body::Line(ref line)) => {
                 evb_velo_device::copy_out(&posted.spans, 0, &line[..length.min(line.len())]);
             }
-            Bytes::Heap(bytes) => {
-                evb_velo_device::copy_out(&posted.spans, 0, &bytes);
+            Bytes::Heap(ref bytes) => {
+                evb_velo_device::copy_out(&posted.spans, 0, bytes);
             }
             Bytes::Body(Body::Block(index)) => {
                 if !self.device.deliver_block(sender, index, length, &posted.spans) {
@@ -323,7 +323,7 @@ impl Engine {
         let mut message = Unexpected { sender, source, envelope, bytes: Bytes::Body(body) };
         if let Some(place) = self.posted[tagged].iter().position(|posted| posted.matches(&message)) {
             let posted = taken(&mut self.posted[tagged], place);
-            return self.deliver(&posted, message);
+            return self.deliver(&posted, &message);
         }
         // A block belongs to the sender, who may need it for what is received first.
         if let Body::Block(index) = body {
