@@ -1,14 +1,13 @@
 //! A deployment on five machines: network namespaces with addresses, folders and clocks of their own. A service, its nodes, a
 //! filter and Prometheus run in them, while links are shaped and cut. Needs root, `ip`, `tc` and `unshare`.
 
-mod http;
 mod night;
 
 use crate::{
+    api::{Api, PATIENCE},
     namespaces::{Namespace, Namespaces, call, ip},
     workspace::Workspace,
 };
-use http::Api;
 use night::Night;
 pub(crate) use night::Options;
 use serde_json::Value;
@@ -23,8 +22,6 @@ use std::{
 const BRIDGE: &str = "evb-deploy";
 const NETWORK: &str = "10.77.0";
 const TOKEN: &str = "operator-of-the-deployment-test";
-/// Longest wait for anything that must come.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The roles of the nodes, and the machine of each.
 const NODES: [(&str, usize); 5] = [("evm", 0), ("ru0", 1), ("ru1", 2), ("bu0", 3), ("bu1", 4)];

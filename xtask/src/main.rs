@@ -2,13 +2,16 @@
 //! must pass. `cargo xtask faults` tries schedules of faults. `cargo xtask peers` compares evb with other tools.
 //! `cargo xtask shaping` compares traffic shapings over slow links. `cargo xtask fabric` tests the test of fabrics.
 //! `cargo xtask bond` measures two links as one. `cargo xtask deployment` runs a service on five machines.
+//! `cargo xtask flood` measures what a flood of connections costs a run.
 //! `cargo xtask hw` checks the hardware and generates its files from the crates.
 
+mod api;
 mod bond;
 mod deployment;
 mod examples;
 mod fabric;
 mod faults;
+mod flood;
 mod hw;
 mod namespaces;
 mod nodes;
@@ -72,6 +75,8 @@ enum Task {
     /// Run a service, nodes, a filter and Prometheus on five machines in network namespaces, and shape and cut their links, kill
     /// nodes and give commands; needs root
     Deployment(deployment::Options),
+    /// Measure what a flood of connections from this machine costs a run, beside one at a port where nobody listens
+    Flood(flood::Options),
     /// The hardware of the message engine: its checks, and what of it comes from the crates
     #[command(subcommand)]
     Hw(hw::Hw),
@@ -90,6 +95,7 @@ fn main() -> ExitCode {
         Task::Fabric(options) => fabric::test(&options),
         Task::Bond(options) => bond::measure(&options),
         Task::Deployment(options) => deployment::test(options),
+        Task::Flood(options) => flood::measure(&options),
         Task::Hw(task) => hw::run(task),
     };
     match result {

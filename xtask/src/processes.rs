@@ -37,12 +37,15 @@ impl Limited {
         Ok((status, output.map_err(|error| error.to_string())?))
     }
 
+    /// The number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Resident memory of the process and its children in KiB; `None` when it cannot be known, or is over.
     pub(crate) fn resident_kib(&self) -> Option<u64> {
         let own = self.child.id();
-        let children = fs::read_dir("/proc").ok()?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        let children = children.filter(|&pid| parent(pid) == Some(own));
-        Some(resident(own)? + children.filter_map(resident).sum::<u64>())
+        Some(resident(own)? + children(own).filter_map(resident).sum::<u64>())
     }
 }
 
@@ -51,6 +54,33 @@ impl Drop for Limited {
         let _over = self.child.kill();
         let _reaped = self.child.wait();
     }
+}
+
+fn children(own: u32) -> impl Iterator<Item = u32> {
+    let all = fs::read_dir("/proc").into_iter().flatten();
+    let all = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    all.filter(move |&pid| parent(pid) == Some(own))
+}
+
+/// Ports of TCP over IPv4 at which a process or its children listen.
+pub(crate) fn listening(own: u32) -> Vec<u16> {
+    let files =
+        std::iter::once(own).chain(children(own)).filter_map(|pid| fs::read_dir(format!("/proc/{pid}/fd")).ok());
+    let links =
+        files.flatten().filter_map(|file| fs::read_link(file.ok()?.path()).ok()?.into_os_string().into_string().ok());
+    let sockets: Vec<_> = links.collect();
+    let table = fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    table.lines().filter_map(|line| port_of_listener(line, &sockets)).collect()
+}
+
+/// The port in a line of the kernel's table of connections, if it is of a listener among these sockets.
+fn port_of_listener(line: &str, sockets: &[String]) -> Option<u16> {
+    /// The state of a listener.
+    const LISTEN: &str = "0A";
+    let words: Vec<_> = line.split_whitespace().collect();
+    let (&address, &state, &inode) = (words.get(1)?, words.get(3)?, words.get(9)?);
+    let is_own = state == LISTEN && sockets.contains(&format!("socket:[{inode}]"));
+    is_own.then(|| u16::from_str_radix(address.rsplit_once(':')?.1, 16).ok())?
 }
 
 fn parent(pid: u32) -> Option<u32> {

@@ -1,7 +1,10 @@
 //! Bad days of a deployment: links are cut and shaped, nodes killed, and commands given, in an order drawn from a seed.
 
-use super::{NODES, Site, http::Api, say};
-use crate::namespaces::{Namespace, ip};
+use super::{NODES, Site, say};
+use crate::{
+    api::Api,
+    namespaces::{Namespace, ip},
+};
 use rand_xoshiro::{
     Xoshiro256PlusPlus,
     rand_core::{Rng as _, SeedableRng as _},

@@ -157,13 +157,14 @@ impl Running {
         self.child.try_wait().expect("the command can be waited for").is_none()
     }
 
-    /// Waits for the end, and fails when it does not come.
+    /// Waits for the end, and fails when it does not come in time: from now on, since a service may have lived for hours.
     pub(crate) fn wait(mut self) -> Outcome {
+        let end = Instant::now() + DEADLINE;
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("the command can be waited for") {
                 break status;
             }
-            if self.since.elapsed() > DEADLINE {
+            if Instant::now() > end {
                 self.group().signal(Signal::KILL);
                 panic!("evb hangs\nstdout: {}\nstderr: {}", self.stdout.text(), self.stderr.text());
             }

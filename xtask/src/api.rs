@@ -1,6 +1,5 @@
 //! Requests to a service.
 
-use super::PATIENCE;
 use serde_json::Value;
 use std::{
     io::{Read as _, Write as _},
@@ -9,18 +8,21 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Longest wait for anything that must come.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
 /// The interface of a service.
-pub(super) struct Api<'a> {
-    pub(super) address: String,
-    pub(super) token: &'a str,
+pub(crate) struct Api<'a> {
+    pub(crate) address: String,
+    pub(crate) token: &'a str,
 }
 
 impl Api<'_> {
-    pub(super) fn get(&self, path: &str) -> Result<Value, String> {
+    pub(crate) fn get(&self, path: &str) -> Result<Value, String> {
         self.ask("GET", path, "")
     }
 
-    pub(super) fn command(&self, command: &str) -> Result<(), String> {
+    pub(crate) fn command(&self, command: &str) -> Result<(), String> {
         let answer = self.ask("POST", "/api/command", &format!("{{\"command\": \"{command}\"}}"))?;
         match answer["error"].as_str() {
             Some(error) => Err(error.to_owned()),
@@ -29,7 +31,7 @@ impl Api<'_> {
     }
 
     /// Gives a command, and again when the configuration that it leads to fails: nodes may still be on their way.
-    pub(super) fn command_again(&self, command: &str) -> Result<(), String> {
+    pub(crate) fn command_again(&self, command: &str) -> Result<(), String> {
         let end = Instant::now() + PATIENCE;
         loop {
             // A state that was seen before may be over: then the command is under way, and is refused.
@@ -46,7 +48,7 @@ impl Api<'_> {
     }
 
     /// Waits for a status that is as it should be.
-    pub(super) fn wait(&self, what: &str, is_such: impl Fn(&Value) -> bool) -> Result<Value, String> {
+    pub(crate) fn wait(&self, what: &str, is_such: impl Fn(&Value) -> bool) -> Result<Value, String> {
         let end = Instant::now() + PATIENCE;
         let mut last = Value::Null;
         while Instant::now() < end {
