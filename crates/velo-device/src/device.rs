@@ -18,6 +18,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[cfg(test)]
+mod tests;
+
 /// Empty polls between two looks at a sender that has claimed a slot and does not publish it.
 const DOUBT_POLLS: u32 = 1 << 14;
 
@@ -66,6 +69,26 @@ struct Target {
     segment: Segment,
     address: Address,
     number: u16,
+    /// Headers of messages by the bytes in their line.
+    headers: [u64; at::LINE_BYTES + 1],
+}
+
+impl Target {
+    #[inline]
+    fn push(&self, envelope: &Envelope, body: &Body, bytes: &[u8]) -> bool {
+        mailbox::push(&self.segment, self.number, self.headers[bytes.len()], envelope, body, bytes)
+    }
+
+    #[inline]
+    fn is_open(&self) -> bool {
+        is_open(&self.segment)
+    }
+}
+
+/// Returns true until the owner of a segment closes its device; a killed process leaves this true.
+#[inline]
+fn is_open(segment: &Segment) -> bool {
+    segment.word(at::MAGIC_AT).load(Ordering::Relaxed) == at::MAGIC
 }
 
 /// A device with its own mailbox.
@@ -131,14 +154,16 @@ impl Device {
         }
         let segment = address.open()?;
         let number = register(&segment, self.address).ok_or(DeviceError::Crowded)?;
-        self.targets.push(Target { segment, address, number });
+        let headers = std::array::from_fn(|bytes| mailbox::header(number, bytes));
+        self.targets.push(Target { segment, address, number, headers });
         self.by_address.insert(address, self.targets.len() - 1);
         Ok(self.targets.len() - 1)
     }
 
-    /// Address of a known sender.
+    /// Address of a known sender, which may have ended. Maps its segment if it has not: what lies there then outlives it.
     pub fn sender(&mut self, number: u16) -> Option<Address> {
-        self.source(number).map(|(address, _)| *address)
+        let mapped = self.source(number).map(|(address, _)| *address);
+        mapped.or_else(|| known(&self.own, number))
     }
 
     fn source(&mut self, number: u16) -> Option<&(Address, Segment)> {
@@ -153,30 +178,30 @@ impl Device {
     /// tells that it has arrived; otherwise it is copied.
     ///
     /// # Errors
-    /// [`DeviceError::Full`] if there is no room at the moment.
+    /// [`DeviceError::Full`] if there is no room at the moment, [`DeviceError::Gone`] if the peer has closed its device.
     #[inline]
     pub fn send(&mut self, peer: Peer, envelope: &Envelope, spans: &[Span]) -> Result<Option<Note>, DeviceError> {
-        let target = self.targets.get(peer).ok_or(DeviceError::Gone)?;
+        let target = self.targets.get(peer).filter(|target| target.is_open()).ok_or(DeviceError::Gone)?;
         let length = envelope.length as usize;
         if length <= at::LINE_BYTES {
             let mut line = [0; at::LINE_BYTES];
             let copied = fetch::copy_in(spans, 0, &mut line[..length]);
-            let sent = mailbox::push(&target.segment, target.number, envelope, &Body::Line(line), &line[..copied]);
+            let sent = target.push(envelope, &Body::Line(line), &line[..copied]);
             return if sent { Ok(None) } else { Err(DeviceError::Full) };
         }
         if length <= at::BLOCK_BYTES {
-            let index = self.outbox.block(&self.own).ok_or(DeviceError::Full)?;
+            let index = self.outbox.block(&self.own, peer).ok_or(DeviceError::Full)?;
             let mut bytes = [0; at::BLOCK_BYTES];
             let copied = fetch::copy_in(spans, 0, &mut bytes[..length]);
             self.own.write(outbox::block(index), &bytes[..copied]);
-            if mailbox::push(&target.segment, target.number, envelope, &Body::Block(index), &[]) {
+            if target.push(envelope, &Body::Block(index), &[]) {
                 return Ok(None);
             }
             outbox::free_block(&self.own, index);
             return Err(DeviceError::Full);
         }
         let index = self.outbox.note(&self.own, spans).ok_or(DeviceError::Full)?;
-        if mailbox::push(&target.segment, target.number, envelope, &Body::Note(index), &[]) {
+        if target.push(envelope, &Body::Note(index), &[]) {
             return Ok(Some(Note { index, spans: spans.to_vec(), sent: 0, peer }));
         }
         self.outbox.free_note(&self.own, index);
@@ -192,9 +217,34 @@ impl Device {
         done
     }
 
-    /// Returns true if the process of a peer runs.
+    /// Forgets a message that is under way to a peer that has ended.
+    pub fn abandon(&mut self, note: &Note) {
+        self.outbox.free_note(&self.own, note.index);
+    }
+
+    /// Takes back the blocks of messages to a peer that has ended.
+    pub fn bury(&mut self, peer: Peer) {
+        self.outbox.free_blocks(&self.own, peer);
+    }
+
+    /// Returns true if peers have received all messages that do not fit a line.
+    pub fn is_idle(&self) -> bool {
+        self.outbox.is_idle(&self.own)
+    }
+
+    /// The number of peers.
+    pub fn peers(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Returns true if a peer has not closed its device, and its process runs.
     pub fn is_alive(&self, peer: Peer) -> bool {
-        self.targets.get(peer).is_some_and(|target| target.address.is_alive())
+        self.targets.get(peer).is_some_and(|target| target.is_open() && target.address.is_alive())
+    }
+
+    /// Returns true if a known sender has not closed its device, and its process runs.
+    pub fn is_sender_alive(&mut self, number: u16) -> bool {
+        self.source(number).is_some_and(|(address, segment)| is_open(segment) && address.is_alive())
     }
 
     /// The peer of a note.
@@ -241,32 +291,34 @@ impl Device {
                 return true;
             }
             if left.is_zero() {
-                return false;
+                bell.store(0, Ordering::Relaxed);
+                self.doubt();
+                return mailbox::peek(&self.own, self.head).is_some();
             }
             let time = rustix::time::Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() };
             let _ = futex::wait(bell, futex::Flags::empty(), 1, Some(&time));
         }
     }
 
-    /// Copies the block of a message into a vector, and frees it.
-    pub fn take_block(&mut self, sender: u16, index: u16, length: usize) -> Vec<u8> {
+    /// Copies the block of a message into a vector, and frees it. None if the sender ended before its segment was mapped.
+    pub fn take_block(&mut self, sender: u16, index: u16, length: usize) -> Option<Vec<u8>> {
+        let (_, segment) = self.source(sender)?;
         let mut bytes = vec![0; length.min(at::BLOCK_BYTES)];
-        if let Some((_, segment)) = self.source(sender) {
-            segment.read(outbox::block(index), &mut bytes);
-            outbox::free_block(segment, index);
-        }
-        bytes
+        segment.read(outbox::block(index), &mut bytes);
+        outbox::free_block(segment, index);
+        Some(bytes)
     }
 
-    /// Copies the block of a message into memory of the program, and frees it.
-    pub fn deliver_block(&mut self, sender: u16, index: u16, length: usize, spans: &[Span]) {
+    /// Copies the block of a message into memory of the program, and frees it. False if the sender ended before its segment
+    /// was mapped.
+    pub fn deliver_block(&mut self, sender: u16, index: u16, length: usize, spans: &[Span]) -> bool {
         let mut bytes = [0; at::BLOCK_BYTES];
         let bytes = &mut bytes[..length.min(at::BLOCK_BYTES)];
-        if let Some((_, segment)) = self.source(sender) {
-            segment.read(outbox::block(index), bytes);
-            outbox::free_block(segment, index);
-            fetch::copy_out(spans, 0, bytes);
-        }
+        let Some((_, segment)) = self.source(sender) else { return false };
+        segment.read(outbox::block(index), bytes);
+        outbox::free_block(segment, index);
+        fetch::copy_out(spans, 0, bytes);
+        true
     }
 
     /// Fetches the message of a note. False if the system forbids it: [`pull`](Self::pull) then gets it in blocks.
@@ -345,7 +397,7 @@ impl Device {
         place: u64,
         absolute: bool,
     ) -> Result<(), DeviceError> {
-        let target = self.targets.get(peer).ok_or(DeviceError::Gone)?;
+        let target = self.targets.get(peer).filter(|target| target.is_open()).ok_or(DeviceError::Gone)?;
         let length = own.iter().map(|span| span.length as u64).sum::<u64>();
         let wanted = if put { 2 } else { 1 };
         let grant = target.segment.lent(key).filter(|grant| grant.rights & wanted != 0);
@@ -358,6 +410,12 @@ impl Device {
         let theirs = [Span { address: (grant.address + offset) as usize, length: length as usize }];
         let call = if put { fetch::store } else { fetch::fetch };
         Ok(call(target.address.process, own, &theirs)?)
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        self.own.word(at::MAGIC_AT).store(0, Ordering::Release);
     }
 }
 
@@ -387,125 +445,4 @@ fn known(segment: &Segment, number: u16) -> Option<Address> {
         let nonce = segment.word(place + 8).load(Ordering::Relaxed);
         Address { process: (identity >> 32) as u32, file: identity as u32, nonce }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn envelope(bytes: &[u8], tag: u64) -> Envelope {
-        Envelope { length: bytes.len() as u64, tag, ..Envelope::default() }
-    }
-
-    fn pair() -> (Device, Device, Peer) {
-        let (mut a, b) = (Device::open(None).unwrap(), Device::open(None).unwrap());
-        let peer = a.connect(b.address()).unwrap();
-        (a, b, peer)
-    }
-
-    #[test]
-    fn lines_arrive_in_order_until_the_mailbox_is_full() {
-        let (mut a, mut b, peer) = pair();
-        for round in 0..3_u64 {
-            for number in 0..at::SLOTS as u64 {
-                let bytes = (round + number).to_ne_bytes();
-                assert!(a.send(peer, &envelope(&bytes, number), &[Span::of(&bytes)]).unwrap().is_none());
-            }
-            assert!(matches!(a.send(peer, &envelope(&[], 0), &[]), Err(DeviceError::Full)));
-            for number in 0..at::SLOTS as u64 {
-                let incoming = b.poll().unwrap();
-                let Body::Line(line) = incoming.body else { panic!("{incoming:?}") };
-                assert_eq!((incoming.envelope.tag, &line[..8]), (number, &(round + number).to_ne_bytes()[..]));
-                assert_eq!(b.sender(incoming.sender), Some(a.address()));
-            }
-            assert!(b.poll().is_none());
-        }
-    }
-
-    #[test]
-    fn blocks_are_free_again_when_they_are_read() {
-        let (mut a, mut b, peer) = pair();
-        let bytes: Vec<u8> = (0..5000_u32).map(|byte| byte as u8).collect();
-        for _ in 0..1000 {
-            a.send(peer, &envelope(&bytes, 0), &[Span::of(&bytes[..100]), Span::of(&bytes[100..])]).unwrap();
-            let Incoming { sender, body: Body::Block(index), .. } = b.poll().unwrap() else { panic!("no block") };
-            assert_eq!(b.take_block(sender, index, bytes.len()), bytes);
-        }
-    }
-
-    #[test]
-    fn long_messages_are_fetched_or_come_in_blocks() {
-        for fetches in [true, false] {
-            let (mut a, mut b, peer) = pair();
-            b.fetches = fetches;
-            let (bytes, mut got) = (vec![7_u8; 100_000], vec![0_u8; 100_000]);
-            let mut note = a.send(peer, &envelope(&bytes, 0), &[Span::of(&bytes)]).unwrap().unwrap();
-            let room = [Span { address: got.as_mut_ptr() as usize, length: got.len() }];
-            let Incoming { sender, body: Body::Note(index), .. } = b.poll().unwrap() else { panic!("no note") };
-            let mut done = if b.fetch_note(sender, index, &room).unwrap() { bytes.len() } else { 0 };
-            while done < bytes.len() {
-                assert!(!a.serve(&mut note));
-                done += b.pull(sender, index, &room, done, bytes.len()).unwrap();
-            }
-            assert!(a.serve(&mut note));
-            assert_eq!(bytes, got);
-        }
-    }
-
-    #[test]
-    fn names_are_unique_and_lead_to_a_device() {
-        let name = format!("test-{}", std::process::id());
-        let b = Device::open(Some(&name)).unwrap();
-        let mut a = Device::open(None).unwrap();
-        assert!(Device::open(Some(&name)).is_err() && Device::open(Some("a/b")).is_err());
-        let peer = a.find(&name).unwrap();
-        assert_eq!(a.targets[peer].address, b.address());
-        drop(b);
-        assert!(matches!(a.find(&name), Err(DeviceError::Unknown(_))));
-    }
-
-    #[test]
-    fn memory_is_reached_only_as_it_was_lent() {
-        let (a, b, peer) = pair();
-        let (mut lent, own) = ([0_u8; 64], [5_u8; 8]);
-        let grant = Grant { key: 9, address: lent.as_mut_ptr() as u64, length: 64, rights: 2 };
-        assert!(b.lend(grant) && !b.lend(grant));
-        a.remote(peer, true, &[Span::of(&own)], 9, 56, false).unwrap();
-        assert_eq!((lent[55], lent[56]), (0, 5));
-        assert!(a.remote(peer, true, &[Span::of(&own)], 9, 57, false).is_err());
-        assert!(a.remote(peer, false, &[Span::of(&own)], 9, 0, false).is_err());
-        b.take_back(9);
-        assert!(a.remote(peer, true, &[Span::of(&own)], 9, 0, false).is_err());
-    }
-
-    #[test]
-    fn many_senders_share_a_mailbox() {
-        const EACH: u64 = 20_000;
-        let mut b = Device::open(None).unwrap();
-        let address = b.address();
-        let send = move |_| {
-            let mut a = Device::open(None).unwrap();
-            let peer = a.connect(address).unwrap();
-            for number in 0..EACH {
-                while a.send(peer, &envelope(&[], number), &[]).is_err() {
-                    std::thread::yield_now();
-                }
-            }
-            a
-        };
-        std::thread::scope(|scope| {
-            let senders = [0, 1, 2].map(|index| scope.spawn(move || send(index)));
-            let mut next = [0; 3];
-            while next.iter().sum::<u64>() < 3 * EACH {
-                match b.poll() {
-                    Some(incoming) => {
-                        assert_eq!(incoming.envelope.tag, next[incoming.sender as usize]);
-                        next[incoming.sender as usize] += 1;
-                    }
-                    None => drop(b.wait(Duration::from_millis(1))),
-                }
-            }
-            let _ends = senders.map(|sender| sender.join().unwrap());
-        });
-    }
 }

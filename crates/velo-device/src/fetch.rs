@@ -25,6 +25,7 @@ impl Span {
     }
 
     /// The part behind `skip` bytes, with at most `most` bytes.
+    #[inline]
     fn part(self, skip: usize, most: usize) -> Self {
         let skip = skip.min(self.length);
         Self { address: self.address + skip, length: (self.length - skip).min(most) }
@@ -46,6 +47,7 @@ pub(crate) fn cut(spans: &[Span], mut skip: usize, mut most: usize) -> Vec<Span>
 }
 
 /// Copies bytes of a program into `target`, from byte `skip` of its memory on; the number of copied bytes.
+#[inline]
 pub fn copy_in(spans: &[Span], mut skip: usize, target: &mut [u8]) -> usize {
     let mut done = 0;
     for span in spans {
@@ -59,6 +61,7 @@ pub fn copy_in(spans: &[Span], mut skip: usize, target: &mut [u8]) -> usize {
 }
 
 /// Copies `source` into memory of a program, from byte `skip` on; the number of copied bytes.
+#[inline]
 pub fn copy_out(spans: &[Span], mut skip: usize, source: &[u8]) -> usize {
     let mut done = 0;
     for span in spans {

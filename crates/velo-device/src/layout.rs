@@ -22,7 +22,7 @@ pub(crate) const SENDERS_AT: usize = 4096;
 pub(crate) const SENDER_BYTES: usize = 32;
 
 /// Memory regions that an owner lends to others.
-pub(crate) const GRANTS: usize = 1024;
+pub const GRANTS: usize = 1024;
 /// Four words for each region: key, address, length, rights.
 pub(crate) const GRANTS_AT: usize = SENDERS_AT + SENDERS * SENDER_BYTES;
 /// Bytes of a region's entry.

@@ -30,7 +30,7 @@ mod segment;
 pub use address::Address;
 pub use device::{Device, DeviceError, Incoming, Peer};
 pub use fetch::{Span, copy_in, copy_out, fetch, store};
-pub use layout::{BLOCK_BYTES, LINE_BYTES, NOTE_SPANS, NOTES, SENDERS, SLOTS};
+pub use layout::{BLOCK_BYTES, GRANTS, LINE_BYTES, NOTE_SPANS, NOTES, SENDERS, SLOTS};
 pub use mailbox::{Body, Envelope};
 pub use outbox::Note;
 pub use segment::Grant;

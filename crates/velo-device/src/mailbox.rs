@@ -6,7 +6,7 @@
 
 use crate::{layout as at, segment::Segment};
 use evb_velo::{AddressMap, Endpoint, Header, mailbox};
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 /// Division of addresses: one node, as many threads as a header can name.
 const MAP: AddressMap = match AddressMap::new(34, 34) {
@@ -51,9 +51,23 @@ fn free(position: u64) -> u64 {
     (position / at::SLOTS as u64) << SENDER_BITS
 }
 
+/// The header of a message of this sender with so many bytes in its line.
+pub(crate) fn header(sender: u16, bytes: usize) -> u64 {
+    let (source, target) = (Endpoint { node: 0, thread: sender.into() }, Endpoint { node: 0, thread: 0 });
+    let length = (bytes as u64).max(1);
+    Header { source, target, length, offset: 0, data: length }.encode(MAP).expect("a line at most")
+}
+
 /// Puts a message into the mailbox of a segment; false if it is full.
 #[inline]
-pub(crate) fn push(segment: &Segment, sender: u16, envelope: &Envelope, body: &Body, bytes: &[u8]) -> bool {
+pub(crate) fn push(
+    segment: &Segment,
+    sender: u16,
+    header: u64,
+    envelope: &Envelope,
+    body: &Body,
+    bytes: &[u8],
+) -> bool {
     let Some(place) = claim(segment, sender) else { return false };
     let (kind, index) = match *body {
         Body::Line(_) => (0_u16, 0),
@@ -65,10 +79,8 @@ pub(crate) fn push(segment: &Segment, sender: u16, envelope: &Envelope, body: &B
     for (word, value) in [first, envelope.length, envelope.tag, envelope.data].into_iter().enumerate() {
         segment.word(place + at::ENVELOPE_AT + 8 * word).store(value, Ordering::Relaxed);
     }
-    let (source, target) = (Endpoint { node: 0, thread: sender.into() }, Endpoint { node: 0, thread: 0 });
-    let length = (bytes.len() as u64).max(1);
-    let header = Header { source, target, length, offset: 0, data: length }.encode(MAP).expect("a line at most");
-    segment.word(place + mailbox::HEADER_AT as usize).store(header, Ordering::Release);
+    // In one order with the bell: either this sender sees that the owner sleeps, or the owner sees the header.
+    segment.word(place + mailbox::HEADER_AT as usize).swap(header, Ordering::SeqCst);
     ring(segment);
     true
 }
@@ -100,9 +112,8 @@ fn claim(segment: &Segment, sender: u16) -> Option<usize> {
 
 #[inline]
 fn ring(segment: &Segment) {
-    fence(Ordering::SeqCst);
     let bell = segment.half(at::BELL_AT);
-    if bell.load(Ordering::Relaxed) != 0 && bell.swap(0, Ordering::AcqRel) != 0 {
+    if bell.load(Ordering::SeqCst) != 0 && bell.swap(0, Ordering::AcqRel) != 0 {
         let _ = rustix::thread::futex::wake(bell, rustix::thread::futex::Flags::empty(), u32::MAX >> 1);
     }
 }

@@ -44,25 +44,40 @@ pub(crate) fn block(index: u16) -> usize {
 pub(crate) struct Outbox {
     next: u16,
     notes: Vec<u16>,
+    /// The peer that each block was last used for.
+    users: [usize; at::BLOCKS],
 }
 
 impl Outbox {
     pub(crate) fn new() -> Self {
-        Self { next: 0, notes: (0..at::NOTES as u16).rev().collect() }
+        Self { next: 0, notes: (0..at::NOTES as u16).rev().collect(), users: [usize::MAX; at::BLOCKS] }
     }
 
-    /// A free block, which is now in use.
-    pub(crate) fn block(&mut self, own: &Segment) -> Option<u16> {
+    /// A free block, which is now in use for a peer.
+    pub(crate) fn block(&mut self, own: &Segment, peer: usize) -> Option<u16> {
         for _ in 0..at::BLOCKS {
             let index = self.next % at::BLOCKS as u16;
             self.next = index + 1;
             let state = own.half(at::BLOCK_STATES_AT + 4 * index as usize);
             if state.load(Ordering::Acquire) == 0 {
                 state.store(1, Ordering::Relaxed);
+                self.users[index as usize] = peer;
                 return Some(index);
             }
         }
         None
+    }
+
+    /// Frees the blocks of a peer that has ended.
+    pub(crate) fn free_blocks(&self, own: &Segment, peer: usize) {
+        let of_peer = self.users.iter().enumerate().filter(|(_, user)| **user == peer);
+        of_peer.for_each(|(index, _)| free_block(own, index as u16));
+    }
+
+    /// Returns true if no block and no note is in use.
+    pub(crate) fn is_idle(&self, own: &Segment) -> bool {
+        let is_free = |index| own.half(at::BLOCK_STATES_AT + 4 * index).load(Ordering::Acquire) == 0;
+        self.notes.len() == at::NOTES && (0..at::BLOCKS).all(is_free)
     }
 
     /// A note about this memory.
@@ -105,7 +120,7 @@ pub(crate) fn serve(own: &Segment, outbox: &mut Outbox, note_of: &mut Note) -> b
     match own.half(place).load(Ordering::Acquire) {
         state::DONE => return true,
         state::ASKED => {
-            let Some(index) = outbox.block(own) else { return false };
+            let Some(index) = outbox.block(own, note_of.peer) else { return false };
             let mut bytes = [0; at::BLOCK_BYTES];
             let length = crate::fetch::copy_in(&note_of.spans, note_of.sent, &mut bytes);
             own.write(block(index), &bytes[..length]);

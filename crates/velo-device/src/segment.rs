@@ -1,7 +1,7 @@
 //! Words and bytes of a mapped segment.
 //!
 //! # Safety
-//! A segment is mapped with a fixed size as long as its [`Region`] lives, and every access is checked against that size.
+//! A segment is mapped with [`SEGMENT_BYTES`] as long as its [`Region`] lives, and every access is checked against that size.
 //! Words are atomic. Bytes are copied by pointers and never borrowed, so another process may write to them at any time: it
 //! can spoil the bytes of a message, and nothing else.
 
@@ -22,7 +22,8 @@ use std::{
 /// A mapped segment.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
-    region: Arc<Region>,
+    /// Keeps the mapping.
+    _region: Arc<Region>,
     start: NonNull<u8>,
 }
 
@@ -34,13 +35,14 @@ unsafe impl Sync for Segment {}
 impl Segment {
     pub(crate) fn map(file: impl AsFd) -> io::Result<Self> {
         let region = Region::map(file, SEGMENT_BYTES, true)?;
-        Ok(Self { start: region.start(), region })
+        assert_eq!(region.len(), SEGMENT_BYTES, "length of a segment");
+        Ok(Self { start: region.start(), _region: region })
     }
 
     /// The word at this byte, which is a multiple of 8.
     #[inline]
     pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
-        assert!(at.is_multiple_of(8) && at + 8 <= self.region.len(), "word at {at}");
+        assert!(at.is_multiple_of(8) && at + 8 <= SEGMENT_BYTES, "word at {at}");
         // SAFETY: it lies in the mapping, is aligned, and all access to it is atomic.
         unsafe { self.start.add(at).cast().as_ref() }
     }
@@ -48,21 +50,21 @@ impl Segment {
     /// The half word at this byte, which is a multiple of 4.
     #[inline]
     pub(crate) fn half(&self, at: usize) -> &AtomicU32 {
-        assert!(at.is_multiple_of(4) && at + 4 <= self.region.len(), "half word at {at}");
+        assert!(at.is_multiple_of(4) && at + 4 <= SEGMENT_BYTES, "half word at {at}");
         // SAFETY: as in `word`.
         unsafe { self.start.add(at).cast().as_ref() }
     }
 
     #[inline]
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
-        assert!(at <= self.region.len() && bytes.len() <= self.region.len() - at, "{} bytes at {at}", bytes.len());
+        assert!(at <= SEGMENT_BYTES && bytes.len() <= SEGMENT_BYTES - at, "{} bytes at {at}", bytes.len());
         // SAFETY: the target lies in the mapping, and a borrowed slice does not.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(at).as_ptr(), bytes.len()) }
     }
 
     #[inline]
     pub(crate) fn read(&self, at: usize, bytes: &mut [u8]) {
-        assert!(at <= self.region.len() && bytes.len() <= self.region.len() - at, "{} bytes at {at}", bytes.len());
+        assert!(at <= SEGMENT_BYTES && bytes.len() <= SEGMENT_BYTES - at, "{} bytes at {at}", bytes.len());
         // SAFETY: the source lies in the mapping, and a borrowed slice does not.
         unsafe { std::ptr::copy_nonoverlapping(self.start.add(at).as_ptr(), bytes.as_mut_ptr(), bytes.len()) }
     }

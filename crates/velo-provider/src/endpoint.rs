@@ -2,23 +2,23 @@
 //!
 //! # Safety
 //! Every function gets an endpoint of this library, and pieces of memory that the program promises to keep until the
-//! operation is complete. Memory is only named here; `evbvelo` copies it.
+//! operation is complete. Memory is only named here; `evb_velo_device` copies it.
 
 #![allow(unsafe_code, reason = "implements functions that C calls")]
 #![allow(clippy::too_many_arguments, reason = "libfabric chooses the arguments")]
 
 use crate::{
-    abi::*,
     domain::{self, Endpoint, Send, State, wanted},
     engine::{Engine, Finished, Posted, TAGGED, WITH_DATA, WRITTEN, sent},
     info,
-    objects::{self, Object, make, object, table},
+    objects::{self, Object, make, missing, nothing, object, table},
 };
-use evbvelo::{Device, Envelope, NOTE_SPANS, Span};
+use evb_libfabric_abi::*;
+use evb_velo_device::{Device, Envelope, NOTE_SPANS, Span};
 use std::{
     ffi::{c_int, c_void},
     mem::ManuallyDrop,
-    ptr::null,
+    ptr::null_mut,
     sync::MutexGuard,
 };
 
@@ -29,7 +29,7 @@ unsafe impl Sync for Entry {}
 
 static PROVIDER: Entry = Entry(ManuallyDrop::new(Provider {
     version: 1 << 16,
-    fi_version: 1 << 16 | 17,
+    fi_version: info::INTERFACE,
     context: [0; 4],
     name: info::NAME.as_ptr(),
     getinfo: info::getinfo,
@@ -47,60 +47,99 @@ pub extern "C" fn fi_prov_ini() -> *mut c_void {
     Box::into_raw(Box::new(copy)).cast()
 }
 
-macro_rules! calls {
-    ($($call:expr),* $(,)?) => { Table::new([$($call),*]) };
-}
-
-static CONTROL: Table<7> = calls![Call(cancel as *const c_void), NONE, NONE, NONE, NONE, NONE, NONE];
-static NAMES: Table<9> = calls![NONE, Call(getname as *const c_void), NONE, NONE, NONE, NONE, NONE, NONE, NONE];
-static MESSAGES: Table<9> = calls![
-    Call(recv as *const c_void),
-    Call(recvv as *const c_void),
-    Call(recvmsg as *const c_void),
-    Call(send as *const c_void),
-    Call(sendv as *const c_void),
-    Call(sendmsg as *const c_void),
-    Call(inject as *const c_void),
-    Call(senddata as *const c_void),
-    Call(injectdata as *const c_void),
-];
-static TAGGED_MESSAGES: Table<9> = calls![
-    Call(trecv as *const c_void),
-    Call(trecvv as *const c_void),
-    Call(trecvmsg as *const c_void),
-    Call(tsend as *const c_void),
-    Call(tsendv as *const c_void),
-    Call(tsendmsg as *const c_void),
-    Call(tinject as *const c_void),
-    Call(tsenddata as *const c_void),
-    Call(tinjectdata as *const c_void),
-];
-static REMOTE: Table<9> = calls![
-    Call(read as *const c_void),
-    Call(readv as *const c_void),
-    Call(readmsg as *const c_void),
-    Call(write as *const c_void),
-    Call(writev as *const c_void),
-    Call(writemsg as *const c_void),
-    Call(rinject as *const c_void),
-    Call(writedata as *const c_void),
-    Call(rinjectdata as *const c_void),
-];
+static CONTROL: EpOps = EpOps {
+    size: size_of::<EpOps>(),
+    cancel,
+    getopt: missing,
+    setopt: missing,
+    tx_ctx: missing,
+    rx_ctx: missing,
+    rx_size_left: missing,
+    tx_size_left: missing,
+};
+static NAMES: CmOps = CmOps {
+    size: size_of::<CmOps>(),
+    setname: missing,
+    getname,
+    getpeer: missing,
+    connect: missing,
+    listen: missing,
+    accept: missing,
+    reject: missing,
+    shutdown: missing,
+    join: missing,
+};
+static MESSAGES: MsgOps =
+    MsgOps { size: size_of::<MsgOps>(), recv, recvv, recvmsg, send, sendv, sendmsg, inject, senddata, injectdata };
+static TAGGED_MESSAGES: TaggedOps = TaggedOps {
+    size: size_of::<TaggedOps>(),
+    recv: trecv,
+    recvv: trecvv,
+    recvmsg: trecvmsg,
+    send: tsend,
+    sendv: tsendv,
+    sendmsg: tsendmsg,
+    inject: tinject,
+    senddata: tsenddata,
+    injectdata: tinjectdata,
+};
+static ATOMIC: AtomicOps = AtomicOps {
+    size: size_of::<AtomicOps>(),
+    write: missing,
+    writev: missing,
+    writemsg: missing,
+    inject: missing,
+    readwrite: missing,
+    readwritev: missing,
+    readwritemsg: missing,
+    compwrite: missing,
+    compwritev: missing,
+    compwritemsg: missing,
+    writevalid: missing,
+    readwritevalid: missing,
+    compwritevalid: missing,
+};
+static COLLECTIVE: CollectiveOps = CollectiveOps {
+    size: size_of::<CollectiveOps>(),
+    barrier: missing,
+    broadcast: missing,
+    alltoall: missing,
+    allreduce: missing,
+    allgather: missing,
+    reduce_scatter: missing,
+    reduce: missing,
+    scatter: missing,
+    gather: missing,
+    msg: missing,
+    barrier2: missing,
+};
+static REMOTE: RmaOps = RmaOps {
+    size: size_of::<RmaOps>(),
+    read: access::<FI_READ>,
+    readv: access_pieces::<FI_READ>,
+    readmsg: access_msg::<FI_READ>,
+    write: access::<FI_WRITE>,
+    writev: access_pieces::<FI_WRITE>,
+    writemsg: access_msg::<FI_WRITE>,
+    inject: rinject,
+    writedata,
+    injectdata: rinjectdata,
+};
 
 /// `fi_endpoint`.
 ///
 /// # Safety
 /// Called by libfabric with a domain, the info of this provider and a place for the answer.
 pub(crate) unsafe extern "C" fn open(
-    domain: *mut Object,
-    info: *const Info,
-    place: *mut *mut Object,
+    domain: *mut Domain,
+    info: *mut Info,
+    place: *mut *mut Ep,
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: as the caller promises.
     let (shared, tx, rx, caps) =
         unsafe { (object(domain).shared.clone(), (*info).tx_attr.as_ref(), (*info).rx_attr.as_ref(), (*info).caps) };
-    let Ok(device) = Device::open(None) else { return -12 };
+    let Ok(device) = Device::open(None) else { return -FI_ENOMEM as c_int };
     let mut state = shared.lock();
     state.grants.iter().for_each(|grant| {
         device.lend(*grant);
@@ -114,20 +153,28 @@ pub(crate) unsafe extern "C" fn open(
         send_flags: tx.map_or(0, |tx| tx.op_flags),
         receive_flags: rx.map_or(0, |rx| rx.op_flags),
         vector: None,
+        directions: if caps & (FI_SEND | FI_RECV) == 0 { FI_SEND | FI_RECV } else { caps },
         directed: caps & FI_DIRECTED_RECV != 0,
         counters: Vec::new(),
         peers: Vec::new(),
     };
     let number = domain::put(&mut state.endpoints, endpoint);
     drop(state);
-    let tables =
-        [table(&CONTROL), table(&NAMES), table(&MESSAGES), table(&REMOTE), table(&TAGGED_MESSAGES), null(), null()];
+    let tables = [
+        table(&CONTROL),
+        table(&NAMES),
+        table(&MESSAGES),
+        table(&REMOTE),
+        table(&TAGGED_MESSAGES),
+        table(&ATOMIC),
+        table(&COLLECTIVE),
+    ];
     // SAFETY: a place for the answer.
-    unsafe { *place = make(CLASS_EP, context, &tables, shared, number) };
+    unsafe { *place = make(FI_CLASS_EP, context, &tables, shared, number) };
     0
 }
 
-unsafe extern "C" fn getname(fid: *mut Object, bytes: *mut c_void, length: *mut usize) -> c_int {
+unsafe extern "C" fn getname(fid: *mut Fid, bytes: *mut c_void, length: *mut usize) -> c_int {
     // SAFETY: an endpoint, and a place with its length.
     unsafe {
         let this = object(fid);
@@ -138,17 +185,17 @@ unsafe extern "C" fn getname(fid: *mut Object, bytes: *mut c_void, length: *mut 
     }
 }
 
-unsafe extern "C" fn cancel(fid: *mut Object, context: usize) -> isize {
+unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
+    let context = context as usize;
     // SAFETY: an endpoint.
     let this = unsafe { object(fid) };
     let mut state = this.shared.lock();
     let Ok(endpoint) = state.endpoint(this.number) else { return -FI_EINVAL };
-    if let Some((_, tagged)) = endpoint.engine.cancel(context) {
-        let flags = FI_RECV | if tagged { FI_TAGGED } else { FI_MSG };
-        let entry = CqEntry { context, flags, ..CqEntry::default() };
-        endpoint.engine.finished.push(Finished { error: FI_ECANCELED, ..Finished::new(entry, true) });
-        state.hand_out(this.number);
-    }
+    let Some((_, tagged)) = endpoint.engine.cancel(context) else { return -FI_ENOENT };
+    let flags = FI_RECV | if tagged { FI_TAGGED } else { FI_MSG };
+    let entry = CqEntry { op_context: context, flags, ..CqEntry::default() };
+    endpoint.engine.finished.push(Finished { error: FI_ECANCELED, ..Finished::new(entry, true) });
+    state.hand_out(this.number);
     0
 }
 
@@ -158,75 +205,87 @@ fn answer(result: Result<(), isize>) -> isize {
 
 /// # Safety
 /// There are `count` pieces.
-unsafe fn pieces<'a>(iov: *const Span, count: usize) -> Result<&'a [Span], isize> {
+unsafe fn pieces<'a>(iov: *const IoVec, count: usize) -> Result<&'a [Span], isize> {
     match count {
         0 => Ok(&[]),
-        // SAFETY: as the caller promises.
-        1..=NOTE_SPANS => Ok(unsafe { std::slice::from_raw_parts(iov, count) }),
+        // SAFETY: as the caller promises; both types are those of C's `iovec`.
+        1..=NOTE_SPANS => Ok(unsafe { std::slice::from_raw_parts(iov.cast(), count) }),
         _ => Err(-FI_EINVAL),
     }
 }
 
 /// # Safety
 /// The pointer is an endpoint.
-unsafe fn locked<'a>(ep: *mut Object) -> (MutexGuard<'a, State>, &'a Object) {
+unsafe fn locked<'a>(ep: *mut Ep) -> (MutexGuard<'a, State>, &'a Object) {
     // SAFETY: as the caller promises.
     let this = unsafe { object(ep) };
     (this.shared.lock(), this)
 }
 
 /// What a send is beside its bytes.
-#[derive(Default)]
 struct Words {
     to: u64,
     tag: Option<u64>,
     data: Option<u64>,
-    context: usize,
+    context: *mut c_void,
     /// Flags of the operation; none if it goes by those of the endpoint.
     flags: Option<u64>,
     quiet: bool,
 }
 
-unsafe fn post(ep: *mut Object, spans: &[Span], words: &Words) -> isize {
+impl Default for Words {
+    fn default() -> Self {
+        Self { to: 0, tag: None, data: None, context: null_mut(), flags: None, quiet: false }
+    }
+}
+
+unsafe fn post(ep: *mut Ep, spans: &[Span], words: &Words) -> isize {
     // SAFETY: an endpoint.
     let (mut state, this) = unsafe { locked(ep) };
     let Ok(endpoint) = state.endpoint(this.number) else { return -FI_EINVAL };
     let flags = words.flags.unwrap_or(endpoint.send_flags);
+    if flags & info::LATE_COMPLETION != 0 {
+        return -FI_ENOSYS;
+    }
     let wanted = !words.quiet && wanted(endpoint.send_selective, flags);
     let bits = if words.tag.is_some() { TAGGED } else { 0 } | if words.data.is_some() { WITH_DATA } else { 0 };
     let length = spans.iter().map(|span| span.length as u64).sum();
-    if (words.quiet || flags & FI_INJECT != 0) && length > evbvelo::BLOCK_BYTES as u64 {
+    if (words.quiet || flags & FI_INJECT != 0) && length > evb_velo_device::BLOCK_BYTES as u64 {
         return -FI_EMSGSIZE;
     }
     let (tag, data) = (words.tag.unwrap_or(0), words.data.unwrap_or(0));
     let envelope = Envelope { length, tag, data, flags: bits };
-    let finished = Finished::new(sent(words.context, words.tag.is_some()), wanted);
+    let finished = Finished::new(sent(words.context as usize, words.tag.is_some()), wanted);
     answer(state.send(this.number, &Send { to: words.to, envelope, spans, finished }))
 }
 
 unsafe fn take(
-    ep: *mut Object,
+    ep: *mut Ep,
     spans: &[Span],
     tagged: bool,
     from: u64,
     tag: u64,
     ignore: u64,
-    context: usize,
+    context: *mut c_void,
     flags: Option<u64>,
 ) -> isize {
     // SAFETY: an endpoint.
     let (mut state, this) = unsafe { locked(ep) };
+    let context = context as usize;
     let source = state.source(this.number, from);
     let Ok(endpoint) = state.endpoint(this.number) else { return -FI_EINVAL };
     let wanted = wanted(endpoint.receive_selective, flags.unwrap_or(endpoint.receive_flags));
-    let posted = Posted { spans: spans.to_vec(), source, tag, ignore, context, wanted };
+    let posted = Posted { spans: spans.into(), source, tag, ignore, context, wanted };
     let flags = flags.unwrap_or(0);
+    if flags & FI_MULTI_RECV != 0 || (!tagged && flags & (FI_PEEK | FI_CLAIM | FI_DISCARD) != 0) {
+        return -FI_ENOSYS;
+    }
     let discard = flags & FI_DISCARD != 0;
     if flags & FI_PEEK != 0 {
         endpoint.engine.progress();
         // Open MPI takes only an error of the queue for "no message", and not the result of the call.
         if !endpoint.engine.peek(&posted, flags & FI_CLAIM != 0, discard) {
-            let entry = CqEntry { context, flags: FI_RECV | FI_TAGGED, tag, ..CqEntry::default() };
+            let entry = CqEntry { op_context: context, flags: FI_RECV | FI_TAGGED, tag, ..CqEntry::default() };
             endpoint.engine.finished.push(Finished { error: FI_ENOMSG, ..Finished::new(entry, true) });
         }
         state.hand_out(this.number);
@@ -236,103 +295,106 @@ unsafe fn take(
         if !endpoint.engine.take_claimed(&posted, discard) {
             return -FI_EINVAL;
         }
-    } else {
-        endpoint.engine.receive(tagged, posted);
+    } else if !endpoint.engine.receive(tagged, posted) {
+        return -FI_EAGAIN;
     }
     state.hand_out(this.number);
     0
 }
 
-fn one(address: usize, length: usize) -> [Span; 1] {
-    [Span { address, length }]
+fn one<T>(buf: *const T, length: usize) -> [Span; 1] {
+    [Span { address: buf as usize, length }]
 }
 
 unsafe extern "C" fn recv(
-    ep: *mut Object,
-    buf: usize,
+    ep: *mut Ep,
+    buf: *mut c_void,
     len: usize,
     _d: *mut c_void,
     from: u64,
-    context: usize,
+    context: *mut c_void,
 ) -> isize {
     // SAFETY: as the caller promises.
     unsafe { take(ep, &one(buf, len), false, from, 0, u64::MAX, context, None) }
 }
 
 unsafe extern "C" fn recvv(
-    ep: *mut Object,
-    iov: *const Span,
-    _d: *mut c_void,
+    ep: *mut Ep,
+    iov: *const IoVec,
+    _d: *mut *mut c_void,
     count: usize,
     from: u64,
-    context: usize,
+    context: *mut c_void,
 ) -> isize {
     // SAFETY: as the caller promises.
     unsafe { pieces(iov, count).map_or_else(|e| e, |spans| take(ep, spans, false, from, 0, u64::MAX, context, None)) }
 }
 
-unsafe extern "C" fn recvmsg(ep: *mut Object, msg: *const Msg, flags: u64) -> isize {
+unsafe extern "C" fn recvmsg(ep: *mut Ep, msg: *const Msg, flags: u64) -> isize {
     // SAFETY: as the caller promises.
     unsafe {
         let msg = &*msg;
-        let spans = pieces(msg.iov, msg.count);
-        spans.map_or_else(
-            |e| e,
-            |spans| take(ep, spans, false, msg.addr, 0, u64::MAX, msg.context as usize, Some(flags)),
-        )
+        let spans = pieces(msg.msg_iov, msg.iov_count);
+        spans.map_or_else(|e| e, |spans| take(ep, spans, false, msg.addr, 0, u64::MAX, msg.context, Some(flags)))
     }
 }
 
 unsafe extern "C" fn trecv(
-    ep: *mut Object,
-    buf: usize,
+    ep: *mut Ep,
+    buf: *mut c_void,
     len: usize,
     _d: *mut c_void,
     from: u64,
     tag: u64,
     ignore: u64,
-    context: usize,
+    context: *mut c_void,
 ) -> isize {
     // SAFETY: as the caller promises.
     unsafe { take(ep, &one(buf, len), true, from, tag, ignore, context, None) }
 }
 
 unsafe extern "C" fn trecvv(
-    ep: *mut Object,
-    iov: *const Span,
-    _d: *mut c_void,
+    ep: *mut Ep,
+    iov: *const IoVec,
+    _d: *mut *mut c_void,
     count: usize,
     from: u64,
     tag: u64,
     ignore: u64,
-    context: usize,
+    context: *mut c_void,
 ) -> isize {
     // SAFETY: as the caller promises.
     unsafe { pieces(iov, count).map_or_else(|e| e, |spans| take(ep, spans, true, from, tag, ignore, context, None)) }
 }
 
-unsafe extern "C" fn trecvmsg(ep: *mut Object, msg: *const MsgTagged, flags: u64) -> isize {
+unsafe extern "C" fn trecvmsg(ep: *mut Ep, msg: *const MsgTagged, flags: u64) -> isize {
     // SAFETY: as the caller promises.
     unsafe {
         let msg = &*msg;
-        let spans = pieces(msg.iov, msg.count);
-        spans
-            .map_or_else(|e| e, |s| take(ep, s, true, msg.addr, msg.tag, msg.ignore, msg.context as usize, Some(flags)))
+        let spans = pieces(msg.msg_iov, msg.iov_count);
+        spans.map_or_else(|e| e, |s| take(ep, s, true, msg.addr, msg.tag, msg.ignore, msg.context, Some(flags)))
     }
 }
 
-unsafe extern "C" fn send(ep: *mut Object, buf: usize, len: usize, _d: *mut c_void, to: u64, context: usize) -> isize {
+unsafe extern "C" fn send(
+    ep: *mut Ep,
+    buf: *const c_void,
+    len: usize,
+    _d: *mut c_void,
+    to: u64,
+    context: *mut c_void,
+) -> isize {
     // SAFETY: as the caller promises.
     unsafe { post(ep, &one(buf, len), &Words { to, context, ..Words::default() }) }
 }
 
 unsafe extern "C" fn sendv(
-    ep: *mut Object,
-    iov: *const Span,
-    _d: *mut c_void,
+    ep: *mut Ep,
+    iov: *const IoVec,
+    _d: *mut *mut c_void,
     count: usize,
     to: u64,
-    context: usize,
+    context: *mut c_void,
 ) -> isize {
     // SAFETY: as the caller promises.
     unsafe {
@@ -344,109 +406,112 @@ fn with_data(flags: u64, data: u64) -> Option<u64> {
     (flags & FI_REMOTE_CQ_DATA != 0).then_some(data)
 }
 
-unsafe extern "C" fn sendmsg(ep: *mut Object, msg: *const Msg, flags: u64) -> isize {
+unsafe extern "C" fn sendmsg(ep: *mut Ep, msg: *const Msg, flags: u64) -> isize {
     // SAFETY: as the caller promises.
     unsafe {
         let msg = &*msg;
         let data = with_data(flags, msg.data);
-        let words = Words { to: msg.addr, data, context: msg.context as usize, flags: Some(flags), ..Words::default() };
-        pieces(msg.iov, msg.count).map_or_else(|e| e, |spans| post(ep, spans, &words))
+        let words = Words { to: msg.addr, data, context: msg.context, flags: Some(flags), ..Words::default() };
+        pieces(msg.msg_iov, msg.iov_count).map_or_else(|e| e, |spans| post(ep, spans, &words))
     }
 }
 
-unsafe extern "C" fn inject(ep: *mut Object, buf: usize, len: usize, to: u64) -> isize {
+unsafe extern "C" fn inject(ep: *mut Ep, buf: *const c_void, len: usize, to: u64) -> isize {
     // SAFETY: as the caller promises.
     unsafe { post(ep, &one(buf, len), &Words { to, quiet: true, ..Words::default() }) }
 }
 
 unsafe extern "C" fn senddata(
-    ep: *mut Object,
-    buf: usize,
+    ep: *mut Ep,
+    buf: *const c_void,
     len: usize,
     _d: *mut c_void,
     data: u64,
     to: u64,
-    context: usize,
+    context: *mut c_void,
 ) -> isize {
     // SAFETY: as the caller promises.
     unsafe { post(ep, &one(buf, len), &Words { to, data: Some(data), context, ..Words::default() }) }
 }
 
-unsafe extern "C" fn injectdata(ep: *mut Object, buf: usize, len: usize, data: u64, to: u64) -> isize {
+unsafe extern "C" fn injectdata(ep: *mut Ep, buf: *const c_void, len: usize, data: u64, to: u64) -> isize {
     // SAFETY: as the caller promises.
     unsafe { post(ep, &one(buf, len), &Words { to, data: Some(data), quiet: true, ..Words::default() }) }
 }
 
 unsafe extern "C" fn tsend(
-    ep: *mut Object,
-    buf: usize,
+    ep: *mut Ep,
+    buf: *const c_void,
     len: usize,
     _d: *mut c_void,
     to: u64,
     tag: u64,
-    context: usize,
+    context: *mut c_void,
 ) -> isize {
     // SAFETY: as the caller promises.
     unsafe { post(ep, &one(buf, len), &Words { to, tag: Some(tag), context, ..Words::default() }) }
 }
 
 unsafe extern "C" fn tsendv(
-    ep: *mut Object,
-    iov: *const Span,
-    _d: *mut c_void,
+    ep: *mut Ep,
+    iov: *const IoVec,
+    _d: *mut *mut c_void,
     count: usize,
     to: u64,
     tag: u64,
-    context: usize,
+    context: *mut c_void,
 ) -> isize {
     let words = Words { to, tag: Some(tag), context, ..Words::default() };
     // SAFETY: as the caller promises.
     unsafe { pieces(iov, count).map_or_else(|e| e, |spans| post(ep, spans, &words)) }
 }
 
-unsafe extern "C" fn tsendmsg(ep: *mut Object, msg: *const MsgTagged, flags: u64) -> isize {
+unsafe extern "C" fn tsendmsg(ep: *mut Ep, msg: *const MsgTagged, flags: u64) -> isize {
     // SAFETY: as the caller promises.
     unsafe {
         let msg = &*msg;
-        let (tag, data, context) = (Some(msg.tag), with_data(flags, msg.data), msg.context as usize);
+        let (tag, data, context) = (Some(msg.tag), with_data(flags, msg.data), msg.context);
         let words = Words { to: msg.addr, tag, data, context, flags: Some(flags), quiet: false };
-        pieces(msg.iov, msg.count).map_or_else(|e| e, |spans| post(ep, spans, &words))
+        pieces(msg.msg_iov, msg.iov_count).map_or_else(|e| e, |spans| post(ep, spans, &words))
     }
 }
 
-unsafe extern "C" fn tinject(ep: *mut Object, buf: usize, len: usize, to: u64, tag: u64) -> isize {
+unsafe extern "C" fn tinject(ep: *mut Ep, buf: *const c_void, len: usize, to: u64, tag: u64) -> isize {
     // SAFETY: as the caller promises.
     unsafe { post(ep, &one(buf, len), &Words { to, tag: Some(tag), quiet: true, ..Words::default() }) }
 }
 
 unsafe extern "C" fn tsenddata(
-    ep: *mut Object,
-    buf: usize,
+    ep: *mut Ep,
+    buf: *const c_void,
     len: usize,
     _d: *mut c_void,
     data: u64,
     to: u64,
     tag: u64,
-    context: usize,
+    context: *mut c_void,
 ) -> isize {
     // SAFETY: as the caller promises.
     unsafe { post(ep, &one(buf, len), &Words { to, tag: Some(tag), data: Some(data), context, ..Words::default() }) }
 }
 
-unsafe extern "C" fn tinjectdata(ep: *mut Object, buf: usize, len: usize, data: u64, to: u64, tag: u64) -> isize {
+unsafe extern "C" fn tinjectdata(ep: *mut Ep, buf: *const c_void, len: usize, data: u64, to: u64, tag: u64) -> isize {
     let words = Words { to, tag: Some(tag), data: Some(data), quiet: true, ..Words::default() };
     // SAFETY: as the caller promises.
     unsafe { post(ep, &one(buf, len), &words) }
 }
 
 /// Reads or writes remote memory; data for the peer's queue follow as a notice.
-unsafe fn access(ep: *mut Object, kind: u64, spans: &[Span], words: &Words, place: u64, key: u64) -> isize {
+unsafe fn remote(ep: *mut Ep, kind: u64, spans: &[Span], words: &Words, place: u64, key: u64) -> isize {
     // SAFETY: an endpoint.
     let (mut state, this) = unsafe { locked(ep) };
     let Ok(endpoint) = state.endpoint(this.number) else { return -FI_EINVAL };
     let wanted = !words.quiet && wanted(endpoint.send_selective, words.flags.unwrap_or(endpoint.send_flags));
-    let entry = CqEntry { context: words.context, flags: FI_RMA | kind, ..CqEntry::default() };
+    let entry = CqEntry { op_context: words.context as usize, flags: FI_RMA | kind, ..CqEntry::default() };
     let (length, data) = (spans.iter().map(|span| span.length as u64).sum(), words.data.unwrap_or(0));
+    if words.quiet && length > evb_velo_device::BLOCK_BYTES as u64 {
+        return -FI_EMSGSIZE;
+    }
     let envelope = Envelope { length: 0, tag: length, data, flags: WRITTEN };
     let send = Send { to: words.to, envelope, spans, finished: Finished::new(entry, wanted) };
     if words.data.is_none() {
@@ -458,112 +523,74 @@ unsafe fn access(ep: *mut Object, kind: u64, spans: &[Span], words: &Words, plac
     answer(written.and_then(|()| state.send(this.number, &notice)))
 }
 
-unsafe extern "C" fn read(
-    ep: *mut Object,
-    buf: usize,
+unsafe extern "C" fn access<const KIND: u64>(
+    ep: *mut Ep,
+    buf: *mut c_void,
     len: usize,
     _d: *mut c_void,
     to: u64,
     place: u64,
     key: u64,
-    context: usize,
+    context: *mut c_void,
 ) -> isize {
     // SAFETY: as the caller promises.
-    unsafe { access(ep, FI_READ, &one(buf, len), &Words { to, context, ..Words::default() }, place, key) }
+    unsafe { remote(ep, KIND, &one(buf, len), &Words { to, context, ..Words::default() }, place, key) }
 }
 
-unsafe extern "C" fn readv(
-    ep: *mut Object,
-    iov: *const Span,
-    _d: *mut c_void,
+unsafe extern "C" fn access_pieces<const KIND: u64>(
+    ep: *mut Ep,
+    iov: *const IoVec,
+    _d: *mut *mut c_void,
     count: usize,
     to: u64,
     place: u64,
     key: u64,
-    context: usize,
+    context: *mut c_void,
 ) -> isize {
     let words = Words { to, context, ..Words::default() };
     // SAFETY: as the caller promises.
-    unsafe { pieces(iov, count).map_or_else(|e| e, |spans| access(ep, FI_READ, spans, &words, place, key)) }
+    unsafe { pieces(iov, count).map_or_else(|e| e, |spans| remote(ep, KIND, spans, &words, place, key)) }
 }
 
-unsafe fn access_msg(ep: *mut Object, kind: u64, msg: *const MsgRma, flags: u64) -> isize {
+unsafe extern "C" fn access_msg<const KIND: u64>(ep: *mut Ep, msg: *const MsgRma, flags: u64) -> isize {
     // SAFETY: as the caller promises.
     unsafe {
         let msg = &*msg;
-        if msg.rma_count != 1 {
+        if msg.rma_iov_count != 1 {
             return -FI_EINVAL;
         }
         let data = with_data(flags, msg.data);
-        let words = Words { to: msg.addr, data, context: msg.context as usize, flags: Some(flags), ..Words::default() };
+        let words = Words { to: msg.addr, data, context: msg.context, flags: Some(flags), ..Words::default() };
         let target = &*msg.rma_iov;
-        pieces(msg.iov, msg.count).map_or_else(|e| e, |spans| access(ep, kind, spans, &words, target.addr, target.key))
+        let spans = pieces(msg.msg_iov, msg.iov_count);
+        spans.map_or_else(|e| e, |spans| remote(ep, KIND, spans, &words, target.addr, target.key))
     }
 }
 
-unsafe extern "C" fn readmsg(ep: *mut Object, msg: *const MsgRma, flags: u64) -> isize {
+unsafe extern "C" fn rinject(ep: *mut Ep, buf: *const c_void, len: usize, to: u64, place: u64, key: u64) -> isize {
     // SAFETY: as the caller promises.
-    unsafe { access_msg(ep, FI_READ, msg, flags) }
-}
-
-unsafe extern "C" fn write(
-    ep: *mut Object,
-    buf: usize,
-    len: usize,
-    _d: *mut c_void,
-    to: u64,
-    place: u64,
-    key: u64,
-    context: usize,
-) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe { access(ep, FI_WRITE, &one(buf, len), &Words { to, context, ..Words::default() }, place, key) }
-}
-
-unsafe extern "C" fn writev(
-    ep: *mut Object,
-    iov: *const Span,
-    _d: *mut c_void,
-    count: usize,
-    to: u64,
-    place: u64,
-    key: u64,
-    context: usize,
-) -> isize {
-    let words = Words { to, context, ..Words::default() };
-    // SAFETY: as the caller promises.
-    unsafe { pieces(iov, count).map_or_else(|e| e, |spans| access(ep, FI_WRITE, spans, &words, place, key)) }
-}
-
-unsafe extern "C" fn writemsg(ep: *mut Object, msg: *const MsgRma, flags: u64) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe { access_msg(ep, FI_WRITE, msg, flags) }
-}
-
-unsafe extern "C" fn rinject(ep: *mut Object, buf: usize, len: usize, to: u64, place: u64, key: u64) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe { access(ep, FI_WRITE, &one(buf, len), &Words { to, quiet: true, ..Words::default() }, place, key) }
+    unsafe { remote(ep, FI_WRITE, &one(buf, len), &Words { to, quiet: true, ..Words::default() }, place, key) }
 }
 
 unsafe extern "C" fn writedata(
-    ep: *mut Object,
-    buf: usize,
+    ep: *mut Ep,
+    buf: *const c_void,
     len: usize,
     _d: *mut c_void,
     data: u64,
     to: u64,
     place: u64,
     key: u64,
-    context: usize,
+    context: *mut c_void,
 ) -> isize {
     let words = Words { to, data: Some(data), context, ..Words::default() };
     // SAFETY: as the caller promises.
-    unsafe { access(ep, FI_WRITE, &one(buf, len), &words, place, key) }
+    unsafe { remote(ep, FI_WRITE, &one(buf, len), &words, place, key) }
 }
 
 unsafe extern "C" fn rinjectdata(
-    ep: *mut Object,
-    buf: usize,
+    ep: *mut Ep,
+    buf: *const c_void,
     len: usize,
     data: u64,
     to: u64,
@@ -572,5 +599,5 @@ unsafe extern "C" fn rinjectdata(
 ) -> isize {
     let words = Words { to, data: Some(data), quiet: true, ..Words::default() };
     // SAFETY: as the caller promises.
-    unsafe { access(ep, FI_WRITE, &one(buf, len), &words, place, key) }
+    unsafe { remote(ep, FI_WRITE, &one(buf, len), &words, place, key) }
 }

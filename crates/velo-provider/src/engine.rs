@@ -2,12 +2,15 @@
 //!
 //! Messages are matched in the order of the mailbox, and receives in the order in which they were posted.
 
-use crate::abi::{
+use evb_libfabric_abi::{
     CqEntry, FI_ADDR_UNSPEC, FI_EHOSTUNREACH, FI_ETRUNC, FI_MSG, FI_RECV, FI_REMOTE_CQ_DATA, FI_REMOTE_WRITE, FI_RMA,
     FI_SEND, FI_TAGGED,
 };
-use evbvelo::{Address, Body, Device, Envelope, Incoming, Note, Span};
-use std::collections::{HashMap, VecDeque};
+use evb_velo_device::{Address, Body, Device, Envelope, Incoming, Note, Span};
+use std::{
+    collections::{HashMap, VecDeque},
+    ops::Deref,
+};
 
 /// Flag of an envelope: a tagged message.
 pub(crate) const TAGGED: u16 = 1;
@@ -18,6 +21,8 @@ pub(crate) const WRITTEN: u16 = 4;
 
 /// Messages that wait for a receive; the mailbox holds the others.
 const MOST_UNEXPECTED: usize = 1 << 20;
+/// Receives that wait for a message.
+const MOST_POSTED: usize = 1 << 20;
 /// Messages taken from the mailbox in one round of progress.
 const ROUND: usize = 64;
 /// Rounds between two looks at the processes of peers that messages are under way to.
@@ -39,10 +44,34 @@ impl Finished {
     }
 }
 
+/// Memory of a receive. One piece is the rule, and needs no allocation.
+#[derive(Clone, Debug)]
+pub(crate) enum Spans {
+    One([Span; 1]),
+    Many(Vec<Span>),
+}
+
+impl From<&[Span]> for Spans {
+    fn from(spans: &[Span]) -> Self {
+        spans.try_into().map_or_else(|_| Self::Many(spans.to_vec()), Self::One)
+    }
+}
+
+impl Deref for Spans {
+    type Target = [Span];
+
+    fn deref(&self) -> &[Span] {
+        match self {
+            Self::One(span) => span,
+            Self::Many(spans) => spans,
+        }
+    }
+}
+
 /// A posted receive.
 #[derive(Clone, Debug)]
 pub(crate) struct Posted {
-    pub(crate) spans: Vec<Span>,
+    pub(crate) spans: Spans,
     pub(crate) source: Option<Address>,
     pub(crate) tag: u64,
     pub(crate) ignore: u64,
@@ -61,6 +90,8 @@ impl Posted {
 enum Bytes {
     Body(Body),
     Heap(Vec<u8>),
+    /// Gone with their sender.
+    Lost,
 }
 
 /// A message that no receive was posted for.
@@ -76,7 +107,7 @@ pub(crate) struct Unexpected {
 struct Pull {
     sender: u16,
     index: u16,
-    spans: Vec<Span>,
+    spans: Spans,
     done: usize,
     total: usize,
     finished: Finished,
@@ -96,7 +127,9 @@ pub(crate) struct Engine {
     /// Finished operations that the queues have not got yet.
     pub(crate) finished: Vec<Finished>,
     /// Numbers of sources in the address vector.
-    pub(crate) numbers: HashMap<Address, u64>,
+    numbers: HashMap<Address, u64>,
+    /// Address and number of each sender that was looked up.
+    sources: Vec<Option<(Address, u64)>>,
 }
 
 impl Engine {
@@ -111,7 +144,40 @@ impl Engine {
             rounds: 0,
             finished: Vec::new(),
             numbers: HashMap::new(),
+            sources: Vec::new(),
         }
+    }
+
+    /// Address and number of a sender.
+    #[inline]
+    fn source(&mut self, sender: u16) -> Option<(Address, u64)> {
+        match self.sources.get(usize::from(sender)) {
+            Some(&Some(known)) => Some(known),
+            _ => self.look_up(sender),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, sender: u16) -> Option<(Address, u64)> {
+        let address = self.device.sender(sender)?;
+        let known = (address, self.numbers.get(&address).copied().unwrap_or(FI_ADDR_UNSPEC));
+        self.sources.resize(self.sources.len().max(usize::from(sender) + 1), None);
+        self.sources[usize::from(sender)] = Some(known);
+        Some(known)
+    }
+
+    /// Gives an address a number, if it has none.
+    pub(crate) fn number(&mut self, address: Address, number: u64) {
+        self.numbers.entry(address).or_insert(number);
+        self.sources.clear();
+    }
+
+    /// Takes this number from an address.
+    pub(crate) fn forget(&mut self, address: Address, number: u64) {
+        if self.numbers.get(&address) == Some(&number) {
+            self.numbers.remove(&address);
+        }
+        self.sources.clear();
     }
 
     /// Remembers a message that is under way.
@@ -119,16 +185,18 @@ impl Engine {
         self.sending.push((note, finished));
     }
 
-    /// Posts a receive, or gives it a message that is there.
-    pub(crate) fn receive(&mut self, tagged: bool, posted: Posted) {
+    /// Posts a receive, or gives it a message that is there. False if too many are posted already.
+    pub(crate) fn receive(&mut self, tagged: bool, posted: Posted) -> bool {
         let waiting = &mut self.unexpected[usize::from(tagged)];
         match waiting.iter().position(|message| posted.matches(message)) {
             Some(place) => {
-                let message = waiting.remove(place).expect("a place");
-                self.deliver(&posted, message);
+                let message = taken(waiting, place);
+                self.deliver(&posted, &message);
             }
+            None if self.posted[usize::from(tagged)].len() >= MOST_POSTED => return false,
             None => self.posted[usize::from(tagged)].push_back(posted),
         }
+        true
     }
 
     /// The message that a receive would get, kept for the receive with the same context if `claim`, thrown away if
@@ -140,13 +208,13 @@ impl Engine {
         if claim || discard {
             waiting.remove(place);
         }
-        let (entry, source) = (self.entry(posted, &message), message.source);
+        let (entry, sender) = (self.entry(posted, &message), message.sender);
         if claim {
             self.claimed.insert(posted.context, message);
         } else if discard {
             self.discard(message);
         }
-        let source = self.numbers.get(&source).copied().unwrap_or(FI_ADDR_UNSPEC);
+        let source = self.source(sender).map_or(FI_ADDR_UNSPEC, |(_, number)| number);
         self.finished.push(Finished { source, ..Finished::new(entry, posted.wanted) });
         true
     }
@@ -159,7 +227,7 @@ impl Engine {
             self.discard(message);
             self.finished.push(Finished::new(entry, posted.wanted));
         } else {
-            self.deliver(posted, message);
+            self.deliver(posted, &message);
         }
         true
     }
@@ -187,25 +255,30 @@ impl Engine {
         let kind = if flags & TAGGED != 0 { FI_TAGGED } else { FI_MSG };
         let with_data = if flags & WITH_DATA != 0 { FI_REMOTE_CQ_DATA } else { 0 };
         let buf = posted.spans.first().map_or(0, |span| span.address);
-        CqEntry { context: posted.context, flags: FI_RECV | kind | with_data, len: length as usize, buf, data, tag }
+        CqEntry { op_context: posted.context, flags: FI_RECV | kind | with_data, len: length as usize, buf, data, tag }
     }
 
-    fn deliver(&mut self, posted: &Posted, message: Unexpected) {
+    fn deliver(&mut self, posted: &Posted, message: &Unexpected) {
         let (room, length) = (posted.spans.iter().map(|span| span.length).sum(), message.envelope.length as usize);
-        let mut finished = Finished::new(self.entry(posted, &message), posted.wanted);
-        finished.source = self.numbers.get(&message.source).copied().unwrap_or(FI_ADDR_UNSPEC);
+        let mut finished = Finished::new(self.entry(posted, message), posted.wanted);
+        finished.source = self.source(message.sender).map_or(FI_ADDR_UNSPEC, |(_, number)| number);
         if length > room {
             (finished.entry.len, finished.error, finished.excess) = (room, FI_ETRUNC, length - room);
         }
-        let Unexpected { sender, bytes, .. } = message;
-        match bytes {
-            Bytes::Body(Body::Line(line)) => {
-                evbvelo::copy_out(&posted.spans, 0, &line[..length.min(line.len())]);
+        let sender = message.sender;
+        match message.bytes {
+            Bytes::Body(Body::Line(ref line)) => {
+                evb_velo_device::copy_out(&posted.spans, 0, &line[..length.min(line.len())]);
             }
-            Bytes::Heap(bytes) => {
-                evbvelo::copy_out(&posted.spans, 0, &bytes);
+            Bytes::Heap(ref bytes) => {
+                evb_velo_device::copy_out(&posted.spans, 0, bytes);
             }
-            Bytes::Body(Body::Block(index)) => self.device.deliver_block(sender, index, length, &posted.spans),
+            Bytes::Body(Body::Block(index)) => {
+                if !self.device.deliver_block(sender, index, length, &posted.spans) {
+                    finished.error = FI_EHOSTUNREACH;
+                }
+            }
+            Bytes::Lost => finished.error = FI_EHOSTUNREACH,
             Bytes::Body(Body::Note(index)) => match self.device.fetch_note(sender, index, &posted.spans) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -229,39 +302,38 @@ impl Engine {
             let Some(incoming) = self.device.poll() else { break };
             self.arrived(incoming);
         }
-        if !self.sending.is_empty() {
-            self.drive_sends();
+        if self.sending.is_empty() && self.pulls.is_empty() {
+            return;
         }
-        if !self.pulls.is_empty() {
-            self.drive_pulls();
-        }
+        self.rounds = self.rounds.wrapping_add(1);
+        let look = self.rounds.is_multiple_of(LOOK_ROUNDS);
+        self.drive_sends(look);
+        self.drive_pulls(look);
     }
 
     fn arrived(&mut self, incoming: Incoming) {
         let Incoming { sender, envelope, body } = incoming;
-        let Some(source) = self.device.sender(sender) else { return };
+        let Some((source, number)) = self.source(sender) else { return };
         if envelope.flags & WRITTEN != 0 {
             let flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
             let entry = CqEntry { flags, len: envelope.tag as usize, data: envelope.data, ..CqEntry::default() };
-            let source = self.numbers.get(&source).copied().unwrap_or(FI_ADDR_UNSPEC);
-            return self.finished.push(Finished { source, ..Finished::new(entry, true) });
+            return self.finished.push(Finished { source: number, ..Finished::new(entry, true) });
         }
         let tagged = usize::from(envelope.flags & TAGGED != 0);
         let mut message = Unexpected { sender, source, envelope, bytes: Bytes::Body(body) };
         if let Some(place) = self.posted[tagged].iter().position(|posted| posted.matches(&message)) {
-            let posted = self.posted[tagged].remove(place).expect("a place");
-            return self.deliver(&posted, message);
+            let posted = taken(&mut self.posted[tagged], place);
+            return self.deliver(&posted, &message);
         }
         // A block belongs to the sender, who may need it for what is received first.
         if let Body::Block(index) = body {
-            message.bytes = Bytes::Heap(self.device.take_block(sender, index, envelope.length as usize));
+            let taken = self.device.take_block(sender, index, envelope.length as usize);
+            message.bytes = taken.map_or(Bytes::Lost, Bytes::Heap);
         }
         self.unexpected[tagged].push_back(message);
     }
 
-    fn drive_sends(&mut self) {
-        self.rounds += 1;
-        let look = self.rounds.is_multiple_of(LOOK_ROUNDS);
+    fn drive_sends(&mut self, look: bool) {
         let (device, finished) = (&mut self.device, &mut self.finished);
         self.sending.retain_mut(|(note, done)| {
             if device.serve(note) {
@@ -269,6 +341,8 @@ impl Engine {
                 return false;
             }
             if look && !device.is_alive(device.peer_of(note)) {
+                device.abandon(note);
+                device.bury(device.peer_of(note));
                 finished.push(Finished { error: FI_EHOSTUNREACH, ..*done });
                 return false;
             }
@@ -276,9 +350,13 @@ impl Engine {
         });
     }
 
-    fn drive_pulls(&mut self) {
+    fn drive_pulls(&mut self, look: bool) {
         let (device, finished) = (&mut self.device, &mut self.finished);
         self.pulls.retain_mut(|pull| match device.pull(pull.sender, pull.index, &pull.spans, pull.done, pull.total) {
+            Ok(0) if look && !device.is_sender_alive(pull.sender) => {
+                finished.push(Finished { error: FI_EHOSTUNREACH, ..pull.finished });
+                false
+            }
             Ok(length) => {
                 pull.done += length;
                 let more = pull.done < pull.total;
@@ -295,7 +373,14 @@ impl Engine {
     }
 }
 
+/// Takes an element out of a queue. It is the first one as a rule.
+#[inline]
+fn taken<T>(queue: &mut VecDeque<T>, place: usize) -> T {
+    let element = if place == 0 { queue.pop_front() } else { queue.remove(place) };
+    element.expect("a place in the queue")
+}
+
 /// The entry of a finished send.
 pub(crate) fn sent(context: usize, tagged: bool) -> CqEntry {
-    CqEntry { context, flags: FI_SEND | if tagged { FI_TAGGED } else { FI_MSG }, ..CqEntry::default() }
+    CqEntry { op_context: context, flags: FI_SEND | if tagged { FI_TAGGED } else { FI_MSG }, ..CqEntry::default() }
 }

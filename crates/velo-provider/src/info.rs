@@ -5,30 +5,31 @@
 
 #![allow(unsafe_code, reason = "reads and allocates structures of C")]
 
-use crate::abi::*;
-use evbvelo::{Address, BLOCK_BYTES, NOTE_SPANS, NOTES};
+use evb_libfabric_abi::*;
+use evb_velo_device::{Address, BLOCK_BYTES, GRANTS, NOTE_SPANS, NOTES};
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
     ptr::null_mut,
 };
 
+/// The version of libfabric's interface that the provider has.
+pub(crate) const INTERFACE: u32 = version(1, 17);
 /// Name of the provider, of its fabric and of its domain.
 pub(crate) const NAME: &CStr = c"velo";
 
 const SEND_CAPS: u64 = FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE;
-const RECEIVE_CAPS: u64 = FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV;
+const RECEIVE_CAPS: u64 =
+    FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_SOURCE;
 /// Open MPI asks for communication with other machines even if it has one: it is accepted, and other machines are not found.
 const CAPS: u64 = SEND_CAPS | RECEIVE_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM;
 
+/// Flags of a send that is complete only when its receiver has it: messages of up to a block are complete when they are copied.
+pub(crate) const LATE_COMPLETION: u64 = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE;
+
 /// Orders that hold: sends after sends.
-const ORDERS: u64 = 1 << 8;
-const EP_RDM: c_int = 3;
-const THREAD_SAFE: c_int = 1;
-const PROGRESS_MANUAL: c_int = 2;
-const RM_ENABLED: c_int = 2;
-const AV_TABLE: c_int = 2;
-const MR_BASIC: c_int = 1;
-const MR_SCALABLE: c_int = 2;
+const ORDERS: u64 = FI_ORDER_SAS;
+/// The format of addresses: 16 bytes.
+const ADDRESS_FORMAT: u32 = 1 << 31 | 0x5645_4c4f;
 
 /// # Safety
 /// The pointer is null or valid.
@@ -68,16 +69,24 @@ fn suits(hints: &Info) -> bool {
     let named = |name: *mut c_char| name.is_null() || unsafe { CStr::from_ptr(name) } == NAME;
     hints.caps & !CAPS == 0
         && (hints.addr_format == 0 || hints.addr_format == ADDRESS_FORMAT)
-        && ep.is_none_or(|ep| (ep.kind == 0 || ep.kind == EP_RDM) && ep.protocol == 0 && ep.msg_prefix_size == 0)
+        && ep.is_none_or(|ep| {
+            (ep.r#type == 0 || ep.r#type == FI_EP_RDM)
+                && ep.protocol == 0
+                && ep.msg_prefix_size == 0
+                && ep.tx_ctx_cnt <= 1
+                && ep.rx_ctx_cnt <= 1
+        })
         && domain.is_none_or(|domain| named(domain.name) && domain.cq_data_size <= 8 && domain.data_progress != 1)
         && fabric.is_none_or(|fabric| named(fabric.name))
         && tx.is_none_or(|tx| {
             tx.inject_size <= BLOCK_BYTES
                 && tx.iov_limit <= NOTE_SPANS
                 && tx.size <= NOTES
+                && tx.op_flags & LATE_COMPLETION == 0
                 && tx.msg_order & !ORDERS == 0
+                && tx.comp_order == 0
         })
-        && rx.is_none_or(|rx| rx.iov_limit <= NOTE_SPANS && rx.msg_order & !ORDERS == 0)
+        && rx.is_none_or(|rx| rx.iov_limit <= NOTE_SPANS && rx.msg_order & !ORDERS == 0 && rx.comp_order == 0)
 }
 
 /// `fi_getinfo`.
@@ -113,8 +122,8 @@ fn offer(hints: Option<&Info>) -> Info {
     };
     let caps = hints.map_or(CAPS, |hints| if hints.caps == 0 { CAPS } else { hints.caps | FI_LOCAL_COMM });
     let mr_mode = match domain.map_or(0, |domain| domain.mr_mode) {
-        MR_BASIC => MR_BASIC,
-        MR_SCALABLE => MR_SCALABLE,
+        FI_MR_BASIC => FI_MR_BASIC,
+        FI_MR_SCALABLE => FI_MR_SCALABLE,
         _ => 0,
     };
     let tx_flags = tx.map_or(0, |tx| tx.op_flags);
@@ -156,7 +165,7 @@ fn offer(hints: Option<&Info>) -> Info {
             iov_limit: NOTE_SPANS,
         }),
         ep_attr: allocate(EpAttr {
-            kind: EP_RDM,
+            r#type: FI_EP_RDM,
             protocol: 1 << 31 | 1,
             protocol_version: 1,
             max_msg_size: 1 << 62,
@@ -173,11 +182,12 @@ fn offer(hints: Option<&Info>) -> Info {
         domain_attr: allocate(DomainAttr {
             domain: null_mut(),
             name: text(NAME),
-            threading: THREAD_SAFE,
-            control_progress: PROGRESS_MANUAL,
-            data_progress: PROGRESS_MANUAL,
-            resource_mgmt: RM_ENABLED,
-            av_type: domain.map_or(AV_TABLE, |domain| if domain.av_type == 0 { AV_TABLE } else { domain.av_type }),
+            threading: FI_THREAD_SAFE,
+            control_progress: FI_PROGRESS_MANUAL,
+            data_progress: FI_PROGRESS_MANUAL,
+            resource_mgmt: FI_RM_ENABLED,
+            av_type: domain
+                .map_or(FI_AV_TABLE, |domain| if domain.av_type == 0 { FI_AV_TABLE } else { domain.av_type }),
             mr_mode,
             mr_key_size: 8,
             cq_data_size: 8,
@@ -196,7 +206,7 @@ fn offer(hints: Option<&Info>) -> Info {
             auth_key: null_mut(),
             auth_key_size: 0,
             max_err_data: 0,
-            mr_cnt: 1024,
+            mr_cnt: GRANTS,
             tclass: 0,
         }),
         fabric_attr: allocate(FabricAttr {
@@ -204,7 +214,7 @@ fn offer(hints: Option<&Info>) -> Info {
             name: text(NAME),
             prov_name: null_mut(),
             prov_version: 1 << 16,
-            api_version: 1 << 16 | 17,
+            api_version: INTERFACE,
         }),
         nic: null_mut(),
     }

@@ -1,10 +1,9 @@
 //! VELO as a provider of libfabric: reliable datagram endpoints with messages, tagged messages and remote memory.
 //!
-//! libfabric loads this library from the folder in `FI_PROVIDER_PATH`, and finds `fi_prov_ini` in it.
+//! libfabric loads this library from the folder in `FI_PROVIDER_PATH`, and finds `fi_prov_ini` in it. Crate `evb-libfabric-abi` declares its structures.
 //!
 //! | module | part |
 //! |---|---|
-//! | `abi` | structures of libfabric 1.17 |
 //! | `info` | what the provider offers, and whether it suits |
 //! | `queue` | completion queues and counters |
 //! | `engine` | one endpoint: matching of messages and receives |
@@ -14,7 +13,6 @@
 
 #![cfg(target_os = "linux")]
 
-mod abi;
 mod domain;
 mod endpoint;
 mod engine;

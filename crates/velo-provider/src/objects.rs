@@ -7,14 +7,15 @@
 #![allow(unsafe_code, reason = "implements functions that C calls")]
 
 use crate::{
-    abi::*,
     domain::{self, Shared},
     endpoint, info,
     queue::{Counter, Queue},
 };
-use evbvelo::{Address, Grant, Span};
+use evb_libfabric_abi::*;
+use evb_velo_device::{Address, GRANTS, Grant, Span};
 use std::{
     ffi::{c_char, c_int, c_void},
+    mem::offset_of,
     ptr::{null, null_mut},
     sync::Arc,
     time::{Duration, Instant},
@@ -34,84 +35,109 @@ const IDLE_READS: u32 = 2000;
 
 /// A memory region: two words stand where other objects have tables.
 const KEY_WORD: usize = 1;
+/// The number of a region that peers may read or write.
+const LENT: usize = 1;
 
-static FIDS: FidOps = FidOps { size: size_of::<FidOps>(), close, bind, control, rest: [missing; 3] };
-static FABRIC: Table<6> =
-    Table::new([Call(domain_open as *const c_void), NONE, Call(eq_open as *const c_void), NONE, IDLE, NONE]);
-static DOMAIN: Table<11> = Table::new([
-    Call(av_open as *const c_void),
-    Call(cq_open as *const c_void),
-    Call(endpoint::open as *const c_void),
-    NONE,
-    Call(cntr_open as *const c_void),
-    NONE,
-    NONE,
-    NONE,
-    NONE,
-    NONE,
-    NONE,
-]);
-static MEMORY: Table<3> =
-    Table::new([Call(mr_reg as *const c_void), Call(mr_regv as *const c_void), Call(mr_regattr as *const c_void)]);
-static VECTOR: Table<7> = Table::new([
-    Call(av_insert as *const c_void),
-    NONE,
-    NONE,
-    Call(av_remove as *const c_void),
-    Call(av_lookup as *const c_void),
-    Call(av_straddr as *const c_void),
-    NONE,
-]);
-static QUEUE: Table<7> = Table::new([
-    Call(cq_read as *const c_void),
-    Call(cq_readfrom as *const c_void),
-    Call(cq_readerr as *const c_void),
-    Call(cq_sread as *const c_void),
-    Call(cq_sreadfrom as *const c_void),
-    IDLE,
-    Call(cq_strerror as *const c_void),
-]);
-static COUNTER: Table<7> = Table::new([
-    Call(cntr_read as *const c_void),
-    Call(cntr_readerr as *const c_void),
-    Call(cntr_add as *const c_void),
-    Call(cntr_set as *const c_void),
-    Call(cntr_wait as *const c_void),
-    NONE,
-    NONE,
-]);
-static EVENTS: Table<5> =
-    Table::new([Call(eq_read as *const c_void), NONE, NONE, Call(eq_read as *const c_void), NONE]);
+/// Says that a call is not supported.
+pub(crate) extern "C" fn missing() -> isize {
+    -FI_ENOSYS
+}
 
-pub(crate) fn table<const N: usize>(table: &'static Table<N>) -> *const c_void {
+/// Agrees without doing anything.
+pub(crate) extern "C" fn nothing() -> isize {
+    0
+}
+
+static FIDS: FidOps =
+    FidOps { size: size_of::<FidOps>(), close, bind, control, ops_open: missing, tostr: missing, ops_set: missing };
+static FABRIC: FabricOps = FabricOps {
+    size: size_of::<FabricOps>(),
+    domain: domain_open,
+    passive_ep: missing,
+    eq_open,
+    wait_open: missing,
+    trywait,
+    domain2: missing,
+};
+static DOMAIN: DomainOps = DomainOps {
+    size: size_of::<DomainOps>(),
+    av_open,
+    cq_open,
+    endpoint: endpoint::open,
+    scalable_ep: missing,
+    cntr_open,
+    poll_open: missing,
+    stx_ctx: missing,
+    srx_ctx: missing,
+    query_atomic: missing,
+    query_collective: missing,
+    endpoint2: missing,
+};
+static MEMORY: MrOps = MrOps { size: size_of::<MrOps>(), reg: mr_reg, regv: mr_regv, regattr: mr_regattr };
+static VECTOR: AvOps = AvOps {
+    size: size_of::<AvOps>(),
+    insert: av_insert,
+    insertsvc: missing,
+    insertsym: missing,
+    remove: av_remove,
+    lookup: av_lookup,
+    straddr: av_straddr,
+    av_set: missing,
+};
+static QUEUE: CqOps = CqOps {
+    size: size_of::<CqOps>(),
+    read: cq_read,
+    readfrom: cq_readfrom,
+    readerr: cq_readerr,
+    sread: cq_sread,
+    sreadfrom: cq_sreadfrom,
+    signal: cq_signal,
+    strerror: cq_strerror,
+};
+static COUNTER: CntrOps = CntrOps {
+    size: size_of::<CntrOps>(),
+    read: cntr_read,
+    readerr: cntr_readerr,
+    add: cntr_add,
+    set: cntr_set,
+    wait: cntr_wait,
+    adderr: cntr_adderr,
+    seterr: cntr_seterr,
+};
+static EVENTS: EqOps = EqOps {
+    size: size_of::<EqOps>(),
+    read: eq_read,
+    readerr: eq_read,
+    write: missing,
+    sread: eq_read,
+    strerror: eq_text,
+};
+
+pub(crate) fn table<T>(table: &'static T) -> *const c_void {
     std::ptr::from_ref(table).cast()
 }
 
-/// A new object, owned by C.
-pub(crate) fn make(
-    class: usize,
+/// A new object of type `T` in C, which owns it.
+pub(crate) fn make<T>(
+    fclass: usize,
     context: *mut c_void,
     tables: &[*const c_void],
     shared: Arc<Shared>,
     number: usize,
-) -> *mut Object {
+) -> *mut T {
     let mut all = [null(); 7];
     all[..tables.len()].copy_from_slice(tables);
-    Box::into_raw(Box::new(Object { fid: Fid { class, context, ops: &FIDS }, tables: all, shared, number }))
+    Box::into_raw(Box::new(Object { fid: Fid { fclass, context, ops: &FIDS }, tables: all, shared, number })).cast()
 }
 
 /// # Safety
 /// The pointer is an object of this library.
-pub(crate) unsafe fn object<'a>(pointer: *const Object) -> &'a Object {
+pub(crate) unsafe fn object<'a, T>(pointer: *const T) -> &'a Object {
     // SAFETY: as the caller promises; objects are only written when they are made.
-    unsafe { &*pointer }
+    unsafe { &*pointer.cast() }
 }
 
-pub(crate) unsafe extern "C" fn fabric(
-    attr: *const FabricAttr,
-    fabric: *mut *mut c_void,
-    context: *mut c_void,
-) -> c_int {
+pub(crate) unsafe extern "C" fn fabric(attr: *mut FabricAttr, fabric: *mut *mut Fabric, context: *mut c_void) -> c_int {
     // SAFETY: libfabric passes valid attributes with a name.
     let name = unsafe { (*attr).name };
     // SAFETY: as above.
@@ -119,44 +145,53 @@ pub(crate) unsafe extern "C" fn fabric(
         return -FI_ENODATA as c_int;
     }
     let made = make(
-        CLASS_FABRIC,
+        FI_CLASS_FABRIC,
         context,
-        &[table(&FABRIC), (1_usize << 16 | 17) as *const c_void],
+        &[table(&FABRIC), info::INTERFACE as usize as *const c_void],
         Arc::new(Shared::new(false, false)),
         0,
     );
     // SAFETY: a place for the answer.
-    unsafe { *fabric = made.cast() };
+    unsafe { *fabric = made };
     0
 }
 
 unsafe extern "C" fn domain_open(
-    _fabric: *mut Object,
-    info: *const Info,
-    place: *mut *mut Object,
+    _fabric: *mut Fabric,
+    info: *mut Info,
+    place: *mut *mut Domain,
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: libfabric passes the info of this provider.
     let mode = unsafe { (*info).domain_attr.as_ref() }.map_or(0, |attr| attr.mr_mode);
-    let shared = Arc::new(Shared::new(mode == 1, mode == 1));
+    let shared = Arc::new(Shared::new(mode == FI_MR_BASIC, mode == FI_MR_BASIC));
     // SAFETY: a place for the answer.
-    unsafe { *place = make(CLASS_DOMAIN, context, &[table(&DOMAIN), table(&MEMORY)], shared, 0) };
+    unsafe { *place = make(FI_CLASS_DOMAIN, context, &[table(&DOMAIN), table(&MEMORY)], shared, 0) };
     0
 }
 
 unsafe extern "C" fn eq_open(
-    fabric: *mut Object,
+    fabric: *mut Fabric,
     _attr: *mut c_void,
-    place: *mut *mut Object,
+    place: *mut *mut Eq,
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: an object, and a place for the answer.
-    unsafe { *place = make(CLASS_EQ, context, &[table(&EVENTS)], object(fabric).shared.clone(), 0) };
+    unsafe { *place = make(FI_CLASS_EQ, context, &[table(&EVENTS)], object(fabric).shared.clone(), 0) };
     0
 }
 
+/// There are no events.
 extern "C" fn eq_read() -> isize {
     -FI_EAGAIN
+}
+
+extern "C" fn eq_text() -> isize {
+    c"there are no events".as_ptr() as isize
+}
+
+unsafe extern "C" fn trywait(_fabric: *mut Fabric, _fids: *mut *mut Fid, _count: c_int) -> c_int {
+    0
 }
 
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
@@ -164,13 +199,16 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     let object = unsafe { Box::from_raw(fid.cast::<Object>()) };
     let number = object.number;
     let mut state = object.shared.lock();
-    match object.fid.class {
-        CLASS_EP => state.endpoints[number] = None,
-        CLASS_AV => state.vectors[number] = None,
-        CLASS_CQ => state.queues[number] = None,
-        CLASS_CNTR => state.counters[number] = None,
-        CLASS_MR => {
+    match object.fid.fclass {
+        FI_CLASS_EP => state.endpoints[number] = None,
+        FI_CLASS_AV => state.vectors[number] = None,
+        FI_CLASS_CQ => state.queues[number] = None,
+        FI_CLASS_CNTR => state.counters[number] = None,
+        FI_CLASS_MR => {
             let key = object.tables[KEY_WORD] as u64;
+            if number != LENT {
+                return 0;
+            }
             state.grants.retain(|grant| grant.key != key);
             state.endpoints.iter().flatten().for_each(|endpoint| endpoint.engine.device.take_back(key));
         }
@@ -181,47 +219,60 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
 
 unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
     // SAFETY: both are objects of this library.
-    let (this, other) = unsafe { (object(fid.cast()), object(other.cast())) };
-    if this.fid.class != CLASS_EP {
-        return 0;
+    let (this, other) = unsafe { (object(fid), object(other)) };
+    if this.fid.fclass != FI_CLASS_EP {
+        return if other.fid.fclass == FI_CLASS_CNTR { -FI_ENOSYS as c_int } else { 0 };
     }
     let mut state = this.shared.lock();
     let Ok(endpoint) = state.endpoint(this.number) else { return -FI_EINVAL as c_int };
-    match other.fid.class {
-        CLASS_AV => {
+    match other.fid.fclass {
+        FI_CLASS_AV => {
             endpoint.vector = Some(other.number);
             state.number_sources(other.number);
         }
-        CLASS_CQ => domain::bind_queue(endpoint, other.number, flags),
-        CLASS_CNTR => endpoint.counters.push((other.number, flags)),
-        CLASS_EQ => {}
+        FI_CLASS_CQ => domain::bind_queue(endpoint, other.number, flags),
+        FI_CLASS_CNTR if flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) != 0 => return -FI_ENOSYS as c_int,
+        FI_CLASS_CNTR => endpoint.counters.push((other.number, flags)),
+        FI_CLASS_EQ => {}
         _ => return -FI_EINVAL as c_int,
     }
     0
 }
 
-unsafe extern "C" fn control(_fid: *mut Fid, command: c_int, _argument: *mut c_void) -> c_int {
-    const ENABLE: c_int = 6;
-    if command == ENABLE { 0 } else { -FI_ENOSYS as c_int }
+unsafe extern "C" fn control(fid: *mut Fid, command: c_int, _argument: *mut c_void) -> c_int {
+    // SAFETY: an object of this library.
+    let this = unsafe { object(fid) };
+    match this.fid.fclass {
+        _ if command != FI_ENABLE => -FI_ENOSYS as c_int,
+        FI_CLASS_EP => {
+            let mut state = this.shared.lock();
+            let enabled = state.endpoint(this.number).and_then(|endpoint| domain::enable(endpoint));
+            enabled.map_or_else(|error| error as c_int, |()| 0)
+        }
+        _ => 0,
+    }
 }
 
 unsafe extern "C" fn av_open(
-    domain: *mut Object,
-    _attr: *mut c_void,
-    place: *mut *mut Object,
+    domain: *mut Domain,
+    attr: *mut AvAttr,
+    place: *mut *mut Av,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: a domain.
-    let shared = unsafe { object(domain) }.shared.clone();
+    // SAFETY: a domain, and attributes or null.
+    let (shared, attr) = unsafe { (object(domain).shared.clone(), attr.as_ref()) };
+    if attr.is_some_and(|attr| attr.flags & FI_EVENT != 0 || !attr.name.is_null()) {
+        return -FI_ENOSYS as c_int;
+    }
     let number = domain::put(&mut shared.lock().vectors, Vec::new());
     // SAFETY: a place for the answer.
-    unsafe { *place = make(CLASS_AV, context, &[table(&VECTOR)], shared, number) };
+    unsafe { *place = make(FI_CLASS_AV, context, &[table(&VECTOR)], shared, number) };
     0
 }
 
 unsafe extern "C" fn av_insert(
-    av: *mut Object,
-    addresses: *const [u8; Address::BYTES],
+    av: *mut Av,
+    addresses: *const c_void,
     count: usize,
     numbers: *mut u64,
     _flags: u64,
@@ -237,28 +288,25 @@ unsafe extern "C" fn av_insert(
             if !numbers.is_null() {
                 *numbers.add(index) = vector.len() as u64;
             }
-            vector.push(Some(Address::from_bytes(*addresses.add(index))));
+            vector.push(Some(Address::from_bytes(*addresses.cast::<[u8; Address::BYTES]>().add(index))));
         }
     }
     state.number_sources(av.number);
     count as c_int
 }
 
-unsafe extern "C" fn av_remove(av: *mut Object, numbers: *const u64, count: usize, _flags: u64) -> c_int {
+unsafe extern "C" fn av_remove(av: *mut Av, numbers: *mut u64, count: usize, _flags: u64) -> c_int {
     // SAFETY: an address vector.
     let av = unsafe { object(av) };
     let mut state = av.shared.lock();
-    let Some(Some(vector)) = state.vectors.get_mut(av.number) else { return -FI_EINVAL as c_int };
     for index in 0..count {
         // SAFETY: there are `count` numbers.
-        if let Some(place) = vector.get_mut(unsafe { *numbers.add(index) } as usize) {
-            *place = None;
-        }
+        state.forget(av.number, unsafe { *numbers.add(index) } as usize);
     }
     0
 }
 
-unsafe extern "C" fn av_lookup(av: *mut Object, number: u64, bytes: *mut c_void, length: *mut usize) -> c_int {
+unsafe extern "C" fn av_lookup(av: *mut Av, number: u64, bytes: *mut c_void, length: *mut usize) -> c_int {
     // SAFETY: an address vector.
     let av = unsafe { object(av) };
     let state = av.shared.lock();
@@ -280,19 +328,19 @@ pub(crate) unsafe fn write_address(address: Address, bytes: *mut c_void, length:
         if !bytes.is_null() {
             std::ptr::copy_nonoverlapping(address.as_ptr(), bytes.cast(), room.min(address.len()));
         }
-        if room < address.len() { -257 } else { 0 }
+        if room < address.len() { -FI_ETOOSMALL as c_int } else { 0 }
     }
 }
 
 unsafe extern "C" fn av_straddr(
-    _av: *mut Object,
-    bytes: *const [u8; Address::BYTES],
+    _av: *mut Av,
+    bytes: *const c_void,
     place: *mut c_char,
     length: *mut usize,
 ) -> *const c_char {
     // SAFETY: an address of this provider, and a place with its length.
     unsafe {
-        let Address { process, file, nonce } = Address::from_bytes(*bytes);
+        let Address { process, file, nonce } = Address::from_bytes(*bytes.cast());
         let text = format!("fi_velo://{process}/{file}/{nonce:x}\0");
         let room = std::mem::replace(&mut *length, text.len());
         std::ptr::copy_nonoverlapping(text.as_ptr(), place.cast(), room.min(text.len()));
@@ -300,35 +348,40 @@ unsafe extern "C" fn av_straddr(
     place
 }
 
+/// Returns true if the way to wait is to poll.
+fn can_wait(object: c_int) -> bool {
+    matches!(object, FI_WAIT_NONE | FI_WAIT_UNSPEC | FI_WAIT_YIELD)
+}
+
 unsafe extern "C" fn cq_open(
-    domain: *mut Object,
-    attr: *const CqAttr,
-    place: *mut *mut Object,
+    domain: *mut Domain,
+    attr: *mut CqAttr,
+    place: *mut *mut Cq,
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: a domain, and valid attributes.
     let (shared, attr) = unsafe { (object(domain).shared.clone(), &*attr) };
-    if !matches!(attr.wait_obj, 0 | 1 | 5) {
+    if !can_wait(attr.wait_obj) || attr.wait_cond != FI_CQ_COND_NONE {
         return -FI_ENOSYS as c_int;
     }
     let entry_bytes = match attr.format {
-        0 | 1 => 8,
-        2 => 24,
-        3 => 40,
+        FI_CQ_FORMAT_UNSPEC | FI_CQ_FORMAT_CONTEXT => offset_of!(CqEntry, flags),
+        FI_CQ_FORMAT_MSG => offset_of!(CqEntry, buf),
+        FI_CQ_FORMAT_DATA => offset_of!(CqEntry, tag),
         _ => size_of::<CqEntry>(),
     };
     let number = domain::put(&mut shared.lock().queues, Queue { entry_bytes, ..Queue::default() });
     // SAFETY: a place for the answer.
-    unsafe { *place = make(CLASS_CQ, context, &[table(&QUEUE)], shared, number) };
+    unsafe { *place = make(FI_CLASS_CQ, context, &[table(&QUEUE)], shared, number) };
     0
 }
 
-unsafe extern "C" fn cq_read(cq: *mut Object, entries: *mut u8, count: usize) -> isize {
+unsafe extern "C" fn cq_read(cq: *mut Cq, entries: *mut c_void, count: usize) -> isize {
     // SAFETY: as the caller promises.
     unsafe { cq_readfrom(cq, entries, count, null_mut()) }
 }
 
-unsafe extern "C" fn cq_readfrom(cq: *mut Object, entries: *mut u8, count: usize, sources: *mut u64) -> isize {
+unsafe extern "C" fn cq_readfrom(cq: *mut Cq, entries: *mut c_void, count: usize, sources: *mut u64) -> isize {
     // SAFETY: a completion queue.
     let cq = unsafe { object(cq) };
     let mut state = cq.shared.lock();
@@ -344,7 +397,7 @@ unsafe extern "C" fn cq_readfrom(cq: *mut Object, entries: *mut u8, count: usize
         let (entry, source) = queue.entries.pop_front().expect("an entry");
         // SAFETY: there is room for `count` entries of the queue's format, and for as many sources unless these are null.
         unsafe {
-            let place = entries.add(index * queue.entry_bytes);
+            let place = entries.cast::<u8>().add(index * queue.entry_bytes);
             std::ptr::copy_nonoverlapping(std::ptr::from_ref(&entry).cast(), place, queue.entry_bytes);
             if !sources.is_null() {
                 *sources.add(index) = source;
@@ -364,7 +417,7 @@ unsafe extern "C" fn cq_readfrom(cq: *mut Object, entries: *mut u8, count: usize
     -FI_EAGAIN
 }
 
-unsafe extern "C" fn cq_readerr(cq: *mut Object, place: *mut CqError, _flags: u64) -> isize {
+unsafe extern "C" fn cq_readerr(cq: *mut Cq, place: *mut CqError, _flags: u64) -> isize {
     // SAFETY: a completion queue.
     let cq = unsafe { object(cq) };
     let mut state = cq.shared.lock();
@@ -373,15 +426,15 @@ unsafe extern "C" fn cq_readerr(cq: *mut Object, place: *mut CqError, _flags: u6
     };
     // SAFETY: a place for an error; older interfaces end before `err_data_size`, which is not written.
     unsafe {
-        let bytes = std::mem::offset_of!(CqError, err_data);
+        let bytes = offset_of!(CqError, err_data);
         std::ptr::copy_nonoverlapping(std::ptr::from_ref(&error).cast::<u8>(), place.cast(), bytes);
     }
     1
 }
 
 unsafe extern "C" fn cq_sread(
-    cq: *mut Object,
-    entries: *mut u8,
+    cq: *mut Cq,
+    entries: *mut c_void,
     count: usize,
     condition: *const c_void,
     timeout: c_int,
@@ -392,8 +445,8 @@ unsafe extern "C" fn cq_sread(
 
 /// Reads entries, and waits for the first: polls, then gives its time to others.
 unsafe extern "C" fn cq_sreadfrom(
-    cq: *mut Object,
-    entries: *mut u8,
+    cq: *mut Cq,
+    entries: *mut c_void,
     count: usize,
     sources: *mut u64,
     _condition: *const c_void,
@@ -403,15 +456,28 @@ unsafe extern "C" fn cq_sreadfrom(
     loop {
         // SAFETY: as the caller promises.
         let result = unsafe { cq_readfrom(cq, entries, count, sources) };
-        if result != -FI_EAGAIN || Instant::now() >= end {
+        // SAFETY: a completion queue.
+        if result != -FI_EAGAIN || take_signal(unsafe { object(cq) }, false) || Instant::now() >= end {
             return result;
         }
         std::thread::yield_now();
     }
 }
 
+unsafe extern "C" fn cq_signal(cq: *mut Cq) -> c_int {
+    // SAFETY: a completion queue.
+    take_signal(unsafe { object(cq) }, true);
+    0
+}
+
+/// Sets whether a queue is asked to end a wait; the former value.
+fn take_signal(cq: &Object, now: bool) -> bool {
+    let mut state = cq.shared.lock();
+    state.queues[cq.number].as_mut().is_some_and(|queue| std::mem::replace(&mut queue.signalled, now))
+}
+
 unsafe extern "C" fn cq_strerror(
-    _cq: *mut Object,
+    _cq: *mut Cq,
     error: c_int,
     _data: *const c_void,
     _place: *mut c_char,
@@ -427,22 +493,25 @@ unsafe extern "C" fn cq_strerror(
 }
 
 unsafe extern "C" fn cntr_open(
-    domain: *mut Object,
-    _attr: *const c_void,
-    place: *mut *mut Object,
+    domain: *mut Domain,
+    attr: *mut CntrAttr,
+    place: *mut *mut Cntr,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: a domain.
-    let shared = unsafe { object(domain) }.shared.clone();
+    // SAFETY: a domain, and attributes or null.
+    let (shared, attr) = unsafe { (object(domain).shared.clone(), attr.as_ref()) };
+    if attr.is_some_and(|attr| attr.events != FI_CNTR_EVENTS_COMP || !can_wait(attr.wait_obj)) {
+        return -FI_ENOSYS as c_int;
+    }
     let number = domain::put(&mut shared.lock().counters, Counter::default());
     // SAFETY: a place for the answer.
-    unsafe { *place = make(CLASS_CNTR, context, &[table(&COUNTER)], shared, number) };
+    unsafe { *place = make(FI_CLASS_CNTR, context, &[table(&COUNTER)], shared, number) };
     0
 }
 
 /// # Safety
 /// The pointer is a counter.
-unsafe fn counter(cntr: *mut Object, change: impl FnOnce(&mut Counter)) -> Counter {
+unsafe fn counter(cntr: *mut Cntr, change: impl FnOnce(&mut Counter)) -> Counter {
     // SAFETY: as the caller promises.
     let cntr = unsafe { object(cntr) };
     let mut state = cntr.shared.lock();
@@ -452,40 +521,62 @@ unsafe fn counter(cntr: *mut Object, change: impl FnOnce(&mut Counter)) -> Count
     *counter
 }
 
-unsafe extern "C" fn cntr_read(cntr: *mut Object) -> u64 {
+unsafe extern "C" fn cntr_read(cntr: *mut Cntr) -> u64 {
     // SAFETY: a counter.
     unsafe { counter(cntr, |_| {}).value }
 }
 
-unsafe extern "C" fn cntr_readerr(cntr: *mut Object) -> u64 {
+unsafe extern "C" fn cntr_readerr(cntr: *mut Cntr) -> u64 {
     // SAFETY: a counter.
     unsafe { counter(cntr, |_| {}).errors }
 }
 
-unsafe extern "C" fn cntr_add(cntr: *mut Object, value: u64) -> c_int {
+unsafe extern "C" fn cntr_add(cntr: *mut Cntr, value: u64) -> c_int {
     // SAFETY: a counter.
     unsafe { counter(cntr, |counter| counter.value += value) };
     0
 }
 
-unsafe extern "C" fn cntr_set(cntr: *mut Object, value: u64) -> c_int {
+unsafe extern "C" fn cntr_set(cntr: *mut Cntr, value: u64) -> c_int {
     // SAFETY: a counter.
     unsafe { counter(cntr, |counter| counter.value = value) };
     0
 }
 
-unsafe extern "C" fn cntr_wait(cntr: *mut Object, threshold: u64, timeout: c_int) -> c_int {
+unsafe extern "C" fn cntr_adderr(cntr: *mut Cntr, value: u64) -> c_int {
+    // SAFETY: a counter.
+    unsafe { counter(cntr, |counter| counter.errors += value) };
+    0
+}
+
+unsafe extern "C" fn cntr_seterr(cntr: *mut Cntr, value: u64) -> c_int {
+    // SAFETY: a counter.
+    unsafe { counter(cntr, |counter| counter.errors = value) };
+    0
+}
+
+/// Errors that the program can have seen: without progress.
+///
+/// # Safety
+/// The pointer is a counter.
+unsafe fn known_errors(cntr: *mut Cntr) -> u64 {
+    // SAFETY: as the caller promises.
+    let cntr = unsafe { object(cntr) };
+    cntr.shared.lock().counters[cntr.number].map_or(0, |counter| counter.errors)
+}
+
+unsafe extern "C" fn cntr_wait(cntr: *mut Cntr, threshold: u64, timeout: c_int) -> c_int {
     let end = Instant::now() + Duration::from_millis(u64::try_from(timeout).unwrap_or(1 << 40));
     // SAFETY: a counter.
-    let first = unsafe { counter(cntr, |_| {}) };
+    let errors = unsafe { known_errors(cntr) };
     loop {
         // SAFETY: a counter.
         let now = unsafe { counter(cntr, |_| {}) };
-        if now.value >= threshold || now.errors != first.errors {
+        if now.value >= threshold || now.errors != errors {
             return if now.value >= threshold { 0 } else { -FI_EAVAIL as c_int };
         }
         if Instant::now() >= end {
-            return -110;
+            return -FI_ETIMEDOUT as c_int;
         }
         std::thread::yield_now();
     }
@@ -494,11 +585,11 @@ unsafe extern "C" fn cntr_wait(cntr: *mut Object, threshold: u64, timeout: c_int
 /// # Safety
 /// The pointers are a domain and a place for the answer.
 unsafe fn register(
-    domain: *mut Object,
+    domain: *mut Fid,
     span: Span,
     access: u64,
     key: u64,
-    place: *mut *mut Object,
+    place: *mut *mut Mr,
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: a domain.
@@ -512,6 +603,9 @@ unsafe fn register(
         if state.grants.iter().any(|other| other.key == key) {
             return -FI_ENOKEY as c_int;
         }
+        if state.grants.len() >= GRANTS {
+            return -FI_ENOSPC as c_int;
+        }
         for endpoint in state.endpoints.iter().flatten() {
             endpoint.engine.device.lend(grant);
         }
@@ -519,54 +613,49 @@ unsafe fn register(
     }
     drop(state);
     // SAFETY: a place for the answer.
-    unsafe { *place = make(CLASS_MR, context, &[null(), key as *const c_void], shared, 0) };
+    unsafe { *place = make(FI_CLASS_MR, context, &[null(), key as *const c_void], shared, usize::from(rights != 0)) };
     0
 }
 
 unsafe extern "C" fn mr_reg(
-    domain: *mut Object,
-    address: usize,
+    domain: *mut Fid,
+    address: *const c_void,
     length: usize,
     access: u64,
     _offset: u64,
     key: u64,
     _flags: u64,
-    place: *mut *mut Object,
+    place: *mut *mut Mr,
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { register(domain, Span { address, length }, access, key, place, context) }
+    unsafe { register(domain, Span { address: address as usize, length }, access, key, place, context) }
 }
 
 unsafe extern "C" fn mr_regv(
-    domain: *mut Object,
-    iov: *const Span,
+    domain: *mut Fid,
+    iov: *const IoVec,
     count: usize,
     access: u64,
     _offset: u64,
     key: u64,
     _flags: u64,
-    place: *mut *mut Object,
+    place: *mut *mut Mr,
     context: *mut c_void,
 ) -> c_int {
     if count != 1 {
         return -FI_EINVAL as c_int;
     }
     // SAFETY: as the caller promises.
-    unsafe { register(domain, *iov, access, key, place, context) }
+    unsafe { register(domain, *iov.cast(), access, key, place, context) }
 }
 
-unsafe extern "C" fn mr_regattr(
-    domain: *mut Object,
-    attr: *const MrAttr,
-    _flags: u64,
-    place: *mut *mut Object,
-) -> c_int {
+unsafe extern "C" fn mr_regattr(domain: *mut Fid, attr: *const MrAttr, _flags: u64, place: *mut *mut Mr) -> c_int {
     // SAFETY: valid attributes.
     let attr = unsafe { &*attr };
-    if attr.count != 1 {
+    if attr.iov_count != 1 {
         return -FI_EINVAL as c_int;
     }
     // SAFETY: as the caller promises.
-    unsafe { register(domain, *attr.iov, attr.access, attr.key, place, attr.context) }
+    unsafe { register(domain, *attr.mr_iov.cast(), attr.access, attr.requested_key, place, attr.context) }
 }

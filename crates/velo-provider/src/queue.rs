@@ -1,6 +1,6 @@
 //! Completion queues and counters.
 
-use crate::abi::{CqEntry, CqError};
+use evb_libfabric_abi::{CqEntry, CqError};
 use std::collections::VecDeque;
 
 /// Entries of one queue; an endpoint takes no operation while there are more.
@@ -13,6 +13,8 @@ pub(crate) struct Queue {
     pub(crate) errors: VecDeque<CqError>,
     /// Bytes of an entry in the format of the queue.
     pub(crate) entry_bytes: usize,
+    /// Asked to end a wait.
+    pub(crate) signalled: bool,
     /// Reads that found nothing since the last entry.
     pub(crate) idle: u32,
 }

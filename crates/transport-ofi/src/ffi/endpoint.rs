@@ -5,7 +5,6 @@
 mod operations;
 
 use super::{
-    abi::*,
     info::{InfoList, Limits},
     library::Library,
     memory::{Context, Entry, Memory, Operation, Slab},
@@ -14,6 +13,7 @@ use super::{
 };
 use crate::OfiError;
 use bytes::Bytes;
+use evb_libfabric_abi::*;
 use std::{ffi::c_void, mem, os::fd::RawFd, ptr};
 
 /// Most completions that are read at once.
@@ -70,7 +70,7 @@ impl Endpoint {
     /// Opens an endpoint. With `sleeps`, the queue has a file to sleep on if the provider supports that.
     pub(crate) fn open(provider: &str, interface: Option<&str>, sleeps: bool) -> Result<Self, OfiError> {
         let info = InfoList::find(provider, interface)?;
-        let (limits, nothing) = (info.limits(), CqEntry::EMPTY);
+        let (limits, nothing) = (info.limits(), CqEntry::default());
         let mut new = Self {
             info,
             limits,
@@ -94,11 +94,11 @@ impl Endpoint {
         let (library, info) = (self.api(), self.info.best());
         let none = ptr::null_mut();
         let mut addresses =
-            AvAttr { kind: 0, rx_ctx_bits: 0, count: 0, ep_per_node: 0, name: ptr::null(), map_addr: none, flags: 0 };
+            AvAttr { r#type: 0, rx_ctx_bits: 0, count: 0, ep_per_node: 0, name: ptr::null(), map_addr: none, flags: 0 };
         // SAFETY: the info is whole; each object is open before it is used, and its table is that of its kind. What is
         // open when a call fails is closed by `drop`.
         unsafe {
-            addresses.kind = (*(*info).domain_attr).av_type;
+            addresses.r#type = (*(*info).domain_attr).av_type;
             library.check("fi_fabric", (library.fabric)((*info).fabric_attr, &raw mut self.objects.fabric, none))?;
             let open = (*(*self.objects.fabric).ops).domain;
             library.check("fi_domain", open(self.objects.fabric, info, &raw mut self.objects.domain, none))?;
@@ -293,8 +293,4 @@ impl Drop for Endpoint {
         let shares = self.shares_mappings();
         mem::replace(&mut self.objects, Objects::none()).part(shares);
     }
-}
-
-impl CqEntry {
-    const EMPTY: Self = Self { op_context: ptr::null_mut(), flags: 0, len: 0, buf: ptr::null_mut(), data: 0, tag: 0 };
 }

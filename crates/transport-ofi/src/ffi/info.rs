@@ -1,21 +1,22 @@
 //! Offers of a provider: `fi_getinfo` and its list.
 //!
 //! # Invariant
-//! An [`InfoList`] owns a list that the library allocated, whole and with all attributes that [`abi`] reads, and frees
+//! An [`InfoList`] owns a list that the library allocated, whole and with all attributes that this crate reads, and frees
 //! it once. Texts in it are C strings or null.
 
 #![allow(unsafe_code, reason = "lists that the library allocates")]
 
-use super::{
-    abi::{self, *},
-    library::{Library, library},
-};
+use super::library::{Library, library};
 use crate::OfiError;
+use evb_libfabric_abi::*;
 use std::{
     collections::BTreeSet,
     ffi::{CStr, CString, c_char},
     ptr,
 };
+
+/// The requested interface. Nothing newer is used, and libraries since 2021 have it.
+const VERSION: u32 = version(1, 14);
 
 /// Supported modes of memory registration. This crate registers its messages when the provider demands it
 /// ([`FI_MR_LOCAL`]). It offers nothing for remote access, which the other modes concern.
@@ -63,7 +64,7 @@ impl InfoList {
             let (info, domain) = (&mut *self.first, &mut *(*self.first).domain_attr);
             info.caps = FI_TAGGED | FI_SEND | FI_RECV;
             info.mode = FI_CONTEXT | FI_CONTEXT2;
-            (*info.ep_attr).kind = FI_EP_RDM;
+            (*info.ep_attr).r#type = FI_EP_RDM;
             domain.threading = FI_THREAD_DOMAIN;
             domain.data_progress = FI_PROGRESS_MANUAL;
             domain.control_progress = FI_PROGRESS_MANUAL;
@@ -122,7 +123,7 @@ impl InfoList {
         // SAFETY: the list is whole and ends with a null.
         while let Some(info) = unsafe { next.as_ref() } {
             // SAFETY: as above.
-            if unsafe { (*info.ep_attr).kind } == FI_EP_RDM {
+            if unsafe { (*info.ep_attr).r#type } == FI_EP_RDM {
                 // SAFETY: as above.
                 names.insert(unsafe { name(info) });
             }
@@ -168,7 +169,7 @@ pub fn providers() -> Result<Vec<String>, OfiError> {
 
 /// # Safety
 /// `info` must have its fabric attributes, with a C string or null as the name.
-unsafe fn name(info: &abi::Info) -> String {
+unsafe fn name(info: &Info) -> String {
     // SAFETY: as demanded.
     let text = unsafe { (*info.fabric_attr).prov_name };
     if text.is_null() {

@@ -6,8 +6,8 @@
 
 #![allow(unsafe_code, reason = "opens the library and calls it")]
 
-use super::abi::{Fabric, FabricAttr, Info};
 use crate::OfiError;
+use evb_libfabric_abi::{Fabric, FabricAttr, Info};
 use std::{
     env,
     error::Error,

@@ -6,8 +6,8 @@
 
 #![allow(unsafe_code, reason = "raw allocations that the provider writes into")]
 
-use super::abi::Mr;
 use bytes::Bytes;
+use evb_libfabric_abi::Mr;
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
     ffi::c_void,

@@ -1,7 +1,7 @@
 //! All code that touches libfabric's memory and functions; no other folder of the crate is excused from Rust's checks.
 //!
 //! # Invariants
-//! 1. Declarations are those of the installed headers ([`abi`] and [`library`]; compared in `tests.rs`).
+//! 1. Declarations are those of the headers (crate `evb-libfabric-abi`, and [`library`]).
 //! 2. An [`Endpoint`] owns its objects, which are closed once and in this order: endpoint, registrations, queue,
 //!    address vector, domain, fabric.
 //! 3. An operation that was given to the provider is *busy* until its completion was read or the endpoint is closed.
@@ -9,7 +9,6 @@
 //! 4. Objects are not shared: an endpoint has a domain of its own, and `&mut` serialises its calls, as
 //!    `FI_THREAD_DOMAIN` demands. Any thread may call.
 
-mod abi;
 mod endpoint;
 mod info;
 mod library;

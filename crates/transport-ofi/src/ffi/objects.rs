@@ -2,10 +2,8 @@
 
 #![allow(unsafe_code, reason = "handles that the library gives out")]
 
-use super::{
-    abi::*,
-    memory::{Context, Entry, Slab},
-};
+use super::memory::{Context, Entry, Slab};
+use evb_libfabric_abi::*;
 use std::{
     ffi::c_void,
     mem, ptr,

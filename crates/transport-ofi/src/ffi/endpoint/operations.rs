@@ -3,10 +3,8 @@
 #![allow(unsafe_code, reason = "memory that the provider reads and writes during an operation")]
 
 use super::{BATCH, Completion, Endpoint, Posted};
-use crate::ffi::{
-    abi::*,
-    memory::{Context, Memory, Operation},
-};
+use crate::ffi::memory::{Context, Memory, Operation};
+use evb_libfabric_abi::*;
 use std::{ffi::c_void, mem, os::fd::RawFd};
 
 impl Endpoint {
@@ -89,7 +87,7 @@ impl Endpoint {
     pub(crate) fn completion(&mut self, index: usize) -> Completion {
         assert!(index < self.read, "not read");
         let CqEntry { op_context, tag, len, .. } = self.batch[index];
-        let operation = self.finish(op_context);
+        let operation = self.finish(op_context as *mut c_void);
         Completion { operation, tag, bytes: len, error: None }
     }
 
@@ -103,13 +101,14 @@ impl Endpoint {
     fn read_failure(&mut self) -> Option<Completion> {
         // SAFETY: zeros are an entry that asks for no further data; the queue is open.
         let (result, error) = unsafe {
-            let mut error: CqError = mem::zeroed();
-            (((*(*self.objects.queue).ops).readerr)(self.objects.queue, &raw mut error, 0), error)
+            let mut room = CqErrorRoom::default();
+            let result = ((*(*self.objects.queue).ops).readerr)(self.objects.queue, (&raw mut room).cast(), 0);
+            (result, room.error)
         };
         if result <= 0 {
             return None;
         }
-        let operation = self.finish(error.op_context);
+        let operation = self.finish(error.op_context as *mut c_void);
         Some(Completion { operation, tag: error.tag, bytes: 0, error: Some(error.err) })
     }
 
