@@ -2,8 +2,11 @@
 
 use std::fmt;
 
-/// Loads of the delay curves, as parts of the rate of a link; a network that carries less has the first ones only.
-const LOADS: [f64; 5] = [0.1, 0.2, 0.3, 0.4, 0.5];
+/// Loads of a crossbar, as parts of the rate of a link.
+const LOADS: &[f64] = &[0.1, 0.2, 0.3, 0.4, 0.5];
+/// Loads of other networks, and of those that carry less than half.
+const FEWER_LOADS: &[f64] = &[0.1, 0.3, 0.5];
+const LOW_LOADS: &[f64] = &[0.1, 0.3];
 
 /// A network. All of its links carry one phit in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,6 +51,23 @@ impl Network {
             _ => self.hosts(),
         }
     }
+
+    /// Mean number of links between switches on the way of a message, over all pairs of a sender and a receiver.
+    fn hops(self) -> f64 {
+        // Over all pairs of places, also of a place with itself, which are `side` times `side` in each dimension.
+        let grid = |side: usize, way: f64| 2.0 * way * (side * side) as f64 / (side * side - 1) as f64;
+        match self {
+            Self::Crossbar { .. } => 0.0,
+            Self::Mesh { side } => grid(side, (side * side - 1) as f64 / (3 * side) as f64),
+            // Of a ring with an odd number of places.
+            Self::Torus { side } => grid(side, (side * side - 1) as f64 / (4 * side) as f64),
+            Self::Clos { side } => 2.0 * (side * side - side) as f64 / (side * side - 1) as f64,
+            Self::FatTree { radix } => {
+                let (leaf, pod, all) = (radix / 2, (radix / 2).pow(2), self.hosts());
+                (2 * (pod - leaf) + 4 * (all - pod)) as f64 / (all - 1) as f64
+            }
+        }
+    }
 }
 
 /// One comparison.
@@ -56,7 +76,7 @@ pub(super) struct Case {
     pub(super) network: Network,
     /// Phits of a packet. A message is one packet.
     pub(super) phits: u64,
-    /// Offered load for a mean delay; without, the senders send as much as goes, and the accepted load counts.
+    /// Offered load for a mean wait; without, the senders send as much as goes, and the accepted load counts.
     pub(super) load: Option<f64>,
 }
 
@@ -64,6 +84,22 @@ impl Case {
     /// Phits of the buffer of an input: four packets.
     pub(super) fn buffer(&self) -> u64 {
         4 * self.phits
+    }
+
+    /// Cycles of the measurement; before it, a fifth of them pass.
+    pub(super) fn measured(&self) -> u64 {
+        if self.phits == 1 { 50_000 } else { 200_000 }
+    }
+
+    /// Cycles before the measurement.
+    pub(super) fn warmup(&self) -> u64 {
+        self.measured() / 5
+    }
+
+    /// Mean delay of a message that waits for nothing, in cycles: its head crosses one link after the other, at each end of its
+    /// way and between the switches, and the other phits follow.
+    pub(super) fn empty(&self) -> f64 {
+        2.0 + self.network.hops() + (self.phits - 1) as f64
     }
 
     /// Value of theory for the accepted load in per cent: Hluchyj and Karol 1988, table of input queues.
@@ -90,24 +126,45 @@ impl fmt::Display for Case {
 pub(super) fn all() -> Vec<Case> {
     let crossbar = |ports| Network::Crossbar { ports };
     let saturated = |phits| [4, 8, 16, 32].map(|ports| Case { network: crossbar(ports), phits, load: None });
-    let mut cases: Vec<Case> = [saturated(1), saturated(16)].concat();
-    cases.extend([(8, 1), (32, 1), (8, 16)].into_iter().flat_map(|(ports, phits)| curve(crossbar(ports), phits, 5)));
-    let curves = [
-        (Network::Mesh { side: 4 }, 1, 5),
-        (Network::Mesh { side: 4 }, 16, 5),
-        (Network::Mesh { side: 8 }, 16, 3),
-        (Network::Torus { side: 5 }, 16, 5),
-        (Network::Clos { side: 4 }, 16, 5),
-        (Network::FatTree { radix: 4 }, 16, 5),
+    let mut cases = [saturated(1), saturated(16)].concat();
+    let curves = [(8, 1), (32, 1), (8, 16), (8, 64)];
+    cases.extend(curves.into_iter().flat_map(|(ports, phits)| curve(crossbar(ports), phits, LOADS)));
+    let networks = [
+        (Network::Mesh { side: 4 }, FEWER_LOADS),
+        (Network::Mesh { side: 8 }, LOW_LOADS),
+        (Network::Torus { side: 5 }, FEWER_LOADS),
+        (Network::Clos { side: 4 }, FEWER_LOADS),
+        (Network::FatTree { radix: 4 }, FEWER_LOADS),
     ];
-    cases.extend(curves.into_iter().flat_map(|(network, phits, loads)| {
-        let end = Case { network, phits, load: None };
-        curve(network, phits, loads).chain([end])
-    }));
+    for ((network, loads), phits) in networks.into_iter().flat_map(|network| [(network, 1), (network, 64)]) {
+        cases.extend(curve(network, phits, loads).chain([Case { network, phits, load: None }]));
+    }
     cases
 }
 
-/// Mean delays at the first loads.
-fn curve(network: Network, phits: u64, loads: usize) -> impl Iterator<Item = Case> {
-    LOADS.into_iter().take(loads).map(move |load| Case { network, phits, load: Some(load) })
+/// Mean waits at several loads.
+fn curve(network: Network, phits: u64, loads: &[f64]) -> impl Iterator<Item = Case> {
+    loads.iter().map(move |&load| Case { network, phits, load: Some(load) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn empty(network: Network) -> f64 {
+        Case { network, phits: 16, load: None }.empty()
+    }
+
+    #[test]
+    fn an_empty_network_has_the_delay_of_its_ways() {
+        assert_eq!(empty(Network::Crossbar { ports: 8 }), 17.0);
+        // Of three others, two are one link away and one is two.
+        assert!((empty(Network::Mesh { side: 2 }) - (17.0 + 4.0 / 3.0)).abs() < 1e-12);
+        // Of eight others, four are one link away and four are two.
+        assert!((empty(Network::Torus { side: 3 }) - 18.5).abs() < 1e-12);
+        // Of three others, one is on the same leaf.
+        assert!((empty(Network::Clos { side: 2 }) - (17.0 + 4.0 / 3.0)).abs() < 1e-12);
+        // Of 15 others, one is on the same leaf, two are in the same pod and twelve are not.
+        assert!((empty(Network::FatTree { radix: 4 }) - (17.0 + 52.0 / 15.0)).abs() < 1e-12);
+    }
 }

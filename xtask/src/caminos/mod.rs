@@ -1,5 +1,5 @@
 //! `cargo xtask caminos`: evb's simulator beside CAMINOS, another simulator of networks, on the same networks. Both are asked for
-//! the load that a network accepts and for the mean delay of a message. The table goes to docs/caminos.md.
+//! the load that a network accepts and for the mean wait of a message. The table goes to docs/caminos.md.
 
 mod cases;
 mod ours;
@@ -15,9 +15,6 @@ use table::Row;
 
 /// Seeds of both sides; each value is the mean over them.
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
-/// Cycles before the measurement, and of it.
-const WARMUP: u64 = 10_000;
-const MEASURED: u64 = 50_000;
 /// Page that has the table, from the root of the repository.
 const PAGE: &str = "docs/caminos.md";
 

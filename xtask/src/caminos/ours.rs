@@ -1,4 +1,4 @@
-//! evb's side: an experiment file for each case, and its record. A byte is a phit and a microsecond a cycle.
+//! evb's side: an experiment file for each case, and its record. A byte is a phit, and it takes a cycle.
 
 use super::{
     Programs,
@@ -10,10 +10,11 @@ use std::{fs, process::Command, time::Duration};
 
 /// Longest time of a simulation.
 const LIMIT: Duration = Duration::from_secs(600);
-/// Bytes per second of a link: a phit in each cycle.
-const RATE: f64 = 1e6;
+/// Nanoseconds of a cycle. evb keeps times to a nanosecond and to a part in a thousand, so that waits of whole cycles are exact in
+/// records up to 20 cycles.
+const CYCLE_NS: u64 = 100;
 
-/// The accepted load in per cent, or the mean delay in cycles.
+/// The accepted load in per cent, or the mean wait in cycles.
 pub(super) fn measure(programs: &Programs, index: usize, case: &Case, seed: u64) -> Result<f64, String> {
     let path = programs.scratch.join(format!("{index}.toml"));
     fs::write(&path, experiment(case)).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -31,12 +32,12 @@ fn experiment(case: &Case) -> String {
         r#"[network]
 preset = "ideal"
 topology = {topology}
-link = {{ rate = "8 Mbit/s", delay = "0 s" }}
+link = {{ rate = "{rate} Mbit/s", delay = "0 s" }}
 switch = {{ delay = "0 s", arbitration = "random" }}
 flow = {flow}
 routing = {routing}
 nic = {{ packet = "{phits} B", header = "0 B", minimum = "0 B", overhead = "0 s", messages = 1 }}
-control = {{ type = "separate", delay = "1 us", rate = "8 Mbit/s" }}
+control = {{ type = "separate", delay = "1 us", rate = "{rate} Mbit/s" }}
 placement = {{ readout = 0, builder = {builder} }}
 
 [workload]
@@ -44,10 +45,10 @@ type = "random"
 {load}
 
 [trigger]
-duration = "{end} us"
+duration = "{end} ns"
 
 [run]
-warmup = "{warmup} us"
+warmup = "{warmup} ns"
 
 [readout]
 units = {senders}
@@ -56,13 +57,14 @@ source = {{ type = "fixed", size = "{phits} B" }}
 [builder]
 units = {senders}
 "#,
+        rate = 8000 / CYCLE_NS,
         topology = topology(case.network),
         flow = flow(case),
         routing = routing(case.network),
         builder = case.network.hosts() - senders,
         load = load(case),
-        end = super::WARMUP + super::MEASURED,
-        warmup = super::WARMUP,
+        end = CYCLE_NS * (case.warmup() + case.measured()),
+        warmup = CYCLE_NS * case.warmup(),
     )
 }
 
@@ -108,11 +110,10 @@ fn read(text: &str, case: &Case) -> Result<f64, String> {
     if record["good"] != true {
         return Err(format!("the simulation of evb is not good: {}", record["findings"]));
     }
+    let (cycle, senders) = (CYCLE_NS as f64, case.network.senders() as f64);
     let value = match case.load {
-        Some(_) => record["latency_us"]["mean"].as_f64(),
-        None => {
-            record["throughput_bytes_per_s"].as_f64().map(|rate| 100.0 * rate / RATE / case.network.senders() as f64)
-        }
+        Some(_) => record["latency_us"]["mean"].as_f64().map(|delay| 1000.0 * delay / cycle - case.empty()),
+        None => record["throughput_bytes_per_s"].as_f64().map(|rate| 1e-7 * rate * cycle / senders),
     };
     value.ok_or_else(|| "the record of evb lacks its result".into())
 }
@@ -122,14 +123,14 @@ mod tests {
     use super::*;
 
     fn case(load: Option<f64>) -> Case {
-        Case { network: Network::Mesh { side: 2 }, phits: 16, load }
+        Case { network: Network::Crossbar { ports: 2 }, phits: 16, load }
     }
 
     #[test]
-    fn a_record_has_the_load_and_the_delay() {
-        let text = r#"{"good":true,"throughput_bytes_per_s":2e6,"latency_us":{"mean":17.0}}"#;
+    fn a_record_has_the_load_and_the_wait() {
+        let text = r#"{"good":true,"throughput_bytes_per_s":1e7,"latency_us":{"mean":2.0}}"#;
         assert_eq!(read(text, &case(None)), Ok(50.0));
-        assert_eq!(read(text, &case(Some(0.1))), Ok(17.0));
+        assert_eq!(read(text, &case(Some(0.1))), Ok(3.0));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{cases::Case, samples::Sample};
 
-/// Tolerance of a mean delay, as a part of that of CAMINOS, and of an accepted load in points: the rule of the papers.
+/// Tolerance of a mean wait, as a part of that of CAMINOS, and of an accepted load in points: the rule of the papers.
 const TOLERANCE: (f64, f64) = (0.05, 3.0);
 /// Lines of the page around the table.
 const MARKS: (&str, &str) = ("<!-- generated: comparison -->\n", "<!-- end -->\n");
@@ -62,8 +62,11 @@ impl Row {
     }
 
     fn spread(&self, sample: Sample) -> String {
-        let unit = if self.case.load.is_some() { "" } else { " %" };
-        format!("{:.2}{unit} ({:.2} to {:.2})", sample.mean, sample.least, sample.most)
+        let Sample { mean, least, most, .. } = sample;
+        match self.case.load {
+            Some(_) => format!("{mean:.3} ({least:.3} to {most:.3})"),
+            None => format!("{mean:.2} % ({least:.2} to {most:.2})"),
+        }
     }
 }
 
@@ -97,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_may_differ_by_a_part_and_a_load_by_points() {
+    fn a_wait_may_differ_by_a_part_and_a_load_by_points() {
         assert!(row(Some(0.1), 105.0, 100.0).is_inside());
         assert!(!row(Some(0.1), 94.9, 100.0).is_inside());
         assert!(row(None, 53.0, 50.0).is_inside());
@@ -109,9 +112,9 @@ mod tests {
         let table = draw(&[row(None, 60.0, 61.0), row(Some(0.5), 20.0, 10.0)]);
         let load = "| crossbar 8 x 8 | 16 | saturated | 60.00 % (59.00 to 61.00) | 61.00 % (60.00 to 62.00) | 61.84 % \
                     | -1.00 points | 3 points | inside | -1.4 |";
-        let delay = "| crossbar 8 x 8 | 16 | 50 % | 20.00 (19.00 to 21.00) | 10.00 (9.00 to 11.00) |  | +100.00 % \
+        let wait = "| crossbar 8 x 8 | 16 | 50 % | 20.000 (19.000 to 21.000) | 10.000 (9.000 to 11.000) |  | +100.00 % \
                      | 5 % | **outside** | +14.1 |";
-        assert_eq!(table.lines().skip(2).take(2).collect::<Vec<_>>(), [load, delay]);
+        assert_eq!(table.lines().skip(2).take(2).collect::<Vec<_>>(), [load, wait]);
         assert!(table.ends_with("2 values: 1 inside, 1 outside.\n"));
     }
 
