@@ -88,7 +88,11 @@ impl Case {
 
     /// Cycles of the measurement; before it, a fifth of them pass.
     pub(super) fn measured(&self) -> u64 {
-        if self.phits == 1 { 50_000 } else { 200_000 }
+        match self.network {
+            _ if self.phits == 1 => 50_000,
+            Network::Crossbar { .. } => 200_000,
+            _ => 100_000,
+        }
     }
 
     /// Cycles before the measurement.
