@@ -1,5 +1,6 @@
 //! Project tasks. `cargo xtask check` is quick and needs nothing but cargo. `cargo xtask test` runs everything that
 //! must pass. `cargo xtask faults` tries schedules of faults. `cargo xtask peers` compares evb with other tools.
+//! `cargo xtask caminos` compares the simulator with another one.
 //! `cargo xtask shaping` compares traffic shapings over slow links. `cargo xtask fabric` tests the test of fabrics.
 //! `cargo xtask bond` measures two links as one. `cargo xtask deployment` runs a service on five machines.
 //! `cargo xtask flood` measures what a flood of connections costs a run.
@@ -7,6 +8,7 @@
 
 mod api;
 mod bond;
+mod caminos;
 mod deployment;
 mod examples;
 mod fabric;
@@ -62,6 +64,8 @@ enum Task {
         #[arg(long)]
         quick: bool,
     },
+    /// Compare the simulator with CAMINOS, another one, on the same networks: docs/caminos.md
+    Caminos(caminos::Options),
     /// Count where the instructions of a fragment and of a packet-hop go, with callgrind; needs valgrind
     Profile(profile::Options),
     /// Measure how long the slowest events take at half of the possible rate, beside the gaps of an empty loop
@@ -89,6 +93,7 @@ fn main() -> ExitCode {
         Task::Papers { sensitivity } => steps::papers(sensitivity),
         Task::Faults(faults) => faults::run_all(&faults),
         Task::Peers { quick } => peers::run(quick),
+        Task::Caminos(options) => caminos::compare(&options),
         Task::Profile(options) => profile::profile(&options),
         Task::Tail(options) => tail::measure(&options),
         Task::Shaping(options) => shaping::compare(&options),
