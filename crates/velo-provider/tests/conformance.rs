@@ -42,10 +42,21 @@ fn built(folder: &Path, flags: &[String]) -> PathBuf {
 
 #[test]
 fn programs_of_libfabric_conform() {
+    conform(&[]);
+}
+
+#[test]
+fn programs_conform_when_long_messages_come_in_blocks() {
+    conform(&[("EVBVELO_NO_FETCH", "1")]);
+}
+
+fn conform(variables: &[(&str, &str)]) {
     let Some(flags) = flags() else { return eprintln!("skipped: pkg-config does not know libfabric") };
     let folder = tempfile::tempdir().unwrap();
     let binary = built(folder.path(), &flags);
-    let run = &|case: &[&str]| ran(Command::new(&binary).args(case).env("FI_PROVIDER_PATH", folder.path()));
+    let run = &|case: &[&str]| {
+        ran(Command::new(&binary).args(case).env("FI_PROVIDER_PATH", folder.path()).envs(variables.iter().copied()))
+    };
     let cases = run(&[]);
     let cases: Vec<_> = cases.lines().collect();
     let declared = fs::read_to_string(format!("{CASES}/common.h")).unwrap().matches("void case_").count();
