@@ -257,22 +257,22 @@ impl Net {
             outputs if !self.router.is_adaptive() => self.router.pick(&self.network, &mut self.random, packet, outputs),
             // It lies in the queue of one output.
             _ if self.buffers.store_whole_packets() => {
-                self.router.shortest_queue(&self.links, &self.counts, switch, to)
+                self.router.shortest_queue(&self.links, &self.counts, &mut self.random, switch, to)
             }
             _ => return self.route_adaptively(queue, id),
         };
         self.wait_for(queue, link, id);
     }
 
-    /// Takes any link that is free at once, the search beginning at another one each time, or else waits for all.
+    /// Takes any link that is free at once, the search beginning at one drawn at random, or else waits for all.
     fn route_adaptively(&mut self, queue: &mut Queue<Event>, id: PacketId) {
         let packet = &self.packets[id];
-        let (now, first) = (queue.now(), self.router.next_rotation());
+        let now = queue.now();
         let outputs = self.router.outputs(self.links.switch_of(packet.lane), packet.to);
         let has_room = |links: &mut Links, link: LinkId| {
             links[link].is_idle(now) && self.buffers.room_at(links, now, link, packet) <= now
         };
-        let free = routing::rotated(outputs, first).find(|&link| has_room(&mut self.links, link));
+        let free = routing::from_any(outputs, &mut self.random).find(|&link| has_room(&mut self.links, link));
         if let Some(link) = free {
             return self.grant(queue, link, id);
         }

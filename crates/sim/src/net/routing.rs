@@ -20,8 +20,6 @@ pub(super) struct Router {
     endpoints: usize,
     /// The way that each pair of endpoints takes now (dispersive routing).
     ways: Vec<Way>,
-    /// Place at which adaptive routing begins to search for a free link.
-    rotation: u32,
     /// Number of times that a pair of endpoints took another route because packets waited too long.
     pub(super) changes: u64,
 }
@@ -54,7 +52,6 @@ impl Router {
             seed,
             endpoints,
             ways: vec![Way::default(); pairs],
-            rotation: 0,
             changes: 0,
         })
     }
@@ -129,24 +126,18 @@ impl Router {
         outputs[(index % ways) as usize]
     }
 
-    /// The link with the fewest bytes before it, the search beginning at another one each time.
+    /// The link with the fewest bytes before it, the search beginning at one drawn at random.
     pub(super) fn shortest_queue(
-        &mut self,
+        &self,
         links: &Links,
         counts: &Counts,
+        random: &mut Stream,
         switch: SwitchId,
         to: EndpointId,
     ) -> LinkId {
-        let first = self.next_rotation();
         let outputs = self.outputs(switch, to);
         let before = |&link: &LinkId| (links[link].failed, counts[link].queued, links[link].free_at);
-        rotated(outputs, first).min_by_key(before).expect("there are several ways")
-    }
-
-    /// The place, not yet divided by their number, at which the search for a free link begins: another one each time.
-    pub(super) fn next_rotation(&mut self) -> u32 {
-        self.rotation = self.rotation.wrapping_add(1);
-        self.rotation
+        from_any(outputs, random).min_by_key(before).expect("there are several ways")
     }
 
     /// A packet that waited for several links has one of them, or none: the others need not keep it.
@@ -209,8 +200,9 @@ impl Router {
     }
 }
 
-/// Links in turn, beginning at a place modulo their number.
-pub(super) fn rotated(links: &[LinkId], first: u32) -> impl Iterator<Item = LinkId> {
-    let (before, from) = links.split_at(first as usize % links.len());
+/// Links in turn, beginning at one drawn at random. A place that goes on from packet to packet would be simpler, but then
+/// switches that know nothing of each other take turns, and a packet's second choice follows from its first.
+pub(super) fn from_any(links: &[LinkId], random: &mut Stream) -> impl Iterator<Item = LinkId> {
+    let (before, from) = links.split_at(random.random_range(0..links.len()));
     from.iter().chain(before).copied()
 }
