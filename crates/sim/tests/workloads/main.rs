@@ -1,5 +1,6 @@
 //! Whole experiments, each small enough that theory or a published measurement gives the expected result.
 
+mod adaptive;
 mod bridges;
 mod building;
 mod contention;
