@@ -5,7 +5,8 @@ use crate::message::MessageId;
 use evb_core::NodeId;
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Flow, Routing, Service, WhenFull};
-use std::collections::{BTreeMap, HashMap};
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
 
 /// Messages that were sent and that have come, for each pair of nodes.
 #[derive(Default)]

@@ -1,8 +1,9 @@
 //! A queue of messages for each peer of a network interface, served in random order.
 
 use evb_core::{NodeId, Stream};
+use hashbrown::HashMap;
 use rand::RngExt as _;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// The messages that wait in one interface, by peer.
 pub(crate) struct Peers<M> {

@@ -113,3 +113,22 @@ impl Pace {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_is_accepted_at_a_bounded_pace_and_a_visitor_at_once() {
+        let start = Instant::now();
+        let mut pace = Pace { since: start, count: 0 };
+        for _ in 0..10 * MOST_IN_WINDOW {
+            pace.wait().await;
+        }
+        assert_eq!(start.elapsed(), 9 * WINDOW);
+        tokio::time::advance(2 * WINDOW).await;
+        let quiet = Instant::now();
+        pace.wait().await;
+        assert_eq!(quiet.elapsed(), Duration::ZERO);
+    }
+}

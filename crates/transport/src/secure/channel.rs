@@ -146,7 +146,11 @@ impl<S: Write> Write for Channel<S> {
     /// Fewer bytes than there are mean that the stream takes no more.
     fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match &mut self.sealed {
-            None => self.stream.write_vectored(slices),
+            None => match slices {
+                // The kernel takes one slice sooner than a list with one.
+                [only] => self.stream.write(only),
+                _ => self.stream.write_vectored(slices),
+            },
             Some(sealed) => sealed.write(&mut self.stream, slices),
         }
     }
