@@ -5,6 +5,7 @@
 //! | module | part |
 //! |---|---|
 //! | `info` | what the provider offers, and whether it suits |
+//! | `lane` | the way of messages: shared memory, or simulated hardware |
 //! | `queue` | completion queues and counters |
 //! | `engine` | one endpoint: matching of messages and receives |
 //! | `domain` | everything behind one lock |
@@ -17,5 +18,6 @@ mod domain;
 mod endpoint;
 mod engine;
 mod info;
+mod lane;
 mod objects;
 mod queue;
