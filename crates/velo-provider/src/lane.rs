@@ -9,19 +9,18 @@ use std::sync::Once;
 
 /// The way of messages.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one for each endpoint")]
 pub(crate) enum Lane {
     /// Shared memory: everything that the provider has.
     Memory(Device),
     /// The hardware: messages of up to [`CARD_BYTES`](evb_velo_device::CARD_BYTES), which are copied when they are sent.
-    Hardware(Card),
+    Hardware(Box<Card>),
 }
 
 impl Lane {
     /// The way that the environment asks for.
     pub(crate) fn open() -> Result<Self, DeviceError> {
         match info::hardware() {
-            Some(name) => Card::open(name).map(Self::Hardware),
+            Some(name) => Card::open(name).map(|card| Self::Hardware(Box::new(card))),
             None => Device::open(None).map(Self::Memory),
         }
     }

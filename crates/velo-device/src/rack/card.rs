@@ -110,6 +110,7 @@ impl Card {
     /// # Errors
     /// [`DeviceError::Full`] if there is no room at the moment, [`DeviceError::TooLong`], or [`DeviceError::Gone`] if the
     /// peer or the rack has ended.
+    #[inline(never)]
     pub fn send(&mut self, peer: Peer, envelope: &Envelope, spans: &[Span]) -> Result<(), DeviceError> {
         if envelope.length > CARD_BYTES as u64 {
             return Err(DeviceError::TooLong { limit: CARD_BYTES });
@@ -132,6 +133,7 @@ impl Card {
 
     /// The next message, if one is complete. One that is longer than a line is a block until the next call: see
     /// [`block`](Self::block).
+    #[inline(never)]
     pub fn poll(&mut self) -> Option<Incoming> {
         if let Some((envelope, bytes)) = self.own.pop_front() {
             return Some(self.incoming(self.node, envelope, bytes));
