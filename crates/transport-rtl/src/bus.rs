@@ -141,7 +141,8 @@ impl Bus {
         outputs.write_valid.then(|| {
             self.owed += 1;
             let address = outputs.write_address;
-            let index = address.checked_sub(RING_BASE).map(|at| (at / 8) as usize).filter(|index| *index < self.words());
+            let index =
+                address.checked_sub(RING_BASE).map(|at| (at / 8) as usize).filter(|index| *index < self.words());
             let index = index.unwrap_or_else(|| panic!("a write to {address:#x}, outside of the mailbox"));
             Write { index, word: outputs.write_data }
         })

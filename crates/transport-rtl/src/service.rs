@@ -86,7 +86,12 @@ impl Service {
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
-    pub fn of(mut hardware: Box<dyn Hardware>, name: &str, nodes: usize, options: &RtlOptions) -> Result<Self, RtlError> {
+    pub fn of(
+        mut hardware: Box<dyn Hardware>,
+        name: &str,
+        nodes: usize,
+        options: &RtlOptions,
+    ) -> Result<Self, RtlError> {
         check(nodes, options)?;
         let mut buses: Vec<_> = (0..nodes).map(|_| Bus::new(options.pages)).collect();
         let (mut inputs, mut outputs) = (vec![Inputs::default(); nodes], vec![Outputs::default(); nodes]);

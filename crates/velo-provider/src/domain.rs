@@ -5,8 +5,8 @@ use crate::{
     queue::{Counter, Queue},
 };
 use evb_libfabric_abi::{
-    CqEntry, CqError, FI_ADDR_UNSPEC, FI_EAGAIN, FI_EHOSTUNREACH, FI_EINVAL, FI_EMSGSIZE, FI_ENOAV, FI_ENOCQ, FI_ENOKEY, FI_ENOSYS, FI_READ,
-    FI_RECV, FI_RMA, FI_SEND, FI_WRITE,
+    CqEntry, CqError, FI_ADDR_UNSPEC, FI_EAGAIN, FI_EHOSTUNREACH, FI_EINVAL, FI_EMSGSIZE, FI_ENOAV, FI_ENOCQ,
+    FI_ENOKEY, FI_ENOSYS, FI_READ, FI_RECV, FI_RMA, FI_SEND, FI_WRITE,
 };
 use evb_velo_device::{Address, DeviceError, Envelope, Grant, Peer, Span};
 use std::sync::{Mutex, MutexGuard, PoisonError};

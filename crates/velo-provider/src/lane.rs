@@ -47,7 +47,12 @@ impl Lane {
     }
 
     #[inline]
-    pub(crate) fn send(&mut self, peer: Peer, envelope: &Envelope, spans: &[Span]) -> Result<Option<Note>, DeviceError> {
+    pub(crate) fn send(
+        &mut self,
+        peer: Peer,
+        envelope: &Envelope,
+        spans: &[Span],
+    ) -> Result<Option<Note>, DeviceError> {
         match self {
             Self::Memory(device) => device.send(peer, envelope, spans),
             Self::Hardware(card) => card.send(peer, envelope, spans).map(|()| None),
@@ -83,7 +88,9 @@ impl Lane {
     pub(crate) fn complain(&self) {
         static ONCE: Once = Once::new();
         let name = info::hardware().unwrap_or_default();
-        ONCE.call_once(|| eprintln!("velo: the hardware `{name}` has ended, or its clock stands: no message comes any more"));
+        ONCE.call_once(|| {
+            eprintln!("velo: the hardware `{name}` has ended, or its clock stands: no message comes any more")
+        });
     }
 
     pub(crate) fn take_block(&mut self, sender: u16, index: u16, length: usize) -> Option<Vec<u8>> {

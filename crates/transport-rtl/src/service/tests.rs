@@ -10,7 +10,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A service with a name of its own, and its thread.
 fn service(test: &str, nodes: usize) -> (String, JoinHandle<Result<ServiceReport, RtlError>>) {
     let name = format!("{test}-{}", std::process::id());
-    let service = Service::of(Box::new(Fake::new(nodes)), &name, nodes, &RtlOptions { pages: 1, ..RtlOptions::default() });
+    let service =
+        Service::of(Box::new(Fake::new(nodes)), &name, nodes, &RtlOptions { pages: 1, ..RtlOptions::default() });
     let service = service.expect("a service");
     (name, thread::spawn(move || service.serve(PATIENCE)))
 }
