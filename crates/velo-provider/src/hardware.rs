@@ -2,8 +2,8 @@
 //! programs that have opened one of its nodes have closed it, and then says what it has done.
 
 use clap::Parser;
-use evb_transport_rtl::{LINKS, NODES, RtlError, RtlOptions};
-use std::{process::ExitCode, time::Duration};
+use evb_transport_rtl::{LINKS, NODES, RtlOptions};
+use std::{error::Error, process::ExitCode, time::Duration};
 
 /// Simulates VELO hardware that other programs use: each endpoint of provider `velo` gets a node of it, if FI_VELO_HARDWARE
 /// has its NAME.
@@ -37,14 +37,14 @@ fn main() -> ExitCode {
 }
 
 #[cfg(target_os = "linux")]
-fn run(arguments: &Arguments) -> Result<(), RtlError> {
+fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let Arguments { name, nodes, wires, pages, patience_s } = arguments;
     let options = RtlOptions { link: *wires, pages: *pages, ..RtlOptions::default() };
     evb_transport_rtl::prepare(*nodes, &options, &mut |notice| eprintln!("{notice}"))?;
     let service = evb_transport_rtl::Service::open(name, *nodes, &options)?;
     println!("{name}: {nodes} nodes are ready");
     let report = service.serve(Duration::from_secs(*patience_s))?;
-    println!("{} cycles, {} packets", report.cycles, report.packets);
+    println!("{} clock cycles, {} packets", report.cycles, report.packets);
     for (node, counts) in report.nodes.iter().enumerate() {
         let evb_transport_rtl::NodeReport { sent, received, dropped, link_errors } = counts;
         println!("node {node}: {sent} sent, {received} received, {dropped} dropped, {link_errors} link errors");
@@ -53,6 +53,6 @@ fn run(arguments: &Arguments) -> Result<(), RtlError> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn run(_arguments: &Arguments) -> Result<(), RtlError> {
-    unimplemented!("the nodes are offered on Linux only")
+fn run(_arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    Err("nodes are offered to other programs on Linux only".into())
 }

@@ -9,6 +9,7 @@ use std::sync::Once;
 
 /// The way of messages.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the way over shared memory goes through no other pointer")]
 pub(crate) enum Lane {
     /// Shared memory: everything that the provider has.
     Memory(Device),

@@ -2,6 +2,9 @@
 //!
 //! libfabric loads this library from the folder in `FI_PROVIDER_PATH`, and finds `fi_prov_ini` in it. Crate `evb-libfabric-abi` declares its structures.
 //!
+//! Messages go over shared memory. If `FI_VELO_HARDWARE` has the name of hardware that program `evb-velo-hardware` simulates, they go
+//! through that: see `lane`.
+//!
 //! | module | part |
 //! |---|---|
 //! | `info` | what the provider offers, and whether it suits |
