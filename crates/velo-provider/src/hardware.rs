@@ -24,6 +24,9 @@ struct Arguments {
     /// Longest time in seconds until the first program comes.
     #[arg(long, default_value_t = 60)]
     patience_s: u64,
+    /// Jobs one after another, each with unused nodes.
+    #[arg(long, default_value_t = 1)]
+    jobs: u32,
 }
 
 fn main() -> ExitCode {
@@ -38,10 +41,17 @@ fn main() -> ExitCode {
 
 #[cfg(target_os = "linux")]
 fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let Arguments { name, nodes, wires, pages, patience_s } = arguments;
+    let Arguments { nodes, wires, pages, .. } = arguments;
     let options = RtlOptions { link: *wires, pages: *pages, ..RtlOptions::default() };
     evb_transport_rtl::prepare(*nodes, &options, &mut |notice| eprintln!("{notice}"))?;
-    let service = evb_transport_rtl::Service::open(name, *nodes, &options)?;
+    (0..arguments.jobs).try_for_each(|_| serve(arguments, &options))
+}
+
+/// Serves one job.
+#[cfg(target_os = "linux")]
+fn serve(arguments: &Arguments, options: &RtlOptions) -> Result<(), Box<dyn Error>> {
+    let Arguments { name, nodes, patience_s, .. } = arguments;
+    let service = evb_transport_rtl::Service::open(name, *nodes, options)?;
     println!("{name}: {nodes} nodes are ready");
     let report = service.serve(Duration::from_secs(*patience_s))?;
     println!("{} clock cycles, {} packets", report.cycles, report.packets);

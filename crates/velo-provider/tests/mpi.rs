@@ -41,16 +41,16 @@ fn a_killed_rank_ends_the_job_and_leaves_no_segment() {
     assert_eq!(files(), before, "files are left");
 }
 
-/// A job of two ranks, and hardware with two nodes for it.
-fn on_hardware() -> Option<(Job, Hardware)> {
-    let (mut job, hardware) = (Job::build("hardware.c")?, Hardware::start(2)?);
+/// A job, and hardware with so many nodes for its ranks.
+fn on_hardware(nodes: usize) -> Option<(Job, Hardware)> {
+    let (mut job, hardware) = (Job::build("hardware.c")?, Hardware::start(nodes)?);
     job.hardware = Some(hardware.name.clone());
     Some((job, hardware))
 }
 
 /// Runs parts of the program through the hardware, which has lost nothing.
 fn through_the_hardware(parts: &[&str]) -> Option<Report> {
-    let (job, hardware) = on_hardware()?;
+    let (job, hardware) = on_hardware(2)?;
     let output = job.run("2", parts);
     assert!(output.status.success() && text(&output).contains("all right\n"), "{}: {}", output.status, text(&output));
     let report = hardware.finish();
@@ -65,6 +65,21 @@ fn two_ranks_exchange_messages_through_the_hardware() {
     let Some(report) = through_the_hardware(&["all"]) else { return };
     // 300 messages of 500 B alone, with an envelope of 24 B each, in lines of 64 B.
     assert!(report.nodes.iter().all(|[sent, ..]| *sent > 300 * 9), "{report:?}");
+}
+
+#[test]
+fn four_ranks_exchange_messages_through_a_switch() {
+    let Some((job, hardware)) = on_hardware(4) else { return };
+    let output = job.run("4", &["together"]);
+    assert!(output.status.success() && text(&output).contains("all right\n"), "{}: {}", output.status, text(&output));
+    let report = hardware.finish();
+    let [sent, received] = [0, 1].map(|column| report.nodes.iter().map(|node| node[column]).sum::<u64>());
+    assert_eq!((sent, received), (report.packets, report.packets), "{report:?}");
+    // In each of 50 turns every rank sends 64 B to each other one, with an envelope of 24 B.
+    assert!(
+        report.nodes.iter().all(|&[sent, _, dropped, errors]| sent >= 50 * 3 * 2 && dropped + errors == 0),
+        "{report:?}"
+    );
 }
 
 /// The counts are those of the messages, and cycles pass only while one is under way.
@@ -84,7 +99,7 @@ fn a_message_that_is_too_long_for_the_hardware_is_an_error_of_its_call() {
 
 #[test]
 fn hardware_that_is_killed_ends_the_job() {
-    let Some((job, mut hardware)) = on_hardware() else { return };
+    let Some((job, mut hardware)) = on_hardware(2) else { return };
     let (before, (_turn, mut child)) = (files(), job.start("2", &["waits"]));
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -102,7 +117,7 @@ fn hardware_that_is_killed_ends_the_job() {
 
 #[test]
 fn a_killed_rank_ends_the_job_and_then_the_hardware() {
-    let Some((job, hardware)) = on_hardware() else { return };
+    let Some((job, hardware)) = on_hardware(2) else { return };
     let (before, output) = (files(), job.run("2", &["dies"]));
     assert!(text(&output).contains("signal 9 (Killed)"), "{}: {}", output.status, text(&output));
     job.wait_for_the_end();

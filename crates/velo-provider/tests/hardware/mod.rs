@@ -7,6 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Longest time in seconds until the first program comes: jobs take turns.
+const PATIENCE_S: &str = "600";
 /// Longest time from the end of the last program to that of the hardware.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -32,7 +34,10 @@ impl Hardware {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let mut command = Command::new(env!("CARGO_BIN_EXE_evb-velo-hardware"));
-        command.args([&name, "--nodes", &nodes.to_string()]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args([&name, "--nodes", &nodes.to_string(), "--patience-s", PATIENCE_S])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (mut line, mut output) = (String::new(), BufReader::new(child.stdout.take().unwrap()));
         output.read_line(&mut line).unwrap();

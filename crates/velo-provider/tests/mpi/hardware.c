@@ -1,4 +1,5 @@
-/* Two ranks of an MPI program over simulated hardware: each part checks what it gets. The argument chooses the parts. */
+/* Ranks of an MPI program over simulated hardware, two unless a part says so: each part checks what it gets. The argument chooses
+ * the parts. */
 #define _GNU_SOURCE
 #include <mpi.h>
 
@@ -125,6 +126,21 @@ static void collectives(void) {
     }
 }
 
+/* Any number of ranks, each with all others. */
+static void together(void) {
+    int ranks, to[16 * 16], from[16 * 16], sum;
+    MPI_Comm_size(WORLD, &ranks);
+    CHECK(ranks <= 16);
+    for (int turn = 0; turn < 50; turn++) {
+        for (int index = 0; index < 16 * ranks; index++) to[index] = rank * 10000 + index / 16 * 100 + index % 16 + turn;
+        MPI_Alltoall(to, 16, MPI_INT, from, 16, MPI_INT, WORLD);
+        for (int index = 0; index < 16 * ranks; index++)
+            CHECK(from[index] == index / 16 * 10000 + rank * 100 + index % 16 + turn);
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, WORLD);
+        CHECK(sum == ranks * (ranks - 1) / 2);
+    }
+}
+
 /* A rank sends to itself: that stays in its process. */
 static void own(void) {
     MPI_Request request;
@@ -171,6 +187,8 @@ int main(int count, char **arguments) {
         ping_pong(), tags(), collectives(), crowd(), own(), ping_pong();
     } else if (strcmp(part, "long") == 0) {
         too_long();
+    } else if (strcmp(part, "together") == 0) {
+        together();
     } else if (strcmp(part, "trips") == 0) {
         trips(atoi(arguments[2]));
     } else if (strcmp(part, "waits") == 0) {
