@@ -184,7 +184,6 @@ impl Service {
                 self.write(node, write);
             }
         }
-        self.rack.set_cycle(self.cycle);
     }
 
     fn write(&mut self, node: usize, write: Write) {

@@ -13,6 +13,7 @@ mod frame;
 mod layout;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use card::Card;
 pub use frame::CARD_BYTES;
@@ -186,20 +187,16 @@ impl Rack {
         }
     }
 
-    /// Tells cards how many cycles have passed: they see by that that the hardware runs.
-    #[inline]
-    pub fn set_cycle(&self, cycle: u64) {
-        self.shared.word(at::CYCLE_AT).store(cycle, Ordering::Relaxed);
-    }
-
     /// The state of a node.
     #[inline]
     pub fn state(&self, node: usize) -> CardState {
         state(&self.shared, node)
     }
 
-    /// Looks at the processes of all cards: a card whose process has ended has left.
+    /// Looks at the processes of all cards: a card whose process has ended has left. The cards see by these looks that the
+    /// program goes on, so there is at least one in each second.
     pub fn look(&self) {
+        self.shared.word(at::BEAT_AT).fetch_add(1, Ordering::Relaxed);
         for node in 0..self.nodes() {
             let CardState::Open(process) = self.state(node) else { continue };
             if !(Address { process, file: 0, nonce: 0 }).is_alive() {

@@ -90,7 +90,7 @@ impl Lane {
         static ONCE: Once = Once::new();
         let name = info::hardware().unwrap_or_default();
         ONCE.call_once(|| {
-            eprintln!("velo: the hardware `{name}` has ended, or its clock stands: no message comes any more")
+            eprintln!("velo: the hardware `{name}` has ended or stands still: no message comes any more")
         });
     }
 

@@ -6,6 +6,7 @@ use super::{
     free,
     layout::{self as at, MAGIC},
     slot, state, told,
+    watch::Watch,
 };
 use crate::{
     Address, Body, DeviceError, Envelope, Incoming, LINE_BYTES, Peer, Span, directory, fetch, layout::MAGIC_AT,
@@ -14,18 +15,12 @@ use evb_velo::{
     AddressMap, Packet, Recombiner, Target, bus,
     mailbox::{self, Ring, SLOT_WORDS},
 };
-use std::{
-    collections::VecDeque,
-    sync::atomic::Ordering,
-    time::{Duration, Instant},
-};
+use std::{collections::VecDeque, sync::atomic::Ordering, time::Instant};
 
 /// The thread of each node that sends and receives.
 const THREAD: u64 = 0;
 /// Empty polls between two looks at the process of the rack.
 const DOUBT_POLLS: u32 = 1 << 12;
-/// Longest time for which the clock may stand while words wait for it.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Messages to the own node that wait to be received.
 const MOST_OWN: usize = 1024;
 
@@ -48,8 +43,7 @@ pub struct Card {
     /// The bytes of the last message that did not fit a line.
     block: Vec<u8>,
     is_lost: bool,
-    /// The last cycle that was seen while words were waiting, and when.
-    seen: Option<(u64, Instant)>,
+    watch: Watch,
 }
 
 impl Card {
@@ -65,7 +59,8 @@ impl Card {
         let node = (0..nodes).find(|&node| claim(&shared, node)).ok_or(DeviceError::Taken(nodes))?;
         let head = shared.word(at::of(node, at::HEAD_AT)).load(Ordering::Acquire);
         let (put, quiet, recombiner, begun) = (0, 0, Recombiner::new(), vec![Begun::default(); nodes]);
-        let (own, block, is_lost, seen) = (VecDeque::new(), Vec::new(), false, None);
+        let (own, block, is_lost, watch) =
+            (VecDeque::new(), Vec::new(), false, Watch::new(beat(&shared), Instant::now()));
         Ok(Self {
             shared,
             rack,
@@ -81,7 +76,7 @@ impl Card {
             own,
             block,
             is_lost,
-            seen,
+            watch,
         })
     }
 
@@ -166,7 +161,7 @@ impl Card {
         peer < self.nodes && state(&self.shared, peer) != CardState::Left
     }
 
-    /// Returns true if nothing comes any more: the process of the rack has ended, its clock stands, or the hardware has
+    /// Returns true if nothing comes any more: the program of the rack has ended or stands still, or the hardware has
     /// delivered what no card has sent. [`poll`](Self::poll) finds out, after some empty polls.
     pub fn is_lost(&self) -> bool {
         self.is_lost
@@ -228,20 +223,8 @@ impl Card {
     /// Finds out whether the rack still runs.
     fn doubt(&mut self) {
         let is_open = self.shared.word(MAGIC_AT).load(Ordering::Relaxed) == MAGIC;
-        self.is_lost |= !is_open || !self.rack.is_alive() || self.stands();
-    }
-
-    /// Returns true if words have waited for a cycle for too long.
-    fn stands(&mut self) -> bool {
-        let waits = self.shared.word(at::of(self.node, at::TAKEN_AT)).load(Ordering::Relaxed) != self.put;
-        let cycle = self.shared.word(at::CYCLE_AT).load(Ordering::Relaxed);
-        match self.seen {
-            Some((seen, since)) if waits && seen == cycle => since.elapsed() > PATIENCE,
-            _ => {
-                self.seen = waits.then(|| (cycle, Instant::now()));
-                false
-            }
-        }
+        let stands = self.watch.stands(beat(&self.shared), Instant::now());
+        self.is_lost |= !is_open || !self.rack.is_alive() || stands;
     }
 }
 
@@ -249,6 +232,11 @@ impl Drop for Card {
     fn drop(&mut self) {
         self.shared.word(at::of(self.node, at::STATE_AT)).store(CardState::Left.encode(), Ordering::Release);
     }
+}
+
+/// The last beat of the program of a rack.
+fn beat(shared: &Shared) -> u64 {
+    shared.word(at::BEAT_AT).load(Ordering::Relaxed)
 }
 
 /// Takes a node, if no other card has.

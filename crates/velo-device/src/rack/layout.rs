@@ -8,8 +8,8 @@ pub(crate) const MAGIC: u64 = u64::from_be_bytes(*b"evbrack\x01");
 pub(crate) const NODES_AT: usize = 16;
 pub(crate) const BITS_AT: [usize; 2] = [24, 32];
 pub(crate) const PAGES_AT: usize = 40;
-/// Word: cycles so far.
-pub(crate) const CYCLE_AT: usize = 64;
+/// Word: a count that goes on as long as the program of the rack does.
+pub(crate) const BEAT_AT: usize = 64;
 
 /// Most nodes of a rack.
 pub const RACK_NODES: usize = 16;
