@@ -82,6 +82,7 @@ numbers! {
     FI_ENOENT: isize = 2;
     FI_EAGAIN: isize = 11;
     FI_ENOMEM: isize = 12;
+    FI_ENODEV: isize = 19;
     FI_EINVAL: isize = 22;
     FI_ENOSPC: isize = 28;
     FI_ENOSYS: isize = 38;

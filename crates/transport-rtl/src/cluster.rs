@@ -149,9 +149,9 @@ impl Cluster {
         let each = |what: &dyn Fn(u64, &mut Host)| {
             (0_u64..).zip(&self.hosts).for_each(|(node, host)| what(node, &mut lock(host)));
         };
-        each(&|_, host| host.ask_tail());
+        each(&|_, host| host.bus.ask_tail());
         self.settle(&mut clock);
-        each(&|node, host| host.open(node, host.read.into()));
+        each(&|node, host| host.open(node, host.bus.read.into()));
         self.settle(&mut clock);
         clock.cycle = 0;
         self.time.set(Time::ZERO);
@@ -159,7 +159,7 @@ impl Cluster {
 
     /// Runs the clock until all requests to registers are answered.
     fn settle(&self, clock: &mut Clock) {
-        while !self.hosts.iter().all(|host| lock(host).is_settled()) {
+        while !self.hosts.iter().all(|host| lock(host).bus.is_settled()) {
             self.step(clock);
         }
         self.step(clock);

@@ -3,7 +3,11 @@
 use crate::{LINKS, NODES};
 use evb_shim::CacheError;
 use evb_velo::mailbox::RingError;
+#[cfg(target_os = "linux")]
+use evb_velo_device::DeviceError;
 use std::io;
+#[cfg(target_os = "linux")]
+use std::time::Duration;
 
 /// The reason why a cluster cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +45,17 @@ pub enum RtlError {
         tool: &'static str,
         /// The output of the tool.
         says: String,
+    },
+    /// The rack of a [`Service`](crate::Service) cannot be opened.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Rack(#[from] DeviceError),
+    /// No process has opened a card of a [`Service`](crate::Service).
+    #[cfg(target_os = "linux")]
+    #[error("no process has opened a card for {} s", patience.as_secs())]
+    Nobody {
+        /// The longest time for which a service waits for the first card.
+        patience: Duration,
     },
     /// The cache folder cannot be used.
     #[error(transparent)]

@@ -2,8 +2,8 @@
 
 use crate::{
     RtlOptions,
+    bus::POSTED,
     hardware::{Hardware, Inputs, Outputs},
-    host::POSTED,
 };
 use evb_velo::{
     AddressMap, Requester, bus, lanes, mailbox,

@@ -35,13 +35,13 @@ impl RtlLayer {
 
     /// Reads a register of the unit, which takes some cycles.
     pub fn register(&mut self, register: Control) -> u32 {
-        self.cluster.host(self.node).ask(register);
+        self.cluster.host(self.node).bus.ask(register);
         // The request goes, and its answer is there in the second cycle after that.
-        while !self.cluster.host(self.node).is_settled() && !self.cluster.is_broken() {
+        while !self.cluster.host(self.node).bus.is_settled() && !self.cluster.is_broken() {
             self.use_up(Wait { cycles: 1, ends_early: false });
         }
         self.use_up(Wait { cycles: 1, ends_early: false });
-        self.cluster.host(self.node).read
+        self.cluster.host(self.node).bus.read
     }
 
     fn use_up(&self, wait: Wait) {

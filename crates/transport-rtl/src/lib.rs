@@ -12,8 +12,10 @@
 //! - *The processor* is the program that uses the layer. It costs only this: each poll, and each message that finds no
 //!   room, takes one cycle. So times are those of the hardware alone.
 //!
-//! A [`Transport`](evb_transport::Transport) over it is [`OverLayer`](evb_transport::OverLayer).
+//! A [`Transport`](evb_transport::Transport) over it is [`OverLayer`](evb_transport::OverLayer). A [`Service`] offers the
+//! nodes to other processes instead: as cards of a rack in shared memory.
 
+mod bus;
 mod cluster;
 mod error;
 #[cfg(test)]
@@ -25,12 +27,16 @@ mod layer;
 mod library;
 mod peers;
 mod registered;
+#[cfg(target_os = "linux")]
+mod service;
 #[cfg(test)]
 mod tests;
 
 pub use error::RtlError;
 pub use hardware::{Hardware, Inputs, Outputs};
 pub use layer::RtlLayer;
+#[cfg(target_os = "linux")]
+pub use service::{NodeReport, Service, ServiceReport};
 
 use cluster::Cluster;
 use evb_core::Span;
@@ -114,9 +120,14 @@ pub fn prepare(nodes: usize, options: &RtlOptions, notice: &mut dyn FnMut(&str))
 /// # Errors
 /// Those of [`prepare`].
 pub fn cluster(nodes: usize, options: &RtlOptions) -> Result<Vec<RtlLayer>, RtlError> {
+    cluster_of(verilated(nodes, options)?, nodes, options)
+}
+
+/// The simulated hardware after a reset.
+fn verilated(nodes: usize, options: &RtlOptions) -> Result<Box<dyn Hardware>, RtlError> {
     check(nodes, options)?;
     let library = library::library(Shape::of(nodes, options.link), &mut |_| ())?;
-    cluster_of(Box::new(ffi::Verilated::open(&library, nodes)?), nodes, options)
+    Ok(Box::new(ffi::Verilated::open(&library, nodes)?))
 }
 
 /// A cluster of other hardware after a reset: the layers of all nodes, in order.

@@ -47,7 +47,8 @@ impl From<DeviceError> for Code {
             DeviceError::Gone => Self::Gone,
             DeviceError::Name(_) => Self::Name,
             DeviceError::Unknown(_) => Self::Unknown,
-            DeviceError::Crowded => Self::Crowded,
+            DeviceError::Crowded | DeviceError::Taken(_) => Self::Crowded,
+            DeviceError::TooLong { .. } => Self::Invalid,
             DeviceError::NotLent(_) => Self::NotLent,
             DeviceError::System(error) => match error.kind() {
                 ErrorKind::AddrInUse => Self::Taken,

@@ -43,8 +43,13 @@ impl Address {
         matches!(state, Some(state) if state != "Z" && state != "X")
     }
 
-    /// Maps the segment.
+    /// Maps the segment of a device.
     pub(crate) fn open(self) -> io::Result<Segment> {
+        self.map(layout::MAGIC)
+    }
+
+    /// Maps a segment that begins with this word.
+    pub(crate) fn map<const BYTES: usize>(self, magic: u64) -> io::Result<Segment<BYTES>> {
         let path = format!("/proc/{}/fd/{}", self.process, self.file);
         let file = open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         if fstat(&file)?.st_uid != rustix::process::geteuid().as_raw() {
@@ -52,7 +57,7 @@ impl Address {
         }
         let segment = Segment::map(file)?;
         let word = |at| segment.word(at).load(Ordering::Acquire);
-        if word(layout::MAGIC_AT) != layout::MAGIC || word(layout::NONCE_AT) != self.nonce {
+        if word(layout::MAGIC_AT) != magic || word(layout::NONCE_AT) != self.nonce {
             return Err(io::Error::new(io::ErrorKind::NotFound, "another segment has taken its place"));
         }
         Ok(segment)

@@ -48,6 +48,15 @@ pub enum DeviceError {
     /// Memory that was not lent, or not for this.
     #[error("no memory with key {0:#x} is lent for this: lend it first, with the right to read or write")]
     NotLent(u64),
+    /// The message is longer than what this way of sending carries.
+    #[error("the message is longer than {limit} bytes: send it in parts")]
+    TooLong {
+        /// Most bytes.
+        limit: usize,
+    },
+    /// All nodes of the hardware have been opened.
+    #[error("all {0} nodes of the hardware have been opened: start it with more, or again")]
+    Taken(usize),
     /// The system refused.
     #[error(transparent)]
     System(#[from] io::Error),

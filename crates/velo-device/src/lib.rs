@@ -15,6 +15,7 @@
 //! | `outbox` | blocks and notes of messages that do not fit a slot |
 //! | `fetch` | memory of other processes |
 //! | `device` | all of them together |
+//! | `rack` | hardware beside the devices: a rack of nodes, each of which a process opens as a card |
 
 #![cfg(target_os = "linux")]
 
@@ -25,6 +26,7 @@ mod fetch;
 mod layout;
 mod mailbox;
 mod outbox;
+mod rack;
 mod segment;
 
 pub use address::Address;
@@ -33,4 +35,5 @@ pub use fetch::{Span, copy_in, copy_out, fetch, store};
 pub use layout::{BLOCK_BYTES, GRANTS, LINE_BYTES, NOTE_SPANS, NOTES, SENDERS, SLOTS};
 pub use mailbox::{Body, Envelope};
 pub use outbox::Note;
+pub use rack::{CARD_BYTES, Card, CardState, Posted, RACK_NODES, Rack, RackShape};
 pub use segment::Grant;

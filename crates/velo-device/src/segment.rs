@@ -1,7 +1,7 @@
 //! Words and bytes of a mapped segment.
 //!
 //! # Safety
-//! A segment is mapped with [`SEGMENT_BYTES`] as long as its [`Region`] lives, and every access is checked against that size.
+//! A segment is mapped with its `BYTES` as long as its [`Region`] lives, and every access is checked against that size.
 //! Words are atomic. Bytes are copied by pointers and never borrowed, so another process may write to them at any time: it
 //! can spoil the bytes of a message, and nothing else.
 
@@ -19,30 +19,30 @@ use std::{
     },
 };
 
-/// A mapped segment.
+/// A mapped segment, that of a device as a rule.
 #[derive(Clone, Debug)]
-pub(crate) struct Segment {
+pub(crate) struct Segment<const BYTES: usize = SEGMENT_BYTES> {
     /// Keeps the mapping.
     _region: Arc<Region>,
     start: NonNull<u8>,
 }
 
 // SAFETY: the start is that of the region, which is `Send` and `Sync`, and lives as long.
-unsafe impl Send for Segment {}
+unsafe impl<const BYTES: usize> Send for Segment<BYTES> {}
 // SAFETY: as above.
-unsafe impl Sync for Segment {}
+unsafe impl<const BYTES: usize> Sync for Segment<BYTES> {}
 
-impl Segment {
+impl<const BYTES: usize> Segment<BYTES> {
     pub(crate) fn map(file: impl AsFd) -> io::Result<Self> {
-        let region = Region::map(file, SEGMENT_BYTES, true)?;
-        assert_eq!(region.len(), SEGMENT_BYTES, "length of a segment");
+        let region = Region::map(file, BYTES, true)?;
+        assert_eq!(region.len(), BYTES, "length of a segment");
         Ok(Self { start: region.start(), _region: region })
     }
 
     /// The word at this byte, which is a multiple of 8.
     #[inline]
     pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
-        assert!(at.is_multiple_of(8) && at + 8 <= SEGMENT_BYTES, "word at {at}");
+        assert!(at.is_multiple_of(8) && at + 8 <= BYTES, "word at {at}");
         // SAFETY: it lies in the mapping, is aligned, and all access to it is atomic.
         unsafe { self.start.add(at).cast().as_ref() }
     }
@@ -50,21 +50,21 @@ impl Segment {
     /// The half word at this byte, which is a multiple of 4.
     #[inline]
     pub(crate) fn half(&self, at: usize) -> &AtomicU32 {
-        assert!(at.is_multiple_of(4) && at + 4 <= SEGMENT_BYTES, "half word at {at}");
+        assert!(at.is_multiple_of(4) && at + 4 <= BYTES, "half word at {at}");
         // SAFETY: as in `word`.
         unsafe { self.start.add(at).cast().as_ref() }
     }
 
     #[inline]
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
-        assert!(at <= SEGMENT_BYTES && bytes.len() <= SEGMENT_BYTES - at, "{} bytes at {at}", bytes.len());
+        assert!(at <= BYTES && bytes.len() <= BYTES - at, "{} bytes at {at}", bytes.len());
         // SAFETY: the target lies in the mapping, and a borrowed slice does not.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(at).as_ptr(), bytes.len()) }
     }
 
     #[inline]
     pub(crate) fn read(&self, at: usize, bytes: &mut [u8]) {
-        assert!(at <= SEGMENT_BYTES && bytes.len() <= SEGMENT_BYTES - at, "{} bytes at {at}", bytes.len());
+        assert!(at <= BYTES && bytes.len() <= BYTES - at, "{} bytes at {at}", bytes.len());
         // SAFETY: the source lies in the mapping, and a borrowed slice does not.
         unsafe { std::ptr::copy_nonoverlapping(self.start.add(at).as_ptr(), bytes.as_mut_ptr(), bytes.len()) }
     }

@@ -5,8 +5,8 @@ use crate::{
     queue::{Counter, Queue},
 };
 use evb_libfabric_abi::{
-    CqEntry, CqError, FI_ADDR_UNSPEC, FI_EAGAIN, FI_EHOSTUNREACH, FI_EINVAL, FI_ENOAV, FI_ENOCQ, FI_ENOKEY, FI_READ,
-    FI_RECV, FI_RMA, FI_SEND, FI_WRITE,
+    CqEntry, CqError, FI_ADDR_UNSPEC, FI_EAGAIN, FI_EHOSTUNREACH, FI_EINVAL, FI_EMSGSIZE, FI_ENOAV, FI_ENOCQ,
+    FI_ENOKEY, FI_ENOSYS, FI_READ, FI_RECV, FI_RMA, FI_SEND, FI_WRITE,
 };
 use evb_velo_device::{Address, DeviceError, Envelope, Grant, Peer, Span};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -138,7 +138,7 @@ impl State {
         }
         let vector = endpoint.vector.and_then(|vector| self.vectors[vector].as_ref()).ok_or(-FI_EINVAL)?;
         let address = vector.get(to as usize).copied().flatten().ok_or(-FI_EINVAL)?;
-        let peer = endpoint.engine.device.connect(address).map_err(|_| -FI_EHOSTUNREACH)?;
+        let peer = endpoint.engine.lane.connect(address).map_err(|_| -FI_EHOSTUNREACH)?;
         endpoint.peers.resize(endpoint.peers.len().max(to as usize + 1), None);
         endpoint.peers[to as usize] = Some(peer);
         Ok(peer)
@@ -155,14 +155,15 @@ impl State {
     pub(crate) fn send(&mut self, number: usize, send: &Send<'_>) -> Result<(), isize> {
         let peer = self.peer(number, send.to)?;
         let endpoint = self.sender(number)?;
-        match endpoint.engine.device.send(peer, &send.envelope, send.spans) {
+        match endpoint.engine.lane.send(peer, &send.envelope, send.spans) {
             Ok(Some(note)) => endpoint.engine.under_way(note, send.finished),
             Ok(None) => self.finish(number, &send.finished),
             Err(DeviceError::Full) => {
-                let gone = !endpoint.engine.device.is_alive(peer);
+                let gone = !endpoint.engine.lane.is_alive(peer);
                 self.progress();
                 return Err(if gone { -FI_EHOSTUNREACH } else { -FI_EAGAIN });
             }
+            Err(DeviceError::TooLong { .. }) => return Err(-FI_EMSGSIZE),
             Err(_) => return Err(-FI_EHOSTUNREACH),
         }
         Ok(())
@@ -180,7 +181,8 @@ impl State {
         let peer = self.peer(number, send.to)?;
         let put = send.finished.entry.flags & FI_WRITE != 0;
         let endpoint = self.sender(number)?;
-        match endpoint.engine.device.remote(peer, put, send.spans, key, place, absolute) {
+        let device = endpoint.engine.lane.memory().ok_or(-FI_ENOSYS)?;
+        match device.remote(peer, put, send.spans, key, place, absolute) {
             Ok(()) => {}
             Err(DeviceError::NotLent(_)) => return Err(-FI_ENOKEY),
             Err(_) => return Err(-FI_EHOSTUNREACH),

@@ -11,10 +11,11 @@ use crate::{
     domain::{self, Endpoint, Send, State, wanted},
     engine::{Engine, Finished, Posted, TAGGED, WITH_DATA, WRITTEN, sent},
     info,
+    lane::Lane,
     objects::{self, Object, make, missing, nothing, object, table},
 };
 use evb_libfabric_abi::*;
-use evb_velo_device::{Device, Envelope, NOTE_SPANS, Span};
+use evb_velo_device::{DeviceError, Envelope, NOTE_SPANS, Span};
 use std::{
     ffi::{c_int, c_void},
     mem::ManuallyDrop,
@@ -139,13 +140,14 @@ pub(crate) unsafe extern "C" fn open(
     // SAFETY: as the caller promises.
     let (shared, tx, rx, caps) =
         unsafe { (object(domain).shared.clone(), (*info).tx_attr.as_ref(), (*info).rx_attr.as_ref(), (*info).caps) };
-    let Ok(device) = Device::open(None) else { return -FI_ENOMEM as c_int };
+    let mut lane = match Lane::open() {
+        Ok(lane) => lane,
+        Err(error) => return refused(&error),
+    };
     let mut state = shared.lock();
-    state.grants.iter().for_each(|grant| {
-        device.lend(*grant);
-    });
+    state.grants.iter().for_each(|grant| lane.lend(*grant));
     let endpoint = Endpoint {
-        engine: Engine::new(device),
+        engine: Engine::new(lane),
         send_queue: None,
         receive_queue: None,
         send_selective: false,
@@ -174,12 +176,19 @@ pub(crate) unsafe extern "C" fn open(
     0
 }
 
+/// The error of an endpoint that has no way for its messages.
+fn refused(error: &DeviceError) -> c_int {
+    let Some(name) = info::hardware() else { return -FI_ENOMEM as c_int };
+    eprintln!("velo: {}={name}: {error}", info::HARDWARE);
+    -FI_ENODEV as c_int
+}
+
 unsafe extern "C" fn getname(fid: *mut Fid, bytes: *mut c_void, length: *mut usize) -> c_int {
     // SAFETY: an endpoint, and a place with its length.
     unsafe {
         let this = object(fid);
         match this.shared.lock().endpoint(this.number) {
-            Ok(endpoint) => objects::write_address(endpoint.engine.device.address(), bytes, length),
+            Ok(endpoint) => objects::write_address(endpoint.engine.lane.address(), bytes, length),
             Err(error) => error as c_int,
         }
     }
@@ -286,7 +295,8 @@ unsafe fn take(
         // Open MPI takes only an error of the queue for "no message", and not the result of the call.
         if !endpoint.engine.peek(&posted, flags & FI_CLAIM != 0, discard) {
             let entry = CqEntry { op_context: context, flags: FI_RECV | FI_TAGGED, tag, ..CqEntry::default() };
-            endpoint.engine.finished.push(Finished { error: FI_ENOMSG, ..Finished::new(entry, true) });
+            let error = if endpoint.engine.lane.is_lost() { FI_EHOSTUNREACH } else { FI_ENOMSG };
+            endpoint.engine.finished.push(Finished { error, ..Finished::new(entry, true) });
         }
         state.hand_out(this.number);
         return 0;

@@ -2,11 +2,12 @@
 //!
 //! Messages are matched in the order of the mailbox, and receives in the order in which they were posted.
 
+use crate::lane::Lane;
 use evb_libfabric_abi::{
     CqEntry, FI_ADDR_UNSPEC, FI_EHOSTUNREACH, FI_ETRUNC, FI_MSG, FI_RECV, FI_REMOTE_CQ_DATA, FI_REMOTE_WRITE, FI_RMA,
     FI_SEND, FI_TAGGED,
 };
-use evb_velo_device::{Address, Body, Device, Envelope, Incoming, Note, Span};
+use evb_velo_device::{Address, Body, DeviceError, Envelope, Incoming, Note, Span};
 use std::{
     collections::{HashMap, VecDeque},
     ops::Deref,
@@ -116,7 +117,7 @@ struct Pull {
 /// An endpoint.
 #[derive(Debug)]
 pub(crate) struct Engine {
-    pub(crate) device: Device,
+    pub(crate) lane: Lane,
     /// Receives and messages without tag, and with tag.
     posted: [VecDeque<Posted>; 2],
     unexpected: [VecDeque<Unexpected>; 2],
@@ -133,9 +134,9 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(device: Device) -> Self {
+    pub(crate) fn new(lane: Lane) -> Self {
         Self {
-            device,
+            lane,
             posted: Default::default(),
             unexpected: Default::default(),
             claimed: HashMap::new(),
@@ -159,7 +160,7 @@ impl Engine {
 
     #[cold]
     fn look_up(&mut self, sender: u16) -> Option<(Address, u64)> {
-        let address = self.device.sender(sender)?;
+        let address = self.lane.sender(sender)?;
         let known = (address, self.numbers.get(&address).copied().unwrap_or(FI_ADDR_UNSPEC));
         self.sources.resize(self.sources.len().max(usize::from(sender) + 1), None);
         self.sources[usize::from(sender)] = Some(known);
@@ -244,8 +245,8 @@ impl Engine {
     }
 
     fn discard(&mut self, message: Unexpected) {
-        if let Bytes::Body(Body::Note(index)) = message.bytes {
-            self.device.refuse(message.sender, index);
+        if let (Bytes::Body(Body::Note(index)), Some(device)) = (message.bytes, self.lane.memory()) {
+            device.refuse(message.sender, index);
         }
     }
 
@@ -274,12 +275,12 @@ impl Engine {
                 evb_velo_device::copy_out(&posted.spans, 0, bytes);
             }
             Bytes::Body(Body::Block(index)) => {
-                if !self.device.deliver_block(sender, index, length, &posted.spans) {
+                if !self.lane.deliver_block(sender, index, length, &posted.spans) {
                     finished.error = FI_EHOSTUNREACH;
                 }
             }
             Bytes::Lost => finished.error = FI_EHOSTUNREACH,
-            Bytes::Body(Body::Note(index)) => match self.device.fetch_note(sender, index, &posted.spans) {
+            Bytes::Body(Body::Note(index)) => match self.fetch_note(sender, index, &posted.spans) {
                 Ok(true) => {}
                 Ok(false) => {
                     let spans = posted.spans.clone();
@@ -299,8 +300,11 @@ impl Engine {
             if self.unexpected[0].len() + self.unexpected[1].len() >= MOST_UNEXPECTED {
                 break;
             }
-            let Some(incoming) = self.device.poll() else { break };
+            let Some(incoming) = self.lane.poll() else { break };
             self.arrived(incoming);
+        }
+        if self.lane.is_lost() {
+            self.give_up();
         }
         if self.sending.is_empty() && self.pulls.is_empty() {
             return;
@@ -327,14 +331,28 @@ impl Engine {
         }
         // A block belongs to the sender, who may need it for what is received first.
         if let Body::Block(index) = body {
-            let taken = self.device.take_block(sender, index, envelope.length as usize);
+            let taken = self.lane.take_block(sender, index, envelope.length as usize);
             message.bytes = taken.map_or(Bytes::Lost, Bytes::Heap);
         }
         self.unexpected[tagged].push_back(message);
     }
 
+    /// Ends all receives, since nothing comes any more.
+    #[cold]
+    fn give_up(&mut self) {
+        self.lane.complain();
+        for posted in self.posted.iter_mut().flat_map(|queue| queue.drain(..)) {
+            let entry = CqEntry { op_context: posted.context, flags: FI_RECV, tag: posted.tag, ..CqEntry::default() };
+            self.finished.push(Finished { error: FI_EHOSTUNREACH, ..Finished::new(entry, true) });
+        }
+    }
+
+    fn fetch_note(&mut self, sender: u16, index: u16, spans: &[Span]) -> Result<bool, DeviceError> {
+        self.lane.memory().ok_or(DeviceError::Gone)?.fetch_note(sender, index, spans)
+    }
+
     fn drive_sends(&mut self, look: bool) {
-        let (device, finished) = (&mut self.device, &mut self.finished);
+        let (Some(device), finished) = (self.lane.memory(), &mut self.finished) else { return };
         self.sending.retain_mut(|(note, done)| {
             if device.serve(note) {
                 finished.push(*done);
@@ -351,7 +369,7 @@ impl Engine {
     }
 
     fn drive_pulls(&mut self, look: bool) {
-        let (device, finished) = (&mut self.device, &mut self.finished);
+        let (Some(device), finished) = (self.lane.memory(), &mut self.finished) else { return };
         self.pulls.retain_mut(|pull| match device.pull(pull.sender, pull.index, &pull.spans, pull.done, pull.total) {
             Ok(0) if look && !device.is_sender_alive(pull.sender) => {
                 finished.push(Finished { error: FI_EHOSTUNREACH, ..pull.finished });

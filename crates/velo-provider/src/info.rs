@@ -6,10 +6,11 @@
 #![allow(unsafe_code, reason = "reads and allocates structures of C")]
 
 use evb_libfabric_abi::*;
-use evb_velo_device::{Address, BLOCK_BYTES, GRANTS, NOTE_SPANS, NOTES};
+use evb_velo_device::{Address, BLOCK_BYTES, CARD_BYTES, GRANTS, NOTE_SPANS, NOTES};
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
     ptr::null_mut,
+    sync::OnceLock,
 };
 
 /// The version of libfabric's interface that the provider has.
@@ -23,6 +24,12 @@ const RECEIVE_CAPS: u64 =
 /// Open MPI asks for communication with other machines even if it has one: it is accepted, and other machines are not found.
 const CAPS: u64 = SEND_CAPS | RECEIVE_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM;
 
+/// What the hardware does not do: remote memory.
+const MEMORY_CAPS: u64 = FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+/// The variable with the name of simulated hardware, through which messages then go instead of shared memory.
+pub(crate) const HARDWARE: &str = "FI_VELO_HARDWARE";
+
 /// Flags of a send that is complete only when its receiver has it: messages of up to a block are complete when they are copied.
 pub(crate) const LATE_COMPLETION: u64 = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE;
 
@@ -30,6 +37,17 @@ pub(crate) const LATE_COMPLETION: u64 = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE
 const ORDERS: u64 = FI_ORDER_SAS;
 /// The format of addresses: 16 bytes.
 const ADDRESS_FORMAT: u32 = 1 << 31 | 0x5645_4c4f;
+
+/// The name of the hardware that the environment asks for.
+pub(crate) fn hardware() -> Option<&'static str> {
+    static NAME: OnceLock<Option<String>> = OnceLock::new();
+    NAME.get_or_init(|| std::env::var(HARDWARE).ok().filter(|name| !name.is_empty())).as_deref()
+}
+
+/// What an endpoint can do, and its longest message in bytes.
+fn abilities() -> (u64, usize) {
+    if hardware().is_some() { (CAPS & !MEMORY_CAPS, CARD_BYTES) } else { (CAPS, 1 << 62) }
+}
 
 /// # Safety
 /// The pointer is null or valid.
@@ -67,12 +85,14 @@ fn suits(hints: &Info) -> bool {
     };
     // SAFETY: names are C strings or null.
     let named = |name: *mut c_char| name.is_null() || unsafe { CStr::from_ptr(name) } == NAME;
-    hints.caps & !CAPS == 0
+    let (caps, most_bytes) = abilities();
+    hints.caps & !caps == 0
         && (hints.addr_format == 0 || hints.addr_format == ADDRESS_FORMAT)
         && ep.is_none_or(|ep| {
             (ep.r#type == 0 || ep.r#type == FI_EP_RDM)
                 && ep.protocol == 0
                 && ep.msg_prefix_size == 0
+                && ep.max_msg_size <= most_bytes
                 && ep.tx_ctx_cnt <= 1
                 && ep.rx_ctx_cnt <= 1
         })
@@ -120,7 +140,8 @@ fn offer(hints: Option<&Info>) -> Info {
             hints.and_then(|hints| maybe(hints.rx_attr)),
         )
     };
-    let caps = hints.map_or(CAPS, |hints| if hints.caps == 0 { CAPS } else { hints.caps | FI_LOCAL_COMM });
+    let (all, most_bytes) = abilities();
+    let caps = hints.map_or(all, |hints| if hints.caps == 0 { all } else { hints.caps | FI_LOCAL_COMM });
     let mr_mode = match domain.map_or(0, |domain| domain.mr_mode) {
         FI_MR_BASIC => FI_MR_BASIC,
         FI_MR_SCALABLE => FI_MR_SCALABLE,
@@ -168,7 +189,7 @@ fn offer(hints: Option<&Info>) -> Info {
             r#type: FI_EP_RDM,
             protocol: 1 << 31 | 1,
             protocol_version: 1,
-            max_msg_size: 1 << 62,
+            max_msg_size: most_bytes,
             msg_prefix_size: 0,
             max_order_raw_size: 0,
             max_order_war_size: 0,

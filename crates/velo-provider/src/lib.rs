@@ -2,9 +2,13 @@
 //!
 //! libfabric loads this library from the folder in `FI_PROVIDER_PATH`, and finds `fi_prov_ini` in it. Crate `evb-libfabric-abi` declares its structures.
 //!
+//! Messages go over shared memory. If `FI_VELO_HARDWARE` has the name of hardware that program `evb-velo-hardware` simulates, they go
+//! through that: see `lane`.
+//!
 //! | module | part |
 //! |---|---|
 //! | `info` | what the provider offers, and whether it suits |
+//! | `lane` | the way of messages: shared memory, or simulated hardware |
 //! | `queue` | completion queues and counters |
 //! | `engine` | one endpoint: matching of messages and receives |
 //! | `domain` | everything behind one lock |
@@ -17,5 +21,6 @@ mod domain;
 mod endpoint;
 mod engine;
 mod info;
+mod lane;
 mod objects;
 mod queue;

@@ -210,7 +210,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
                 return 0;
             }
             state.grants.retain(|grant| grant.key != key);
-            state.endpoints.iter().flatten().for_each(|endpoint| endpoint.engine.device.take_back(key));
+            state.endpoints.iter_mut().flatten().for_each(|endpoint| endpoint.engine.lane.take_back(key));
         }
         _ => {}
     }
@@ -485,7 +485,7 @@ unsafe extern "C" fn cq_strerror(
 ) -> *const c_char {
     let text = match error as isize {
         FI_ETRUNC => c"the message is longer than its receive",
-        FI_EHOSTUNREACH => c"the process of the peer has ended",
+        FI_EHOSTUNREACH => c"the process of the peer, or of the hardware, has ended",
         FI_ECANCELED => c"the operation was cancelled",
         _ => c"the operation failed",
     };
@@ -600,14 +600,17 @@ unsafe fn register(
     let rights = u64::from(access & FI_REMOTE_READ != 0) | u64::from(access & FI_REMOTE_WRITE != 0) << 1;
     let grant = Grant { key, address: span.address as u64, length: span.length as u64, rights };
     if rights != 0 {
+        if info::hardware().is_some() {
+            return -FI_ENOSYS as c_int;
+        }
         if state.grants.iter().any(|other| other.key == key) {
             return -FI_ENOKEY as c_int;
         }
         if state.grants.len() >= GRANTS {
             return -FI_ENOSPC as c_int;
         }
-        for endpoint in state.endpoints.iter().flatten() {
-            endpoint.engine.device.lend(grant);
+        for endpoint in state.endpoints.iter_mut().flatten() {
+            endpoint.engine.lane.lend(grant);
         }
         state.grants.push(grant);
     }

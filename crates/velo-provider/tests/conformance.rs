@@ -1,5 +1,8 @@
 //! libfabric programs in C over the provider: one process for each case of `tests/conformance`.
 
+mod hardware;
+
+use hardware::Hardware;
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -9,7 +12,10 @@ use std::{
 
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance");
 const SOURCES: &[&str] =
-    &["main", "common", "objects", "messages", "tagged", "queues", "remote", "together", "missing"];
+    &["main", "common", "objects", "messages", "tagged", "queues", "remote", "together", "missing", "hardware"];
+
+/// Cases that need neither remote memory nor long messages, and wait for what arrives.
+const HARDWARE_CASES: &[&str] = &["hardware", "addresses", "matching", "cancel", "waiting", "full", "missing"];
 
 /// Cases that run at the same time.
 const LANES: usize = 3;
@@ -48,6 +54,23 @@ fn programs_of_libfabric_conform() {
 #[test]
 fn programs_conform_when_long_messages_come_in_blocks() {
     conform(&[("EVBVELO_NO_FETCH", "1")]);
+}
+
+#[test]
+fn programs_conform_over_simulated_hardware() {
+    let Some(flags) = flags() else { return eprintln!("skipped: pkg-config does not know libfabric") };
+    let folder = tempfile::tempdir().unwrap();
+    let binary = built(folder.path(), &flags);
+    for case in HARDWARE_CASES {
+        let Some(hardware) = Hardware::start(2) else { return };
+        let mut command = Command::new(&binary);
+        command.arg(case).env("FI_PROVIDER_PATH", folder.path()).env("FI_VELO_HARDWARE", &hardware.name);
+        assert_eq!(ran(&mut command), "conforms\n", "{case}");
+        let report = hardware.finish();
+        let moved: u64 = report.nodes.iter().map(|[sent, ..]| sent).sum();
+        assert!(moved == report.packets && report.cycles >= 20 * moved.min(1), "{case}: {report:?}");
+        assert!(*case == "missing" || moved > 0, "{case} sends nothing through the hardware");
+    }
 }
 
 fn conform(variables: &[(&str, &str)]) {

@@ -1,96 +1,23 @@
-//! A small MPI program over the provider: Open MPI with two and four ranks on this machine.
+//! Small MPI programs over the provider: Open MPI with some ranks on this machine, over shared memory and through simulated
+//! hardware.
 
+mod hardware;
+#[path = "mpi/job.rs"]
+mod job;
+
+use hardware::{Hardware, Report};
+use job::{Job, files, text};
 use std::{
-    env, fs,
-    path::PathBuf,
-    process::{Command, Output},
-    sync::{Mutex, PoisonError},
+    io::{BufRead, BufReader, Read},
     time::{Duration, Instant},
 };
-use tempfile::TempDir;
 
-const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mpi/ranks.c");
-/// Longest time of a job in seconds.
-const PATIENCE_S: &str = "60";
-/// Longest time from the end of a job to that of its processes.
-const GRACE: Duration = Duration::from_secs(5);
-/// Marks the processes of one job.
-const MARK: &str = "EVB_VELO_JOB";
-
-/// One job at a time: ranks that wait use their cores.
-static TURN: Mutex<()> = Mutex::new(());
-
-/// Open MPI, the program, and the provider beside it.
-struct Job {
-    folder: TempDir,
-    mpirun: String,
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-/// A tool of Open MPI under the name that Debian gives it, or under the usual one.
-fn tool(name: &str, argument: &str) -> Option<(String, String)> {
-    [format!("{name}.openmpi"), name.to_owned()].into_iter().find_map(|name| {
-        let output = Command::new(&name).arg(argument).output().ok()?;
-        output.status.success().then(|| (name, text(&output)))
-    })
-}
-
-impl Job {
-    /// Compiles the program; none, and says why, if Open MPI with libfabric is not installed.
-    fn build() -> Option<Self> {
-        let [mpirun, mpicc, info] = [("mpirun", "--version"), ("mpicc", "-show"), ("ompi_info", "--parsable")]
-            .map(|(name, argument)| tool(name, argument));
-        let (Some((mpirun, _)), Some((mpicc, _)), Some((_, info))) = (mpirun, mpicc, info) else {
-            eprintln!("skipped: Open MPI is not installed");
-            return None;
-        };
-        if !info.contains("mca:mtl:ofi:") {
-            eprintln!("skipped: this MPI does not use libfabric");
-            return None;
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let built =
-            Command::new(mpicc).args(["-O1", "-o"]).arg(folder.path().join("ranks")).arg(SOURCE).output().unwrap();
-        assert!(built.status.success(), "{}", text(&built));
-        let library = env::current_exe().unwrap().with_file_name("libvelo_fi.so");
-        fs::copy(library, folder.path().join("libvelo_fi.so")).unwrap();
-        Some(Self { folder, mpirun })
-    }
-
-    fn run(&self, ranks: &str, argument: Option<&str>) -> Output {
-        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut command = Command::new(&self.mpirun);
-        command.args(["--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "--timeout", PATIENCE_S]);
-        command.args(["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "velo"]);
-        command.args(["-n", ranks]).arg(self.folder.path().join("ranks")).args(argument);
-        command.env("FI_PROVIDER_PATH", self.folder.path()).env(MARK, self.folder.path());
-        command.output().unwrap()
-    }
-
-    /// Processes of this job that still run.
-    fn left(&self) -> Vec<PathBuf> {
-        let mark = format!("{MARK}={}", self.folder.path().display());
-        let has_mark = |path: &PathBuf| {
-            let variables = fs::read(path.join("environ")).unwrap_or_default();
-            variables.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
-        };
-        let processes = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
-        processes.filter(has_mark).collect()
-    }
-}
-
-/// Files in memory whose name speaks of VELO.
-fn files() -> usize {
-    let names = fs::read_dir("/dev/shm").unwrap().map(|entry| entry.unwrap().file_name());
-    names.filter(|name| name.to_string_lossy().contains("velo")).count()
-}
+/// Longest time until ranks see that the hardware has ended.
+const LOSS: Duration = Duration::from_secs(20);
 
 fn all_right(ranks: &str) {
-    let Some(job) = Job::build() else { return };
-    let output = job.run(ranks, None);
+    let Some(job) = Job::build("ranks.c") else { return };
+    let output = job.run(ranks, &[]);
     assert!(output.status.success() && text(&output).contains("all right\n"), "{}: {}", output.status, text(&output));
 }
 
@@ -107,13 +34,102 @@ fn four_ranks_exchange_all_kinds_of_messages() {
 /// A segment lives as long as a process that maps it, so it is gone when all of them are, and has no name.
 #[test]
 fn a_killed_rank_ends_the_job_and_leaves_no_segment() {
-    let Some(job) = Job::build() else { return };
-    let (before, output) = (files(), job.run("3", Some("dies")));
+    let Some(job) = Job::build("ranks.c") else { return };
+    let (before, output) = (files(), job.run("3", &["dies"]));
     assert!(text(&output).contains("signal 9 (Killed)"), "{}: {}", output.status, text(&output));
-    let end = Instant::now() + GRACE;
-    while !job.left().is_empty() && Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert_eq!(job.left(), Vec::<PathBuf>::new(), "processes, and their segments, are left");
+    job.wait_for_the_end();
     assert_eq!(files(), before, "files are left");
+}
+
+/// A job, and hardware with so many nodes for its ranks.
+fn on_hardware(nodes: usize) -> Option<(Job, Hardware)> {
+    let (mut job, hardware) = (Job::build("hardware.c")?, Hardware::start(nodes)?);
+    job.hardware = Some(hardware.name.clone());
+    Some((job, hardware))
+}
+
+/// Runs parts of the program through the hardware, which has lost nothing.
+fn through_the_hardware(parts: &[&str]) -> Option<Report> {
+    let (job, hardware) = on_hardware(2)?;
+    let output = job.run("2", parts);
+    assert!(output.status.success() && text(&output).contains("all right\n"), "{}: {}", output.status, text(&output));
+    let report = hardware.finish();
+    let [[sent, received, dropped, errors], other] = report.nodes[..] else { panic!("{report:?}") };
+    assert_eq!(other, [received, sent, 0, 0], "what one node sends the other receives: {report:?}");
+    assert_eq!((dropped, errors, report.packets), (0, 0, sent + received), "{report:?}");
+    Some(report)
+}
+
+#[test]
+fn two_ranks_exchange_messages_through_the_hardware() {
+    let Some(report) = through_the_hardware(&["all"]) else { return };
+    // 300 messages of 500 B alone, with an envelope of 24 B each, in lines of 64 B.
+    assert!(report.nodes.iter().all(|[sent, ..]| *sent > 300 * 9), "{report:?}");
+}
+
+#[test]
+fn four_ranks_exchange_messages_through_a_switch() {
+    let Some((job, hardware)) = on_hardware(4) else { return };
+    let output = job.run("4", &["together"]);
+    assert!(output.status.success() && text(&output).contains("all right\n"), "{}: {}", output.status, text(&output));
+    let report = hardware.finish();
+    let [sent, received] = [0, 1].map(|column| report.nodes.iter().map(|node| node[column]).sum::<u64>());
+    assert_eq!((sent, received), (report.packets, report.packets), "{report:?}");
+    // In each of 50 turns every rank sends 64 B to each other one, with an envelope of 24 B.
+    assert!(
+        report.nodes.iter().all(|&[sent, _, dropped, errors]| sent >= 50 * 3 * 2 && dropped + errors == 0),
+        "{report:?}"
+    );
+}
+
+/// The counts are those of the messages, and cycles pass only while one is under way.
+#[test]
+fn a_round_trip_is_two_packets_and_some_cycles() {
+    let Some(before) = through_the_hardware(&["trips", "0"]) else { return };
+    let after = through_the_hardware(&["trips", "300"]).expect("as before");
+    assert_eq!(after.packets - before.packets, 2 * 300);
+    let cycles = (after.cycles - before.cycles) / (2 * 300);
+    assert!((20..100).contains(&cycles), "{cycles} cycles for half of a round trip of 8 B");
+}
+
+#[test]
+fn a_message_that_is_too_long_for_the_hardware_is_an_error_of_its_call() {
+    through_the_hardware(&["long"]);
+}
+
+#[test]
+fn hardware_that_is_killed_ends_the_job() {
+    let Some((job, mut hardware)) = on_hardware(2) else { return };
+    let (before, (_turn, mut child)) = (files(), job.start("2", &["waits"]));
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "both wait\n");
+    hardware.kill();
+    let killed = Instant::now();
+    let mut says = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut says).unwrap();
+    let status = child.wait().unwrap();
+    assert!(!status.success() && killed.elapsed() < LOSS, "{status} after {:?}: {says}", killed.elapsed());
+    assert!(says.contains(&format!("the hardware `{}` has ended", hardware.name)), "{says}");
+    job.wait_for_the_end();
+    assert_eq!(files(), before, "files are left");
+}
+
+#[test]
+fn a_killed_rank_ends_the_job_and_then_the_hardware() {
+    let Some((job, hardware)) = on_hardware(2) else { return };
+    let (before, output) = (files(), job.run("2", &["dies"]));
+    assert!(text(&output).contains("signal 9 (Killed)"), "{}: {}", output.status, text(&output));
+    job.wait_for_the_end();
+    hardware.finish();
+    assert_eq!(files(), before, "files are left");
+}
+
+#[test]
+fn hardware_that_does_not_run_is_an_error_that_names_it() {
+    let Some(mut job) = Job::build("hardware.c") else { return };
+    job.hardware = Some("nobody-has-this".to_owned());
+    let output = job.run("2", &["all"]);
+    let says = text(&output);
+    assert!(!output.status.success() && says.contains("FI_VELO_HARDWARE=nobody-has-this: no device"), "{says}");
 }

@@ -99,3 +99,4 @@ void case_threads(void);
 void case_processes(void);
 void case_ends(void);
 void case_missing(void);
+void case_hardware(void);

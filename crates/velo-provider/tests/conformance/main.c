@@ -16,6 +16,7 @@ static const struct {
     {"remote-data", case_remote_data}, {"full", case_full},
     {"threads", case_threads},       {"processes", case_processes},
     {"ends", case_ends},             {"missing", case_missing},
+    {"hardware", case_hardware},
 };
 
 int main(int count, char **arguments) {
