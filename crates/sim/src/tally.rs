@@ -11,9 +11,10 @@ use evb_protocol::ManagerEvent;
 use evb_record::{Finding, FindingKind};
 use evb_steady::{RATES, Series};
 use evb_unit::{Account, Latencies, Places};
-pub(crate) use result::record;
 use hashbrown::HashMap;
 use std::ops::Range;
+
+pub(crate) use result::record;
 
 /// Places of the counts in the series, after those by which the window is found. The bytes received by destinations
 /// follow, then the bytes sent by sources.
