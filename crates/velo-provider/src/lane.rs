@@ -121,7 +121,9 @@ impl Lane {
 
     /// Lends memory to peers; the hardware lends none.
     pub(crate) fn lend(&mut self, grant: Grant) {
-        self.memory().map(|device| device.lend(grant));
+        if let Some(device) = self.memory() {
+            device.lend(grant);
+        }
     }
 
     /// Takes lent memory back.

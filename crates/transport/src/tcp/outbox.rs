@@ -87,8 +87,9 @@ impl Outbox {
     /// Writes until nothing is left or `stream` takes no more.
     pub(super) fn write_to(&mut self, stream: &mut impl Write) -> io::Result<Written> {
         while self.bytes > 0 {
-            let (written, offered) = self.offer(stream);
-            match written {
+            let slices = self.slices();
+            let offered: usize = slices.iter().map(|slice| slice.len()).sum();
+            match stream.write_vectored(&slices) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => {
                     self.consume(count);
@@ -115,17 +116,6 @@ impl Outbox {
             Some(Part::Copied(run)) => *run += bytes,
             _ => self.parts.push_back(Part::Copied(bytes)),
         }
-    }
-
-    /// Writes once, and returns how many bytes were offered, too. One run of copied bytes, as a short message makes it,
-    /// needs no list.
-    fn offer(&self, stream: &mut impl Write) -> (io::Result<usize>, usize) {
-        if self.parts.len() == 1 && matches!(self.parts[0], Part::Copied(_)) {
-            let run = &self.copied[self.copied_gone + self.first_gone..];
-            return (stream.write(run), run.len());
-        }
-        let slices = self.slices();
-        (stream.write_vectored(&slices), slices.iter().map(|slice| slice.len()).sum())
     }
 
     fn slices(&self) -> Vec<IoSlice<'_>> {

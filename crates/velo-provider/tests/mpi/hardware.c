@@ -1,29 +1,13 @@
 /* Ranks of an MPI program over simulated hardware, two unless a part says so: each part checks what it gets. The argument chooses
  * the parts. */
-#define _GNU_SOURCE
-#include <mpi.h>
+#include "check.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#define CHECK(what)                                                                                             \
-    do {                                                                                                        \
-        if (!(what)) {                                                                                          \
-            fprintf(stderr, "rank %d, line %d: not true: %s\n", rank, __LINE__, #what);                         \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                                                       \
-        }                                                                                                       \
-    } while (0)
-
-#define WORLD MPI_COMM_WORLD
 /* The longest message. */
 #define MOST 8192
 /* Messages of one rank under way at once. */
 #define CROWD 300
 
-static int rank, other;
+static int other;
 static unsigned char out[MOST], in[MOST + 1];
 
 /* The byte at `index` of message `number` of a rank. */

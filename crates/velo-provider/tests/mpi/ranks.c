@@ -1,26 +1,10 @@
 /* Ranks of an MPI program over VELO: each part checks what it gets. With an argument, the last rank kills itself. */
-#define _GNU_SOURCE
-#include <mpi.h>
+#include "check.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#define CHECK(what)                                                                                             \
-    do {                                                                                                        \
-        if (!(what)) {                                                                                          \
-            fprintf(stderr, "rank %d, line %d: not true: %s\n", rank, __LINE__, #what);                         \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                                                       \
-        }                                                                                                       \
-    } while (0)
-
-#define WORLD MPI_COMM_WORLD
 /* More than a mailbox has slots. */
 #define FLOOD 6000
 
-static int rank, ranks;
+static int ranks;
 
 /* The value of element `index` of what `from` sends to `to`. */
 static int value(int from, int to, int index) { return from * 1000003 + to * 10007 + index * 31; }
