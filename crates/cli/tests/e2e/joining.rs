@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use std::{
     io::{Read as _, Write as _},
     net::{Shutdown, TcpListener, TcpStream},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 const EXPERIMENT: &str = r#"
@@ -132,25 +132,31 @@ fn strangers_at_the_ports_do_not_disturb() {
     let (run, address) = control(&lab, &["trigger.duration=\"3 s\"", "trigger.events=1000000000"]);
     let mut silent = Vec::new();
     let mut disturb = |at: &String| {
-        for garbage in garbage() {
-            let mut stream = TcpStream::connect(at).unwrap();
+        // A port that has closed meanwhile refuses the rest.
+        let connections = || std::iter::from_fn(|| TcpStream::connect(at).ok());
+        for (garbage, mut stream) in garbage().into_iter().zip(connections()) {
             // It may be cut off at any time.
             let _cut_off = stream.write_all(&garbage);
             silent.push(stream);
         }
-        silent.push(TcpStream::connect(at).unwrap());
-        TcpStream::connect(at).unwrap().shutdown(Shutdown::Both).unwrap();
+        silent.extend(connections().take(1));
+        connections().take(1).for_each(|stream| _ = stream.shutdown(Shutdown::Both));
     };
     disturb(&address);
     let mut nodes: Vec<_> =
         NODES.iter().filter(|role| **role != "ru0").map(|role| node(&lab, role, &address).start()).collect();
     nodes.push(node(&lab, "ru0", &address).args(&["--listen", &port]).start());
-    // A node listens for its peers when all have joined.
-    wait_until("ru0 listens", || TcpStream::connect(&port).ok());
+    // A node listens from the time when all have joined until all peers are there, which may be shorter than a sleep.
+    let (end, mut is_open) = (Instant::now() + Duration::from_secs(40), false);
+    while !is_open {
+        is_open = TcpStream::connect(&port).is_ok();
+        assert!(Instant::now() < end, "ru0 never listens");
+    }
     disturb(&port);
     disturb(&address);
     good(&run.wait());
     nodes.into_iter().for_each(|node| assert_eq!(node.wait().code(), Some(0)));
+    assert!(silent.len() > 2 * garbage().len(), "run control took strangers twice: {}", silent.len());
     // Nobody told a stranger anything.
     for mut stream in silent {
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
