@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use std::{
     io::{Read as _, Write as _},
     net::{Shutdown, TcpListener, TcpStream},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 const EXPERIMENT: &str = r#"
@@ -30,7 +30,7 @@ const NODES: [&str; 5] = ["evm", "ru0", "ru1", "bu0", "bu1"];
 
 /// Starts run control; gives it and its address.
 fn control(lab: &Lab, set: &[&str]) -> (Running, String) {
-    let run = lab.run(&["--listen", "127.0.0.1:0", "--patience", "50"]).env("EVB_TOKEN", TOKEN);
+    let run = lab.run(&["--listen", "127.0.0.1:0", "--patience", "50"]).env("EVB_TOKEN", TOKEN).env("EVB_LOG", "info");
     let mut run = set.iter().fold(run, |run, set| run.set(set)).start();
     run.wait_for(" nodes\n");
     let said = run.stderr();
@@ -129,7 +129,7 @@ fn who_does_not_belong_is_refused_and_the_run_goes_on() {
 fn strangers_at_the_ports_do_not_disturb() {
     let lab = Lab::with(EXPERIMENT);
     let port = format!("127.0.0.1:{}", free_tcp_port());
-    let (run, address) = control(&lab, &["trigger.duration=\"3 s\"", "trigger.events=1000000000"]);
+    let (mut run, address) = control(&lab, &["trigger.duration=\"3 s\"", "trigger.events=1000000000"]);
     let mut silent = Vec::new();
     let mut disturb = |at: &String| {
         // A port that has closed meanwhile refuses the rest.
@@ -145,15 +145,15 @@ fn strangers_at_the_ports_do_not_disturb() {
     disturb(&address);
     let mut nodes: Vec<_> =
         NODES.iter().filter(|role| **role != "ru0").map(|role| node(&lab, role, &address).start()).collect();
-    nodes.push(node(&lab, "ru0", &address).args(&["--listen", &port]).start());
-    // A node listens from the time when all have joined until all peers are there, which may be shorter than a sleep.
-    let (end, mut is_open) = (Instant::now() + Duration::from_secs(40), false);
-    while !is_open {
-        is_open = TcpStream::connect(&port).is_ok();
-        assert!(Instant::now() < end, "ru0 never listens");
-    }
+    run.wait_for("joined role=\"bu1\"");
+    // A node listens until all its peers are there: one that stands still keeps the port open.
+    let bu1 = nodes.pop().expect("the last one is bu1");
+    bu1.signal(Signal::STOP);
+    nodes.extend([bu1, node(&lab, "ru0", &address).args(&["--listen", &port]).start()]);
+    wait_until("ru0 listens", || TcpStream::connect(&port).ok());
     disturb(&port);
     disturb(&address);
+    nodes[3].signal(Signal::CONT);
     good(&run.wait());
     nodes.into_iter().for_each(|node| assert_eq!(node.wait().code(), Some(0)));
     assert!(silent.len() > 2 * garbage().len(), "run control took strangers twice: {}", silent.len());
