@@ -11,7 +11,8 @@ use std::{num::NonZeroUsize, sync::atomic::AtomicBool};
 /// The options of simulations and of their output.
 #[derive(Args)]
 pub(crate) struct HowArgs {
-    /// Simulations that go on at once; one for each core by default. The results do not depend on it
+    /// Threads, one for each core by default: for several simulations at once, or for parts of a large network. The
+    /// results do not depend on it
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
     /// Print JSON records, one on a line, instead of tables

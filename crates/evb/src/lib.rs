@@ -16,10 +16,11 @@
 //!
 //! ```
 //! use evb::{Config, Plan, SourceSpec, simulate};
+//! use std::num::NonZeroUsize;
 //!
 //! let building = Config { events: Some(100), ..Config::new(2, 2) };
 //! let plan = Plan::new(building, SourceSpec::Fixed { size: "2 kB".parse()? });
-//! let record = simulate(&plan, None, &mut |_| true)?;
+//! let record = simulate(&plan, NonZeroUsize::MIN, None, &mut |_| true)?;
 //! assert_eq!(record.events.built, 100);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

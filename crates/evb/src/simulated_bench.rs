@@ -8,6 +8,7 @@ use evb_fabric::{Flow, HostConfig, LinkConfig};
 use evb_patterns::Pattern;
 use evb_record::{Benchmark as BenchmarkRecord, CpuLoad, Kind, Launches, Record, SIMULATED, Times};
 use std::{
+    num::NonZeroUsize,
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -66,7 +67,7 @@ pub fn simulate_suite(
             return Err(Error::Stopped);
         }
         let plan = network.under(plan(&measurement))?;
-        let simulated = evb_sim::simulate(&plan, None, &mut |_| !stop.load(Ordering::Relaxed))?;
+        let simulated = evb_sim::simulate(&plan, NonZeroUsize::MIN, None, &mut |_| !stop.load(Ordering::Relaxed))?;
         records.push(record(name, &measurement, &plan, &simulated));
     }
     Ok(records)

@@ -17,7 +17,8 @@ use std::{
 pub struct Simulations<'a, E> {
     /// The plans, in the order of their records.
     pub plans: Vec<&'a Plan>,
-    /// Number of simulations at once; one for each core by default. The records do not depend on it.
+    /// Number of threads, one for each core by default: for several simulations at once, and if there are more threads than
+    /// plans, for parts of each simulation. The records do not depend on it.
     pub threads: Option<NonZeroUsize>,
     /// Ends the simulations that are going on, and begins no more.
     pub stop: &'a AtomicBool,
@@ -44,14 +45,16 @@ impl<E: From<SimulateError> + Send> Simulations<'_, E> {
     pub fn run(&self, take: &mut Take<'_, E>) -> Result<Vec<Record>, E> {
         let plans = self.plans.len();
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let threads = self.threads.map_or(cores, NonZeroUsize::get).min(plans);
+        let all = self.threads.map_or(cores, NonZeroUsize::get);
+        let threads = all.min(plans);
+        let for_each = NonZeroUsize::new(all / plans.max(1)).unwrap_or(NonZeroUsize::MIN);
         let results = Mutex::new(Results { of_plans: (0..plans).map(|_| None).collect(), taken: 0, take });
         let next = AtomicUsize::new(0);
         let work = || {
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(plan) = self.plans.get(index).filter(|_| !self.is_stopped()) else { return };
-                let result = (self.trace)(index).and_then(|trace| self.simulate(plan, trace));
+                let result = (self.trace)(index).and_then(|trace| self.simulate(plan, for_each, trace));
                 if result.is_err() {
                     // One failure ends the work: the others would only be thrown away.
                     next.store(plans, Ordering::Relaxed);
@@ -67,14 +70,14 @@ impl<E: From<SimulateError> + Send> Simulations<'_, E> {
         results.into_inner().expect("nobody panics with the results").of_plans.into_iter().flatten().collect()
     }
 
-    fn simulate(&self, plan: &Plan, trace: Option<Box<dyn Write + Send>>) -> Result<Record, E> {
+    fn simulate(&self, plan: &Plan, threads: NonZeroUsize, trace: Option<Box<dyn Write + Send>>) -> Result<Record, E> {
         let mut watch = (self.begin)(plan);
         let mut observe = |now: &Progress| {
             watch(now);
             !self.is_stopped()
         };
         tracing::info!(experiment = plan.name, point = ?plan.sweep, "simulation begins");
-        let record = simulate(plan, trace, &mut observe)?;
+        let record = simulate(plan, threads, trace, &mut observe)?;
         tracing::info!(experiment = plan.name, built = record.events.built, "simulation ends");
         Ok(record)
     }

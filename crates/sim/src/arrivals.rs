@@ -105,8 +105,8 @@ fn slot(plan: &Plan, sender: NodeId) -> f64 {
     mean_size(plan, unit) / plan.network.config.link.rate.as_bytes_per_second()
 }
 
-/// The mean size of the messages of a sender, in bytes.
-fn mean_size(plan: &Plan, unit: u16) -> f64 {
+/// The mean size of the messages or fragments of a unit, in bytes.
+pub(crate) fn mean_size(plan: &Plan, unit: u16) -> f64 {
     let options = open_options(plan, SourceId(unit));
     // A source that cannot be opened is reported when its node is made.
     let Ok(mut sizes) = SizeModel::open(plan.source(SourceId(unit)), &options) else { return 1.0 };

@@ -33,8 +33,8 @@ pub(crate) enum Event {
     SendAgain { message: MessageId },
     /// A message has come to its node.
     Receive { message: MessageId },
-    /// A control message on a network of its own has come to all its nodes.
-    Broadcast { message: MessageId },
+    /// Control messages on a network of their own have come to their nodes.
+    Control,
     /// A mapper looks at a letter that has come to its host.
     Letter { letter: MessageId },
     /// The deadline of a mapper.

@@ -5,6 +5,8 @@
 //! draw comes from a seeded stream. So the same plan gives the same bytes.
 
 mod arrivals;
+mod border;
+mod control;
 mod disk;
 mod error;
 mod event;
@@ -16,6 +18,7 @@ mod nic;
 mod node;
 mod order;
 mod packet;
+mod parallel;
 mod peers;
 #[cfg(feature = "probe")]
 pub mod probe;
@@ -32,20 +35,22 @@ use evb_fabric::Control;
 use evb_record::Record;
 pub use simulation::Progress;
 use simulation::Simulation;
-use std::{io::Write, time::Instant};
+use std::{io::Write, num::NonZeroUsize, time::Instant};
 use trace::Trace;
 
-/// Simulates a plan. `trace` takes one line for each step of a packet. `observe` gets the progress now and then, and
-/// returns true to go on. After false, the measurements until then are the result.
+/// Simulates a plan on at most `threads` cores. `trace` takes one line for each step of a packet. `observe` gets the
+/// progress now and then, and returns true to go on. After false, the measurements until then are the result. The record
+/// does not depend on the number of threads.
 ///
 /// # Errors
 /// If the network or a source of fragments makes no sense, or the trace cannot be written.
 pub fn simulate(
     plan: &Plan,
+    threads: NonZeroUsize,
     trace: Option<Box<dyn Write + Send>>,
     observe: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Record, SimulateError> {
-    run(plan, trace, observe, Packets::InTrains)
+    run(plan, threads, trace, observe, Packets::InTrains)
 }
 
 /// The way in which packets of one message that follow each other are simulated. The record does not depend on it.
@@ -58,6 +63,7 @@ enum Packets {
 
 fn run(
     plan: &Plan,
+    threads: NonZeroUsize,
     trace: Option<Box<dyn Write + Send>>,
     observe: &mut dyn FnMut(&Progress) -> bool,
     packets: Packets,
@@ -71,15 +77,29 @@ fn run(
         };
     }
     let plan = simulated(plan)?;
-    let mut simulation = Simulation::new(&plan, Trace::new(trace), packets)?;
+    let in_parts = if trace.is_none() { parallel::run(&plan, threads, observe)? } else { None };
+    let mut simulation = match in_parts {
+        Some(simulation) => simulation,
+        None => in_one_part(&plan, trace, observe, packets)?,
+    };
+    simulation.net.trace.finish().map_err(SimulateError::Trace)?;
+    Ok(tally::record(&simulation, start.elapsed().as_secs_f64()))
+}
+
+fn in_one_part<'a>(
+    plan: &'a Plan,
+    trace: Option<Box<dyn Write + Send>>,
+    observe: &mut dyn FnMut(&Progress) -> bool,
+    packets: Packets,
+) -> Result<Simulation<'a>, SimulateError> {
+    let mut simulation = Simulation::new(plan, Trace::new(trace), packets)?;
     simulation.run(observe);
     if simulation.net.gives_up {
         // There are no trains with a trace.
-        simulation = Simulation::new(&plan, Trace::new(None), Packets::OneByOne)?;
+        simulation = Simulation::new(plan, Trace::new(None), Packets::OneByOne)?;
         simulation.run(observe);
     }
-    simulation.net.trace.finish().map_err(SimulateError::Trace)?;
-    Ok(tally::record(&simulation, start.elapsed().as_secs_f64()))
+    Ok(simulation)
 }
 
 /// The plan of one event builder with filters that a simulation has, if it can be simulated.

@@ -6,7 +6,7 @@ use evb_protocol::Message as ProtocolMessage;
 use evb_unit::Outline;
 
 /// A message, by its place in the [`Messages`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct MessageId(pub(crate) u32);
 
 impl From<u32> for MessageId {
@@ -81,7 +81,10 @@ pub(crate) struct Message {
     /// Payload that counts as throughput: that of fragments and data.
     pub(crate) payload: u32,
     pub(crate) priority: u8,
-    /// Place among the messages from its sender to its receiver, from 0, when messages can overtake each other.
+    /// True if both the part of the network with its sender and that with its receiver have it.
+    pub(crate) is_abroad: bool,
+    /// Place among the messages from its sender to its receiver, from 0, when messages can overtake each other. Of a
+    /// message from another part of the network, its place there.
     pub(crate) order: u32,
 }
 

@@ -244,6 +244,7 @@ impl Slots {
             missing: size,
             payload: 0,
             priority: 0,
+            is_abroad: false,
             order: 0,
         }))
     }

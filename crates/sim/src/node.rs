@@ -42,6 +42,8 @@ pub(crate) enum Unit {
     Readout(Box<Readout<Outline, Input>>),
     Builder(Box<Builder<Outline, Disk>>),
     Traffic(Box<Traffic>, Option<SizeModel>),
+    /// A unit in another part of the network.
+    Elsewhere,
 }
 
 impl Node {
@@ -73,6 +75,7 @@ impl Node {
             Unit::Readout(unit) => unit.machine.handle_timeout(now),
             Unit::Builder(unit) => unit.handle_timeout(now),
             Unit::Traffic(machine, _) => machine.handle_timeout(now),
+            Unit::Elsewhere => {}
         }
     }
 
@@ -113,7 +116,7 @@ impl Node {
             Unit::Manager(unit) => unit.lose(now, node),
             Unit::Readout(unit) => unit.machine.handle_command(now, ReadoutCommand::Lost(node)),
             Unit::Builder(unit) => unit.lose(now, node),
-            Unit::Traffic(..) => {}
+            Unit::Traffic(..) | Unit::Elsewhere => {}
         }
     }
 
@@ -149,6 +152,7 @@ impl Node {
                     outputs.push(Output::Traffic(event));
                 }
             }
+            Unit::Elsewhere => {}
         }
         false
     }
@@ -158,7 +162,7 @@ impl Node {
             Unit::Manager(unit) => return unit.deadline(),
             Unit::Readout(unit) => unit.machine.poll_timeout(),
             Unit::Builder(unit) => return unit.deadline(),
-            Unit::Traffic(..) => None,
+            Unit::Traffic(..) | Unit::Elsewhere => None,
         };
         timer.map(|(at, _)| at)
     }
@@ -169,7 +173,7 @@ impl Node {
             Unit::Manager(unit) => Report::Manager(unit.report(now)),
             Unit::Readout(unit) => Report::Readout(unit.report(now)),
             Unit::Builder(unit) => Report::Builder(unit.report(now)),
-            Unit::Traffic(..) => return None,
+            Unit::Traffic(..) | Unit::Elsewhere => return None,
         })
     }
 }

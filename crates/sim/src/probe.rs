@@ -3,10 +3,12 @@
 
 use crate::{
     Packets, SimulateError,
+    border::Border,
     event::Event,
     message::MessageId,
     net::{Effect, Net},
     packet::Packet,
+    parallel,
     queue::Queue,
     trace::Trace,
 };
@@ -14,7 +16,7 @@ use evb_core::Time;
 use evb_experiment::Plan;
 use evb_fabric::{EndpointId, Network};
 use evb_record::Record;
-use std::collections::VecDeque;
+use std::{collections::VecDeque, num::NonZeroUsize};
 
 /// Simulates a plan packet by packet, without taking those that follow each other for one. The record is the same as
 /// that of [`simulate`](crate::simulate).
@@ -22,7 +24,18 @@ use std::collections::VecDeque;
 /// # Errors
 /// As `simulate`.
 pub fn simulate_one_by_one(plan: &Plan) -> Result<Record, SimulateError> {
-    crate::run(plan, None, &mut |_| true, Packets::OneByOne)
+    crate::run(plan, NonZeroUsize::MIN, None, &mut |_| true, Packets::OneByOne)
+}
+
+/// Simulates a plan in parts, at most so many. There is no record if it has no parts, or if they gave up.
+///
+/// # Errors
+/// As `simulate`.
+pub fn simulate_in_parts(plan: &Plan, most: NonZeroUsize) -> Result<Option<Record>, SimulateError> {
+    let plan = crate::simulated(plan)?;
+    let Some((network, partition)) = parallel::divide(&plan, most)? else { return Ok(None) };
+    let simulation = parallel::in_parts(&plan, &network, &partition, &mut |_| true)?;
+    Ok(simulation.map(|simulation| crate::tally::record(&simulation, 0.0)))
 }
 
 /// A packet to send.
@@ -54,7 +67,7 @@ pub struct Outcome {
 /// # Errors
 /// If the network makes no sense.
 pub fn send(network: Network, seed: u64, probes: &[Probe]) -> Result<Outcome, SimulateError> {
-    let net = Net::new(network, seed, Trace::default())?;
+    let net = Net::new(network, seed, Trace::default(), Border::default())?;
     let mut waiting = vec![VecDeque::new(); net.network.endpoints.len()];
     for (index, probe) in probes.iter().enumerate() {
         waiting[usize::from(probe.from.0)].push_back(index);

@@ -196,6 +196,19 @@ impl<E: Copy> Queue<E> {
         true
     }
 
+    /// The next event of the present time, which stays.
+    #[inline]
+    pub(crate) fn peek_present(&self) -> Option<E> {
+        self.present.get(self.next).filter(|&&(time, _)| time == self.now).map(|&(_, event)| event)
+    }
+
+    /// Goes on to the time of the next event if that is before `end`; returns false if it is not, or there is none. The
+    /// present must be used up.
+    #[inline]
+    pub(crate) fn advance_before(&mut self, end: Time) -> bool {
+        self.next_time().is_some_and(|next| next < end) && self.advance()
+    }
+
     /// The time of the next event, which may be the present; none if nothing is planned.
     pub(crate) fn next_time(&self) -> Option<Time> {
         if let Some(&(time, _)) = self.present.get(self.next) {

@@ -223,9 +223,33 @@ impl Tally {
     }
 
     pub(crate) fn end(&mut self, now: u64, packets_left: u64) {
-        let last = if self.last > self.from { self.last } else { now };
-        self.close(last.max(self.from));
+        self.close(self.ends_at(now));
         self.packets_left = packets_left;
+    }
+
+    /// End of the measurement in a simulation that is over at `now`.
+    pub(crate) fn ends_at(&self, now: u64) -> u64 {
+        let last = if self.last > self.from { self.last } else { now };
+        last.max(self.from)
+    }
+
+    /// The simulation of a part of the network is over, and the measurement ended at `end` in all parts.
+    pub(crate) fn end_part(&mut self, end: u64, packets_left: u64) {
+        self.close(end);
+        self.packets_left = packets_left;
+    }
+
+    /// Adds the counts of another part of the network, whose measurement began and ended at the same times.
+    pub(crate) fn join(&mut self, other: Self) {
+        let add = |sums: &mut Vec<u64>, counts: &[u64]| sums.iter_mut().zip(counts).for_each(|(sum, one)| *sum += one);
+        add(&mut self.received, &other.received);
+        add(&mut self.sent, &other.sent);
+        self.series = Series::sum(&[std::mem::take(&mut self.series), other.series]);
+        self.fragments += other.fragments;
+        self.data_packets += other.data_packets;
+        self.wire += other.wire;
+        self.sent_packets += other.sent_packets;
+        self.packets_left += other.packets_left;
     }
 
     /// Packets like one, with this number of bytes of fragments or data in each, have come to their destination.

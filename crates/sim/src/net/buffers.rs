@@ -229,15 +229,40 @@ impl Buffers {
                 reaction
             }
             Discipline::CutThrough { reaction, .. } => {
-                if let Contents::Bytes(credit) = &mut links[lane].contents {
-                    credit.give_back(at + reaction, packets[id].wire);
-                }
-                reaction
+                self.credit(queue, links, lane, at + reaction, packets[id].wire);
+                return self.bring_next(queue, links, packets, lane, at);
             }
         };
         // A packet of a train that was split may have left before.
         links.wake_waiting(queue, links.link_of(lane), (at + reaction).max(queue.now()));
         self.bring_next(queue, links, packets, lane, at);
+    }
+
+    /// The sender of the link of a lane will know from `at` on that bytes are free (cut-through).
+    #[inline]
+    pub(super) fn credit(&self, queue: &mut Queue<Event>, links: &mut Links, lane: LaneId, at: Time, bytes: u32) {
+        if let Contents::Bytes(credit) = &mut links[lane].contents {
+            credit.give_back(at, bytes);
+        }
+        // A packet of a train that was split may have left before.
+        links.wake_waiting(queue, links.link_of(lane), at.max(queue.now()));
+    }
+
+    /// The packet in front of a lane will have left it at `at`; returns the time from which the sender of its link, who
+    /// is told, knows it (cut-through).
+    pub(super) fn leave_for_sender(
+        &self,
+        queue: &mut Queue<Event>,
+        links: &mut Links,
+        packets: &Packets,
+        lane: LaneId,
+        at: Time,
+    ) -> Time {
+        self.bring_next(queue, links, packets, lane, at);
+        match self.discipline {
+            Discipline::CutThrough { reaction, .. } => at + reaction,
+            Discipline::Worm(_) | Discipline::Store { .. } => UNKNOWN,
+        }
     }
 
     /// The packet in front of a lane will have left at `at`: the next one comes to the front.

@@ -56,6 +56,14 @@ impl Counts {
         self.links.iter()
     }
 
+    /// Takes over the counts of some links, and all hops, of another part of the network.
+    pub(super) fn take_over(&mut self, other: &Self, is_of_other: impl Fn(LinkId) -> bool) {
+        self.packet_hops += other.packet_hops;
+        for (link, counts) in (0..).map(LinkId).zip(&mut self.links).filter(|(link, _)| is_of_other(*link)) {
+            *counts = other[link];
+        }
+    }
+
     /// A packet gets a link now.
     #[inline]
     pub(super) fn grant(&mut self, now: Time, link: LinkId, packet: &Packet) {

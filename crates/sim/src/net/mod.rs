@@ -23,6 +23,7 @@ mod views;
 mod worm;
 
 use crate::{
+    border::{Border, Mail},
     event::Event,
     message::MessageId,
     packet::{LaneId, Load, Packet, PacketId, Packets, TrainId},
@@ -86,6 +87,8 @@ pub(crate) struct Net {
     /// The draws of router and arbiter.
     random: Stream,
     pub(crate) effects: Vec<Effect>,
+    /// What leaves this part of the network.
+    pub(crate) border: Border,
     pub(crate) trace: Trace,
 }
 
@@ -94,7 +97,7 @@ impl Net {
     ///
     /// # Errors
     /// If some endpoint cannot reach another one.
-    pub(crate) fn new(network: Network, seed: u64, trace: Trace) -> Result<Self, NetworkError> {
+    pub(crate) fn new(network: Network, seed: u64, trace: Trace, border: Border) -> Result<Self, NetworkError> {
         let switch = &network.config.switch;
         let (buffers, channels) = Buffers::new(network.config.flow, switch.delay);
         let router = Router::new(&network, seed)?;
@@ -115,6 +118,7 @@ impl Net {
             arriving: 0,
             random: stream(seed, NodeId(0), ARBITRATION),
             effects: Vec::new(),
+            border,
             trace,
             buffers,
             network,
@@ -147,6 +151,11 @@ impl Net {
     /// Clears the counts.
     pub(crate) fn begin_to_measure(&mut self, now: Time) {
         self.counts.begin(now);
+    }
+
+    /// The way of each packet depends on its ends and its variant alone, and packets never wait for each other in a ring.
+    pub(crate) fn is_steady(&self) -> bool {
+        self.router.is_steady(&self.network)
     }
 
     /// The variant of the way that a new packet takes.
@@ -369,6 +378,10 @@ impl Net {
                 let held = self.buffers.take_credit(&mut self.links, lane, wire);
                 self.counts.note_bytes(link, held);
                 let arrival = now + class.byte_time + class.delay;
+                if let Some(part) = self.border.beyond(end) {
+                    let packet = self.packets.remove(id);
+                    return self.post(part, Mail::Packet { packet, lane, arrival });
+                }
                 self.buffers.enter(queue, &mut self.links, &mut self.packets, lane, id, arrival);
             }
         }
@@ -383,9 +396,33 @@ impl Net {
             // It took its turn beside the packets of messages.
         } else if before == LaneId::NONE {
             self.effects.push(Effect::Sent { endpoint: self.packets[id].from, at });
+        } else if let Some(part) = self.border.beyond(self.network.link(self.links.link_of(before)).from) {
+            let at = self.buffers.leave_for_sender(queue, &mut self.links, &self.packets, before, at);
+            let bytes = self.packets[id].wire;
+            self.post(part, Mail::Credit { lane: before, at, bytes });
         } else {
             self.buffers.leave(queue, &mut self.links, &self.packets, before, id, at);
         }
+    }
+
+    fn post(&mut self, part: usize, mail: Mail) {
+        self.border.post(part, self.network.config.switch.delay, mail);
+    }
+
+    /// A packet comes from another part of the network.
+    pub(crate) fn enter(&mut self, queue: &mut Queue<Event>, packet: Packet, lane: LaneId, arrival: Time) {
+        let id = self.packets.insert(packet);
+        self.buffers.enter(queue, &mut self.links, &mut self.packets, lane, id, arrival);
+    }
+
+    /// Another part of the network tells that bytes of a buffer there will be free.
+    pub(crate) fn credit(&mut self, queue: &mut Queue<Event>, lane: LaneId, at: Time, bytes: u32) {
+        self.buffers.credit(queue, &mut self.links, lane, at, bytes);
+    }
+
+    /// Takes over what another part of the network has counted.
+    pub(crate) fn take_over(&mut self, other: &Self, is_of_other: impl Fn(End) -> bool) {
+        self.counts.take_over(&other.counts, |link| is_of_other(self.network.link(link).from));
     }
 
     /// A packet is lost where it is.

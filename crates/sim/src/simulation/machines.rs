@@ -78,14 +78,20 @@ impl Simulation<'_> {
             self.feed_nic(host);
         }
         if self.stands_still(now) {
-            self.stop(now);
+            self.stop_or_give_up(now);
         }
     }
 
     /// True if events are open and nothing has moved for so long that nothing will.
     fn stands_still(&mut self, now: u64) -> bool {
         let limit = self.moved_at.saturating_add(self.plan.run.drain_timeout.0);
-        !self.stopped && now > limit && self.manager().is_some_and(|manager| manager.machine.counts().open() > 0)
+        // A part does not know what moves in the others, nor how many events are open.
+        let may_wait = |manager: &mut Manager<Outline>| manager.machine.counts().open() > 0;
+        !self.stopped && now > limit && (self.net.border.is_there() || self.manager().is_some_and(may_wait))
+    }
+
+    fn stop_or_give_up(&mut self, now: u64) {
+        if self.net.border.is_there() { self.net.gives_up = true } else { self.stop(now) }
     }
 
     pub(super) fn manager(&mut self) -> Option<&mut Manager<Outline>> {
@@ -177,6 +183,11 @@ impl Simulation<'_> {
         if at > now {
             return self.queue.push(Time(at), Event::GiveUp);
         }
+        if self.net.border.is_there() {
+            // Something may have moved in other parts.
+            self.net.gives_up = true;
+            return;
+        }
         if std::mem::replace(&mut self.cut, true) {
             self.ended = true;
             return;
@@ -240,8 +251,8 @@ impl Simulation<'_> {
         match self.plan.workload {
             Workload::EventBuilding => {
                 self.note_triggers(now);
-                // A trigger that had ended by number was not stopped now.
-                if self.manager().is_some_and(|manager| !manager.has_all_triggers()) {
+                // A trigger that had ended by number was not stopped now. The part with the manager knows.
+                if self.manager().is_none_or(|manager| !manager.has_all_triggers()) {
                     self.tally.stop(now);
                 }
                 self.moved_at = now;

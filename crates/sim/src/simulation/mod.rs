@@ -2,6 +2,7 @@
 
 mod machines;
 mod mapping;
+mod part;
 mod receiving;
 mod sending;
 mod setup;
@@ -11,6 +12,8 @@ mod trains;
 use crate::{
     Packets, SimulateError,
     arrivals::AllArrivals,
+    border::Border,
+    control::ControlNetwork,
     event::Event,
     message::{Body, MessageId, Messages},
     net::{Effect, Net},
@@ -55,6 +58,7 @@ pub(crate) struct Simulation<'a> {
     nodes: Vec<Node>,
     /// Time at which the processor of each host is free.
     processors: Vec<u64>,
+    control: ControlNetwork,
     /// Time until which each node's messages are under way on a control network of its own.
     control_until: Vec<u64>,
     arrivals: AllArrivals,
@@ -65,6 +69,8 @@ pub(crate) struct Simulation<'a> {
     outputs: Vec<Output>,
     /// Keeps messages in order, where they might overtake each other.
     order: Option<Order>,
+    /// Places of messages from other parts of the network, by their places there.
+    from_abroad: Vec<Vec<MessageId>>,
     ready: Vec<MessageId>,
     /// Last time at which an event ended or bytes were received or stored.
     moved_at: u64,
@@ -81,13 +87,23 @@ pub(crate) struct Simulation<'a> {
 
 impl<'a> Simulation<'a> {
     pub(crate) fn new(plan: &'a Plan, trace: Trace, packets: Packets) -> Result<Self, SimulateError> {
-        let network = Network::build(&plan.network.config)?;
+        Self::of_part(plan, Network::build(&plan.network.config)?, trace, packets, Border::default())
+    }
+
+    /// The simulation of what is within a border.
+    pub(crate) fn of_part(
+        plan: &'a Plan,
+        network: Network,
+        trace: Trace,
+        packets: Packets,
+        border: Border,
+    ) -> Result<Self, SimulateError> {
         let targets = plan.network.faults.iter().filter_map(|fault| network.find(&fault.target)).collect();
         let hosts = network.hosts();
         let nic = &network.config.nic;
         let nics = (0..hosts).map(|_| Nic::new(nic)).collect();
         let mapping = plan.network.mapper.map(|config| mapping::Mapping::new(config, &network, plan.run.seed));
-        let mut net = Net::new(network, plan.run.seed, trace)?;
+        let mut net = Net::new(network, plan.run.seed, trace, border)?;
         if mapping.is_some() {
             net.route_by_hosts();
         }
@@ -99,6 +115,7 @@ impl<'a> Simulation<'a> {
             nics,
             nodes: Vec::new(),
             processors: vec![0; hosts],
+            control: ControlNetwork::default(),
             control_until: vec![0; plan.building.nodes().into()],
             arrivals: AllArrivals::new(plan),
             tally: Tally::new(plan),
@@ -107,6 +124,7 @@ impl<'a> Simulation<'a> {
             out: Vec::new(),
             outputs: Vec::new(),
             order: Order::of(plan),
+            from_abroad: Vec::new(),
             ready: Vec::new(),
             moved_at: 0,
             cut: false,
@@ -143,6 +161,7 @@ impl<'a> Simulation<'a> {
     /// Handles all that happens at the present time; returns false if the simulation was interrupted.
     fn settle(&mut self, observe: &mut Observe<'_>) -> bool {
         self.count_trains_if_due();
+        self.hear_first();
         loop {
             while let Some(event) = self.queue.pop_present() {
                 self.happen(event);
@@ -165,26 +184,42 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// What comes first at a time: the measurement begins or the trigger stops, and then control messages come.
+    fn hear_first(&mut self) {
+        while let Some(event @ (Event::Measure | Event::Stop)) = self.queue.peek_present() {
+            self.queue.pop_present();
+            self.happen(event);
+        }
+        self.hear_control();
+    }
+
     /// Reports the progress, and looks for packets that wait for each other; returns false if the simulation shall end.
     fn look(&mut self, observe: &mut Observe<'_>) -> bool {
         let now = self.queue.now().0;
         if self.handled.is_multiple_of(STRIDE * 16) {
             self.look_for_deadlock(now);
         }
-        let seconds = now as f64 * 1e-12;
+        if !observe(&self.progress()) {
+            self.interrupt();
+        }
+        true
+    }
+
+    /// The progress until now.
+    pub(crate) fn progress(&self) -> Progress {
+        let seconds = self.queue.now().0 as f64 * 1e-12;
         let by_time = self.plan.trigger.duration.map_or(0.0, |duration| seconds / duration.as_secs_f64());
         let by_events = self.plan.events().map_or(0.0, |events| self.tally.ended() as f64 / events as f64);
         let part = by_time.max(by_events).min(1.0);
         let (ended, packet_hops) = (self.tally.ended(), self.net.packet_hops());
-        if !observe(&Progress { seconds, ended, packet_hops, part }) {
-            self.tally.find(
-                FindingKind::Interrupted,
-                "simulation",
-                "what follows covers only what was simulated until then",
-            );
-            self.ended = true;
-        }
-        true
+        Progress { seconds, ended, packet_hops, part }
+    }
+
+    /// Ends the simulation where it is.
+    pub(crate) fn interrupt(&mut self) {
+        let message = "what follows covers only what was simulated until then";
+        self.tally.find(FindingKind::Interrupted, "simulation", message);
+        self.ended = true;
     }
 
     fn look_for_deadlock(&mut self, now: u64) {
@@ -228,7 +263,7 @@ impl<'a> Simulation<'a> {
             }
             Event::SendAgain { message } => self.send_again(now, message),
             Event::Receive { message } => self.receive(message),
-            Event::Broadcast { message } => self.broadcast(now, message),
+            Event::Control => self.hear_control(),
             Event::Letter { letter } => self.read_letter(letter),
             Event::MapperTimeout { endpoint } => self.mapper_timeout(endpoint),
             Event::Timeout { node } => self.timeout(now, NodeId(node)),

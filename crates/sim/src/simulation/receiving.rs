@@ -22,7 +22,8 @@ impl Simulation<'_> {
         if self.net.packets[id].train != TrainId::NONE {
             return self.deliver_train(now, id);
         }
-        let packet = self.net.take(Time(now), id);
+        let mut packet = self.net.take(Time(now), id);
+        self.find_message(&mut packet);
         match packet.load {
             Load::Message => {}
             Load::Letter => return self.deliver_letter(now, packet),
@@ -115,7 +116,9 @@ impl Simulation<'_> {
     /// A message is whole: the processor of its receiver looks at it.
     pub(super) fn arrived(&mut self, now: u64, id: MessageId) {
         if let Body::Bucket(_) = self.messages.get(id).body {
-            let Message { body: Body::Bucket(bucket), .. } = self.messages.remove(id) else { return };
+            let message = self.messages.remove(id);
+            self.tell_sender(&message);
+            let Body::Bucket(bucket) = message.body else { return };
             return bucket.parts.into_iter().for_each(|(message, bytes)| self.absorb(now, message, bytes));
         }
         let message = self.messages.get(id);
@@ -146,7 +149,9 @@ impl Simulation<'_> {
     }
 
     pub(super) fn receive(&mut self, id: MessageId) {
-        let Message { from, to, body, payload, .. } = self.messages.remove(id);
+        let message = self.messages.remove(id);
+        self.tell_sender(&message);
+        let Message { from, to, body, payload, .. } = message;
         self.tally.message(self.queue.now().0, from, to.first, &body, payload.into());
         if payload > 0 {
             self.moved_at = self.queue.now().0;
@@ -189,17 +194,25 @@ impl Simulation<'_> {
         }
     }
 
-    /// A control message on a network of its own has come to its nodes.
-    pub(super) fn broadcast(&mut self, now: u64, id: MessageId) {
+    /// Control messages on a network of their own have come to their nodes.
+    pub(super) fn hear_control(&mut self) {
+        let now = self.queue.now();
+        while let Some(message) = self.control.take(now) {
+            self.broadcast(now.0, message);
+        }
+    }
+
+    fn broadcast(&mut self, now: u64, id: MessageId) {
         let Message { from, to, body, .. } = self.messages.remove(id);
         let busy = self.net.network.config.host.receive.0 > 0 && !self.is_of_interfaces(&body);
-        for node in to.iter() {
+        for node in to.iter().filter(|&node| self.net.border.beyond_node(node).is_none()).collect::<Vec<_>>() {
             if !busy {
                 self.hand_over(from, node, body.clone());
                 continue;
             }
             let (to, body) = (NodeRange::from(node), body.clone());
-            let message = Message { from, to, body, unsent: 0, missing: 0, payload: 0, priority: 0, order: 0 };
+            let message =
+                Message { from, to, body, unsent: 0, missing: 0, payload: 0, priority: 0, is_abroad: false, order: 0 };
             let message = self.messages.insert(message);
             let at = self.processor_time(now, node);
             self.queue.push(Time(at), Event::Receive { message });

@@ -40,19 +40,29 @@ impl Simulation<'_> {
         if let (Control::Separate { delay, rate }, true, false) =
             (self.net.network.config.control, is_building, is_data)
         {
-            let message = Message { from, to, body, unsent: 0, missing: 0, payload, priority: 0, order: 0 };
-            let message = self.messages.insert(message);
+            let message =
+                Message { from, to, body, unsent: 0, missing: 0, payload, priority: 0, is_abroad: false, order: 0 };
             // Messages of one sender arrive in the order in which they were sent: a short one does not overtake.
             let arrived_at = &mut self.control_until[from.index()];
             *arrived_at = (posted_at + delay.0 + rate.time_for(bytes.into()).0).max(*arrived_at);
-            self.queue.push(Time(*arrived_at), Event::Broadcast { message });
-            return;
+            let at = Time(*arrived_at);
+            return self.call_all(self.queue.now(), at, message);
         }
         let priority = if is_data { 0 } else { self.control_priority(is_building) };
         for node in to.iter() {
             let to = NodeRange::from(node);
             let body = body.clone();
-            let message = Message { from, to, body, unsent: bytes, missing: bytes, payload, priority, order: 0 };
+            let message = Message {
+                from,
+                to,
+                body,
+                unsent: bytes,
+                missing: bytes,
+                payload,
+                priority,
+                is_abroad: false,
+                order: 0,
+            };
             let message = self.messages.insert(message);
             if let Some(host) = host.filter(|&host| self.host(node) != Some(host)) {
                 self.nics[host].backlog += 1;
@@ -142,6 +152,7 @@ impl Simulation<'_> {
 
     /// Sends the packet of a chunk, and others like it behind it.
     pub(super) fn send_packet(&mut self, now: u64, host: usize, port: usize, chunk: Chunk) {
+        self.tell_receiver(chunk.message);
         let ports = self.nics[0].ports.len();
         let message = self.messages.get(chunk.message);
         let to = self.host(message.to.first).expect("a message in an interface is for a host");

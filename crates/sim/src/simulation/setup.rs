@@ -29,6 +29,9 @@ impl Simulation<'_> {
         let input = |source: SourceId| if is_second { Ok(Input::Inlet) } else { open(source).map(Input::Sizes) };
         let bits = is_second.then_some(INLET_BITS);
         let make = |id: NodeId| -> Result<Unit, SimulateError> {
+            if self.net.border.beyond_node(id).is_some() {
+                return Ok(Unit::Elsewhere);
+            }
             let is_source = config.readout_nodes().contains(id);
             let unit = id.0.wrapping_sub(config.readout_nodes().first.0);
             Ok(match &plan.workload {
@@ -74,6 +77,9 @@ impl Simulation<'_> {
         };
         let first_builder = config.builder_nodes().first;
         for (unit, node) in (0..).zip(config.readout_nodes().iter()) {
+            if self.net.border.beyond_node(node).is_some() {
+                continue;
+            }
             if let (Some(host), Some(mut shaper)) = (self.host(node), Shaper::new(&config, unit)) {
                 shaper.begin();
                 let is_by_clock = shaper.is_by_clock();
@@ -115,12 +121,14 @@ impl Simulation<'_> {
                     let messages = traffic.messages;
                     machine.handle_command(now, TrafficCommand::Start { saturating, messages });
                 }
-                (Unit::Traffic(..), Workload::EventBuilding) => {}
+                (Unit::Traffic(..), Workload::EventBuilding) | (Unit::Elsewhere, _) => {}
             }
         }
         (0..self.nodes.len()).for_each(|index| self.drain(NodeId(index as u16)));
         for (node, at) in self.arrivals.first() {
-            self.queue.push(at, Event::Arrival { node: node.0 });
+            if self.net.border.beyond_node(node).is_none() {
+                self.queue.push(at, Event::Arrival { node: node.0 });
+            }
         }
         if self.is_gathering() && self.arrivals.saturating {
             let Workload::Traffic(traffic) = &self.plan.workload else { return };

@@ -2,13 +2,15 @@
 
 use evb_experiment::Experiment;
 use evb_record::{Network, Record};
+use std::num::NonZeroUsize;
 
 /// Simulates the one plan of an experiment, with some keys set otherwise.
 pub(crate) fn run_with(text: &str, set: &[&str]) -> Record {
     let set: Vec<String> = set.iter().map(|&key| key.to_owned()).collect();
     let experiment = Experiment::parse(text, "test.toml", &set).unwrap_or_else(|error| panic!("{error:#?}"));
     let [plan] = experiment.plans() else { panic!("a sweep") };
-    let record = evb_sim::simulate(plan, None, &mut |_| true).unwrap_or_else(|error| panic!("{error}"));
+    let record =
+        evb_sim::simulate(plan, NonZeroUsize::MIN, None, &mut |_| true).unwrap_or_else(|error| panic!("{error}"));
     let network = &plan.network.config;
     check(&record, network.nic.packet.0 as f64 / network.link.rate.as_bytes_per_second());
     record

@@ -1,0 +1,237 @@
+//! The border of a part of a network: what belongs to which part, and what passes from part to part.
+
+use crate::{
+    message::{Message, MessageId},
+    order::Order,
+    packet::{LaneId, Packet},
+};
+use evb_core::{NodeId, Span, Time};
+use evb_experiment::{Plan, Workload};
+use evb_fabric::{Arbitration, Control, End, EndpointId, Flow, Network, SwitchId};
+use std::sync::Arc;
+
+/// The parts of a network, each with some switches and the hosts on them.
+#[derive(Debug)]
+pub(crate) struct Partition {
+    /// Number of parts, at least 2.
+    pub(crate) parts: usize,
+    /// Shortest time in which something that happens in one part has an effect in another one.
+    pub(crate) lookahead: Span,
+    of_switch: Vec<u8>,
+    of_endpoint: Vec<u8>,
+    of_node: Vec<u8>,
+}
+
+/// What passes from one part to another.
+pub(crate) enum Mail {
+    /// A message of which a first packet is sent. It keeps its place with its sender until it is done.
+    Message { place: MessageId, message: Message },
+    /// A message was taken by its receiver: its place with its sender is free.
+    Done { place: MessageId },
+    /// A packet's head comes into the buffer of a switch at `arrival`.
+    Packet { packet: Packet, lane: LaneId, arrival: Time },
+    /// Bytes of a buffer will be free at `at`, as the sender of its link knows then.
+    Credit { lane: LaneId, at: Time, bytes: u32 },
+    /// A message on the control network.
+    Call { sent: Time, at: Time, message: Message },
+}
+
+/// The border of the part that a simulation is of; a simulation of a whole network has none.
+#[derive(Default)]
+pub(crate) struct Border {
+    partition: Option<Arc<Partition>>,
+    part: usize,
+    /// Mail for each part.
+    out: Vec<Vec<Mail>>,
+    /// Time of the first effect of the mail that was not handed out.
+    first_effect: Option<Time>,
+}
+
+impl Partition {
+    /// Divides the network of a plan into at most `most` parts with about as many hosts each; `None` if it has no two
+    /// parts that affect each other only after some time.
+    pub(crate) fn of(plan: &Plan, network: &Network, most: usize) -> Option<Self> {
+        let manager = plan.host(NodeId(0)).map(|host| network.endpoint_id(host, 0));
+        let groups = Groups::of(network);
+        let mut of_group = vec![None; network.switches.len()];
+        let mut of_switch = vec![0; network.switches.len()];
+        // The event manager is in the first part. Groups with hosts take turns, then those without.
+        let with_hosts = manager.into_iter().chain((0..network.endpoints.len() as u16).map(EndpointId));
+        let with_hosts = with_hosts.map(|endpoint| groups.of_endpoint(network, endpoint));
+        let mut turn = 0..;
+        for group in with_hosts {
+            of_group[group].get_or_insert_with(|| turn.next().unwrap_or(0));
+        }
+        let parts = turn.start.min(most).min(usize::from(u8::MAX));
+        if parts < 2 {
+            return None;
+        }
+        let mut turn = 0..;
+        for (switch, part) in of_switch.iter_mut().enumerate() {
+            let place = *of_group[groups.find(switch)].get_or_insert_with(|| turn.next().unwrap_or(0));
+            *part = (place % parts) as u8;
+        }
+        let of_endpoint: Vec<_> = (0..network.endpoints.len() as u16)
+            .map(|endpoint| of_switch[groups.of_endpoint(network, EndpointId(endpoint))])
+            .collect();
+        let of_node = |node| plan.host(node).map_or(0, |host| of_endpoint[usize::from(network.endpoint_id(host, 0).0)]);
+        let of_node = (0..plan.building.nodes()).map(NodeId).map(of_node).collect();
+        let lookahead = lookahead(network, &of_switch)?;
+        Some(Self { parts, lookahead, of_switch, of_endpoint, of_node })
+    }
+
+    pub(crate) fn of_node(&self, node: NodeId) -> usize {
+        self.of_node[node.index()].into()
+    }
+
+    pub(crate) fn of_endpoint(&self, endpoint: EndpointId) -> usize {
+        self.of_endpoint[usize::from(endpoint.0)].into()
+    }
+
+    pub(crate) fn of_end(&self, end: End) -> usize {
+        match end {
+            End::Switch(switch) => self.of_switch[usize::from(switch.0)].into(),
+            End::Endpoint(endpoint) => self.of_endpoint(endpoint),
+        }
+    }
+}
+
+/// True if the parts of a plan affect each other only by packets, credits and control messages, and if nothing in one
+/// depends on the order in which things happen at one time in another.
+pub(crate) fn may_part(plan: &Plan) -> bool {
+    let config = &plan.network.config;
+    let is_building = matches!(plan.workload, Workload::EventBuilding);
+    // Without a host and a network of its own, an event manager hears everything at once.
+    let is_reached = plan.host(NodeId(0)).is_some() || matches!(config.control, Control::Separate { .. });
+    let is_whole = plan.network.faults.is_empty() && plan.network.mapper.is_none() && plan.faults.is_empty();
+    let has_credits = matches!(config.flow, Flow::CutThrough { .. });
+    let draws = config.switch.arbitration == Arbitration::Random;
+    is_building && is_reached && is_whole && has_credits && !draws && Order::of(plan).is_none()
+}
+
+/// Shortest time after which a packet, a credit or a control message that leaves a part has an effect; `None` if that may
+/// be at once.
+fn lookahead(network: &Network, of_switch: &[u8]) -> Option<Span> {
+    let config = &network.config;
+    let Flow::CutThrough { reaction, .. } = config.flow else { return None };
+    let least = (1 + config.nic.header.0).max(config.nic.minimum.0);
+    let crosses = |from: End, to: End| match (from, to) {
+        (End::Switch(from), End::Switch(to)) => of_switch[usize::from(from.0)] != of_switch[usize::from(to.0)],
+        _ => false,
+    };
+    let links = network.links.iter().filter(|link| crosses(link.from, link.to));
+    let of_link = |link: &evb_fabric::Link| {
+        let packet = link.rate.byte_time() + link.delay + config.switch.delay;
+        // A packet has left its buffer when it has passed the next link.
+        packet.min(reaction + network.links.iter().map(|link| link.rate.time_for(least)).min().unwrap_or(Span::ZERO))
+    };
+    let of_control = match config.control {
+        Control::Separate { delay, .. } => Some(delay),
+        _ => None,
+    };
+    links.map(of_link).chain(of_control).min().filter(|&shortest| shortest > Span::ZERO)
+}
+
+/// Switches that are in one part because they have a host in common.
+struct Groups(Vec<usize>);
+
+impl Groups {
+    fn of(network: &Network) -> Self {
+        let mut groups = Self((0..network.switches.len()).collect());
+        let ports = usize::from(network.config.nic.ports);
+        for host in network.endpoints.chunks(ports) {
+            let links = host.iter().flat_map(|endpoint| [endpoint.up, endpoint.down]);
+            let ends = links.flat_map(|link| [network.link(link).from, network.link(link).to]);
+            let switches: Vec<_> = ends.filter_map(switch_of).collect();
+            switches.windows(2).for_each(|pair| groups.unite(pair[0], pair[1]));
+        }
+        groups
+    }
+
+    fn find(&self, mut switch: usize) -> usize {
+        while self.0[switch] != switch {
+            switch = self.0[switch];
+        }
+        switch
+    }
+
+    fn unite(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.find(one), self.find(other));
+        self.0[one.max(other)] = one.min(other);
+    }
+
+    fn of_endpoint(&self, network: &Network, endpoint: EndpointId) -> usize {
+        let up = network.link(network.endpoint(endpoint).up).to;
+        self.find(switch_of(up).expect("a host is on a switch"))
+    }
+}
+
+fn switch_of(end: End) -> Option<usize> {
+    match end {
+        End::Switch(SwitchId(switch)) => Some(switch.into()),
+        End::Endpoint(_) => None,
+    }
+}
+
+impl Mail {
+    /// Time from which it matters; `None` if it only prepares for what comes later.
+    fn effect(&self, switch_delay: Span) -> Option<Time> {
+        match *self {
+            Self::Message { .. } | Self::Done { .. } => None,
+            Self::Packet { arrival, .. } => Some(arrival + switch_delay),
+            Self::Credit { at, .. } | Self::Call { at, .. } => Some(at),
+        }
+    }
+}
+
+impl Border {
+    pub(crate) fn new(partition: Arc<Partition>, part: usize) -> Self {
+        let out = (0..partition.parts).map(|_| Vec::new()).collect();
+        Self { partition: Some(partition), part, out, first_effect: None }
+    }
+
+    /// True in a simulation of a part.
+    #[inline]
+    pub(crate) const fn is_there(&self) -> bool {
+        self.partition.is_some()
+    }
+
+    /// The other part that an end of a link is in; `None` if it is in this part.
+    #[inline]
+    pub(crate) fn beyond(&self, end: End) -> Option<usize> {
+        let part = self.partition.as_ref()?.of_end(end);
+        (part != self.part).then_some(part)
+    }
+
+    /// The other part that a node is in; `None` if it is in this part.
+    #[inline]
+    pub(crate) fn beyond_node(&self, node: NodeId) -> Option<usize> {
+        let part = self.partition.as_ref()?.of_node(node);
+        (part != self.part).then_some(part)
+    }
+
+    /// All other parts.
+    pub(crate) fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let part = self.part;
+        (0..self.out.len()).filter(move |&other| other != part)
+    }
+
+    /// Puts mail into the box for another part.
+    pub(crate) fn post(&mut self, part: usize, switch_delay: Span, mail: Mail) {
+        if let Some(effect) = mail.effect(switch_delay) {
+            self.first_effect = Some(self.first_effect.map_or(effect, |first| first.min(effect)));
+        }
+        self.out[part].push(mail);
+    }
+
+    /// Swaps the box for another part with an empty one.
+    pub(crate) fn hand_out(&mut self, part: usize, into: &mut Vec<Mail>) {
+        debug_assert!(into.is_empty(), "mail is taken before the next comes");
+        std::mem::swap(&mut self.out[part], into);
+    }
+
+    /// Time of the first effect of all mail since the last call.
+    pub(crate) fn take_first_effect(&mut self) -> Option<Time> {
+        self.first_effect.take()
+    }
+}

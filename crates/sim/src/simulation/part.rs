@@ -1,0 +1,168 @@
+//! A simulation as a part of a larger one: what it gets from the other parts, and what it tells them.
+
+use super::Simulation;
+use crate::{
+    border::{Mail, Partition},
+    event::Event,
+    message::{Body, Message, MessageId},
+    packet::Packet,
+};
+use evb_core::{NodeId, Time};
+
+impl Simulation<'_> {
+    /// Begins, up to the first time.
+    pub(crate) fn begin_part(&mut self) {
+        self.start();
+        self.settle(&mut |_| true);
+    }
+
+    /// Handles all that happens before `end`. It stops early when the simulation is over or gives up.
+    pub(crate) fn run_before(&mut self, end: Time) {
+        while !self.ended && !self.net.gives_up && self.queue.advance_before(end) {
+            self.settle(&mut |_| true);
+        }
+    }
+
+    /// The present: the time of what happened last.
+    pub(crate) fn now(&self) -> Time {
+        self.queue.now()
+    }
+
+    /// Time of the next happening in this part, or of the first effect of the mail that it handed out last.
+    pub(crate) fn next_effect(&mut self) -> Option<Time> {
+        self.queue.next_time().into_iter().chain(self.net.border.take_first_effect()).min()
+    }
+
+    /// Gives up if everything is over: the other parts have gone on.
+    pub(crate) fn must_not_have_ended(&mut self) {
+        self.net.gives_up |= self.ended;
+    }
+
+    /// True if what happens here cannot be simulated in parts.
+    pub(crate) const fn gives_up(&self) -> bool {
+        self.net.gives_up
+    }
+
+    /// Hands out the mail for another part.
+    pub(crate) fn hand_out(&mut self, part: usize, into: &mut Vec<Mail>) {
+        self.net.border.hand_out(part, into);
+    }
+
+    /// The measurement ended at `end` in all parts, and everything is over.
+    pub(crate) fn end_part(&mut self, end: u64) {
+        self.tally.end_part(end, self.net.packets_left());
+    }
+
+    /// True if the event manager is here, and all events may soon have ended.
+    pub(crate) fn may_end(&mut self) -> bool {
+        self.stopped || self.manager().is_some_and(|manager| manager.has_all_triggers())
+    }
+
+    /// Takes mail from another part.
+    pub(crate) fn take_mail(&mut self, part: usize, mail: Mail) {
+        match mail {
+            Mail::Message { place, message } => self.import(part, place, message),
+            Mail::Done { place } => _ = self.messages.remove(place),
+            Mail::Packet { packet, lane, arrival } => self.net.enter(&mut self.queue, packet, lane, arrival),
+            Mail::Credit { lane, at, bytes } => self.net.credit(&mut self.queue, lane, at, bytes),
+            Mail::Call { sent, at, message } => self.call(sent, at, message),
+        }
+    }
+
+    /// Sends a message over the control network, to nodes here and in other parts.
+    pub(super) fn call_all(&mut self, sent: Time, at: Time, message: Message) {
+        for part in self.net.border.others() {
+            if message.to.count > 1 || self.net.border.beyond_node(message.to.first) == Some(part) {
+                self.post_mail(part, Mail::Call { sent, at, message: message.clone() });
+            }
+        }
+        if message.to.count > 1 || self.net.border.beyond_node(message.to.first).is_none() {
+            self.call(sent, at, message);
+        }
+    }
+
+    fn call(&mut self, sent: Time, at: Time, message: Message) {
+        let from = message.from;
+        let place = self.messages.insert(message);
+        self.control.send(from, sent, at, place);
+        self.queue.push(at, Event::Control);
+    }
+
+    /// Gives a message to the part of its receiver before a first packet of it leaves.
+    #[inline]
+    pub(super) fn tell_receiver(&mut self, place: MessageId) {
+        if let Some(part) = self.net.border.beyond_node(self.messages.get(place).to.first) {
+            self.export(part, place);
+        }
+    }
+
+    fn export(&mut self, part: usize, place: MessageId) {
+        if std::mem::replace(&mut self.messages.get_mut(place).is_abroad, true) {
+            return;
+        }
+        let message = self.messages.get(place).clone();
+        if let Body::Bucket(bucket) = &message.body {
+            bucket.parts.iter().for_each(|&(place, _)| self.export(part, place));
+        }
+        self.post_mail(part, Mail::Message { place, message });
+    }
+
+    fn import(&mut self, part: usize, place: MessageId, mut message: Message) {
+        if let Body::Bucket(bucket) = &mut message.body {
+            bucket.parts.iter_mut().for_each(|(place, _)| *place = self.from_abroad[part][place.0 as usize]);
+        }
+        message.order = place.0;
+        let here = self.messages.insert(message);
+        if self.from_abroad.len() <= part {
+            self.from_abroad.resize_with(part + 1, Vec::new);
+        }
+        let places = &mut self.from_abroad[part];
+        if places.len() <= place.0 as usize {
+            places.resize(place.0 as usize + 1, MessageId(u32::MAX));
+        }
+        places[place.0 as usize] = here;
+    }
+
+    /// Replaces the place of a message with its sender by that here.
+    #[inline]
+    pub(super) fn find_message(&self, packet: &mut Packet) {
+        let from = self.net.network.endpoint(packet.from).up;
+        if let Some(part) = self.net.border.beyond(self.net.network.link(from).from) {
+            packet.message = self.from_abroad[part][packet.message.0 as usize];
+        }
+    }
+
+    /// Tells the part of its sender that a message was taken.
+    #[inline]
+    pub(super) fn tell_sender(&mut self, message: &Message) {
+        if message.is_abroad
+            && let Some(part) = self.net.border.beyond_node(message.from)
+        {
+            self.post_mail(part, Mail::Done { place: MessageId(message.order) });
+        }
+    }
+
+    fn post_mail(&mut self, part: usize, mail: Mail) {
+        let switch_delay = self.net.network.config.switch.delay;
+        self.net.border.post(part, switch_delay, mail);
+    }
+
+    /// Joins the other parts, numbered from 1, to this one, the one with the event manager. All must have handled what
+    /// happens up to the end.
+    pub(crate) fn join(&mut self, others: Vec<Self>, partition: &Partition) {
+        for (part, mut other) in (1..).zip(others) {
+            self.net.take_over(&other.net, |end| partition.of_end(end) == part);
+            for (place, node) in other.nodes.drain(..).enumerate() {
+                if partition.of_node(NodeId(place as u16)) == part {
+                    self.nodes[place] = node;
+                }
+            }
+            for (host, nic) in other.nics.drain(..).enumerate() {
+                if partition.of_endpoint(self.net.network.endpoint_id(host as u16, 0)) == part {
+                    self.nics[host] = nic;
+                }
+            }
+            self.tally.join(other.tally);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! One simulation in several parts against the same in one: both give the same record, to the last digit.
+
+use evb_experiment::Experiment;
+use evb_record::Record;
+use evb_sim::probe::simulate_in_parts;
+use std::num::NonZeroUsize;
+
+/// Simulates an experiment in one part and in several; checks that they agree.
+fn check_text(text: &str) {
+    let experiment = Experiment::parse(text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error:#?}\n{text}"));
+    let [plan] = experiment.plans() else { panic!("a sweep") };
+    let mut whole =
+        evb_sim::simulate(plan, NonZeroUsize::MIN, None, &mut |_| true).unwrap_or_else(|error| panic!("{error}"));
+    whole.simulation.as_mut().expect("simulated").wall_seconds = 0.0;
+    assert!(whole.events.built > 50, "{text}\n{:?}", whole.events);
+    for parts in [2, 3, 4].into_iter().filter_map(NonZeroUsize::new) {
+        let apart = simulate_in_parts(plan, parts).unwrap_or_else(|error| panic!("{error}"));
+        let apart = apart.unwrap_or_else(|| panic!("not in {parts} parts: {text}"));
+        assert!(apart == whole, "in {parts} parts: {text}\n{}", difference(&apart, &whole));
+    }
+}
+
+const NETWORK: &str = r#"
+[network]
+topology = { type = "clos", leaves = 4, ports_per_leaf = 4, spines = 4 }
+link = { rate = "250 MB/s", delay = "50 ns" }
+switch = { delay = "300 ns" }
+flow = { type = "cut-through", buffer = "64 KiB", reaction = "100 ns" }
+nic = { packet = "8 KiB" }
+control = { type = "separate", delay = "10 us", rate = "1 Gbit/s" }
+[trigger]
+type = "rate"
+rate = "30 kHz"
+spacing = "poisson"
+duration = "6 ms"
+[readout]
+units = 8
+source = { type = "log-normal", mean = "2 kB", rms = "2 kB" }
+[builder]
+units = 8
+[protocol]
+type = "push"
+[run]
+warmup = "2 ms"
+[storage]
+keep = "none"
+"#;
+
+/// Each change as `from` and `to` in the text above.
+fn check(changes: &[(&str, &str)]) {
+    check_text(&changes.iter().fold(NETWORK.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    }));
+}
+
+/// The lines in which the long forms of two records differ.
+fn difference(one: &Record, other: &Record) -> String {
+    let (one, other) = (format!("{one:#?}"), format!("{other:#?}"));
+    let lines = one.lines().zip(other.lines()).filter(|(one, other)| one != other);
+    lines.take(20).map(|(one, other)| format!("{one} | {other}\n")).collect()
+}
+
+/// Sizes and times without any chance: much happens at the same time.
+const REGULAR: [(&str, &str); 2] = [
+    ("spacing = \"poisson\"", "spacing = \"regular\""),
+    ("{ type = \"log-normal\", mean = \"2 kB\", rms = \"2 kB\" }", "{ type = \"fixed\", size = \"2 kB\" }"),
+];
+
+#[test]
+fn a_record_does_not_depend_on_the_number_of_parts() {
+    check(&[]);
+    check(&REGULAR);
+}
+
+#[test]
+fn nor_with_shaped_traffic() {
+    for (step, rate) in [("link", ""), ("credit", ""), ("barrier", ""), ("clock", "rate = \"240 MB/s\"\n")] {
+        let shaping = format!("[shaping]\ntype = \"barrel-shifter\"\nstep = \"{step}\"\n{rate}[run]");
+        check(&[("[run]", &shaping)]);
+        check(&[("[run]", &shaping), REGULAR[0], REGULAR[1]]);
+    }
+    check(&[("[run]", "[shaping]\ntype = \"rate-division\"\n[run]")]);
+}
+
+#[test]
+fn nor_with_the_event_manager_in_the_network() {
+    let shared = (
+        "control = { type = \"separate\", delay = \"10 us\", rate = \"1 Gbit/s\" }",
+        "placement = { readout = 0, builder = 8, manager = 7 }\ncontrol = { type = \"shared\" }",
+    );
+    let seven = ("[readout]\nunits = 8", "[readout]\nunits = 7");
+    for protocol in ["push", "pull"] {
+        let protocol = format!("type = \"{protocol}\"");
+        check(&[shared, seven, ("type = \"push\"", &protocol)]);
+        check(&[shared, seven, ("type = \"push\"", &protocol), REGULAR[0], REGULAR[1]]);
+    }
+}
+
+#[test]
+fn nor_on_other_networks() {
+    let clos = "{ type = \"clos\", leaves = 4, ports_per_leaf = 4, spines = 4 }";
+    for topology in [
+        "{ type = \"fat-tree\", radix = 4 }",
+        "{ type = \"grid\", width = 4, height = 4, terminals = 1 }\nrouting = { type = \"dimension-order\" }",
+        "{ type = \"clos\", leaves = 8, ports_per_leaf = 2, spines = 1 }",
+    ] {
+        check(&[(clos, topology)]);
+        check(&[(clos, topology), REGULAR[0], REGULAR[1]]);
+    }
+    check(&[(
+        "nic = { packet = \"8 KiB\" }",
+        "nic = { packet = \"512 B\", overhead = \"1 us\", dma = { read = \"200 MB/s\", write = \"200 MB/s\" } }\nhost = { send = \"2 us\", receive = \"3 us\" }",
+    )]);
+}
+
+#[test]
+fn a_trigger_as_fast_as_possible_ends_by_number() {
+    check(&[
+        (
+            "type = \"rate\"\nrate = \"30 kHz\"\nspacing = \"poisson\"\nduration = \"6 ms\"",
+            "type = \"free-running\"\nevents = 1000",
+        ),
+        ("warmup = \"2 ms\"", "seed = 7"),
+    ]);
+}
