@@ -5,9 +5,11 @@ use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Mess
 use alloc::{collections::VecDeque, vec::Vec};
 use asked::{Asker, Sent};
 use evb_core::{EventId, MAX_GAP, Machine, Mark, NodeId, Recording, SourceId, Time, Transmit};
+use events::Events;
 use stream::Stream;
 
 mod asked;
+mod events;
 mod stream;
 
 /// A command from the driver to a readout unit.
@@ -143,20 +145,11 @@ struct Held<B> {
     sent: Option<Sent>,
     /// The fragment is there, and no builder has wanted it yet.
     early: bool,
-    cleared: bool,
 }
 
-impl<B> Held<B> {
-    const fn new() -> Self {
-        Self {
-            fragment: None,
-            asked: false,
-            postponed: false,
-            wanted_by: None,
-            sent: None,
-            early: false,
-            cleared: false,
-        }
+impl<B> Default for Held<B> {
+    fn default() -> Self {
+        Self { fragment: None, asked: false, postponed: false, wanted_by: None, sent: None, early: false }
     }
 }
 
@@ -179,9 +172,7 @@ pub struct ReadoutUnit<B> {
     /// Some events have just become known to have no fragment.
     skipped: bool,
     counts: ReadoutCounts,
-    /// Known events in ascending order from `first`.
-    held: VecDeque<Held<B>>,
-    first: u64,
+    held: Events<Held<B>>,
     /// Events requested or held.
     reserved: u64,
     /// Events to be read when the buffer has room, in the order of their requests. Some may be over.
@@ -203,7 +194,7 @@ pub struct ReadoutUnit<B> {
 
 impl<B> ReadoutUnit<B> {
     /// Memory per event beside the payload, in bytes.
-    pub const EVENT_BYTES: usize = size_of::<Held<B>>();
+    pub const EVENT_BYTES: usize = Events::<Held<B>>::EVENT_BYTES;
 }
 
 impl<B: Clone + Default> ReadoutUnit<B> {
@@ -224,8 +215,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
             compared: EventId(0),
             skipped: false,
             counts: ReadoutCounts::default(),
-            held: VecDeque::new(),
-            first: 1,
+            held: Events::from(1),
             reserved: 0,
             postponed: VecDeque::new(),
             bytes_held: 0,
@@ -246,7 +236,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
 
     /// Returns true if no fragment is held.
     pub fn is_idle(&self) -> bool {
-        self.held.iter().all(|held| held.fragment.is_none()) && self.under_way == 0
+        self.held.iter_from(self.held.first()).all(|(_, held)| held.fragment.is_none()) && self.under_way == 0
     }
 
     /// Events requested or held at present, and the payload bytes held.
@@ -269,22 +259,19 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     /// Returns true if another [`ReadoutCommand::Arrived`] fits. The driver lets the front end wait while it does not.
     pub fn has_room(&self) -> bool {
         let most = u64::from(self.config.buffer_events);
-        let listed = (self.held.len() as u64) < most * Config::SPAN_FACTOR as u64;
+        let listed = self.held.len() < most * Config::SPAN_FACTOR as u64;
         let room = self.stream.as_ref().map_or(most, |stream| stream.room(most));
         listed && self.reserved < room && self.bytes_held < self.config.buffer_bytes.0
     }
 
     /// The entry of `event`, created if it is new. `None` for an event that is over or absurdly far ahead.
     fn entry(&mut self, event: EventId) -> Option<&mut Held<B>> {
-        let index = usize::try_from(event.0.checked_sub(self.first)?).ok()?;
+        let index = usize::try_from(event.0.checked_sub(self.held.first())?).ok()?;
         // The event manager keeps open events within this span; a live source may be one gap ahead of it.
         if index >= (Config::SPAN_FACTOR + 1) * self.config.buffer_events as usize + MAX_GAP as usize {
             return None;
         }
-        while self.held.len() <= index {
-            self.held.push_back(Held::new());
-        }
-        self.held.get_mut(index)
+        self.held.entry(event.0)
     }
 
     /// Position of an event in a source that is read on demand, counted from 1.
@@ -306,7 +293,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     fn may_read(&self, event: EventId) -> bool {
         let (largest, most) = (self.config.max_fragment.0, self.config.buffer_bytes.0);
         let fits = self.bytes_held + (self.under_way + 1) * largest <= most;
-        let is_next = self.under_way == 0 && (self.bytes_held < most || event.0 == self.first);
+        let is_next = self.under_way == 0 && (self.bytes_held < most || event.0 == self.held.first());
         // A builder's request may overtake the clearing before it.
         let listed = self.reserved < u64::from(self.config.buffer_events);
         listed && (fits || is_next)
@@ -317,7 +304,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     fn ask_for_postponed(&mut self) {
         while let Some(&next) = self.postponed.front() {
             if !self.ask_again(next) {
-                self.ask_again(EventId(self.first));
+                self.ask_again(EventId(self.held.first()));
                 return;
             }
             self.postponed.pop_front();
@@ -327,7 +314,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     /// Reads a postponed event; returns false if it still has to wait.
     fn ask_again(&mut self, event: EventId) -> bool {
         let may_read = self.may_read(event);
-        let Some(held) = self.entry(event).filter(|held| held.postponed && !held.cleared) else { return true };
+        let Some(held) = self.entry(event).filter(|held| held.postponed) else { return true };
         held.postponed = !may_read;
         if may_read {
             self.ask(event);
@@ -338,7 +325,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     /// Asks the driver for an event's fragment, once, as soon as the buffer has room.
     fn ask(&mut self, event: EventId) {
         let (live, may_read, position) = (self.stream.is_some(), self.may_read(event), self.position(event));
-        let Some(held) = self.entry(event).filter(|held| !held.asked && !held.postponed && !held.cleared) else {
+        let Some(held) = self.entry(event).filter(|held| !held.asked && !held.postponed) else {
             return;
         };
         if live {
@@ -356,7 +343,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
 
     /// Sends an event's fragment to `builder`, now or when it has been read.
     fn serve(&mut self, event: EventId, builder: NodeId) {
-        let Some(held) = self.entry(event).filter(|held| !held.cleared) else {
+        let Some(held) = self.entry(event) else {
             self.counts.faults.count(Fault::Unexpected);
             return;
         };
@@ -407,7 +394,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     fn take(&mut self, fragment: Fragment<B>) -> bool {
         let (event, length) = (fragment.event, u64::from(fragment.length));
         let is_missing = fragment.status == FragmentStatus::Missing;
-        let Some(held) = self.entry(event).filter(|held| !held.cleared) else {
+        let Some(held) = self.entry(event) else {
             // In phases an event may end before a unit that nobody asked has its fragment.
             let is_late = !matches!(self.config.protocol, Protocol::Phased { .. });
             self.counts.faults.add(Fault::Late, is_late.into());
@@ -436,7 +423,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
 
     /// Answers for all awaited events that the source will never have.
     fn answer_what_never_comes(&mut self) {
-        for event in (self.first..self.first + self.held.len() as u64).map(EventId) {
+        for event in (self.held.first()..self.held.end()).map(EventId) {
             let waits = self.entry(event).is_some_and(|held| held.wanted_by.is_some() && held.fragment.is_none());
             if waits && self.never_comes(event) {
                 self.answer_missing(event);
@@ -458,21 +445,17 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     }
 
     fn clear(&mut self, event: EventId) {
-        let Some(held) = self.entry(event).filter(|held| !held.cleared) else { return };
-        held.cleared = true;
-        let reserved = core::mem::take(&mut held.asked);
-        let (was_wanted, was_early) = (held.wanted_by.take().is_some(), core::mem::take(&mut held.early));
-        if let Some(fragment) = held.fragment.take() {
+        if self.entry(event).is_none() {
+            return;
+        }
+        let Some(held) = self.held.end_event(event.0) else { return };
+        if let Some(fragment) = held.fragment {
             self.bytes_held -= u64::from(fragment.length);
             self.events.push_back(ReadoutEvent::Released(fragment.payload));
         }
-        while self.held.front().is_some_and(|held| held.cleared) {
-            self.held.pop_front();
-            self.first += 1;
-        }
-        self.reserved -= u64::from(reserved);
-        self.wanted -= u64::from(was_wanted);
-        self.early -= u64::from(was_early);
+        self.reserved -= u64::from(held.asked);
+        self.wanted -= u64::from(held.wanted_by.is_some());
+        self.early -= u64::from(held.early);
         self.ask_for_postponed();
     }
 
@@ -549,11 +532,11 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         }
         self.note_builder(node, true);
         self.shaper.forget(node);
-        for held in &mut self.held {
+        for held in self.held.states_mut() {
             held.wanted_by = held.wanted_by.filter(|&builder| builder != node);
             held.sent = held.sent.filter(|sent| !sent.is_to(node));
         }
-        self.wanted = self.held.iter().filter(|held| held.wanted_by.is_some()).count() as u64;
+        self.wanted = self.held.states_mut().filter(|held| held.wanted_by.is_some()).count() as u64;
     }
 }
 

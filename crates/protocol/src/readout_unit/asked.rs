@@ -68,14 +68,13 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     /// Sends the fragment of an event to a builder that lacks it, unless it is under way. Returns true if the fragment
     /// is not read yet.
     fn answer_for(&mut self, event: EventId, builder: NodeId, heard: u32) -> bool {
-        if event.0 < self.first {
+        if self.held.is_over(event.0) {
             self.refuse(event, builder);
             return false;
         }
         // What is absurdly far ahead is nobody's fragment yet.
         let Some(held) = self.entry(event) else { return true };
         match *held {
-            Held { cleared: true, .. } => self.refuse(event, builder),
             Held { fragment: Some(_), sent, .. } => {
                 let is_under_way = sent.is_some_and(|sent| sent.is_to(builder) && sent.before > heard);
                 if !is_under_way {
@@ -111,11 +110,10 @@ impl<B: Clone + Default> ReadoutUnit<B> {
 
     /// Joins a run that goes on after a restart of this unit: earlier events are over.
     pub(super) fn resume(&mut self, first: EventId) {
-        while self.first < first.0 {
-            let event = EventId(self.first);
-            match self.held.is_empty() {
-                true => self.first = first.0,
-                false => self.clear(event),
+        while self.held.first() < first.0 {
+            match self.held.len() {
+                0 => self.held.skip_to(first.0),
+                _ => self.clear(EventId(self.held.first())),
             }
         }
         self.counts.through = self.counts.through.max(EventId(first.0.saturating_sub(1)));

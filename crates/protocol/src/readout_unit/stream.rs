@@ -253,7 +253,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     /// Sets the fragments behind an unconfirmed leap of the counter apart.
     fn retract(&mut self) {
         let Some((from, _)) = self.stream.as_mut().and_then(|stream| stream.leap.take()) else { return };
-        for event in from.0 + 1..self.first + self.held.len() as u64 {
+        for event in from.0 + 1..self.held.end() {
             let Some(held) = self.entry(EventId(event)) else { continue };
             if let Some(fragment) = held.fragment.take_if(|fragment| fragment.status != FragmentStatus::Missing) {
                 let asked = core::mem::replace(&mut held.asked, false);
@@ -317,8 +317,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         if !self.comparing {
             return;
         }
-        let from = (self.compared.0 + 1).max(self.first);
-        let held = (from..).zip(self.held.iter().skip((from - self.first) as usize));
+        let held = self.held.iter_from((self.compared.0 + 1).max(self.held.first()));
         let marks = held.filter_map(|(event, held)| Some((EventId(event), held.fragment.as_ref()?.mark?)));
         let marks: Arc<[_]> = marks.take(MOST_TOLD).collect();
         if let Some((last, _)) = marks.last() {
