@@ -1,7 +1,7 @@
 //! One event builder, described without a file: simulated on a network, then run in threads of this process.
 
 use evb::{Config, Plan, Record, SourceSpec, run_in_threads, simulate};
-use std::error::Error;
+use std::{error::Error, num::NonZeroUsize};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let building = Config { events: Some(10_000), ..Config::new(4, 2) };
@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     plan.name = "build-and-simulate".into();
 
     // Goes on as long as the observer says so.
-    print(&simulate(&plan, None, &mut |_| true)?)?;
+    print(&simulate(&plan, NonZeroUsize::MIN, None, &mut |_| true)?)?;
     // The observer `()` only waits.
     print(&run_in_threads(&plan, &mut ())?)
 }

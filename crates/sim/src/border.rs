@@ -8,6 +8,7 @@ use crate::{
 use evb_core::{NodeId, Span, Time};
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Arbitration, Control, End, EndpointId, Flow, Network, SwitchId};
+use evb_patterns::Pattern;
 use std::sync::Arc;
 
 /// The parts of a network, each with some switches and the hosts on them.
@@ -100,13 +101,18 @@ impl Partition {
 /// depends on the order in which things happen at one time in another.
 pub(crate) fn may_part(plan: &Plan) -> bool {
     let config = &plan.network.config;
-    let is_building = matches!(plan.workload, Workload::EventBuilding);
-    // Without a host and a network of its own, an event manager hears everything at once.
-    let is_reached = plan.host(NodeId(0)).is_some() || matches!(config.control, Control::Separate { .. });
+    let is_of_nodes = match &plan.workload {
+        // Without a host and a network of its own, an event manager hears everything at once.
+        Workload::EventBuilding => plan.host(NodeId(0)).is_some() || matches!(config.control, Control::Separate { .. }),
+        // Traffic that ends by number ends when no node has anything left, and events are offered to all nodes at once.
+        Workload::Traffic(traffic) => {
+            traffic.messages.is_none() && !matches!(traffic.config.pattern, Pattern::Gather { .. })
+        }
+    };
     let is_whole = plan.network.faults.is_empty() && plan.network.mapper.is_none() && plan.faults.is_empty();
     let has_credits = matches!(config.flow, Flow::CutThrough { .. });
     let draws = config.switch.arbitration == Arbitration::Random;
-    is_building && is_reached && is_whole && has_credits && !draws && Order::of(plan).is_none()
+    is_of_nodes && is_whole && has_credits && !draws && Order::of(plan).is_none()
 }
 
 /// Shortest time after which a packet, a credit or a control message that leaves a part has an effect; `None` if that may

@@ -193,6 +193,7 @@ impl<'a> Table<'a> {
             End::Ended => {}
         }
         let now = others.iter().map(Simulation::now).fold(first.now(), Time::max);
+        others.iter().for_each(|part| first.tally.hear_last(&part.tally));
         let end = first.tally.ends_at(now.0);
         first.end_part(end);
         others.iter_mut().for_each(|part| part.end_part(end));
@@ -211,7 +212,8 @@ impl<'a> Table<'a> {
             self.meeting.meet();
             side.take_mail(index, part);
             let start = side.next.iter().map(|next| next.load(Relaxed)).min().unwrap_or(NEVER);
-            if side.has_ended.load(Relaxed) {
+            let is_silent = start == NEVER && part.ends_in_silence();
+            if side.has_ended.load(Relaxed) || is_silent {
                 return End::Ended;
             } else if side.gives_up.load(Relaxed) || start == NEVER {
                 return End::GaveUp;

@@ -227,6 +227,11 @@ impl Tally {
         self.packets_left = packets_left;
     }
 
+    /// The last event may have ended in another part of the network.
+    pub(crate) fn hear_last(&mut self, other: &Self) {
+        self.last = self.last.max(other.last);
+    }
+
     /// End of the measurement in a simulation that is over at `now`.
     pub(crate) fn ends_at(&self, now: u64) -> u64 {
         let last = if self.last > self.from { self.last } else { now };
@@ -240,14 +245,22 @@ impl Tally {
     }
 
     /// Adds the counts of another part of the network, whose measurement began and ended at the same times.
-    pub(crate) fn join(&mut self, other: Self) {
+    pub(crate) fn join(&mut self, other: Self, is_link_of_other: impl Fn(usize) -> bool) {
         let add = |sums: &mut Vec<u64>, counts: &[u64]| sums.iter_mut().zip(counts).for_each(|(sum, one)| *sum += one);
         add(&mut self.received, &other.received);
         add(&mut self.sent, &other.sent);
         self.series = Series::sum(&[std::mem::take(&mut self.series), other.series]);
+        self.latencies.join(&other.latencies);
+        let links = self.links.iter_mut().zip(other.links).enumerate();
+        links.filter(|(link, _)| is_link_of_other(*link)).for_each(|(_, (counts, others))| *counts = others);
+        self.all_ended += other.all_ended;
         self.fragments += other.fragments;
         self.data_packets += other.data_packets;
         self.wire += other.wire;
+        self.offered += other.offered;
+        self.refused += other.refused;
+        self.data_sent += other.data_sent;
+        self.data_arrived += other.data_arrived;
         self.sent_packets += other.sent_packets;
         self.packets_left += other.packets_left;
     }

@@ -23,9 +23,9 @@ fn check_text(text: &str) {
 const NETWORK: &str = r#"
 [network]
 topology = { type = "clos", leaves = 4, ports_per_leaf = 4, spines = 4 }
-link = { rate = "250 MB/s", delay = "50 ns" }
-switch = { delay = "300 ns" }
-flow = { type = "cut-through", buffer = "64 KiB", reaction = "100 ns" }
+link = { rate = "250 MB/s", delay = "1 us" }
+switch = { delay = "1 us" }
+flow = { type = "cut-through", buffer = "64 KiB", reaction = "2 us" }
 nic = { packet = "8 KiB" }
 control = { type = "separate", delay = "10 us", rate = "1 Gbit/s" }
 [trigger]
@@ -123,4 +123,21 @@ fn a_trigger_as_fast_as_possible_ends_by_number() {
         ),
         ("warmup = \"2 ms\"", "seed = 7"),
     ]);
+}
+
+/// Traffic without an event manager.
+#[test]
+fn nor_with_traffic() {
+    let [trigger, readout] = ["[trigger]", "[readout]"].map(|section| NETWORK.find(section).expect(section));
+    let (network, rest) = (&NETWORK[..trigger], &NETWORK[readout..].replace("[protocol]\ntype = \"push\"\n", ""));
+    for workload in [
+        "type = \"random\"\nload = 0.7\narrivals = \"poisson\"",
+        "type = \"random\"\nload = 1.5",
+        "type = \"pairs\"",
+        "type = \"rotation\"",
+        "type = \"ping-pong\"",
+        "type = \"all-to-all\"",
+    ] {
+        check_text(&format!("{network}[workload]\n{workload}\n[trigger]\nduration = \"3 ms\"\n{rest}"));
+    }
 }

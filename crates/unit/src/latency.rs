@@ -24,6 +24,11 @@ impl Latencies {
         self.0.saturating_record_n((latency.0 / 1000).max(1), times);
     }
 
+    /// Adds the counts of another one.
+    pub fn join(&mut self, other: &Self) {
+        self.0.add(&other.0).expect("both count up to the same latency");
+    }
+
     /// Clears the counts.
     pub fn reset(&mut self) {
         self.0.reset();

@@ -1,15 +1,19 @@
-//! The meeting of threads that all wait for each other, every microsecond or less: nobody sleeps.
+//! The meeting of threads that all wait for each other every few microseconds.
 
 use std::{
     hint,
-    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    sync::{
+        Condvar, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
     thread,
 };
 
-/// Looks at the others before a thread lets another program have its core.
-const LOOKS: u32 = 1 << 6;
+/// Looks at the others before a thread sleeps: about as long as it takes to be woken. Who waits for a thread that has no
+/// core must not keep one from it.
+const LOOKS: u32 = 1 << 11;
 
-/// A barrier that spins.
+/// A barrier at which threads spin for a while before they sleep.
 pub(super) struct Meeting {
     members: usize,
     arrived: AtomicUsize,
@@ -17,6 +21,10 @@ pub(super) struct Meeting {
     number: AtomicU64,
     /// A member has panicked and will never come.
     broken: AtomicBool,
+    /// Members that sleep, or are about to.
+    asleep: AtomicUsize,
+    bed: Mutex<()>,
+    bell: Condvar,
 }
 
 /// The attendance of a member. If it ends by a panic, so does that of all others.
@@ -24,7 +32,15 @@ pub(super) struct Attendance<'a>(&'a Meeting);
 
 impl Meeting {
     pub(super) const fn new(members: usize) -> Self {
-        Self { members, arrived: AtomicUsize::new(0), number: AtomicU64::new(0), broken: AtomicBool::new(false) }
+        Self {
+            members,
+            arrived: AtomicUsize::new(0),
+            number: AtomicU64::new(0),
+            broken: AtomicBool::new(false),
+            asleep: AtomicUsize::new(0),
+            bed: Mutex::new(()),
+            bell: Condvar::new(),
+        }
     }
 
     pub(super) const fn attend(&self) -> Attendance<'_> {
@@ -40,14 +56,39 @@ impl Meeting {
         let number = self.number.load(Ordering::Relaxed);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
             self.arrived.store(0, Ordering::Relaxed);
-            self.number.store(number + 1, Ordering::Release);
-            return;
+            self.number.store(number + 1, Ordering::SeqCst);
+            return self.wake();
         }
-        let mut looks = 0;
-        while self.number.load(Ordering::Acquire) == number {
-            assert!(!self.broken.load(Ordering::Relaxed), "another part of the simulation has panicked");
-            looks += 1;
-            if looks % LOOKS == 0 { thread::yield_now() } else { hint::spin_loop() }
+        for _ in 0..LOOKS {
+            if !self.is_before(number) {
+                return;
+            }
+            hint::spin_loop();
+        }
+        self.sleep(number);
+    }
+
+    /// True while the members do not meet after this number of meetings.
+    fn is_before(&self, number: u64) -> bool {
+        assert!(!self.broken.load(Ordering::Relaxed), "another part of the simulation has panicked");
+        self.number.load(Ordering::SeqCst) == number
+    }
+
+    /// Sleeps until the members meet.
+    fn sleep(&self, number: u64) {
+        let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever ends the wait does so before it looks for sleepers; so it sees this one, or this one sees the end.
+        self.asleep.fetch_add(1, Ordering::SeqCst);
+        while self.is_before(number) {
+            bed = self.bell.wait(bed).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.asleep.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn wake(&self) {
+        if self.asleep.load(Ordering::SeqCst) > 0 {
+            drop(self.bed.lock().unwrap_or_else(PoisonError::into_inner));
+            self.bell.notify_all();
         }
     }
 }
@@ -55,7 +96,8 @@ impl Meeting {
 impl Drop for Attendance<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.broken.store(true, Ordering::Relaxed);
+            self.0.broken.store(true, Ordering::SeqCst);
+            self.0.wake();
         }
     }
 }

@@ -87,7 +87,8 @@ impl Simulation<'_> {
         let limit = self.moved_at.saturating_add(self.plan.run.drain_timeout.0);
         // A part does not know what moves in the others, nor how many events are open.
         let may_wait = |manager: &mut Manager<Outline>| manager.machine.counts().open() > 0;
-        !self.stopped && now > limit && (self.net.border.is_there() || self.manager().is_some_and(may_wait))
+        let is_part = self.net.border.is_there() && matches!(self.plan.workload, Workload::EventBuilding);
+        !self.stopped && now > limit && (is_part || self.manager().is_some_and(may_wait))
     }
 
     fn stop_or_give_up(&mut self, now: u64) {

@@ -8,6 +8,7 @@ use crate::{
     packet::Packet,
 };
 use evb_core::{NodeId, Time};
+use evb_experiment::Workload;
 
 impl Simulation<'_> {
     /// Begins, up to the first time.
@@ -36,6 +37,11 @@ impl Simulation<'_> {
     /// Gives up if everything is over: the other parts have gone on.
     pub(crate) fn must_not_have_ended(&mut self) {
         self.net.gives_up |= self.ended;
+    }
+
+    /// True if everything is over when nothing happens any more: no event manager tells the end.
+    pub(crate) const fn ends_in_silence(&self) -> bool {
+        matches!(self.plan.workload, Workload::Traffic(_))
     }
 
     /// True if what happens here cannot be simulated in parts.
@@ -162,7 +168,8 @@ impl Simulation<'_> {
                     self.nics[host] = nic;
                 }
             }
-            self.tally.join(other.tally);
+            let is_of_other = |link: usize| partition.of_end(self.net.network.links[link].from) == part;
+            self.tally.join(other.tally, is_of_other);
         }
     }
 }
