@@ -7,7 +7,7 @@ use crate::{
 };
 use evb_core::{NodeId, Span, Time};
 use evb_experiment::{Plan, Workload};
-use evb_fabric::{Arbitration, Control, End, EndpointId, Flow, Network, SwitchId};
+use evb_fabric::{Arbitration, Control, End, EndpointId, Flow, Link, Network, SwitchId};
 use evb_patterns::Pattern;
 use std::sync::Arc;
 
@@ -121,16 +121,14 @@ fn lookahead(network: &Network, of_switch: &[u8]) -> Option<Span> {
     let config = &network.config;
     let Flow::CutThrough { reaction, .. } = config.flow else { return None };
     let least = (1 + config.nic.header.0).max(config.nic.minimum.0);
+    // A packet has left its buffer when it has passed the next link.
+    let passing = network.links.iter().map(|link| link.rate.time_for(least)).min()?;
     let crosses = |from: End, to: End| match (from, to) {
         (End::Switch(from), End::Switch(to)) => of_switch[usize::from(from.0)] != of_switch[usize::from(to.0)],
         _ => false,
     };
     let links = network.links.iter().filter(|link| crosses(link.from, link.to));
-    let of_link = |link: &evb_fabric::Link| {
-        let packet = link.rate.byte_time() + link.delay + config.switch.delay;
-        // A packet has left its buffer when it has passed the next link.
-        packet.min(reaction + network.links.iter().map(|link| link.rate.time_for(least)).min().unwrap_or(Span::ZERO))
-    };
+    let of_link = |link: &Link| (link.rate.byte_time() + link.delay + config.switch.delay).min(reaction + passing);
     let of_control = match config.control {
         Control::Separate { delay, .. } => Some(delay),
         _ => None,

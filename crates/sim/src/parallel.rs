@@ -29,6 +29,7 @@ use std::{
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        mpsc,
     },
     thread,
 };
@@ -160,7 +161,8 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Simulates all parts, the first of them in this thread, and joins them.
+    /// Simulates all parts, the first of them in this thread, and joins them. There is no simulation if they gave up, or if
+    /// the system gives no more threads.
     fn run<'b>(
         &self,
         mut first: Simulation<'b>,
@@ -168,25 +170,25 @@ impl<'a> Table<'a> {
         observe: &mut Observe<'_>,
     ) -> Option<Simulation<'b>> {
         let (end, mut others) = thread::scope(|scope| {
-            let start = |(index, mut part): (usize, Simulation<'b>)| {
-                scope.spawn(move || {
-                    let mut tell = |part: &Simulation<'_>| {
-                        self.hops[index].store(part.net.packet_hops(), Relaxed);
-                        true
-                    };
-                    self.work(index, &mut part, &mut tell);
-                    part
-                })
+            let start = |index| {
+                // A thread begins when it gets its part: when all have been started.
+                let (give, take) = mpsc::channel();
+                let work = move || Some(self.work_elsewhere(index, take.recv().ok()?));
+                Some((give, thread::Builder::new().spawn_scoped(scope, work).ok()?))
             };
-            let threads: Vec<_> = (1..).zip(others).map(start).collect();
+            let threads = (1..=others.len()).map(start).collect::<Option<Vec<_>>>()?;
+            for ((give, _), part) in threads.iter().zip(others) {
+                give.send(part).ok()?;
+            }
             let mut watch = |part: &Simulation<'_>| {
                 let elsewhere: u64 = self.hops.iter().map(|hops| hops.load(Relaxed)).sum();
                 let here = part.progress();
                 observe(&Progress { packet_hops: here.packet_hops + elsewhere, ..here })
             };
             let end = self.work(0, &mut first, &mut watch);
-            (end, threads.into_iter().map(|thread| thread.join().expect("no part panics")).collect::<Vec<_>>())
-        });
+            let others = threads.into_iter().map(|(_, thread)| thread.join().expect("no part panics"));
+            Some((end, others.collect::<Option<Vec<_>>>()?))
+        })?;
         match end {
             End::GaveUp => return None,
             End::Interrupted => first.interrupt(),
@@ -199,6 +201,16 @@ impl<'a> Table<'a> {
         others.iter_mut().for_each(|part| part.end_part(end));
         first.join(others, self.partition);
         Some(first)
+    }
+
+    /// Simulates a part that is not the first one; returns it.
+    fn work_elsewhere<'b>(&self, index: usize, mut part: Simulation<'b>) -> Simulation<'b> {
+        let mut tell = |part: &Simulation<'_>| {
+            self.hops[index].store(part.net.packet_hops(), Relaxed);
+            true
+        };
+        self.work(index, &mut part, &mut tell);
+        part
     }
 
     /// Simulates one part to the end.
