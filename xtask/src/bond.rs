@@ -44,9 +44,10 @@ struct Kind {
     links: &'static str,
 }
 
-const KINDS: [Kind; 2] = [
+const KINDS: [Kind; 3] = [
     Kind { single: "tcp", links: "tcp@10.78.0.0/24+tcp@10.78.1.0/24" },
     Kind { single: "ethernet:e0", links: "ethernet:e0+ethernet:e1" },
+    Kind { single: "ofi:tcp", links: "ofi:tcp@10.78.0.0/24+ofi:tcp@10.78.1.0/24" },
 ];
 /// Layers that spread in the ways that use both links for one pair of nodes.
 const LAYERS: [&str; 2] = ["bond", "bond-size"];

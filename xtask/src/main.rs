@@ -2,11 +2,12 @@
 //! must pass. `cargo xtask faults` tries schedules of faults. `cargo xtask peers` compares evb with other tools.
 //! `cargo xtask caminos` compares the simulator with another one.
 //! `cargo xtask shaping` compares traffic shapings over slow links. `cargo xtask fabric` tests the test of fabrics.
-//! `cargo xtask bond` measures two links as one. `cargo xtask deployment` runs a service on five machines.
+//! `cargo xtask blocking` measures senders that share receivers. `cargo xtask bond` measures two links as one. `cargo xtask deployment` runs a service on five machines.
 //! `cargo xtask flood` measures what a flood of connections costs a run.
 //! `cargo xtask hw` checks the hardware and generates its files from the crates.
 
 mod api;
+mod blocking;
 mod bond;
 mod caminos;
 mod deployment;
@@ -74,6 +75,8 @@ enum Task {
     Shaping(shaping::Options),
     /// Test that `evb bench all-pairs` names a bad link in network namespaces, and none when there is none; needs root
     Fabric(fabric::Options),
+    /// Measure senders that share receivers, over links of 100 Mbit/s in network namespaces; needs root
+    Blocking(blocking::Options),
     /// Measure two links as one beside one of them, in network namespaces, and take one away during a run; needs root
     Bond(bond::Options),
     /// Run a service, nodes, a filter and Prometheus on five machines in network namespaces, and shape and cut their links, kill
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         Task::Tail(options) => tail::measure(&options),
         Task::Shaping(options) => shaping::compare(&options),
         Task::Fabric(options) => fabric::test(&options),
+        Task::Blocking(options) => blocking::measure(&options),
         Task::Bond(options) => bond::measure(&options),
         Task::Deployment(options) => deployment::test(options),
         Task::Flood(options) => flood::measure(&options),

@@ -39,6 +39,17 @@ impl Namespaces {
         &self.nodes
     }
 
+    /// Gives each link this rate in both directions, as `tc` writes it, with a shallow bucket. The queues are those of the bridge
+    /// to a node and of a node to the bridge, in bytes.
+    pub(crate) fn shape(&self, rate: &str, [to_node, of_node]: [&str; 2]) -> Result<(), String> {
+        let shape =
+            |device: &str, queue: &str| format!("qdisc add dev {device} root tbf rate {rate} burst 5kb limit {queue}");
+        self.nodes.iter().try_for_each(|node| {
+            call("tc", &shape(&node.name, to_node))?;
+            node.call(&format!("tc {}", shape("e0", of_node)))
+        })
+    }
+
     fn remove(&self) {
         let quiet = |line: &str| {
             let _may_not_be_there = Command::new("ip").args(line.split(' ')).stderr(Stdio::null()).status();

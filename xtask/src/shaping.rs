@@ -4,7 +4,7 @@
 //! queue towards the nodes. Run control is on the bridge. Needs root, `ip` and `tc`.
 
 use crate::{
-    namespaces::{Namespaces, call, control},
+    namespaces::{Namespaces, control},
     nodes::{Node, token},
     processes::Limited,
     workspace::Workspace,
@@ -125,13 +125,7 @@ fn make_network() -> Result<Namespaces, String> {
     let units = (0..UNITS).flat_map(|unit| [format!("ru{unit}"), format!("bu{unit}")]);
     let names = std::iter::once("evm".to_owned()).chain(units).map(|role| format!("{PREFIX}{role}"));
     let network = Namespaces::make(BRIDGE, NETWORK, names)?;
-    for node in network.nodes() {
-        let shape = |device: &str, queue: &str| {
-            format!("qdisc add dev {device} root tbf rate {} burst 5kb limit {queue}", RATE.0)
-        };
-        call("tc", &shape(&node.name, QUEUES[0]))?;
-        node.call(&format!("tc {}", shape("e0", QUEUES[1])))?;
-    }
+    network.shape(RATE.0, QUEUES)?;
     Ok(network)
 }
 

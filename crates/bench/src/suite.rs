@@ -17,6 +17,8 @@ pub const NOTE_FARM_NODES: u16 = 5;
 /// Fewest and most buffers of an event in "The use of Ethernet in the ATLAS second level trigger" (1998), section "The
 /// Macrame switching testbed".
 pub const DEFAULT_GATHERS: (u16, u16) = (3, 20);
+/// Rate of the events that are gathered, per second, unless it is given.
+pub const GATHER_RATE_HZ: f64 = 1e3;
 /// Data size in the note's farms in bytes, from which the parameters are taken.
 pub const NOTE_DATA_BYTES: usize = 1024;
 
@@ -39,7 +41,8 @@ pub struct Suite {
     pub compute: Vec<Span>,
     /// Messages that a sender has under way at once; `None` for the default of the pattern.
     pub window: Option<u32>,
-    /// Rate at which senders offer messages, per second, for patterns with a rate; of gathering: rate of events.
+    /// Rate at which senders offer messages, per second, for patterns with a rate; of gathering: rate of events, which is
+    /// [`GATHER_RATE_HZ`] without one.
     pub rate: Option<f64>,
     /// Fewest and most senders that a receiver gathers an event from.
     pub gathers: (u16, u16),
@@ -102,7 +105,10 @@ impl Suite {
             size: size.max(SMALLEST_BYTES),
             compute,
             window: self.window.unwrap_or(benchmark.default_window()),
-            rate: self.rate.filter(|_| benchmark.takes_rate()),
+            rate: match self.rate {
+                None if benchmark.needs_rate() => Some(GATHER_RATE_HZ),
+                rate => rate.filter(|_| benchmark.takes_rate()),
+            },
             gathers: self.gathers,
             to: self.to.clone(),
             warmup: self.warmup.unwrap_or(warmup),
@@ -170,6 +176,15 @@ mod tests {
         assert!(
             measurements.iter().all(|measurement| measurement.rate.is_some() == measurement.benchmark.takes_rate())
         );
+    }
+
+    #[test]
+    fn without_a_rate_events_are_gathered_at_one_and_others_go_as_fast_as_they_can() {
+        let measurements = Suite { rate: None, ..suite() }.measurements(&layer("tcp"));
+        for measurement in measurements {
+            let expected = measurement.benchmark.needs_rate().then_some(GATHER_RATE_HZ);
+            assert_eq!(measurement.rate, expected, "{measurement:?}");
+        }
     }
 
     #[test]

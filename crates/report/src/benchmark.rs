@@ -1,7 +1,9 @@
-//! Communication benchmarks for the terminal: the parameters, then every measurement, then remarks and the verdict.
+//! Communication benchmarks for the terminal: the parameters, an overview, then every measurement, then remarks and the
+//! verdict.
 
 mod case;
 mod detail;
+mod overview;
 mod parameters;
 mod remarks;
 
@@ -9,11 +11,15 @@ pub(crate) use case::{Case, distinct};
 use evb_record::{Benchmark, Parameters};
 pub(crate) use remarks::titled;
 
-/// All tables of a suite: the parameters of each transport, the measurements pattern by pattern, notes and conditions,
-/// and the verdict. Transports that do not fit beside the others get further tables.
+/// All tables of a suite: the parameters of each transport, one number for each pattern if each was measured once, the
+/// measurements pattern by pattern, notes and conditions, and the verdict. Transports that do not fit beside the others get further tables.
 pub fn benchmark_tables(records: &[Benchmark], parameters: &[Parameters], width: usize) -> String {
-    let parts =
-        [parameters::table(parameters, width), detail::tables(records, width), remarks::remarks(records, width)];
+    let parts = [
+        parameters::table(parameters, width),
+        overview::table(records, width),
+        detail::tables(records, width),
+        remarks::remarks(records, width),
+    ];
     let shown: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     format!("{}\n{}\n", shown.join("\n"), last_line(records))
 }

@@ -13,8 +13,9 @@ use std::{
     sync::OnceLock,
 };
 
-/// The version of libfabric's interface that the provider has.
-pub(crate) const INTERFACE: u32 = version(1, 17);
+/// The version of libfabric's interface that the provider has: programs of Open MPI 5 ask for it. The structures are those of
+/// 1.17, with [room](Roomy) for what came later.
+pub(crate) const INTERFACE: u32 = version(1, 18);
 /// Name of the provider, of its fabric and of its domain.
 pub(crate) const NAME: &CStr = c"velo";
 
@@ -37,6 +38,13 @@ pub(crate) const LATE_COMPLETION: u64 = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE
 const ORDERS: u64 = FI_ORDER_SAS;
 /// The format of addresses: 16 bytes.
 const ADDRESS_FORMAT: u32 = 1 << 31 | 0x5645_4c4f;
+
+/// Attributes of a domain, and zeros where later versions of libfabric have more of them, which they copy.
+#[repr(C)]
+struct Roomy {
+    attr: DomainAttr,
+    later: [u64; 4],
+}
 
 /// The name of the hardware that the environment asks for.
 pub(crate) fn hardware() -> Option<&'static str> {
@@ -200,36 +208,40 @@ fn offer(hints: Option<&Info>) -> Info {
             auth_key_size: 0,
             auth_key: null_mut(),
         }),
-        domain_attr: allocate(DomainAttr {
-            domain: null_mut(),
-            name: text(NAME),
-            threading: FI_THREAD_SAFE,
-            control_progress: FI_PROGRESS_MANUAL,
-            data_progress: FI_PROGRESS_MANUAL,
-            resource_mgmt: FI_RM_ENABLED,
-            av_type: domain
-                .map_or(FI_AV_TABLE, |domain| if domain.av_type == 0 { FI_AV_TABLE } else { domain.av_type }),
-            mr_mode,
-            mr_key_size: 8,
-            cq_data_size: 8,
-            cq_cnt: 1024,
-            ep_cnt: 1024,
-            tx_ctx_cnt: 1024,
-            rx_ctx_cnt: 1024,
-            max_ep_tx_ctx: 1,
-            max_ep_rx_ctx: 1,
-            max_ep_stx_ctx: 0,
-            max_ep_srx_ctx: 0,
-            cntr_cnt: 1024,
-            mr_iov_limit: 1,
-            caps: FI_LOCAL_COMM,
-            mode: 0,
-            auth_key: null_mut(),
-            auth_key_size: 0,
-            max_err_data: 0,
-            mr_cnt: GRANTS,
-            tclass: 0,
-        }),
+        domain_attr: allocate(Roomy {
+            attr: DomainAttr {
+                domain: null_mut(),
+                name: text(NAME),
+                threading: FI_THREAD_SAFE,
+                control_progress: FI_PROGRESS_MANUAL,
+                data_progress: FI_PROGRESS_MANUAL,
+                resource_mgmt: FI_RM_ENABLED,
+                av_type: domain
+                    .map_or(FI_AV_TABLE, |domain| if domain.av_type == 0 { FI_AV_TABLE } else { domain.av_type }),
+                mr_mode,
+                mr_key_size: 8,
+                cq_data_size: 8,
+                cq_cnt: 1024,
+                ep_cnt: 1024,
+                tx_ctx_cnt: 1024,
+                rx_ctx_cnt: 1024,
+                max_ep_tx_ctx: 1,
+                max_ep_rx_ctx: 1,
+                max_ep_stx_ctx: 0,
+                max_ep_srx_ctx: 0,
+                cntr_cnt: 1024,
+                mr_iov_limit: 1,
+                caps: FI_LOCAL_COMM,
+                mode: 0,
+                auth_key: null_mut(),
+                auth_key_size: 0,
+                max_err_data: 0,
+                mr_cnt: GRANTS,
+                tclass: 0,
+            },
+            later: [0; 4],
+        })
+        .cast(),
         fabric_attr: allocate(FabricAttr {
             fabric: null_mut(),
             name: text(NAME),

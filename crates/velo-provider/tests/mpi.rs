@@ -15,20 +15,30 @@ use std::{
 /// Longest time until ranks see that the hardware has ended.
 const LOSS: Duration = Duration::from_secs(20);
 
-fn all_right(ranks: &str) {
-    let Some(job) = Job::build("ranks.c") else { return };
+fn all_right(source: &str, ranks: &str) {
+    let Some(job) = Job::build(source) else { return };
     let output = job.run(ranks, &[]);
     assert!(output.status.success() && text(&output).contains("all right\n"), "{}: {}", output.status, text(&output));
 }
 
 #[test]
 fn two_ranks_exchange_all_kinds_of_messages() {
-    all_right("2");
+    all_right("ranks.c", "2");
 }
 
 #[test]
 fn four_ranks_exchange_all_kinds_of_messages() {
-    all_right("4");
+    all_right("ranks.c", "4");
+}
+
+#[test]
+fn threads_of_two_ranks_exchange_messages_at_the_same_time() {
+    all_right("threads.c", "2");
+}
+
+#[test]
+fn two_ranks_put_get_and_add_to_windows() {
+    all_right("one_sided.c", "2");
 }
 
 /// A segment lives as long as a process that maps it, so it is gone when all of them are, and has no name.

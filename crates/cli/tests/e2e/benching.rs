@@ -160,6 +160,24 @@ fn senders_go_where_they_are_assigned() {
     assert!(outcome.code() == Some(2) && outcome.stderr.contains("--to is for assigned"), "{outcome}");
 }
 
+/// What a user types to have every pattern over several layers in one table.
+#[test]
+fn all_patterns_are_measured_by_one_command() {
+    let lab = Lab::new();
+    let all =
+        ["bench", "all", "--transport", "threads,sim:ideal", "--nodes", "4", "--sizes", "64B", "--compute", "0us"];
+    let times = ["--launches", "1", "--time", "5ms", "--warmup", "1ms", "--quiet"];
+    let outcome = lab.evb(&all).args(&times).run();
+    assert_eq!((outcome.code(), outcome.stderr.as_str()), (Some(0), ""), "{outcome}");
+    let overview =
+        outcome.stdout.split_once("overview\n").expect("an overview").1.split_once("\n\n").expect("its end").0;
+    let names = ["ping-pong", "pull-farm", "stream", "assigned", "random", "rotation", "rotation-retarded", "gather"];
+    for name in names.into_iter().chain(["threads", "sim:ideal"]) {
+        assert!(overview.contains(name), "{name} is not in {outcome}");
+    }
+    assert!(outcome.stdout.contains("good: all 36 measurements"), "{outcome}");
+}
+
 #[test]
 fn without_json_there_are_tables() {
     let lab = Lab::new();

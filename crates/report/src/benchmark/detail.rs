@@ -27,7 +27,7 @@ fn legend(width: usize) -> String {
 
 /// The kind of a pattern's numbers.
 #[derive(Clone, Copy, PartialEq)]
-enum Value {
+pub(super) enum Value {
     HalfRoundTrip,
     Cycle,
     /// Times of messages at a given rate.
@@ -38,7 +38,7 @@ enum Value {
 }
 
 impl Value {
-    fn of(row: &Benchmark) -> Self {
+    pub(super) fn of(row: &Benchmark) -> Self {
         match (row.cycle_ns.is_some(), row.half_round_trip_ns.is_some()) {
             _ if row.gathers.is_some() => Self::Event,
             _ if row.rate_hz.is_some() => Self::Way,
@@ -65,6 +65,23 @@ impl Value {
             Self::Way | Self::Event => &["msg/s", "p50 ", "cpu %"],
             Self::Stream => &["msg/s", "B/s ", "cpu %"],
         }
+    }
+
+    /// The name of the number that counts.
+    pub(super) fn main_name(self) -> &'static str {
+        match self {
+            Self::HalfRoundTrip => "half round trip",
+            Self::Cycle => "cycle",
+            Self::Way => "way",
+            Self::Event => "event",
+            Self::Stream => "B/s",
+        }
+    }
+
+    /// The number that counts, with its mark: the last one before the load of the processors.
+    pub(super) fn main(self, row: &Benchmark) -> String {
+        let mut cells = self.cells(row);
+        cells.swap_remove(self.names().len() - 2)
     }
 
     /// The numbers of a row. The mark is behind the main one.

@@ -174,6 +174,28 @@ fn many_transports_make_several_tables() {
 }
 
 #[test]
+fn several_patterns_that_are_measured_once_have_an_overview() {
+    let mut rows = Vec::new();
+    for (transport, factor) in TRANSPORTS.into_iter().zip([1.0, 1.5, 40.0, 160.0]) {
+        rows.push(row("ping-pong", transport, 2, 1000, 250.0 * factor));
+        rows.push(row("all-to-all", transport, 4, 1000, 750.0 * factor));
+        rows.push(row("stream", transport, 4, 1000, 4e6 / factor));
+        let times = row("gather", transport, 4, 1000, 1500.0 * factor);
+        rows.push(Benchmark { rate_hz: Some(1e3), gathers: Some((2, 2)), messages_per_s: 2000.0, ..times });
+    }
+    rows.remove(13);
+    rows[1] = untrusted(rows[1].clone(), "one launch says nothing about the next");
+    let text = benchmark_tables(&rows, &[], NARROW);
+    assert_narrow(&text);
+    let overview =
+        |text: &str| text.strip_prefix("overview\n").and_then(|text| Some(text.split_once("\n\n")?.0.to_owned()));
+    snapshot("benchmark_overview", &overview(&text).expect("it comes first"));
+    rows.push(row("stream", "tcp", 8, 1000, 1e5));
+    assert_eq!(overview(&benchmark_tables(&rows, &[], NARROW)), None, "two numbers of nodes need two lines");
+    assert_eq!(overview(&benchmark_tables(&rows[..1], &[], NARROW)), None, "one pattern is its own overview");
+}
+
+#[test]
 fn unusual_suites() {
     assert!(benchmark_tables(&[], &[], NARROW).contains("not good: nothing was measured"));
     let mut rated = row("one-way", "tcp", 2, 64, 10_000.0);

@@ -57,7 +57,7 @@ impl Job {
         }
         let folder = tempfile::tempdir().unwrap();
         let mut compiler = Command::new(mpicc);
-        compiler.args(["-O1", "-o"]).arg(folder.path().join("ranks")).arg(Path::new(SOURCES).join(source));
+        compiler.args(["-O1", "-pthread", "-o"]).arg(folder.path().join("ranks")).arg(Path::new(SOURCES).join(source));
         let built = compiler.output().unwrap();
         assert!(built.status.success(), "{}", text(&built));
         let library = env::current_exe().unwrap().with_file_name("libvelo_fi.so");

@@ -17,14 +17,17 @@ use std::{fmt, net::SocketAddr, path::PathBuf};
 pub(super) const TRANSPORTS: [&str; 3] = ["threads", "shm", "tcp"];
 pub(super) const ALL_PAIRS_TRANSPORT: &str = "tcp";
 
+/// The receivers of assigned senders among all patterns, unless they are given: the first one.
+const TO_ONE: [u16; 1] = [0];
+
 /// Number of nodes per core, unless it is given.
 const NODES_PER_CORE: u16 = 4;
 
 #[derive(Args)]
 pub(crate) struct BenchArgs {
     /// Patterns to measure: those of the note (ping-pong, two-way, all-to-all, pairs, outfarming, broadcast, funnel,
-    /// push-farm, pull-farm), or one-way, roundtrip, stream, assigned, random, rotation, rotation-retarded, gather, gather-unasked; all of
-    /// the note by default. `all-pairs` tests a fabric: every pair of nodes is measured, and slow links are named
+    /// push-farm, pull-farm), or one-way, roundtrip, stream, assigned, random, rotation, rotation-retarded, gather, gather-unasked; those of
+    /// the note by default. `all` are all of these, and one table beside them. `all-pairs` tests a fabric: every pair of nodes is measured, and slow links are named
     #[arg(value_name = "PATTERN", value_parser = pattern)]
     pub(super) patterns: Vec<Asked>,
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = medium)]
@@ -46,14 +49,14 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub(super) window: Option<u32>,
     /// Rate at which each sender of one-way, pairs, stream, random and rotation offers messages, such as 100kHz; their way is
-    /// timed then, from when they were due. For gather the rate of events, which it needs
+    /// timed then, from when they were due. For gather the rate of events, which it needs; 1 kHz with `all`
     #[arg(long, value_name = "RATE")]
     pub(super) rate: Option<Frequency>,
     /// Fewest and most senders that a receiver of gather gathers an event from, such as 2..4; all if there are fewer
     #[arg(long, value_name = "MIN..MAX", default_value = "3..20", value_parser = range)]
     pub(super) gathers: (u16, u16),
     /// Receivers of assigned senders, from 0: of the first, the second and so on, then from the beginning again, such as 0
-    /// for all to one, or 0,0,1,1
+    /// for all to one, or 0,0,1,1; 0 with `all`
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(..512))]
     pub(super) to: Vec<u16>,
     /// How often the nodes are started anew; what is simulated is the same each time, and done once
@@ -125,17 +128,21 @@ impl BenchArgs {
 pub(super) enum Asked {
     /// A pattern.
     Pattern(Benchmark),
+    /// Every pattern.
+    All,
     /// The test of a fabric.
     AllPairs,
 }
 
 impl Asked {
+    const ALL: &str = "all";
     const ALL_PAIRS: &str = "all-pairs";
 
-    fn benchmark(&self) -> Option<Benchmark> {
+    fn benchmarks(&self) -> &[Benchmark] {
         match self {
-            Self::Pattern(benchmark) => Some(*benchmark),
-            Self::AllPairs => None,
+            Self::Pattern(benchmark) => std::slice::from_ref(benchmark),
+            Self::All => &Benchmark::ALL,
+            Self::AllPairs => &[],
         }
     }
 }
@@ -175,12 +182,16 @@ fn medium(text: &str) -> Result<Medium, String> {
 }
 
 fn pattern(text: &str) -> Result<Asked, String> {
-    if text == Asked::ALL_PAIRS {
-        return Ok(Asked::AllPairs);
+    match text {
+        Asked::ALL => return Ok(Asked::All),
+        Asked::ALL_PAIRS => return Ok(Asked::AllPairs),
+        _ => {}
     }
     let names = || Benchmark::ALL.map(Benchmark::name).join(", ");
     let found = Benchmark::ALL.into_iter().find(|benchmark| benchmark.name() == text);
-    found.map(Asked::Pattern).ok_or_else(|| format!("there is no such pattern; there are {} and all-pairs", names()))
+    found
+        .map(Asked::Pattern)
+        .ok_or_else(|| format!("there is no such pattern; there are {}, all and all-pairs", names()))
 }
 
 fn range(text: &str) -> Result<(u16, u16), String> {
@@ -216,12 +227,15 @@ pub(super) fn suite(args: &BenchArgs) -> Result<Suite, Failure> {
         );
         return Err(Failure::with_hint(format!("a message of {wrong} B cannot be measured"), hint));
     }
-    let patterns: Vec<_> = args.patterns.iter().filter_map(Asked::benchmark).collect();
-    if let Some(benchmark) = patterns.iter().find(|benchmark| args.rate.is_none() && benchmark.needs_rate()) {
+    let patterns: Vec<_> = args.patterns.iter().flat_map(Asked::benchmarks).copied().collect();
+    let all = args.patterns.contains(&Asked::All);
+    let lacks_rate = |benchmark: &&Benchmark| !all && args.rate.is_none() && benchmark.needs_rate();
+    if let Some(benchmark) = patterns.iter().find(lacks_rate) {
         let message = format!("the events of {} come at a rate, and none is given", benchmark.name());
         return Err(Failure::with_hint(message, "give one, such as `--rate 10kHz`"));
     }
-    check_receivers(args, &patterns)?;
+    let to = if all && args.to.is_empty() { &TO_ONE[..] } else { &args.to };
+    check_receivers(args, &patterns, to)?;
     let compute = match &args.compute[..] {
         [] => NOTE_COMPUTE_US.map(Span::from_micros).to_vec(),
         given => given.to_vec(),
@@ -235,7 +249,7 @@ pub(super) fn suite(args: &BenchArgs) -> Result<Suite, Failure> {
         window: args.window,
         rate: args.rate.map(|rate| rate.0 as f64 * 1e-3),
         gathers: args.gathers,
-        to: args.to.clone(),
+        to: to.to_vec(),
         warmup: args.warmup,
         duration: args.time,
         wait: args.wait,
@@ -244,8 +258,8 @@ pub(super) fn suite(args: &BenchArgs) -> Result<Suite, Failure> {
 }
 
 /// Refuses assigned senders without receivers, or whose receivers are not there.
-fn check_receivers(args: &BenchArgs, patterns: &[Benchmark]) -> Result<(), Failure> {
-    match (patterns.contains(&Benchmark::Assigned), &args.to[..]) {
+fn check_receivers(args: &BenchArgs, patterns: &[Benchmark], to: &[u16]) -> Result<(), Failure> {
+    match (patterns.contains(&Benchmark::Assigned), to) {
         (true, []) => {
             let hint = "give them with --to: `--to 0` for all to one, or `--to 0,0,1,1`";
             Err(Failure::with_hint("the senders of assigned have no receivers", hint))
