@@ -7,8 +7,9 @@ use crate::{
 };
 use evb_core::{NodeId, Span, Time};
 use evb_experiment::{Plan, Workload};
-use evb_fabric::{Arbitration, Control, End, EndpointId, Flow, Link, Network, SwitchId};
+use evb_fabric::{Arbitration, Control, End, EndpointId, Flow, Link, Network, NetworkConfig, SwitchId};
 use evb_patterns::Pattern;
+use evb_protocol::{Shaping, Step};
 use std::sync::Arc;
 
 /// The parts of a network, each with some switches and the hosts on them.
@@ -77,7 +78,7 @@ impl Partition {
             .collect();
         let of_node = |node| plan.host(node).map_or(0, |host| of_endpoint[usize::from(network.endpoint_id(host, 0).0)]);
         let of_node = (0..plan.building.nodes()).map(NodeId).map(of_node).collect();
-        let lookahead = lookahead(network, &of_switch)?;
+        let lookahead = lookahead(network, &of_switch, least_wire(plan))?;
         Some(Self { parts, lookahead, of_switch, of_endpoint, of_node })
     }
 
@@ -117,10 +118,9 @@ pub(crate) fn may_part(plan: &Plan) -> bool {
 
 /// Shortest time after which a packet, a credit or a control message that leaves a part has an effect; `None` if that may
 /// be at once.
-fn lookahead(network: &Network, of_switch: &[u8]) -> Option<Span> {
+fn lookahead(network: &Network, of_switch: &[u8], least: u64) -> Option<Span> {
     let config = &network.config;
     let Flow::CutThrough { reaction, .. } = config.flow else { return None };
-    let least = (1 + config.nic.header.0).max(config.nic.minimum.0);
     // A packet has left its buffer when it has passed the next link.
     let passing = network.links.iter().map(|link| link.rate.time_for(least)).min()?;
     let crosses = |from: End, to: End| match (from, to) {
@@ -134,6 +134,21 @@ fn lookahead(network: &Network, of_switch: &[u8]) -> Option<Span> {
         _ => None,
     };
     links.map(of_link).chain(of_control).min().filter(|&shortest| shortest > Span::ZERO)
+}
+
+/// Fewest bytes on the wire of any packet of a plan.
+fn least_wire(plan: &Plan) -> u64 {
+    let NetworkConfig { nic, control, .. } = &plan.network.config;
+    let is_control_apart = matches!(control, Control::Separate { .. });
+    let least = match (&plan.workload, plan.building.shaping) {
+        // All buckets have one size, and nothing else goes over the network.
+        (Workload::EventBuilding, Shaping::BarrelShifter { bucket, step: Step::Link, .. }) if is_control_apart => {
+            let last = bucket.0 % nic.packet.0;
+            if last == 0 { nic.packet.0 } else { last }
+        }
+        _ => 1,
+    };
+    (least + nic.header.0).max(nic.minimum.0)
 }
 
 /// Switches that are in one part because they have a host in common.

@@ -37,7 +37,8 @@ use std::{
 /// Windows between two looks at the progress.
 const STRIDE: u64 = 1 << 10;
 
-/// Fewest packets that all hosts together send from one meeting to the next, for which the parts are worth their meetings.
+/// Fewest fragments, or parts of them in packets, that all hosts together send from one meeting to the next, for which the
+/// parts are worth their meetings.
 const FEWEST: f64 = 4.0;
 
 /// Packets of a message from which on it is simulated faster as a train, in one part.
@@ -72,14 +73,14 @@ pub(crate) fn divide(plan: &Plan, most: NonZeroUsize) -> Result<Option<(Network,
 /// True if the parts have enough to do between two meetings, and messages are not so long that trains are faster.
 fn pays(plan: &Plan, network: &Network, partition: &Partition) -> bool {
     let (link, nic) = (&network.config.link, &network.config.nic);
-    let size = match plan.building.shaping {
+    let (fragment, packet) = (mean_size(plan, 0), nic.packet.0 as f64);
+    let message = match plan.building.shaping {
         Shaping::BarrelShifter { bucket, .. } => bucket.0 as f64,
-        _ => mean_size(plan, 0),
+        _ => fragment,
     };
-    let (packets, packet) = (size / nic.packet.0 as f64, size.min(nic.packet.0 as f64));
-    let packet_seconds = packet / link.rate.as_bytes_per_second();
-    let between_meetings = network.hosts() as f64 * partition.lookahead.as_secs_f64() / packet_seconds;
-    packets < TRAIN && between_meetings >= FEWEST
+    let seconds = fragment.min(packet) / link.rate.as_bytes_per_second();
+    let between_meetings = network.hosts() as f64 * partition.lookahead.as_secs_f64() / seconds;
+    message / packet < TRAIN && between_meetings >= FEWEST
 }
 
 /// Simulates the parts of a plan. There is no simulation if they gave up.

@@ -11,7 +11,7 @@ use std::{
 
 /// Looks at the others before a thread sleeps: about as long as it takes to be woken. Who waits for a thread that has no
 /// core must not keep one from it.
-const LOOKS: u32 = 1 << 11;
+const LOOKS: u32 = 1 << 13;
 
 /// A barrier at which threads spin for a while before they sleep.
 pub(super) struct Meeting {
