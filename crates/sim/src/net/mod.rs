@@ -396,13 +396,22 @@ impl Net {
             // It took its turn beside the packets of messages.
         } else if before == LaneId::NONE {
             self.effects.push(Effect::Sent { endpoint: self.packets[id].from, at });
-        } else if let Some(part) = self.border.beyond(self.network.link(self.links.link_of(before)).from) {
+        } else if let Some(part) = self.beyond_link(before) {
             let at = self.buffers.leave_for_sender(queue, &mut self.links, &self.packets, before, at);
             let bytes = self.packets[id].wire;
             self.post(part, Mail::Credit { lane: before, at, bytes });
         } else {
             self.buffers.leave(queue, &mut self.links, &self.packets, before, id, at);
         }
+    }
+
+    /// The other part of the network from which a lane is filled.
+    #[inline]
+    fn beyond_link(&self, lane: LaneId) -> Option<usize> {
+        if !self.border.is_there() {
+            return None;
+        }
+        self.border.beyond(self.network.link(self.links.link_of(lane)).from)
     }
 
     fn post(&mut self, part: usize, mail: Mail) {

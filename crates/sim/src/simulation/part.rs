@@ -9,6 +9,7 @@ use crate::{
 };
 use evb_core::{NodeId, Time};
 use evb_experiment::Workload;
+use evb_fabric::End;
 
 impl Simulation<'_> {
     /// Begins, up to the first time.
@@ -132,8 +133,7 @@ impl Simulation<'_> {
     /// Replaces the place of a message with its sender by that here.
     #[inline]
     pub(super) fn find_message(&self, packet: &mut Packet) {
-        let from = self.net.network.endpoint(packet.from).up;
-        if let Some(part) = self.net.border.beyond(self.net.network.link(from).from) {
+        if let Some(part) = self.net.border.beyond(End::Endpoint(packet.from)) {
             packet.message = self.from_abroad[part][packet.message.0 as usize];
         }
     }

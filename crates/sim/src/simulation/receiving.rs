@@ -205,7 +205,10 @@ impl Simulation<'_> {
     fn broadcast(&mut self, now: u64, id: MessageId) {
         let Message { from, to, body, .. } = self.messages.remove(id);
         let busy = self.net.network.config.host.receive.0 > 0 && !self.is_of_interfaces(&body);
-        for node in to.iter().filter(|&node| self.net.border.beyond_node(node).is_none()).collect::<Vec<_>>() {
+        for node in to.iter() {
+            if self.net.border.beyond_node(node).is_some() {
+                continue;
+            }
             if !busy {
                 self.hand_over(from, node, body.clone());
                 continue;
