@@ -1,6 +1,7 @@
 //! The meeting of threads that all wait for each other every few microseconds.
 
 use std::{
+    cell::Cell,
     hint,
     sync::{
         Condvar, Mutex, PoisonError,
@@ -9,9 +10,9 @@ use std::{
     thread,
 };
 
-/// Looks at the others before a thread sleeps: about as long as it takes to be woken. Who waits for a thread that has no
-/// core must not keep one from it.
-const LOOKS: u32 = 1 << 13;
+/// Most and fewest looks at the others before a member sleeps.
+const MOST_LOOKS: u32 = 1 << 13;
+const FEWEST_LOOKS: u32 = 1 << 3;
 
 /// A barrier at which threads spin for a while before they sleep.
 pub(super) struct Meeting {
@@ -28,7 +29,11 @@ pub(super) struct Meeting {
 }
 
 /// The attendance of a member. If it ends by a panic, so does that of all others.
-pub(super) struct Attendance<'a>(&'a Meeting);
+pub(super) struct Attendance<'a> {
+    meeting: &'a Meeting,
+    /// Looks before it sleeps. They become fewer when they were in vain: others have no core, and it must not keep one.
+    looks: Cell<u32>,
+}
 
 impl Meeting {
     pub(super) const fn new(members: usize) -> Self {
@@ -44,28 +49,7 @@ impl Meeting {
     }
 
     pub(super) const fn attend(&self) -> Attendance<'_> {
-        Attendance(self)
-    }
-
-    /// Waits until all members are here. What each has done before, all see after it.
-    ///
-    /// # Panics
-    /// If a member has panicked.
-    pub(super) fn meet(&self) {
-        // Nobody counts on before this member has come.
-        let number = self.number.load(Ordering::Relaxed);
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
-            self.arrived.store(0, Ordering::Relaxed);
-            self.number.store(number + 1, Ordering::SeqCst);
-            return self.wake();
-        }
-        for _ in 0..LOOKS {
-            if !self.is_before(number) {
-                return;
-            }
-            hint::spin_loop();
-        }
-        self.sleep(number);
+        Attendance { meeting: self, looks: Cell::new(MOST_LOOKS) }
     }
 
     /// True while the members do not meet after this number of meetings.
@@ -93,11 +77,36 @@ impl Meeting {
     }
 }
 
+impl Attendance<'_> {
+    /// Waits until all members are here. What each has done before, all see after it.
+    ///
+    /// # Panics
+    /// If a member has panicked.
+    pub(super) fn meet(&self) {
+        let Self { meeting, looks } = self;
+        // Nobody counts on before this member has come.
+        let number = meeting.number.load(Ordering::Relaxed);
+        if meeting.arrived.fetch_add(1, Ordering::AcqRel) + 1 == meeting.members {
+            meeting.arrived.store(0, Ordering::Relaxed);
+            meeting.number.store(number + 1, Ordering::SeqCst);
+            return meeting.wake();
+        }
+        for _ in 0..looks.get() {
+            if !meeting.is_before(number) {
+                return looks.set((looks.get() * 2).min(MOST_LOOKS));
+            }
+            hint::spin_loop();
+        }
+        looks.set((looks.get() / 2).max(FEWEST_LOOKS));
+        meeting.sleep(number);
+    }
+}
+
 impl Drop for Attendance<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.broken.store(true, Ordering::SeqCst);
-            self.0.wake();
+            self.meeting.broken.store(true, Ordering::SeqCst);
+            self.meeting.wake();
         }
     }
 }
@@ -112,12 +121,12 @@ mod tests {
         thread::scope(|scope| {
             for count in &counts {
                 scope.spawn(|| {
-                    let _attendance = meeting.attend();
+                    let attendance = meeting.attend();
                     for round in 1..=1000 {
                         count.store(round, Ordering::Relaxed);
-                        meeting.meet();
+                        attendance.meet();
                         assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == round));
-                        meeting.meet();
+                        attendance.meet();
                     }
                 });
             }
@@ -128,9 +137,9 @@ mod tests {
     fn nobody_waits_for_one_who_panicked() {
         let meeting = Meeting::new(2);
         let attend = |panics: bool| {
-            let _attendance = meeting.attend();
+            let attendance = meeting.attend();
             assert!(!panics, "as told");
-            meeting.meet();
+            attendance.meet();
         };
         thread::scope(|scope| {
             let threads = [true, false].map(|panics| scope.spawn(move || attend(panics)));
