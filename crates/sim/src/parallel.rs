@@ -23,7 +23,7 @@ use evb_core::Time;
 use evb_experiment::Plan;
 use evb_fabric::Network;
 use evb_protocol::Shaping;
-use meeting::{Attendance, Meeting};
+use meeting::Meeting;
 use std::{
     num::NonZeroUsize,
     sync::{
@@ -216,13 +216,13 @@ impl<'a> Table<'a> {
 
     /// Simulates one part to the end.
     fn work(&self, index: usize, part: &mut Simulation<'_>, watch: &mut Watch<'_>) -> End {
-        let attendance = self.meeting.attend();
+        let _panics_are_told = self.meeting.attend();
         part.begin_part();
         let (mut windows, mut goes_on) = (0_u64, true);
         loop {
             let side = &self.sides[windows as usize % 2];
             side.lay_down(index, part, goes_on);
-            attendance.meet();
+            self.meeting.meet();
             side.take_mail(index, part);
             let start = side.next.iter().map(|next| next.load(Relaxed)).min().unwrap_or(NEVER);
             let is_silent = start == NEVER && part.ends_in_silence();
@@ -235,7 +235,7 @@ impl<'a> Table<'a> {
             }
             let end = Time(start.saturating_add(self.partition.lookahead.0));
             if side.may_end.load(Relaxed) {
-                self.run_in_turn(&attendance, index, part, end);
+                self.run_in_turn(index, part, end);
             } else {
                 part.run_before(end);
                 part.must_not_have_ended();
@@ -249,13 +249,13 @@ impl<'a> Table<'a> {
 
     /// Handles what happens before `end`, or up to the time at which the simulation is over, which the first part finds
     /// out before the others go on.
-    fn run_in_turn(&self, attendance: &Attendance<'_>, index: usize, part: &mut Simulation<'_>, end: Time) {
+    fn run_in_turn(&self, index: usize, part: &mut Simulation<'_>, end: Time) {
         if index == 0 {
             part.run_before(end);
             let until = if part.has_ended() { Time(part.now().0 + 1) } else { end };
             self.goes_until.store(until.0, Relaxed);
         }
-        attendance.meet();
+        self.meeting.meet();
         if index != 0 {
             part.run_before(Time(self.goes_until.load(Relaxed)));
         }

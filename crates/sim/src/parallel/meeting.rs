@@ -1,7 +1,6 @@
 //! The meeting of threads that all wait for each other every few microseconds.
 
 use std::{
-    cell::Cell,
     hint,
     sync::{
         Condvar, Mutex, PoisonError,
@@ -10,9 +9,9 @@ use std::{
     thread,
 };
 
-/// Most and fewest looks at the others before a member sleeps.
-const MOST_LOOKS: u32 = 1 << 13;
-const FEWEST_LOOKS: u32 = 1 << 3;
+/// Looks at the others before a thread sleeps: about as long as it takes to be woken. Who waits for a thread that has no
+/// core must not keep one from it.
+const LOOKS: u32 = 1 << 13;
 
 /// A barrier at which threads spin for a while before they sleep.
 pub(super) struct Meeting {
@@ -29,11 +28,7 @@ pub(super) struct Meeting {
 }
 
 /// The attendance of a member. If it ends by a panic, so does that of all others.
-pub(super) struct Attendance<'a> {
-    meeting: &'a Meeting,
-    /// Looks before it sleeps. They become fewer when they were in vain: others have no core, and it must not keep one.
-    looks: Cell<u32>,
-}
+pub(super) struct Attendance<'a>(&'a Meeting);
 
 impl Meeting {
     pub(super) const fn new(members: usize) -> Self {
@@ -49,7 +44,28 @@ impl Meeting {
     }
 
     pub(super) const fn attend(&self) -> Attendance<'_> {
-        Attendance { meeting: self, looks: Cell::new(MOST_LOOKS) }
+        Attendance(self)
+    }
+
+    /// Waits until all members are here. What each has done before, all see after it.
+    ///
+    /// # Panics
+    /// If a member has panicked.
+    pub(super) fn meet(&self) {
+        // Nobody counts on before this member has come.
+        let number = self.number.load(Ordering::Relaxed);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
+            self.arrived.store(0, Ordering::Relaxed);
+            self.number.store(number + 1, Ordering::SeqCst);
+            return self.wake();
+        }
+        for _ in 0..LOOKS {
+            if !self.is_before(number) {
+                return;
+            }
+            hint::spin_loop();
+        }
+        self.sleep(number);
     }
 
     /// True while the members do not meet after this number of meetings.
@@ -77,36 +93,11 @@ impl Meeting {
     }
 }
 
-impl Attendance<'_> {
-    /// Waits until all members are here. What each has done before, all see after it.
-    ///
-    /// # Panics
-    /// If a member has panicked.
-    pub(super) fn meet(&self) {
-        let Self { meeting, looks } = self;
-        // Nobody counts on before this member has come.
-        let number = meeting.number.load(Ordering::Relaxed);
-        if meeting.arrived.fetch_add(1, Ordering::AcqRel) + 1 == meeting.members {
-            meeting.arrived.store(0, Ordering::Relaxed);
-            meeting.number.store(number + 1, Ordering::SeqCst);
-            return meeting.wake();
-        }
-        for _ in 0..looks.get() {
-            if !meeting.is_before(number) {
-                return looks.set((looks.get() * 2).min(MOST_LOOKS));
-            }
-            hint::spin_loop();
-        }
-        looks.set((looks.get() / 2).max(FEWEST_LOOKS));
-        meeting.sleep(number);
-    }
-}
-
 impl Drop for Attendance<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.meeting.broken.store(true, Ordering::SeqCst);
-            self.meeting.wake();
+            self.0.broken.store(true, Ordering::SeqCst);
+            self.0.wake();
         }
     }
 }
@@ -121,12 +112,12 @@ mod tests {
         thread::scope(|scope| {
             for count in &counts {
                 scope.spawn(|| {
-                    let attendance = meeting.attend();
+                    let _attendance = meeting.attend();
                     for round in 1..=1000 {
                         count.store(round, Ordering::Relaxed);
-                        attendance.meet();
+                        meeting.meet();
                         assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == round));
-                        attendance.meet();
+                        meeting.meet();
                     }
                 });
             }
@@ -137,9 +128,9 @@ mod tests {
     fn nobody_waits_for_one_who_panicked() {
         let meeting = Meeting::new(2);
         let attend = |panics: bool| {
-            let attendance = meeting.attend();
+            let _attendance = meeting.attend();
             assert!(!panics, "as told");
-            attendance.meet();
+            meeting.meet();
         };
         thread::scope(|scope| {
             let threads = [true, false].map(|panics| scope.spawn(move || attend(panics)));
