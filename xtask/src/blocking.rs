@@ -1,5 +1,5 @@
-//! Blocking on real links: senders that share a receiver share its link. Nodes in network namespaces on a bridge, with links of
-//! 100 Mbit/s. Needs root, `ip` and `tc`.
+//! Blocking on real links: senders that share a receiver share its link. Nodes in network namespaces on a bridge, with
+//! links of 100 Mbit/s. Needs root, `ip` and `tc`.
 
 use crate::{
     namespaces::{Namespace, Namespaces, control},

@@ -2,7 +2,8 @@
 //! must pass. `cargo xtask faults` tries schedules of faults. `cargo xtask peers` compares evb with other tools.
 //! `cargo xtask caminos` compares the simulator with another one.
 //! `cargo xtask shaping` compares traffic shapings over slow links. `cargo xtask fabric` tests the test of fabrics.
-//! `cargo xtask blocking` measures senders that share receivers. `cargo xtask bond` measures two links as one. `cargo xtask deployment` runs a service on five machines.
+//! `cargo xtask blocking` measures senders that share receivers. `cargo xtask bond` measures two links as one. `cargo xtask
+//! deployment` runs a service on five machines.
 //! `cargo xtask flood` measures what a flood of connections costs a run.
 //! `cargo xtask hw` checks the hardware and generates its files from the crates.
 

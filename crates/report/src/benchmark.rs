@@ -12,7 +12,8 @@ use evb_record::{Benchmark, Parameters};
 pub(crate) use remarks::titled;
 
 /// All tables of a suite: the parameters of each transport, one number for each pattern if each was measured once, the
-/// measurements pattern by pattern, notes and conditions, and the verdict. Transports that do not fit beside the others get further tables.
+/// measurements pattern by pattern, notes and conditions, and the verdict. Transports that do not fit beside the others
+/// get further tables.
 pub fn benchmark_tables(records: &[Benchmark], parameters: &[Parameters], width: usize) -> String {
     let parts = [
         parameters::table(parameters, width),

@@ -19,6 +19,8 @@ pub(crate) struct Partition {
     pub(crate) parts: usize,
     /// Shortest time in which something that happens in one part has an effect in another one.
     pub(crate) lookahead: Span,
+    /// Time from the coming of a packet's head into a switch until it can go on.
+    switch_delay: Span,
     of_switch: Vec<u8>,
     of_endpoint: Vec<u8>,
     of_node: Vec<u8>,
@@ -79,7 +81,8 @@ impl Partition {
         let of_node = |node| plan.host(node).map_or(0, |host| of_endpoint[usize::from(network.endpoint_id(host, 0).0)]);
         let of_node = (0..plan.building.nodes()).map(NodeId).map(of_node).collect();
         let lookahead = lookahead(network, &of_switch, least_wire(plan))?;
-        Some(Self { parts, lookahead, of_switch, of_endpoint, of_node })
+        let switch_delay = network.config.switch.delay;
+        Some(Self { parts, lookahead, switch_delay, of_switch, of_endpoint, of_node })
     }
 
     pub(crate) fn of_node(&self, node: NodeId) -> usize {
@@ -236,7 +239,8 @@ impl Border {
     }
 
     /// Puts mail into the box for another part.
-    pub(crate) fn post(&mut self, part: usize, switch_delay: Span, mail: Mail) {
+    pub(crate) fn post(&mut self, part: usize, mail: Mail) {
+        let switch_delay = self.partition.as_ref().map_or(Span::ZERO, |partition| partition.switch_delay);
         if let Some(effect) = mail.effect(switch_delay) {
             self.first_effect = Some(self.first_effect.map_or(effect, |first| first.min(effect)));
         }

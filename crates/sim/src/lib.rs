@@ -1,8 +1,8 @@
 //! The discrete-event simulator: runs a [`Plan`] over a network in virtual time.
 //!
-//! It drives the same machines as the real event builder. Events happen in the order of their times. Events of one time
-//! happen in the order in which they were planned; links are given to packets last, in ascending order. Every random
-//! draw comes from a seeded stream. So the same plan gives the same bytes.
+//! It drives the same machines as the real event builder. Events happen in the order of their times. At one time control
+//! messages on a network of their own come first, then everything in the order in which it was planned; links are given to
+//! packets last, in ascending order. Every random draw comes from a seeded stream. So the same plan gives the same bytes.
 
 mod arrivals;
 mod border;

@@ -88,6 +88,13 @@ pub(crate) struct Message {
     pub(crate) order: u32,
 }
 
+impl Message {
+    /// A message of no bytes.
+    pub(crate) const fn new(from: NodeId, to: NodeRange, body: Body) -> Self {
+        Self { from, to, body, unsent: 0, missing: 0, payload: 0, priority: 0, is_abroad: false, order: 0 }
+    }
+}
+
 /// All messages on their way.
 pub(crate) type Messages = crate::slab::Slab<MessageId, Message>;
 

@@ -236,17 +236,7 @@ impl Slots {
         let size = self.full.unwrap_or(filled + wire::HEAD_BYTES as u32);
         let to = NodeRange::from(NodeId(self.first_builder.0 + builder as u16));
         let (from, body) = (self.node, Body::Bucket(Box::new(Bucket { parts, size, lead, round })));
-        Some(messages.insert(Message {
-            from,
-            to,
-            body,
-            unsent: size,
-            missing: size,
-            payload: 0,
-            priority: 0,
-            is_abroad: false,
-            order: 0,
-        }))
+        Some(messages.insert(Message { unsent: size, missing: size, ..Message::new(from, to, body) }))
     }
 
     /// The next packet of the builder whose turn it is.

@@ -217,7 +217,7 @@ impl<'a> Table<'a> {
     /// Simulates one part to the end.
     fn work(&self, index: usize, part: &mut Simulation<'_>, watch: &mut Watch<'_>) -> End {
         let _panics_are_told = self.meeting.attend();
-        part.begin_part();
+        part.begin(&mut |_| true);
         let (mut windows, mut goes_on) = (0_u64, true);
         loop {
             let side = &self.sides[windows as usize % 2];
@@ -225,11 +225,13 @@ impl<'a> Table<'a> {
             self.meeting.meet();
             side.take_mail(index, part);
             let start = side.next.iter().map(|next| next.load(Relaxed)).min().unwrap_or(NEVER);
-            let is_silent = start == NEVER && part.ends_in_silence();
-            if side.has_ended.load(Relaxed) || is_silent {
-                return End::Ended;
-            } else if side.gives_up.load(Relaxed) || start == NEVER {
+            // A part that gives up has not handled all, also when everything is over.
+            if side.gives_up.load(Relaxed) {
                 return End::GaveUp;
+            } else if side.has_ended.load(Relaxed) {
+                return End::Ended;
+            } else if start == NEVER {
+                return if part.ends_in_silence() { End::Ended } else { End::GaveUp };
             } else if side.is_interrupted.load(Relaxed) {
                 return End::Interrupted;
             }

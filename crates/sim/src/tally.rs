@@ -223,8 +223,7 @@ impl Tally {
     }
 
     pub(crate) fn end(&mut self, now: u64, packets_left: u64) {
-        self.close(self.ends_at(now));
-        self.packets_left = packets_left;
+        self.end_part(self.ends_at(now), packets_left);
     }
 
     /// The last event may have ended in another part of the network.

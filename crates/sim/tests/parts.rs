@@ -141,3 +141,13 @@ fn nor_with_traffic() {
         check_text(&format!("{network}[workload]\n{workload}\n[trigger]\nduration = \"3 ms\"\n{rest}"));
     }
 }
+
+/// A part does not know whether something moves in the others.
+#[test]
+fn parts_give_up_when_nothing_moves_in_one_for_long() {
+    let text = NETWORK.replace("[run]", "[run]\ndrain_timeout = \"1 us\"");
+    let experiment = Experiment::parse(&text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error:#?}"));
+    let [plan] = experiment.plans() else { panic!("a sweep") };
+    let two = NonZeroUsize::new(2).expect("2 is not 0");
+    assert_eq!(simulate_in_parts(plan, two).unwrap_or_else(|error| panic!("{error}")), None);
+}

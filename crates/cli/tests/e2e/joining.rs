@@ -149,11 +149,12 @@ fn strangers_at_the_ports_do_not_disturb() {
     // A node listens until all its peers are there: one that stands still keeps the port open.
     let bu1 = nodes.pop().expect("the last one is bu1");
     bu1.signal(Signal::STOP);
-    nodes.extend([bu1, node(&lab, "ru0", &address).args(&["--listen", &port]).start()]);
+    nodes.push(node(&lab, "ru0", &address).args(&["--listen", &port]).start());
     wait_until("ru0 listens", || TcpStream::connect(&port).ok());
     disturb(&port);
     disturb(&address);
-    nodes[3].signal(Signal::CONT);
+    bu1.signal(Signal::CONT);
+    nodes.push(bu1);
     good(&run.wait());
     nodes.into_iter().for_each(|node| assert_eq!(node.wait().code(), Some(0)));
     assert!(silent.len() > 2 * garbage().len(), "run control took strangers twice: {}", silent.len());

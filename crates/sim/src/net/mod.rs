@@ -380,7 +380,7 @@ impl Net {
                 let arrival = now + class.byte_time + class.delay;
                 if let Some(part) = self.border.beyond(end) {
                     let packet = self.packets.remove(id);
-                    return self.post(part, Mail::Packet { packet, lane, arrival });
+                    return self.border.post(part, Mail::Packet { packet, lane, arrival });
                 }
                 self.buffers.enter(queue, &mut self.links, &mut self.packets, lane, id, arrival);
             }
@@ -399,7 +399,7 @@ impl Net {
         } else if let Some(part) = self.beyond_link(before) {
             let at = self.buffers.leave_for_sender(queue, &mut self.links, &self.packets, before, at);
             let bytes = self.packets[id].wire;
-            self.post(part, Mail::Credit { lane: before, at, bytes });
+            self.border.post(part, Mail::Credit { lane: before, at, bytes });
         } else {
             self.buffers.leave(queue, &mut self.links, &self.packets, before, id, at);
         }
@@ -412,10 +412,6 @@ impl Net {
             return None;
         }
         self.border.beyond(self.network.link(self.links.link_of(lane)).from)
-    }
-
-    fn post(&mut self, part: usize, mail: Mail) {
-        self.border.post(part, self.network.config.switch.delay, mail);
     }
 
     /// A packet comes from another part of the network.

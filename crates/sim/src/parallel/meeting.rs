@@ -23,8 +23,8 @@ pub(super) struct Meeting {
     broken: AtomicBool,
     /// Members that sleep, or are about to.
     asleep: AtomicUsize,
-    bed: Mutex<()>,
-    bell: Condvar,
+    lock: Mutex<()>,
+    woken: Condvar,
 }
 
 /// The attendance of a member. If it ends by a panic, so does that of all others.
@@ -38,8 +38,8 @@ impl Meeting {
             number: AtomicU64::new(0),
             broken: AtomicBool::new(false),
             asleep: AtomicUsize::new(0),
-            bed: Mutex::new(()),
-            bell: Condvar::new(),
+            lock: Mutex::new(()),
+            woken: Condvar::new(),
         }
     }
 
@@ -76,19 +76,19 @@ impl Meeting {
 
     /// Sleeps until the members meet.
     fn sleep(&self, number: u64) {
-        let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever ends the wait does so before it looks for sleepers; so it sees this one, or this one sees the end.
         self.asleep.fetch_add(1, Ordering::SeqCst);
         while self.is_before(number) {
-            bed = self.bell.wait(bed).unwrap_or_else(PoisonError::into_inner);
+            guard = self.woken.wait(guard).unwrap_or_else(PoisonError::into_inner);
         }
         self.asleep.fetch_sub(1, Ordering::SeqCst);
     }
 
     fn wake(&self) {
         if self.asleep.load(Ordering::SeqCst) > 0 {
-            drop(self.bed.lock().unwrap_or_else(PoisonError::into_inner));
-            self.bell.notify_all();
+            drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+            self.woken.notify_all();
         }
     }
 }

@@ -12,12 +12,6 @@ use evb_experiment::Workload;
 use evb_fabric::End;
 
 impl Simulation<'_> {
-    /// Begins, up to the first time.
-    pub(crate) fn begin_part(&mut self) {
-        self.start();
-        self.settle(&mut |_| true);
-    }
-
     /// Handles all that happens before `end`. It stops early when the simulation is over or gives up.
     pub(crate) fn run_before(&mut self, end: Time) {
         while !self.ended && !self.net.gives_up && self.queue.advance_before(end) {
@@ -80,7 +74,7 @@ impl Simulation<'_> {
     pub(super) fn call_all(&mut self, sent: Time, at: Time, message: Message) {
         for part in self.net.border.others() {
             if message.to.count > 1 || self.net.border.beyond_node(message.to.first) == Some(part) {
-                self.post_mail(part, Mail::Call { sent, at, message: message.clone() });
+                self.net.border.post(part, Mail::Call { sent, at, message: message.clone() });
             }
         }
         if message.to.count > 1 || self.net.border.beyond_node(message.to.first).is_none() {
@@ -111,7 +105,7 @@ impl Simulation<'_> {
         if let Body::Bucket(bucket) = &message.body {
             bucket.parts.iter().for_each(|&(place, _)| self.export(part, place));
         }
-        self.post_mail(part, Mail::Message { place, message });
+        self.net.border.post(part, Mail::Message { place, message });
     }
 
     fn import(&mut self, part: usize, place: MessageId, mut message: Message) {
@@ -144,13 +138,8 @@ impl Simulation<'_> {
         if message.is_abroad
             && let Some(part) = self.net.border.beyond_node(message.from)
         {
-            self.post_mail(part, Mail::Done { place: MessageId(message.order) });
+            self.net.border.post(part, Mail::Done { place: MessageId(message.order) });
         }
-    }
-
-    fn post_mail(&mut self, part: usize, mail: Mail) {
-        let switch_delay = self.net.network.config.switch.delay;
-        self.net.border.post(part, switch_delay, mail);
     }
 
     /// Joins the other parts, numbered from 1, to this one, the one with the event manager. All must have handled what

@@ -214,8 +214,7 @@ impl Simulation<'_> {
                 continue;
             }
             let (to, body) = (NodeRange::from(node), body.clone());
-            let message =
-                Message { from, to, body, unsent: 0, missing: 0, payload: 0, priority: 0, is_abroad: false, order: 0 };
+            let message = Message::new(from, to, body);
             let message = self.messages.insert(message);
             let at = self.processor_time(now, node);
             self.queue.push(Time(at), Event::Receive { message });

@@ -40,8 +40,7 @@ impl Simulation<'_> {
         if let (Control::Separate { delay, rate }, true, false) =
             (self.net.network.config.control, is_building, is_data)
         {
-            let message =
-                Message { from, to, body, unsent: 0, missing: 0, payload, priority: 0, is_abroad: false, order: 0 };
+            let message = Message { payload, ..Message::new(from, to, body) };
             // Messages of one sender arrive in the order in which they were sent: a short one does not overtake.
             let arrived_at = &mut self.control_until[from.index()];
             *arrived_at = (posted_at + delay.0 + rate.time_for(bytes.into()).0).max(*arrived_at);
@@ -52,17 +51,7 @@ impl Simulation<'_> {
         for node in to.iter() {
             let to = NodeRange::from(node);
             let body = body.clone();
-            let message = Message {
-                from,
-                to,
-                body,
-                unsent: bytes,
-                missing: bytes,
-                payload,
-                priority,
-                is_abroad: false,
-                order: 0,
-            };
+            let message = Message { unsent: bytes, missing: bytes, payload, priority, ..Message::new(from, to, body) };
             let message = self.messages.insert(message);
             if let Some(host) = host.filter(|&host| self.host(node) != Some(host)) {
                 self.nics[host].backlog += 1;

@@ -26,8 +26,9 @@ const NODES_PER_CORE: u16 = 4;
 #[derive(Args)]
 pub(crate) struct BenchArgs {
     /// Patterns to measure: those of the note (ping-pong, two-way, all-to-all, pairs, outfarming, broadcast, funnel,
-    /// push-farm, pull-farm), or one-way, roundtrip, stream, assigned, random, rotation, rotation-retarded, gather, gather-unasked; those of
-    /// the note by default. `all` are all of these, and one table beside them. `all-pairs` tests a fabric: every pair of nodes is measured, and slow links are named
+    /// push-farm, pull-farm), or one-way, roundtrip, stream, assigned, random, rotation, rotation-retarded, gather,
+    /// gather-unasked; those of the note by default. `all` are all of these, and one table beside them. `all-pairs` tests a
+    /// fabric: every pair of nodes is measured, and slow links are named
     #[arg(value_name = "PATTERN", value_parser = pattern)]
     pub(super) patterns: Vec<Asked>,
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = medium)]
