@@ -2,6 +2,7 @@
 
 use std::{
     hint,
+    num::NonZeroUsize,
     sync::{
         Condvar, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -9,13 +10,14 @@ use std::{
     thread,
 };
 
-/// Looks at the others before a thread sleeps: about as long as it takes to be woken. Who waits for a thread that has no
-/// core must not keep one from it.
+/// Looks at the others before a thread sleeps, where each has a core.
 const LOOKS: u32 = 1 << 13;
 
 /// A barrier at which threads spin for a while before they sleep.
 pub(super) struct Meeting {
     members: usize,
+    /// Looks before a member sleeps: none where members are more than cores, since one that looks keeps a core from another.
+    looks: u32,
     arrived: AtomicUsize,
     /// Meetings so far.
     number: AtomicU64,
@@ -31,9 +33,11 @@ pub(super) struct Meeting {
 pub(super) struct Attendance<'a>(&'a Meeting);
 
 impl Meeting {
-    pub(super) const fn new(members: usize) -> Self {
+    pub(super) fn new(members: usize) -> Self {
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self {
             members,
+            looks: if members > cores { 0 } else { LOOKS },
             arrived: AtomicUsize::new(0),
             number: AtomicU64::new(0),
             broken: AtomicBool::new(false),
@@ -59,7 +63,7 @@ impl Meeting {
             self.number.store(number + 1, Ordering::SeqCst);
             return self.wake();
         }
-        for _ in 0..LOOKS {
+        for _ in 0..self.looks {
             if !self.is_before(number) {
                 return;
             }
