@@ -38,10 +38,15 @@ mod token;
 
 use clap::{Args, Parser, Subcommand};
 use failure::Failure;
+use mimalloc::MiMalloc;
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
+
+/// The memory of nodes and simulations. A fragment takes several small pieces of memory, some of which other threads free.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Describe an event builder once, then simulate it and run it for real.
 ///

@@ -51,7 +51,10 @@ impl Buffer {
     /// If the buffer is shorter.
     #[must_use]
     pub fn freeze(self, length: usize) -> Bytes {
-        Bytes::from_owner(self).slice(..length)
+        let mut body = Bytes::from_owner(self);
+        assert!(length <= body.len(), "{length} bytes of a buffer of {}", body.len());
+        body.truncate(length);
+        body
     }
 }
 

@@ -132,7 +132,7 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
                 self.position
             }
         };
-        self.position += words;
+        self.pass(words);
         if self.position - first >= BATCH_WORDS {
             self.publish();
         }
@@ -154,7 +154,7 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
     pub(crate) fn has_room(&mut self, length: usize, credit: &AtomicU64) -> bool {
         let words = Record { kind: Kind::Whole, length }.words();
         let left = self.ring.until_end(self.position);
-        let room = (words <= left || self.pad(left, credit)) && self.make_room(words, credit);
+        let room = (words <= left || self.pad(left, credit)) && self.is_free(words, credit);
         if !room {
             self.publish();
         }
@@ -163,27 +163,33 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
 
     #[cold]
     fn pad(&mut self, words: u64, credit: &AtomicU64) -> bool {
-        let room = self.make_room(words, credit);
+        let room = self.is_free(words, credit);
         if room {
+            let position = self.position;
+            self.pass(words);
             let pad = Record { kind: Kind::Pad, length: 1 };
-            self.ring.span(self.position, 1)[0].store(pad.encode(), Ordering::Release);
-            self.position += words;
+            self.ring.span(position, 1)[0].store(pad.encode(), Ordering::Release);
         }
         room
     }
 
-    /// Makes room for `words` words and an empty one after them.
+    /// Returns true if `words` words and one after them may be written.
     #[inline]
-    fn make_room(&mut self, words: u64, credit: &AtomicU64) -> bool {
+    fn is_free(&mut self, words: u64, credit: &AtomicU64) -> bool {
         let end = self.position + words + 1;
         if end > self.limit {
             self.read_credit(credit);
-            if end > self.limit {
-                return false;
-            }
         }
-        self.zero_until(end);
-        true
+        end <= self.limit
+    }
+
+    /// Goes over a record, and sets the word of the next header to 0. The words of the record need not be 0: none of them
+    /// will be read as a header before the next lap.
+    #[inline]
+    fn pass(&mut self, words: u64) {
+        self.position += words;
+        self.zeroed = self.zeroed.max(self.position);
+        self.zero_until(self.position + 1);
     }
 
     #[cold]

@@ -37,7 +37,7 @@ pub struct ShmOptions {
 }
 
 impl ShmOptions {
-    /// The defaults: 10 s of silence, 30 s to connect, 64 MiB bodies, rings of 256 KiB, a pool of 32 MiB, bodies by reference above 2 KiB.
+    /// The defaults: 10 s of silence, 30 s to connect, 64 MiB bodies, rings of 256 KiB, a pool of 32 MiB, bodies by reference above 1 KiB.
     #[must_use]
     pub fn new(nodes: u16, token: Token) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl ShmOptions {
             max_body: DEFAULT_MAX_BODY,
             ring_bytes: 256 << 10,
             pool_bytes: 32 << 20,
-            inline_bytes: 2 << 10,
+            inline_bytes: 1 << 10,
         }
     }
 }

@@ -17,6 +17,8 @@ use std::{
 
 /// Alignment of blocks: a cache line.
 const ALIGN: usize = 64;
+/// Largest size of a [class](class_of) in bytes. Ranges above it have their exact size.
+const LARGEST_CLASS: usize = 256 << 10;
 
 /// The pool.
 #[derive(Debug)]
@@ -86,24 +88,48 @@ impl Drop for Block {
     }
 }
 
-/// The free ranges of a pool by their start. Neighbours are merged, so the list is short.
+/// The free memory of a pool. A returned range of a common size waits for the next body of that size, the latest first,
+/// because it may still be in a cache. All other free ranges are kept by their start, and neighbours are merged.
 #[derive(Debug)]
 struct FreeList {
     ranges: BTreeMap<usize, usize>,
+    /// The starts of waiting ranges, by the [class](class_of) of their size.
+    waiting: Vec<Vec<usize>>,
     closed: bool,
 }
 
 impl FreeList {
     fn new(length: usize) -> Self {
-        Self { ranges: BTreeMap::from([(0, length)]), closed: false }
+        let waiting = vec![Vec::new(); class_of(LARGEST_CLASS) + 1];
+        Self { ranges: BTreeMap::from([(0, length)]), waiting, closed: false }
     }
 
-    /// The first range that is large enough.
+    /// A range of at least `bytes` bytes.
     fn take(&mut self, bytes: usize) -> Option<Range<usize>> {
-        let wanted = bytes.max(1).checked_next_multiple_of(ALIGN)?;
         if self.closed {
             return None;
         }
+        if bytes > LARGEST_CLASS {
+            let wanted = bytes.checked_next_multiple_of(ALIGN)?;
+            return self.cut(wanted).or_else(|| self.merge_waiting().then(|| self.cut(wanted)).flatten());
+        }
+        let class = class_of(bytes);
+        let size = size_of_class(class);
+        match self.waiting[class].pop() {
+            Some(start) => Some(start..start + size),
+            None => self.cut(size).or_else(|| self.merge_waiting().then(|| self.cut(size)).flatten()),
+        }
+    }
+
+    fn give(&mut self, range: Range<usize>) {
+        match self.waiting.get_mut(class_of(range.len())) {
+            Some(waiting) if range.len() <= LARGEST_CLASS => waiting.push(range.start),
+            _ => self.merge(range),
+        }
+    }
+
+    /// Cuts `wanted` bytes from the first range that is large enough.
+    fn cut(&mut self, wanted: usize) -> Option<Range<usize>> {
         let (&start, &end) = self.ranges.iter().find(|&(start, end)| end - start >= wanted)?;
         self.ranges.remove(&start);
         if end - start > wanted {
@@ -112,7 +138,20 @@ impl FreeList {
         Some(start..start + wanted)
     }
 
-    fn give(&mut self, range: Range<usize>) {
+    /// Merges all waiting ranges, because a body finds no room; returns true if there were any.
+    #[cold]
+    fn merge_waiting(&mut self) -> bool {
+        let waiting: Vec<_> = self.waiting.iter_mut().map(std::mem::take).enumerate().collect();
+        let starts = waiting.iter().flat_map(|(class, starts)| starts.iter().map(|&start| (size_of_class(*class), start)));
+        let mut any = false;
+        for (size, start) in starts {
+            self.merge(start..start + size);
+            any = true;
+        }
+        any
+    }
+
+    fn merge(&mut self, range: Range<usize>) {
         let Range { mut start, mut end } = range;
         if let Some(after) = self.ranges.remove(&end) {
             end = after;
@@ -124,6 +163,26 @@ impl FreeList {
         }
         self.ranges.insert(start, end);
     }
+}
+
+/// The class of a size in bytes: four of them for each doubling, so at most a fifth of a range is unused.
+const fn class_of(bytes: usize) -> usize {
+    let lines = bytes.div_ceil(ALIGN);
+    if lines <= 4 {
+        return lines.saturating_sub(1);
+    }
+    // The two bits after the highest one tell the quarter of a doubling, counted from the size below.
+    let octave = (lines - 1).ilog2() as usize;
+    4 * (octave - 1) + ((lines - 1) >> (octave - 2)) - 4
+}
+
+/// The size of the ranges of a class in bytes.
+const fn size_of_class(class: usize) -> usize {
+    if class < 4 {
+        return (class + 1) * ALIGN;
+    }
+    let octave = class / 4 + 1;
+    (class % 4 + 5) * ALIGN << (octave - 2)
 }
 
 #[cfg(test)]
@@ -146,6 +205,29 @@ mod tests {
         assert!(pool.take(4096).is_none() && pool.take(usize::MAX).is_none());
         drop((copy, same));
         assert!(pool.take(4096).is_some(), "all of it is free again");
+    }
+
+    #[test]
+    fn the_classes_of_sizes_follow_each_other() {
+        for bytes in 0..=LARGEST_CLASS {
+            let class = class_of(bytes);
+            let size = size_of_class(class);
+            assert!(size >= bytes.max(1) && size % ALIGN == 0, "{bytes} B in class {class} of {size} B");
+            assert!(class == 0 || size_of_class(class - 1) < bytes, "{bytes} B fit into the class before {class}");
+            assert!(bytes <= 4 * ALIGN || size - bytes.next_multiple_of(ALIGN) < size / 5, "{bytes} B in {size} B");
+        }
+        assert_eq!(size_of_class(class_of(LARGEST_CLASS)), LARGEST_CLASS);
+    }
+
+    #[test]
+    fn a_returned_range_is_the_next_of_its_size_and_makes_room_for_others() {
+        let pool = pool(16 << 10);
+        let blocks: Vec<_> = (0..8).map(|_| pool.take(2048).unwrap()).collect();
+        assert!(pool.take(1).is_none(), "the pool is full");
+        let latest = blocks.last().unwrap().range.clone();
+        drop(blocks);
+        assert_eq!(pool.take(2000).unwrap().range, latest);
+        assert!(pool.take(64).is_some() && pool.take(16 << 10).is_some(), "waiting ranges are merged");
     }
 
     proptest! {
