@@ -32,12 +32,18 @@ pub(crate) struct Effort {
 }
 
 impl Effort {
-    const FULL: Self = Self { repetitions: 5, milliseconds: 100, events: 200_000 };
-    const QUICK: Self = Self { repetitions: 3, milliseconds: 30, events: 50_000 };
+    const FULL: Self = Self { repetitions: 5, milliseconds: 100, events: 1_000_000 };
+    const QUICK: Self = Self { repetitions: 3, milliseconds: 30, events: 200_000 };
 
     /// Events with fragments of this size: fewer of large ones.
     fn events_of(self, bytes: u32) -> u64 {
         self.events * u64::from(FRAGMENT_BYTES) / u64::from(bytes.max(FRAGMENT_BYTES))
+    }
+
+    /// Events with fragments of this size that go in blocks: more, because they take less time each.
+    fn events_in_blocks(self, bytes: u32, block: u32) -> u64 {
+        let more = if block == SINGLY { 1 } else { MORE_IN_BLOCKS };
+        (self.events_of(bytes) * more).next_multiple_of(block.into())
     }
 
     /// Round trips of a peer that take as long as ours, when one of them takes about so many nanoseconds.
@@ -73,8 +79,9 @@ fn comparisons(bench: &Bench) -> Vec<Comparison> {
     all.extend(mpis.iter().map(|mpi| mpi_latency(bench, mpi)));
     all.extend([("tcp", "tcp;ofi_rxm", 10_000), ("shm", "shm", 2_000)].map(|provider| libfabric(bench, provider)));
     all.extend([tcp(bench), message_rate(bench)]);
-    all.extend([middle_fragments(bench), small_fragments(bench), large_fragments(bench)]);
-    all.extend(mpis.iter().map(|mpi| over_mpi(bench, mpi)));
+    all.extend([middle_fragments(bench), middle_blocks(bench)]);
+    all.extend([small_fragments(bench), small_blocks(bench), large_fragments(bench)]);
+    all.extend(mpis.iter().flat_map(|mpi| [SINGLY, IN_BLOCKS].map(|block| over_mpi(bench, mpi, block))));
     all.extend([over_tcp(bench), over_libfabric(bench, "tcp", TCP, 0.95), over_libfabric(bench, "shm", SHM, 0.7)]);
     all
 }
@@ -166,6 +173,12 @@ fn message_rate(bench: &Bench) -> Comparison {
     }
 }
 
+/// Events in a block: one, or as many as `docs/bundles.md` recommends for small fragments.
+const SINGLY: u32 = 1;
+const IN_BLOCKS: u32 = 64;
+/// Events that are built in blocks for each that is built singly.
+const MORE_IN_BLOCKS: u64 = 4;
+
 /// Transports of the event builder.
 const SHM: &[&str] = &["transport.type=shm"];
 const TCP: &[&str] = &["transport.type=tcp"];
@@ -179,40 +192,65 @@ fn at_least(bar: f64, peer: Peer) -> Peer {
     Peer { bar: Some(AtLeast(bar)), ..peer }
 }
 
-/// The event builder in C over an MPI.
+/// The event builder in C over an MPI, which sends each fragment by itself.
 fn plain_c(bench: &Bench, mpi: &Mpi, duties: Duties, sizes: &'static [u32]) -> Peer {
     let name = match duties {
         Duties::None => format!("plain C, {}", mpi.name),
         Duties::Evbs => format!("plain C with evb's duties, {}", mpi.name),
     };
-    Peer { pinned: BOTH, ..peer(&name, theirs::event_building(bench, mpi, duties, sizes)) }
+    Peer { pinned: BOTH, ..peer(&name, theirs::event_building(bench, mpi, duties, sizes, SINGLY)) }
+}
+
+/// The event builder in C with evb's duties over an MPI, which sends as many fragments at once as evb does in a block.
+fn plain_c_in_blocks(bench: &Bench, mpi: &Mpi, sizes: &'static [u32]) -> Peer {
+    let name = format!("plain C with evb's duties in blocks, {}", mpi.name);
+    Peer { pinned: BOTH, ..peer(&name, theirs::event_building(bench, mpi, Duties::Evbs, sizes, IN_BLOCKS)) }
 }
 
 const MIDDLE: &[u32] = &[FRAGMENT_BYTES];
 const SMALL: &[u32] = &[256];
 const LARGE: &[u32] = &[65_536];
 
-fn over_shm() -> Ours {
-    Ours::EventBuilding { transport: SHM, launcher: None }
+fn over_shm(block: u32) -> Ours {
+    Ours::EventBuilding { transport: SHM, launcher: None, block }
 }
 
 fn middle_fragments(bench: &Bench) -> Comparison {
-    let peers = vec![
-        at_least(1.2, plain_c(bench, &Mpi::OPEN, Duties::None, MIDDLE)),
-        at_least(1.5, plain_c(bench, &Mpi::OPEN, Duties::Evbs, MIDDLE)),
+    let more = vec![
         at_least(1.5, plain_c(bench, &Mpi::MPICH, Duties::Evbs, MIDDLE)),
         at_least(0.5, peer("copy in, copy out", theirs::copy_limit(bench, MIDDLE))),
-        at_least(0.6, peer("by reference", theirs::reference_limit(bench, MIDDLE))),
     ];
-    event_building(bench, "shm", over_shm(), MIDDLE, peers)
+    let peers = middle_peers(bench).into_iter().chain(more).collect();
+    event_building(bench, "shm", over_shm(SINGLY), MIDDLE, peers)
+}
+
+fn middle_blocks(bench: &Bench) -> Comparison {
+    let peers = middle_peers(bench).into_iter().chain([plain_c_in_blocks(bench, &Mpi::OPEN, MIDDLE)]).collect();
+    event_building(bench, "shm, blocks of 64", over_shm(IN_BLOCKS), MIDDLE, peers)
+}
+
+fn middle_peers(bench: &Bench) -> Vec<Peer> {
+    vec![
+        at_least(1.2, plain_c(bench, &Mpi::OPEN, Duties::None, MIDDLE)),
+        at_least(1.5, plain_c(bench, &Mpi::OPEN, Duties::Evbs, MIDDLE)),
+        at_least(0.6, peer("by reference", theirs::reference_limit(bench, MIDDLE))),
+    ]
 }
 
 fn small_fragments(bench: &Bench) -> Comparison {
-    let peers = vec![
+    event_building(bench, "shm", over_shm(SINGLY), SMALL, small_peers(bench))
+}
+
+fn small_blocks(bench: &Bench) -> Comparison {
+    let peers = small_peers(bench).into_iter().chain([plain_c_in_blocks(bench, &Mpi::OPEN, SMALL)]).collect();
+    event_building(bench, "shm, blocks of 64", over_shm(IN_BLOCKS), SMALL, peers)
+}
+
+fn small_peers(bench: &Bench) -> Vec<Peer> {
+    vec![
         at_least(3.0, plain_c(bench, &Mpi::OPEN, Duties::Evbs, SMALL)),
         peer("by reference", theirs::reference_limit(bench, SMALL)),
-    ];
-    event_building(bench, "shm", over_shm(), SMALL, peers)
+    ]
 }
 
 fn large_fragments(bench: &Bench) -> Comparison {
@@ -220,19 +258,22 @@ fn large_fragments(bench: &Bench) -> Comparison {
         plain_c(bench, &Mpi::OPEN, Duties::Evbs, LARGE),
         at_least(0.7, peer("by reference", theirs::reference_limit(bench, LARGE))),
     ];
-    event_building(bench, "shm", over_shm(), LARGE, peers)
+    event_building(bench, "shm", over_shm(SINGLY), LARGE, peers)
 }
 
-fn over_mpi(bench: &Bench, mpi: &Mpi) -> Comparison {
-    let ours = Ours::EventBuilding { transport: &["transport.type=mpi"], launcher: Some(mpi.launcher("5")) };
-    let peers =
-        vec![plain_c(bench, mpi, Duties::None, MIDDLE), at_least(1.0, plain_c(bench, mpi, Duties::Evbs, MIDDLE))];
-    event_building(bench, mpi.name, ours, MIDDLE, peers)
+fn over_mpi(bench: &Bench, mpi: &Mpi, block: u32) -> Comparison {
+    let ours = Ours::EventBuilding { transport: &["transport.type=mpi"], launcher: Some(mpi.launcher("5")), block };
+    let with_duties = at_least(1.0, plain_c(bench, mpi, Duties::Evbs, MIDDLE));
+    let (name, more) = match block {
+        SINGLY => (mpi.name.to_owned(), plain_c(bench, mpi, Duties::None, MIDDLE)),
+        _ => (format!("{}, blocks of {block}", mpi.name), plain_c_in_blocks(bench, mpi, MIDDLE)),
+    };
+    event_building(bench, &name, ours, MIDDLE, vec![with_duties, more])
 }
 
 fn over_tcp(bench: &Bench) -> Comparison {
     let plain = peer("plain C with evb's duties, sockets", theirs::event_building_tcp(bench, MIDDLE));
-    let ours = Ours::EventBuilding { transport: TCP, launcher: None };
+    let ours = Ours::EventBuilding { transport: TCP, launcher: None, block: SINGLY };
     event_building(bench, "tcp", ours, MIDDLE, vec![Peer { pinned: BOTH, ..at_least(1.0, plain) }])
 }
 
@@ -242,8 +283,9 @@ fn over_libfabric(bench: &Bench, provider: &str, own: &'static [&'static str], b
         "tcp" => &["transport.type=ofi", "transport.provider=tcp"],
         _ => &["transport.type=ofi", "transport.provider=shm"],
     };
-    let own = ours::as_peer(Ours::EventBuilding { transport: own, launcher: None }.measure(bench, MIDDLE));
-    let ours = Ours::EventBuilding { transport, launcher: None };
+    let own =
+        ours::as_peer(Ours::EventBuilding { transport: own, launcher: None, block: SINGLY }.measure(bench, MIDDLE));
+    let ours = Ours::EventBuilding { transport, launcher: None, block: SINGLY };
     let own = Peer { pinned: BOTH, ..peer(&format!("evb over {provider}"), Ok(own)) };
     event_building(bench, &format!("ofi:{provider}"), ours, MIDDLE, vec![at_least(bar, own)])
 }

@@ -8,6 +8,9 @@ use super::{
 use serde_json::Value;
 use std::{path::Path, process::Command};
 
+/// Readout units of the event builder: an event has a fragment of each.
+const READOUT_UNITS: f64 = 2.0;
+
 /// One result of evb.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Reading {
@@ -36,8 +39,9 @@ pub(super) type OurMeasure = Box<dyn Fn() -> Result<Vec<Reading>, String>>;
 pub(super) enum Ours {
     /// A pattern of `evb bench` over a transport, with the launcher of its processes if it needs one.
     Layer { pattern: &'static str, transport: String, launcher: Option<String>, wait: &'static str },
-    /// The 2 x 2 event builder in five processes over a transport, given as the settings of an experiment.
-    EventBuilding { transport: &'static [&'static str], launcher: Option<Vec<String>> },
+    /// The 2 x 2 event builder in five processes over a transport, given as the settings of an experiment. This number of
+    /// events goes in one block.
+    EventBuilding { transport: &'static [&'static str], launcher: Option<Vec<String>>, block: u32 },
 }
 
 impl Ours {
@@ -53,8 +57,8 @@ impl Ours {
                 command.args(launcher.iter().flat_map(|launcher| ["--launcher", launcher]));
                 readings(&jobs::output(&mut command)?)
             }
-            Self::EventBuilding { transport, launcher } => {
-                sizes.iter().map(|&size| build(&bench, transport, launcher.as_deref(), size)).collect()
+            Self::EventBuilding { transport, launcher, block } => {
+                sizes.iter().map(|&size| build(&bench, transport, launcher.as_deref(), size, *block)).collect()
             }
         })
     }
@@ -65,7 +69,13 @@ pub(super) fn as_peer(ours: OurMeasure) -> Measure {
     Box::new(move || Ok(ours()?.iter().map(|reading| reading.median).collect()))
 }
 
-fn build(bench: &Bench, transport: &[&str], launcher: Option<&[String]>, size: u32) -> Result<Reading, String> {
+fn build(
+    bench: &Bench,
+    transport: &[&str],
+    launcher: Option<&[String]>,
+    size: u32,
+    block: u32,
+) -> Result<Reading, String> {
     let mut command = match launcher {
         Some(words) => {
             let mut command = bench.on_both(&words[0]);
@@ -76,9 +86,9 @@ fn build(bench: &Bench, transport: &[&str], launcher: Option<&[String]>, size: u
     };
     command.arg("run").arg(bench.root.join("experiments/two-by-two.toml")).args(["--json", "--quiet"]);
     command.args(launcher.is_none().then_some("--processes"));
-    let events = format!("trigger.events={}", bench.effort.events_of(size));
-    let size = format!("readout.source.size={size} B");
-    command.args([&*events, &size].into_iter().chain(transport.iter().copied()).flat_map(|set| ["--set", set]));
+    let events = format!("trigger.events={}", bench.effort.events_in_blocks(size, block));
+    let (size, block) = (format!("readout.source.size={size} B"), format!("trigger.block={block}"));
+    command.args([&*events, &size, &block].into_iter().chain(transport.iter().copied()).flat_map(|set| ["--set", set]));
     built(&jobs::output(&mut command)?)
 }
 
@@ -143,13 +153,15 @@ fn calibrations(record: &Value, name: &str) -> Vec<f64> {
     ["before", "after"].iter().filter_map(|moment| record["calibration"][moment][name].as_f64()).collect()
 }
 
-/// Fragments per second of a run in which all events were built.
+/// Fragments per second of a run with [`READOUT_UNITS`] in which all events were built. The record counts a block from one
+/// unit as one fragment.
 fn built(text: &str) -> Result<Reading, String> {
     let record: Value = serde_json::from_str(text.trim()).map_err(|error| format!("the record of evb run: {error}"))?;
-    match (record["good"].as_bool(), record["fragment_rate_hz"].as_f64()) {
+    let rate = record["event_rate_hz"].as_f64().map(|rate| rate * READOUT_UNITS);
+    match (record["good"].as_bool(), rate) {
         (Some(true), Some(rate)) => Ok(Reading { median: rate, mean: rate, limit: None, cores: Vec::new() }),
         (Some(false), _) => Err("not all events were built".into()),
-        _ => Err("the record of evb run lacks its fragment rate".into()),
+        _ => Err("the record of evb run lacks its event rate".into()),
     }
 }
 
@@ -185,7 +197,7 @@ mod tests {
     fn bad_results_are_none() {
         assert_eq!(readings(&record(8, r#""window":1"#, false)), Err("messages were lost or corrupted".into()));
         assert!(readings("no record").unwrap_err().starts_with("a record of evb: "));
-        assert_eq!(built(r#"{"good":false,"fragment_rate_hz":1.0}"#), Err("not all events were built".into()));
-        assert_eq!(built(r#"{"good":true,"fragment_rate_hz":7e5}"#).unwrap().median, 7e5);
+        assert_eq!(built(r#"{"good":false,"event_rate_hz":1.0}"#), Err("not all events were built".into()));
+        assert_eq!(built(r#"{"good":true,"event_rate_hz":7e5}"#).unwrap().median, 14e5);
     }
 }

@@ -197,6 +197,7 @@ pub(super) fn event_building(
     mpi: &Mpi,
     duties: Duties,
     sizes: &'static [u32],
+    block: u32,
 ) -> Result<Measure, String> {
     mpi.installed()?;
     let program = bench.compile(mpi.mpicc, "crates/transport-mpi/tests/peer/event_building.c", duties.options()?)?;
@@ -204,8 +205,10 @@ pub(super) fn event_building(
     Ok(for_each(sizes, move |size| {
         let mut command = bench.on_both(&words[0]);
         command.args(&words[1..]).arg(&program);
-        command.args(["2", &bench.effort.events_of(size).to_string(), &size.to_string(), "push", SLOTS]);
-        outputs::event_building(&output(&mut command)?)
+        // A block is one long fragment to it.
+        let blocks = bench.effort.events_in_blocks(size, block) / u64::from(block);
+        command.args(["2", &blocks.to_string(), &(size * block).to_string(), "push", SLOTS]);
+        outputs::event_building(&output(&mut command)?).map(|blocks| blocks * f64::from(block))
     }))
 }
 

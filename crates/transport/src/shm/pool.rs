@@ -142,7 +142,8 @@ impl FreeList {
     #[cold]
     fn merge_waiting(&mut self) -> bool {
         let waiting: Vec<_> = self.waiting.iter_mut().map(std::mem::take).enumerate().collect();
-        let starts = waiting.iter().flat_map(|(class, starts)| starts.iter().map(|&start| (size_of_class(*class), start)));
+        let starts =
+            waiting.iter().flat_map(|(class, starts)| starts.iter().map(|&start| (size_of_class(*class), start)));
         let mut any = false;
         for (size, start) in starts {
             self.merge(start..start + size);
