@@ -1,13 +1,10 @@
-//! The cores of this machine: pinning, and the core-to-core time through memory.
+//! The core-to-core time through memory.
 //!
 //! That time is the limit of every message layer that goes through memory. On virtual machines it depends on the
 //! placement of the two cores by the host, and may change at any time. So it is measured before and after a series.
 
+pub use evb_node::cores::{allowed, pin};
 use evb_record::CoreToCore;
-use rustix::{
-    io,
-    thread::{CpuSet, sched_getaffinity, sched_setaffinity},
-};
 use std::{
     hint,
     sync::{
@@ -23,30 +20,6 @@ const ROUND_TRIPS: u64 = 500;
 const BATCHES: usize = 101;
 /// Words of a message of one cache line.
 const WORDS: usize = 8;
-
-/// The cores that this thread may use, in ascending order.
-#[must_use]
-pub fn allowed() -> Vec<u16> {
-    sched_getaffinity(None).map(|set| members(&set)).unwrap_or_default()
-}
-
-/// Binds this thread to one core, and checks it with the system.
-///
-/// # Errors
-/// If the system refuses it, or reports another core afterwards.
-pub fn pin(core: u16) -> io::Result<()> {
-    let mut wanted = CpuSet::new();
-    wanted.set(core.into());
-    sched_setaffinity(None, &wanted)?;
-    match allowed() == [core] {
-        true => Ok(()),
-        false => Err(io::Errno::INVAL),
-    }
-}
-
-fn members(set: &CpuSet) -> Vec<u16> {
-    (0..CpuSet::MAX_CPU as u16).filter(|&core| set.is_set(core.into())).collect()
-}
 
 /// Half round trips between two cores; `None` if this process may not use two cores, or cannot start threads.
 #[must_use]

@@ -1,7 +1,7 @@
 //! The plans that only the simulator can carry out.
 
 use evb_bench::LayerChoice;
-use evb_experiment::{Load, Plan, Workload};
+use evb_experiment::{Cores, Load, Plan, Workload};
 use evb_node::{NodeError, RunError};
 use evb_patterns::Pattern;
 use evb_protocol::{Shaping, Step};
@@ -18,6 +18,9 @@ pub enum OnlySimulated {
     /// The nodes of traffic have no faults on purpose.
     #[error("the nodes of traffic have no faults on purpose in a real run")]
     Fault,
+    /// The nodes of traffic have no places.
+    #[error("the nodes of traffic are not bound to cores by `run.placement`")]
+    Placement,
     /// Messages of the pattern do not go over the transport.
     #[error("no traffic goes over the transport {0}")]
     Transport(&'static str),
@@ -38,6 +41,7 @@ impl OnlySimulated {
             }
             Self::Gather => "use `evb simulate`, or give the rate of events, such as `--set workload.rate=\"10 kHz\"`",
             Self::Fault => "use `evb simulate`, or leave out `[[fault]]`",
+            Self::Placement => "leave it out: `evb bench` binds the nodes of a benchmark",
             Self::Transport(_) => "use another one, such as `--set transport.type=tcp`",
             Self::Step => {
                 "use `evb simulate`, or give `shaping.step`, or `first_stage.shaping.step`, another value, such as credit"
@@ -68,6 +72,7 @@ fn check_traffic(plan: &Plan) -> Result<(), OnlySimulated> {
         (Load::Fraction { .. } | Load::Slots { .. }, _) => Err(OnlySimulated::Load),
         (Load::Saturating, Pattern::Gather { .. }) => Err(OnlySimulated::Gather),
         _ if !plan.faults.is_empty() => Err(OnlySimulated::Fault),
+        _ if plan.run.cores != Cores::None => Err(OnlySimulated::Placement),
         _ if LayerChoice::of(&plan.transport).is_none() => Err(OnlySimulated::Transport(plan.transport.about().name)),
         _ => Ok(()),
     }

@@ -34,7 +34,7 @@ pub use experiment::{Experiment, Other};
 #[cfg(feature = "fuzz")]
 pub use fuzz::fuzz_parse;
 pub use plan::{
-    FaultAction, FaultSpec, Keep, Link, Load, Needs, NetworkPlan, Placement, Plan, Rejoin, RunPlan, Stages,
+    Cores, FaultAction, FaultSpec, Keep, Link, Load, Needs, NetworkPlan, Placement, Plan, Rejoin, RunPlan, Stages,
     StoragePlan, TrafficPlan, TriggerPlan, Workload,
 };
 pub use reference::reference;

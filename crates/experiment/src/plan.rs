@@ -226,6 +226,8 @@ pub struct RunPlan {
     pub drain_timeout: Span,
     /// Threads that carry the nodes in one process; the number of cores, at most the number of nodes, by default.
     pub workers: Option<u16>,
+    /// Placement of the nodes on the cores of their machine.
+    pub cores: Cores,
     /// Time after the start that is not measured. Without it, rates are of the steady window that is found.
     pub warmup: Option<Span>,
     /// The nodes without which a run does not go on.
@@ -234,6 +236,18 @@ pub struct RunPlan {
     pub samples: u16,
     /// What happens when all lost nodes are there again while a run goes on.
     pub rejoin: Rejoin,
+}
+
+/// Placement of nodes on the cores of their machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cores {
+    /// The system places them, and moves them as it likes.
+    #[default]
+    None,
+    /// Each node is bound to a core: one of its own if there are enough, else readout units and builder units with the same
+    /// number share one.
+    Auto,
 }
 
 /// The run in which lost nodes take part again, when all of them are there again while a run goes on.

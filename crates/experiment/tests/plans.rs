@@ -2,8 +2,8 @@
 
 use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, SourceId, Span};
 use evb_experiment::{
-    Bundling, Experiment, FaultAction, FaultSpec, Keep, Link, Needs, Placement, Plan, Rejoin, RunPlan, StoragePlan,
-    TriggerPlan, Workload,
+    Bundling, Cores, Experiment, FaultAction, FaultSpec, Keep, Link, Needs, Placement, Plan, Rejoin, RunPlan,
+    StoragePlan, TriggerPlan, Workload,
 };
 use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault, NetworkFaultAction,
@@ -68,6 +68,7 @@ fn a_short_file_gets_every_default() {
             peer_timeout: Span::from_secs(5),
             drain_timeout: Span::from_secs(10),
             workers: None,
+            cores: Cores::None,
             warmup: None,
         },
         faults: vec![],

@@ -2,6 +2,7 @@
 
 use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup, ToNode};
 use crate::control_lane::{ControlEndpoint, ControlLane};
+use crate::cores::Seat;
 use crate::endpoint::{self, UseEndpoints};
 use crate::limits;
 use crate::lines::{self, Lines, Writer, pump};
@@ -282,7 +283,7 @@ impl UseEndpoints for Opened<'_, '_> {
             let lane = lane.transpose().map_err(|error| limits::error("no thread for control messages", &error))?;
             channel.tell(node, Notice::Ready);
             let link = Link::new(transport, plan.building.nodes()).with_control(lane);
-            let nodes = vec![Node::new(node, link)];
+            let nodes = vec![Node::new(node, link, Seat::of_node(plan, node))];
             Ok(carry(nodes, channel, &open, 0, |nodes, timeout| nodes[0].link.outbox.transport.wait(timeout)))
         })
     }

@@ -8,6 +8,7 @@ mod builder;
 mod children;
 mod control;
 mod control_lane;
+pub mod cores;
 mod endpoint;
 mod filter;
 mod join;

@@ -1,6 +1,7 @@
 //! Nodes in one process. Worker threads carry them; messages go by reference, or through simulated hardware.
 
 use crate::control::{Detail, Instruction, NodeError, Notice, Order};
+use crate::cores::Seat;
 use crate::endpoint::longest_body;
 use crate::limits;
 use crate::link::Link;
@@ -187,7 +188,8 @@ impl UseEndpoints for Hiring<'_> {
         let placement: Vec<_> = nodes().map(|node| worker_of(plan, node, doorbells.len())).collect();
         let mut hosted: Vec<Vec<_>> = doorbells.iter().map(|_| Vec::new()).collect();
         for (node, endpoint) in nodes().zip(endpoints) {
-            hosted[placement[node.index()]].push(Node::new(node, Link::new(endpoint, plan.building.nodes())));
+            let (worker, link) = (placement[node.index()], Link::new(endpoint, plan.building.nodes()));
+            hosted[worker].push(Node::new(node, link, Seat::of_worker(plan, worker)));
         }
         let (sender, notices) = mpsc::channel();
         let mut crew = Crew { placement, lines: Vec::new(), notices, threads: Vec::new() };

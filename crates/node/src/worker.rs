@@ -1,12 +1,13 @@
 //! A worker: one thread that carries one or more nodes.
 
 use crate::control::{Detail, Instruction, NodeError, Notice, Order};
+use crate::cores::Seat;
 use crate::link::{Arrived, BATCH, Link};
 use bytes::Bytes;
 use evb_core::{NodeId, Span, Time, Transmit};
 use evb_protocol::Message;
 use evb_transport::Transport;
-use evb_unit::Report;
+use evb_unit::{DriverReport, Report};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -89,6 +90,8 @@ pub(crate) struct Node<T> {
     /// The part of the node in the current run.
     part: Option<Part>,
     pub(crate) link: Link<T>,
+    /// The place of the node's thread, if it is bound.
+    seat: Option<Seat>,
 }
 
 /// The part of a node in one run.
@@ -103,9 +106,13 @@ struct Part {
 }
 
 impl Part {
-    /// The report of the role, with the broadcasts and the dead links of its node.
-    fn report<T: Transport>(&self, now: Time, link: &Link<T>) -> Report {
-        self.role.report(now).with_broadcast(link.broadcasts()).with_dead_links(link.dead_links())
+    /// The report of the role, with what is known of its node.
+    fn report<T: Transport>(&self, now: Time, link: &Link<T>, seat: Option<&Seat>) -> Report {
+        self.role.report(now).with_driver(DriverReport {
+            broadcast: link.broadcasts(),
+            dead_links: link.dead_links(),
+            core: seat.map(Seat::core),
+        })
     }
 }
 
@@ -113,8 +120,9 @@ impl Part {
 pub(crate) type OpenRole<'a, T> = dyn Fn(NodeId, u64, &T) -> Result<Box<dyn Role>, NodeError> + 'a;
 
 impl<T: Transport> Node<T> {
-    pub(crate) fn new(id: NodeId, link: Link<T>) -> Self {
-        Self { id, part: None, link }
+    /// A node with its link, and the place to which its thread is bound, if it is.
+    pub(crate) fn new(id: NodeId, link: Link<T>, seat: Option<Seat>) -> Self {
+        Self { id, part: None, link, seat }
     }
 
     /// One round: receive, work, send. Returns true if there was work.
@@ -153,7 +161,7 @@ impl<T: Transport> Node<T> {
     /// Takes part in a run.
     fn prepare(&mut self, run: u64, open: &OpenRole<'_, T>, channel: &ControlChannel<'_>) {
         self.link.begin_run();
-        match open(self.id, run, &self.link.outbox.transport) {
+        match Seat::after(self.seat.as_ref(), || open(self.id, run, &self.link.outbox.transport)) {
             Ok(role) => {
                 self.part = Some(Part { role, finished: false, closing: false, next: None });
                 channel.tell(self.id, Notice::Ready);
@@ -168,7 +176,7 @@ impl<T: Transport> Node<T> {
         part.finished |= part.next.is_none();
         match part.role.finish() {
             Ok(true) => {
-                channel.tell(self.id, Notice::Finished(part.report(now, &self.link)));
+                channel.tell(self.id, Notice::Finished(part.report(now, &self.link, self.seat.as_ref())));
                 match part.next.take() {
                     Some(run) => self.go_over(now, run, channel),
                     None => self.part = None,
@@ -184,7 +192,7 @@ impl<T: Transport> Node<T> {
         let Some(part) = &mut self.part else { return };
         part.closing = false;
         self.link.count_anew();
-        if let Err(error) = part.role.next_run(now, run) {
+        if let Err(error) = Seat::after(self.seat.as_ref(), || part.role.next_run(now, run)) {
             self.fail(now, error, channel);
         }
     }
@@ -193,7 +201,7 @@ impl<T: Transport> Node<T> {
     fn fail(&mut self, now: Time, error: NodeError, channel: &ControlChannel<'_>) {
         if let Some(mut part) = self.part.take() {
             close(part.role.as_mut());
-            channel.tell(self.id, Notice::Progress(part.report(now, &self.link)));
+            channel.tell(self.id, Notice::Progress(part.report(now, &self.link, self.seat.as_ref())));
             channel.tell(self.id, Notice::Failed(error));
         }
     }
@@ -333,7 +341,7 @@ impl<T: Transport> Worker<'_, T> {
             self.next_report = now + REPORT_INTERVAL;
             for node in &self.nodes {
                 if let Some(part) = node.part.as_ref().filter(|part| !part.finished || part.closing) {
-                    self.channel.tell(node.id, Notice::Progress(part.report(now, &node.link)));
+                    self.channel.tell(node.id, Notice::Progress(part.report(now, &node.link, node.seat.as_ref())));
                 }
             }
         }

@@ -130,6 +130,9 @@ pub struct Record {
     /// Broadcasts of the nodes; none in simulations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broadcast: Option<Broadcast>,
+    /// The core of each node that is bound to one, by the name of the node.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub placement: BTreeMap<String, u16>,
     /// How full the units were; none in simulations, in runs that were too short for a look, and in records from before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occupancy: Option<Occupancy>,

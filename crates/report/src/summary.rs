@@ -8,7 +8,7 @@ use crate::{
     text::{aligned, hanging, metric},
 };
 use evb_record::{Broadcast, FindingKind, Record, Stream};
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 /// The summary of a run: a table of the builders, or of the event builders of two stages, totals, faults and the verdict.
 /// Traffic without builders has the summary of its simulation.
@@ -106,12 +106,22 @@ fn totals(record: &Record, width: usize) -> String {
     rows.extend(faults::rows(record));
     rows.extend(record.bundles.iter().flat_map(bundles::rows));
     rows.extend(record.broadcast.iter().filter(|broadcast| broadcast.asked).map(broadcasts));
+    if !record.placement.is_empty() {
+        rows.push(("placement", placement(&record.placement)));
+    }
     if let Some(first) = record.builders.iter().flat_map(|builder| &builder.files).next() {
         let files: u64 = record.builders.iter().map(|builder| builder.file_count.max(builder.files.len() as u64)).sum();
         let more = if files > 1 { format!(" and {} more", files - 1) } else { String::new() };
         rows.push(("files", format!("{first}{more}")));
     }
     aligned(&rows, width)
+}
+
+/// The nodes of each core, where nodes are bound.
+fn placement(cores: &BTreeMap<String, u16>) -> String {
+    let mut nodes = BTreeMap::<u16, Vec<&str>>::new();
+    cores.iter().for_each(|(node, core)| nodes.entry(*core).or_default().push(node));
+    nodes.iter().map(|(core, nodes)| format!("core {core}: {}", nodes.join(" "))).collect::<Vec<_>>().join(", ")
 }
 
 /// Broadcasts, where the experiment asked for a way.

@@ -1,12 +1,12 @@
 //! The account of an experiment: the last report of each node, lost nodes and findings.
 
-use crate::{BuilderReport, Faults, ManagerReport, Offered, ReadoutReport, Report, occupancy::Looks};
+use crate::{BuilderReport, DriverReport, Faults, ManagerReport, Offered, ReadoutReport, Report, occupancy::Looks};
 use evb_core::{Frequency, NodeId, NodeRange, Span, Time};
 use evb_experiment::Plan;
 use evb_protocol::Config;
 use evb_record::{Broadcast, Events, Filtering, Finding, FindingKind, Kind, Record};
 use evb_steady::{ENDED, Series, Steady};
-use std::iter;
+use std::{collections::BTreeMap, iter};
 
 /// The last reports of all nodes, lost nodes and findings.
 #[derive(Clone)]
@@ -178,14 +178,24 @@ impl Account {
         Some(all)
     }
 
-    /// Broadcasts of each node that has reported.
-    fn broadcasts(&self) -> impl Iterator<Item = (NodeId, &Broadcast)> {
+    /// What the driver of each node has reported.
+    pub(crate) fn drivers(&self) -> impl Iterator<Item = (NodeId, &DriverReport)> {
         let of_readouts = self.config.readout_nodes().iter().zip(&self.readouts);
         let of_builders = self.config.builder_nodes().iter().zip(&self.builders);
-        iter::once((Config::EVENT_MANAGER, &self.manager.broadcast))
-            .chain(of_readouts.map(|(node, report)| (node, &report.broadcast)))
-            .chain(of_builders.map(|(node, report)| (node, &report.broadcast)))
-            .filter(|(_, broadcast)| !broadcast.how.is_empty())
+        iter::once((Config::EVENT_MANAGER, &self.manager.driver))
+            .chain(of_readouts.map(|(node, report)| (node, &report.driver)))
+            .chain(of_builders.map(|(node, report)| (node, &report.driver)))
+    }
+
+    /// Broadcasts of each node that has reported.
+    fn broadcasts(&self) -> impl Iterator<Item = (NodeId, &Broadcast)> {
+        let all = self.drivers().map(|(node, driver)| (node, &driver.broadcast));
+        all.filter(|(_, broadcast)| !broadcast.how.is_empty())
+    }
+
+    /// The core of each node that is bound to one, by the name of the node.
+    fn placement(&self) -> BTreeMap<String, u16> {
+        self.drivers().filter_map(|(node, driver)| Some((self.config.node_name(node), driver.core?))).collect()
     }
 
     /// Broadcasts of all nodes.
@@ -245,6 +255,7 @@ impl Account {
             per_source_bytes_per_s: sent,
             filter: self.filtering(seconds),
             broadcast: Some(broadcast),
+            placement: self.placement(),
             occupancy: self.looks.as_ref().and_then(Looks::means),
             ..self.assemble(Kind::Run, plan, &steady, &offered)
         }

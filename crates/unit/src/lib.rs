@@ -42,7 +42,7 @@ pub use payload::{Outline, Outlines, Payload};
 pub use places::Places;
 pub use readout::{FragmentSource, ReadLimits, Readout, open_options};
 pub use record::Offered;
-pub use report::{BuilderReport, DeadLink, Faults, Held, ManagerReport, Open, ReadoutReport, Report};
+pub use report::{BuilderReport, DeadLink, DriverReport, Faults, Held, ManagerReport, Open, ReadoutReport, Report};
 pub use selector::Selector;
 pub use sources::Sources;
 

@@ -2,12 +2,8 @@
 
 use crate::{Account, DeadLink};
 use evb_core::NodeId;
-use evb_protocol::Config;
 use evb_record::{Finding, FindingKind};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    iter,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Account {
     /// A finding for each link that died although the peers live, by the name of the link.
@@ -21,12 +17,7 @@ impl Account {
 
     /// Dead links of all nodes.
     fn reported_links(&self) -> impl Iterator<Item = (NodeId, &DeadLink)> {
-        let of_readouts = self.config.readout_nodes().iter().zip(&self.readouts);
-        let of_builders = self.config.builder_nodes().iter().zip(&self.builders);
-        iter::once((Config::EVENT_MANAGER, &self.manager.dead_links))
-            .chain(of_readouts.map(|(node, report)| (node, &report.dead_links)))
-            .chain(of_builders.map(|(node, report)| (node, &report.dead_links)))
-            .flat_map(|(node, links)| links.iter().map(move |link| (node, link)))
+        self.drivers().flat_map(|(node, driver)| driver.dead_links.iter().map(move |link| (node, link)))
     }
 
     fn dead_link(&self, link: &str, deaths: &[(NodeId, &DeadLink)]) -> Finding {

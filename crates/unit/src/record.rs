@@ -87,6 +87,7 @@ impl Account {
             bundles,
             shaping,
             broadcast: None,
+            placement: BTreeMap::new(),
             occupancy: None,
             simulation: None,
         }

@@ -21,27 +21,30 @@ pub enum Report {
 }
 
 impl Report {
-    /// The same with the broadcasts of the node, which its driver counts.
+    /// The same with what the driver of the node knows.
     #[must_use]
-    pub fn with_broadcast(mut self, broadcast: Broadcast) -> Self {
+    pub fn with_driver(mut self, driver: DriverReport) -> Self {
         match &mut self {
-            Self::Manager(report) => report.broadcast = broadcast,
-            Self::Readout(report) => report.broadcast = broadcast,
-            Self::Builder(report) => report.broadcast = broadcast,
+            Self::Manager(report) => report.driver = driver,
+            Self::Readout(report) => report.driver = driver,
+            Self::Builder(report) => report.driver = driver,
         }
         self
     }
+}
 
-    /// The same with the dead links of the node, which its driver knows.
-    #[must_use]
-    pub fn with_dead_links(mut self, dead_links: Vec<DeadLink>) -> Self {
-        match &mut self {
-            Self::Manager(report) => report.dead_links = dead_links,
-            Self::Readout(report) => report.dead_links = dead_links,
-            Self::Builder(report) => report.dead_links = dead_links,
-        }
-        self
-    }
+/// What the driver of a node knows in a real run. In a simulation it is empty.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DriverReport {
+    /// Broadcasts of the node.
+    #[serde(default)]
+    pub broadcast: Broadcast,
+    /// Links that died although the peer lives, in a run over several links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dead_links: Vec<DeadLink>,
+    /// The core to which the node is bound, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<u16>,
 }
 
 /// A link of a node that died although the peer lives.
@@ -96,12 +99,9 @@ pub struct ManagerReport {
     pub faults: Faults,
     /// The counts over time by which a window is found.
     pub series: Series,
-    /// Broadcasts of the node, in a real run.
-    #[serde(default)]
-    pub broadcast: Broadcast,
-    /// Links that died although the peer lives, in a real run over several links.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub dead_links: Vec<DeadLink>,
+    /// What its driver knows.
+    #[serde(flatten)]
+    pub driver: DriverReport,
 }
 
 /// The report of a readout unit.
@@ -126,12 +126,9 @@ pub struct ReadoutReport {
     /// Longest time by which its clock can differ from that of the event manager, if it sends by the clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_error: Option<Span>,
-    /// Broadcasts of the node, in a real run.
-    #[serde(default)]
-    pub broadcast: Broadcast,
-    /// Links that died although the peer lives, in a real run over several links.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub dead_links: Vec<DeadLink>,
+    /// What its driver knows.
+    #[serde(flatten)]
+    pub driver: DriverReport,
 }
 
 /// The report of a builder unit.
@@ -157,12 +154,9 @@ pub struct BuilderReport {
     /// Sizes of the fragments that it received, and of its built events.
     #[serde(default)]
     pub sizes: Sizes,
-    /// Broadcasts of the node, in a real run.
-    #[serde(default)]
-    pub broadcast: Broadcast,
-    /// Links that died although the peer lives, in a real run over several links.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub dead_links: Vec<DeadLink>,
+    /// What its driver knows.
+    #[serde(flatten)]
+    pub driver: DriverReport,
 }
 
 impl ManagerReport {

@@ -6,7 +6,7 @@ use crate::{
     choice::{Words, word},
     diagnostics::Problem,
     limits::*,
-    plan::{Needs, Rejoin, RunPlan},
+    plan::{Cores, Needs, Rejoin, RunPlan},
     scalar::unit,
     schema::*,
     tree::Node,
@@ -33,6 +33,7 @@ pub(super) const RUN: &[Key] = &[
         integer(1, MAX_WORKERS),
         "threads that carry the nodes in one process; by default the number of cores, at most that of nodes",
     ),
+    key("placement", Kind::Word(&CORES), Default::Text("none"), "the cores of the nodes in a real run"),
     optional(
         "required",
         Kind::Names { least: 1, most: MAX_REQUIRED },
@@ -64,6 +65,15 @@ pub(super) const RUN: &[Key] = &[
     ),
 ];
 
+static CORES: Words<Cores> = Words(&[
+    word("none", "the system places the nodes, and moves them as it likes", Cores::None),
+    word(
+        "auto",
+        "each node is bound to a core of its machine: one of its own if there are enough for all nodes of the run, else units with the same number share one, and the event manager is not bound",
+        Cores::Auto,
+    ),
+]);
+
 static REJOIN: Words<Rejoin> = Words(&[
     word("next-run", "in the run that the operator starts next", Rejoin::NextRun),
     word(
@@ -86,6 +96,7 @@ pub(super) fn plan(view: View<'_>) -> RunPlan {
         peer_timeout: view.quantity("run.peer_timeout"),
         drain_timeout: view.quantity("run.drain_timeout"),
         workers: view.maybe_integer("run.workers"),
+        cores: CORES.at(view, "run.placement"),
         warmup: view.maybe_quantity("run.warmup"),
         samples: view.integer("run.samples"),
         rejoin: REJOIN.at(view, "run.rejoin"),

@@ -5,6 +5,7 @@ use evb_record::{
     Window,
 };
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// A simulation of event building, all well, on a crossbar of 4 hosts.
 pub(crate) fn simulation() -> Record {
@@ -38,6 +39,7 @@ pub(crate) fn simulation() -> Record {
         bundles: None,
         shaping: None,
         broadcast: None,
+        placement: BTreeMap::new(),
         occupancy: None,
         filter: None,
         stages: None,
