@@ -88,7 +88,10 @@ fn build(
     command.args(launcher.is_none().then_some("--processes"));
     let events = format!("trigger.events={}", bench.effort.events_in_blocks(size, block));
     let (size, block) = (format!("readout.source.size={size} B"), format!("trigger.block={block}"));
-    command.args([&*events, &size, &block].into_iter().chain(transport.iter().copied()).flat_map(|set| ["--set", set]));
+    let placed = "run.placement=auto";
+    command.args(
+        [&*events, &size, &block, placed].into_iter().chain(transport.iter().copied()).flat_map(|set| ["--set", set]),
+    );
     built(&jobs::output(&mut command)?)
 }
 

@@ -126,8 +126,5 @@ fn what_real_nodes_cannot_do_is_refused() {
     );
     refuses(lab.run(&["--operator"]), &["no operator commands traffic", "leave out `--operator`"]);
     refuses(lab.run(&["--listen", "127.0.0.1:0"]), &["traffic starts its own nodes", "leave out `--listen`"]);
-    refuses(
-        lab.evb(&["bench", "gather", "--transport", "threads"]),
-        &["the events of gather come at a rate", "--rate 10kHz"],
-    );
+    refused("run.placement='auto'", &["not bound to cores by `run.placement`", "leave it out"]);
 }

@@ -24,10 +24,10 @@ const PROOF_TIMEOUT: Duration = Duration::from_secs(2);
 /// Connections that the system keeps until they are accepted.
 const BACKLOG: i32 = 1024;
 /// Most connections that are accepted in one look, so that a flood leaves time for other work.
-const MOST_ACCEPTED: usize = 16;
+pub(super) const MOST_ACCEPTED: usize = 16;
 /// Least time between two looks of who waits for newcomers. With [`MOST_ACCEPTED`] this bounds what a flood costs; an
 /// honest newcomer does not notice it.
-const MOMENT: Duration = Duration::from_millis(5);
+pub(super) const MOMENT: Duration = Duration::from_millis(5);
 /// Most hellos that are remembered, so that a recorded one is refused before it costs anything.
 const MOST_REMEMBERED: usize = 1024;
 

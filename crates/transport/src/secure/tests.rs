@@ -1,6 +1,9 @@
 //! The handshake and its records against everybody who has no token.
 
-use super::{entrance::Stranger, *};
+use super::{
+    entrance::{MOMENT, MOST_ACCEPTED, Stranger},
+    *,
+};
 use crate::Token;
 use std::{
     io::{self, ErrorKind, Read as _, Write as _},
@@ -168,6 +171,20 @@ fn dialed(address: std::net::SocketAddr, token: Token) -> thread::JoinHandle<Res
         let session = dial(&stream, &token, PURPOSE, b"who", Duration::from_secs(20))?;
         Ok((stream, session))
     })
+}
+
+/// A flood takes a bounded part of the time: few are accepted in one look, and looks have a distance.
+#[test]
+fn a_flood_comes_in_at_a_pace() {
+    let (mut entrance, address) = entrance();
+    let flood: Vec<_> = (0..MOST_ACCEPTED + 3).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let before = Instant::now();
+    entrance.look().unwrap();
+    assert_eq!(entrance.strangers.len(), MOST_ACCEPTED);
+    entrance.wait(Duration::from_secs(20));
+    assert!(before.elapsed() >= MOMENT, "the others knock all the time");
+    entrance.look().unwrap();
+    assert_eq!(entrance.strangers.len(), flood.len());
 }
 
 #[test]

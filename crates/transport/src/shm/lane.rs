@@ -3,8 +3,9 @@
 //! # Why no message is torn or lost
 //! A record is a header word and its payload. The sender writes the payload, then stores the header with release; the
 //! receiver loads the header with acquire, so it sees the payload, too. The word of the next header is 0 before a
-//! record is published: the receiver finds 0 there, never the rest of an earlier lap. The sender sets these words to 0
-//! ahead of its position, which also brings their cache lines in before they are needed.
+//! record is published: the receiver finds 0 there, never the rest of an earlier lap. The sender sets some words ahead of
+//! its position to 0, which also brings their cache lines in before they are needed. It does not clear the rest of a long
+//! record, which no header is read from before the next lap.
 //!
 //! Records are published in batches: all headers of a batch are stored at once except the first, which is stored last,
 //! with release. So a polling receiver takes one cache line from the sender, and not each line while it is written.

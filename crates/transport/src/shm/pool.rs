@@ -183,7 +183,7 @@ const fn size_of_class(class: usize) -> usize {
         return (class + 1) * ALIGN;
     }
     let octave = class / 4 + 1;
-    (class % 4 + 5) * ALIGN << (octave - 2)
+    ((class % 4 + 5) * ALIGN) << (octave - 2)
 }
 
 #[cfg(test)]
@@ -213,7 +213,7 @@ mod tests {
         for bytes in 0..=LARGEST_CLASS {
             let class = class_of(bytes);
             let size = size_of_class(class);
-            assert!(size >= bytes.max(1) && size % ALIGN == 0, "{bytes} B in class {class} of {size} B");
+            assert!(size >= bytes.max(1) && size.is_multiple_of(ALIGN), "{bytes} B in class {class} of {size} B");
             assert!(class == 0 || size_of_class(class - 1) < bytes, "{bytes} B fit into the class before {class}");
             assert!(bytes <= 4 * ALIGN || size - bytes.next_multiple_of(ALIGN) < size / 5, "{bytes} B in {size} B");
         }

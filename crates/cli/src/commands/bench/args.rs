@@ -50,7 +50,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub(super) window: Option<u32>,
     /// Rate at which each sender of one-way, pairs, stream, random and rotation offers messages, such as 100kHz; their way is
-    /// timed then, from when they were due. For gather the rate of events, which it needs; 1 kHz with `all`
+    /// timed then, from when they were due. For gather the rate of events, 1 kHz by default
     #[arg(long, value_name = "RATE")]
     pub(super) rate: Option<Frequency>,
     /// Fewest and most senders that a receiver of gather gathers an event from, such as 2..4; all if there are fewer
@@ -230,11 +230,6 @@ pub(super) fn suite(args: &BenchArgs) -> Result<Suite, Failure> {
     }
     let patterns: Vec<_> = args.patterns.iter().flat_map(Asked::benchmarks).copied().collect();
     let all = args.patterns.contains(&Asked::All);
-    let lacks_rate = |benchmark: &&Benchmark| !all && args.rate.is_none() && benchmark.needs_rate();
-    if let Some(benchmark) = patterns.iter().find(lacks_rate) {
-        let message = format!("the events of {} come at a rate, and none is given", benchmark.name());
-        return Err(Failure::with_hint(message, "give one, such as `--rate 10kHz`"));
-    }
     let to = if all && args.to.is_empty() { &TO_ONE[..] } else { &args.to };
     check_receivers(args, &patterns, to)?;
     let compute = match &args.compute[..] {
