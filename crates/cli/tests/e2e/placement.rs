@@ -1,7 +1,11 @@
 //! `run.placement`: nodes that are bound to cores, as the record and the system tell it.
 
-use crate::support::{Lab, PROCESSES, Running, THREADS, cores_of_threads, good, is_there, node_pid};
-use std::{collections::BTreeMap, thread::available_parallelism};
+use crate::support::{Lab, PROCESSES, Running, Service, THREADS, cores_of_threads, good, is_there, node_pid};
+use serde_json::json;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    thread::available_parallelism,
+};
 
 const SMALL: &str = r#"
 [trigger]
@@ -47,14 +51,13 @@ fn placements(mut run: Running) -> Vec<Placement> {
     records.into_iter().map(|record| record.placement).collect()
 }
 
-/// Checks that units have cores of their own, or that each core has its share of both kinds.
+/// Checks that units have cores of their own, or that each of two cores has its share of both kinds.
 fn check(placement: &Placement) {
     let core = |name: &str| placement[name];
-    let cores = available_parallelism().unwrap().get();
-    match cores {
-        1 => assert!(placement.values().all(|core| *core == placement["ru0"]), "{placement:?}"),
-        2 | 3 => assert!(core("ru0") == core("bu0") && core("ru1") == core("bu1") && core("ru0") != core("ru1")),
-        _ => assert!(["ru1", "bu0", "bu1"].iter().all(|name| core(name) != core("ru0")), "{placement:?}"),
+    match NODES[1..].iter().map(|name| core(name)).collect::<BTreeSet<_>>().len() {
+        1 => assert_eq!(available_parallelism().unwrap().get(), 1, "{placement:?}"),
+        2 => assert!(core("ru0") == core("bu0") && core("ru1") == core("bu1"), "{placement:?}"),
+        cores => assert_eq!(cores, 4, "{placement:?}"),
     }
 }
 
@@ -67,6 +70,9 @@ fn the_record_and_the_summary_tell_the_cores() {
         check(&record.placement);
         assert!(good(&lab.run(mode).run()).placement.is_empty(), "not without being asked");
     }
+    let workers = good(&lab.run(THREADS).set("run.placement=auto").set("run.workers=4").run()).placement;
+    let shared = available_parallelism().unwrap().get() == 1;
+    assert!(shared || workers["ru0"] != workers["bu0"], "a worker for each unit: {workers:?}");
     let outcome = lab.evb(&["run", "experiment.toml", "--set", "run.placement=auto"]).run();
     assert!(outcome.stdout.contains("placement") && outcome.stdout.contains("core "), "{outcome}");
 }
@@ -95,6 +101,30 @@ fn processes_are_where_the_record_says() {
     assert_eq!(placements.len(), 2);
 }
 
+/// The next experiment of a service may bind its nodes or free them; the processes stay.
+#[test]
+fn another_experiment_binds_nodes_or_frees_them() {
+    let endless = SMALL.replace("2000", "1000000000");
+    let bound = format!("{endless}[run]\nplacement = \"auto\"\n");
+    let lab = Lab::with(&bound);
+    let service = Service::start(&lab, &["--processes"]);
+    for (index, text) in [&bound, &endless, &bound].into_iter().enumerate() {
+        let load = json!({ "text": text });
+        assert_eq!(service.ask("PUT", "/api/experiment", Some(&load)).status, 200);
+        assert_eq!(service.command("start").status, 200);
+        service.wait_for_state("running");
+        let node = node_pid(service.evb.pid(), "bu1");
+        let status = service.wait("a record", |status| status["record"]["placement"].is_object() == (text == &bound));
+        let core = status["record"]["placement"]["bu1"].as_u64();
+        let expected = core.map_or_else(all_cores, |core| core.to_string());
+        assert_eq!(cores_of_threads(node)[&node], expected, "run {index}: {status}");
+        assert_eq!(service.command("stop").status, 200);
+        service.wait_for_state("stopped");
+    }
+    assert_eq!(service.command("quit").status, 200);
+    assert_eq!(service.evb.wait().code(), Some(0));
+}
+
 /// Workers are bound, run control is not.
 #[test]
 fn workers_are_where_the_record_says() {
@@ -118,6 +148,16 @@ fn nodes_that_joined_by_hosts_are_bound() {
     lab.write("shell", "shift; exec \"$@\"\n");
     let there = ["--hosts", "a,b", "--shell", "sh shell", "--listen", "127.0.0.1:0"];
     check(&good(&lab.run(&there).set("run.placement=auto").run()).placement);
+}
+
+/// Ranks that the launcher does not bind share the cores of their machine.
+#[test]
+fn ranks_are_bound() {
+    let launcher = ["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n", "5"];
+    if is_there(launcher[0]) {
+        let lab = Lab::with(SMALL);
+        check(&good(&lab.run(&[]).set("run.placement=auto").under(&launcher).run()).placement);
+    }
 }
 
 /// Traffic is no event building, and the simulator has no cores.
