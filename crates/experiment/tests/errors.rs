@@ -61,6 +61,7 @@ cases! {
     stage_in_phases: with("[first_stage]\nslices = 1\nprotocol = { type = \"phased\", first = 1 }\n");
     stages_with_uneven_slices: with("[first_stage]\nslices = 3\n");
     stages_of_numbered_sources: with("[readout]\nunits = 2\nsource = { type = \"cms-fed\", file = \"x.raw\" }\n[first_stage]\nslices = 1\n");
+    stages_on_cores: with("[first_stage]\nslices = 1\n[run]\nplacement = \"auto\"\n");
     control_in_threads: with("[transport]\ntype = \"in-process\"\n[control]\ntransport = { type = \"tcp\" }\n");
     control_over_the_same_mpi: with("[transport]\ntype = \"mpi\"\n[control.transport]\ntype = \"mpi\"\n");
     clock_without_rate: with("[shaping]\ntype = \"barrel-shifter\"\nstep = \"clock\"\n");

@@ -59,6 +59,8 @@ pub(crate) struct Setup {
     pub(crate) plan: Plan,
     /// The resolved experiment file, which event files carry.
     pub(crate) text: String,
+    /// The nodes of its machine, itself among them, which share the cores; empty if none is bound to one.
+    pub(crate) here: Vec<NodeId>,
 }
 
 /// A notice of a node to run control.

@@ -2,13 +2,13 @@
 
 use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup, ToNode};
 use crate::control_lane::{ControlEndpoint, ControlLane};
-use crate::cores::Seat;
 use crate::endpoint::{self, UseEndpoints};
 use crate::limits;
 use crate::lines::{self, Lines, Writer, pump};
 use crate::link::Link;
 use crate::machine::Machine;
 use crate::roles::{check_paths, open_role};
+use crate::seat::{Seat, Seats};
 use crate::wire_control::{Answer, Hello};
 use crate::worker::{ControlChannel, Left, Node, carry};
 use evb_core::NodeId;
@@ -239,9 +239,10 @@ impl Joined<'_> {
 
     /// Opens the endpoint of a plan and takes part in its runs.
     fn open(&mut self, setup: Setup) -> Result<Left, NodeError> {
-        let Setup { node, plan, text } = self.options.fit(setup)?;
+        let Setup { node, plan, text, here } = self.options.fit(setup)?;
+        let seat = Seats::of(&plan)?.and_then(|seats| seats.of_node(&plan, node, &here));
         let (options, interrupt) = (self.options, self.interrupt.clone());
-        endpoint::open(&plan, node, options, interrupt, Opened { plan: &plan, text: &text, node, joined: self })
+        endpoint::open(&plan, node, options, interrupt, Opened { plan: &plan, text: &text, node, seat, joined: self })
     }
 }
 
@@ -250,6 +251,8 @@ struct Opened<'a, 'b> {
     plan: &'a Plan,
     text: &'a str,
     node: NodeId,
+    /// The core of the node, if it is bound.
+    seat: Option<Arc<Seat>>,
     joined: &'a mut Joined<'b>,
 }
 
@@ -259,7 +262,7 @@ impl UseEndpoints for Opened<'_, '_> {
         mut transport: T,
         mut control: Option<&mut dyn ControlEndpoint>,
     ) -> Result<Left, NodeError> {
-        let Self { plan, text, node, joined } = self;
+        let Self { plan, text, node, seat, joined } = self;
         let channel =
             ControlChannel { orders: joined.orders, notices: joined.notices, stop: Some(&joined.options.stop) };
         *joined.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport.waker());
@@ -283,7 +286,7 @@ impl UseEndpoints for Opened<'_, '_> {
             let lane = lane.transpose().map_err(|error| limits::error("no thread for control messages", &error))?;
             channel.tell(node, Notice::Ready);
             let link = Link::new(transport, plan.building.nodes()).with_control(lane);
-            let nodes = vec![Node::new(node, link, Seat::of_node(plan, node))];
+            let nodes = vec![Node::new(node, link, seat)];
             Ok(carry(nodes, channel, &open, 0, |nodes, timeout| nodes[0].link.outbox.transport.wait(timeout)))
         })
     }

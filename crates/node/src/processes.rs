@@ -10,7 +10,7 @@ use crate::machine::NodeMachine;
 use crate::session::{Blueprint, Nodes, Observer};
 use crate::wire_control::{Answer, Hello};
 use evb_core::NodeId;
-use evb_experiment::Plan;
+use evb_experiment::{Cores, Plan};
 use evb_transport::{
     Token,
     secure::{Entrance, Purpose, Refusal, Visit},
@@ -290,9 +290,19 @@ impl<'a> ProcessNodes<'a> {
         Some((node?, notice))
     }
 
+    /// The nodes on the machine of a node, itself among them, where nodes are bound to cores. They have joined.
+    fn neighbours(&self, node: NodeId, plan: &Plan) -> Vec<NodeId> {
+        let nodes = if plan.run.cores == Cores::None { 0 } else { plan.building.nodes() };
+        let host = |node| self.machine(node).map(|machine| machine.host);
+        let own = host(node);
+        (0..nodes).map(NodeId).filter(|&other| other == node || host(other) == own).collect()
+    }
+
     fn instruction(&self, node: NodeId, order: Order, run: u64) -> Instruction {
         let detail = match (order, &self.blueprint) {
-            (Order::Open, Some(blueprint)) => Detail::Setup(setup(node, blueprint)),
+            (Order::Open, Some(blueprint)) => {
+                Detail::Setup(setup(node, blueprint, self.neighbours(node, &blueprint.plan)))
+            }
             (Order::Connect, _) => Detail::Peers(self.addresses.clone().into_iter().collect()),
             (Order::Prepare | Order::Next, _) => Detail::Run(run),
             _ => Detail::None,
@@ -302,9 +312,9 @@ impl<'a> ProcessNodes<'a> {
 }
 
 /// What a node needs to know of an event builder.
-fn setup(node: NodeId, blueprint: &Blueprint) -> Box<Setup> {
+fn setup(node: NodeId, blueprint: &Blueprint, here: Vec<NodeId>) -> Box<Setup> {
     let Blueprint { plan, text } = blueprint;
-    Box::new(Setup { node, plan: plan.clone(), text: text.clone() })
+    Box::new(Setup { node, plan: plan.clone(), text: text.clone(), here })
 }
 
 impl Nodes for ProcessNodes<'_> {
@@ -336,7 +346,7 @@ impl Nodes for ProcessNodes<'_> {
         for node in (0..blueprint.plan.building.nodes()).map(NodeId) {
             let role = blueprint.plan.building.node_name(node);
             let Some(member) = self.members.get_mut(&role) else { continue };
-            if member.writer.write(&ToNode::Check { check: setup(node, blueprint) }).is_ok() {
+            if member.writer.write(&ToNode::Check { check: setup(node, blueprint, Vec::new()) }).is_ok() {
                 asked.insert(role);
             }
         }

@@ -1,15 +1,16 @@
 //! Nodes in one process. Worker threads carry them; messages go by reference, or through simulated hardware.
 
 use crate::control::{Detail, Instruction, NodeError, Notice, Order};
-use crate::cores::Seat;
 use crate::endpoint::longest_body;
 use crate::limits;
 use crate::link::Link;
+use crate::placement::place_of;
 use crate::roles::{check_paths, open_role};
+use crate::seat::Seats;
 use crate::session::{Blueprint, Nodes, Observer};
 use crate::worker::{ControlChannel, Node, carry};
 use evb_core::NodeId;
-use evb_experiment::Plan;
+use evb_experiment::{Cores, Plan};
 use evb_protocol::Config;
 use evb_transport::{SharesThread, ThreadOptions, UseEndpoints, doorbell::Doorbell};
 use std::{
@@ -152,13 +153,13 @@ impl Crew {
     fn start(blueprint: &Arc<Blueprint>) -> Result<Self, NodeError> {
         let plan = &blueprint.plan;
         let doorbells: Vec<_> = (0..worker_count(plan)).map(|_| Arc::new(Doorbell::new())).collect();
-        let bell_of = |node| doorbells[worker_of(plan, NodeId(node), doorbells.len())].clone();
+        let placement = workers_of(plan, doorbells.len());
         let options = ThreadOptions {
-            doorbells: (0..plan.building.nodes()).map(bell_of).collect(),
+            doorbells: placement.iter().map(|&worker| doorbells[worker].clone()).collect(),
             queue: queue_length(plan),
             max_body: longest_body(plan),
         };
-        evb_transports::open_threads(&plan.transport, options, Hiring { blueprint, doorbells })
+        evb_transports::open_threads(&plan.transport, options, Hiring { blueprint, doorbells, placement })
     }
 
     fn order(&self, node: NodeId, instruction: Instruction) {
@@ -175,6 +176,8 @@ impl Crew {
 struct Hiring<'a> {
     blueprint: &'a Arc<Blueprint>,
     doorbells: Vec<Arc<Doorbell>>,
+    /// The worker of each node.
+    placement: Vec<usize>,
 }
 
 impl UseEndpoints for Hiring<'_> {
@@ -182,14 +185,14 @@ impl UseEndpoints for Hiring<'_> {
     type Error = NodeError;
 
     fn with<T: SharesThread>(self, endpoints: Vec<T>) -> Result<Crew, NodeError> {
-        let Self { blueprint, doorbells } = self;
+        let Self { blueprint, doorbells, placement } = self;
         let plan = &blueprint.plan;
-        let nodes = || (0..plan.building.nodes()).map(NodeId);
-        let placement: Vec<_> = nodes().map(|node| worker_of(plan, node, doorbells.len())).collect();
+        let seats =
+            Seats::of(plan)?.map(|seats| (0..doorbells.len()).map(|worker| seats.at(worker)).collect::<Vec<_>>());
         let mut hosted: Vec<Vec<_>> = doorbells.iter().map(|_| Vec::new()).collect();
-        for (node, endpoint) in nodes().zip(endpoints) {
+        for (node, endpoint) in (0..plan.building.nodes()).map(NodeId).zip(endpoints) {
             let (worker, link) = (placement[node.index()], Link::new(endpoint, plan.building.nodes()));
-            hosted[worker].push(Node::new(node, link, Seat::of_worker(plan, worker)));
+            hosted[worker].push(Node::new(node, link, seats.as_ref().map(|seats| seats[worker].clone())));
         }
         let (sender, notices) = mpsc::channel();
         let mut crew = Crew { placement, lines: Vec::new(), notices, threads: Vec::new() };
@@ -225,7 +228,18 @@ fn worker_count(plan: &Plan) -> usize {
     plan.run.workers.map_or(cores, usize::from).clamp(1, plan.building.nodes().into())
 }
 
-/// The worker of a node. Readout units and builders are dealt out in turn, so that each worker has its share of both.
+/// The worker of each node. Where workers are bound to cores, nodes take them like places; the event manager, if none is
+/// left for it, goes to the last one, which has the fewest nodes.
+fn workers_of(plan: &Plan, workers: usize) -> Vec<usize> {
+    let nodes: Vec<_> = (0..plan.building.nodes()).map(NodeId).collect();
+    let worker = |&node: &NodeId| match plan.run.cores {
+        Cores::None => worker_of(plan, node, workers),
+        Cores::Auto => place_of(&plan.building, node, &nodes, workers).unwrap_or(workers - 1),
+    };
+    nodes.iter().map(worker).collect()
+}
+
+/// The worker of a node where the system places them. Readout units and builders are dealt out in turn, so that each worker has its share of both.
 /// The event manager is light and goes to the first worker.
 fn worker_of(plan: &Plan, node: NodeId, workers: usize) -> usize {
     let (readouts, builders) = (plan.building.readout_nodes(), plan.building.builder_nodes());

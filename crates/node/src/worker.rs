@@ -1,8 +1,8 @@
 //! A worker: one thread that carries one or more nodes.
 
 use crate::control::{Detail, Instruction, NodeError, Notice, Order};
-use crate::cores::Seat;
 use crate::link::{Arrived, BATCH, Link};
+use crate::seat::Seat;
 use bytes::Bytes;
 use evb_core::{NodeId, Span, Time, Transmit};
 use evb_protocol::Message;
@@ -11,6 +11,7 @@ use evb_unit::{DriverReport, Report};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
+        Arc,
         atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, Sender, TryRecvError},
     },
@@ -90,8 +91,8 @@ pub(crate) struct Node<T> {
     /// The part of the node in the current run.
     part: Option<Part>,
     pub(crate) link: Link<T>,
-    /// The place of the node's thread, if it is bound.
-    seat: Option<Seat>,
+    /// The core of the worker, if it is bound.
+    seat: Option<Arc<Seat>>,
 }
 
 /// The part of a node in one run.
@@ -120,8 +121,8 @@ impl Part {
 pub(crate) type OpenRole<'a, T> = dyn Fn(NodeId, u64, &T) -> Result<Box<dyn Role>, NodeError> + 'a;
 
 impl<T: Transport> Node<T> {
-    /// A node with its link, and the place to which its thread is bound, if it is.
-    pub(crate) fn new(id: NodeId, link: Link<T>, seat: Option<Seat>) -> Self {
+    /// A node with its link, and the core of its worker, if that is bound.
+    pub(crate) fn new(id: NodeId, link: Link<T>, seat: Option<Arc<Seat>>) -> Self {
         Self { id, part: None, link, seat }
     }
 
@@ -161,7 +162,7 @@ impl<T: Transport> Node<T> {
     /// Takes part in a run.
     fn prepare(&mut self, run: u64, open: &OpenRole<'_, T>, channel: &ControlChannel<'_>) {
         self.link.begin_run();
-        match Seat::after(self.seat.as_ref(), || open(self.id, run, &self.link.outbox.transport)) {
+        match Seat::after(self.seat.as_deref(), || open(self.id, run, &self.link.outbox.transport)) {
             Ok(role) => {
                 self.part = Some(Part { role, finished: false, closing: false, next: None });
                 channel.tell(self.id, Notice::Ready);
@@ -176,7 +177,7 @@ impl<T: Transport> Node<T> {
         part.finished |= part.next.is_none();
         match part.role.finish() {
             Ok(true) => {
-                channel.tell(self.id, Notice::Finished(part.report(now, &self.link, self.seat.as_ref())));
+                channel.tell(self.id, Notice::Finished(part.report(now, &self.link, self.seat.as_deref())));
                 match part.next.take() {
                     Some(run) => self.go_over(now, run, channel),
                     None => self.part = None,
@@ -192,7 +193,7 @@ impl<T: Transport> Node<T> {
         let Some(part) = &mut self.part else { return };
         part.closing = false;
         self.link.count_anew();
-        if let Err(error) = Seat::after(self.seat.as_ref(), || part.role.next_run(now, run)) {
+        if let Err(error) = Seat::after(self.seat.as_deref(), || part.role.next_run(now, run)) {
             self.fail(now, error, channel);
         }
     }
@@ -201,7 +202,7 @@ impl<T: Transport> Node<T> {
     fn fail(&mut self, now: Time, error: NodeError, channel: &ControlChannel<'_>) {
         if let Some(mut part) = self.part.take() {
             close(part.role.as_mut());
-            channel.tell(self.id, Notice::Progress(part.report(now, &self.link, self.seat.as_ref())));
+            channel.tell(self.id, Notice::Progress(part.report(now, &self.link, self.seat.as_deref())));
             channel.tell(self.id, Notice::Failed(error));
         }
     }
@@ -341,7 +342,7 @@ impl<T: Transport> Worker<'_, T> {
             self.next_report = now + REPORT_INTERVAL;
             for node in &self.nodes {
                 if let Some(part) = node.part.as_ref().filter(|part| !part.finished || part.closing) {
-                    self.channel.tell(node.id, Notice::Progress(part.report(now, &node.link, node.seat.as_ref())));
+                    self.channel.tell(node.id, Notice::Progress(part.report(now, &node.link, node.seat.as_deref())));
                 }
             }
         }

@@ -98,6 +98,7 @@ fn alone() -> Record {
             asked: true,
             fell_back: Some("ru0: a reason".into()),
         }),
+        placement: BTreeMap::from([("ru0".into(), 1)]),
         shaping: Some(Shaping {
             kind: "barrel-shifter".into(),
             step: Some("credit".into()),
@@ -195,6 +196,7 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
         ("items", Value::Object(_)) => drop(found.insert("items.ITEM[]".into())),
         ("counters[]", _) => drop(found.insert("counters[].COUNTER".into())),
         ("faults", _) => drop(found.insert("faults.KIND".into())),
+        ("placement", _) => drop(found.insert("placement.NODE".into())),
         ("bundles.faults", _) => drop(found.insert("bundles.faults.SOURCE.KIND".into())),
         ("taken_from", Value::Object(origins)) => paths(&origins["latency_us"], "taken_from.NAME", found),
         (_, Value::Object(fields)) => fields.iter().for_each(|(name, field)| {

@@ -2,7 +2,6 @@
 
 use crate::support::{Lab, PROCESSES, THREADS, good, not_good, read_all};
 use evb_record::FindingKind;
-use std::collections::BTreeSet;
 
 const SMALL: &str = r#"
 [trigger]
@@ -48,23 +47,6 @@ fn build_all((mode, transport): (&[&str], &str), protocol: &str, assignment: &st
     stored.check_generated(record.seed, 3);
     assert!(stored.copies().into_iter().eq((1..=EVENTS).map(|event| (event, 1))), "{outcome}");
     assert_eq!(lab.verify(&lab.stored_files()).code(), Some(0));
-}
-
-/// Nodes bound to cores build all events, and the record tells their cores.
-#[test]
-fn bound_nodes_are_told() {
-    for mode in [THREADS, PROCESSES] {
-        let lab = Lab::with(SMALL);
-        let outcome = lab.run(mode).set("run.placement=auto").run();
-        let record = good(&outcome);
-        assert_eq!(record.events.built, EVENTS, "{outcome}");
-        let placement = &record.placement;
-        let cores: BTreeSet<_> = placement.values().collect();
-        let shares = placement["ru0"] == placement["bu0"] && placement["ru1"] == placement["bu1"];
-        assert!(shares || cores.len() == 6, "{placement:?}");
-        assert!(cores.len() > 1 || std::thread::available_parallelism().unwrap().get() == 1, "{placement:?}");
-        assert!(good(&lab.run(mode).run()).placement.is_empty(), "not without being asked");
-    }
 }
 
 /// Those who read records rely on these names.

@@ -26,6 +26,7 @@ mod nights;
 mod outputs;
 mod papers;
 mod phased;
+mod placement;
 mod regions;
 mod replay;
 mod sequences;

@@ -3,7 +3,7 @@
 //! The event builder of a group has the sections of a file: those written here, and what follows from the rest of the file.
 //! So its plan is made and checked as that of any file.
 
-use super::{Rule, protocol, source, workload};
+use super::{Rule, protocol, run, source, workload};
 use crate::{
     check,
     diagnostics::Problem,
@@ -52,7 +52,7 @@ const IMPLIED: [(&str, &str); 7] = [
 ];
 
 pub(super) const RULES: &[Rule] =
-    &[without_slices, implied, phased, uneven, numbered, with_faults, in_traffic, partial];
+    &[without_slices, implied, phased, uneven, numbered, with_faults, bound, in_traffic, partial];
 
 /// Number of slices; none without a first stage.
 pub(super) fn slices(view: View<'_>) -> Option<u16> {
@@ -108,6 +108,16 @@ fn with_faults(view: View<'_>) -> Option<Problem> {
     let fault = view.list("fault").first().filter(|_| slices(view).is_some())?;
     let help = "remove [[fault]], or [first_stage]";
     Some(Problem::new("faults are brought about in event builders of one stage only", help).at(fault.origin, "fault"))
+}
+
+/// Each event builder would take the same cores, from the first on.
+fn bound(view: View<'_>) -> Option<Problem> {
+    (slices(view).is_some() && run::binds(view)).then(|| {
+        let help = "leave out `run.placement`, or remove [first_stage]";
+        Problem::new("nodes are bound to cores in event builders of one stage only", help)
+            .at(view.origin("run.placement"), "binds nodes")
+            .at(view.origin("first_stage.slices"), "two stages")
+    })
 }
 
 fn in_traffic(view: View<'_>) -> Option<Problem> {

@@ -69,7 +69,7 @@ static CORES: Words<Cores> = Words(&[
     word("none", "the system places the nodes, and moves them as it likes", Cores::None),
     word(
         "auto",
-        "each node is bound to a core of its machine: one of its own if there are enough for all nodes of the run, else units with the same number share one, and the event manager is not bound",
+        "each node is bound to a core of its machine: one of its own if there are enough for the units there, else readout units and builder units share them evenly; the event manager is not bound if no core is left, and joins a worker in threads",
         Cores::Auto,
     ),
 ]);
@@ -89,6 +89,11 @@ const MAX_SAMPLES: i64 = 100;
 const MAX_REQUIRED: usize = 1000;
 
 pub(super) const RULES: &[Rule] = &[warmup, required, minimum];
+
+/// True if nodes are bound to cores.
+pub(super) fn binds(view: View<'_>) -> bool {
+    CORES.at(view, "run.placement") != Cores::None
+}
 
 pub(super) fn plan(view: View<'_>) -> RunPlan {
     RunPlan {

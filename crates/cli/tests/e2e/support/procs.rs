@@ -98,6 +98,19 @@ fn field(pid: u32, name: &str) -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// The cores that each thread of a process may use, as a list of the kernel; its first thread has the number of the process.
+pub(crate) fn cores_of_threads(pid: u32) -> BTreeMap<u32, String> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+    let threads = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    threads.filter_map(|thread| Some((thread, allowed_cores(thread)?))).collect()
+}
+
+fn allowed_cores(thread: u32) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(list.trim().to_owned())
+}
+
 /// A process that leads a group of its own.
 #[derive(Clone, Copy)]
 pub(crate) struct Group(pub(crate) u32);
