@@ -239,8 +239,8 @@ fn workers_of(plan: &Plan, workers: usize) -> Vec<usize> {
     nodes.iter().map(worker).collect()
 }
 
-/// The worker of a node where the system places them. Readout units and builders are dealt out in turn, so that each worker has its share of both.
-/// The event manager is light and goes to the first worker.
+/// The worker of a node where the system places workers. Readout units and builders are dealt out in turn, so that each
+/// worker has its share of both. The event manager is light and goes to the first worker.
 fn worker_of(plan: &Plan, node: NodeId, workers: usize) -> usize {
     let (readouts, builders) = (plan.building.readout_nodes(), plan.building.builder_nodes());
     let index = match node {
