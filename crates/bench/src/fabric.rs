@@ -17,7 +17,7 @@ use crate::{
 };
 use evb_core::{NodeId, Span};
 use evb_record::{Kind, LinkSpeed, LinkVerdict, PairOfNodes, Qualification};
-use judge::{is_suspect, median_of, slower};
+use judge::{is_settled, is_suspect, median_of, slower};
 use rounds::rounds;
 use std::time::Instant;
 use trial::{Trial, Trials};
@@ -26,9 +26,6 @@ use trial::{Trial, Trials};
 pub const SLOWER: f64 = 1.5;
 /// Measurements alone that a suspect must all fail to be bad.
 const TRIES: usize = 5;
-/// Factor from which a link is so much slower that fewer measurements are enough, and their number.
-const MUCH_SLOWER: f64 = 3.0;
-const TRIES_IF_MUCH: usize = 3;
 
 /// The test of a fabric.
 pub struct FabricTest<'a> {
@@ -125,9 +122,7 @@ impl FabricTest<'_> {
             (links[index].verdict, links[index].slower) = (LinkVerdict::Bad, None);
         }
         for turn in 0..TRIES {
-            if turn == TRIES_IF_MUCH {
-                suspects.retain(|&index| links[index].slower.is_some_and(|slower| slower < MUCH_SLOWER));
-            }
+            suspects.retain(|&index| !is_settled(turn, links[index].slower));
             for (done, &suspect) in suspects.iter().enumerate() {
                 step("suspects alone", done, suspects.len());
                 let other = known[(references.len() + 1) % known.len()];

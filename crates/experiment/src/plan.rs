@@ -245,8 +245,8 @@ pub enum Cores {
     /// The system places them, and moves them as it likes.
     #[default]
     None,
-    /// Each node is bound to a core: one of its own if there are enough, else readout units and builder units with the same
-    /// number share one.
+    /// Each unit is bound to a core: one of its own if there are enough, else readout units and builder units share them
+    /// evenly. The event manager is bound if a core is left, and in threads.
     Auto,
 }
 

@@ -79,8 +79,9 @@ fn comparisons(bench: &Bench) -> Vec<Comparison> {
     all.extend(mpis.iter().map(|mpi| mpi_latency(bench, mpi)));
     all.extend([("tcp", "tcp;ofi_rxm", 10_000), ("shm", "shm", 2_000)].map(|provider| libfabric(bench, provider)));
     all.extend([tcp(bench), message_rate(bench)]);
-    all.extend([middle_fragments(bench), middle_blocks(bench)]);
-    all.extend([small_fragments(bench), small_blocks(bench), large_fragments(bench)]);
+    all.extend([SINGLY, IN_BLOCKS].map(|block| middle_fragments(bench, block)));
+    all.extend([SINGLY, IN_BLOCKS].map(|block| small_fragments(bench, block)));
+    all.push(large_fragments(bench));
     all.extend(mpis.iter().flat_map(|mpi| [SINGLY, IN_BLOCKS].map(|block| over_mpi(bench, mpi, block))));
     all.extend([over_tcp(bench), over_libfabric(bench, "tcp", TCP, 0.95), over_libfabric(bench, "shm", SHM, 0.7)]);
     all
@@ -173,7 +174,7 @@ fn message_rate(bench: &Bench) -> Comparison {
     }
 }
 
-/// Events in a block: one, or as many as `docs/bundles.md` recommends for small fragments.
+/// Events in a block: one, or as many as in the example of `docs/bundles.md`.
 const SINGLY: u32 = 1;
 const IN_BLOCKS: u32 = 64;
 /// Events that are built in blocks for each that is built singly.
@@ -192,83 +193,68 @@ fn at_least(bar: f64, peer: Peer) -> Peer {
     Peer { bar: Some(AtLeast(bar)), ..peer }
 }
 
-/// The event builder in C over an MPI, which sends each fragment by itself.
-fn plain_c(bench: &Bench, mpi: &Mpi, duties: Duties, sizes: &'static [u32]) -> Peer {
-    let name = match duties {
-        Duties::None => format!("plain C, {}", mpi.name),
-        Duties::Evbs => format!("plain C with evb's duties, {}", mpi.name),
-    };
-    Peer { pinned: BOTH, ..peer(&name, theirs::event_building(bench, mpi, duties, sizes, SINGLY)) }
+/// The event builder in C over an MPI. It sends so many fragments at once.
+fn plain_c(bench: &Bench, mpi: &Mpi, duties: Duties, sizes: &'static [u32], block: u32) -> Peer {
+    let duties_name = if matches!(duties, Duties::Evbs) { " with evb's duties" } else { "" };
+    let in_blocks = if block == SINGLY { "" } else { " in blocks" };
+    let name = format!("plain C{duties_name}{in_blocks}, {}", mpi.name);
+    Peer { pinned: BOTH, ..peer(&name, theirs::event_building(bench, mpi, duties, sizes, block)) }
 }
 
-/// The event builder in C with evb's duties over an MPI, which sends as many fragments at once as evb does in a block.
-fn plain_c_in_blocks(bench: &Bench, mpi: &Mpi, sizes: &'static [u32]) -> Peer {
-    let name = format!("plain C with evb's duties in blocks, {}", mpi.name);
-    Peer { pinned: BOTH, ..peer(&name, theirs::event_building(bench, mpi, Duties::Evbs, sizes, IN_BLOCKS)) }
+/// The name of a way of event building with so many events in a block.
+fn with_block(name: &str, block: u32) -> String {
+    if block == SINGLY { name.into() } else { format!("{name}, blocks of {block}") }
 }
 
 const MIDDLE: &[u32] = &[FRAGMENT_BYTES];
 const SMALL: &[u32] = &[256];
 const LARGE: &[u32] = &[65_536];
 
-fn over_shm(block: u32) -> Ours {
-    Ours::EventBuilding { transport: SHM, launcher: None, block }
+/// Event building in shared memory with so many events in a block.
+fn over_shm(bench: &Bench, block: u32, sizes: &'static [u32], peers: Vec<Peer>) -> Comparison {
+    let ours = Ours::EventBuilding { transport: SHM, launcher: None, block };
+    event_building(bench, &with_block("shm", block), ours, sizes, peers)
 }
 
-fn middle_fragments(bench: &Bench) -> Comparison {
-    let more = vec![
-        at_least(1.5, plain_c(bench, &Mpi::MPICH, Duties::Evbs, MIDDLE)),
-        at_least(0.5, peer("copy in, copy out", theirs::copy_limit(bench, MIDDLE))),
-    ];
-    let peers = middle_peers(bench).into_iter().chain(more).collect();
-    event_building(bench, "shm", over_shm(SINGLY), MIDDLE, peers)
-}
-
-fn middle_blocks(bench: &Bench) -> Comparison {
-    let peers = middle_peers(bench).into_iter().chain([plain_c_in_blocks(bench, &Mpi::OPEN, MIDDLE)]).collect();
-    event_building(bench, "shm, blocks of 64", over_shm(IN_BLOCKS), MIDDLE, peers)
-}
-
-fn middle_peers(bench: &Bench) -> Vec<Peer> {
-    vec![
-        at_least(1.2, plain_c(bench, &Mpi::OPEN, Duties::None, MIDDLE)),
-        at_least(1.5, plain_c(bench, &Mpi::OPEN, Duties::Evbs, MIDDLE)),
+fn middle_fragments(bench: &Bench, block: u32) -> Comparison {
+    let mut peers = vec![
+        at_least(1.2, plain_c(bench, &Mpi::OPEN, Duties::None, MIDDLE, SINGLY)),
+        at_least(1.5, plain_c(bench, &Mpi::OPEN, Duties::Evbs, MIDDLE, SINGLY)),
         at_least(0.6, peer("by reference", theirs::reference_limit(bench, MIDDLE))),
-    ]
+    ];
+    peers.extend(match block {
+        SINGLY => vec![
+            at_least(1.5, plain_c(bench, &Mpi::MPICH, Duties::Evbs, MIDDLE, SINGLY)),
+            at_least(0.5, peer("copy in, copy out", theirs::copy_limit(bench, MIDDLE))),
+        ],
+        _ => vec![plain_c(bench, &Mpi::OPEN, Duties::Evbs, MIDDLE, block)],
+    });
+    over_shm(bench, block, MIDDLE, peers)
 }
 
-fn small_fragments(bench: &Bench) -> Comparison {
-    event_building(bench, "shm", over_shm(SINGLY), SMALL, small_peers(bench))
-}
-
-fn small_blocks(bench: &Bench) -> Comparison {
-    let peers = small_peers(bench).into_iter().chain([plain_c_in_blocks(bench, &Mpi::OPEN, SMALL)]).collect();
-    event_building(bench, "shm, blocks of 64", over_shm(IN_BLOCKS), SMALL, peers)
-}
-
-fn small_peers(bench: &Bench) -> Vec<Peer> {
-    vec![
-        at_least(3.0, plain_c(bench, &Mpi::OPEN, Duties::Evbs, SMALL)),
+fn small_fragments(bench: &Bench, block: u32) -> Comparison {
+    let mut peers = vec![
+        at_least(3.0, plain_c(bench, &Mpi::OPEN, Duties::Evbs, SMALL, SINGLY)),
         peer("by reference", theirs::reference_limit(bench, SMALL)),
-    ]
+    ];
+    peers.extend((block != SINGLY).then(|| plain_c(bench, &Mpi::OPEN, Duties::Evbs, SMALL, block)));
+    over_shm(bench, block, SMALL, peers)
 }
 
 fn large_fragments(bench: &Bench) -> Comparison {
     let peers = vec![
-        plain_c(bench, &Mpi::OPEN, Duties::Evbs, LARGE),
+        plain_c(bench, &Mpi::OPEN, Duties::Evbs, LARGE, SINGLY),
         at_least(0.7, peer("by reference", theirs::reference_limit(bench, LARGE))),
     ];
-    event_building(bench, "shm", over_shm(SINGLY), LARGE, peers)
+    over_shm(bench, SINGLY, LARGE, peers)
 }
 
 fn over_mpi(bench: &Bench, mpi: &Mpi, block: u32) -> Comparison {
     let ours = Ours::EventBuilding { transport: &["transport.type=mpi"], launcher: Some(mpi.launcher("5")), block };
-    let with_duties = at_least(1.0, plain_c(bench, mpi, Duties::Evbs, MIDDLE));
-    let (name, more) = match block {
-        SINGLY => (mpi.name.to_owned(), plain_c(bench, mpi, Duties::None, MIDDLE)),
-        _ => (format!("{}, blocks of {block}", mpi.name), plain_c_in_blocks(bench, mpi, MIDDLE)),
-    };
-    event_building(bench, &name, ours, MIDDLE, vec![with_duties, more])
+    let with_duties = at_least(1.0, plain_c(bench, mpi, Duties::Evbs, MIDDLE, SINGLY));
+    let more = if block == SINGLY { Duties::None } else { Duties::Evbs };
+    let peers = vec![with_duties, plain_c(bench, mpi, more, MIDDLE, block)];
+    event_building(bench, &with_block(mpi.name, block), ours, MIDDLE, peers)
 }
 
 fn over_tcp(bench: &Bench) -> Comparison {

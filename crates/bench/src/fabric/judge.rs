@@ -4,6 +4,10 @@ use super::SLOWER;
 use crate::statistics::median;
 use evb_record::LinkSpeed;
 
+/// Factor from which a link is so much slower that few measurements alone settle it, and their number.
+const MUCH_SLOWER: f64 = 3.0;
+const TRIES_IF_MUCH: usize = 3;
+
 /// The median of each quantity.
 pub(super) fn median_of(speeds: impl Iterator<Item = LinkSpeed>) -> LinkSpeed {
     let speeds: Vec<_> = speeds.collect();
@@ -42,6 +46,11 @@ pub(super) fn is_suspect(slower: Option<f64>) -> bool {
     slower.is_none_or(|slower| slower >= SLOWER)
 }
 
+/// True if a link that failed this number of measurements alone is bad without further ones: it was much slower in each.
+pub(super) fn is_settled(measurements: usize, slower: Option<f64>) -> bool {
+    measurements >= TRIES_IF_MUCH && slower.is_none_or(|slower| slower >= MUCH_SLOWER)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +69,13 @@ mod tests {
         assert_eq!(slower(speed(10.0, 44.0, 100.0), usual), Some(4.0), "rare long ones");
         assert_eq!(slower(speed(10.0, 11.0, 25.0), usual), Some(4.0));
         assert!(!is_suspect(slower(usual, usual)) && is_suspect(Some(SLOWER)));
+    }
+
+    #[test]
+    fn few_measurements_settle_a_link_that_is_much_slower() {
+        assert!(is_settled(3, Some(3.0)) && is_settled(3, None), "three times as slow, or nothing came through");
+        assert!(!is_settled(2, Some(100.0)) && !is_settled(2, None), "too few");
+        assert!(!is_settled(4, Some(2.9)), "slower once by less");
     }
 
     #[test]

@@ -109,23 +109,30 @@ impl FreeList {
         if self.closed {
             return None;
         }
-        if bytes > LARGEST_CLASS {
-            let wanted = bytes.checked_next_multiple_of(ALIGN)?;
-            return self.cut(wanted).or_else(|| self.merge_waiting().then(|| self.cut(wanted)).flatten());
-        }
         let class = class_of(bytes);
+        let Some(waiting) = self.waiting.get_mut(class) else {
+            return self.find(bytes.checked_next_multiple_of(ALIGN)?);
+        };
         let size = size_of_class(class);
-        match self.waiting[class].pop() {
+        match waiting.pop() {
             Some(start) => Some(start..start + size),
-            None => self.cut(size).or_else(|| self.merge_waiting().then(|| self.cut(size)).flatten()),
+            None => self.find(size),
         }
     }
 
     fn give(&mut self, range: Range<usize>) {
         match self.waiting.get_mut(class_of(range.len())) {
-            Some(waiting) if range.len() <= LARGEST_CLASS => waiting.push(range.start),
-            _ => self.merge(range),
+            Some(waiting) => waiting.push(range.start),
+            None => self.merge(range),
         }
+    }
+
+    /// A range of `wanted` bytes. If there is none, waiting ranges are merged to make room.
+    fn find(&mut self, wanted: usize) -> Option<Range<usize>> {
+        self.cut(wanted).or_else(|| {
+            self.merge_waiting();
+            self.cut(wanted)
+        })
     }
 
     /// Cuts `wanted` bytes from the first range that is large enough.
@@ -138,18 +145,14 @@ impl FreeList {
         Some(start..start + wanted)
     }
 
-    /// Merges all waiting ranges, because a body finds no room; returns true if there were any.
+    /// Merges all waiting ranges with their neighbours.
     #[cold]
-    fn merge_waiting(&mut self) -> bool {
-        let waiting: Vec<_> = self.waiting.iter_mut().map(std::mem::take).enumerate().collect();
-        let starts =
-            waiting.iter().flat_map(|(class, starts)| starts.iter().map(|&start| (size_of_class(*class), start)));
-        let mut any = false;
-        for (size, start) in starts {
-            self.merge(start..start + size);
-            any = true;
+    fn merge_waiting(&mut self) {
+        for class in 0..self.waiting.len() {
+            while let Some(start) = self.waiting[class].pop() {
+                self.merge(start..start + size_of_class(class));
+            }
         }
-        any
     }
 
     fn merge(&mut self, range: Range<usize>) {
