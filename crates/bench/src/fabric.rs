@@ -101,8 +101,8 @@ impl FabricTest<'_> {
         Trials { sizes, warmup, duration, wait, seed }
     }
 
-    /// Measures suspects alone, and gives their verdicts. Each is measured beside a link that was as usual, within the same
-    /// moment, so that what slows down the whole machine slows down both. Returns the usual speed of a link that is
+    /// Measures suspects alone, and gives their verdicts. Each is measured just before or just after a link that was as usual,
+    /// so that what slows down the whole machine slows down both. Returns the usual speed of a link that is
     /// measured alone, if there were suspects.
     fn look_again(
         &self,
@@ -112,7 +112,7 @@ impl FabricTest<'_> {
     ) -> Result<Option<LinkSpeed>, BenchError> {
         let (mut suspects, others): (Vec<_>, Vec<_>) =
             (0..links.len()).partition(|&index| is_suspect(links[index].slower));
-        // Where all are suspects, each is held against the next.
+        // Where all are suspects, each is held against another.
         let known = if others.is_empty() { suspects.clone() } else { others };
         let mut alone = |link: &PairOfNodes| -> Result<LinkSpeed, BenchError> {
             Ok(self.trials().measure(nodes, &[link.nodes.map(NodeId)])?[0].speed())
@@ -123,16 +123,20 @@ impl FabricTest<'_> {
         }
         for turn in 0..TRIES {
             suspects.retain(|&index| !is_settled(turn, links[index].slower));
-            for (done, &suspect) in suspects.iter().enumerate() {
-                step("suspects alone", done, suspects.len());
-                let other = known[(references.len() + 1) % known.len()];
-                let (reference, speed) = (alone(&links[other])?, alone(&links[suspect])?);
+            for (done, pair) in suspects.chunks(2).enumerate() {
+                step("suspects alone", 2 * done, suspects.len());
+                let first = alone(&links[pair[0]])?;
+                let mut others = known.iter().cycle().skip(references.len()).take(known.len());
+                let reference = alone(&links[*others.find(|link| !pair.contains(link)).unwrap_or(&pair[0])])?;
+                let second = pair[1..].iter().map(|&suspect| alone(&links[suspect])).collect::<Result<Vec<_>, _>>()?;
                 references.push(reference);
-                let link = &mut links[suspect];
-                link.alone.push(speed);
-                link.slower = link.slower.into_iter().chain(slower(speed, reference)).reduce(f64::min);
-                if !is_suspect(link.slower) {
-                    link.verdict = LinkVerdict::Disturbed;
+                for (&suspect, speed) in pair.iter().zip([first].into_iter().chain(second)) {
+                    let link = &mut links[suspect];
+                    link.alone.push(speed);
+                    link.slower = link.slower.into_iter().chain(slower(speed, reference)).reduce(f64::min);
+                    if !is_suspect(link.slower) {
+                        link.verdict = LinkVerdict::Disturbed;
+                    }
                 }
             }
             suspects.retain(|&index| links[index].verdict == LinkVerdict::Bad);

@@ -102,9 +102,9 @@ impl Role for Manager {
             self.unit.handle_timeout(now);
         }
         let trigger = self.trigger.as_mut().filter(|_| self.unit.is_running());
-        let due = trigger.map_or(0, |trigger| trigger.pass(Time(now.since(self.started).0)));
-        if due > 0 {
-            self.unit.trigger(now, due);
+        if let Some(trigger) = trigger {
+            let since_start = |time: Time| Time(time.since(self.started).0);
+            trigger.pass_each(since_start(now), |at, count| self.unit.trigger(now, self.started + Span(at.0), count));
         }
         // A trigger that is taken shows in what is sent; one that is turned away is no reason to stay awake.
         Ok(false)

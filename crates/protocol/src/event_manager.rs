@@ -17,13 +17,23 @@ use open::OpenEvents;
 use pace::Pace;
 use roster::Roster;
 
+/// Number of new events from which readout units are told of them although builders leave events waiting: as many as a
+/// unit reads ahead.
+const ANNOUNCED: u64 = 64;
+
 /// A command from the driver to the event manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ManagerCommand {
     /// Start triggering.
     Start,
-    /// This many triggers have arrived ([`Trigger::Driven`]).
-    Trigger(u64),
+    /// This many triggers have arrived ([`Trigger::Driven`]). A driver that looks at its clock now and then says when they
+    /// came: the latency of their events counts from there.
+    Trigger {
+        /// Their number.
+        count: u64,
+        /// The time at which they came.
+        at: Time,
+    },
     /// This many triggers have arrived while all were turned away ([`Trigger::Driven`]): they are counted as inhibited.
     TurnAway(u64),
     /// Take no triggers until [`ManagerCommand::Resume`], and finish the open events.
@@ -211,7 +221,7 @@ impl<B> EventManager<B> {
     }
 
     /// Takes one trigger, or turns it away.
-    fn trigger(&mut self) -> bool {
+    fn trigger(&mut self, at: Time) -> bool {
         let inhibited = self.is_inhibited();
         if inhibited && !self.inhibited {
             self.counts.inhibitions += 1;
@@ -221,7 +231,7 @@ impl<B> EventManager<B> {
             return false;
         }
         self.counts.triggered += 1;
-        self.open.trigger(self.now);
+        self.open.trigger(at);
         true
     }
 
@@ -269,17 +279,17 @@ impl<B> EventManager<B> {
         }
         if self.config.trigger.is_driven() {
             let deferred = core::mem::take(&mut self.deferred);
-            return self.handle_triggers(deferred);
+            return self.handle_triggers(deferred, self.now);
         }
         let limit = self.event_limit();
         for _ in self.open.waiting()..self.builders.credits() {
-            if self.counts.triggered >= limit || !self.trigger() {
+            if self.counts.triggered >= limit || !self.trigger(self.now) {
                 break;
             }
         }
     }
 
-    fn handle_triggers(&mut self, count: u64) {
+    fn handle_triggers(&mut self, count: u64, at: Time) {
         if !self.is_triggering() {
             return;
         }
@@ -287,7 +297,7 @@ impl<B> EventManager<B> {
             if self.counts.triggered >= self.event_limit() {
                 return;
             }
-            if !self.trigger() {
+            if !self.trigger(at) {
                 *self.turned_away() += count - taken;
                 return;
             }
@@ -425,14 +435,24 @@ impl<B> EventManager<B> {
     /// Tells the readout units which events are triggered and which have ended.
     fn send_notices(&mut self) {
         let nodes = self.config.readout_nodes();
-        // Triggers on demand are read out on demand: the assignment itself says that the event exists.
-        if self.config.trigger.is_driven() && self.counts.triggered > self.announced {
+        if self.counts.triggered - self.announced >= self.worth_announcing() {
             self.announced = self.counts.triggered;
             self.transmit(nodes, Message::Readout { through: EventId(self.announced) });
         }
         if !self.cleared.is_empty() {
             let cleared = core::mem::take(&mut self.cleared);
             self.transmit(nodes, Message::Clear(cleared.into()));
+        }
+    }
+
+    /// Number of new events from which readout units are told of them. Where builders leave events waiting, the units have
+    /// enough to do: a message for each trigger would only take their time.
+    fn worth_announcing(&self) -> u64 {
+        match self.config.trigger.is_driven() {
+            // Triggers on demand are read out on demand: the assignment itself says that the event exists.
+            false => u64::MAX,
+            true if self.cleared.is_empty() && self.open.waiting() > 0 => ANNOUNCED,
+            true => 1,
         }
     }
 
@@ -584,7 +604,7 @@ impl<B> Machine for EventManager<B> {
         self.now = now;
         match command {
             ManagerCommand::Start => self.running = true,
-            ManagerCommand::Trigger(count) => self.handle_triggers(count),
+            ManagerCommand::Trigger { count, at } => self.handle_triggers(count, at),
             ManagerCommand::TurnAway(count) => *self.turned_away() += count,
             ManagerCommand::Pause => self.paused = true,
             ManagerCommand::Resume => self.paused = false,

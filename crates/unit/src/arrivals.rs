@@ -99,15 +99,23 @@ impl Arrivals {
     /// Goes on to the first arrival after `now` and returns the number of those passed, for a driver that looks at a
     /// clock now and then. The number is drawn if there are too many to count.
     pub fn pass(&mut self, now: Time) -> u64 {
+        let mut all = 0;
+        self.pass_each(now, |_, count| all += count);
+        all
+    }
+
+    /// Goes on to the first arrival after `now`. `take` gets the time of each of those passed. Too many to count come all at
+    /// once in the end, with their number.
+    pub fn pass_each(&mut self, now: Time, mut take: impl FnMut(Time, u64)) {
         let mut count = 0;
         while self.at() <= now {
+            take(self.at(), 1);
             count += 1;
             if count >= MOST_SINGLE {
-                count += self.skip(now);
+                take(now, self.skip(now));
             }
             self.advance();
         }
-        count
     }
 
     /// Goes on to the last arrival before `now` and returns the number of those passed. At random, this number is drawn,
@@ -152,12 +160,13 @@ mod tests {
             for look in 1..10_000 {
                 // Looks of very different spacing, up to half as many arrivals as are counted one by one.
                 now = now + Span((look % 97) * (look % 97) * PERIOD / 20);
-                let mut come = 0;
+                let (mut expected, mut come) = (Vec::new(), Vec::new());
                 while planned.at() <= now {
-                    come += 1;
+                    expected.push((planned.at(), 1));
                     planned.advance();
                 }
-                assert_eq!((clocked.pass(now), clocked.at()), (come, planned.at()), "seed {seed}, look {look}");
+                clocked.pass_each(now, |at, count| come.push((at, count)));
+                assert_eq!((come, clocked.at()), (expected, planned.at()), "seed {seed}, look {look}");
             }
         }
     }

@@ -121,14 +121,14 @@ impl<B: Clone> Manager<B> {
         machine.into_iter().chain(rounds).min()
     }
 
-    /// Takes triggers. The last one of a block starts the block; a block that is not full at the end of the run has not
-    /// begun.
-    pub fn trigger(&mut self, now: Time, count: u64) {
+    /// Takes triggers that came at a time up to now. The last one of a block starts the block; a block that is not full at the
+    /// end of the run has not begun.
+    pub fn trigger(&mut self, now: Time, at: Time, count: u64) {
         self.filled += count;
         let blocks = self.filled / self.block;
         self.filled %= self.block;
         if blocks > 0 {
-            self.machine.handle_command(now, ManagerCommand::Trigger(blocks));
+            self.machine.handle_command(now, ManagerCommand::Trigger { count: blocks, at });
         }
     }
 

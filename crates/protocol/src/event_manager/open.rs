@@ -56,8 +56,8 @@ impl OpenEvents {
         self.open == 0
     }
 
-    pub(super) fn trigger(&mut self, now: Time) {
-        self.events.push_back((now, State::Waiting));
+    pub(super) fn trigger(&mut self, at: Time) {
+        self.events.push_back((at, State::Waiting));
         self.open += 1;
     }
 

@@ -6,6 +6,12 @@ use core::array;
 /// Events in a block: few enough that those which are over hardly hold memory beside one that is open for long.
 const BLOCK: usize = 8;
 
+/// The states of the events of a block. There are `left` of them.
+struct Block<T> {
+    left: usize,
+    states: [Option<T>; BLOCK],
+}
+
 /// The states of consecutive events. An event that is over has none, and most of its memory is free, also when an older
 /// event is still open.
 pub(super) struct Events<T> {
@@ -16,7 +22,7 @@ pub(super) struct Events<T> {
     /// The first event of the first block.
     start: u64,
     /// The states from `start` on. A block of events that are over is gone.
-    blocks: VecDeque<Option<Box<[Option<T>; BLOCK]>>>,
+    blocks: VecDeque<Option<Box<Block<T>>>>,
 }
 
 impl<T: Default> Events<T> {
@@ -47,17 +53,18 @@ impl<T: Default> Events<T> {
     pub(super) fn is_over(&self, event: u64) -> bool {
         let Some(index) = event.checked_sub(self.start) else { return true };
         let block = self.blocks.get(index as usize / BLOCK);
-        block.is_some_and(|block| block.as_ref().is_none_or(|block| block[index as usize % BLOCK].is_none()))
+        block.is_some_and(|block| block.as_ref().is_none_or(|block| block.states[index as usize % BLOCK].is_none()))
     }
 
     /// The state of an event. It and all before it are known from now on. `None` if it is over.
     pub(super) fn entry(&mut self, event: u64) -> Option<&mut T> {
         let index = event.checked_sub(self.start)? as usize;
         while self.blocks.len() <= index / BLOCK {
-            self.blocks.push_back(Some(Box::new(array::from_fn(|_| Some(T::default())))));
+            let states = array::from_fn(|_| Some(T::default()));
+            self.blocks.push_back(Some(Box::new(Block { left: BLOCK, states })));
         }
         self.end = self.end.max(event + 1);
-        self.blocks[index / BLOCK].as_mut()?[index % BLOCK].as_mut()
+        self.blocks[index / BLOCK].as_mut()?.states[index % BLOCK].as_mut()
     }
 
     /// Ends an event that is known; returns its state.
@@ -65,8 +72,9 @@ impl<T: Default> Events<T> {
         let index = event.checked_sub(self.start)? as usize;
         let place = self.blocks.get_mut(index / BLOCK)?;
         let block = place.as_mut()?;
-        let state = block[index % BLOCK].take();
-        if block.iter().all(Option::is_none) {
+        let state = block.states[index % BLOCK].take()?;
+        block.left -= 1;
+        if block.left == 0 {
             *place = None;
         }
         while self.first < self.end && self.is_over(self.first) {
@@ -76,7 +84,7 @@ impl<T: Default> Events<T> {
                 self.start = self.first;
             }
         }
-        state
+        Some(state)
     }
 
     /// Takes all events before `first` for over. There must be no known event that is not over.
@@ -88,7 +96,7 @@ impl<T: Default> Events<T> {
     pub(super) fn iter_from(&self, event: u64) -> impl Iterator<Item = (u64, &T)> {
         let states = self.blocks.iter().flat_map(|block| {
             let (some, none) = match block {
-                Some(block) => (Some(block.iter().map(Option::as_ref)), 0),
+                Some(block) => (Some(block.states.iter().map(Option::as_ref)), 0),
                 None => (None, BLOCK),
             };
             some.into_iter().flatten().chain(core::iter::repeat_n(None, none))
@@ -99,7 +107,7 @@ impl<T: Default> Events<T> {
 
     /// All states that there are, also those of events that are not known yet.
     pub(super) fn states_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.blocks.iter_mut().flatten().flat_map(|block| block.iter_mut().flatten())
+        self.blocks.iter_mut().flatten().flat_map(|block| block.states.iter_mut().flatten())
     }
 }
 

@@ -148,7 +148,7 @@ impl Simulation<'_> {
             self.tally.offer(now);
             let node = &mut self.nodes[id.index()];
             match node.manager() {
-                Some(manager) => manager.trigger(Time(now), 1),
+                Some(manager) => manager.trigger(Time(now), Time(now), 1),
                 None => node.command_traffic(Time(now), TrafficCommand::Offer { number: 0 }),
             }
             self.drain(id);

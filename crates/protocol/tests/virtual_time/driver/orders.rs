@@ -78,7 +78,7 @@ impl Driver {
         if id == Config::EVENT_MANAGER && self.scenario.config.trigger.is_driven() {
             for n in 1..=TRIGGERS {
                 let at = Time(self.now.0 + n * self.scenario.trigger_period.0);
-                self.plan(at, id, What::Manager(ManagerCommand::Trigger(1)));
+                self.plan(at, id, What::Manager(ManagerCommand::Trigger { count: 1, at }));
             }
         }
     }

@@ -1,0 +1,61 @@
+//! Triggers of a driver: readout units are told of them at once, unless builders leave events waiting.
+
+use evb_core::{EventId, Machine, NodeId, Time, Transmit};
+use evb_protocol::*;
+
+const BUILDER: NodeId = NodeId(2);
+const SLOTS: u32 = 2;
+
+fn manager() -> EventManager<()> {
+    let mut manager = EventManager::new(Config {
+        trigger: Trigger::Driven,
+        builder_slots: SLOTS,
+        first_slots: SLOTS,
+        buffer_events: 1000,
+        ..Config::new(1, 1)
+    });
+    manager.handle_command(Time::ZERO, ManagerCommand::Start);
+    manager.handle_message(Time::ZERO, BUILDER, Message::Request { slots: SLOTS });
+    manager
+}
+
+/// What the readout unit is told after so many triggers that come one by one: the last triggered event of each message.
+fn announced(manager: &mut EventManager<()>, triggers: u64) -> Vec<u64> {
+    let told = (0..triggers).flat_map(|_| {
+        manager.handle_command(Time::ZERO, ManagerCommand::Trigger { count: 1, at: Time::ZERO });
+        drain(manager)
+    });
+    told.collect()
+}
+
+fn drain(manager: &mut EventManager<()>) -> Vec<u64> {
+    let sent = std::iter::from_fn(|| manager.poll_transmit());
+    let events = sent.filter_map(|Transmit { message, .. }| match message {
+        Message::Readout { through } => Some(through.0),
+        _ => None,
+    });
+    events.collect()
+}
+
+#[test]
+fn a_message_for_each_trigger_would_only_take_the_time_of_busy_units() {
+    let mut manager = manager();
+    assert_eq!(announced(&mut manager, 2), [1, 2], "assigned at once");
+    assert_eq!(announced(&mut manager, 62), [], "they wait for the builder");
+    assert_eq!(announced(&mut manager, 70), [66, 130], "and are worth reading ahead");
+    let completions = [Completion { event: EventId(1), ending: Ending::Complete }];
+    manager.handle_message(Time::ZERO, BUILDER, Message::Done(completions.into()));
+    assert_eq!(drain(&mut manager), [134], "with a message that goes anyway");
+}
+
+#[test]
+fn the_latency_of_an_event_counts_from_its_trigger_also_if_the_driver_is_late() {
+    let mut manager = manager();
+    let [came, seen, ended] = [3, 10, 12].map(Time);
+    manager.handle_command(seen, ManagerCommand::Trigger { count: 1, at: came });
+    drain(&mut manager);
+    let completions = [Completion { event: EventId(1), ending: Ending::Complete }];
+    manager.handle_message(ended, BUILDER, Message::Done(completions.into()));
+    let Some(ManagerEvent::Completed { latency, .. }) = manager.poll_event() else { panic!("it has not ended") };
+    assert_eq!(latency, ended.since(came));
+}
