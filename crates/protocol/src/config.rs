@@ -34,7 +34,7 @@ pub struct Config {
     /// Events that one builder may have under construction.
     pub builder_slots: u32,
     /// Events that one builder may have under construction at first, from 1 to `builder_slots`. If it is less, the event
-    /// manager looks for the number that is enough.
+    /// manager looks for the number that is enough. That may be less than one for each builder.
     pub first_slots: u32,
     /// Time that a builder waits for the fragments of an event before it asks for the missing ones.
     pub patience: Span,

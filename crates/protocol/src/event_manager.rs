@@ -84,8 +84,8 @@ pub struct ManagerCounts {
     pub inhibitions: u64,
     /// Events assigned again because their builder died.
     pub reassigned: u64,
-    /// Events that each builder may have under construction now.
-    pub slots: u32,
+    /// Events that all builders together may have under construction now.
+    pub under_way: u64,
     /// Faults by kind.
     pub faults: FaultCounts,
 }
@@ -96,7 +96,8 @@ impl ManagerCounts {
         self.triggered - self.built - self.incomplete - self.rejected
     }
 
-    /// What was counted after `before`, an earlier state of the same counts. Slots are those of now.
+    /// What was counted after `before`, an earlier state of the same counts. What may be under way
+    /// is that of now.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -107,7 +108,7 @@ impl ManagerCounts {
             inhibited: self.inhibited - before.inhibited,
             inhibitions: self.inhibitions - before.inhibitions,
             reassigned: self.reassigned - before.reassigned,
-            slots: self.slots,
+            under_way: self.under_way,
             faults: self.faults.since(&before.faults),
         }
     }
@@ -177,7 +178,7 @@ impl<B> EventManager<B> {
             drained: false,
             inhibited: false,
             deferred: 0,
-            counts: ManagerCounts { slots: config.first_slots, ..ManagerCounts::default() },
+            counts: ManagerCounts { under_way: Pace::new(&config).limit(), ..ManagerCounts::default() },
             open: OpenEvents::new(),
             group: Vec::new(),
             group_deadline: None,
@@ -272,6 +273,12 @@ impl<B> EventManager<B> {
         }
     }
 
+    /// Returns true if events wait for builders, or would if builders asked for more.
+    fn has_backlog(&self) -> bool {
+        let is_on_demand = !self.config.trigger.is_driven() && self.is_triggering();
+        self.open.waiting() > 0 || (is_on_demand && self.counts.triggered < self.event_limit())
+    }
+
     /// Triggers as many events as builders have asked for, or those that wait. No driver is needed.
     fn trigger_on_demand(&mut self) {
         if !self.is_triggering() {
@@ -340,15 +347,14 @@ impl<B> EventManager<B> {
         }
     }
 
-    /// Number of waiting assignments to send now: a whole multiple of the number of builders, or all of them if they
+    /// Number of waiting assignments to send now: a whole multiple of the number of builders that take turns, or all of them if they
     /// have waited long enough or no more will follow. Pull sends no broadcast, so nothing waits.
     fn ready_assignments(&mut self) -> usize {
         let waiting = self.group.len();
-        let alive = self.builders.alive().max(1);
         if self.config.protocol != Protocol::Push || self.is_ending() || self.is_overdue() {
             return waiting;
         }
-        waiting - waiting % alive
+        waiting - waiting % self.builders.spread()
     }
 
     /// Returns true if no more assignments will join the waiting ones.
@@ -425,9 +431,9 @@ impl<B> EventManager<B> {
             Ending::Incomplete => self.counts.incomplete += 1,
             Ending::Rejected => self.counts.rejected += 1,
         }
-        self.pace.ended(self.now, self.builders.assigned(), self.builders.is_full());
-        self.builders.limit = self.pace.limit();
-        self.counts.slots = self.pace.limit();
+        self.pace.ended(self.now, self.has_backlog());
+        self.builders.limit(self.pace.limit());
+        self.counts.under_way = self.pace.limit();
         self.builders.end(from);
         self.note_end(completion, from, latency);
     }

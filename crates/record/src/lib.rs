@@ -321,10 +321,10 @@ pub struct Trigger {
     pub switched: u64,
     /// Number of times the trigger became inhibited.
     pub inhibitions: u64,
-    /// Events that each builder could have under construction at the end, which changes with `builder.slots = "auto"`; with
-    /// blocks, blocks. 0 for traffic.
+    /// Events that each builder could have under construction at the end, which changes with `builder.slots = "auto"`: less
+    /// than 1 if only some builders at a time had one. With blocks, blocks. 0 for traffic.
     #[serde(default)]
-    pub slots: u32,
+    pub slots: f64,
 }
 
 /// A distribution of times, in microseconds.

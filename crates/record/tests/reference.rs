@@ -42,7 +42,7 @@ fn alone() -> Record {
             inhibited: 0,
             switched: 1,
             inhibitions: 0,
-            slots: 1,
+            slots: 1.0,
         },
         switch_seconds: Some(1.0),
         seconds: 1.0,

@@ -112,7 +112,7 @@ fn real(record: &Record, occupancy: &Occupancy) -> Vec<Limit> {
 
 /// Builders whose built events wait for filters or the storage.
 fn storage(record: &Record, occupancy: &Occupancy) -> Option<Limit> {
-    let slots = f64::from(record.trigger.slots);
+    let slots = record.trigger.slots;
     let (unit, most) = occupancy.builders.iter().enumerate().max_by(|a, b| a.1.storing.total_cmp(&b.1.storing))?;
     let all: f64 = occupancy.builders.iter().map(|builder| builder.storing).sum();
     let building: f64 = occupancy.builders.iter().map(|builder| builder.building).sum();
@@ -170,7 +170,7 @@ fn processors(occupancy: &Occupancy) -> Option<Limit> {
 
 /// All slots of the builders are taken, and their events wait evenly for all.
 fn builders(record: &Record, occupancy: &Occupancy) -> Option<Limit> {
-    let slots = f64::from(record.trigger.slots);
+    let slots = record.trigger.slots;
     let building = mean(occupancy.builders.iter().map(|builder| builder.building))?;
     let how = format!("{building:.1} events were under construction in each builder at a time, of {slots:.0} slots");
     let advice = "more builder units, or more slots (builder.slots) where each event waits for the network";
@@ -262,7 +262,7 @@ mod tests {
     /// A run of 4 x 2 with 64 slots, whose units have something to do.
     fn run() -> Record {
         let mut record: Record = serde_json::from_str(include_str!("../tests/it/run.json")).expect("a record");
-        record.trigger.slots = 64;
+        record.trigger.slots = 64.0;
         record.trigger.offered_rate_hz = None;
         record.builders[0].stored_bytes = 1_000_000_000;
         record.occupancy = Some(Occupancy {

@@ -116,7 +116,7 @@ fn readouts(plan: &Plan, before: &Live, now: &Live, per_second: impl Fn(u64, u64
 }
 
 fn builders(before: &Live, now: &Live, per_second: impl Fn(u64, u64) -> f64) -> Vec<BuilderRates> {
-    let slots = now.record.trigger.slots.into();
+    let slots = now.record.trigger.slots.ceil() as u64;
     let pairs = now.record.builders.iter().zip(&before.record.builders).zip(&now.builders);
     let rates = |((now, before), open): ((&Builder, &Builder), &evb::Open)| BuilderRates {
         fragments_hz: per_second(now.fragments, before.fragments),

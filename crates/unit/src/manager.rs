@@ -193,6 +193,7 @@ impl<B: Clone> Manager<B> {
             ..ManagerReport::of(&self.machine.counts().since(&self.before), self.block)
         };
         report.trigger.switched = self.switched * self.block;
+        report.trigger.slots = self.machine.counts().under_way as f64 / self.of_builders.len() as f64;
         report
     }
 

@@ -176,7 +176,7 @@ impl ManagerReport {
             inhibited: counts.inhibited * block,
             switched: 0,
             inhibitions: counts.inhibitions,
-            slots: counts.slots,
+            slots: 0.0,
         };
         Self { events, trigger, faults: faults(&counts.faults), ..Self::default() }
     }

@@ -11,7 +11,7 @@ pub(super) const BUILDER: &[Key] = &[
         Kind::Slots,
         Default::Text("auto"),
         "events that one builder may have under construction; with `trigger.block`, blocks. `auto` looks \
-         for the number that is enough while events are built, up to 64, and with blocks fewer: 512 events, but 4 blocks; with `[shaping]` it has as many from the start",
+         for the number that is enough while events are built, up to 64, also fewer than one for each, and with blocks fewer: 512 events, but 4 blocks; with `[shaping]` it has as many from the start",
     ),
     key(
         "patience",

@@ -1,17 +1,23 @@
-//! The number of events that each builder has under construction: fixed, or found while the run goes.
+//! The number of events under construction: fixed, or found while the run goes.
 //!
-//! Events that wait for each other leave the caches and become old, and bring nothing. Too few leave cores and network idle.
+//! Every builder has as many as the others, or where that is too much, only some builders have one at a time. Events that
+//! wait for each other leave the caches and become old, and bring nothing. Too few leave cores and network idle.
 //! Only the event manager sees all of them: a builder alone would gain by more events at the cost of the others. It tries
-//! half as many more, and keeps them if the rate rises by a fifth of that. It tries some fewer, and keeps to them if the
-//! rate does not fall. A rate that triggers set, and not the builders, says nothing.
+//! some fewer, and keeps to them if the rate does not fall. It tries half as many more, and keeps them if the rate rises by a
+//! fifth of that. A rate that triggers set, and not the builders, says nothing.
 
 use crate::Config;
 use evb_core::{Span, Time};
 
-/// Fewest events by which a rate is measured.
-const FEWEST: u64 = 256;
+/// Fewest fragments and events by which a rate is measured.
+const FRAGMENTS: u64 = 4096;
+const EVENTS: u64 = 64;
 /// Rounds of the events under way by which a rate is measured.
 const ROUNDS: u64 = 4;
+/// Times that another number must be better than the usual one, measured in turns: a single measurement may be luck.
+const PAIRS: u32 = 3;
+/// Measurements before the first try: memory that is new is slow.
+const WARM_UP: u32 = 4;
 /// Fewest and most measurements between tries that brought nothing.
 const FIRST_REST: u32 = 8;
 const LONGEST_REST: u32 = 128;
@@ -32,64 +38,74 @@ impl Rate {
     }
 }
 
+/// The way in which another number of events is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Fewer,
+    More,
+}
+
 /// The purpose of a measurement.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// The usual rate, before more events are tried.
-    BeforeMore,
-    /// The rate with more events than these, which had the other rate.
-    More(u32, Rate),
-    /// The usual rate, before fewer events are tried.
-    BeforeFewer,
-    /// The rate with fewer events than these, which had the other rate.
-    Fewer(u32, Rate),
+    /// None: this many follow before the next try.
+    Rest(u32),
+    /// The usual rate, before another number is tried, which has been as good so many times.
+    Usual(Way, u32),
+    /// The rate with another number of events. The usual number and its rate are given.
+    Tried { way: Way, passed: u32, from: u64, usual: Rate },
 }
 
-/// The number of events that each builder may have under construction.
+/// The number of events that all builders together may have under construction: a multiple of the number of builders, or less
+/// than that.
 pub(super) struct Pace {
-    most: u32,
-    limit: u32,
+    builders: u64,
+    /// Events by which a rate is measured at least.
+    enough: u64,
+    most: u64,
+    limit: u64,
     is_fixed: bool,
     step: Step,
-    /// Measurements before the next try, and before the one after it.
-    rest: u32,
+    /// Measurements of the next rest.
     pause: u32,
     /// Events that are not counted, since they began before the number was changed.
     earlier: u64,
     since: Time,
     events: u64,
-    /// Events that ended while every builder had as many as it may.
-    full: u64,
+    /// Events that ended while others waited for a builder.
+    awaited: u64,
 }
 
 impl Pace {
     pub(super) const fn new(config: &Config) -> Self {
-        Self::between(config.first_slots, config.builder_slots)
+        let of_each = [config.first_slots as u64, config.builder_slots as u64];
+        Self::between(of_each, config.builder_units as u64, FRAGMENTS / config.readout_units as u64)
     }
 
-    const fn between(first: u32, most: u32) -> Self {
+    /// The first and the largest number of events of each builder, and the number of events by which a rate is measured.
+    const fn between([first, most]: [u64; 2], builders: u64, events: u64) -> Self {
         Self {
-            most,
-            limit: first,
+            builders,
+            enough: if events > EVENTS { events } else { EVENTS },
+            most: most * builders,
+            limit: first * builders,
             is_fixed: first == most,
-            step: Step::BeforeMore,
-            rest: 0,
+            step: Step::Rest(WARM_UP),
             pause: FIRST_REST,
             earlier: 0,
             since: Time::ZERO,
             events: 0,
-            full: 0,
+            awaited: 0,
         }
     }
 
-    /// The number of events that each builder may have under construction now.
-    pub(super) const fn limit(&self) -> u32 {
+    /// The number of events that all builders together may have under construction now.
+    pub(super) const fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Takes note of the end of an event. `under_way` events were under construction, and `is_full` if no builder could
-    /// take another one.
-    pub(super) fn ended(&mut self, now: Time, under_way: u64, is_full: bool) {
+    /// Takes note of the end of an event. `is_awaited` means that others waited for a builder.
+    pub(super) fn ended(&mut self, now: Time, is_awaited: bool) {
         if self.is_fixed {
             return;
         }
@@ -99,63 +115,75 @@ impl Pace {
             return;
         }
         self.events += 1;
-        self.full += u64::from(is_full);
+        self.awaited += u64::from(is_awaited);
         let span = now.since(self.since);
-        if self.events < FEWEST.max(ROUNDS * under_way) || span == Span::ZERO {
+        if self.events < self.enough.max(ROUNDS * self.limit) || span == Span::ZERO {
             return;
         }
-        let is_limiting = self.full * 2 >= self.events;
+        let (before, is_limiting) = (self.limit, self.awaited * 2 >= self.events);
         self.go_on(Rate { events: self.events, span }, is_limiting);
-        (self.events, self.full, self.earlier) = (0, 0, under_way);
+        (self.events, self.awaited, self.earlier) = (0, 0, before.max(self.limit));
         self.since = now;
     }
 
     fn go_on(&mut self, rate: Rate, is_limiting: bool) {
-        if !is_limiting {
-            // The triggers set the rate: whatever is tried changes nothing.
-            if let Step::More(before, _) | Step::Fewer(before, _) = self.step {
-                self.limit = before;
-            }
-            self.step = Step::BeforeMore;
-            return;
-        }
         match self.step {
-            Step::BeforeMore | Step::BeforeFewer if self.rest > 0 => self.rest -= 1,
-            Step::BeforeMore => self.try_more(rate),
-            Step::BeforeFewer => self.try_fewer(rate),
-            Step::More(before, usual) if rate.reaches(100 + u64::from(20 * (self.limit - before) / before), usual) => {
+            // The triggers set the rate: whatever is tried changes nothing.
+            _ if !is_limiting => self.give_up(Step::Usual(Way::Fewer, 0)),
+            Step::Rest(0) => self.step = Step::Usual(Way::Fewer, 0),
+            Step::Rest(more) => self.step = Step::Rest(more - 1),
+            Step::Usual(way, passed) => self.try_another(way, passed, rate),
+            Step::Tried { way, passed, from, usual } if self.is_worth_it(from, usual, rate) => {
+                if passed + 1 < PAIRS {
+                    return self.give_up(Step::Usual(way, passed + 1));
+                }
+                self.step = Step::Usual(way, 0);
                 self.pause = FIRST_REST;
-                self.try_more(rate);
             }
-            Step::More(before, _) => {
-                self.limit = before;
-                self.step = Step::BeforeFewer;
-            }
-            Step::Fewer(_, usual) if rate.reaches(99, usual) => self.try_fewer(usual),
-            Step::Fewer(before, _) => {
-                self.limit = before;
-                self.take_rest();
+            Step::Tried { way: Way::Fewer, .. } => self.give_up(Step::Usual(Way::More, 0)),
+            Step::Tried { way: Way::More, .. } => {
+                let rest = self.rest();
+                self.give_up(rest);
             }
         }
     }
 
-    fn try_more(&mut self, rate: Rate) {
-        let before = self.limit;
-        self.limit = self.most.min(before + before.div_ceil(2));
-        self.step = if self.limit > before { Step::More(before, rate) } else { Step::BeforeFewer };
+    /// Returns true if the number of events that is tried is better than the usual one.
+    fn is_worth_it(&self, from: u64, usual: Rate, rate: Rate) -> bool {
+        let more = self.limit.saturating_sub(from);
+        rate.reaches(100 + 20 * more / from, usual)
     }
 
-    fn try_fewer(&mut self, rate: Rate) {
-        let before = self.limit;
-        self.limit = (before - before.div_ceil(4)).max(1);
-        if self.limit < before { self.step = Step::Fewer(before, rate) } else { self.take_rest() }
+    /// Goes back to the usual number of events.
+    fn give_up(&mut self, step: Step) {
+        if let Step::Tried { from, .. } = self.step {
+            self.limit = from;
+        }
+        self.step = step;
     }
 
-    /// Waits before the next try, each time for longer.
-    fn take_rest(&mut self) {
-        self.step = Step::BeforeMore;
-        self.rest = self.pause;
-        self.pause = LONGEST_REST.min(2 * self.pause);
+    fn try_another(&mut self, way: Way, passed: u32, usual: Rate) {
+        let (from, builders) = (self.limit, self.builders);
+        // Those of each builder, where all have some.
+        let each = from / builders;
+        self.limit = match way {
+            Way::Fewer if from <= builders => (from - from.div_ceil(4)).max(1),
+            Way::Fewer => from - builders * each.div_ceil(4),
+            Way::More if from < builders => builders.min(from + from.div_ceil(2)),
+            Way::More => self.most.min(from + builders * each.div_ceil(2)),
+        };
+        self.step = match way {
+            _ if self.limit != from => Step::Tried { way, passed, from, usual },
+            Way::Fewer => Step::Usual(Way::More, 0),
+            Way::More => self.rest(),
+        };
+    }
+
+    /// The wait before the next try, each time longer.
+    fn rest(&mut self) -> Step {
+        let rest = self.pause;
+        self.pause = LONGEST_REST.min(2 * rest);
+        Step::Rest(rest)
     }
 }
 
@@ -163,40 +191,49 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The limit after many events of builders that need `room` events each to be busy: with fewer the rate is as many times
-    /// lower.
-    fn settle(first: u32, most: u32, room: u32, builders: u64) -> u32 {
-        let mut pace = Pace::between(first, most);
+    /// The limit after many events of builders that together need `room` events to be busy: with fewer the rate is as many
+    /// times lower.
+    fn settle(first: u64, most: u64, builders: u64, room: u64) -> u64 {
+        let mut pace = Pace::between([first, most], builders, 256);
         let mut now = 0;
         for _ in 0..1_000_000 {
-            now += 1_000_000 * u64::from(room) / u64::from(room.min(pace.limit()));
-            pace.ended(Time(now), builders * u64::from(pace.limit()), true);
+            now += 1_000_000 * room / room.min(pace.limit());
+            pace.ended(Time(now), true);
         }
         pace.limit()
     }
 
     #[test]
     fn there_are_as_many_as_keep_the_builders_busy() {
-        assert_eq!(settle(4, 64, 1000, 8), 64, "no more than the most");
-        assert_eq!(settle(16, 64, 1, 8), 1, "one is enough");
+        assert_eq!(settle(4, 64, 8, 10_000), 64 * 8, "no more than the most");
+        assert_eq!(settle(16, 64, 1, 1), 1, "one is enough");
         for (first, room) in [(2, 10), (16, 10), (63, 20), (1, 2)] {
-            let found = settle(first, 64, room, 4);
+            let found = settle(first, 64, 4, 4 * room);
+            assert_eq!(found % 4, 0, "all have as many");
+            assert!((room..=room + room.div_ceil(2)).contains(&(found / 4)), "{found} from {first} for {room}");
+        }
+    }
+
+    #[test]
+    fn some_builders_may_be_enough() {
+        for (first, builders, room) in [(2, 64, 10), (1, 128, 16), (16, 64, 60)] {
+            let found = settle(first, 64, builders, room);
             assert!((room..=room + room.div_ceil(2)).contains(&found), "{found} from {first} for {room}");
         }
     }
 
     #[test]
     fn a_fixed_number_stays() {
-        assert_eq!(settle(7, 7, 1000, 8), 7);
-        assert_eq!(settle(7, 7, 1, 8), 7);
+        assert_eq!(settle(7, 7, 8, 1000), 7 * 8);
+        assert_eq!(settle(7, 7, 8, 1), 7 * 8);
     }
 
     #[test]
     fn a_rate_that_triggers_set_says_nothing() {
-        let mut pace = Pace::between(4, 64);
+        let mut pace = Pace::between([4, 64], 2, 256);
         for number in 0..100_000 {
-            pace.ended(Time(number * 1_000_000), 2, false);
+            pace.ended(Time(number * 1_000_000), false);
         }
-        assert_eq!(pace.limit(), 4);
+        assert_eq!(pace.limit(), 4 * 2);
     }
 }

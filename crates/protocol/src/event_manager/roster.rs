@@ -27,8 +27,9 @@ pub(super) struct Roster {
     nodes: NodeRange,
     assignment: Assignment,
     slots: u32,
-    /// Open events that a builder may have now, at most its slots.
-    pub(super) limit: u32,
+    /// Open events that a builder may have now, at most its slots, and those of all builders.
+    each: u32,
+    all: u64,
     /// Open events of all builders.
     assigned: u64,
     builders: Vec<Builder>,
@@ -42,7 +43,8 @@ impl Roster {
             nodes: config.builder_nodes(),
             assignment: config.assignment,
             slots: config.builder_slots,
-            limit: config.first_slots,
+            each: config.first_slots,
+            all: u64::MAX,
             assigned: 0,
             builders: (0..config.builder_units).map(|_| builder()).collect(),
             turn: 0,
@@ -57,19 +59,28 @@ impl Roster {
         self.builders.iter().filter(|builder| builder.alive).count()
     }
 
+    /// Sets the number of open events that all builders together may have. All may have as many as the others; where there are
+    /// more builders than events, those in turn have one.
+    pub(super) fn limit(&mut self, events: u64) {
+        let builders = self.builders.len() as u64;
+        self.each = u32::try_from(events.div_ceil(builders.max(1))).unwrap_or(u32::MAX);
+        self.all = if events < builders { events } else { u64::MAX };
+    }
+
+    /// The number of builders that events can be spread over.
+    pub(super) fn spread(&self) -> usize {
+        self.alive().min(usize::try_from(self.all).unwrap_or(usize::MAX)).max(1)
+    }
+
     /// Events that all builders together can still take.
     pub(super) fn credits(&self) -> u64 {
-        self.builders.iter().map(|builder| u64::from(builder.room(self.limit))).sum()
+        let credits = self.builders.iter().map(|builder| u64::from(builder.room(self.each))).sum();
+        self.all.saturating_sub(self.assigned).min(credits)
     }
 
-    /// Open events of all builders.
-    pub(super) const fn assigned(&self) -> u64 {
-        self.assigned
-    }
-
-    /// Returns true if the builders have as many open events as they may.
-    pub(super) fn is_full(&self) -> bool {
-        self.assigned >= self.alive() as u64 * u64::from(self.limit)
+    /// Returns true if this builder may take an event.
+    fn is_able(&self, index: usize) -> bool {
+        self.assigned < self.all && self.builders[index].room(self.each) > 0
     }
 
     pub(super) fn get_mut(&mut self, node: NodeId) -> Option<&mut Builder> {
@@ -111,7 +122,7 @@ impl Roster {
     pub(super) fn pick(&mut self, event: EventId) -> Option<NodeId> {
         let count = self.builders.len();
         let in_turn = (0..count).map(|step| (self.turn + step) % count);
-        let mut able = in_turn.filter(|&index| self.builders[index].room(self.limit) > 0);
+        let mut able = in_turn.filter(|&index| self.is_able(index));
         let picked = match self.assignment {
             Assignment::RoundRobin => able.next(),
             Assignment::LeastLoaded => able.min_by_key(|&index| self.builders[index].assigned),
@@ -127,7 +138,7 @@ impl Roster {
         }
         let count = self.builders.len();
         let next = (0..count).map(|step| (self.turn + step) % count).find(|&index| self.builders[index].alive)?;
-        (self.builders[next].room(self.limit) > 0).then(|| self.take_credit(next))
+        self.is_able(next).then(|| self.take_credit(next))
     }
 
     /// The builder with the fewest events, unless the number of the event decides. It gets the event without a credit.
@@ -179,5 +190,26 @@ impl Roster {
         *builder = Builder { alive: false, credits: 0, assigned: 0, granted: Vec::new() };
         self.assigned -= u64::from(assigned);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_there_are_more_builders_than_events_those_in_turn_have_one() {
+        let mut roster = Roster::new(&Config { builder_slots: 4, first_slots: 4, ..Config::new(1, 5) });
+        let builders: Vec<_> = roster.nodes.iter().collect();
+        builders.iter().for_each(|&builder| assert!(roster.request(builder, 4)));
+        roster.limit(3);
+        assert_eq!((roster.credits(), roster.spread()), (3, 3));
+        let mut next = |roster: &mut Roster| roster.pick_in_turn(EventId(1));
+        let first: Vec<_> = core::iter::from_fn(|| next(&mut roster)).collect();
+        assert_eq!((&*first, roster.credits()), (&builders[..3], 0));
+        roster.end(builders[1]);
+        assert_eq!((next(&mut roster), next(&mut roster)), (Some(builders[3]), None));
+        roster.limit(10);
+        assert_eq!((roster.credits(), roster.spread()), (7, 5), "two of each, and three are taken");
     }
 }
