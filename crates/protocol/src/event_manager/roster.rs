@@ -204,7 +204,7 @@ mod tests {
         builders.iter().for_each(|&builder| assert!(roster.request(builder, 4)));
         roster.limit(3);
         assert_eq!((roster.credits(), roster.spread()), (3, 3));
-        let mut next = |roster: &mut Roster| roster.pick_in_turn(EventId(1));
+        let next = |roster: &mut Roster| roster.pick_in_turn(EventId(1));
         let first: Vec<_> = core::iter::from_fn(|| next(&mut roster)).collect();
         assert_eq!((&*first, roster.credits()), (&builders[..3], 0));
         roster.end(builders[1]);
