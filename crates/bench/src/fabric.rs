@@ -125,12 +125,15 @@ impl FabricTest<'_> {
             suspects.retain(|&index| !is_settled(turn, links[index].slower));
             for (done, pair) in suspects.chunks(2).enumerate() {
                 step("suspects alone", 2 * done, suspects.len());
-                let first = alone(&links[pair[0]])?;
                 let mut others = known.iter().cycle().skip(references.len()).take(known.len());
-                let reference = alone(&links[*others.find(|link| !pair.contains(link)).unwrap_or(&pair[0])])?;
-                let second = pair[1..].iter().map(|&suspect| alone(&links[suspect])).collect::<Result<Vec<_>, _>>()?;
+                let other = *others.find(|link| !pair.contains(link)).unwrap_or(&pair[0]);
+                let mut speeds = vec![alone(&links[pair[0]])?];
+                let reference = alone(&links[other])?;
+                for &suspect in &pair[1..] {
+                    speeds.push(alone(&links[suspect])?);
+                }
                 references.push(reference);
-                for (&suspect, speed) in pair.iter().zip([first].into_iter().chain(second)) {
+                for (&suspect, speed) in pair.iter().zip(speeds) {
                     let link = &mut links[suspect];
                     link.alone.push(speed);
                     link.slower = link.slower.into_iter().chain(slower(speed, reference)).reduce(f64::min);

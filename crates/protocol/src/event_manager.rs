@@ -96,8 +96,7 @@ impl ManagerCounts {
         self.triggered - self.built - self.incomplete - self.rejected
     }
 
-    /// What was counted after `before`, an earlier state of the same counts. What may be under way
-    /// is that of now.
+    /// What was counted after `before`, an earlier state of the same counts. What may be under way is that of now.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -276,7 +275,7 @@ impl<B> EventManager<B> {
     /// Returns true if events wait for builders, or would if builders asked for more.
     fn has_backlog(&self) -> bool {
         let is_on_demand = !self.config.trigger.is_driven() && self.is_triggering();
-        self.open.waiting() > 0 || (is_on_demand && self.counts.triggered < self.event_limit())
+        self.open.waiting() > 0 || (is_on_demand && !self.is_ending())
     }
 
     /// Triggers as many events as builders have asked for, or those that wait. No driver is needed.
@@ -347,8 +346,8 @@ impl<B> EventManager<B> {
         }
     }
 
-    /// Number of waiting assignments to send now: a whole multiple of the number of builders that take turns, or all of them if they
-    /// have waited long enough or no more will follow. Pull sends no broadcast, so nothing waits.
+    /// Number of waiting assignments to send now: a whole multiple of the number of builders that take turns, or all of
+    /// them if they have waited long enough or no more will follow. Pull sends no broadcast, so nothing waits.
     fn ready_assignments(&mut self) -> usize {
         let waiting = self.group.len();
         if self.config.protocol != Protocol::Push || self.is_ending() || self.is_overdue() {
@@ -431,9 +430,11 @@ impl<B> EventManager<B> {
             Ending::Incomplete => self.counts.incomplete += 1,
             Ending::Rejected => self.counts.rejected += 1,
         }
-        self.pace.ended(self.now, self.has_backlog());
-        self.builders.limit(self.pace.limit());
-        self.counts.under_way = self.pace.limit();
+        if !self.pace.is_fixed() {
+            self.pace.ended(self.now, self.has_backlog());
+            self.builders.limit(self.pace.limit());
+            self.counts.under_way = self.pace.limit();
+        }
         self.builders.end(from);
         self.note_end(completion, from, latency);
     }

@@ -112,7 +112,8 @@ fn real(record: &Record, occupancy: &Occupancy) -> Vec<Limit> {
 
 /// Builders whose built events wait for filters or the storage.
 fn storage(record: &Record, occupancy: &Occupancy) -> Option<Limit> {
-    let slots = record.trigger.slots;
+    // Where builders take turns, one that has a turn has a whole slot.
+    let slots = record.trigger.slots.max(1.0);
     let (unit, most) = occupancy.builders.iter().enumerate().max_by(|a, b| a.1.storing.total_cmp(&b.1.storing))?;
     let all: f64 = occupancy.builders.iter().map(|builder| builder.storing).sum();
     let building: f64 = occupancy.builders.iter().map(|builder| builder.building).sum();
@@ -172,7 +173,8 @@ fn processors(occupancy: &Occupancy) -> Option<Limit> {
 fn builders(record: &Record, occupancy: &Occupancy) -> Option<Limit> {
     let slots = record.trigger.slots;
     let building = mean(occupancy.builders.iter().map(|builder| builder.building))?;
-    let how = format!("{building:.1} events were under construction in each builder at a time, of {slots:.0} slots");
+    let how =
+        format!("{building:.1} events were under construction in each builder at a time, of {} slots", in_short(slots));
     let advice = "more builder units, or more slots (builder.slots) where each event waits for the network";
     (slots > 0.0 && building > FULL * slots).then(|| Limit::new("builders", "all their slots are taken", how, advice))
 }
@@ -191,12 +193,17 @@ fn idle(record: &Record, occupancy: &Occupancy) -> Option<Limit> {
     let filled = mean(occupancy.readouts.iter().map(|readout| readout.filled))?;
     let how = format!(
         "{building:.1} of {} slots of a builder were taken, and {} of a buffer",
-        record.trigger.slots,
+        in_short(record.trigger.slots),
         percent(filled),
     );
     let advice =
         "more events under way (builder.slots), larger groups of assignments (protocol.group), or faster messages";
     Some(Limit::new("latency", "no unit is full: events wait for messages on their way", how, advice))
+}
+
+/// A number of slots, also of less than one.
+fn in_short(slots: f64) -> String {
+    if slots < 1.0 { format!("{slots:.2}") } else { format!("{slots:.0}") }
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
@@ -294,6 +301,16 @@ mod tests {
         record.occupancy = None;
         record.trigger.offered_rate_hz = None;
         assert!(explain(&record).is_empty() && explanation(&record, 80).contains("nothing in the record"));
+    }
+
+    #[test]
+    fn builders_that_take_turns_are_no_slow_storage() {
+        let mut record = run();
+        record.trigger.slots = 0.125;
+        let occupancy = record.occupancy.as_mut().expect("it has one");
+        occupancy.builders.fill(BuilderOccupancy { building: 0.12, storing: 0.1 });
+        assert_eq!(explain(&record)[0].what, "builders");
+        assert!(explanation(&record, 200).contains("of 0.12 slots"), "{}", explanation(&record, 200));
     }
 
     fn link(name: &str, used: f64, blocked: f64) -> Link {
