@@ -24,7 +24,7 @@ extern "C" {
 #define EVBVELO_LINE_BYTES 64
 #define EVBVELO_BLOCK_BYTES 8192
 /* Messages that a mailbox holds, senders that it knows in its life, sends under way of one device. */
-#define EVBVELO_MOST_MESSAGES 4096
+#define EVBVELO_MOST_MESSAGES 64
 #define EVBVELO_MOST_SENDERS 1024
 #define EVBVELO_MOST_SENDS 4096
 

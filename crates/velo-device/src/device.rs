@@ -5,7 +5,7 @@ use crate::{
     directory::{self, Name},
     fetch::{self, Span},
     layout as at,
-    mailbox::{self, Body, Envelope},
+    mailbox::{self, Content, Envelope, Incoming},
     outbox::{self, Note, Outbox, state},
     segment::Segment,
 };
@@ -23,6 +23,11 @@ mod tests;
 
 /// Empty polls between two looks at a sender that has claimed a slot and does not publish it.
 const DOUBT_POLLS: u32 = 1 << 14;
+
+/// Most slots that are kept before they are given back together.
+const TOGETHER: u64 = at::SLOTS as u64 / 4;
+/// Empty polls before kept slots are given back: a reply that the program sends at once does not wait for that.
+const QUIET_POLLS: u32 = 4;
 
 /// The number of a peer in its device.
 pub type Peer = usize;
@@ -62,17 +67,6 @@ pub enum DeviceError {
     System(#[from] io::Error),
 }
 
-/// A message that has arrived. Its bytes are still where [`Body`] says.
-#[derive(Clone, Copy, Debug)]
-pub struct Incoming {
-    /// The number of its sender among those that the device knows.
-    pub sender: u16,
-    /// What it is.
-    pub envelope: Envelope,
-    /// Where its bytes are.
-    pub body: Body,
-}
-
 #[derive(Debug)]
 struct Target {
     segment: Segment,
@@ -84,8 +78,9 @@ struct Target {
 
 impl Target {
     #[inline]
-    fn push(&self, envelope: &Envelope, body: &Body, bytes: &[u8]) -> bool {
-        mailbox::push(&self.segment, self.number, self.headers[bytes.len()], envelope, body, bytes)
+    fn push(&self, envelope: &Envelope, content: Content<'_>) -> bool {
+        let in_line = if let Content::Line(_) = content { envelope.length as usize } else { 0 };
+        mailbox::push(&self.segment, self.number, self.headers[in_line], envelope, content)
     }
 
     #[inline]
@@ -108,6 +103,8 @@ pub struct Device {
     _file: OwnedFd,
     _name: Option<Name>,
     head: u64,
+    /// Slots before this one belong to the senders again.
+    released: u64,
     quiet: u32,
     outbox: Outbox,
     targets: Vec<Target>,
@@ -135,8 +132,21 @@ impl Device {
         let fetches = std::env::var_os("EVBVELO_NO_FETCH").is_none();
         let (outbox, sources) = (Outbox::new(), vec![None; at::SENDERS]);
         let (targets, by_address) = (Vec::new(), HashMap::new());
-        let (head, quiet) = (0, 0);
-        Ok(Self { address, own, _file: file, _name: name, head, quiet, outbox, targets, by_address, sources, fetches })
+        let (head, released, quiet) = (0, 0, 0);
+        Ok(Self {
+            address,
+            own,
+            _file: file,
+            _name: name,
+            head,
+            released,
+            quiet,
+            outbox,
+            targets,
+            by_address,
+            sources,
+            fetches,
+        })
     }
 
     /// The address, by which others of the same user and machine find this device.
@@ -190,27 +200,25 @@ impl Device {
     /// [`DeviceError::Full`] if there is no room at the moment, [`DeviceError::Gone`] if the peer has closed its device.
     #[inline]
     pub fn send(&mut self, peer: Peer, envelope: &Envelope, spans: &[Span]) -> Result<Option<Note>, DeviceError> {
-        let target = self.targets.get(peer).filter(|target| target.is_open()).ok_or(DeviceError::Gone)?;
+        let Some(target) = self.targets.get(peer).filter(|target| target.is_open()) else {
+            return Err(DeviceError::Gone);
+        };
         let length = envelope.length as usize;
         if length <= at::LINE_BYTES {
-            let mut line = [0; at::LINE_BYTES];
-            let copied = fetch::copy_in(spans, 0, &mut line[..length]);
-            let sent = target.push(envelope, &Body::Line(line), &line[..copied]);
+            let sent = target.push(envelope, Content::Line(spans));
             return if sent { Ok(None) } else { Err(DeviceError::Full) };
         }
         if length <= at::BLOCK_BYTES {
             let index = self.outbox.block(&self.own, peer).ok_or(DeviceError::Full)?;
-            let mut bytes = [0; at::BLOCK_BYTES];
-            let copied = fetch::copy_in(spans, 0, &mut bytes[..length]);
-            self.own.write(outbox::block(index), &bytes[..copied]);
-            if target.push(envelope, &Body::Block(index), &[]) {
+            self.own.fill(outbox::block(index), length, spans, 0);
+            if target.push(envelope, Content::Block(index)) {
                 return Ok(None);
             }
             outbox::free_block(&self.own, index);
             return Err(DeviceError::Full);
         }
         let index = self.outbox.note(&self.own, spans).ok_or(DeviceError::Full)?;
-        if target.push(envelope, &Body::Note(index), &[]) {
+        if target.push(envelope, Content::Note(index)) {
             return Ok(Some(Note { index, spans: spans.to_vec(), sent: 0, peer }));
         }
         self.outbox.free_note(&self.own, index);
@@ -261,48 +269,85 @@ impl Device {
         note.peer
     }
 
+    /// Returns true if a message has arrived. Both this and [`poll`](Self::poll) are looks, of which some must find nothing
+    /// before senders get their slots back.
+    #[inline]
+    pub fn has_next(&mut self) -> bool {
+        let is_there = mailbox::is_there(&self.own, self.head);
+        if is_there {
+            self.quiet = 0;
+        } else {
+            self.quiet += 1;
+            if self.quiet == QUIET_POLLS || self.quiet >= DOUBT_POLLS {
+                self.found_nothing();
+            }
+        }
+        is_there
+    }
+
     /// The next message, if one has arrived.
     #[inline]
     pub fn poll(&mut self) -> Option<Incoming> {
-        let Some((sender, envelope, body)) = mailbox::peek(&self.own, self.head) else {
-            self.quiet += 1;
-            if self.quiet >= DOUBT_POLLS {
-                self.quiet = 0;
-                self.doubt();
-            }
-            return None;
-        };
-        mailbox::release(&self.own, self.head);
+        let mut incoming = Incoming::default();
+        self.poll_into(&mut incoming).then_some(incoming)
+    }
+
+    /// Puts the next message into `incoming`; false if none has arrived. It is what [`poll`](Self::poll) does without moving
+    /// the message once more.
+    #[inline]
+    pub fn poll_into(&mut self, incoming: &mut Incoming) -> bool {
+        if !self.has_next() {
+            return false;
+        }
+        mailbox::read(&self.own, self.head, incoming);
         self.head += 1;
-        self.quiet = 0;
-        Some(Incoming { sender, envelope, body })
+        if self.head - self.released >= TOGETHER {
+            self.release();
+        }
+        true
+    }
+
+    #[cold]
+    fn found_nothing(&mut self) {
+        self.release();
+        if self.quiet >= DOUBT_POLLS {
+            self.quiet = 0;
+            self.doubt();
+        }
     }
 
     /// Passes over a slot whose sender has died before it could publish it.
     fn doubt(&mut self) {
         let Some(sender) = mailbox::claimed(&self.own, self.head) else { return };
         if known(&self.own, sender).is_some_and(|address| !address.is_alive()) {
-            mailbox::release(&self.own, self.head);
             self.head += 1;
+            self.release();
         }
+    }
+
+    /// Gives the slots of messages that were taken back to the senders.
+    fn release(&mut self) {
+        (self.released..self.head).for_each(|position| mailbox::release(&self.own, position));
+        self.released = self.head;
     }
 
     /// Sleeps until something arrives, for this time at most. True if something is there.
     pub fn wait(&mut self, timeout: Duration) -> bool {
         let end = Instant::now() + timeout;
+        self.release();
         loop {
             let bell = self.own.half(at::BELL_AT);
             bell.store(1, Ordering::SeqCst);
             std::sync::atomic::fence(Ordering::SeqCst);
             let left = end.saturating_duration_since(Instant::now());
-            if mailbox::peek(&self.own, self.head).is_some() {
+            if mailbox::is_there(&self.own, self.head) {
                 bell.store(0, Ordering::Relaxed);
                 return true;
             }
             if left.is_zero() {
                 bell.store(0, Ordering::Relaxed);
                 self.doubt();
-                return mailbox::peek(&self.own, self.head).is_some();
+                return mailbox::is_there(&self.own, self.head);
             }
             let time = rustix::time::Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() };
             let _ = futex::wait(bell, futex::Flags::empty(), 1, Some(&time));
@@ -321,12 +366,9 @@ impl Device {
     /// Copies the block of a message into memory of the program, and frees it. False if the sender ended before its segment
     /// was mapped.
     pub fn deliver_block(&mut self, sender: u16, index: u16, length: usize, spans: &[Span]) -> bool {
-        let mut bytes = [0; at::BLOCK_BYTES];
-        let bytes = &mut bytes[..length.min(at::BLOCK_BYTES)];
         let Some((_, segment)) = self.source(sender) else { return false };
-        segment.read(outbox::block(index), bytes);
+        segment.drain(outbox::block(index), length.min(at::BLOCK_BYTES), spans, 0);
         outbox::free_block(segment, index);
-        fetch::copy_out(spans, 0, bytes);
         true
     }
 
@@ -367,9 +409,7 @@ impl Device {
         total: usize,
     ) -> Result<usize, DeviceError> {
         let (_, segment) = self.source(sender).ok_or(DeviceError::Gone)?;
-        let mut bytes = [0; at::BLOCK_BYTES];
-        let Some(length) = outbox::next(segment, index, &mut bytes) else { return Ok(0) };
-        fetch::copy_out(spans, done, &bytes[..length]);
+        let Some(length) = outbox::next(segment, index, spans, done) else { return Ok(0) };
         let all = length == 0 || done + length >= total;
         outbox::answer(segment, index, if all { state::DONE } else { state::ASKED });
         Ok(length)

@@ -46,32 +46,52 @@ pub(crate) fn cut(spans: &[Span], mut skip: usize, mut most: usize) -> Vec<Span>
     parts
 }
 
-/// Copies bytes of a program into `target`, from byte `skip` of its memory on; the number of copied bytes.
+/// Copies memory of a program to `target`, from byte `skip` of it on, and `room` bytes at most; the number of copied bytes.
+///
+/// # Safety
+/// `room` bytes can be written at `target`.
 #[inline]
-pub fn copy_in(spans: &[Span], mut skip: usize, target: &mut [u8]) -> usize {
+pub(crate) unsafe fn gather(spans: &[Span], mut skip: usize, target: *mut u8, room: usize) -> usize {
     let mut done = 0;
     for span in spans {
-        let part = span.part(skip, target.len() - done);
+        let part = span.part(skip, room - done);
         skip -= skip.min(span.length);
-        // SAFETY: the program promised that this memory is valid; the target is borrowed.
-        unsafe { std::ptr::copy(part.address as *const u8, target[done..].as_mut_ptr(), part.length) };
+        // SAFETY: the program promised that this memory is valid, and the caller that the target has room.
+        unsafe { std::ptr::copy(part.address as *const u8, target.add(done), part.length) };
         done += part.length;
     }
     done
 }
 
-/// Copies `source` into memory of a program, from byte `skip` on; the number of copied bytes.
+/// Copies `length` bytes into memory of a program, from byte `skip` of it on; the number of copied bytes.
+///
+/// # Safety
+/// `length` bytes can be read at `source`.
 #[inline]
-pub fn copy_out(spans: &[Span], mut skip: usize, source: &[u8]) -> usize {
+pub(crate) unsafe fn scatter(spans: &[Span], mut skip: usize, source: *const u8, length: usize) -> usize {
     let mut done = 0;
     for span in spans {
-        let part = span.part(skip, source.len() - done);
+        let part = span.part(skip, length - done);
         skip -= skip.min(span.length);
-        // SAFETY: the program promised that this memory is valid and its own; the source is borrowed.
-        unsafe { std::ptr::copy(source[done..].as_ptr(), part.address as *mut u8, part.length) };
+        // SAFETY: the program promised that this memory is valid and its own, and the caller that the source is.
+        unsafe { std::ptr::copy(source.add(done), part.address as *mut u8, part.length) };
         done += part.length;
     }
     done
+}
+
+/// Copies bytes of a program into `target`, from byte `skip` of its memory on; the number of copied bytes.
+#[inline]
+pub fn copy_in(spans: &[Span], skip: usize, target: &mut [u8]) -> usize {
+    // SAFETY: the target is borrowed.
+    unsafe { gather(spans, skip, target.as_mut_ptr(), target.len()) }
+}
+
+/// Copies `source` into memory of a program, from byte `skip` on; the number of copied bytes.
+#[inline]
+pub fn copy_out(spans: &[Span], skip: usize, source: &[u8]) -> usize {
+    // SAFETY: the source is borrowed.
+    unsafe { scatter(spans, skip, source.as_ptr(), source.len()) }
 }
 
 type Call = unsafe extern "C" fn(

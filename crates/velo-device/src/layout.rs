@@ -3,7 +3,7 @@
 use evb_velo::mailbox;
 
 /// The first word of a segment, with the version of this layout in its last byte.
-pub(crate) const MAGIC: u64 = u64::from_be_bytes(*b"evbvelo\x01");
+pub(crate) const MAGIC: u64 = u64::from_be_bytes(*b"evbvelo\x02");
 
 /// Word: [`MAGIC`].
 pub(crate) const MAGIC_AT: usize = 0;
@@ -28,23 +28,31 @@ pub(crate) const GRANTS_AT: usize = SENDERS_AT + SENDERS * SENDER_BYTES;
 /// Bytes of a region's entry.
 pub(crate) const GRANT_BYTES: usize = 32;
 
-/// Slots of a mailbox: as many as VELO's largest ring has.
-pub const SLOTS: usize = mailbox::MOST_SLOTS as usize;
+/// Slots of a mailbox. Both sides go through all of them in turn, so more than fit a first-level cache cost time.
+pub const SLOTS: usize = 64;
 /// The slots.
 pub(crate) const SLOTS_AT: usize = GRANTS_AT + GRANTS * GRANT_BYTES;
-/// Bytes of a slot.
-pub(crate) const SLOT_BYTES: usize = mailbox::SLOT_BYTES as usize;
+/// Bytes of a slot: one cache line.
+pub(crate) const SLOT_BYTES: usize = 64;
 /// Bytes of a slot's line: the longest message that VELO itself carries.
 pub const LINE_BYTES: usize = evb_velo::LINE_BYTES as usize;
-/// Word of a slot: who has claimed it, and in which round of the ring.
-pub(crate) const CLAIM_AT: usize = mailbox::MESSAGE_AT as usize + LINE_BYTES;
+/// Bytes of a message that are in its slot.
+pub(crate) const FIRST_BYTES: usize = 16;
 /// Words of the envelope in a slot.
-pub(crate) const ENVELOPE_AT: usize = CLAIM_AT + 8;
+pub(crate) const ENVELOPE_AT: usize = mailbox::MESSAGE_AT as usize + FIRST_BYTES;
+/// Word of a slot: who has claimed it, and in which round of the ring.
+pub(crate) const CLAIM_AT: usize = ENVELOPE_AT + 32;
+
+/// The other bytes of the lines, in the order of the slots. They are not beside them: the receiver polls a slot, and processors
+/// bring the neighbour of a cache line along, which would take it away from the sender.
+pub(crate) const RESTS_AT: usize = SLOTS_AT + SLOTS * SLOT_BYTES;
+/// Bytes from the rest of one line to the next.
+pub(crate) const REST_BYTES: usize = 64;
 
 /// Notes about messages that receivers fetch.
 pub const NOTES: usize = 4096;
 /// The notes.
-pub(crate) const NOTES_AT: usize = SLOTS_AT + SLOTS * SLOT_BYTES;
+pub(crate) const NOTES_AT: usize = RESTS_AT + SLOTS * REST_BYTES;
 /// Bytes of a note.
 pub(crate) const NOTE_BYTES: usize = 128;
 /// Pieces of memory that one note names.

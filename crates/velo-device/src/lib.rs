@@ -1,9 +1,9 @@
 //! VELO as a device that any program can open: mailboxes in shared memory, and large messages beside them.
 //!
-//! A [`Device`] owns one segment, a file without a name that other processes map. It has a mailbox whose slots are those
-//! of [`evb_velo::mailbox`]: a header, written last and never 0, and the cache line of a message. Everything else belongs
-//! to the lane around VELO: the envelope behind the line, blocks for messages that are longer than a line, and notes about
-//! messages that the receiver fetches from the memory of the sender.
+//! A [`Device`] owns one segment, a file without a name that other processes map. It has a mailbox with the headers of
+//! [`evb_velo`], written last and never 0, and the cache lines of messages. Everything else belongs to the lane around VELO:
+//! the envelope, the place of the line beside it, blocks for messages that are longer than a line, and notes about messages
+//! that the receiver fetches from the memory of the sender.
 //!
 //! | module | part |
 //! |---|---|
@@ -30,10 +30,10 @@ mod rack;
 mod segment;
 
 pub use address::Address;
-pub use device::{Device, DeviceError, Incoming, Peer};
+pub use device::{Device, DeviceError, Peer};
 pub use fetch::{Span, copy_in, copy_out, fetch, store};
 pub use layout::{BLOCK_BYTES, GRANTS, LINE_BYTES, NOTE_SPANS, NOTES, SENDERS, SLOTS};
-pub use mailbox::{Body, Envelope};
+pub use mailbox::{Body, Envelope, Incoming, Line};
 pub use outbox::Note;
 pub use rack::{CARD_BYTES, Card, CardState, Posted, RACK_NODES, Rack, RackShape};
 pub use segment::Grant;

@@ -1,10 +1,11 @@
 //! Slots of a mailbox: senders claim and publish them, the owner takes them.
 //!
-//! A slot is that of [`evb_velo::mailbox`]: the header at byte 0, written last and never 0, and the line behind it. The claim
-//! is the lane's: the number of the sender and the round of the ring, so that a slot whose sender died between claim and
-//! header can be passed over, and a full ring is seen at the slot itself.
+//! A slot begins with the header of [`evb_velo::mailbox`], written last and never 0, and the first bytes of the message. The rest
+//! is the lane's: envelope and claim fill the cache line, and further bytes of the message have one of their own, so a short
+//! message moves one line between the cores. The claim is the number of the sender and the round of the ring, so that a slot
+//! whose sender died between claim and header can be passed over, and a full ring is seen at the slot itself.
 
-use crate::{layout as at, segment::Segment};
+use crate::{fetch::Span, layout as at, segment::Segment};
 use evb_velo::{AddressMap, Endpoint, Header, mailbox};
 use std::sync::atomic::Ordering;
 
@@ -30,20 +31,58 @@ pub struct Envelope {
     pub flags: u16,
 }
 
+/// The bytes of a short message. They are aligned for vector instructions, which move them several times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(16))]
+pub struct Line(pub [u8; at::LINE_BYTES]);
+
 /// Where the bytes of a message are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// In the line of the slot.
-    Line([u8; at::LINE_BYTES]),
+    /// Here: they were in the slot.
+    Line(Line),
     /// In this block of the sender.
     Block(u16),
     /// In the memory of the sender, as its note says.
     Note(u16),
 }
 
+/// A message that has arrived. Its bytes are still where [`Body`] says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Incoming {
+    /// The number of its sender among those that the device knows.
+    pub sender: u16,
+    /// What it is.
+    pub envelope: Envelope,
+    /// Where its bytes are.
+    pub body: Body,
+}
+
 #[inline]
 fn slot(position: u64) -> usize {
     at::SLOTS_AT + (position as usize % at::SLOTS) * at::SLOT_BYTES
+}
+
+#[inline]
+fn rest(position: u64) -> usize {
+    at::RESTS_AT + (position as usize % at::SLOTS) * at::REST_BYTES
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self::Block(0)
+    }
+}
+
+/// What is sent behind an envelope.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Content<'a> {
+    /// These bytes, no more than a line has.
+    Line(&'a [Span]),
+    /// The number of a block.
+    Block(u16),
+    /// The number of a note.
+    Note(u16),
 }
 
 #[inline]
@@ -60,21 +99,21 @@ pub(crate) fn header(sender: u16, bytes: usize) -> u64 {
 
 /// Puts a message into the mailbox of a segment; false if it is full.
 #[inline]
-pub(crate) fn push(
-    segment: &Segment,
-    sender: u16,
-    header: u64,
-    envelope: &Envelope,
-    body: &Body,
-    bytes: &[u8],
-) -> bool {
-    let Some(place) = claim(segment, sender) else { return false };
-    let (kind, index) = match *body {
-        Body::Line(_) => (0_u16, 0),
-        Body::Block(index) => (1, index),
-        Body::Note(index) => (2, index),
+pub(crate) fn push(segment: &Segment, sender: u16, header: u64, envelope: &Envelope, content: Content<'_>) -> bool {
+    let Some(position) = claim(segment, sender) else { return false };
+    let place = slot(position);
+    let (kind, index) = match content {
+        Content::Line(spans) => {
+            let length = envelope.length as usize;
+            segment.fill(place + mailbox::MESSAGE_AT as usize, length.min(at::FIRST_BYTES), spans, 0);
+            if length > at::FIRST_BYTES {
+                segment.fill(rest(position), length - at::FIRST_BYTES, spans, at::FIRST_BYTES);
+            }
+            (0_u16, 0)
+        }
+        Content::Block(index) => (1, index),
+        Content::Note(index) => (2, index),
     };
-    segment.write(place + mailbox::MESSAGE_AT as usize, bytes);
     let first = u64::from(kind) | u64::from(index) << 16 | u64::from(envelope.flags) << 32;
     for (word, value) in [first, envelope.length, envelope.tag, envelope.data].into_iter().enumerate() {
         segment.word(place + at::ENVELOPE_AT + 8 * word).store(value, Ordering::Relaxed);
@@ -85,27 +124,25 @@ pub(crate) fn push(
     true
 }
 
-/// The place of a slot that now belongs to this sender.
+/// The position of a slot that now belongs to this sender. The claims decide; the tail only says where to begin to look. A
+/// sender that was interrupted between both may set it back, so whoever finds a claimed slot there moves it on.
 #[inline]
-fn claim(segment: &Segment, sender: u16) -> Option<usize> {
+fn claim(segment: &Segment, sender: u16) -> Option<u64> {
     let tail = segment.word(at::TAIL_AT);
     loop {
         let position = tail.load(Ordering::Acquire);
-        let (place, free) = (slot(position), free(position));
-        let claim = segment.word(place + at::CLAIM_AT);
+        let free = free(position);
+        let claim = segment.word(slot(position) + at::CLAIM_AT);
         let mine = free | (u64::from(sender) + 1);
         match claim.compare_exchange(free, mine, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => {
-                let _ = tail.compare_exchange(position, position + 1, Ordering::AcqRel, Ordering::Relaxed);
-                return Some(place);
-            }
-            // Another one has claimed it: help to move the tail.
-            Err(found) if found >> SENDER_BITS == free >> SENDER_BITS => {
-                let _ = tail.compare_exchange(position, position + 1, Ordering::AcqRel, Ordering::Relaxed);
+                tail.store(position + 1, Ordering::Release);
+                return Some(position);
             }
             Err(found) if found < free => return None,
-            // The tail was old.
-            Err(_) => std::hint::spin_loop(),
+            Err(_) => {
+                let _ = tail.compare_exchange(position, position + 1, Ordering::AcqRel, Ordering::Relaxed);
+            }
         }
     }
 }
@@ -118,27 +155,34 @@ fn ring(segment: &Segment) {
     }
 }
 
-/// The message at a position, and the number of its sender. The slot stays taken until [`release`].
+/// Returns true if a message is at a position.
 #[inline]
-pub(crate) fn peek(segment: &Segment, position: u64) -> Option<(u16, Envelope, Body)> {
+pub(crate) fn is_there(segment: &Segment, position: u64) -> bool {
+    segment.word(slot(position) + mailbox::HEADER_AT as usize).load(Ordering::Acquire) != 0
+}
+
+/// Reads the message that is at a position. The slot stays taken until [`release`].
+#[inline]
+pub(crate) fn read(segment: &Segment, position: u64, incoming: &mut Incoming) {
     let place = slot(position);
-    let word = segment.word(place + mailbox::HEADER_AT as usize).load(Ordering::Acquire);
-    if word == 0 {
-        return None;
-    }
-    let header = Header::split(word, MAP);
+    let word = segment.word(place + mailbox::HEADER_AT as usize).load(Ordering::Relaxed);
     let [first, length, tag, data] =
         [0, 1, 2, 3].map(|word| segment.word(place + at::ENVELOPE_AT + 8 * word).load(Ordering::Relaxed));
-    let body = match first as u16 {
+    incoming.sender = Header::split(word, MAP).source.thread as u16;
+    incoming.envelope = Envelope { length, tag, data, flags: (first >> 32) as u16 };
+    incoming.body = match first as u16 {
         1 => Body::Block((first >> 16) as u16),
         2 => Body::Note((first >> 16) as u16),
         _ => {
             let mut line = [0; at::LINE_BYTES];
-            segment.read(place + mailbox::MESSAGE_AT as usize, &mut line);
-            Body::Line(line)
+            let (first_bytes, others) = line.split_at_mut(at::FIRST_BYTES);
+            segment.read(place + mailbox::MESSAGE_AT as usize, first_bytes);
+            if length as usize > at::FIRST_BYTES {
+                segment.read(rest(position), others);
+            }
+            Body::Line(Line(line))
         }
     };
-    Some((header.source.thread as u16, Envelope { length, tag, data, flags: (first >> 32) as u16 }, body))
 }
 
 /// Gives a slot back to the senders: first the header is 0, then the claim is that of the next round.

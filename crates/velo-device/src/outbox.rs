@@ -4,7 +4,7 @@
 //! it and says so in the note. A receiver that may not read the memory of the sender asks for one block after another.
 
 use crate::{fetch::Span, layout as at, segment::Segment};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// States of a note.
 pub(crate) mod state {
@@ -39,10 +39,14 @@ pub(crate) fn block(index: u16) -> usize {
     at::BLOCKS_AT + (index as usize % at::BLOCKS) * at::BLOCK_BYTES
 }
 
+/// Blocks that are used before all others. They stay in the caches of a sender and a receiver that keep pace.
+const HOT: usize = 4;
+
 /// Blocks and notes of the own segment that can be used again.
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    next: u16,
+    /// Blocks that were free at the last look. Receivers free others meanwhile, which costs this core a cache line to see.
+    blocks: Vec<u16>,
     notes: Vec<u16>,
     /// The peer that each block was last used for.
     users: [usize; at::BLOCKS],
@@ -50,22 +54,29 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     pub(crate) fn new() -> Self {
-        Self { next: 0, notes: (0..at::NOTES as u16).rev().collect(), users: [usize::MAX; at::BLOCKS] }
+        Self { blocks: Vec::new(), notes: (0..at::NOTES as u16).rev().collect(), users: [usize::MAX; at::BLOCKS] }
     }
 
     /// A free block, which is now in use for a peer.
     pub(crate) fn block(&mut self, own: &Segment, peer: usize) -> Option<u16> {
-        for _ in 0..at::BLOCKS {
-            let index = self.next % at::BLOCKS as u16;
-            self.next = index + 1;
-            let state = own.half(at::BLOCK_STATES_AT + 4 * index as usize);
-            if state.load(Ordering::Acquire) == 0 {
-                state.store(1, Ordering::Relaxed);
-                self.users[index as usize] = peer;
-                return Some(index);
+        if self.blocks.is_empty() {
+            self.look(own);
+        }
+        let index = self.blocks.pop()?;
+        state_of_block(own, index).store(1, Ordering::Relaxed);
+        self.users[usize::from(index)] = peer;
+        Some(index)
+    }
+
+    /// Looks for blocks that receivers have freed.
+    fn look(&mut self, own: &Segment) {
+        for some in [0..HOT, HOT..at::BLOCKS] {
+            let is_free = |index: &u16| state_of_block(own, *index).load(Ordering::Acquire) == 0;
+            self.blocks.extend(some.rev().map(|index| index as u16).filter(is_free));
+            if !self.blocks.is_empty() {
+                return;
             }
         }
-        None
     }
 
     /// Frees the blocks of a peer that has ended.
@@ -76,8 +87,8 @@ impl Outbox {
 
     /// Returns true if no block and no note is in use.
     pub(crate) fn is_idle(&self, own: &Segment) -> bool {
-        let is_free = |index| own.half(at::BLOCK_STATES_AT + 4 * index).load(Ordering::Acquire) == 0;
-        self.notes.len() == at::NOTES && (0..at::BLOCKS).all(is_free)
+        let is_free = |index| state_of_block(own, index).load(Ordering::Acquire) == 0;
+        self.notes.len() == at::NOTES && (0..at::BLOCKS as u16).all(is_free)
     }
 
     /// A note about this memory.
@@ -102,7 +113,12 @@ impl Outbox {
 
 /// Frees a block of a sender.
 pub(crate) fn free_block(segment: &Segment, index: u16) {
-    segment.half(at::BLOCK_STATES_AT + 4 * (index as usize % at::BLOCKS)).store(0, Ordering::Release);
+    state_of_block(segment, index).store(0, Ordering::Release);
+}
+
+/// The word that is 0 if a block is free.
+fn state_of_block(segment: &Segment, index: u16) -> &AtomicU32 {
+    segment.half(at::BLOCK_STATES_AT + 4 * (index as usize % at::BLOCKS))
 }
 
 /// The memory that a note of a sender names.
@@ -121,9 +137,7 @@ pub(crate) fn serve(own: &Segment, outbox: &mut Outbox, note_of: &mut Note) -> b
         state::DONE => return true,
         state::ASKED => {
             let Some(index) = outbox.block(own, note_of.peer) else { return false };
-            let mut bytes = [0; at::BLOCK_BYTES];
-            let length = crate::fetch::copy_in(&note_of.spans, note_of.sent, &mut bytes);
-            own.write(block(index), &bytes[..length]);
+            let length = own.fill(block(index), at::BLOCK_BYTES, &note_of.spans, note_of.sent);
             note_of.sent += length;
             own.half(place + 8).store(index.into(), Ordering::Relaxed);
             own.half(place + 12).store(length as u32, Ordering::Relaxed);
@@ -134,15 +148,16 @@ pub(crate) fn serve(own: &Segment, outbox: &mut Outbox, note_of: &mut Note) -> b
     false
 }
 
-/// The next block of a note in the segment of a sender: the bytes, once there are any. An empty one ends the message.
-pub(crate) fn next(segment: &Segment, index: u16, buffer: &mut [u8; at::BLOCK_BYTES]) -> Option<usize> {
+/// Moves the next block of a note from the segment of its sender, once there is one, into memory of the program behind `done`
+/// bytes; the length of the block. An empty one ends the message.
+pub(crate) fn next(segment: &Segment, index: u16, spans: &[Span], done: usize) -> Option<usize> {
     let place = note(index);
     if segment.half(place).load(Ordering::Acquire) != state::READY {
         return None;
     }
     let from = segment.half(place + 8).load(Ordering::Relaxed) as u16;
     let length = (segment.half(place + 12).load(Ordering::Relaxed) as usize).min(at::BLOCK_BYTES);
-    segment.read(block(from), &mut buffer[..length]);
+    segment.drain(block(from), length, spans, done);
     free_block(segment, from);
     Some(length)
 }

@@ -7,7 +7,10 @@
 
 #![allow(unsafe_code, reason = "accesses memory that other processes write")]
 
-use crate::layout::{GRANT_BYTES, GRANTS, GRANTS_AT, SEGMENT_BYTES};
+use crate::{
+    fetch::{self, Span},
+    layout::{GRANT_BYTES, GRANTS, GRANTS_AT, SEGMENT_BYTES},
+};
 use evb_memory::Region;
 use std::{
     io,
@@ -55,11 +58,20 @@ impl<const BYTES: usize> Segment<BYTES> {
         unsafe { self.start.add(at).cast().as_ref() }
     }
 
+    /// Copies memory of a program to this byte, from byte `skip` of it on, and `room` bytes at most; the number of copied bytes.
     #[inline]
-    pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
-        assert!(at <= BYTES && bytes.len() <= BYTES - at, "{} bytes at {at}", bytes.len());
-        // SAFETY: the target lies in the mapping, and a borrowed slice does not.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(at).as_ptr(), bytes.len()) }
+    pub(crate) fn fill(&self, at: usize, room: usize, spans: &[Span], skip: usize) -> usize {
+        assert!(at <= BYTES && room <= BYTES - at, "{room} bytes at {at}");
+        // SAFETY: the target lies in the mapping.
+        unsafe { fetch::gather(spans, skip, self.start.add(at).as_ptr(), room) }
+    }
+
+    /// Copies bytes from here into memory of a program, from byte `skip` of it on.
+    #[inline]
+    pub(crate) fn drain(&self, at: usize, length: usize, spans: &[Span], skip: usize) {
+        assert!(at <= BYTES && length <= BYTES - at, "{length} bytes at {at}");
+        // SAFETY: the source lies in the mapping.
+        unsafe { fetch::scatter(spans, skip, self.start.add(at).as_ptr(), length) };
     }
 
     #[inline]

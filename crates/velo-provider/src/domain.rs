@@ -86,13 +86,15 @@ impl State {
     #[inline]
     pub(crate) fn progress(&mut self) {
         for number in 0..self.endpoints.len() {
-            if let Some(endpoint) = &mut self.endpoints[number] {
-                let queue = endpoint.receive_queue.and_then(|queue| self.queues[queue].as_ref());
-                if !queue.is_some_and(Queue::is_full) {
-                    endpoint.engine.progress();
-                }
-                self.hand_out(number);
+            let Some(endpoint) = &mut self.endpoints[number] else { continue };
+            if endpoint.engine.is_idle() {
+                continue;
             }
+            let queue = endpoint.receive_queue.and_then(|queue| self.queues[queue].as_ref());
+            if !queue.is_some_and(Queue::is_full) {
+                endpoint.engine.progress();
+            }
+            self.hand_out(number);
         }
     }
 
@@ -104,7 +106,8 @@ impl State {
             return;
         }
         let mut finished = std::mem::take(&mut endpoint.engine.finished);
-        finished.drain(..).for_each(|done| self.finish(number, &done));
+        finished.iter().for_each(|done| self.finish(number, done));
+        finished.clear();
         if let Some(endpoint) = &mut self.endpoints[number] {
             endpoint.engine.finished = finished;
         }
@@ -114,6 +117,9 @@ impl State {
     #[inline]
     fn finish(&mut self, number: usize, done: &Finished) {
         let Some(endpoint) = &self.endpoints[number] else { return };
+        if !done.wanted && done.error == 0 && endpoint.counters.is_empty() {
+            return;
+        }
         let receives = done.entry.flags & FI_RECV != 0 || done.entry.flags & (FI_RMA | FI_READ | FI_WRITE) == FI_RMA;
         let queue = if receives { endpoint.receive_queue } else { endpoint.send_queue };
         for &(counter, flags) in &endpoint.counters {

@@ -281,34 +281,46 @@ unsafe fn take(
     // SAFETY: an endpoint.
     let (mut state, this) = unsafe { locked(ep) };
     let context = context as usize;
-    let source = state.source(this.number, from);
+    let source = if from == FI_ADDR_UNSPEC { None } else { state.source(this.number, from) };
     let Ok(endpoint) = state.endpoint(this.number) else { return -FI_EINVAL };
     let wanted = wanted(endpoint.receive_selective, flags.unwrap_or(endpoint.receive_flags));
     let posted = Posted { spans: spans.into(), source, tag, ignore, context, wanted };
     let flags = flags.unwrap_or(0);
-    if flags & FI_MULTI_RECV != 0 || (!tagged && flags & (FI_PEEK | FI_CLAIM | FI_DISCARD) != 0) {
+    if flags & (FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD) != 0 {
+        return take_specially(&mut state, this.number, posted, tagged, flags);
+    }
+    if !endpoint.engine.receive(tagged, posted) {
+        return -FI_EAGAIN;
+    }
+    state.hand_out(this.number);
+    0
+}
+
+/// Peeks at a message, or receives one that was claimed.
+#[cold]
+fn take_specially(state: &mut State, number: usize, posted: Posted, tagged: bool, flags: u64) -> isize {
+    let Ok(endpoint) = state.endpoint(number) else { return -FI_EINVAL };
+    if flags & FI_MULTI_RECV != 0 || !tagged {
         return -FI_ENOSYS;
     }
-    let discard = flags & FI_DISCARD != 0;
+    let (claim, discard) = (flags & FI_CLAIM != 0, flags & FI_DISCARD != 0);
     if flags & FI_PEEK != 0 {
         endpoint.engine.progress();
         // Open MPI takes only an error of the queue for "no message", and not the result of the call.
-        if !endpoint.engine.peek(&posted, flags & FI_CLAIM != 0, discard) {
-            let entry = CqEntry { op_context: context, flags: FI_RECV | FI_TAGGED, tag, ..CqEntry::default() };
+        if !endpoint.engine.peek(&posted, claim, discard) {
+            let (op_context, tag) = (posted.context, posted.tag);
+            let entry = CqEntry { op_context, flags: FI_RECV | FI_TAGGED, tag, ..CqEntry::default() };
             let error = if endpoint.engine.lane.is_lost() { FI_EHOSTUNREACH } else { FI_ENOMSG };
             endpoint.engine.finished.push(Finished { error, ..Finished::new(entry, true) });
         }
-        state.hand_out(this.number);
-        return 0;
-    }
-    if tagged && flags & FI_CLAIM != 0 {
+    } else if claim {
         if !endpoint.engine.take_claimed(&posted, discard) {
             return -FI_EINVAL;
         }
     } else if !endpoint.engine.receive(tagged, posted) {
         return -FI_EAGAIN;
     }
-    state.hand_out(this.number);
+    state.hand_out(number);
     0
 }
 

@@ -7,7 +7,7 @@ use evb_libfabric_abi::{
     CqEntry, FI_ADDR_UNSPEC, FI_EHOSTUNREACH, FI_ETRUNC, FI_MSG, FI_RECV, FI_REMOTE_CQ_DATA, FI_REMOTE_WRITE, FI_RMA,
     FI_SEND, FI_TAGGED,
 };
-use evb_velo_device::{Address, Body, DeviceError, Envelope, Incoming, Note, Span};
+use evb_velo_device::{Address, Body, DeviceError, Envelope, Incoming, Line, Note, Span};
 use std::{
     collections::{HashMap, VecDeque},
     ops::Deref,
@@ -24,7 +24,7 @@ pub(crate) const WRITTEN: u16 = 4;
 const MOST_UNEXPECTED: usize = 1 << 20;
 /// Receives that wait for a message.
 const MOST_POSTED: usize = 1 << 20;
-/// Messages taken from the mailbox in one round of progress.
+/// Messages taken from the mailbox in one round of progress, as long as so many do not wait for a receive already.
 const ROUND: usize = 64;
 /// Rounds between two looks at the processes of peers that messages are under way to.
 const LOOK_ROUNDS: u32 = 1 << 16;
@@ -81,9 +81,13 @@ pub(crate) struct Posted {
 }
 
 impl Posted {
-    fn matches(&self, message: &Unexpected) -> bool {
-        (message.envelope.tag | self.ignore) == (self.tag | self.ignore)
-            && self.source.is_none_or(|source| source == message.source)
+    #[inline]
+    fn matches(&self, source: &Address, envelope: &Envelope) -> bool {
+        (envelope.tag | self.ignore) == (self.tag | self.ignore) && self.source.is_none_or(|wanted| wanted == *source)
+    }
+
+    fn wants(&self, message: &Unexpected) -> bool {
+        self.matches(&message.source, &message.envelope)
     }
 }
 
@@ -93,6 +97,24 @@ enum Bytes {
     Heap(Vec<u8>),
     /// Gone with their sender.
     Lost,
+}
+
+/// Where the bytes of a message are. One that is expected is not moved on its way.
+#[derive(Clone, Copy, Debug)]
+enum Place<'a> {
+    Body(&'a Body),
+    Heap(&'a [u8]),
+    Lost,
+}
+
+impl Bytes {
+    fn place(&self) -> Place<'_> {
+        match self {
+            Self::Body(body) => Place::Body(body),
+            Self::Heap(bytes) => Place::Heap(bytes),
+            Self::Lost => Place::Lost,
+        }
+    }
 }
 
 /// A message that no receive was posted for.
@@ -187,16 +209,32 @@ impl Engine {
     }
 
     /// Posts a receive, or gives it a message that is there. False if too many are posted already.
+    #[inline]
     pub(crate) fn receive(&mut self, tagged: bool, posted: Posted) -> bool {
-        let waiting = &mut self.unexpected[usize::from(tagged)];
-        match waiting.iter().position(|message| posted.matches(message)) {
-            Some(place) => {
-                let message = taken(waiting, place);
-                self.deliver(&posted, &message);
-            }
-            None if self.posted[usize::from(tagged)].len() >= MOST_POSTED => return false,
-            None => self.posted[usize::from(tagged)].push_back(posted),
+        if !self.unexpected[usize::from(tagged)].is_empty() {
+            return self.receive_unexpected(tagged, posted);
         }
+        self.post(tagged, posted)
+    }
+
+    #[inline]
+    fn post(&mut self, tagged: bool, posted: Posted) -> bool {
+        let queue = &mut self.posted[usize::from(tagged)];
+        let has_room = queue.len() < MOST_POSTED;
+        if has_room {
+            queue.push_back(posted);
+        }
+        has_room
+    }
+
+    #[cold]
+    fn receive_unexpected(&mut self, tagged: bool, posted: Posted) -> bool {
+        let waiting = &mut self.unexpected[usize::from(tagged)];
+        let Some(place) = waiting.iter().position(|message| posted.wants(message)) else {
+            return self.post(tagged, posted);
+        };
+        let message = taken(waiting, place);
+        self.deliver(&posted, message.sender, &message.envelope, message.bytes.place());
         true
     }
 
@@ -204,12 +242,12 @@ impl Engine {
     /// `discard`.
     pub(crate) fn peek(&mut self, posted: &Posted, claim: bool, discard: bool) -> bool {
         let waiting = &mut self.unexpected[1];
-        let Some(place) = waiting.iter().position(|message| posted.matches(message)) else { return false };
+        let Some(place) = waiting.iter().position(|message| posted.wants(message)) else { return false };
         let message = waiting[place].clone();
         if claim || discard {
             waiting.remove(place);
         }
-        let (entry, sender) = (self.entry(posted, &message), message.sender);
+        let (entry, sender) = (entry(posted, &message.envelope), message.sender);
         if claim {
             self.claimed.insert(posted.context, message);
         } else if discard {
@@ -224,11 +262,11 @@ impl Engine {
     pub(crate) fn take_claimed(&mut self, posted: &Posted, discard: bool) -> bool {
         let Some(message) = self.claimed.remove(&posted.context) else { return false };
         if discard {
-            let entry = self.entry(posted, &message);
+            let entry = entry(posted, &message.envelope);
             self.discard(message);
             self.finished.push(Finished::new(entry, posted.wanted));
         } else {
-            self.deliver(posted, &message);
+            self.deliver(posted, message.sender, &message.envelope, message.bytes.place());
         }
         true
     }
@@ -250,58 +288,54 @@ impl Engine {
         }
     }
 
-    #[expect(clippy::unused_self, reason = "an entry is that of an endpoint")]
-    fn entry(&self, posted: &Posted, message: &Unexpected) -> CqEntry {
-        let Envelope { length, tag, data, flags } = message.envelope;
-        let kind = if flags & TAGGED != 0 { FI_TAGGED } else { FI_MSG };
-        let with_data = if flags & WITH_DATA != 0 { FI_REMOTE_CQ_DATA } else { 0 };
-        let buf = posted.spans.first().map_or(0, |span| span.address);
-        CqEntry { op_context: posted.context, flags: FI_RECV | kind | with_data, len: length as usize, buf, data, tag }
-    }
-
-    fn deliver(&mut self, posted: &Posted, message: &Unexpected) {
-        let (room, length) = (posted.spans.iter().map(|span| span.length).sum(), message.envelope.length as usize);
-        let mut finished = Finished::new(self.entry(posted, message), posted.wanted);
-        finished.source = self.source(message.sender).map_or(FI_ADDR_UNSPEC, |(_, number)| number);
-        if length > room {
-            (finished.entry.len, finished.error, finished.excess) = (room, FI_ETRUNC, length - room);
-        }
-        let sender = message.sender;
-        match message.bytes {
-            Bytes::Body(Body::Line(ref line)) => {
+    fn deliver(&mut self, posted: &Posted, sender: u16, envelope: &Envelope, place: Place<'_>) {
+        let (room, length) = (posted.spans.iter().map(|span| span.length).sum(), envelope.length as usize);
+        let (mut error, excess) = if length > room { (FI_ETRUNC, length - room) } else { (0, 0) };
+        let mut pulled = None;
+        match place {
+            Place::Body(Body::Line(Line(line))) => {
                 evb_velo_device::copy_out(&posted.spans, 0, &line[..length.min(line.len())]);
             }
-            Bytes::Heap(ref bytes) => {
+            Place::Heap(bytes) => {
                 evb_velo_device::copy_out(&posted.spans, 0, bytes);
             }
-            Bytes::Body(Body::Block(index)) => {
+            Place::Body(&Body::Block(index)) => {
                 if !self.lane.deliver_block(sender, index, length, &posted.spans) {
-                    finished.error = FI_EHOSTUNREACH;
+                    error = FI_EHOSTUNREACH;
                 }
             }
-            Bytes::Lost => finished.error = FI_EHOSTUNREACH,
-            Bytes::Body(Body::Note(index)) => match self.fetch_note(sender, index, &posted.spans) {
-                Ok(true) => {}
-                Ok(false) => {
-                    let spans = posted.spans.clone();
-                    self.pulls.push(Pull { sender, index, spans, done: 0, total: length, finished });
-                    return;
-                }
-                Err(_) => finished.error = FI_EHOSTUNREACH,
+            Place::Lost => error = FI_EHOSTUNREACH,
+            Place::Body(&Body::Note(index)) => match self.fetch_note(sender, index, &posted.spans) {
+                Ok(whole) => pulled = (!whole).then_some(index),
+                Err(_) => error = FI_EHOSTUNREACH,
             },
         }
-        self.finished.push(finished);
+        let source = self.source(sender).map_or(FI_ADDR_UNSPEC, |(_, number)| number);
+        let entry = CqEntry { len: length.min(room), ..entry(posted, envelope) };
+        let finished = Finished { entry, source, error, excess, wanted: posted.wanted };
+        match pulled {
+            Some(index) => {
+                let spans = posted.spans.clone();
+                self.pulls.push(Pull { sender, index, spans, done: 0, total: length, finished });
+            }
+            None => self.finished.push(finished),
+        }
+    }
+
+    /// Returns true if there is nothing to do. It is what most looks of a program that waits find.
+    #[inline]
+    pub(crate) fn is_idle(&mut self) -> bool {
+        !self.lane.may_have_next() && self.sending.is_empty() && self.pulls.is_empty() && self.finished.is_empty()
     }
 
     /// Takes messages from the mailbox, and drives those under way.
-    #[inline]
     pub(crate) fn progress(&mut self) {
-        for _ in 0..ROUND {
-            if self.unexpected[0].len() + self.unexpected[1].len() >= MOST_UNEXPECTED {
+        for _ in 0..self.round() {
+            let mut incoming = Incoming::default();
+            if !self.lane.poll_into(&mut incoming) {
                 break;
             }
-            let Some(incoming) = self.lane.poll() else { break };
-            self.arrived(incoming);
+            self.arrived(&incoming);
         }
         if self.lane.is_lost() {
             self.give_up();
@@ -315,26 +349,55 @@ impl Engine {
         self.drive_pulls(look);
     }
 
-    fn arrived(&mut self, incoming: Incoming) {
+    /// Messages to take now. When many wait, only one: the others stay with their senders until the program receives, and need
+    /// no memory here. It is never none before the last limit, since what the program waits for may be behind them.
+    #[inline]
+    fn round(&self) -> usize {
+        match self.unexpected[0].len() + self.unexpected[1].len() {
+            0..ROUND => ROUND,
+            ROUND..MOST_UNEXPECTED => 1,
+            _ => 0,
+        }
+    }
+
+    #[inline]
+    fn arrived(&mut self, incoming: &Incoming) {
         let Incoming { sender, envelope, body } = incoming;
-        let Some((source, number)) = self.source(sender) else { return };
+        let Some((source, number)) = self.source(*sender) else { return };
         if envelope.flags & WRITTEN != 0 {
-            let flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
-            let entry = CqEntry { flags, len: envelope.tag as usize, data: envelope.data, ..CqEntry::default() };
-            return self.finished.push(Finished { source: number, ..Finished::new(entry, true) });
+            return self.written(envelope, number);
         }
         let tagged = usize::from(envelope.flags & TAGGED != 0);
-        let mut message = Unexpected { sender, source, envelope, bytes: Bytes::Body(body) };
-        if let Some(place) = self.posted[tagged].iter().position(|posted| posted.matches(&message)) {
-            let posted = taken(&mut self.posted[tagged], place);
-            return self.deliver(&posted, &message);
+        match self.posted[tagged].iter().position(|posted| posted.matches(&source, envelope)) {
+            Some(place) => {
+                let posted = taken(&mut self.posted[tagged], place);
+                self.deliver(&posted, *sender, envelope, Place::Body(body));
+            }
+            None => self.keep(incoming, source),
         }
-        // A block belongs to the sender, who may need it for what is received first.
-        if let Body::Block(index) = body {
-            let taken = self.lane.take_block(sender, index, envelope.length as usize);
-            message.bytes = taken.map_or(Bytes::Lost, Bytes::Heap);
-        }
-        self.unexpected[tagged].push_back(message);
+    }
+
+    /// Reports the notice of a remote write.
+    fn written(&mut self, envelope: &Envelope, number: u64) {
+        let flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
+        let entry = CqEntry { flags, len: envelope.tag as usize, data: envelope.data, ..CqEntry::default() };
+        self.finished.push(Finished { source: number, ..Finished::new(entry, true) });
+    }
+
+    /// Keeps a message that no receive was posted for. A block belongs to the sender, who may need it for what is received
+    /// first.
+    #[cold]
+    fn keep(&mut self, incoming: &Incoming, source: Address) {
+        let Incoming { sender, envelope, body } = *incoming;
+        let bytes = match body {
+            Body::Block(index) => {
+                let taken = self.lane.take_block(sender, index, envelope.length as usize);
+                taken.map_or(Bytes::Lost, Bytes::Heap)
+            }
+            _ => Bytes::Body(body),
+        };
+        let tagged = usize::from(envelope.flags & TAGGED != 0);
+        self.unexpected[tagged].push_back(Unexpected { sender, source, envelope, bytes });
     }
 
     /// Ends all receives, since nothing comes any more.
@@ -389,6 +452,16 @@ impl Engine {
             }
         });
     }
+}
+
+/// The entry of a receive that gets a message.
+#[inline]
+fn entry(posted: &Posted, envelope: &Envelope) -> CqEntry {
+    let &Envelope { length, tag, data, flags } = envelope;
+    let kind = if flags & TAGGED != 0 { FI_TAGGED } else { FI_MSG };
+    let with_data = if flags & WITH_DATA != 0 { FI_REMOTE_CQ_DATA } else { 0 };
+    let buf = posted.spans.first().map_or(0, |span| span.address);
+    CqEntry { op_context: posted.context, flags: FI_RECV | kind | with_data, len: length as usize, buf, data, tag }
 }
 
 /// Takes an element out of a queue. It is the first one as a rule.

@@ -60,11 +60,21 @@ impl Lane {
         }
     }
 
+    /// Returns true if [`poll_into`](Self::poll_into) may find something.
     #[inline]
-    pub(crate) fn poll(&mut self) -> Option<Incoming> {
+    pub(crate) fn may_have_next(&mut self) -> bool {
         match self {
-            Self::Memory(device) => device.poll(),
-            Self::Hardware(card) => card.poll(),
+            Self::Memory(device) => device.has_next(),
+            Self::Hardware(_) => true,
+        }
+    }
+
+    /// Puts the next message into `incoming`; false if none has arrived.
+    #[inline]
+    pub(crate) fn poll_into(&mut self, incoming: &mut Incoming) -> bool {
+        match self {
+            Self::Memory(device) => device.poll_into(incoming),
+            Self::Hardware(card) => card.poll().map(|next| *incoming = next).is_some(),
         }
     }
 

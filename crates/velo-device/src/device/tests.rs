@@ -1,6 +1,7 @@
 //! Two devices of one process.
 
 use super::*;
+use crate::{Body, Line};
 
 fn envelope(bytes: &[u8], tag: u64) -> Envelope {
     Envelope { length: bytes.len() as u64, tag, ..Envelope::default() }
@@ -23,11 +24,24 @@ fn lines_arrive_in_order_until_the_mailbox_is_full() {
         assert!(matches!(a.send(peer, &envelope(&[], 0), &[]), Err(DeviceError::Full)));
         for number in 0..at::SLOTS as u64 {
             let incoming = b.poll().unwrap();
-            let Body::Line(line) = incoming.body else { panic!("{incoming:?}") };
+            let Body::Line(Line(line)) = incoming.body else { panic!("{incoming:?}") };
             assert_eq!((incoming.envelope.tag, &line[..8]), (number, &(round + number).to_ne_bytes()[..]));
             assert_eq!(b.sender(incoming.sender), Some(a.address()));
         }
         assert!(b.poll().is_none());
+    }
+}
+
+/// A sender that is interrupted between claim and tail sets the tail back, for which others have moved it on.
+#[test]
+fn a_tail_that_is_set_back_delays_nothing() {
+    let (mut a, mut b, peer) = pair();
+    for (number, back) in [0, 1, 70, 3, 2 * at::SLOTS as u64].into_iter().cycle().take(1000).enumerate() {
+        let tail = b.own.word(at::TAIL_AT);
+        tail.store(tail.load(Ordering::Relaxed).saturating_sub(back), Ordering::Relaxed);
+        a.send(peer, &envelope(&[], number as u64), &[]).unwrap();
+        assert_eq!(b.poll().unwrap().envelope.tag, number as u64);
+        (0..QUIET_POLLS).for_each(|_| assert!(b.poll().is_none()));
     }
 }
 
