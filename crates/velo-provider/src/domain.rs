@@ -198,14 +198,14 @@ impl State {
     }
 
     /// Address of a source that a receive is limited to.
+    #[inline]
     pub(crate) fn source(&self, number: usize, from: u64) -> Option<Address> {
-        let endpoint = self.endpoints.get(number)?.as_ref()?;
-        let vector = endpoint.vector?;
-        if from == FI_ADDR_UNSPEC || !endpoint.directed {
-            None
-        } else {
-            self.vectors[vector].as_ref()?.get(from as usize).copied().flatten()
+        if from == FI_ADDR_UNSPEC {
+            return None;
         }
+        let endpoint = self.endpoints.get(number)?.as_ref()?;
+        let vector = endpoint.vector.filter(|_| endpoint.directed)?;
+        self.vectors[vector].as_ref()?.get(from as usize).copied().flatten()
     }
 
     /// Removes an address from a vector, and from what its endpoints know.

@@ -281,7 +281,7 @@ unsafe fn take(
     // SAFETY: an endpoint.
     let (mut state, this) = unsafe { locked(ep) };
     let context = context as usize;
-    let source = if from == FI_ADDR_UNSPEC { None } else { state.source(this.number, from) };
+    let source = state.source(this.number, from);
     let Ok(endpoint) = state.endpoint(this.number) else { return -FI_EINVAL };
     let wanted = wanted(endpoint.receive_selective, flags.unwrap_or(endpoint.receive_flags));
     let posted = Posted { spans: spans.into(), source, tag, ignore, context, wanted };

@@ -75,7 +75,8 @@ impl Shm {
     #[cold]
     pub(super) fn poll_events(&mut self, timeout: Option<Duration>) {
         self.calls = 0;
-        // A signal ends this early, and so does a stop of the process. Who has died meanwhile is seen before silence is introduction.
+        // A signal ends this early, and so does a stop of the process. Who has died meanwhile is seen before anybody's
+        // silence is.
         if self.poll.poll(&mut self.events, timeout).is_err()
             && self.poll.poll(&mut self.events, Some(Duration::ZERO)).is_err()
         {
