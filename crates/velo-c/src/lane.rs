@@ -184,7 +184,7 @@ impl Lane {
             Body::Note(index) => self.fetch(sender, index, room),
         };
         if result != Err(Code::Again) {
-            (self.first, self.pulled) = (None, None);
+            self.forget_first();
         }
         result.map(|()| length as i64)
     }
@@ -208,11 +208,17 @@ impl Lane {
         Ok(())
     }
 
+    /// Ends the first message. Its sender gets the room at once: the program may not look again for long.
+    fn forget_first(&mut self) {
+        (self.first, self.pulled) = (None, None);
+        self.device.release();
+    }
+
     /// Throws the first message away.
     pub(crate) fn discard(&mut self) -> Result<i32, Code> {
         self.poll().ok_or(Code::Again)?;
-        let (incoming, _) = self.first.take().expect("a message");
-        self.pulled = None;
+        let (incoming, _) = self.first.expect("a message");
+        self.forget_first();
         match incoming.body {
             Body::Line(_) => {}
             Body::Block(index) => drop(self.device.deliver_block(incoming.sender, index, 0, &[])),

@@ -172,6 +172,24 @@ static void flooder(const evbvelo_address_t *address) {
     EXPECT(evbvelo_close(device), 0);
 }
 
+static void a_message_that_is_taken_makes_room_at_once(void) {
+    evbvelo *device = opened(NULL), *other = opened(NULL);
+    evbvelo_address_t address;
+    EXPECT(evbvelo_address(device, &address), 0);
+    int peer = evbvelo_map_address(other, &address);
+    CHECK(peer >= 0);
+    for (int count = 0; count < EVBVELO_MOST_MESSAGES; count++) EXPECT(evbvelo_send(other, peer, "x", 1, 0, 0), 0);
+    for (int turn = 0; turn < 2; turn++) {
+        char byte;
+        EXPECT(evbvelo_send(other, peer, "x", 1, 0, 0), EVBVELO_AGAIN);
+        if (turn == 0) EXPECT(evbvelo_receive(device, &byte, 1), 1);
+        if (turn == 1) EXPECT(evbvelo_discard(device), 0);
+        EXPECT(evbvelo_send(other, peer, "x", 1, 0, 0), 0);
+    }
+    EXPECT(evbvelo_close(device), 0);
+    EXPECT(evbvelo_close(other), 0);
+}
+
 static void a_full_mailbox_says_again_and_loses_nothing(void) {
     evbvelo *device = opened(NULL), *other = opened(NULL);
     evbvelo_address_t address;
@@ -423,6 +441,7 @@ int main(void) {
     a_wait_ends_by_its_time_or_a_message();
     closed_devices_are_gone();
     sizes_arrive_whole_and_in_order();
+    a_message_that_is_taken_makes_room_at_once();
     a_full_mailbox_says_again_and_loses_nothing();
     lent_memory_is_read_and_written();
     peers_that_are_killed_are_errors_and_leave_nothing();

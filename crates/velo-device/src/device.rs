@@ -325,8 +325,9 @@ impl Device {
         }
     }
 
-    /// Gives the slots of messages that were taken back to the senders.
-    fn release(&mut self) {
+    /// Gives the slots of messages that were taken back to the senders. [`poll`](Self::poll) does it for several at a time, or
+    /// when it has found nothing some times, so a program that may not poll again for long calls this.
+    pub fn release(&mut self) {
         (self.released..self.head).for_each(|position| mailbox::release(&self.own, position));
         self.released = self.head;
     }
