@@ -157,6 +157,15 @@ static void sizes_arrive_whole_and_in_order(void) {
 
 enum { FLOOD = 3 * EVBVELO_MOST_MESSAGES };
 
+/* The peer that `to` is for `from`. */
+static int mapped(evbvelo *from, evbvelo *to) {
+    evbvelo_address_t address;
+    EXPECT(evbvelo_address(to, &address), 0);
+    int peer = evbvelo_map_address(from, &address);
+    CHECK(peer >= 0);
+    return peer;
+}
+
 static void flooder(const evbvelo_address_t *address) {
     evbvelo *device = opened(NULL);
     int peer = evbvelo_map_address(device, address);
@@ -174,10 +183,7 @@ static void flooder(const evbvelo_address_t *address) {
 
 static void a_message_that_is_taken_makes_room_at_once(void) {
     evbvelo *device = opened(NULL), *other = opened(NULL);
-    evbvelo_address_t address;
-    EXPECT(evbvelo_address(device, &address), 0);
-    int peer = evbvelo_map_address(other, &address);
-    CHECK(peer >= 0);
+    int peer = mapped(other, device);
     for (int count = 0; count < EVBVELO_MOST_MESSAGES; count++) EXPECT(evbvelo_send(other, peer, "x", 1, 0, 0), 0);
     for (int turn = 0; turn < 2; turn++) {
         char byte;
@@ -192,10 +198,7 @@ static void a_message_that_is_taken_makes_room_at_once(void) {
 
 static void a_full_mailbox_says_again_and_loses_nothing(void) {
     evbvelo *device = opened(NULL), *other = opened(NULL);
-    evbvelo_address_t address;
-    EXPECT(evbvelo_address(device, &address), 0);
-    int peer = evbvelo_map_address(other, &address);
-    CHECK(peer >= 0);
+    int peer = mapped(other, device);
     for (uint64_t number = 0; number < EVBVELO_MOST_MESSAGES; number++) {
         EXPECT(evbvelo_send(other, peer, &number, sizeof number, number, 0), 0);
     }

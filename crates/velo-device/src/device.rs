@@ -193,7 +193,7 @@ impl Device {
         place.as_ref()
     }
 
-    /// Sends a message. The answer is a note if the message stays in the memory of the program until [`serve`](Self::serve)
+    /// Sends a message, whose length in the envelope is that of all spans. The answer is a note if the message stays in the memory of the program until [`serve`](Self::serve)
     /// tells that it has arrived; otherwise it is copied.
     ///
     /// # Errors
@@ -269,8 +269,7 @@ impl Device {
         note.peer
     }
 
-    /// Returns true if a message has arrived. Both this and [`poll`](Self::poll) are looks, of which some must find nothing
-    /// before senders get their slots back.
+    /// Returns true if a message has arrived. When some calls in a row have found nothing, senders get their slots back.
     #[inline]
     pub fn has_next(&mut self) -> bool {
         let is_there = mailbox::is_there(&self.own, self.head);
