@@ -1,7 +1,7 @@
 //! A device with its current message, its sends under way, and the peers that are known to have ended.
 
 use crate::Code;
-use evb_velo_device::{Body, Device, DeviceError, Envelope, Incoming, Line, NOTES, Note, Peer, SENDERS, Span};
+use evb_velo_device::{Body, Device, DeviceError, Envelope, Incoming, NOTES, Note, Peer, SENDERS, Span};
 use std::time::{Duration, Instant};
 
 /// Kind of an arrival: a message.
@@ -173,7 +173,7 @@ impl Lane {
         }
         let room = Span { length, ..room };
         let result = match body {
-            Body::Line(Line(line)) => {
+            Body::Line(line) => {
                 evb_velo_device::copy_out(&[room], 0, &line[..length.min(line.len())]);
                 Ok(())
             }

@@ -33,7 +33,7 @@ pub use address::Address;
 pub use device::{Device, DeviceError, Peer};
 pub use fetch::{Span, copy_in, copy_out, fetch, store};
 pub use layout::{BLOCK_BYTES, GRANTS, LINE_BYTES, NOTE_SPANS, NOTES, SENDERS, SLOTS};
-pub use mailbox::{Body, Envelope, Incoming, Line};
+pub use mailbox::{Body, Envelope, Incoming};
 pub use outbox::Note;
 pub use rack::{CARD_BYTES, Card, CardState, Posted, RACK_NODES, Rack, RackShape};
 pub use segment::Grant;

@@ -31,16 +31,11 @@ pub struct Envelope {
     pub flags: u16,
 }
 
-/// The bytes of a short message. They are aligned for vector instructions, which move them several times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(align(16))]
-pub struct Line(pub [u8; at::LINE_BYTES]);
-
 /// Where the bytes of a message are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     /// Here: they were in the slot.
-    Line(Line),
+    Line([u8; at::LINE_BYTES]),
     /// In this block of the sender.
     Block(u16),
     /// In the memory of the sender, as its note says.
@@ -180,7 +175,7 @@ pub(crate) fn read(segment: &Segment, position: u64, incoming: &mut Incoming) {
             if length as usize > at::FIRST_BYTES {
                 segment.read(rest(position), others);
             }
-            Body::Line(Line(line))
+            Body::Line(line)
         }
     };
 }

@@ -7,7 +7,7 @@ use evb_libfabric_abi::{
     CqEntry, FI_ADDR_UNSPEC, FI_EHOSTUNREACH, FI_ETRUNC, FI_MSG, FI_RECV, FI_REMOTE_CQ_DATA, FI_REMOTE_WRITE, FI_RMA,
     FI_SEND, FI_TAGGED,
 };
-use evb_velo_device::{Address, Body, DeviceError, Envelope, Incoming, Line, Note, Span};
+use evb_velo_device::{Address, Body, DeviceError, Envelope, Incoming, Note, Span};
 use std::{
     collections::{HashMap, VecDeque},
     ops::Deref,
@@ -293,7 +293,7 @@ impl Engine {
         let (mut error, excess) = if length > room { (FI_ETRUNC, length - room) } else { (0, 0) };
         let mut pulled = None;
         match place {
-            Place::Body(Body::Line(Line(line))) => {
+            Place::Body(Body::Line(line)) => {
                 evb_velo_device::copy_out(&posted.spans, 0, &line[..length.min(line.len())]);
             }
             Place::Heap(bytes) => {

@@ -32,7 +32,7 @@ fn receive(card: &mut Card) -> Vec<u8> {
     while Instant::now() < end {
         if let Some(incoming) = card.poll() {
             return match incoming.body {
-                Body::Line(line) => line.0[..incoming.envelope.length as usize].to_vec(),
+                Body::Line(line) => line[..incoming.envelope.length as usize].to_vec(),
                 _ => card.block(),
             };
         }

@@ -1,7 +1,7 @@
 //! Two devices of one process.
 
 use super::*;
-use crate::{Body, Line};
+use crate::Body;
 
 fn envelope(bytes: &[u8], tag: u64) -> Envelope {
     Envelope { length: bytes.len() as u64, tag, ..Envelope::default() }
@@ -24,7 +24,7 @@ fn lines_arrive_in_order_until_the_mailbox_is_full() {
         assert!(matches!(a.send(peer, &envelope(&[], 0), &[]), Err(DeviceError::Full)));
         for number in 0..at::SLOTS as u64 {
             let incoming = b.poll().unwrap();
-            let Body::Line(Line(line)) = incoming.body else { panic!("{incoming:?}") };
+            let Body::Line(line) = incoming.body else { panic!("{incoming:?}") };
             assert_eq!((incoming.envelope.tag, &line[..8]), (number, &(round + number).to_ne_bytes()[..]));
             assert_eq!(b.sender(incoming.sender), Some(a.address()));
         }

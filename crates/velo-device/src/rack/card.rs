@@ -9,7 +9,7 @@ use super::{
     watch::Watch,
 };
 use crate::{
-    Address, Body, DeviceError, Envelope, Incoming, LINE_BYTES, Line, Peer, Span, directory, fetch, layout::MAGIC_AT,
+    Address, Body, DeviceError, Envelope, Incoming, LINE_BYTES, Peer, Span, directory, fetch, layout::MAGIC_AT,
 };
 use evb_velo::{
     AddressMap, Packet, Recombiner, Target, bus,
@@ -210,7 +210,7 @@ impl Card {
         let body = match line.get_mut(..bytes.len()) {
             Some(place) => {
                 place.copy_from_slice(&bytes);
-                Body::Line(Line(line))
+                Body::Line(line)
             }
             None => {
                 self.block = bytes;

@@ -1,7 +1,7 @@
 //! Cards over hardware that hands every store on at once.
 
 use super::*;
-use crate::{Body, CARD_BYTES, Envelope, Incoming, Line, Span};
+use crate::{Body, CARD_BYTES, Envelope, Incoming, Span};
 use evb_velo::{Requester, bus, lanes};
 
 const BITS: (u32, u32) = (28, 20);
@@ -71,7 +71,7 @@ fn send(card: &mut Card, peer: usize, bytes: &[u8], tag: u64) -> Result<(), Devi
 fn receive(card: &mut Card) -> Option<(Address, u64, Vec<u8>)> {
     let Incoming { sender, envelope, body } = card.poll()?;
     let bytes = match body {
-        Body::Line(Line(line)) => line[..envelope.length as usize].to_vec(),
+        Body::Line(line) => line[..envelope.length as usize].to_vec(),
         Body::Block(_) => card.block(),
         Body::Note(_) => panic!("no card has notes"),
     };
