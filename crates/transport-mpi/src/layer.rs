@@ -5,7 +5,7 @@ use crate::{
     broadcast::{Inbound, Outbound},
     ffi::Receiving,
     kind::Kind,
-    link::{Arrived, FRAME_BYTES, Link, empty_frame, number},
+    link::{Arrived, Link, number},
     session::broadcast_comm,
     waiting::Bell,
 };
@@ -13,9 +13,6 @@ use bytes::Bytes;
 use evb_core::{NodeId, NodeRange};
 use evb_transport::{Connect, JoinError, MessageLayer, Refused, Take};
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
-
-/// Longest message inside a frame.
-const MOST_INLINE: usize = FRAME_BYTES;
 
 /// The endpoint of one node, for bytes.
 ///
@@ -40,9 +37,9 @@ pub struct Layer {
 impl Layer {
     pub(crate) fn new(link: Link, options: &MpiOptions) -> Self {
         Self {
+            frame: link.empty_frame(),
             link,
             max_bytes: options.max_body,
-            frame: empty_frame(),
             large: None,
             room: Vec::new(),
             outbound: Vec::new(),
@@ -54,7 +51,7 @@ impl Layer {
     }
 
     fn has_room(&self, to: usize, length: usize) -> bool {
-        self.link.has_credit(to) && (length <= MOST_INLINE || self.link.has_body_credit(to))
+        self.link.has_credit(to) && (length <= self.link.frame_bytes() || self.link.has_body_credit(to))
     }
 
     #[cold]
@@ -172,7 +169,7 @@ impl MessageLayer for Layer {
                 return Err(self.refuse());
             }
         }
-        if bytes.len() > MOST_INLINE {
+        if bytes.len() > self.link.frame_bytes() {
             self.send_large(to, bytes);
             return Ok(());
         }

@@ -1,9 +1,9 @@
 //! The common part of transport and layer: frames between nodes, credits for them, and large bodies beside them.
 //!
-//! A frame is one MPI message of at most [`FRAME_BYTES`], small enough that the common MPIs send it eagerly, without
-//! asking the receiver. A node has posted [`POSTED`] receives that take the frames of all peers in the order of
-//! arrival. So one test finds out whether anything arrived, however many peers there are. The tag of a frame has its
-//! kind and its sender's index on the rank: for MPI, too, a message of 8 bytes is 8 bytes.
+//! A frame is one MPI message, short enough that the MPI sends it eagerly, without asking the receiver, and long enough that
+//! several fragments of an event builder share the cost of a message. A node has posted [`POSTED`] receives that take the
+//! frames of all peers in the order of arrival. So one test finds out whether anything arrived, however many peers there
+//! are. The tag of a frame has its kind and its sender's index on the rank: for MPI, too, a message of 8 bytes is 8 bytes.
 //!
 //! A body that is too large for a frame is an MPI message of its own, sent in place. Its receive is posted when its
 //! frame has arrived. Frames and bodies of a pair keep their order in MPI, hence bodies belong to their frames by
@@ -26,15 +26,17 @@ use bytes::Bytes;
 use evb_core::NodeId;
 use std::collections::VecDeque;
 
-/// Longest frame. Open MPI sends up to 4096 bytes eagerly between processes of one machine, its own header included.
-pub(crate) const FRAME_BYTES: usize = 4032;
+/// Bound on the longest frame, which `shim/evb_mpi.c` chooses for each MPI.
+const MOST_FRAME_BYTES: usize = (16 << 10) + 64;
 /// Frames under way from one node to another. MPICH has 64 cells for each process of a machine: with twice as many frames
 /// it serves the senders of one node by turns of very different length.
 pub(crate) const WINDOW: u32 = 64;
 /// Bytes of bodies under way from one node to another, before the last of them.
 pub(crate) const BODY_WINDOW: u64 = 4 << 20;
+/// Most bytes of a node's own frame buffers.
+pub(crate) const OWN_BYTES: usize = (POSTED + MOST_SPARE) * MOST_FRAME_BYTES;
 /// Most bytes that wait for one peer, or are under way from it.
-pub(crate) const BYTES_PER_PEER: usize = BODY_WINDOW as usize + (POSTED + MOST_SPARE) * FRAME_BYTES;
+pub(crate) const BYTES_PER_PEER: usize = BODY_WINDOW as usize + WINDOW as usize * MOST_FRAME_BYTES;
 /// Receives that are posted for frames.
 const POSTED: usize = 64;
 /// Frame buffers that are kept for reuse.
@@ -95,6 +97,7 @@ struct Peer {
 
 impl Link {
     pub(crate) fn new(mpi: Mpi, shim: &'static Shim, comms: &Comms, local: NodeId, places: &Places) -> Self {
+        assert!(shim.frame_bytes <= MOST_FRAME_BYTES, "the memory of a node is counted with the longest frame");
         let comm = comms.frames[places.index(local.index())];
         let route = Route { comm, rank: Route::ANY, tag: Route::ANY };
         let peer = |node| Peer {
@@ -115,7 +118,7 @@ impl Link {
             index: places.index(local.index()),
             places: places.clone(),
             peers: (0..places.len()).map(peer).collect(),
-            posted: (0..POSTED).map(|_| Receiving::start(shim, route, vec![0; FRAME_BYTES])).collect(),
+            posted: (0..POSTED).map(|_| Receiving::start(shim, route, vec![0; shim.frame_bytes])).collect(),
             head: 0,
             arrived: None,
             unposted: 0,
@@ -130,6 +133,17 @@ impl Link {
 
     pub(crate) fn shim(&self) -> &'static Shim {
         self.shim
+    }
+
+    /// Most bytes of a frame.
+    #[inline]
+    pub(crate) fn frame_bytes(&self) -> usize {
+        self.shim.frame_bytes
+    }
+
+    /// A frame without messages.
+    pub(crate) fn empty_frame(&self) -> Vec<u8> {
+        Vec::with_capacity(self.frame_bytes())
     }
 
     pub(crate) fn places(&self) -> &Places {
@@ -170,14 +184,14 @@ impl Link {
         if let Some(sending) = Sending::buffer(self.shim, route, frame) {
             peer.frames.push_back(sending);
             self.sending += 1;
-            *frame = self.spare.pop().unwrap_or_else(empty_frame);
+            *frame = self.spare.pop().unwrap_or_else(|| self.empty_frame());
         }
         frame.clear();
     }
 
     /// Sends a frame with a number only; it needs no credit.
     fn post_number(&mut self, to: usize, kind: Kind, number: u32) {
-        let mut frame = self.spare.pop().unwrap_or_else(empty_frame);
+        let mut frame = self.spare.pop().unwrap_or_else(|| self.empty_frame());
         frame.clear();
         frame.extend_from_slice(&number.to_le_bytes());
         self.post(to, kind, &mut frame);
@@ -196,7 +210,7 @@ impl Link {
     }
 
     fn recycle(&mut self, buffer: Vec<u8>) {
-        if buffer.capacity() == FRAME_BYTES && self.spare.len() < MOST_SPARE {
+        if buffer.capacity() == self.frame_bytes() && self.spare.len() < MOST_SPARE {
             self.spare.push(buffer);
         }
     }
@@ -344,11 +358,6 @@ impl Link {
     pub(crate) fn is_sending(&self) -> bool {
         self.sending > 0
     }
-}
-
-/// A frame without messages.
-pub(crate) fn empty_frame() -> Vec<u8> {
-    Vec::with_capacity(FRAME_BYTES)
 }
 
 /// The number in a frame.

@@ -1,6 +1,9 @@
 //! MPI in a registry. The ranks are the nodes.
 
-use crate::{Endpoint, Mpi, MpiOptions, Threads, link::BYTES_PER_PEER};
+use crate::{
+    Endpoint, Mpi, MpiOptions, Threads,
+    link::{BYTES_PER_PEER, OWN_BYTES},
+};
 use evb_transport::{
     About, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Registered, Settings, UseEndpoint,
     UseLayer,
@@ -8,7 +11,7 @@ use evb_transport::{
 
 impl Registered for Endpoint {
     const ABOUT: About = About {
-        memory: |_| MemoryOfNode { own: 0, for_each_peer: BYTES_PER_PEER },
+        memory: |_| MemoryOfNode { own: OWN_BYTES, for_each_peer: BYTES_PER_PEER },
         layers: &[Layer { has_launcher: true, ..Layer::new("mpi") }],
         ..About::new(
             "mpi",

@@ -4,7 +4,7 @@ use crate::{
     MpiOptions,
     ffi::Receiving,
     kind::Kind,
-    link::{Arrived, FRAME_BYTES, Link, empty_frame},
+    link::{Arrived, Link},
     waiting::Bell,
 };
 use bytes::Bytes;
@@ -14,8 +14,6 @@ use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
 /// Bytes of a message in a frame without its body: the length of the body, and the head.
 const ENTRY_BYTES: usize = 4 + HEAD_BYTES;
-/// Longest body inside a frame.
-const MOST_INLINE: usize = FRAME_BYTES - ENTRY_BYTES;
 /// Most messages from one peer before the next has its turn.
 const TURN: usize = 64;
 
@@ -62,6 +60,11 @@ impl Item {
     }
 }
 
+/// Returns true if a body of this length does not fit into a frame.
+fn is_large(link: &Link, length: usize) -> bool {
+    ENTRY_BYTES + length > link.frame_bytes()
+}
+
 impl Endpoint {
     pub(crate) fn new(link: Link, options: &MpiOptions) -> Self {
         let nodes = link.places().len();
@@ -79,24 +82,24 @@ impl Endpoint {
     }
 
     fn has_room(&self, to: usize, length: usize) -> bool {
-        let (large, begun) = (length > MOST_INLINE, &self.begun[to]);
+        let (large, begun) = (is_large(&self.link, length), &self.begun[to]);
         let needed = ENTRY_BYTES + if large { 0 } else { length };
-        let fits = !begun.is_empty() && begun.len() + needed <= FRAME_BYTES;
+        let fits = !begun.is_empty() && begun.len() + needed <= self.link.frame_bytes();
         (fits || begun.is_empty() || self.link.has_credit(to)) && (!large || self.link.has_body_credit(to))
     }
 
     /// Puts a message into the unfinished frame, or into a new one.
     fn put(&mut self, to: usize, message: Message) {
-        let (length, large) = (message.body.len(), message.body.len() > MOST_INLINE);
+        let (length, large) = (message.body.len(), is_large(&self.link, message.body.len()));
         let needed = ENTRY_BYTES + if large { 0 } else { length };
         let frame = &mut self.begun[to];
         if frame.is_empty() {
             self.unsent.push(to);
-        } else if frame.len() + needed > FRAME_BYTES {
+        } else if frame.len() + needed > self.link.frame_bytes() {
             self.link.send(to, Kind::Data, frame);
         }
         if frame.capacity() == 0 {
-            *frame = empty_frame();
+            *frame = self.link.empty_frame();
         }
         frame.extend_from_slice(&(length as u32).to_le_bytes());
         frame.extend_from_slice(&message.head);
@@ -150,7 +153,7 @@ impl Endpoint {
             && let Some((&head, after)) = after.split_first_chunk()
         {
             let length = u32::from_le_bytes(*length) as usize;
-            if length > MOST_INLINE {
+            if is_large(&self.link, length) {
                 let body = self.link.receive_body(from, vec![0; length]);
                 inbox.push_back(Item::Large { head, body, ends_frame: after.is_empty() });
                 rest = after;

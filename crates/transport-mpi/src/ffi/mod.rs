@@ -64,7 +64,7 @@ macro_rules! calls {
 }
 
 calls! {
-    init: unsafe extern "C" fn(i32, &mut i32, &mut i32, &mut i32) -> i32,
+    init: unsafe extern "C" fn(i32, &mut i32, &mut i32, &mut i32, &mut i32) -> i32,
     version: unsafe extern "C" fn(*mut c_char, i32),
     finalize: unsafe extern "C" fn(),
     abort: unsafe extern "C" fn(i32),
@@ -103,6 +103,8 @@ pub(crate) struct Shim {
     pub(crate) rank: usize,
     pub(crate) size: usize,
     pub(crate) most_tag: i32,
+    /// Longest message that this MPI does best to send without asking the receiver, in bytes.
+    pub(crate) frame_bytes: usize,
     pub(crate) version: String,
     /// Sends and receives whose endpoints are gone.
     lingering: Mutex<(Vec<Sending>, Vec<Receiving>)>,
@@ -146,18 +148,29 @@ impl Shim {
         // the global ones.
         let library = ManuallyDrop::new(unsafe { Library::open(Some(&file), RTLD_NOW | RTLD_GLOBAL) }.map_err(open)?);
         let calls = Calls::load(&library).map_err(open)?;
-        let (mut rank, mut size, mut most_tag) = (0, 0, 0);
+        let (mut rank, mut size, mut most_tag, mut frame) = (0, 0, 0, 0);
         // SAFETY: the first call, under `STARTING`.
-        match unsafe { (calls.init)(threads as i32, &mut rank, &mut size, &mut most_tag) } {
+        match unsafe { (calls.init)(threads as i32, &mut rank, &mut size, &mut most_tag, &mut frame) } {
             0 => {}
             1 => return Err(MpiError::Start("something else in this process has started it")),
             _ => return Err(MpiError::Start("it does not bear calls from the threads that were asked for")),
         }
         let version = version(&calls);
-        let (rank, size) = (rank as usize, size as usize);
+        let (rank, size, frame_bytes) = (rank as usize, size as usize, frame as usize);
         let caller = (threads == Threads::One).then(|| AtomicUsize::new(this_thread()));
         let (turn, running, lingering) = (Mutex::default(), AtomicBool::new(true), Mutex::default());
-        Ok(SHIM.get_or_init(|| Self { calls, caller, turn, running, rank, size, most_tag, version, lingering }))
+        Ok(SHIM.get_or_init(|| Self {
+            calls,
+            caller,
+            turn,
+            running,
+            rank,
+            size,
+            most_tag,
+            frame_bytes,
+            version,
+            lingering,
+        }))
     }
 
     /// Returns true if this thread may call MPI. It takes the turn if nobody has it.
