@@ -65,6 +65,9 @@ enum Task {
         /// Measure fewer times and for a shorter time
         #[arg(long)]
         quick: bool,
+        /// Measure only what has this text in its name, such as "2 x 2, Open MPI"
+        #[arg(long, value_name = "TEXT")]
+        only: Option<String>,
     },
     /// Compare the simulator with CAMINOS, another one, on the same networks: docs/caminos.md
     Caminos(caminos::Options),
@@ -96,7 +99,7 @@ fn main() -> ExitCode {
         Task::Test { soak } => steps::test(soak),
         Task::Papers { sensitivity } => steps::papers(sensitivity),
         Task::Faults(faults) => faults::run_all(&faults),
-        Task::Peers { quick } => peers::run(quick),
+        Task::Peers { quick, only } => peers::run(quick, only.as_deref().unwrap_or_default()),
         Task::Caminos(options) => caminos::compare(&options),
         Task::Profile(options) => profile::profile(&options),
         Task::Tail(options) => tail::measure(&options),

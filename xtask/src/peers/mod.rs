@@ -52,8 +52,8 @@ impl Effort {
     }
 }
 
-/// Compares everything that can be compared here, and prints the table.
-pub(crate) fn run(quick: bool) -> Result<(), String> {
+/// Compares what has `only` in its name and can be compared here, and prints the table.
+pub(crate) fn run(quick: bool, only: &str) -> Result<(), String> {
     let workspace = Workspace::find()?;
     eprintln!("xtask: building evb");
     workspace.cargo(&["build", "--release", "--package", "evb-cli"])?;
@@ -63,7 +63,11 @@ pub(crate) fn run(quick: bool) -> Result<(), String> {
     let (evb, root) = (workspace.evb(), workspace.root.clone());
     let bench = Bench { cores: ours::cores(&evb, &scratch)?, evb, root, scratch, effort };
     let mut rows: Vec<Row> = Vec::new();
-    for comparison in comparisons(&bench) {
+    let comparisons: Vec<_> = comparisons(&bench).into_iter().filter(|one| one.what.contains(only)).collect();
+    if comparisons.is_empty() {
+        return Err(format!("nothing that is compared has {only:?} in its name\nhint: the names are in docs/peers.md"));
+    }
+    for comparison in comparisons {
         rows.extend(comparison.run(effort.repetitions, || bench.core_to_core()));
     }
     println!("{}", table::draw(&rows, bench.cores, effort.repetitions));
