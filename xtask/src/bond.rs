@@ -36,7 +36,7 @@ pub(crate) struct Options {
 }
 
 /// Bytes of a segment.
-const SEGMENT_BYTES: u64 = 64 << 10;
+const SEGMENT_BYTES: u64 = 44 << 10;
 
 /// A kind of link: the transport over the first one alone, and the links of the bond.
 struct Kind {

@@ -11,8 +11,8 @@ use crate::{
 };
 use evb_core::{NodeId, Time};
 
-/// Bytes of a segment.
-pub(in crate::bond) const SEGMENT_BYTES: usize = 64 << 10;
+/// Bytes of a segment. With a head it fits into a frame of libfabric (48 KiB), for which no receiver is asked.
+pub(in crate::bond) const SEGMENT_BYTES: usize = 44 << 10;
 /// Most bytes and pieces of one run.
 const RUN_BYTES: usize = 64 << 10;
 const RUN_PIECES: u16 = 256;
