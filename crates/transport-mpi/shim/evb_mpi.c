@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of the longest frame of evb: sent at once between processes of one machine, without asking the receiver. MPICH does
- * best with two frames in each of its cells of 16 KiB. Open MPI is told what it is to send at once, which includes its header. */
+/* Bytes of the longest frame of evb, by measurement: of 4, 8 and 16 KiB, MPICH builds most events with 8 and fewest with 16.
+ * Open MPI is told to send a frame at once, without asking the receiver; what it is told includes its header. */
 #ifdef OPEN_MPI
 enum { FRAME_BYTES = (16 << 10) + 64 };
 #define EAGER_BYTES "16640"
