@@ -19,6 +19,7 @@ macro_rules! eprintln {
     }};
 }
 
+mod allocator;
 mod commands;
 mod console;
 mod failure;
@@ -38,15 +39,10 @@ mod token;
 
 use clap::{Args, Parser, Subcommand};
 use failure::Failure;
-use mimalloc::MiMalloc;
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-
-/// The memory of nodes and simulations. A fragment takes several small pieces of memory, some of which other threads free.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Describe an event builder once, then simulate it and run it for real.
 ///
@@ -143,6 +139,7 @@ impl ExperimentArgs {
 }
 
 fn main() -> ExitCode {
+    allocator::set_up();
     limits::open_many_files();
     let result = limits::survive_the_file_size_limit().and_then(|()| parse()).and_then(|cli| match cli {
         Some(cli) => log::begin(cli.log.as_deref(), cli.log_format).and_then(|()| run(cli.command)),

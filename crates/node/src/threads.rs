@@ -27,7 +27,7 @@ use std::{
 const SPINS: u32 = 200;
 /// Longest wait for all nodes to join. Threads join at once, but simulated hardware may have to be built before.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Number of messages that a queue between two nodes holds in addition to one fragment for each slot of a builder.
+/// Number of messages that a queue to a node holds in addition to one fragment for each slot of a builder.
 const CONTROL_MESSAGES: usize = 64;
 
 /// The nodes of a session in threads.
@@ -131,7 +131,7 @@ fn rest<T: SharesThread>(nodes: &mut [Node<T>], doorbell: &Doorbell, timeout: Du
     }
 }
 
-/// Number of messages that a queue between two nodes holds.
+/// Number of messages that a queue to a node holds.
 pub(crate) const fn queue_length(plan: &Plan) -> usize {
     plan.building.builder_slots as usize + CONTROL_MESSAGES
 }

@@ -3,8 +3,8 @@
 //! Every builder has as many as the others, or where that is too much, only some builders have one at a time. Events that
 //! wait for each other leave the caches and become old, and bring nothing. Too few leave cores and network idle.
 //! Only the event manager sees all of them: a builder alone would gain by more events at the cost of the others. It tries
-//! some fewer, and keeps to them if the rate does not fall. It tries half as many more, and keeps them if the rate rises by a
-//! fifth of that. A rate that triggers set, and not the builders, says nothing.
+//! half of them, then some fewer, and keeps to what does not lower the rate. It tries half as many more, and keeps them if the
+//! rate rises by a fifth of that. A rate that triggers set, and not the builders, says nothing.
 
 use crate::Config;
 use evb_core::{Span, Time};
@@ -41,7 +41,11 @@ impl Rate {
 /// The way in which another number of events is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
+    /// Half of them. While they are far too many for the caches, some fewer make no difference that can be measured.
+    Half,
+    /// Three of four.
     Fewer,
+    /// Three for each two.
     More,
 }
 
@@ -131,8 +135,8 @@ impl Pace {
     fn go_on(&mut self, rate: Rate, is_limiting: bool) {
         match self.step {
             // The triggers set the rate: whatever is tried changes nothing.
-            _ if !is_limiting => self.give_up(Step::Usual(Way::Fewer, 0)),
-            Step::Rest(0) => self.step = Step::Usual(Way::Fewer, 0),
+            _ if !is_limiting => self.give_up(Step::Usual(Way::Half, 0)),
+            Step::Rest(0) => self.step = Step::Usual(Way::Half, 0),
             Step::Rest(more) => self.step = Step::Rest(more - 1),
             Step::Usual(way, passed) => self.try_another(way, passed, rate),
             Step::Tried { way, passed, from, usual } if self.is_worth_it(from, usual, rate) => {
@@ -142,6 +146,7 @@ impl Pace {
                 self.step = Step::Usual(way, 0);
                 self.pause = FIRST_REST;
             }
+            Step::Tried { way: Way::Half, .. } => self.give_up(Step::Usual(Way::Fewer, 0)),
             Step::Tried { way: Way::Fewer, .. } => self.give_up(Step::Usual(Way::More, 0)),
             Step::Tried { way: Way::More, .. } => {
                 let rest = self.rest();
@@ -169,6 +174,8 @@ impl Pace {
         // Those of each builder, where all have some.
         let each = from / builders;
         self.limit = match way {
+            Way::Half if from <= builders => from.div_ceil(2),
+            Way::Half => builders * each.div_ceil(2),
             Way::Fewer if from <= builders => (from - from.div_ceil(4)).max(1),
             Way::Fewer => from - builders * each.div_ceil(4),
             Way::More if from < builders => builders.min(from + from.div_ceil(2)),
@@ -176,6 +183,7 @@ impl Pace {
         };
         self.step = match way {
             _ if self.limit != from => Step::Tried { way, passed, from, usual },
+            Way::Half => Step::Usual(Way::Fewer, 0),
             Way::Fewer => Step::Usual(Way::More, 0),
             Way::More => self.rest(),
         };
@@ -193,8 +201,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The limit after many events of builders that together need `room` events to be busy: with fewer the rate is as many
-    /// times lower.
+    /// The usual number after many events of builders that together need `room` events to be busy: with fewer the rate is as
+    /// many times lower.
     fn settle(first: u64, most: u64, builders: u64, room: u64) -> u64 {
         let mut pace = Pace::between([first, most], builders, 256);
         let mut now = 0;
@@ -204,7 +212,10 @@ mod tests {
                 pace.ended(Time(now), true);
             }
         }
-        pace.limit()
+        match pace.step {
+            Step::Tried { from, .. } => from,
+            _ => pace.limit(),
+        }
     }
 
     #[test]

@@ -1,14 +1,18 @@
 //! The transport between threads in a registry.
 
-use super::{InProcess, connect_workers};
+use super::{InProcess, Letter, connect_workers};
 use crate::{
-    About, Layer, MemoryOfNode, Message, NodeOptions, Nodes, Registered, Settings, SharesThread, ThreadOptions,
-    UseEndpoint, UseEndpoints, tcp::Tcp,
+    About, Layer, MemoryOfNode, NodeOptions, Nodes, Registered, Settings, SharesThread, ThreadOptions, UseEndpoint,
+    UseEndpoints, tcp::Tcp,
 };
 
 impl Registered for InProcess {
     const ABOUT: About = About {
-        memory: |queue| MemoryOfNode { own: 0, for_each_peer: queue * size_of::<Message>() },
+        // The queues to a node: one from each worker, of which there are at most as many as nodes.
+        memory: |queue| {
+            let ring = queue * size_of::<Letter>();
+            MemoryOfNode { own: ring, for_each_peer: ring }
+        },
         layers: &[Layer::new("threads")],
         ..About::new(
             "in-process",
