@@ -160,7 +160,7 @@ impl InProcess {
             || self.blocked.iter().any(|to| self.has_room(to))
     }
 
-    /// The ring from this worker to a node. Another thread holds the lock only while the endpoints move between threads.
+    /// The ring from this worker to a node. Nobody waits for its lock: one thread uses all endpoints of a worker.
     fn ring_to(&self, node: usize) -> MutexGuard<'_, Producer<Letter>> {
         self.outgoing[node].lock().expect("no code panics under this lock")
     }

@@ -204,10 +204,14 @@ mod tests {
     /// The usual number after many events of builders that together need `room` events to be busy: with fewer the rate is as
     /// many times lower.
     fn settle(first: u64, most: u64, builders: u64, room: u64) -> u64 {
-        let mut pace = Pace::between([first, most], builders, 256);
+        settle_at(Pace::between([first, most], builders, 256), |limit| 1_000_000 * room / room.min(limit))
+    }
+
+    /// The usual number after many events, each of which takes a time that depends on the number under way.
+    fn settle_at(mut pace: Pace, span: impl Fn(u64) -> u64) -> u64 {
         let mut now = 0;
         for _ in 0..1_000_000 {
-            now += 1_000_000 * room / room.min(pace.limit());
+            now += span(pace.limit());
             if !pace.is_fixed() {
                 pace.ended(Time(now), true);
             }
@@ -216,6 +220,14 @@ mod tests {
             Step::Tried { from, .. } => from,
             _ => pace.limit(),
         }
+    }
+
+    #[test]
+    fn a_plateau_of_too_many_is_left() {
+        // Above 40 events some fewer only cost a little; with 40 or less all is in the caches.
+        let span = |limit: u64| if limit > 40 { 2_000_000 - limit } else { 1_000_000 * 20 / limit.min(20) };
+        let found = settle_at(Pace::between([64, 128], 1, 256), span);
+        assert!((20..=40).contains(&found), "{found}");
     }
 
     #[test]
