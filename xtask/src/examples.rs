@@ -84,6 +84,7 @@ const EXAMPLES: &[Example] = &[
     example("second-level", &["trigger.events=4000"]),
     example("pull-2x2", &["trigger.events=20000"]),
     example("test-beam", &["trigger.events=500"]),
+    example("trigger-rates", &["trigger.events=6400"]),
     example("time-slices", &["trigger.events=100"]),
     example("two-stages", &["trigger.events=2000"]),
     example("two-by-two", &["trigger.events=50000"]),

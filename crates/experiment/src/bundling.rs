@@ -1,6 +1,6 @@
 //! The sources of the readout units and the events of a block: what a readout unit puts into one bundle.
 
-use evb_core::{ByteCount, EventId, SourceId};
+use evb_core::{ByteCount, SourceId};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -10,8 +10,11 @@ use std::ops::Range;
 /// of the units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bundling {
-    /// Events in a block, at least 1. The machines know blocks only.
+    /// Events in a block, at least 1; at first, if their number follows the load. The machines know blocks only.
     pub block: u32,
+    /// Most events in a block, if their number follows the load.
+    #[serde(default)]
+    pub largest: Option<u32>,
     /// First source of each readout unit, in order, and then the number of all sources; empty if each unit has one.
     pub bounds: Vec<u16>,
     /// Sources that are not read, in ascending order.
@@ -31,6 +34,7 @@ impl Default for Bundling {
     fn default() -> Self {
         Self {
             block: 1,
+            largest: None,
             bounds: Vec::new(),
             masked: Vec::new(),
             suppressed: Vec::new(),
@@ -49,7 +53,20 @@ impl Bundling {
     /// True if no readout unit makes bundles.
     pub fn is_plain(&self) -> bool {
         let is_alone = self.bounds.is_empty() && self.slice.is_none();
-        self.block == 1 && is_alone && self.masked.is_empty() && self.suppressed.is_empty()
+        !self.has_blocks() && is_alone && self.masked.is_empty() && self.suppressed.is_empty()
+    }
+
+    /// True if events are built in blocks.
+    pub const fn has_blocks(&self) -> bool {
+        self.largest_block() > 1
+    }
+
+    /// Most events in a block.
+    pub const fn largest_block(&self) -> u32 {
+        match self.largest {
+            Some(largest) => largest,
+            None => self.block,
+        }
     }
 
     /// Number of sources of so many readout units, masked ones included.
@@ -82,7 +99,7 @@ impl Bundling {
         let mut sources = self.read_by(unit);
         let (first, second) = (sources.next(), sources.next());
         let is_single = matches!((first, second), (Some(source), None) if self.suppression(source).is_none());
-        self.block > 1 || self.slice.is_some() || !is_single
+        self.has_blocks() || self.slice.is_some() || !is_single
     }
 
     /// The part of the events of which a source has no fragment; none if it must have one of each.
@@ -94,24 +111,6 @@ impl Bundling {
     /// Bytes of a bundle of so many fragments of this size.
     pub const fn bundle_bytes(fragments: u64, each: ByteCount) -> u64 {
         Self::TAIL_BYTES + fragments * (Self::ENTRY_BYTES + each.0)
-    }
-
-    /// The events of a block, or of the event that stands for itself.
-    pub fn events_of(&self, block: EventId) -> impl Iterator<Item = EventId> + use<> {
-        let ((slice, slices), size) = (self.slice(), u64::from(self.block));
-        let blocks_before = block.0.saturating_sub(1).saturating_mul(slices).saturating_add(slice);
-        let first = blocks_before.saturating_mul(size).saturating_add(1);
-        (first..first.saturating_add(size)).map(EventId)
-    }
-
-    /// The block of an event, in the slice that has it.
-    pub fn block_of(&self, event: EventId) -> EventId {
-        let ((_, slices), size) = (self.slice(), u64::from(self.block));
-        EventId(event.0.saturating_sub(1) / size / slices + 1)
-    }
-
-    fn slice(&self) -> (u64, u64) {
-        self.slice.map_or((0, 1), |(slice, slices)| (slice.into(), slices.into()))
     }
 }
 
@@ -135,26 +134,5 @@ mod tests {
         assert_eq!([0, 1, 2].map(|unit| bundling.bundles(unit)), [false, true, false]);
         let masked = Bundling { masked: vec![SourceId(1)], ..Bundling::default() };
         assert_eq!([0, 1, 2].map(|unit| masked.bundles(unit)), [false, true, false]);
-    }
-
-    #[test]
-    fn slices_have_the_blocks_in_turn() {
-        let of = |slice| {
-            let bundling = Bundling { block: 2, slice: Some((slice, 3)), ..Bundling::default() };
-            let events: Vec<_> = (1..=2).flat_map(|block| bundling.events_of(EventId(block))).collect();
-            assert!(events.iter().zip([1, 1, 2, 2]).all(|(event, block)| bundling.block_of(*event).0 == block));
-            events.iter().map(|event| event.0).collect::<Vec<_>>()
-        };
-        assert_eq!([0, 1, 2].map(of), [[1, 2, 7, 8], [3, 4, 9, 10], [5, 6, 11, 12]]);
-    }
-
-    #[test]
-    fn blocks_follow_each_other() {
-        let bundling = Bundling { block: 3, ..Bundling::default() };
-        let of = |block| bundling.events_of(EventId(block)).map(|event| event.0).collect::<Vec<_>>();
-        assert_eq!((of(1), of(2)), (vec![1, 2, 3], vec![4, 5, 6]));
-        assert!(
-            (1..=3).all(|block| bundling.events_of(EventId(block)).all(|event| bundling.block_of(event).0 == block))
-        );
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::{
     choice::{AnyChoice, Form},
-    limits::MAX_SLOTS,
     schema::{Default, Key, Kind},
     sections::{ROOT, network::preset},
 };
@@ -153,7 +152,7 @@ fn value(kind: &Kind) -> String {
             words.all().into_iter().map(|(name, doc)| format!("`{name:?}` ({doc})")).collect::<Vec<_>>().join(" or ")
         }
         Kind::Keep => "`\"all\"`, `\"none\"`, or `{ one_in = 10 }`".to_owned(),
-        Kind::Slots => format!("`\"auto\"`, or a whole number, 1 to {MAX_SLOTS}"),
+        Kind::Auto { max } => format!("`\"auto\"`, or a whole number, 1 to {max}"),
         Kind::Section(_) | Kind::Choice(_) | Kind::Sweep => "table, see below".to_owned(),
         Kind::Like(section) => format!("table, as `[{section}]`"),
         Kind::List { .. } => "list of tables".to_owned(),

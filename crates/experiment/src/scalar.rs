@@ -2,7 +2,7 @@
 
 use crate::{
     diagnostics::Problem,
-    limits::{MAX_NAME, MAX_PATH, MAX_SLOTS},
+    limits::{MAX_NAME, MAX_PATH},
     schema::{Key, Kind, quoted},
     sections::network::preset,
     suggest::closest,
@@ -15,8 +15,8 @@ use std::{fmt::Display, str::FromStr};
 pub(crate) fn check(key: &Key, node: &Node, path: &str) -> Option<Problem> {
     let outcome = match (&key.kind, &node.value) {
         (Kind::Integer { min, max }, &Value::Integer(number)) => in_range(&number, min, max),
-        (Kind::Slots, &Value::Integer(number)) => in_range(&number, &1, &MAX_SLOTS),
-        (Kind::Slots, Value::Text(text)) => one_of(text, ["auto"].into_iter()),
+        (Kind::Auto { max }, &Value::Integer(number)) => in_range(&number, &1, max),
+        (Kind::Auto { .. }, Value::Text(text)) => one_of(text, ["auto"].into_iter()),
         (Kind::Number { min, max }, &Value::Number(number)) => in_range(&number, min, max),
         (Kind::Number { min, max }, &Value::Integer(number)) => in_range(&(number as f64), min, max),
         (Kind::Bytes { min, max }, Value::Text(text)) => quantity::<ByteCount>(text, min, max, key),

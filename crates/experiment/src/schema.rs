@@ -82,8 +82,10 @@ pub(crate) enum Kind {
     },
     /// `"all"`, `"none"` or `{ one_in = n }`.
     Keep,
-    /// A number of slots, or `"auto"`.
-    Slots,
+    /// A whole number from 1, or `"auto"`.
+    Auto {
+        max: i64,
+    },
     Section(&'static [Key]),
     Choice(&'static dyn AnyChoice),
     List {
@@ -161,7 +163,7 @@ impl Kind {
             Self::Names { least: 2, most: 2 } => "a list of two names",
             Self::Names { .. } => "a list of names",
             Self::Keep => "\"all\", \"none\" or { one_in = 10 }",
-            Self::Slots => "a whole number or \"auto\"",
+            Self::Auto { .. } => "a whole number or \"auto\"",
             Self::Section(_) | Self::Choice(_) | Self::Like(_) | Self::Sweep => "a table",
             Self::List { .. } => "a list of tables",
         }
@@ -186,7 +188,7 @@ impl Kind {
             Self::Names { .. } => "[\"a\", \"b\"]".to_owned(),
             Self::Word(words) => format!("{:?}", words.all().first().map_or("", |(name, _)| *name)),
             Self::Keep => "\"all\"".to_owned(),
-            Self::Slots => "\"auto\"".to_owned(),
+            Self::Auto { .. } => "\"auto\"".to_owned(),
             Self::Choice(choice) => {
                 format!("{{ {} = {:?} }}", choice.tag(), choice.forms().first().map_or("", |form| form.name))
             }

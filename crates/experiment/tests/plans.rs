@@ -421,3 +421,29 @@ fn swept_tables_in_lists_and_data_folders_resolve() {
     assert_eq!(whole.plans()[0].data_directory, Path::new("folder"));
     assert_resolves(&whole);
 }
+
+/// What `block = "auto"` makes of a file: events in a block at first, and most of them where their number follows the load.
+#[test]
+fn blocks_fit_sources_and_triggers() {
+    let blocks = |trigger: &str, source: &str, more: &str| {
+        let text = format!(
+            "[trigger]\nblock = 'auto'\n{trigger}\n[readout]\nunits = 8\nsource = {{ {source} }}\n[builder]\nunits = 8\n{more}"
+        );
+        let plan = plan(&text, &[]);
+        (plan.bundling.block, plan.bundling.largest, plan.events())
+    };
+    let (free, rate) = ("events = 1200", "type = 'rate'\nrate = '1 kHz'\nevents = 1201");
+    let (small, large) = ("type = 'fixed', size = '2 kB'", "type = 'log-normal', mean = '60 kB', rms = '1 kB'");
+    assert_eq!(blocks(free, small, ""), (60, None, Some(1200)), "a run has whole blocks");
+    assert_eq!(blocks("duration = '1 s'", small, ""), (64, None, None));
+    assert_eq!(blocks(rate, small, ""), (1, Some(64), Some(1201)));
+    assert_eq!(blocks(rate, large, ""), (1, Some(2), Some(1201)), "128 KiB in a bundle");
+    assert_eq!(blocks(rate, "type = 'fixed', size = '200 kB'", ""), (1, None, Some(1201)));
+    assert_eq!(blocks(rate, small, "[first_stage]\nslices = 1"), (1, None, Some(1201)));
+    assert_eq!(blocks(free, small, "[protocol]\ntype = 'phased'\nfirst = 2\naccept = 0.1"), (1, None, Some(1200)));
+    assert_eq!(blocks("events = 10", "type = 'cms-fed', file = 'a.raw'", ""), (1, None, Some(10)));
+    // The file decides on the largest fragment, and bundles of such fragments are not too large.
+    let largest = "[readout]\nmax_fragment = '4 MiB'\nunits = 8\nsource = { type = 'fixed', size = '2 kB' }\n";
+    let text = format!("[trigger]\nblock = 'auto'\nduration = '1 s'\n{largest}[builder]\nunits = 1");
+    assert_eq!(plan(&text, &[]).bundling.block, 7);
+}

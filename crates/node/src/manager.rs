@@ -46,7 +46,7 @@ impl Manager {
     fn handle_events(&mut self) {
         while let Some(event) = self.unit.poll_event() {
             match event {
-                ManagerEvent::Completed { .. } => {}
+                ManagerEvent::Completed { .. } | ManagerEvent::Reassigned(_) => {}
                 ManagerEvent::Drained => self.notices.push_back(Notice::Drained),
                 ManagerEvent::NoBuilders => self.notices.push_back(Notice::NoBuilders),
             }
@@ -98,13 +98,14 @@ impl Role for Manager {
 
     fn work(&mut self, now: Time, _calm: bool) -> Result<bool, NodeError> {
         self.unit.pass(now);
-        if self.deadline.is_some_and(|deadline| deadline <= now) {
-            self.unit.handle_timeout(now);
-        }
         let trigger = self.trigger.as_mut().filter(|_| self.unit.is_running());
         if let Some(trigger) = trigger {
             let since_start = |time: Time| Time(time.since(self.started).0);
             trigger.pass_each(since_start(now), |at, count| self.unit.trigger(now, self.started + Span(at.0), count));
+        }
+        // After the triggers, which may have filled the block that would start now.
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.unit.handle_timeout(now);
         }
         // A trigger that is taken shows in what is sent; one that is turned away is no reason to stay awake.
         Ok(false)

@@ -84,7 +84,7 @@ fn under_construction(plan: &Plan) -> u64 {
         true => 0,
         false => {
             u64::from(plan.bundling.sources(config.readout_units))
-                * u64::from(plan.bundling.block)
+                * u64::from(plan.bundling.largest_block())
                 * u64::from(config.builder_slots)
         }
     };

@@ -294,7 +294,7 @@ impl Role for Readout {
             }
             (Message::Round { number, calm }, Some(shaper)) => shaper.begin_round(now, number, calm),
             (Message::TimeTold { asked, manager }, Some(shaper)) => shaper.told_time(now, asked, manager),
-            (message, _) => self.unit.machine.handle_message(now, from, message),
+            (message, _) => self.unit.handle_message(now, from, message),
         }
     }
 

@@ -74,7 +74,7 @@ impl Config {
             group: 352.max(u32::from(builder_units)),
             group_timeout: Span::from_millis(1),
             builder_slots,
-            first_slots: Self::usual_slots(Protocol::Push, builder_units).min(builder_slots),
+            first_slots: Self::usual_slots(Protocol::Push, builder_units, 1).min(builder_slots),
             patience: Span::from_millis(250),
             deadline: None,
             max_fragment: ByteCount(1 << 20),
@@ -85,13 +85,16 @@ impl Config {
         }
     }
 
-    /// Events that a builder should have under construction at first: enough for all builders together to keep the cores
-    /// of one machine busy, and so few that their fragments stay in its caches. In push there are more of them, since
-    /// the event manager waits for each builder in turn.
-    pub const fn usual_slots(protocol: Protocol, builder_units: u16) -> u32 {
-        let in_all = if matches!(protocol, Protocol::Push) { 128 } else { 32 };
-        let each = in_all / builder_units as u32;
-        if each == 0 { 1 } else { each }
+    /// Fewest blocks of events that all builders together have under construction at first.
+    const FEWEST_BLOCKS: u32 = 16;
+
+    /// Events that a builder should have under construction at first, or blocks of so many events: enough for all builders
+    /// together to keep the cores of one machine busy, and so few that their fragments stay in its caches. In push there are
+    /// more of them, since the event manager waits for each builder in turn.
+    pub fn usual_slots(protocol: Protocol, builder_units: u16, block: u32) -> u32 {
+        let events = if matches!(protocol, Protocol::Push) { 128 } else { 32 };
+        let in_all = (events / block).max(Self::FEWEST_BLOCKS);
+        (in_all / u32::from(builder_units)).max(1)
     }
 
     /// Bound on the distance of the oldest open event and the newest: less than this factor times `buffer_events`.

@@ -42,6 +42,11 @@ pub enum ManagerCommand {
     Resume,
     /// Take no more triggers, and finish the open events.
     Stop,
+    /// The last trigger has come: the run ends by its number of events. For a driver that counts other events than the machine.
+    End,
+    /// Events take another time from now on, since they are blocks of another size. Rates before and after say nothing
+    /// about the number of events under way.
+    Resized,
     /// A node is gone.
     Lost(NodeId),
     /// A node that was gone is back, without its former state. A readout unit whose source numbers its fragments itself
@@ -61,6 +66,8 @@ pub enum ManagerEvent {
         /// Time from its trigger to its end.
         latency: Span,
     },
+    /// An event is assigned again, because its builder is gone.
+    Reassigned(EventId),
     /// Every triggered event has ended, and no more will be triggered.
     Drained,
     /// No builder is left; open events stay unbuilt.
@@ -201,6 +208,11 @@ impl<B> EventManager<B> {
         // One event that waits for a lost fragment must not stop all later ones; only the list of them is bounded.
         let full = self.open.len() >= most || self.open.span() >= most * Config::SPAN_FACTOR;
         full || readouts.iter().any(|readout| readout.busy)
+    }
+
+    /// Number of events that wait for a builder.
+    pub fn waiting(&self) -> u64 {
+        self.open.waiting()
     }
 
     fn readout_index(&self, node: NodeId) -> Option<usize> {
@@ -513,7 +525,10 @@ impl<B> EventManager<B> {
         }
         self.group.retain(|assigned| assigned.builder != node);
         let taken = self.open.take_back(node);
-        self.counts.reassigned += if self.config.assignment == Assignment::ByNumber { 0 } else { taken };
+        if self.config.assignment != Assignment::ByNumber {
+            self.counts.reassigned += taken.len() as u64;
+            self.events.extend(taken.into_iter().map(ManagerEvent::Reassigned));
+        }
         if self.builders.alive() == 0 {
             self.stopping = true;
             self.events.push_back(ManagerEvent::NoBuilders);
@@ -616,6 +631,8 @@ impl<B> Machine for EventManager<B> {
             ManagerCommand::Pause => self.paused = true,
             ManagerCommand::Resume => self.paused = false,
             ManagerCommand::Stop => self.stopping = true,
+            ManagerCommand::End => self.config.events = Some(self.counts.triggered),
+            ManagerCommand::Resized => self.pace.restart(),
             ManagerCommand::Lost(node) => self.lose(node),
             ManagerCommand::Joined(node) => self.join(node),
         }

@@ -90,7 +90,7 @@ pub use config::{Assignment, Config, Protocol, Shaping, Step, Trigger};
 pub use event_manager::{EventManager, ManagerCommand, ManagerCounts, ManagerEvent};
 pub use fault::{Fault, FaultCounts};
 pub use filter::Filter;
-pub use message::{Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted};
+pub use message::{Assigned, BlockSize, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted};
 pub use readout_unit::{Arrival, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutUnit};
 pub use recent::Recent;
 pub use region::{First, Region};

@@ -69,6 +69,17 @@ pub struct Sighted {
     pub fragments: Arc<[Sighting]>,
 }
 
+/// The number of events in a block, from a block on. To the machines, a block is one event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockSize {
+    /// The first block of this size, counted from 1.
+    pub from: EventId,
+    /// Its first event, counted from 1.
+    pub first: EventId,
+    /// Events in each block, at least 1.
+    pub events: u32,
+}
+
 /// One event and the builder it goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assigned {
@@ -223,6 +234,9 @@ pub enum Message<B> {
         /// The last bucket of every readout unit for every builder was empty.
         calm: bool,
     },
+    /// Event manager to all units, and builder to readout units: the number of events in a block, from a block on. It comes
+    /// before every message about these blocks, on each way. Builders pass it on for that, before they ask for events.
+    BlockSize(BlockSize),
     /// Readout unit to event manager: a question for its time.
     TimeAsked {
         /// The unit's time.

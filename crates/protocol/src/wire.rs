@@ -15,7 +15,7 @@
 //! as 8 bytes each, assignments as 8 bytes of event and 2 of builder, completions as 8 bytes of event and 1 of
 //! [`Ending`]. A [`Message::Packet`] has no form of its own: its fragments travel one after another.
 
-use crate::{Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted};
+use crate::{Assigned, BlockSize, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted};
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
 use evb_core::{EventId, Mark, NodeId, Sighting, SourceId, Time};
 use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout, little_endian as le};
@@ -112,6 +112,9 @@ pub enum Kind {
     TimeAsked = 26,
     /// [`Message::TimeTold`]. The times are in the fields of both events, in picoseconds.
     TimeTold = 27,
+    /// [`Message::BlockSize`]. The block is in the field of the event, its first event in that of the second event, the number
+    /// of events in that of the length.
+    BlockSize = 28,
 }
 
 /// The reason why bytes are not a message.
@@ -260,6 +263,12 @@ pub fn encode<B>(message: Message<B>, mut send: impl FnMut([u8; HEAD_BYTES], Bod
         Message::Credit { calm } => empty(Head { flag: calm.into(), ..Head::new(Kind::Credit) }),
         Message::Taken { round, empty: flag } => empty(Head::of_round(Kind::Taken, round, flag)),
         Message::Round { number, calm } => empty(Head::of_round(Kind::Round, number, calm)),
+        Message::BlockSize(BlockSize { from, first, events }) => empty(Head {
+            length: events.into(),
+            event: from.0.into(),
+            second: first.0.into(),
+            ..Head::new(Kind::BlockSize)
+        }),
         Message::TimeAsked { asked } => empty(Head { event: asked.0.into(), ..Head::new(Kind::TimeAsked) }),
         Message::TimeTold { asked, manager } => {
             empty(Head { event: asked.0.into(), second: manager.0.into(), ..Head::new(Kind::TimeTold) })
@@ -292,7 +301,7 @@ pub fn length<B>(message: &Message<B>) -> u64 {
         Message::Align { .. } | Message::Compare(_) | Message::Away { .. } => list(0, 0),
         Message::Standing { .. } | Message::Unit { .. } | Message::Resume { .. } => list(0, 0),
         Message::Slot { .. } | Message::Credit { .. } | Message::Taken { .. } | Message::Round { .. } => list(0, 0),
-        Message::TimeAsked { .. } | Message::TimeTold { .. } => list(0, 0),
+        Message::TimeAsked { .. } | Message::TimeTold { .. } | Message::BlockSize(_) => list(0, 0),
         Message::Piece(piece) => list(piece.bytes as usize, 1),
     }
 }
@@ -385,6 +394,11 @@ pub fn decode<B: AsRef<[u8]>>(head: &[u8; HEAD_BYTES], body: B) -> Result<Messag
         kind if kind == Kind::TimeTold as u8 => {
             Message::TimeTold { asked: Time(head.event.get()), manager: Time(head.second.get()) }
         }
+        kind if kind == Kind::BlockSize as u8 => Message::BlockSize(BlockSize {
+            from: EventId(head.event.get()),
+            first: EventId(head.second.get()),
+            events: head.length.get(),
+        }),
         kind if kind == Kind::Resume as u8 => Message::Resume { first: EventId(head.event.get()) },
         kind => return Err(WireError::UnknownKind(kind)),
     })
@@ -552,6 +566,11 @@ mod tests {
             any::<u32>().prop_map(|number| Message::Away { number }),
             (any::<u32>(), any::<bool>()).prop_map(|(number, stands)| Message::Standing { number, stands }),
             event().prop_map(|first| Message::Resume { first }),
+            (event(), event(), any::<u32>()).prop_map(|(from, first, events)| Message::BlockSize(BlockSize {
+                from,
+                first,
+                events
+            })),
             (any::<u16>(), any::<bool>()).prop_map(|(node, alive)| Message::Unit { node: NodeId(node), alive }),
             (event(), any::<u16>(), any::<u32>(), mark(), vec(any::<u8>(), 0..100)).prop_map(
                 |(event, source, checksum, mark, payload)| {

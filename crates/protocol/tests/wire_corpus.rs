@@ -4,7 +4,7 @@ mod wire_check;
 
 use evb_core::{EventId, Mark, NodeId, Sighting, SourceId, Time};
 use evb_protocol::{
-    Assigned, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted,
+    Assigned, BlockSize, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted,
     wire::{Body, HEAD_BYTES, WireError, decode, encode},
 };
 use std::{env, fs, path::PathBuf, sync::Arc};
@@ -68,6 +68,7 @@ fn good() -> Vec<(&'static str, Vec<u8>)> {
         ("credit", Message::Credit { calm: true }),
         ("taken", Message::Taken { round: 1 << 33, empty: false }),
         ("round", Message::Round { number: 9, calm: true }),
+        ("block-size", Message::BlockSize(BlockSize { from: EventId(1 << 33), first: EventId(1 << 39), events: 64 })),
         ("time-asked", Message::TimeAsked { asked: Time(u64::MAX) }),
         ("time-told", Message::TimeTold { asked: Time(0x0102_0304_0506_0708), manager: Time(9) }),
         ("away", Message::Away { number: 1 }),

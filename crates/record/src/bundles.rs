@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Bundles {
     /// Number of sources of all readout units.
     pub sources: u64,
-    /// Events in a block.
+    /// Events in a block; the most of them, if their number follows the load.
     pub block: u32,
     /// Numbers of the sources that were not read, in ascending order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

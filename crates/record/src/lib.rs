@@ -325,6 +325,10 @@ pub struct Trigger {
     /// than 1 if only some builders at a time had one. With blocks, blocks. 0 for traffic.
     #[serde(default)]
     pub slots: f64,
+    /// Mean number of events in a block, which changes with `trigger.block = "auto"`: 1 for single events. 0 for traffic, and
+    /// before the first event.
+    #[serde(default)]
+    pub block: f64,
 }
 
 /// A distribution of times, in microseconds.

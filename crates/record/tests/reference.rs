@@ -43,6 +43,7 @@ fn alone() -> Record {
             switched: 1,
             inhibitions: 0,
             slots: 1.0,
+            block: 1.0,
         },
         switch_seconds: Some(1.0),
         seconds: 1.0,

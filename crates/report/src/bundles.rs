@@ -1,16 +1,16 @@
 //! The sources and blocks of a run, for its summary.
 
-use evb_record::Bundles;
+use evb_record::{Bundles, Record};
 
 /// Sources with faults that are named; the record has more.
 const NAMED: usize = 5;
 
-/// The rows about sources: how many there are, and which are masked or have faults.
-pub(crate) fn rows(bundles: &Bundles) -> Vec<(&'static str, String)> {
-    let Bundles { sources, block, masked, faulty_sources, faults } = bundles;
+/// The rows about sources: how many there are, and which are masked or have faults. None if there are no bundles.
+pub(crate) fn rows(record: &Record) -> Vec<(&'static str, String)> {
+    let Some(bundles) = &record.bundles else { return Vec::new() };
+    let Bundles { sources, masked, faulty_sources, faults, .. } = bundles;
     let of_masked = if masked.is_empty() { String::new() } else { format!(", {} masked", masked.len()) };
-    let of_block = if *block > 1 { format!(", blocks of {block} events") } else { String::new() };
-    let mut rows = vec![("sources", format!("{sources}{of_masked}{of_block}"))];
+    let mut rows = vec![("sources", format!("{sources}{of_masked}{}", blocks(bundles.block, record.trigger.block)))];
     for (source, kinds) in faults.iter().take(NAMED) {
         let kinds: Vec<_> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         rows.push(("faults", format!("source {source}: {}", kinds.join(", "))));
@@ -20,4 +20,15 @@ pub(crate) fn rows(bundles: &Bundles) -> Vec<(&'static str, String)> {
         rows.push(("faults", format!("{more} more sources, which `--json` shows")));
     }
     rows
+}
+
+/// The size of the blocks: the largest, and the mean if it is another one.
+fn blocks(largest: u32, mean: f64) -> String {
+    match largest {
+        ..=1 => String::new(),
+        _ if mean > 0.0 && mean < largest.into() => {
+            format!(", blocks of {mean:.1} events on average, {largest} at most")
+        }
+        _ => format!(", blocks of {largest} events"),
+    }
 }

@@ -70,6 +70,7 @@ const FIELDS: &[Field<Record>] = &[
     ("trigger.inhibited", |r| r.trigger.inhibited.to_string()),
     ("trigger.inhibitions", |r| r.trigger.inhibitions.to_string()),
     ("trigger.slots", |r| r.trigger.slots.to_string()),
+    ("trigger.block", |r| number(r.trigger.block)),
     ("seconds", |r| number(r.seconds)),
     ("window.from_s", |r| number(r.window.from_s)),
     ("window.to_s", |r| number(r.window.to_s)),

@@ -165,7 +165,7 @@ fn source(occupancy: &Occupancy) -> Option<Limit> {
 fn processors(occupancy: &Occupancy) -> Option<Limit> {
     let busy = occupancy.machine_busy.filter(|&busy| busy > BUSY)?;
     let how = format!("the processors of run control's machine worked {} of the time, for any program", percent(busy));
-    let advice = "fewer nodes than processors, nodes on several machines (--hosts), blocks (trigger.block), or a transport that copies less";
+    let advice = "fewer nodes than processors, nodes on several machines (--hosts), blocks (trigger.block = \"auto\"), or a transport that copies less";
     Some(Limit::new("processors", "no processor is left", how, advice))
 }
 

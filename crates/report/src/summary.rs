@@ -104,7 +104,7 @@ fn totals(record: &Record, width: usize) -> String {
     }
     rows.extend(filtering(record));
     rows.extend(faults::rows(record));
-    rows.extend(record.bundles.iter().flat_map(bundles::rows));
+    rows.extend(bundles::rows(record));
     rows.extend(record.broadcast.iter().filter(|broadcast| broadcast.asked).map(broadcasts));
     if !record.placement.is_empty() {
         rows.push(("placement", placement(&record.placement)));

@@ -54,7 +54,7 @@ impl Node {
     pub(crate) fn handle_message(&mut self, now: Time, from: NodeId, body: Body) {
         match (&mut self.unit, body) {
             (Unit::Manager(unit), Body::Protocol(message)) => unit.handle_message(now, from, message),
-            (Unit::Readout(unit), Body::Protocol(message)) => unit.machine.handle_message(now, from, message),
+            (Unit::Readout(unit), Body::Protocol(message)) => unit.handle_message(now, from, message),
             (Unit::Builder(unit), Body::Protocol(message)) => unit.handle_message(now, from, message),
             (Unit::Traffic(machine, _), Body::Traffic(message)) => machine.handle_message(now, from, message),
             _ => unreachable!("machines of one kind do not talk to those of another"),

@@ -31,8 +31,6 @@ pub(crate) struct Tally {
     to: Option<u64>,
     /// Time at which the last event ended or the last message arrived.
     last: u64,
-    /// Events in a block; 1 for messages.
-    block: u64,
     /// Events or messages that have ended.
     all_ended: u64,
     /// Latencies of messages and cycles; the event manager has those of its events.
@@ -99,7 +97,6 @@ impl Tally {
             from: 0,
             to: None,
             last: 0,
-            block: plan.bundling.block.into(),
             all_ended: 0,
             latencies: Latencies::default(),
             received: vec![0; places.destinations()],
@@ -337,10 +334,10 @@ impl Tally {
         self.offered
     }
 
-    /// The event manager has triggered this number of events.
-    pub(crate) fn trigger(&mut self, now: u64, triggered: u64) {
+    /// The event manager has triggered this number of events, and so many of them have ended.
+    pub(crate) fn events(&mut self, now: u64, triggered: u64, ended: u64) {
         self.pass(now);
-        self.triggered = triggered;
+        (self.triggered, self.all_ended) = (triggered, ended);
     }
 
     /// A data message has been handed to the network, for this number of nodes.
@@ -363,7 +360,7 @@ impl Tally {
     /// Takes an output of a node; returns true if the last processor of a second-level event is done with it.
     pub(crate) fn hear(&mut self, now: u64, output: Output) -> bool {
         match output {
-            Output::Manager(ManagerEvent::Completed { .. }) => self.count_end(now, None),
+            Output::Manager(ManagerEvent::Completed { .. }) => self.last = now,
             Output::Manager(ManagerEvent::NoBuilders) => {
                 self.find(FindingKind::NoBuilders, "events", "no builder is left")
             }
@@ -376,7 +373,9 @@ impl Tally {
             }
             Output::Traffic(TrafficEvent::Compute { .. }) => {}
             Output::Traffic(TrafficEvent::Refused) => self.refused += 1,
-            Output::Manager(ManagerEvent::Drained) | Output::Storing(_) | Output::Filtering(_) => {}
+            Output::Manager(ManagerEvent::Drained | ManagerEvent::Reassigned(_))
+            | Output::Storing(_)
+            | Output::Filtering(_) => {}
         }
         false
     }
@@ -384,7 +383,7 @@ impl Tally {
     /// An event or a message has ended; one of traffic was born at some time.
     fn count_end(&mut self, now: u64, born: Option<Time>) {
         self.pass(now);
-        self.all_ended += self.block;
+        self.all_ended += 1;
         self.last = now;
         if let (None, Some(born)) = (self.to, born) {
             self.latencies.record(Time(now).since(born), 1);

@@ -12,8 +12,8 @@ use std::{collections::BTreeMap, iter};
 #[derive(Clone)]
 pub struct Account {
     pub(crate) config: Config,
-    /// Events in a block. The event manager knows the outcome of blocks only.
-    block: u64,
+    /// True if events are built in blocks. The event manager knows the outcome of blocks only.
+    has_blocks: bool,
     pub(crate) manager: ManagerReport,
     pub(crate) readouts: Vec<ReadoutReport>,
     pub(crate) builders: Vec<BuilderReport>,
@@ -45,7 +45,7 @@ impl Account {
     pub fn new(plan: &Plan) -> Self {
         let config = &plan.building;
         Self {
-            block: plan.bundling.block.into(),
+            has_blocks: plan.bundling.has_blocks(),
             readouts: vec![ReadoutReport::default(); config.readout_units.into()],
             builders: vec![BuilderReport::default(); config.builder_units.into()],
             looks: Some(Looks::new(plan)),
@@ -57,7 +57,7 @@ impl Account {
     pub fn of_traffic(config: &Config) -> Self {
         Self {
             config: config.clone(),
-            block: 1,
+            has_blocks: false,
             manager: ManagerReport::default(),
             readouts: Vec::new(),
             builders: Vec::new(),
@@ -130,7 +130,7 @@ impl Account {
     /// The outcome of each event of the blocks, which builders count. For a builder that was lost, the outcome of a block
     /// is that of all its events.
     pub(crate) fn by_event(&self, events: Events) -> Events {
-        if self.block == 1 {
+        if !self.has_blocks {
             return events;
         }
         let ended = self.ended_by_builders();

@@ -1,11 +1,12 @@
 //! The builder unit: its machine, the check of every payload, the decision after a first phase, and the storage.
 
 use crate::{BuilderReport, Open, Payload, Selector, Sizes, meter::Meter, shaping::Turns, split::Splitter};
-use evb_core::{EventId, Machine, NodeId, Time, Transmit};
+use evb_core::{EventId, Machine, NodeId, NodeRange, Time, Transmit};
 use evb_experiment::Plan;
 use evb_filter::{Answer, Question, Route, StreamId};
 use evb_protocol::{
-    BuilderCommand, BuilderCounts, BuilderEvent, BuilderUnit, Built, Config, Fault, Fragment, FragmentStatus, Message,
+    BlockSize, BuilderCommand, BuilderCounts, BuilderEvent, BuilderUnit, Built, Config, Fault, Fragment,
+    FragmentStatus, Message,
 };
 use std::collections::VecDeque;
 
@@ -43,7 +44,9 @@ pub struct Builder<B, S> {
     selector: Selector,
     /// Bundles of the readout units; none if each fragment comes as it is.
     splitter: Option<Splitter<B>>,
-    first_readout: NodeId,
+    readout_nodes: NodeRange,
+    /// Sizes of blocks that are passed on to the readout units.
+    block_sizes: VecDeque<BlockSize>,
     max_fragment: u32,
     /// It has asked whether its peers have given it up, and does not know yet.
     is_asking: bool,
@@ -79,7 +82,8 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
             storage,
             selector: Selector::new(plan.filter.clone()),
             splitter: Splitter::new(plan),
-            first_readout: plan.building.readout_nodes().first,
+            readout_nodes: plan.building.readout_nodes(),
+            block_sizes: VecDeque::new(),
             max_fragment: u32::try_from(plan.building.max_fragment.0).unwrap_or(u32::MAX),
             is_asking: false,
             taken: VecDeque::new(),
@@ -110,7 +114,12 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     #[inline]
     pub fn handle_message(&mut self, now: Time, from: NodeId, message: Message<B>) {
         let late = self.late_bundles();
+        let of_block = match &message {
+            Message::Fragment(fragment) => fragment.event,
+            _ => EventId(0),
+        };
         match message {
+            Message::BlockSize(size) => self.change_blocks(size),
             Message::Fragment(fragment) if !self.is_as_sent(&fragment) => self.receive_bad(now, from, fragment),
             Message::Slot { empty, round: 0 } => self.turns.iter_mut().for_each(|turns| turns.taken(now, from, empty)),
             Message::Slot { empty, round } => self.taken.push_back((round, empty)),
@@ -119,8 +128,14 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
         if self.late_bundles() > late
             && let Some(splitter) = &mut self.splitter
         {
-            splitter.count_late(from.0.wrapping_sub(self.first_readout.0));
+            splitter.count_late(from.0.wrapping_sub(self.readout_nodes.first.0), of_block);
         }
+    }
+
+    /// Takes the number of events in a block, from a block on, and passes it on before any request for them.
+    fn change_blocks(&mut self, size: BlockSize) {
+        self.block_sizes.push_back(size);
+        self.splitter.iter_mut().for_each(|splitter| splitter.change_blocks(size));
     }
 
     /// Number of bundles that came too late; none where there are no bundles.
@@ -202,6 +217,9 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     /// The next message to send.
     #[inline]
     pub fn poll_transmit(&mut self) -> Option<Transmit<Message<B>>> {
+        if let Some(size) = self.block_sizes.pop_front() {
+            return Some(Transmit { to: self.readout_nodes, message: Message::BlockSize(size) });
+        }
         if let Some((unit, calm)) = self.turns.as_mut().and_then(Turns::poll) {
             return Some(Transmit { to: unit.into(), message: Message::Credit { calm } });
         }

@@ -254,6 +254,12 @@ pub fn checksum_of_index(bundle: &[u8]) -> Option<u32> {
     (tail[16..] == MAGIC).then(|| u32_at(tail, 12))
 }
 
+/// The first event of a bundle, as its tail has it; none for a payload that is none.
+pub(crate) fn first_event(bundle: &[u8]) -> Option<EventId> {
+    let tail = bundle.last_chunk::<TAIL>()?;
+    (tail[16..] == MAGIC).then(|| EventId(u64_at(tail, 0)))
+}
+
 /// Reads the index of a bundle into `parts`, without a look at the payloads.
 ///
 /// # Errors

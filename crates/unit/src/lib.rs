@@ -8,9 +8,11 @@
 
 mod account;
 mod arrivals;
+mod blocks;
 mod builder;
 pub mod bundle;
 mod distribution;
+mod filling;
 mod injector;
 mod latency;
 mod links;

@@ -1,15 +1,15 @@
 //! The outlet of a builder of the first stage: built events become super-fragments for one readout unit of the second.
 
-use crate::Payload;
+use crate::{Payload, blocks::Blocks};
 use evb_core::{EventId, SourceId};
-use evb_experiment::{Bundling, Link, Plan};
+use evb_experiment::{Link, Plan};
 use evb_protocol::{Built, Fragment, FragmentStatus};
 use std::collections::BTreeMap;
 
 /// The events of one builder that the second stage has not taken yet. Events end in any order; super-fragments leave in that
 /// of their numbers. The slots of the builder bound what is here.
 pub struct Outlet<B> {
-    bundling: Bundling,
+    blocks: Blocks,
     slices: u64,
     /// Number of the next super-fragment.
     next: u64,
@@ -24,7 +24,7 @@ impl<B: Payload> Outlet<B> {
         let slices = plan.building.builder_units.into();
         let (waiting, gone) = (BTreeMap::new(), BTreeMap::new());
         matches!(plan.link, Link::Outlets { .. }).then(|| Self {
-            bundling: plan.bundling.clone(),
+            blocks: Blocks::new(plan),
             slices,
             next: 1,
             waiting,
@@ -34,7 +34,7 @@ impl<B: Payload> Outlet<B> {
 
     /// Takes a built event.
     pub fn add(&mut self, event: Built<B>) {
-        let number = (self.bundling.block_of(event.event).0 - 1) / self.slices + 1;
+        let number = (self.blocks.block_of(event.event).0 - 1) / self.slices + 1;
         self.waiting.entry(number).or_default().push(event);
     }
 
@@ -42,7 +42,7 @@ impl<B: Payload> Outlet<B> {
     /// them, as a bundle. Its number in the slice counts from 1 without a gap.
     pub fn pop(&mut self) -> Option<(u64, Fragment<B>)> {
         let events = self.waiting.first_entry().filter(|entry| *entry.key() == self.next)?;
-        if events.get().len() < self.bundling.block as usize {
+        if (events.get().len() as u64) < self.blocks.size(EventId(self.next)) {
             return None;
         }
         let (number, mut events) = events.remove_entry();

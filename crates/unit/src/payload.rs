@@ -19,6 +19,8 @@ pub trait Payload: Clone + Default + Content {
     fn resize(fragment: &mut Fragment<Self>, length: u32);
     /// Spoils the payload after its checksum was made.
     fn corrupt(fragment: &mut Fragment<Self>);
+    /// The first event of a bundle, by its own word; none if it does not say.
+    fn first_event(bundle: &Fragment<Self>) -> Option<EventId>;
     /// Puts fragments into one payload, as [`Bundle`] does. `first` is the first event; the fragments are in the order of
     /// events, then of sources.
     fn bundle(first: EventId, fragments: &[Fragment<Self>]) -> (Self, u32, u32);
@@ -66,6 +68,10 @@ impl Payload for Outline {
 
     fn corrupt(fragment: &mut Fragment<Self>) {
         fragment.status = FragmentStatus::Corrupted;
+    }
+
+    fn first_event(_bundle: &Fragment<Self>) -> Option<EventId> {
+        None
     }
 
     fn bundle(first: EventId, fragments: &[Fragment<Self>]) -> (Self, u32, u32) {
@@ -147,6 +153,10 @@ impl Payload for Bytes {
             *byte ^= 1;
         }
         fragment.payload = payload.freeze();
+    }
+
+    fn first_event(bundle: &Fragment<Self>) -> Option<EventId> {
+        bundle::first_event(&bundle.payload)
     }
 
     fn bundle(first: EventId, fragments: &[Fragment<Self>]) -> (Self, u32, u32) {

@@ -119,8 +119,6 @@ pub struct Readout<B, S> {
     /// Where fragments come from.
     pub source: Sources<S>,
     id: SourceId,
-    /// Events in a block.
-    block: u64,
     injector: Option<Injector>,
     /// Fragments that the machine has asked for, with their places.
     due: VecDeque<(EventId, u64)>,
@@ -138,7 +136,6 @@ impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
             machine: ReadoutUnit::new(plan.building.clone(), id, live_bits),
             source,
             id,
-            block: plan.bundling.block.into(),
             injector: Injector::new(plan, node),
             due: VecDeque::new(),
             meter: Meter::default(),
@@ -162,6 +159,15 @@ impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
             (None, Feed::Endless) => through(u64::MAX),
         };
         self.machine.handle_command(now, command);
+    }
+
+    /// Takes in a message.
+    #[inline]
+    pub fn handle_message(&mut self, now: Time, from: NodeId, message: Message<B>) {
+        match message {
+            Message::BlockSize(size) => self.source.change_blocks(size),
+            message => self.machine.handle_message(now, from, message),
+        }
     }
 
     /// Marks the time in what it counts. To be called before anything is counted that happens now.
@@ -229,7 +235,8 @@ impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
     pub fn report(&self, now: Time) -> ReadoutReport {
         let counts = self.counts();
         let report = ReadoutReport::of(&counts);
-        let through = report.through.saturating_mul(self.block);
+        let through = |counts: &ReadoutCounts| self.source.events_through(counts.through);
+        let through = through(self.machine.counts()).saturating_sub(through(&self.before));
         let (events, bytes) = self.machine.held();
         let held = Held { events, bytes };
         ReadoutReport { through, held, series: self.meter.series(now, &[counts.sent_bytes]), ..report }

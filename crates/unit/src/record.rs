@@ -125,7 +125,7 @@ impl Account {
         let faulty_sources = faults.len() as u64;
         (!plan.bundling.is_plain()).then(|| Bundles {
             sources: plan.bundling.sources(plan.building.readout_units).into(),
-            block: plan.bundling.block,
+            block: plan.bundling.largest_block(),
             masked: plan.bundling.masked.iter().map(|source| source.0).collect(),
             faulty_sources,
             faults: faults.into_iter().take(MOST_FAULTY).collect(),

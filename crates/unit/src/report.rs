@@ -160,23 +160,24 @@ pub struct BuilderReport {
 }
 
 impl ManagerReport {
-    /// The counts of the machine, of which each event is a block of so many.
-    pub(crate) fn of(counts: &ManagerCounts, block: u64) -> Self {
+    /// The counts of events.
+    pub(crate) fn of(counts: &ManagerCounts) -> Self {
         let events = Events {
-            triggered: counts.triggered * block,
-            built: counts.built * block,
-            incomplete: counts.incomplete * block,
-            rejected: counts.rejected * block,
-            lost: counts.open() * block,
-            reassigned: counts.reassigned * block,
+            triggered: counts.triggered,
+            built: counts.built,
+            incomplete: counts.incomplete,
+            rejected: counts.rejected,
+            lost: counts.open(),
+            reassigned: counts.reassigned,
         };
         let trigger = Trigger {
-            offered: (counts.triggered + counts.inhibited) * block,
+            offered: counts.triggered + counts.inhibited,
             offered_rate_hz: None,
-            inhibited: counts.inhibited * block,
+            inhibited: counts.inhibited,
             switched: 0,
             inhibitions: counts.inhibitions,
             slots: 0.0,
+            block: 0.0,
         };
         Self { events, trigger, faults: faults(&counts.faults), ..Self::default() }
     }

@@ -1,9 +1,9 @@
 //! All sources of one readout unit: as one source of bundles, or as it is where there is only one.
 
-use crate::{FragmentSource, Payload, bundle::Bundle};
+use crate::{FragmentSource, Payload, blocks::Blocks, bundle::Bundle};
 use evb_core::{EventId, NodeId, Recording, SourceId, stream};
 use evb_experiment::{FaultAction, Plan};
-use evb_protocol::{Fragment, FragmentStatus};
+use evb_protocol::{BlockSize, Fragment, FragmentStatus};
 use evb_sources::Feed;
 use rand::Rng;
 
@@ -15,8 +15,7 @@ pub struct Sources<S> {
     members: Vec<Member<S>>,
     /// Fragments go in bundles.
     bundles: bool,
-    /// Events in a block.
-    block: u64,
+    blocks: Blocks,
     max_fragment: u32,
     seed: u64,
     /// Bytes of the largest bundle so far.
@@ -50,11 +49,21 @@ impl<S> Sources<S> {
         Ok(Self {
             members: super_fragments.into_iter().chain(read).map(member).collect::<Result<_, E>>()?,
             bundles: super_fragments.is_none() && bundling.bundles(unit),
-            block: bundling.block.into(),
+            blocks: Blocks::new(plan),
             max_fragment: u32::try_from(plan.max_fragment().0).unwrap_or(u32::MAX),
             seed: plan.run.seed,
             largest: 0,
         })
+    }
+
+    /// Takes the number of events in a block, from a block on.
+    pub(crate) fn change_blocks(&mut self, size: BlockSize) {
+        self.blocks.change(size);
+    }
+
+    /// Number of events in all blocks up to this one.
+    pub(crate) fn events_through(&self, block: EventId) -> u64 {
+        self.blocks.through(block)
     }
 
     /// The only source, whose fragments go as they are; none if there are bundles.
@@ -76,7 +85,7 @@ impl<S> Sources<S> {
             return only.feed();
         }
         let ends = self.members.iter().filter_map(|member| match member.source.feed() {
-            Feed::Finite { events } => Some(events.div_ceil(self.block)),
+            Feed::Finite { events } => Some(self.blocks.block_of(EventId(events)).0),
             Feed::Endless | Feed::Live => None,
         });
         ends.max().map_or(Feed::Endless, |events| Feed::Finite { events })
@@ -121,13 +130,14 @@ impl<S> Sources<S> {
     where
         S: FragmentSource<B>,
     {
-        let first = EventId((block.0 - 1) * self.block + 1);
-        let fragments = self.members.len() * self.block as usize;
+        let events = self.blocks.events_of(block);
+        let first = EventId(events.start);
+        let fragments = self.members.len() * self.blocks.size(block) as usize;
         let largest = self.largest;
         let bundle = self.members.first_mut().map(|member| member.source.begin_bundle(fragments, largest));
         let (mut good, mut filled) = (true, None);
         if let Some(mut bundle) = bundle {
-            for event in (first.0..first.0 + self.block).map(EventId) {
+            for event in events.map(EventId) {
                 for member in &mut self.members {
                     good &= member.read_into(event, (self.seed, self.max_fragment), &mut bundle)?;
                 }

@@ -1,9 +1,9 @@
 //! Bundles at a builder unit: split into the fragments of sources and events, checked, and counted by source.
 
-use crate::{Faults, Payload, bundle::Part};
+use crate::{Faults, Payload, blocks::Blocks, bundle::Part};
 use evb_core::{EventId, SourceId};
-use evb_experiment::{Bundling, Plan};
-use evb_protocol::{Built, Fault, Filter, First, Fragment, FragmentStatus, Protocol, Region};
+use evb_experiment::Plan;
+use evb_protocol::{BlockSize, Built, Fault, Filter, First, Fragment, FragmentStatus, Protocol, Region};
 use evb_record::Events;
 use std::collections::{BTreeMap, HashMap};
 
@@ -29,7 +29,9 @@ pub(crate) enum Fate {
 
 /// The bundles of one builder unit.
 pub(crate) struct Splitter<B> {
-    bundling: Bundling,
+    blocks: Blocks,
+    /// The size of blocks may change.
+    follows_load: bool,
     units: Vec<Unit>,
     /// The number of units of the first phase, where an event of a block may be rejected alone.
     first_phase: Option<usize>,
@@ -100,7 +102,7 @@ impl<B: Payload> Splitter<B> {
         (!bundling.is_plain()).then(|| Self {
             units: (0..plan.building.readout_units).map(unit).collect(),
             first_phase: match plan.building.protocol {
-                Protocol::Phased { first: First::Units(first), .. } if bundling.block > 1 => Some(first.into()),
+                Protocol::Phased { first: First::Units(first), .. } if bundling.has_blocks() => Some(first.into()),
                 Protocol::Push | Protocol::Pull | Protocol::Phased { .. } => None,
             },
             filter: Filter { seed: plan.filter.seed, accept: plan.filter.drawn.unwrap_or(1.0) },
@@ -111,7 +113,8 @@ impl<B: Payload> Splitter<B> {
             spare: Vec::new(),
             ended: Events::default(),
             faults: BTreeMap::new(),
-            bundling: bundling.clone(),
+            blocks: Blocks::new(plan),
+            follows_load: bundling.largest.is_some(),
         })
     }
 
@@ -122,15 +125,23 @@ impl<B: Payload> Splitter<B> {
         if !bundles || fragment.status != FragmentStatus::Good {
             return B::checksum(fragment) == fragment.checksum;
         }
-        let first = self.first_of(fragment.event);
+        let first = self.first_of(fragment);
         let parts = &mut self.parts;
         B::index_checksum(fragment) == fragment.checksum
             && B::parts(first, fragment, parts).is_ok()
             && parts.iter().all(|part| B::is_intact(&fragment.payload, part))
     }
 
-    fn first_of(&self, block: EventId) -> EventId {
-        self.bundling.events_of(block).next().unwrap_or(block)
+    /// The first event of a bundle. It may overtake the news of another size of blocks, so its own word counts until the block
+    /// is split.
+    fn first_of(&self, bundle: &Fragment<B>) -> EventId {
+        let own = B::first_event(bundle).filter(|_| self.follows_load);
+        own.unwrap_or_else(|| EventId(self.blocks.events_of(bundle.event).start))
+    }
+
+    /// Takes the number of events in a block, from a block on.
+    pub(crate) fn change_blocks(&mut self, size: BlockSize) {
+        self.blocks.change(size);
     }
 
     /// Splits a block into its events. `fate` says what becomes of an event by its number, and whether it is complete; only
@@ -141,9 +152,10 @@ impl<B: Payload> Splitter<B> {
         mut block: Built<B>,
         mut fate: impl FnMut(EventId, bool) -> Fate,
     ) -> (Vec<Built<B>>, Option<Built<B>>) {
-        let first = self.first_of(block.event);
+        let of_block = self.blocks.events_of(block.event);
+        let first = EventId(of_block.start);
         self.complete.clear();
-        self.complete.resize(self.bundling.block as usize, true);
+        self.complete.resize(self.blocks.size(block.event) as usize, true);
         self.dealt.resize_with(block.fragments.len(), Dealt::default);
         let mut seen = Vec::new();
         for (unit, bundle) in block.fragments.drain(..).enumerate() {
@@ -153,7 +165,7 @@ impl<B: Payload> Splitter<B> {
             self.deal(unit, first, bundle);
         }
         let (mut events, mut ending) = (Vec::new(), Events::default());
-        for (index, event) in self.bundling.events_of(block.event).enumerate() {
+        for (index, event) in of_block.map(EventId).enumerate() {
             let complete = self.complete[index];
             if seen.get(index).is_some_and(|seen| !self.filter.accepts(event, *seen)) {
                 ending.rejected += 1;
@@ -228,7 +240,7 @@ impl<B: Payload> Splitter<B> {
             event.fragments.clear();
             self.spare.push(event.fragments);
         }
-        let block = self.bundling.block_of(event.event);
+        let block = self.blocks.block_of(event.event);
         let open = self.open.get_mut(&block)?;
         open.left -= 1;
         if open.left == 0 { self.end(block) } else { None }
@@ -236,7 +248,7 @@ impl<B: Payload> Splitter<B> {
 
     /// Takes an event that is rejected; gives back its block when that was the last one.
     pub(crate) fn rejected(&mut self, event: Built<B>) -> Option<Built<B>> {
-        let open = self.open.get_mut(&self.bundling.block_of(event.event))?;
+        let open = self.open.get_mut(&self.blocks.block_of(event.event))?;
         let ending = &mut open.ending;
         *(if event.complete { &mut ending.built } else { &mut ending.incomplete }) -= 1;
         ending.rejected += 1;
@@ -253,17 +265,18 @@ impl<B: Payload> Splitter<B> {
 
     /// The decision on a block after its first phase: it is built if any of its events is accepted.
     pub(crate) fn decide(&mut self, block: EventId, complete: bool) -> bool {
-        let accepted = self.bundling.events_of(block).any(|event| self.filter.accepts(event, complete));
+        let mut events = self.blocks.events_of(block).map(EventId);
+        let accepted = events.any(|event| self.filter.accepts(event, complete));
         if !accepted {
-            self.ended.rejected += u64::from(self.bundling.block);
+            self.ended.rejected += self.blocks.size(block);
         }
         accepted
     }
 
-    /// Counts a bundle of a unit that came too late.
-    pub(crate) fn count_late(&mut self, unit: u16) {
+    /// Counts the bundle of a block that came too late from a unit.
+    pub(crate) fn count_late(&mut self, unit: u16, block: EventId) {
         for (source, _) in self.units.get(usize::from(unit)).iter().flat_map(|unit| &unit.sources) {
-            count(&mut self.faults, *source, Fault::Late, self.bundling.block.into());
+            count(&mut self.faults, *source, Fault::Late, self.blocks.size(block));
         }
     }
 
@@ -394,6 +407,7 @@ fn mark_corrupted<B: Payload>(bundle: &B, part: &mut Part) {
 mod tests {
     use super::*;
     use bytes::Bytes;
+    use evb_experiment::Bundling;
     use evb_protocol::Config;
     use evb_sources::SourceSpec;
 
@@ -450,6 +464,23 @@ mod tests {
     fn good_bundles_are_complete_events() {
         let (complete, counts, faults) = outcome([Some(all_of(0)), Some(all_of(1))]);
         assert_eq!((complete, counts.built, counts.incomplete, faults.len()), (true, 2, 0, 0));
+    }
+
+    #[test]
+    fn a_bundle_may_overtake_the_news_of_its_size() {
+        let mut plan = Plan::new(Config::new(1, 1), SourceSpec::Fixed { size: "2 B".parse().unwrap() });
+        plan.bundling = Bundling { largest: Some(2), ..Bundling::default() };
+        let mut splitter = Splitter::new(&plan).expect("there are blocks");
+        let bundle = bundle(0, &[fragment(3, 0, b"ab"), fragment(4, 0, b"ab")]);
+        assert!(splitter.is_as_sent(&bundle), "it says itself that it begins with event 3");
+        // The size is known when the block is split. A bundle of other events would be a bad one.
+        for (first, expected) in [(3, [true, true]), (2, [false, false])] {
+            splitter.change_blocks(BlockSize { from: EventId(2), first: EventId(first), events: 2 });
+            let fragments = vec![Some(bundle.clone())];
+            let built = Built { event: EventId(2), complete: true, asked: Region::ALL, fragments };
+            let (events, _) = splitter.split(built, |_, _| Fate::Wanted);
+            assert_eq!(events.iter().map(|event| event.complete).collect::<Vec<_>>(), expected);
+        }
     }
 
     #[test]

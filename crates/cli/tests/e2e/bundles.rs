@@ -20,7 +20,10 @@ units = 4
 /// has made for the event.
 #[test]
 fn fragments_of_many_sources_are_stored_by_source() {
-    for (changes, sources) in [(&[][..], 512), (&["readout.sources=75", "readout.units=8", "trigger.block=64"][..], 75)]
+    let few = ["readout.sources=75", "readout.units=8"];
+    let at_rate = "trigger={type=\"rate\",rate=\"2 kHz\",events=512,block=\"auto\"}";
+    for (changes, sources) in
+        [(vec![], 512), ([&few[..], &["trigger.block=64"]].concat(), 75), ([&few[..], &[at_rate]].concat(), 75)]
     {
         let lab = Lab::with(MANY);
         let run = changes.iter().fold(lab.run(THREADS), |run, change| run.set(change)).run();
@@ -112,6 +115,47 @@ fn triggers_fill_blocks() {
     check_accounts(&record);
     assert!(record.events.triggered.is_multiple_of(100) && record.events.triggered > 0, "{outcome}");
     assert_eq!((record.events.built, record.events.lost), (record.events.triggered, 0), "{outcome}");
+}
+
+/// Blocks have the triggers that are there, down to one. While builders have too much to do, blocks grow, so no trigger is
+/// turned away for want of builders: a builder that gets a message at a time takes as long for a block as for an event.
+#[test]
+fn blocks_follow_the_load() {
+    let rated = |rate: &str, block: &str| {
+        let trigger = format!("trigger={{type=\"rate\",rate=\"{rate}\",events=40007,block={block}}}");
+        Lab::with(FEW).simulate(&[]).set(&trigger).set("network.nic={overhead=\"1 us\"}").run().record()
+    };
+    let singly = rated("400 kHz", "1");
+    assert!(singly.trigger.inhibited > 0, "too much for single events: {:?}", singly.trigger);
+    for (rate, mean) in [("1 kHz", 1.0..1.01), ("400 kHz", 2.0..64.0)] {
+        let record = rated(rate, "\"auto\"");
+        check_accounts(&record);
+        assert_eq!((record.events.built, record.trigger.inhibited), (40007, 0), "{rate}: {:?}", record.trigger);
+        assert!(mean.contains(&record.trigger.block), "{rate}: {:?}", record.trigger);
+        assert_eq!(record.bundles.map(|bundles| bundles.block), Some(64));
+    }
+}
+
+/// The readout units hear of another size of blocks from the event manager and from builders, whose requests may come first.
+/// Each event is built once, with the fragments of its number.
+#[test]
+fn blocks_of_changing_sizes_have_their_events() {
+    for (mode, protocol) in [(THREADS, "push"), (THREADS, "pull"), (PROCESSES, "pull")] {
+        let lab = Lab::with(MANY);
+        let changes = [
+            "readout.units=3",
+            "readout.sources=5",
+            "trigger={type=\"rate\",rate=\"500 kHz\",spacing=\"poisson\",duration=\"0.1 s\",block=\"auto\"}",
+            &format!("protocol.type={protocol}"),
+        ];
+        let outcome = changes.iter().fold(lab.run(mode), |run, change| run.set(change)).run();
+        let record = outcome.record();
+        check_accounts(&record);
+        assert_eq!((record.events.built, &record.faults), (record.events.triggered, &BTreeMap::new()), "{outcome}");
+        let stored = read_all(&lab.stored_files());
+        stored.check_generated(record.seed, 5);
+        assert!(stored.copies().into_iter().eq((1..=record.events.built).map(|event| (event, 1))), "{outcome}");
+    }
 }
 
 /// Combinations that cannot work are errors of the file, with a hint.

@@ -246,6 +246,21 @@ fn nodes_that_are_killed_on_purpose_are_told_and_accounted_for() {
     }
 }
 
+/// To the machines a block is an event, whatever its size: deaths cost no more.
+#[test]
+fn blocks_of_changing_sizes_are_accounted_for_when_nodes_are_killed() {
+    for mode in [THREADS, PROCESSES] {
+        for protocol in ["push", "pull"] {
+            let trigger = ["trigger.type=rate", "trigger.rate=\"400 kHz\"", "trigger.block=auto"];
+            let mut changes = trigger.map(str::to_owned).to_vec();
+            changes.push(format!("protocol.type={protocol}"));
+            kill_on_purpose(mode, &changes, "bu1", check_dead_builder);
+            kill_on_purpose(mode, &changes, "ru0", check_dead_readout);
+            kill_on_purpose(mode, &changes, "evm", check_dead_manager);
+        }
+    }
+}
+
 fn kill_on_purpose(mode: &[&str], changes: &[String], name: &str, check: Check) {
     let fault = format!("\n[[fault]]\nnode = \"{name}\"\naction = \"kill\"\nat = \"300 ms\"\n");
     let lab = Lab::with(&format!("{FREE_RUNNING}{fault}"));

@@ -8,7 +8,7 @@ pub(super) const BUILDER: &[Key] = &[
     required("units", integer(1, MAX_UNITS), "number of builder units"),
     key(
         "slots",
-        Kind::Slots,
+        Kind::Auto { max: MAX_SLOTS },
         Default::Text("auto"),
         "events that one builder may have under construction; with `trigger.block`, blocks. `auto` looks \
          for the number that is enough while events are built, up to 64, also fewer than one for each, and with blocks fewer: 512 events, but 4 blocks; with `[shaping]` it has as many from the start",
@@ -45,7 +45,8 @@ pub(super) fn slots(view: View<'_>) -> (u32, u32) {
         None if view.text("shaping.type") != "none" => (most, most),
         None => {
             let protocol = PROTOCOL.make(view.below("protocol"));
-            (Config::usual_slots(protocol, view.integer("builder.units")).min(most), most)
+            let block = bundle::largest_block(view.0);
+            (Config::usual_slots(protocol, view.integer("builder.units"), block).min(most), most)
         }
     }
 }
@@ -57,8 +58,7 @@ pub(super) fn most_slots(view: View<'_>) -> u32 {
 
 /// Most slots of a builder in an unchecked tree.
 fn written_slots(root: &Node) -> i64 {
-    let block = root.at("trigger.block").and_then(Node::integer).unwrap_or(1).max(1);
-    let auto = (SLOT_EVENTS / block).clamp(FEWEST_BLOCKS, SLOTS);
+    let auto = (SLOT_EVENTS / i64::from(bundle::largest_block(root))).clamp(FEWEST_BLOCKS, SLOTS);
     root.at("builder.slots").and_then(Node::integer).unwrap_or(auto).clamp(1, MAX_SLOTS)
 }
 
@@ -75,7 +75,8 @@ pub(super) fn under_construction(root: &Node) -> i64 {
 fn fragments(view: View<'_>) -> Option<Problem> {
     let count = |path| view.integer::<u64>(path);
     let (readouts, builders, slots) = (count("readout.units"), count("builder.units"), u64::from(most_slots(view)));
-    let fragments = (source::all(view).count() as u64).max(readouts) * bundle::block(view) * builders * slots;
+    let fragments =
+        (source::all(view).count() as u64).max(readouts) * u64::from(bundle::largest_block(view.0)) * builders * slots;
     (fragments > MAX_FRAGMENTS).then(|| {
         let message = format!("{fragments} fragments under construction are more than {MAX_FRAGMENTS}");
         let help =

@@ -1,7 +1,7 @@
 //! Bundles: several sources in one readout unit, and events in blocks. The keys are those of `[readout]`, of sources, of
 //! `[trigger]` and of `[[fault]]`.
 
-use super::{Rule, first_stage, source, trigger, workload};
+use super::{Rule, first_stage, protocol, source, trigger, workload};
 use crate::{Bundling, diagnostics::Problem, limits::*, tree::Node, view::View};
 use evb_core::{ByteCount, SourceId};
 use evb_sources::SourceSpec;
@@ -14,9 +14,66 @@ pub(super) const EVERY_RULES: &[Rule] = &[shared_sources, too_many_sources, none
 /// Rules of event building.
 pub(super) const RULES: &[Rule] = &[whole_blocks, blocks_of_data, too_large];
 
-/// Events in a block.
-pub(super) fn block(view: View<'_>) -> u64 {
-    view.maybe_integer("trigger.block").unwrap_or(1)
+/// Most events of a block with `block = "auto"`, bytes of its bundles, and bytes of a whole block. More bring little, and leave
+/// the caches before they are built.
+const AUTO_EVENTS: u64 = 64;
+const AUTO_BUNDLE: ByteCount = ByteCount(128 << 10);
+const AUTO_BLOCK: ByteCount = ByteCount(1 << 20);
+
+/// Events in a block, in an unchecked tree: at first, and at most, if their number follows the load.
+pub(super) fn block(root: &Node) -> (u32, Option<u32>) {
+    if !is_auto(root) {
+        let written = root.at("trigger.block").and_then(Node::integer).and_then(|block| u32::try_from(block).ok());
+        return (written.unwrap_or(1).max(1), None);
+    }
+    let most = auto_block(root);
+    if root.at("trigger.type").and_then(Node::text) == Some(trigger::RATE) {
+        return (1, Some(most).filter(|most| *most > 1));
+    }
+    // Builders always ask for more, so blocks are as large as they may be.
+    let events = root.at("trigger.events").and_then(Node::integer);
+    let divides = |block: &u32| events.is_none_or(|events| events % i64::from(*block) == 0);
+    ((1..=most).rev().find(divides).unwrap_or(1), None)
+}
+
+/// Most events in a block, in an unchecked tree.
+pub(super) fn largest_block(root: &Node) -> u32 {
+    let (first, most) = block(root);
+    most.unwrap_or(first)
+}
+
+/// True if the file leaves the events of a block to evb.
+pub(super) fn is_auto(root: &Node) -> bool {
+    root.at("trigger.block").and_then(Node::text).is_some()
+}
+
+/// Most events in a block with `block = "auto"`; 1 where blocks are not possible, or might cost more than they bring.
+fn auto_block(root: &Node) -> u32 {
+    let is_phased = root.at("protocol.type").and_then(Node::text) == Some(protocol::PHASED);
+    let has_stages = root.at("first_stage.slices").is_some();
+    if is_phased || has_stages || source::has_data(root) || !workload::is_event_building(root) {
+        return 1;
+    }
+    let Some(size) = source::usual_size(root) else { return 1 };
+    let fragments = fragments_of_unit(root);
+    let units = root.at("readout.units").and_then(Node::integer).unwrap_or(1).max(1).unsigned_abs();
+    let of_unit = fragments.saturating_mul(size.0.max(1));
+    let usual = (AUTO_BUNDLE.0 / of_unit).min(AUTO_BLOCK.0 / of_unit.saturating_mul(units));
+    let written: Option<ByteCount> =
+        root.at("readout.max_fragment").and_then(Node::text).and_then(|text| text.parse().ok());
+    let largest = fragments.saturating_mul(written.map_or(0, |each| each.0).saturating_add(Bundling::ENTRY_BYTES));
+    let room = (MAX_FRAGMENT.0 - Bundling::TAIL_BYTES) / largest;
+    u32::try_from(usual.min(room).clamp(1, AUTO_EVENTS)).unwrap_or(1)
+}
+
+/// Most fragments of a readout unit for one event, in an unchecked tree.
+fn fragments_of_unit(root: &Node) -> u64 {
+    let positive = |path: &str| root.at(path).and_then(Node::integer).unwrap_or(1).max(1);
+    let tables = root.at("readout.unit").and_then(Node::list).unwrap_or(&[]);
+    let listed = tables.iter().filter_map(|unit| unit.at("sources").and_then(Node::list)).map(<[Node]>::len).max();
+    let units = positive("readout.units").saturating_sub(i64::try_from(tables.len()).unwrap_or(i64::MAX)).max(1);
+    let shared = u64::try_from(positive("readout.sources")).unwrap_or(1).div_ceil(units.unsigned_abs());
+    shared.max(listed.unwrap_or(1) as u64)
 }
 
 /// Number of sources of a unit without a table.
@@ -31,12 +88,7 @@ pub(super) fn shared_by(view: View<'_>, unit: usize) -> usize {
 
 /// Largest fragment by default: a bundle of such fragments is not above the largest message.
 pub(super) fn default_max_fragment(root: &Node) -> ByteCount {
-    let positive = |path: &str| root.at(path).and_then(Node::integer).unwrap_or(1).max(1);
-    let tables = root.at("readout.unit").and_then(Node::list).unwrap_or(&[]);
-    let listed = tables.iter().filter_map(|unit| unit.at("sources").and_then(Node::list)).map(<[Node]>::len).max();
-    let units = positive("readout.units").saturating_sub(i64::try_from(tables.len()).unwrap_or(i64::MAX)).max(1);
-    let shared = u64::try_from(positive("readout.sources")).unwrap_or(1).div_ceil(units.unsigned_abs());
-    let fragments = shared.max(listed.unwrap_or(1) as u64).saturating_mul(positive("trigger.block").unsigned_abs());
+    let fragments = fragments_of_unit(root).saturating_mul(largest_block(root).into());
     let room = (MAX_FRAGMENT.0 - Bundling::TAIL_BYTES) / fragments;
     let each = room.saturating_sub(Bundling::ENTRY_BYTES).clamp(1, DEFAULT_MAX_FRAGMENT.0);
     // A round number, for people.
@@ -50,8 +102,10 @@ pub(super) fn plan(view: View<'_>) -> Bundling {
         let count = source::of_unit(view, unit).len();
         bounds.push(bounds[unit].saturating_add(u16::try_from(count).unwrap_or(u16::MAX)));
     }
+    let (block, largest) = block(view.0);
     let mut bundling = Bundling {
-        block: view.maybe_integer("trigger.block").unwrap_or(1),
+        block,
+        largest,
         bounds: if bounds.windows(2).all(|pair| pair[1] == pair[0] + 1) { Vec::new() } else { bounds },
         masked: masked(view),
         suppressed: suppressed(view),
@@ -94,7 +148,8 @@ pub(super) fn largest(view: View<'_>) -> ByteCount {
     let (each, bundling) = (view.quantity("readout.max_fragment"), plan(view));
     let has_stages = first_stage::slices(view).is_some();
     let units = (0..view.integer::<u16>("readout.units")).filter(|unit| has_stages || bundling.bundles(*unit));
-    let fragments = units.map(|unit| bundling.sources_of(unit).len() as u64 * u64::from(bundling.block)).max();
+    let fragments =
+        units.map(|unit| bundling.sources_of(unit).len() as u64 * u64::from(bundling.largest_block())).max();
     fragments.map_or(each, |fragments| ByteCount(Bundling::bundle_bytes(fragments, each)).max(each))
 }
 
@@ -137,7 +192,7 @@ fn none_in_traffic(view: View<'_>) -> Option<Problem> {
 
 /// A run ends at the end of a block.
 fn whole_blocks(view: View<'_>) -> Option<Problem> {
-    let (events, block) = (view.maybe_integer::<u64>("trigger.events")?, block(view));
+    let (events, block) = (view.maybe_integer::<u64>("trigger.events")?, u64::from(block(view.0).0));
     (events % block > 0).then(|| {
         let above = events.next_multiple_of(block);
         let message = format!("`trigger.events` of {events} is no multiple of `trigger.block`, {block}");
@@ -153,7 +208,7 @@ fn whole_blocks(view: View<'_>) -> Option<Problem> {
 
 /// The number of events of data is not known beforehand, and need not be a multiple of a block.
 fn blocks_of_data(view: View<'_>) -> Option<Problem> {
-    (block(view) > 1 && trigger::waits_for_data(view)).then(|| {
+    (largest_block(view.0) > 1 && trigger::waits_for_data(view)).then(|| {
         let help = "leave `block` out, or write type = \"free-running\" or type = \"rate\" in [trigger], with generated sources";
         Problem::new("events of data cannot be built in blocks: the end of the data may be within a block", help)
             .at(view.origin("trigger.block"), "block")
@@ -194,7 +249,7 @@ fn own_numbers(view: View<'_>, unit: u16) -> Option<Problem> {
     let numbered = sources.iter().find(|table| is_numbered(**table))?;
     let kind = numbered.text("type");
     let (message, help) = match sources.len() {
-        1 if block(view) > 1 => (
+        1 if largest_block(view.0) > 1 => (
             format!(
                 "the {kind:?} source of readout unit {unit} numbers its events itself, which cannot be built in blocks"
             ),

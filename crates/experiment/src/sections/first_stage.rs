@@ -3,7 +3,7 @@
 //! The event builder of a group has the sections of a file: those written here, and what follows from the rest of the file.
 //! So its plan is made and checked as that of any file.
 
-use super::{Rule, protocol, run, source, workload};
+use super::{Rule, bundle, protocol, run, source, workload};
 use crate::{
     check,
     diagnostics::Problem,
@@ -77,7 +77,7 @@ fn implied(view: View<'_>) -> Option<Problem> {
 
 /// An event that is rejected leaves a gap in the numbers of super-fragments.
 fn phased(view: View<'_>) -> Option<Problem> {
-    let node = view.0.at("first_stage.protocol.type").filter(|node| node.text() == Some("phased"))?;
+    let node = view.0.at("first_stage.protocol.type").filter(|node| node.text() == Some(protocol::PHASED))?;
     let help =
         "write \"push\" or \"pull\"; the second stage may be phased: its [protocol] and [filter] decide on events";
     Some(Problem::new("a first stage builds every event: it cannot be phased", help).at(node.origin, "phased"))
@@ -189,6 +189,9 @@ fn tree(view: View<'_>, unit: u16, slices: u16) -> Node {
     root.put(&["readout", "unit"], None, Value::List(units).into());
     root.put(&["readout", "max_fragment"], None, view.below("readout.max_fragment").0.clone());
     root.put(&["builder", "units"], None, Value::Integer(slices.into()).into());
+    if bundle::is_auto(view.0) {
+        root.put(&["trigger", "block"], None, Value::Integer(bundle::block(view.0).0.into()).into());
+    }
     root.put(&["storage", "keep"], None, Value::Text("none".to_owned()).into());
     root
 }

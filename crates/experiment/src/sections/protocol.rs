@@ -44,7 +44,7 @@ pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
             |_| Protocol::Pull,
         ),
         variant(
-            "phased",
+            PHASED,
             "as pull, but the builder asks the first readout units or a region of interest, decides, and asks the others for accepted events only",
             &[
                 optional(
@@ -81,6 +81,7 @@ pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
 };
 
 const PUSH: &str = "push";
+pub(super) const PHASED: &str = "phased";
 const REST: &str = "rest";
 
 /// The units that are asked first; the seed of a region comes later.

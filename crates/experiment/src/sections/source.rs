@@ -248,6 +248,24 @@ pub(super) fn has_data(root: &Node) -> bool {
     units.iter().flat_map(in_table).chain(shared).any(is_data)
 }
 
+/// The usual size of the largest fragments that sources have, in an unchecked tree; none if the file does not say it.
+pub(super) fn usual_size(root: &Node) -> Option<ByteCount> {
+    let units = root.at("readout.unit").and_then(Node::list).unwrap_or(&[]);
+    let tables = units.iter().flat_map(in_table).chain(root.at("readout.source"));
+    tables.map(size_of).try_fold(ByteCount(0), |largest, size| Some(largest.max(size?)))
+}
+
+/// The usual size of the fragments of a source.
+fn size_of(table: &Node) -> Option<ByteCount> {
+    let key = match table.at("type")?.text()? {
+        "fixed" => "size",
+        "uniform" => "max",
+        "log-normal" => "mean",
+        _ => return None,
+    };
+    table.at(key)?.text()?.parse().ok()
+}
+
 /// Checks sizes and addresses.
 pub(super) fn check(view: View<'_>) -> impl Iterator<Item = Problem> {
     sizes(view).into_iter().chain(listeners(view))

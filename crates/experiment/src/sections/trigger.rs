@@ -25,9 +25,11 @@ pub(super) static TRIGGER: Choice<Make<Trigger>> = Choice {
         optional("duration", Kind::Time { min: MIN_WAIT, max: MAX_DURATION }, "time after which it stops"),
         optional(
             "block",
-            integer(1, MAX_BLOCK),
+            Kind::Auto { max: MAX_BLOCK },
             "events in a block, 1 by default: a readout unit sends its fragments of so many consecutive events to one \
-             builder in one bundle",
+             builder in one bundle. `auto` takes up to 64 events, 128 KiB in a bundle and 1 MiB in a block: at a rate as \
+             many as the load needs, free running the largest number that divides `events`; 1 with data, phases, a first \
+             stage, or sizes that are not in the file",
         ),
         key(
             "accept_loss",
@@ -39,7 +41,7 @@ pub(super) static TRIGGER: Choice<Make<Trigger>> = Choice {
     variants: &[
         variant(FREE_RUNNING, "as fast as builders ask for events", &[], |_| Trigger::FreeRunning),
         variant(
-            "rate",
+            RATE,
             "at a rate",
             &[
                 required("rate", Kind::Rate { min: Frequency(1), max: MAX_RATE }, "mean trigger rate"),
@@ -52,6 +54,7 @@ pub(super) static TRIGGER: Choice<Make<Trigger>> = Choice {
 };
 
 const FREE_RUNNING: &str = "free-running";
+pub(super) const RATE: &str = "rate";
 const DATA: &str = "data";
 
 /// The spacing of triggers, and true for that of a Poisson process.

@@ -102,8 +102,8 @@ impl OpenEvents {
         Some(latency)
     }
 
-    /// Takes back all events of a builder that is gone. Returns their number.
-    pub(super) fn take_back(&mut self, builder: NodeId) -> u64 {
+    /// Takes back all events of a builder that is gone, and returns them.
+    pub(super) fn take_back(&mut self, builder: NodeId) -> Vec<EventId> {
         let numbered = (self.first..).map(EventId).zip(&mut self.events);
         let taken = numbered.filter(|(_, (_, state))| *state == State::Assigned(builder)).map(|(event, (_, state))| {
             *state = State::Waiting;
@@ -112,6 +112,6 @@ impl OpenEvents {
         let taken: Vec<_> = taken.collect();
         self.returned.extend(&taken);
         self.returned.make_contiguous().sort_unstable();
-        taken.len() as u64
+        taken
     }
 }

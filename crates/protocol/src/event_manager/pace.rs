@@ -132,6 +132,13 @@ impl Pace {
         self.since = now;
     }
 
+    /// Begins the measurement anew: events take another time from now on. A number that is being tried is given up.
+    pub(super) fn restart(&mut self) {
+        let before = self.limit;
+        self.give_up(Step::Usual(Way::Half, 0));
+        (self.events, self.awaited, self.earlier) = (0, 0, before.max(self.limit));
+    }
+
     fn go_on(&mut self, rate: Rate, is_limiting: bool) {
         match self.step {
             // The triggers set the rate: whatever is tried changes nothing.

@@ -99,15 +99,15 @@ impl Simulation<'_> {
         self.nodes[Config::EVENT_MANAGER.index()].manager()
     }
 
-    fn note_triggers(&mut self, now: u64) {
-        if let Some(triggered) = self.manager().map(|manager| manager.machine.counts().triggered) {
-            self.tally.trigger(now, triggered * u64::from(self.plan.bundling.block));
+    fn note_events(&mut self, now: u64) {
+        if let Some(counts) = self.manager().map(|manager| manager.events()) {
+            self.tally.events(now, counts.triggered, counts.triggered - counts.open());
         }
     }
 
     pub(super) fn hear(&mut self, now: u64, id: NodeId, output: Output) {
         if let Output::Manager(_) = output {
-            self.note_triggers(now);
+            self.note_events(now);
         }
         let is_gathered = self.tally.hear(now, output);
         match output {
@@ -251,7 +251,7 @@ impl Simulation<'_> {
         self.stopped = true;
         match self.plan.workload {
             Workload::EventBuilding => {
-                self.note_triggers(now);
+                self.note_events(now);
                 // A trigger that had ended by number was not stopped now. The part with the manager knows.
                 if self.manager().is_none_or(|manager| !manager.has_all_triggers()) {
                     self.tally.stop(now);

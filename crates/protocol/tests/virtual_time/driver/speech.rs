@@ -66,6 +66,7 @@ impl Driver {
                 self.tell(id, Notice::Drained);
             }
             ManagerEvent::NoBuilders => self.tell(id, Notice::NoBuilders),
+            ManagerEvent::Reassigned(_) => {}
         }
     }
 
