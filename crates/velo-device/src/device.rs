@@ -1,7 +1,7 @@
 //! A device: the own segment and its mailbox, the peers it sends to, and the senders it knows.
 
 use crate::{
-    Address, Grant,
+    Address, Grant, bell,
     directory::{self, Name},
     fetch::{self, Span},
     layout as at,
@@ -9,13 +9,12 @@ use crate::{
     outbox::{self, Note, Outbox, state},
     segment::Segment,
 };
-use rustix::thread::futex;
 use std::{
     collections::HashMap,
     io,
     os::fd::{AsRawFd, OwnedFd},
     sync::atomic::Ordering,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 #[cfg(test)]
@@ -333,25 +332,13 @@ impl Device {
 
     /// Sleeps until something arrives, for this time at most. True if something is there.
     pub fn wait(&mut self, timeout: Duration) -> bool {
-        let end = Instant::now() + timeout;
         self.release();
-        loop {
-            let bell = self.own.half(at::BELL_AT);
-            bell.store(1, Ordering::SeqCst);
-            std::sync::atomic::fence(Ordering::SeqCst);
-            let left = end.saturating_duration_since(Instant::now());
-            if mailbox::is_there(&self.own, self.head) {
-                bell.store(0, Ordering::Relaxed);
-                return true;
-            }
-            if left.is_zero() {
-                bell.store(0, Ordering::Relaxed);
-                self.doubt();
-                return mailbox::is_there(&self.own, self.head);
-            }
-            let time = rustix::time::Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() };
-            let _ = futex::wait(bell, futex::Flags::empty(), 1, Some(&time));
+        let is_there = || mailbox::is_there(&self.own, self.head);
+        if bell::wait(&self.own, timeout, is_there) {
+            return true;
         }
+        self.doubt();
+        mailbox::is_there(&self.own, self.head)
     }
 
     /// Copies the block of a message into a vector, and frees it. None if the sender ended before its segment was mapped.

@@ -12,14 +12,17 @@
 //! | `address` | how a process finds the segment of another |
 //! | `directory` | names of devices |
 //! | `mailbox` | slots: claimed and published by senders, taken by the owner |
+//! | `bell` | sleep of the owner, from which senders wake it |
 //! | `outbox` | blocks and notes of messages that do not fit a slot |
 //! | `fetch` | memory of other processes |
 //! | `device` | all of them together |
+//! | `sync` | what mailbox and bell synchronise with |
 //! | `rack` | hardware beside the devices: a rack of nodes, each of which a process opens as a card |
 
 #![cfg(target_os = "linux")]
 
 mod address;
+mod bell;
 mod device;
 mod directory;
 mod fetch;
@@ -28,6 +31,7 @@ mod mailbox;
 mod outbox;
 mod rack;
 mod segment;
+mod sync;
 
 pub use address::Address;
 pub use device::{Device, DeviceError, Peer};

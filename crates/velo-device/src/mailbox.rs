@@ -5,9 +5,8 @@
 //! message moves one line between the cores. The claim is the number of the sender and the round of the ring, so that a slot
 //! whose sender died between claim and header can be passed over, and a full ring is seen at the slot itself.
 
-use crate::{fetch::Span, layout as at, segment::Segment};
+use crate::{bell, fetch::Span, layout as at, segment::Segment, sync::Ordering};
 use evb_velo::{AddressMap, Endpoint, Header, mailbox};
-use std::sync::atomic::Ordering;
 
 /// Division of addresses: one node, as many threads as a header can name.
 const MAP: AddressMap = match AddressMap::new(34, 34) {
@@ -115,7 +114,7 @@ pub(crate) fn push(segment: &Segment, sender: u16, header: u64, envelope: &Envel
     }
     // In one order with the bell: either this sender sees that the owner sleeps, or the owner sees the header.
     segment.word(place + mailbox::HEADER_AT as usize).swap(header, Ordering::SeqCst);
-    ring(segment);
+    bell::ring(segment);
     true
 }
 
@@ -139,14 +138,6 @@ fn claim(segment: &Segment, sender: u16) -> Option<u64> {
                 let _ = tail.compare_exchange(position, position + 1, Ordering::AcqRel, Ordering::Relaxed);
             }
         }
-    }
-}
-
-#[inline]
-fn ring(segment: &Segment) {
-    let bell = segment.half(at::BELL_AT);
-    if bell.load(Ordering::SeqCst) != 0 && bell.swap(0, Ordering::AcqRel) != 0 {
-        let _ = rustix::thread::futex::wake(bell, rustix::thread::futex::Flags::empty(), u32::MAX >> 1);
     }
 }
 
