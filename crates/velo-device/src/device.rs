@@ -316,8 +316,8 @@ impl Device {
 
     /// Passes over a slot whose sender has died before it could publish it.
     fn doubt(&mut self) {
-        let Some(sender) = mailbox::claimed(&self.own, self.head) else { return };
-        if known(&self.own, sender).is_some_and(|address| !address.is_alive()) {
+        let is_dead = |sender| known(&self.own, sender).is_some_and(|address| !address.is_alive());
+        if mailbox::is_abandoned(&self.own, self.head, is_dead) {
             self.head += 1;
             self.release();
         }

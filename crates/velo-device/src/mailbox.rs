@@ -179,8 +179,15 @@ pub(crate) fn release(segment: &Segment, position: u64) {
     segment.word(place + at::CLAIM_AT).store(free(position + at::SLOTS as u64), Ordering::Release);
 }
 
+/// Returns true if nothing will ever be at a position: a sender has claimed it, has published nothing, and is dead.
+pub(crate) fn is_abandoned(segment: &Segment, position: u64, is_dead: impl Fn(u16) -> bool) -> bool {
+    // The sender may have published its message and ended since the first look: only what is not there after its death never
+    // will be.
+    claimant(segment, position).is_some_and(is_dead) && claimant(segment, position).is_some()
+}
+
 /// The sender that has claimed this position without publishing anything.
-pub(crate) fn claimed(segment: &Segment, position: u64) -> Option<u16> {
+fn claimant(segment: &Segment, position: u64) -> Option<u16> {
     let place = slot(position);
     let (claim, free) = (segment.word(place + at::CLAIM_AT).load(Ordering::Acquire), free(position));
     let empty = segment.word(place + mailbox::HEADER_AT as usize).load(Ordering::Acquire) == 0;
