@@ -8,7 +8,7 @@
 //!   sender, which wakes the owner, or by the owner itself, which is awake.
 //!
 //! A sender takes the bell back before it wakes the owner, and the system compares the bell once more before it lets the
-//! owner sleep. So an owner that has looked, but does not sleep yet, will not.
+//! owner sleep. So an owner that has looked, but does not sleep yet, will not. `tests/mailbox` has the model check.
 
 use crate::{
     layout::BELL_AT,

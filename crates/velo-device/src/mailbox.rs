@@ -4,6 +4,7 @@
 //! is the lane's: envelope and claim fill the cache line, and further bytes of the message have one of their own, so a short
 //! message moves one line between the cores. The claim is the number of the sender and the round of the ring, so that a slot
 //! whose sender died between claim and header can be passed over, and a full ring is seen at the slot itself.
+//! `tests/mailbox` has the model check.
 
 use crate::{bell, fetch::Span, layout as at, segment::Segment, sync::Ordering};
 use evb_velo::{AddressMap, Endpoint, Header, mailbox};
