@@ -32,6 +32,52 @@ fn lines_arrive_in_order_until_the_mailbox_is_full() {
     }
 }
 
+/// A sender that tries again at once and a receiver that looks at nothing: the sender gets no further than the ring, and
+/// all that it got in arrives.
+#[test]
+fn a_flood_waits_with_its_sender() {
+    for length in [at::LINE_BYTES, at::BLOCK_BYTES, at::BLOCK_BYTES + 1] {
+        let ((mut a, mut b, peer), bytes) = (pair(), vec![7; length]);
+        let (mut sent, mut notes) = (0, Vec::new());
+        let mut flood = |times| {
+            for _ in 0..times {
+                match a.send(peer, &envelope(&bytes, sent), &[Span::of(&bytes)]) {
+                    Ok(note) => notes.extend(note),
+                    Err(DeviceError::Full) => continue,
+                    Err(error) => panic!("{error}"),
+                }
+                sent += 1;
+            }
+            (sent, [&a, &b].map(pages))
+        };
+        // The blocks are tried in turn, and have all been once by then.
+        let before = flood(2 * at::BLOCKS);
+        assert_eq!(before.0, at::SLOTS as u64);
+        assert_eq!(flood(10_000), before, "memory has grown, or a message too many has a place");
+        (0..sent).for_each(|number| assert_eq!(take(&mut b, &bytes), number));
+        (0..QUIET_POLLS).for_each(|_| assert!(b.poll().is_none()));
+        assert!(notes.iter_mut().all(|note| a.serve(note)) && a.is_idle());
+        a.send(peer, &envelope(&[], sent), &[]).unwrap();
+        assert_eq!(take(&mut b, &[]), sent);
+    }
+}
+
+/// Units of memory that the system has found for the segment of a device.
+fn pages(device: &Device) -> i64 {
+    rustix::fs::fstat(&device._file).unwrap().st_blocks
+}
+
+/// The tag of the next message, which has these bytes. One in the memory of its sender stays there.
+fn take(b: &mut Device, bytes: &[u8]) -> u64 {
+    let Incoming { sender, envelope, body } = b.poll().unwrap();
+    match body {
+        Body::Line(line) => assert_eq!(&line[..bytes.len()], bytes),
+        Body::Block(index) => assert_eq!(b.take_block(sender, index, bytes.len()).unwrap(), bytes),
+        Body::Note(index) => b.refuse(sender, index),
+    }
+    envelope.tag
+}
+
 /// A sender that is interrupted between claim and tail sets the tail back, for which others have moved it on.
 #[test]
 fn a_tail_that_is_set_back_delays_nothing() {
