@@ -2,7 +2,10 @@
 //! process. Nothing has a name in a file system, so a killed process leaves nothing behind.
 
 use crate::{layout, segment::Segment};
-use rustix::fs::{Mode, OFlags, fstat, open};
+use rustix::{
+    fs::{Mode, OFlags, fstat, open},
+    io::Errno,
+};
 use std::{io, sync::atomic::Ordering};
 
 /// The address of a device: 16 bytes that any process of the same user and machine can use.
@@ -36,11 +39,12 @@ impl Address {
         Self { process, file, nonce: u64::from_ne_bytes(nonce) }
     }
 
-    /// Returns true if the owner still runs.
+    /// Returns true if the owner still runs, or if this cannot be told: a process without a free file number sees no other.
     pub(crate) fn is_alive(self) -> bool {
-        let status = std::fs::read_to_string(format!("/proc/{}/stat", self.process));
-        let state = status.as_deref().ok().and_then(|line| line.rsplit_once(") ")).map(|(_, rest)| &rest[..1]);
-        matches!(state, Some(state) if state != "Z" && state != "X")
+        match std::fs::read(format!("/proc/{}/stat", self.process)) {
+            Ok(status) => !has_ended(&status),
+            Err(error) => !matches!(Errno::from_io_error(&error), Some(Errno::NOENT | Errno::SRCH)),
+        }
     }
 
     /// Maps the segment of a device.
@@ -61,5 +65,47 @@ impl Address {
             return Err(io::Error::new(io::ErrorKind::NotFound, "another segment has taken its place"));
         }
         Ok(segment)
+    }
+}
+
+/// Returns true if this is the status of a process that only waits to be forgotten. The state stands behind the name, which
+/// is any bytes between brackets.
+fn has_ended(status: &[u8]) -> bool {
+    let name_end = status.iter().rposition(|byte| *byte == b')');
+    let state = name_end.and_then(|end| status.get(end + 2));
+    matches!(state, None | Some(b'Z' | b'X'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        ffi::OsStr,
+        os::unix::{ffi::OsStrExt, process::CommandExt},
+        process::Command,
+    };
+
+    /// The system cuts names after 15 bytes, so a name may end within a character.
+    #[test]
+    fn a_process_with_any_name_lives_until_it_has_ended() {
+        for name in ["evb) Z 1".as_bytes(), "12345678901234é".as_bytes()] {
+            let folder = std::env::temp_dir().join(format!("evbvelo-{}-{}", std::process::id(), name.len()));
+            std::fs::create_dir_all(&folder).unwrap();
+            let program = folder.join(OsStr::from_bytes(name));
+            std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
+            let mut child = Command::new(&program).arg0("sleep").arg("1000").spawn().unwrap();
+            let address = Address { process: child.id(), file: 0, nonce: 0 };
+            let was_alive = address.is_alive();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            std::fs::remove_dir_all(&folder).unwrap();
+            assert!(was_alive && !address.is_alive());
+        }
+    }
+
+    #[test]
+    fn a_process_that_nobody_has_waited_for_has_ended() {
+        assert!(has_ended(b"12 (evb) Z 1") && has_ended(b"12 (evb) X 1") && has_ended(b""));
+        assert!(!has_ended(b"12 (evb) Z 1) S 1") && !has_ended(b"12 (\xc3) R 1"));
     }
 }
