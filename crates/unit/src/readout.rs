@@ -103,7 +103,7 @@ pub struct ReadLimits {
     pub fragments: usize,
     /// Bytes from which no further fragment is read.
     pub bytes: u64,
-    /// Number of fragments that may be there before a builder wants them.
+    /// Number of events whose fragments may be there before a builder wants them; at least one block.
     pub ahead: u64,
 }
 
@@ -184,9 +184,10 @@ impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
     #[inline]
     pub fn read(&mut self, now: Time, limits: ReadLimits) -> Result<bool, S::Error> {
         let (mut count, mut bytes) = (0, 0);
+        let ahead = limits.ahead.div_ceil(self.source.block_size());
         while count < limits.fragments && bytes < limits.bytes {
             self.take_events();
-            if !self.machine.wants_reading(limits.ahead) {
+            if !self.machine.wants_reading(ahead) {
                 break;
             }
             let Some((event, position)) = self.due.pop_front() else { break };
@@ -249,25 +250,38 @@ mod tests {
     use evb_protocol::Config;
     use evb_sources::SourceSpec;
 
-    #[test]
-    fn what_no_builder_wants_is_read_ahead_only_a_little() {
-        let plan = Plan::new(Config::new(1, 1), SourceSpec::Fixed { size: "2 B".parse().unwrap() });
+    /// A readout unit that knows of 500 blocks of so many events.
+    fn readout(block: u32) -> Readout<Outline, SizeModel> {
+        let mut plan = Plan::new(Config::new(1, 1), SourceSpec::Fixed { size: "2 B".parse().unwrap() });
+        plan.bundling.block = block;
         let sources = Sources::open(&plan, 0, |id| SizeModel::open(plan.source(id), &open_options(&plan, id)));
         let node = plan.building.readout_nodes().first;
-        let mut readout = Readout::<Outline, _>::new(&plan, node, sources.expect("sizes"), None);
+        let mut readout = Readout::new(&plan, node, sources.expect("sizes"), None);
         readout.start(Time::ZERO);
         let triggered = Message::Readout { through: EventId(500) };
-        readout.machine.handle_message(Time::ZERO, Config::EVENT_MANAGER, triggered);
-        let limits = ReadLimits { ahead: 64, ..ReadLimits::NONE };
-        let read = |readout: &mut Readout<Outline, _>, limits| {
-            let Ok(_) = readout.read(Time::ZERO, limits);
-            readout.machine.counts().fragments
-        };
-        assert_eq!(read(&mut readout, limits), 64);
+        readout.handle_message(Time::ZERO, Config::EVENT_MANAGER, triggered);
+        readout
+    }
+
+    /// The number of fragments that it has read, after it has read ahead this number of events.
+    fn read(readout: &mut Readout<Outline, SizeModel>, ahead: u64) -> u64 {
+        let Ok(_) = readout.read(Time::ZERO, ReadLimits { ahead, ..ReadLimits::NONE });
+        readout.machine.counts().fragments
+    }
+
+    #[test]
+    fn what_no_builder_wants_is_read_ahead_only_a_little() {
+        let mut readout = readout(1);
+        assert_eq!(read(&mut readout, 64), 64);
         // A builder wants one far ahead: all before it are read, too, and none behind it.
-        let builder = plan.building.builder_nodes().first;
-        readout.machine.handle_message(Time::ZERO, builder, Message::Pull([EventId(200)].into()));
-        assert_eq!(read(&mut readout, limits), 200);
-        assert_eq!(read(&mut readout, ReadLimits::NONE), 500);
+        let builder = Config::new(1, 1).builder_nodes().first;
+        readout.handle_message(Time::ZERO, builder, Message::Pull([EventId(200)].into()));
+        assert_eq!(read(&mut readout, 64), 200);
+        assert_eq!(read(&mut readout, u64::MAX), 500);
+    }
+
+    #[test]
+    fn blocks_are_read_ahead_by_their_events() {
+        assert_eq!([1, 16, 60, 64, 100].map(|block| read(&mut readout(block), 64)), [64, 4, 2, 1, 1]);
     }
 }

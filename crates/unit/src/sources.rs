@@ -61,6 +61,11 @@ impl<S> Sources<S> {
         self.blocks.change(size);
     }
 
+    /// Number of events in the newest blocks.
+    pub(crate) fn block_size(&self) -> u64 {
+        self.blocks.size(EventId(u64::MAX))
+    }
+
     /// Number of events in all blocks up to this one.
     pub(crate) fn events_through(&self, block: EventId) -> u64 {
         self.blocks.through(block)
