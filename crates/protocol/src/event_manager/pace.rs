@@ -257,6 +257,22 @@ mod tests {
     }
 
     #[test]
+    fn rates_of_different_events_are_not_compared() {
+        let mut pace = Pace::between([16, 64], 1, 256);
+        let mut now = 0;
+        while !matches!(pace.step, Step::Tried { .. }) {
+            now += 1_000_000;
+            pace.ended(Time(now), true);
+        }
+        assert_eq!(pace.limit(), 8, "half is tried");
+        // Events are faster from now on: half of them would seem to be better.
+        pace.restart();
+        assert_eq!(pace.limit(), 16);
+        let found = settle_at(pace, |limit| 100_000 * 16 / limit.min(16));
+        assert!((16..=24).contains(&found), "{found}");
+    }
+
+    #[test]
     fn a_fixed_number_stays() {
         assert_eq!(settle(7, 7, 8, 1000), 7 * 8);
         assert_eq!(settle(7, 7, 8, 1), 7 * 8);
