@@ -71,11 +71,10 @@ impl Filling {
         Some(self.start(self.filled.min(room) / size, size))
     }
 
-    /// The block that is not full, if it has triggers. Blocks are not larger than that from now on, if their size follows
-    /// the load.
+    /// The block that is not full, if it has triggers and need not be full. Blocks are not larger than that from now on.
     pub(crate) fn rest(&mut self, now: Time, room: u64) -> Option<Full> {
         let size = self.filled.min(room);
-        if size == 0 {
+        if size == 0 || self.load.is_none() {
             return None;
         }
         self.resize(now, size);
@@ -87,11 +86,6 @@ impl Filling {
     pub(crate) fn deadline(&self, waiting: u64) -> Option<Time> {
         let load = self.load.as_ref()?;
         (self.filled > 0 && waiting < load.queue).then(|| self.since + PATIENCE)
-    }
-
-    /// True if the size of blocks follows the load.
-    pub(crate) const fn follows_load(&self) -> bool {
-        self.load.is_some()
     }
 
     fn start(&mut self, blocks: u64, size: u64) -> Full {
@@ -148,6 +142,8 @@ mod tests {
         assert_eq!(filling.full(at(5), 99, u64::MAX), Some(Full { blocks: 2, size: 10, since: at(1) }));
         filling.add(at(7), 5);
         assert_eq!(filling.full(at(7), 99, u64::MAX), Some(Full { blocks: 1, size: 10, since: at(5) }));
+        filling.add(at(9), 3);
+        assert_eq!(filling.rest(at(9), u64::MAX), None);
     }
 
     #[test]

@@ -187,9 +187,7 @@ impl<B: Clone> Manager<B> {
 
     /// Starts the block that is not full, if it need not be.
     fn start_rest(&mut self, now: Time) {
-        if self.filling.follows_load()
-            && let Some(rest) = self.filling.rest(now, self.room())
-        {
+        if let Some(rest) = self.filling.rest(now, self.room()) {
             self.start_blocks(now, rest);
         }
     }
@@ -198,7 +196,7 @@ impl<B: Clone> Manager<B> {
         let before = EventId(self.machine.counts().triggered);
         self.count_inhibited(now, size, ManagerCommand::Trigger { count: blocks, at: since });
         self.note_size(now, before, size);
-        if self.has_all_triggers() && self.filling.follows_load() {
+        if self.has_all_triggers() {
             self.machine.handle_command(now, ManagerCommand::End);
         }
     }
@@ -298,8 +296,14 @@ impl<B: Clone> Manager<B> {
         report
     }
 
+    /// Numbers of events that were triggered and that have ended, in all runs.
+    pub fn triggered_and_ended(&self) -> (u64, u64) {
+        let Events { built, incomplete, rejected, .. } = self.counted.ended;
+        (self.counted.triggered(self.machine.counts()), built + incomplete + rejected)
+    }
+
     /// The counts of events of this run.
-    pub fn events(&self) -> ManagerCounts {
+    fn events(&self) -> ManagerCounts {
         self.counted.of(self.machine.counts()).since(&self.before)
     }
 
@@ -327,11 +331,8 @@ impl<B: Clone> Manager<B> {
     pub fn turn_away(&mut self, now: Time, count: u64) {
         let before = self.counted.inhibited;
         self.filling.add(now, count);
-        while let Some(Full { blocks, size, .. }) = self.filling.full(now, 0, u64::MAX) {
-            self.count_inhibited(now, size, ManagerCommand::TurnAway(blocks));
-        }
-        if self.filling.follows_load()
-            && let Some(Full { blocks, size, .. }) = self.filling.rest(now, u64::MAX)
+        while let Some(Full { blocks, size, .. }) =
+            self.filling.full(now, 0, u64::MAX).or_else(|| self.filling.rest(now, u64::MAX))
         {
             self.count_inhibited(now, size, ManagerCommand::TurnAway(blocks));
         }

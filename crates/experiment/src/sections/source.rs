@@ -241,18 +241,21 @@ pub(super) fn used(view: View<'_>) -> Vec<View<'_>> {
 
 /// True when a source is recorded or live, in an unchecked tree.
 pub(super) fn has_data(root: &Node) -> bool {
-    let units = root.at("readout.unit").and_then(Node::list).unwrap_or(&[]);
     let is_data = |table: &Node| SOURCE.written(Some(table)).is_some_and(|source| source.feed != Feed::Generated);
+    written(root).any(is_data)
+}
+
+/// The tables of the sources that units have, each once, in an unchecked tree.
+fn written(root: &Node) -> impl Iterator<Item = &Node> {
+    let units = root.at("readout.unit").and_then(Node::list).unwrap_or(&[]);
     let count = root.at("readout.units").and_then(Node::integer).unwrap_or(0);
     let shared = root.at("readout.source").filter(|_| i64::try_from(units.len()).is_ok_and(|given| given < count));
-    units.iter().flat_map(in_table).chain(shared).any(is_data)
+    units.iter().flat_map(in_table).chain(shared)
 }
 
 /// The usual size of the largest fragments that sources have, in an unchecked tree; none if the file does not say it.
 pub(super) fn usual_size(root: &Node) -> Option<ByteCount> {
-    let units = root.at("readout.unit").and_then(Node::list).unwrap_or(&[]);
-    let tables = units.iter().flat_map(in_table).chain(root.at("readout.source"));
-    tables.map(size_of).try_fold(ByteCount(0), |largest, size| Some(largest.max(size?)))
+    written(root).map(size_of).try_fold(ByteCount(0), |largest, size| Some(largest.max(size?)))
 }
 
 /// The usual size of the fragments of a source.

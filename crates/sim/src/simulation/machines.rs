@@ -100,8 +100,8 @@ impl Simulation<'_> {
     }
 
     fn note_events(&mut self, now: u64) {
-        if let Some(counts) = self.manager().map(|manager| manager.events()) {
-            self.tally.events(now, counts.triggered, counts.triggered - counts.open());
+        if let Some((triggered, ended)) = self.manager().map(|manager| manager.triggered_and_ended()) {
+            self.tally.events(now, triggered, ended);
         }
     }
 
