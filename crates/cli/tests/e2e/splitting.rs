@@ -4,7 +4,7 @@ use crate::support::{
     Group, Lab, PROCESSES, Service, THREADS, check_accounts, free_tcp_port, holds_event, node_pid, read_all, wait_until,
 };
 use evb_events::Reader;
-use evb_record::Record;
+use evb_record::{Effect, FindingKind, Record};
 use rustix::process::Signal;
 use serde_json::json;
 use std::{net::TcpStream, path::PathBuf};
@@ -30,9 +30,10 @@ fn files_of(lab: &Lab, run: u64) -> Vec<PathBuf> {
     lab.stored_files().into_iter().filter(|path| path.to_string_lossy().contains(&part)).collect()
 }
 
-/// A run is good, or its machine was too busy for the rate: then more triggers were turned away than for the split.
+/// A run is good, or all that is wrong with it is that its machine was too busy for the rate.
 fn is_good_or_busy(record: &Record) -> bool {
-    record.good || record.trigger.inhibited > record.trigger.switched
+    let mut wrong = record.findings.iter().filter(|finding| finding.kind.effect() == Effect::Fails);
+    wrong.all(|finding| finding.kind == FindingKind::RateNotKept)
 }
 
 /// Each run has its own account and its own files, which are good, and every event is in one run only.
