@@ -63,7 +63,7 @@ fn memory_of_this_machine() -> Option<u64> {
 
 /// In free running all slots fill up: with many slots behind something slow, events wait in line for long.
 fn long_wait(plan: &Plan) -> Option<String> {
-    let (slots, event) = (plan.building.first_slots, mean_event_bytes(plan)?);
+    let (slots, event) = (plan.building.first_slots(), mean_event_bytes(plan)?);
     if plan.building.trigger != Trigger::FreeRunning {
         return None;
     }

@@ -160,7 +160,6 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
 
 /// The configuration of the machines, which several sections have a part in.
 fn config(view: View<'_>) -> Config {
-    let (first_slots, most_slots) = builder::slots(view);
     Config {
         readout_units: view.integer("readout.units"),
         builder_units: view.integer("builder.units"),
@@ -173,8 +172,8 @@ fn config(view: View<'_>) -> Config {
         events: view.maybe_integer("trigger.events").map(|events: u64| events / u64::from(bundle::block(view.0).0)),
         group: protocol::group(view),
         group_timeout: view.maybe_quantity("protocol.group_timeout").unwrap_or(Span::from_millis(1)),
-        builder_slots: most_slots,
-        first_slots,
+        builder_slots: builder::most_slots(view),
+        first_under_way: builder::first_under_way(view),
         patience: view.quantity("builder.patience"),
         deadline: view.maybe_quantity("builder.deadline"),
         max_fragment: bundle::largest(view),

@@ -129,7 +129,7 @@ fn a_full_file_says_everything() {
         group: 800,
         group_timeout: Span::from_millis(2),
         builder_slots: 32,
-        first_slots: 32,
+        first_under_way: None,
         patience: Span::from_millis(250),
         deadline: Some(Span::from_secs(2)),
         max_fragment: ByteCount(2 << 20),

@@ -58,7 +58,7 @@ impl Builder {
             pieces: Assembler::new(&plan.building),
             index,
             answers: Vec::new(),
-            hand_over_at: (plan.building.first_slots / 2).max(1) as usize,
+            hand_over_at: (plan.building.first_slots() / 2).max(1) as usize,
             stored: Vec::new(),
             deadline: None,
             now: Time::ZERO,

@@ -90,6 +90,7 @@ pub enum Presence {
 }
 
 /// The plan of the configured nodes, and the resolved experiment file.
+#[derive(Clone)]
 pub(crate) struct Blueprint {
     pub(crate) plan: Plan,
     pub(crate) text: String,

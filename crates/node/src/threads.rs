@@ -49,7 +49,9 @@ impl Nodes for ThreadNodes {
         limits::check_for_threads(&blueprint.plan)?;
         let (transport, nodes) = (&blueprint.plan.transport, blueprint.plan.building.nodes());
         (transport.about().prepare)(nodes, transport.settings(), &mut |text| observer.note(text))?;
-        self.blueprint = Some(blueprint.clone());
+        let Blueprint { mut plan, text } = Blueprint::clone(blueprint);
+        plan.building.share_caches();
+        self.blueprint = Some(Arc::new(Blueprint { plan, text }));
         self.notices.extend(absent.iter().map(|&node| (node, Notice::Joined)));
         Ok(())
     }

@@ -33,9 +33,9 @@ pub struct Config {
     pub group_timeout: Span,
     /// Events that one builder may have under construction.
     pub builder_slots: u32,
-    /// Events that one builder may have under construction at first, from 1 to `builder_slots`. If it is less, the event
-    /// manager looks for the number that is enough. That may be less than one for each builder.
-    pub first_slots: u32,
+    /// Events that all builders together may have under construction at first, at least 1. The event manager looks for the
+    /// number that is enough, which may be less than one for each builder. Without it, all slots may always be in use.
+    pub first_under_way: Option<u32>,
     /// Time that a builder waits for the fragments of an event before it asks for the missing ones.
     pub patience: Span,
     /// Time after which a builder ends an event, or its first phase, with the fragments that arrived. Without it an
@@ -74,7 +74,7 @@ impl Config {
             group: 352.max(u32::from(builder_units)),
             group_timeout: Span::from_millis(1),
             builder_slots,
-            first_slots: Self::usual_slots(Protocol::Push, builder_units, 1).min(builder_slots),
+            first_under_way: Some(Self::usual_under_way(Protocol::Push, builder_units, 1)),
             patience: Span::from_millis(250),
             deadline: None,
             max_fragment: ByteCount(1 << 20),
@@ -87,14 +87,34 @@ impl Config {
 
     /// Fewest blocks of events that all builders together have under construction at first.
     const FEWEST_BLOCKS: u32 = 16;
+    /// Fragments that stay in the caches of one processor, and the fewest events that keep its cores busy.
+    const CACHED_FRAGMENTS: u32 = 512;
+    const FEWEST_CACHED: u32 = 16;
 
-    /// Events that a builder should have under construction at first, or blocks of so many events: enough for all builders
-    /// together to keep the cores of one machine busy, and so few that their fragments stay in its caches. In push there are
-    /// more of them, since the event manager waits for each builder in turn.
-    pub fn usual_slots(protocol: Protocol, builder_units: u16, block: u32) -> u32 {
+    /// Events that all builders together should have under construction at first, or blocks of so many events: enough to keep
+    /// the cores of one machine busy, and one for each builder at least, since each may have a machine of its own. In push
+    /// there are more of them, because the event manager waits for each builder in turn.
+    pub fn usual_under_way(protocol: Protocol, builder_units: u16, block: u32) -> u32 {
         let events = if matches!(protocol, Protocol::Push) { 128 } else { 32 };
-        let in_all = (events / block).max(Self::FEWEST_BLOCKS);
-        (in_all / u32::from(builder_units)).max(1)
+        let (in_all, builders) = ((events / block).max(Self::FEWEST_BLOCKS), u32::from(builder_units));
+        builders * (in_all / builders).max(1)
+    }
+
+    /// Lets builders begin with so few events that their fragments stay in the caches of one processor, which all nodes share.
+    /// That may be fewer than there are builders.
+    pub fn share_caches(&mut self) {
+        if let Some(first) = &mut self.first_under_way {
+            let (builders, units) = (u32::from(self.builder_units), u32::from(self.readout_units));
+            let in_caches = (Self::CACHED_FRAGMENTS / units).max(Self::FEWEST_CACHED);
+            let in_all = if in_caches > builders { in_caches.next_multiple_of(builders) } else { in_caches };
+            *first = (*first).min(in_all);
+        }
+    }
+
+    /// Events that a builder may have under construction at first.
+    pub fn first_slots(&self) -> u32 {
+        let of_each = |in_all: u32| in_all.div_ceil(self.builder_units.into());
+        self.first_under_way.map_or(self.builder_slots, of_each).min(self.builder_slots)
     }
 
     /// Bound on the distance of the oldest open event and the newest: less than this factor times `buffer_events`.

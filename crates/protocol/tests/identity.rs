@@ -49,7 +49,7 @@ fn config(sources: u16) -> Config {
         numbered: (0..sources).map(SourceId).collect(),
         trigger: evb_protocol::Trigger::Data,
         builder_slots: 16,
-        first_slots: 16,
+        first_under_way: None,
         deadline: Some(Span::from_secs(1000)),
         buffer_events: 128,
         ..Config::new(sources, 1)

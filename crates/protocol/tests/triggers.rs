@@ -10,7 +10,7 @@ fn manager() -> EventManager<()> {
     let mut manager = EventManager::new(Config {
         trigger: Trigger::Driven,
         builder_slots: SLOTS,
-        first_slots: SLOTS,
+        first_under_way: None,
         buffer_events: 1000,
         ..Config::new(1, 1)
     });

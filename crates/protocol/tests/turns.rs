@@ -10,7 +10,7 @@ fn manager() -> EventManager<()> {
     let mut manager = EventManager::new(Config {
         group_timeout: TIMEOUT,
         builder_slots: 4,
-        first_slots: 4,
+        first_under_way: None,
         buffer_events: 64,
         ..Config::new(1, 2)
     });

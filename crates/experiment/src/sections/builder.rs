@@ -36,19 +36,12 @@ const FEWEST_BLOCKS: i64 = 4;
 
 pub(super) const RULES: &[Rule] = &[fragments];
 
-/// First and most slots of a builder; the same unless they are `auto`.
-pub(super) fn slots(view: View<'_>) -> (u32, u32) {
-    let most = most_slots(view);
-    match view.0.at("builder.slots").and_then(Node::integer) {
-        Some(_) => (most, most),
-        // Shaping needs many events to fill its buckets: few of them would cost more than they bring.
-        None if view.text("shaping.type") != "none" => (most, most),
-        None => {
-            let protocol = PROTOCOL.make(view.below("protocol"));
-            let block = bundle::largest_block(view.0);
-            (Config::usual_slots(protocol, view.integer("builder.units"), block).min(most), most)
-        }
-    }
+/// Events that all builders together may have under construction at first, if their number is to be found.
+pub(super) fn first_under_way(view: View<'_>) -> Option<u32> {
+    // Shaping needs many events to fill its buckets: few of them would cost more than they bring.
+    let is_fixed = view.0.at("builder.slots").and_then(Node::integer).is_some() || view.text("shaping.type") != "none";
+    let protocol = PROTOCOL.make(view.below("protocol"));
+    (!is_fixed).then(|| Config::usual_under_way(protocol, view.integer("builder.units"), bundle::largest_block(view.0)))
 }
 
 /// Most slots of a builder.

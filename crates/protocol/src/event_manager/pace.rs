@@ -3,21 +3,24 @@
 //! Every builder has as many as the others, or where that is too much, only some builders have one at a time. Events that
 //! wait for each other leave the caches and become old, and bring nothing. Too few leave cores and network idle.
 //! Only the event manager sees all of them: a builder alone would gain by more events at the cost of the others. It tries
-//! half of them, then some fewer, and keeps to what does not lower the rate. It tries half as many more, and keeps them if the
+//! half of them, then some fewer, and keeps to what hardly lowers the rate, since latency falls with their number. It tries half as many more, and keeps them if the
 //! rate rises by a fifth of that. A rate that triggers set, and not the builders, says nothing.
 
 use crate::Config;
 use evb_core::{Span, Time};
 
 /// Fewest fragments and events by which a rate is measured.
-const FRAGMENTS: u64 = 4096;
+const FRAGMENTS: u64 = 16_384;
 const EVENTS: u64 = 64;
 /// Rounds of the events under way by which a rate is measured.
 const ROUNDS: u64 = 4;
 /// Times that another number must be better than the usual one, measured in turns: a single measurement may be luck.
 const PAIRS: u32 = 3;
-/// Measurements before the first try: memory that is new is slow.
+/// Events of each builder that are not measured, and measurements before the first try: memory that is new is slow.
+const WARM_EVENTS: u64 = 16;
 const WARM_UP: u32 = 4;
+/// Part of the usual rate, in percent, that fewer events under way must reach.
+const WORTH: u64 = 98;
 /// Fewest and most measurements between tries that brought nothing.
 const FIRST_REST: u32 = 8;
 const LONGEST_REST: u32 = 128;
@@ -81,22 +84,24 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) const fn new(config: &Config) -> Self {
-        let of_each = [config.first_slots as u64, config.builder_slots as u64];
-        Self::between(of_each, config.builder_units as u64, FRAGMENTS / config.readout_units as u64)
+    pub(super) fn new(config: &Config) -> Self {
+        let (builders, events) = (u64::from(config.builder_units), FRAGMENTS / u64::from(config.readout_units));
+        let most = u64::from(config.builder_slots) * builders;
+        let first = config.first_under_way.map_or(most, |first| u64::from(first).clamp(1, most));
+        Self::between([first, most], builders, events)
     }
 
-    /// The first and the largest number of events of each builder, and the number of events by which a rate is measured.
-    const fn between([first, most]: [u64; 2], builders: u64, events: u64) -> Self {
+    /// The first and the largest number of events of all builders, and the number of events by which a rate is measured.
+    fn between([first, most]: [u64; 2], builders: u64, events: u64) -> Self {
         Self {
             builders,
-            enough: if events > EVENTS { events } else { EVENTS },
-            most: most * builders,
-            limit: first * builders,
+            enough: events.max(EVENTS),
+            most,
+            limit: first,
             is_fixed: first == most,
             step: Step::Rest(WARM_UP),
             pause: FIRST_REST,
-            earlier: 0,
+            earlier: WARM_EVENTS * builders,
             since: Time::ZERO,
             events: 0,
             awaited: 0,
@@ -165,7 +170,7 @@ impl Pace {
     /// Returns true if the number of events that is tried is better than the usual one.
     fn is_worth_it(&self, from: u64, usual: Rate, rate: Rate) -> bool {
         let more = self.limit.saturating_sub(from);
-        rate.reaches(100 + 20 * more / from, usual)
+        rate.reaches(if more > 0 { 100 + 20 * more / from } else { WORTH }, usual)
     }
 
     /// Goes back to the usual number of events.
@@ -211,7 +216,9 @@ mod tests {
     /// The usual number after many events of builders that together need `room` events to be busy: with fewer the rate is as
     /// many times lower.
     fn settle(first: u64, most: u64, builders: u64, room: u64) -> u64 {
-        settle_at(Pace::between([first, most], builders, 256), |limit| 1_000_000 * room / room.min(limit))
+        settle_at(Pace::between([first * builders, most * builders], builders, 256), |limit| {
+            1_000_000 * room / room.min(limit)
+        })
     }
 
     /// The usual number after many events, each of which takes a time that depends on the number under way.
@@ -280,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_rate_that_triggers_set_says_nothing() {
-        let mut pace = Pace::between([4, 64], 2, 256);
+        let mut pace = Pace::between([8, 128], 2, 256);
         for number in 0..100_000 {
             pace.ended(Time(number * 1_000_000), false);
         }

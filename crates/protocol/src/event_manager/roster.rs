@@ -39,16 +39,20 @@ pub(super) struct Roster {
 impl Roster {
     pub(super) fn new(config: &Config) -> Self {
         let builder = || Builder { alive: true, credits: 0, assigned: 0, granted: Vec::new() };
-        Self {
+        let mut roster = Self {
             nodes: config.builder_nodes(),
             assignment: config.assignment,
             slots: config.builder_slots,
-            each: config.first_slots,
+            each: config.builder_slots,
             all: u64::MAX,
             assigned: 0,
             builders: (0..config.builder_units).map(|_| builder()).collect(),
             turn: 0,
+        };
+        if let Some(first) = config.first_under_way {
+            roster.limit(first.into());
         }
+        roster
     }
 
     pub(super) fn len(&self) -> usize {
@@ -199,7 +203,7 @@ mod tests {
 
     #[test]
     fn where_there_are_more_builders_than_events_those_in_turn_have_one() {
-        let mut roster = Roster::new(&Config { builder_slots: 4, first_slots: 4, ..Config::new(1, 5) });
+        let mut roster = Roster::new(&Config { builder_slots: 4, ..Config::new(1, 5) });
         let builders: Vec<_> = roster.nodes.iter().collect();
         builders.iter().for_each(|&builder| assert!(roster.request(builder, 4)));
         roster.limit(3);

@@ -24,7 +24,7 @@ fn base_config() -> Config {
         events: Some(200),
         group_timeout: Span::from_micros(50),
         builder_slots: 8,
-        first_slots: 8,
+        first_under_way: None,
         patience: Span::from_micros(400),
         buffer_events: 64,
         buffer_bytes: ByteCount(1 << 20),
@@ -304,14 +304,8 @@ fn a_deadline_cuts_what_is_late_and_counts_it() {
 
 #[test]
 fn a_full_event_builder_inhibits_the_trigger_and_counts_it() {
-    let config = Config {
-        trigger: Trigger::Driven,
-        events: None,
-        builder_slots: 1,
-        first_slots: 1,
-        buffer_events: 10,
-        ..base_config()
-    };
+    let config =
+        Config { trigger: Trigger::Driven, events: None, builder_slots: 1, buffer_events: 10, ..base_config() };
     let scenario = scenario(1, config);
     let outcome = keep(&scenario);
     assert!(outcome.manager.inhibited > 0 && outcome.manager.inhibitions > 1);
@@ -324,7 +318,6 @@ fn deferred_triggers_wait_for_a_full_event_builder_and_none_is_turned_away() {
         trigger: Trigger::Deferred,
         events: Some(TRIGGERS),
         builder_slots: 1,
-        first_slots: 1,
         buffer_events: 10,
         ..base_config()
     };

@@ -174,7 +174,7 @@ impl Draw<'_> {
             events: Some(self.pick(&[1, 7, 100, 151])),
             group: u32::from(builder_units) * self.pick(&[1, 2, 40]),
             builder_slots,
-            first_slots: self.pick(&[1, builder_slots]),
+            first_under_way: self.pick(&[None, Some(1), Some(builder_units.into())]),
             buffer_events: self.pick(&[4, 64, 512]),
             ..base
         }
