@@ -100,8 +100,8 @@ impl Config {
         builders * (in_all / builders).max(1)
     }
 
-    /// Lets builders begin with so few events that their fragments stay in the caches of one processor, which all nodes share.
-    /// That may be fewer than there are builders.
+    /// Lets the builders begin with so few events that their fragments stay in the caches of one processor, which all nodes share.
+    /// There may be fewer of them than builders.
     pub fn share_caches(&mut self) {
         if let Some(first) = &mut self.first_under_way {
             let (builders, units) = (u32::from(self.builder_units), u32::from(self.readout_units));
@@ -321,4 +321,33 @@ pub enum Trigger {
     /// Triggers follow the data of all sources: an event begins when each has its fragment. The source that ends first ends
     /// the run, but one that ends without a word is gone: events go on without it.
     AllData,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Events that all builders have at first, with caches of their own and with the same ones.
+    fn first(readout_units: u16, builder_units: u16, slots: Option<u32>) -> [Option<u32>; 2] {
+        let own = Config { first_under_way: slots, ..Config::new(readout_units, builder_units) };
+        let mut same = own.clone();
+        same.share_caches();
+        [own.first_under_way, same.first_under_way]
+    }
+
+    #[test]
+    fn many_units_in_the_same_caches_begin_with_fewer_events() {
+        let usual = |builders| Some(Config::usual_under_way(Protocol::Push, builders, 1));
+        assert_eq!(first(2, 2, usual(2)), [Some(128), Some(128)]);
+        assert_eq!(first(8, 8, usual(8)), [Some(128), Some(64)]);
+        assert_eq!(first(128, 128, usual(128)), [Some(128), Some(16)], "fewer than builders");
+        assert_eq!(first(64, 3, usual(3)), [Some(126), Some(18)], "as many for each builder");
+        assert_eq!(first(128, 128, None), [None, None], "a number that is set stays");
+    }
+
+    #[test]
+    fn first_slots_are_within_the_slots() {
+        let slots = |first_under_way| Config { first_under_way, ..Config::new(1, 8) }.first_slots();
+        assert_eq!([Some(1), Some(8), Some(9), Some(10_000), None].map(slots), [1, 1, 2, 64, 64]);
+    }
 }
