@@ -3,8 +3,9 @@
 //! Every builder has as many as the others, or where that is too much, only some builders have one at a time. Events that
 //! wait for each other leave the caches and become old, and bring nothing. Too few leave cores and network idle.
 //! Only the event manager sees all of them: a builder alone would gain by more events at the cost of the others. It tries
-//! half of them, then some fewer, and keeps to what hardly lowers the rate, since latency falls with their number. It tries half as many more, and keeps them if the
-//! rate rises by a fifth of that. A rate that triggers set, and not the builders, says nothing.
+//! half of them, then some fewer, and keeps to what hardly lowers the rate, since latency falls with their number. It tries
+//! half as many more, and keeps them if the rate rises by a fifth of that. A rate that triggers set, and not the builders,
+//! says nothing.
 
 use crate::Config;
 use evb_core::{Span, Time};
@@ -14,7 +15,7 @@ const FRAGMENTS: u64 = 16_384;
 const EVENTS: u64 = 64;
 /// Rounds of the events under way by which a rate is measured.
 const ROUNDS: u64 = 4;
-/// Times that another number must be better than the usual one, measured in turns: a single measurement may be luck.
+/// Times that another number must be good enough beside the usual one, measured in turns: a single measurement may be luck.
 const PAIRS: u32 = 3;
 /// Events of each builder that are not measured, and measurements before the first try: memory that is new is slow.
 const WARM_EVENTS: u64 = 16;
