@@ -165,7 +165,7 @@ cases! {
     too_many_units_together: with("[builder]\nunits = 59_999\nslots = 1\n");
     too_many_slots: with("[builder]\nunits = 50_000\nslots = 60_000\n");
     buffer_below_slots:
-        with("[readout]\nunits = 2\nbuffer_events = 100\nsource = { type = \"fixed\", size = \"2 kB\" }\n");
+        with("[readout]\nunits = 2\nbuffer_events = 15\nsource = { type = \"fixed\", size = \"2 kB\" }\n");
     buffer_below_fragment:
         with("[readout]\nunits = 2\nbuffer_bytes = \"1 kB\"\nsource = { type = \"fixed\", size = \"1 B\" }\n");
     data_trigger_without_data: with("[trigger]\ntype = \"data\"\n");

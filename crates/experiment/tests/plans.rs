@@ -44,9 +44,9 @@ fn assert_resolves(experiment: &Experiment) {
 
 #[test]
 fn a_short_file_gets_every_default() {
-    // Who builds a configuration without a file gets the same.
+    // Who builds a configuration without a file gets the same, in single events.
     let building = Config { events: Some(1000), ..Config::new(2, 2) };
-    let found = plan(SHORT, &[]);
+    let found = plan(SHORT, &["trigger.block=1"]);
     let expected = Plan {
         name: "short".into(),
         description: String::new(),
@@ -432,15 +432,16 @@ fn blocks_fit_sources_and_triggers() {
         let plan = plan(&text, &[]);
         (plan.bundling.block, plan.bundling.largest, plan.events())
     };
-    let (free, rate) = ("events = 1200", "type = 'rate'\nrate = '1 kHz'\nevents = 1201");
+    let (free, rate) = ("events = 30_000", "type = 'rate'\nrate = '1 kHz'\nevents = 1201");
     let (small, large) = ("type = 'fixed', size = '2 kB'", "type = 'log-normal', mean = '60 kB', rms = '1 kB'");
-    assert_eq!(blocks(free, small, ""), (60, None, Some(1200)), "a run has whole blocks");
+    assert_eq!(blocks(free, small, ""), (60, None, Some(30_000)), "a run has whole blocks");
+    assert_eq!(blocks("events = 1200", small, ""), (16, None, Some(1200)), "and eight for each builder");
     assert_eq!(blocks("duration = '1 s'", small, ""), (64, None, None));
     assert_eq!(blocks(rate, small, ""), (1, Some(64), Some(1201)));
     assert_eq!(blocks(rate, large, ""), (1, Some(2), Some(1201)), "128 KiB in a bundle");
     assert_eq!(blocks(rate, "type = 'fixed', size = '200 kB'", ""), (1, None, Some(1201)));
     assert_eq!(blocks(rate, small, "[first_stage]\nslices = 1"), (1, None, Some(1201)));
-    assert_eq!(blocks(free, small, "[protocol]\ntype = 'phased'\nfirst = 2\naccept = 0.1"), (1, None, Some(1200)));
+    assert_eq!(blocks(free, small, "[protocol]\ntype = 'phased'\nfirst = 2\naccept = 0.1"), (1, None, Some(30_000)));
     assert_eq!(blocks("events = 10", "type = 'cms-fed', file = 'a.raw'", ""), (1, None, Some(10)));
     // The file decides on the largest fragment, and bundles of such fragments are not too large.
     let largest = "[readout]\nmax_fragment = '4 MiB'\nunits = 8\nsource = { type = 'fixed', size = '2 kB' }\n";

@@ -7,7 +7,7 @@ use evb_core::{NodeId, Time};
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Flow, Network};
 use evb_patterns::{Pattern, TrafficConfig, TrafficEvent, TrafficMessage};
-use evb_protocol::ManagerEvent;
+use evb_protocol::{ManagerEvent, Message as ProtocolMessage};
 use evb_record::{Finding, FindingKind};
 use evb_steady::{RATES, Series};
 use evb_unit::{Account, Latencies, Places};
@@ -23,6 +23,15 @@ pub(crate) const BYTES: usize = RATES + 1;
 pub(crate) const DATA_PACKETS: usize = RATES + 2;
 pub(crate) const WIRE: usize = RATES + 3;
 const PLACES: usize = RATES + 4;
+
+/// Number of fragments in a message with data.
+fn fragments(body: &Body) -> u64 {
+    match body {
+        Body::Protocol(ProtocolMessage::Fragment(fragment)) => fragment.payload.fragments() as u64,
+        Body::Protocol(ProtocolMessage::Packet(all)) => all.iter().map(|one| one.payload.fragments() as u64).sum(),
+        Body::Protocol(_) | Body::Traffic(_) | Body::Bucket(_) => 1,
+    }
+}
 
 pub(crate) struct Tally {
     /// Start of the measurement.
@@ -314,7 +323,7 @@ impl Tally {
         }
         self.pass(now);
         if self.to.is_none() {
-            self.fragments += u64::from(self.places.destination(to).is_some());
+            self.fragments += self.places.destination(to).map_or(0, |_| fragments(body));
             if !self.counts_packets {
                 self.add(from, to, payload);
             }

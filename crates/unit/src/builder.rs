@@ -105,9 +105,11 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     /// Marks the time in what it counts. To be called before anything is counted that happens now.
     #[inline]
     pub fn pass(&mut self, now: Time) {
-        let counts = self.machine.counts();
-        let before = &self.before;
-        self.meter.pass(now, || [counts.bytes - before.bytes, counts.fragments - before.fragments]);
+        let (counts, before, splitter) = (self.machine.counts(), &self.before, &self.splitter);
+        self.meter.pass(now, || {
+            let fragments = || counts.fragments - before.fragments;
+            [counts.bytes - before.bytes, splitter.as_ref().map_or_else(fragments, Splitter::fragments)]
+        });
     }
 
     /// Takes in a message; a fragment after a look at every byte of it.
@@ -247,14 +249,16 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     /// Decides about what the machine has built: one event, or the events of a bundle.
     #[inline]
     fn take_built(&mut self, now: Time, built: Built<B>) {
-        self.count_sizes(&built);
         let Some(splitter) = &mut self.splitter else {
+            self.count_sizes(&built);
             self.sample.offer(&built);
             let ended = self.selector.take_built(&mut self.storage, now, built);
             return ended.into_iter().for_each(|ended| self.end(now, ended));
         };
         let (selector, storage) = (&mut self.selector, &self.storage);
-        let (events, ended) = splitter.split(built, |event, complete| selector.foresee(storage, event, complete));
+        let mut samples = matches!(self.sample, Sample::Wanted);
+        let (events, ended) = splitter
+            .split(built, |event, complete| selector.foresee(storage, event, complete, std::mem::take(&mut samples)));
         for event in events {
             self.sample.offer(&event);
             let ended = self.selector.take_built(&mut self.storage, now, event);
@@ -265,7 +269,7 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
         }
     }
 
-    /// Counts the sizes of an event and of its fragments: of a bundle, where fragments come in bundles.
+    /// Counts the sizes of an event and of its fragments. Where fragments come in bundles the splitter does.
     #[inline]
     fn count_sizes(&mut self, built: &Built<B>) {
         let mut all = 0;
@@ -339,11 +343,12 @@ impl<B: Payload, S: Store<B>> Builder<B, S> {
     /// How it stands. What is stored the driver knows.
     pub fn report(&self, now: Time) -> BuilderReport {
         let counts = self.machine.counts().since(&self.before);
-        let series = self.meter.series(now, &[counts.bytes, counts.fragments]);
+        let fragments = self.splitter.as_ref().map_or(counts.fragments, Splitter::fragments);
+        let series = self.meter.series(now, &[counts.bytes, fragments]);
         let filter = self.selector.filtering().map(Box::new);
         let (building, storing) = self.machine.open_events();
         let open = Open { building, storing, lacking: self.machine.lacking() };
-        let sizes = self.sizes.clone();
+        let sizes = self.splitter.as_ref().map_or(&self.sizes, Splitter::sizes).clone();
         let mut report = BuilderReport {
             series,
             filter,

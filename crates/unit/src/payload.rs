@@ -39,6 +39,13 @@ pub trait Payload: Clone + Default + Content {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline(Option<Arc<Vec<Fragment<Self>>>>);
 
+impl Outline {
+    /// Number of fragments in it: one, or those of a bundle.
+    pub fn fragments(&self) -> usize {
+        self.0.as_ref().map_or(1, |fragments| fragments.len())
+    }
+}
+
 impl Content for Outline {
     fn bytes(&self) -> Option<&[u8]> {
         None

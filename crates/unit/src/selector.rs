@@ -32,8 +32,14 @@ impl Selector {
     }
 
     /// The way of an event that is built, as far as it is known without its fragments. An event that is not wanted is
-    /// counted, and is not to be given to [`take_built`](Self::take_built).
-    pub(crate) fn foresee<B, S: Store<B>>(&mut self, storage: &S, event: EventId, complete: bool) -> Fate {
+    /// counted, and is not to be given to [`take_built`](Self::take_built). A sampled one is wanted though it is not stored.
+    pub(crate) fn foresee<B, S: Store<B>>(
+        &mut self,
+        storage: &S,
+        event: EventId,
+        complete: bool,
+        is_sampled: bool,
+    ) -> Fate {
         let stream = match self.selection.foresee(event, complete) {
             _ if self.selection.phased || self.selection.is_open() => {
                 self.accepted.get(&event).copied().unwrap_or_default()
@@ -46,7 +52,7 @@ impl Selector {
             Some(Passage::Passed) if self.selection.units.is_none() => StreamId::PHYSICS,
             Some(Passage::Passed) | None => return Fate::Wanted,
         };
-        if storage.keeps(stream, event, complete) {
+        if is_sampled || storage.keeps(stream, event, complete) {
             return Fate::Wanted;
         }
         match self.selection.phased {

@@ -1,6 +1,6 @@
 //! Bundles at a builder unit: split into the fragments of sources and events, checked, and counted by source.
 
-use crate::{Faults, Payload, blocks::Blocks, bundle::Part};
+use crate::{Faults, Payload, Sizes, blocks::Blocks, bundle::Part};
 use evb_core::{EventId, SourceId};
 use evb_experiment::Plan;
 use evb_protocol::{BlockSize, Built, Fault, Filter, First, Fragment, FragmentStatus, Protocol, Region};
@@ -42,11 +42,16 @@ pub(crate) struct Splitter<B> {
     dealt: Vec<Dealt<B>>,
     /// The events of that block: true for those that are complete.
     complete: Vec<bool>,
+    /// The bytes of these events.
+    lengths: Vec<u64>,
     /// The index of the latest bundle that has come.
     parts: Vec<Part>,
     /// Memory of events that are over.
     spare: Vec<Vec<Option<Fragment<B>>>>,
     ended: Events,
+    /// Number of fragments in the bundles that have come.
+    fragments: u64,
+    sizes: Sizes,
     faults: BTreeMap<SourceId, BTreeMap<Fault, u64>>,
 }
 
@@ -109,9 +114,12 @@ impl<B: Payload> Splitter<B> {
             open: HashMap::new(),
             dealt: Vec::new(),
             complete: Vec::new(),
+            lengths: Vec::new(),
             parts: Vec::new(),
             spare: Vec::new(),
             ended: Events::default(),
+            fragments: 0,
+            sizes: Sizes::default(),
             faults: BTreeMap::new(),
             blocks: Blocks::new(plan),
             follows_load: bundling.largest.is_some(),
@@ -156,6 +164,8 @@ impl<B: Payload> Splitter<B> {
         let first = EventId(of_block.start);
         self.complete.clear();
         self.complete.resize(self.blocks.size(block.event) as usize, true);
+        self.lengths.clear();
+        self.lengths.resize(self.complete.len(), 0);
         self.dealt.resize_with(block.fragments.len(), Dealt::default);
         let mut seen = Vec::new();
         for (unit, bundle) in block.fragments.drain(..).enumerate() {
@@ -164,6 +174,7 @@ impl<B: Payload> Splitter<B> {
             }
             self.deal(unit, first, bundle);
         }
+        self.lengths.iter().for_each(|length| self.sizes.events.count(*length));
         let (mut events, mut ending) = (Vec::new(), Events::default());
         for (index, event) in of_block.map(EventId).enumerate() {
             let complete = self.complete[index];
@@ -199,11 +210,16 @@ impl<B: Payload> Splitter<B> {
         if dealt.kind != Kind::Parts {
             return self.complete.fill(false);
         }
+        self.fragments += dealt.parts.len() as u64;
         let (mut rest, faults) = (&dealt.parts[..], &mut self.faults);
         let mut stranger = |source| count(faults, source, Fault::Unexpected, 1);
-        for (event, complete) in (first.0..).zip(&mut self.complete) {
+        for (event, (complete, length)) in (first.0..).zip(self.complete.iter_mut().zip(&mut self.lengths)) {
             let (of_event, others) = rest.split_at(rest.iter().take_while(|part| part.event.0 == event).count());
             rest = others;
+            for part in of_event {
+                self.sizes.fragments.count(part.length.into());
+                *length += u64::from(part.length);
+            }
             compare(of_event, sources, |found| match found {
                 Found::Part(part) => *complete &= part.status == FragmentStatus::Good,
                 Found::Missing(_) => *complete = false,
@@ -283,13 +299,27 @@ impl<B: Payload> Splitter<B> {
     /// Counts anew: the next run begins.
     pub(crate) fn next_run(&mut self) {
         self.ended = Events::default();
+        self.fragments = 0;
+        self.sizes = Sizes::default();
         self.faults.clear();
+    }
+
+    /// Number of fragments in the bundles that have come.
+    #[inline]
+    pub(crate) const fn fragments(&self) -> u64 {
+        self.fragments
+    }
+
+    /// The sizes of events and of their fragments.
+    pub(crate) const fn sizes(&self) -> &Sizes {
+        &self.sizes
     }
 
     /// Puts the counts by event and by source into a report, in place of those by bundle.
     pub(crate) fn report(&self, counts: &mut evb_record::Builder, faults: &mut Faults) -> BTreeMap<u16, Faults> {
         let Events { built, incomplete, rejected, .. } = self.ended;
         (counts.built, counts.incomplete, counts.rejected) = (built, incomplete, rejected);
+        counts.fragments = self.fragments;
         BY_SOURCE.iter().for_each(|fault| _ = faults.remove(fault.name()));
         let told = |fault: &Fault| BY_SOURCE.contains(fault) || *fault == Fault::Unexpected;
         for (fault, count) in self.faults.values().flatten().filter(|(fault, _)| told(fault)) {

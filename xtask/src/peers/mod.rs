@@ -40,10 +40,12 @@ impl Effort {
         self.events * u64::from(FRAGMENT_BYTES) / u64::from(bytes.max(FRAGMENT_BYTES))
     }
 
-    /// Events with fragments of this size that go in blocks: more, because they take less time each.
-    fn events_in_blocks(self, bytes: u32, block: u32) -> u64 {
-        let more = if block == SINGLY { 1 } else { MORE_IN_BLOCKS };
-        (self.events_of(bytes) * more).next_multiple_of(block.into())
+    /// Events with fragments of this size that go in these blocks: more than singly, because they take less time each.
+    fn events_in(self, blocks: Blocks, bytes: u32) -> u64 {
+        match blocks {
+            Blocks::Single => self.events_of(bytes),
+            Blocks::Usual => (self.events_of(bytes) * MORE_IN_BLOCKS).next_multiple_of(blocks.usual_events().into()),
+        }
     }
 
     /// Round trips of a peer that take as long as ours, when one of them takes about so many nanoseconds.
@@ -83,11 +85,13 @@ fn comparisons(bench: &Bench) -> Vec<Comparison> {
     all.extend(mpis.iter().map(|mpi| mpi_latency(bench, mpi)));
     all.extend([("tcp", "tcp;ofi_rxm", 10_000), ("shm", "shm", 2_000)].map(|provider| libfabric(bench, provider)));
     all.extend([tcp(bench), message_rate(bench)]);
-    all.extend([SINGLY, IN_BLOCKS].map(|block| middle_fragments(bench, block)));
-    all.extend([SINGLY, IN_BLOCKS].map(|block| small_fragments(bench, block)));
-    all.push(large_fragments(bench));
-    all.extend(mpis.iter().flat_map(|mpi| [SINGLY, IN_BLOCKS].map(|block| over_mpi(bench, mpi, block))));
-    all.extend([over_tcp(bench), over_libfabric(bench, "tcp", TCP, 0.95), over_libfabric(bench, "shm", SHM, 0.7)]);
+    let ways = [middle_fragments, small_fragments, large_fragments, over_tcp];
+    all.extend(ways.iter().flat_map(|way| Blocks::BOTH.map(|blocks| way(bench, blocks))));
+    all.extend(mpis.iter().flat_map(|mpi| Blocks::BOTH.map(|blocks| over_mpi(bench, mpi, blocks))));
+    let providers = [("tcp", TCP, 0.95), ("shm", SHM, 0.7)];
+    all.extend(
+        providers.iter().flat_map(|provider| Blocks::BOTH.map(|blocks| over_libfabric(bench, *provider, blocks))),
+    );
     all
 }
 
@@ -178,9 +182,43 @@ fn message_rate(bench: &Bench) -> Comparison {
     }
 }
 
-/// Events in a block: one, or as many as in the example of `docs/bundles.md`.
-const SINGLY: u32 = 1;
-const IN_BLOCKS: u32 = 64;
+/// The events that evb builds together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Blocks {
+    /// As many as evb takes by itself.
+    Usual,
+    /// One.
+    Single,
+}
+
+impl Blocks {
+    const BOTH: [Self; 2] = [Self::Usual, Self::Single];
+
+    /// The value of `trigger.block`.
+    pub(super) const fn key(self) -> &'static str {
+        match self {
+            Self::Usual => "auto",
+            Self::Single => "1",
+        }
+    }
+
+    /// Events in such a block, if fragments are small.
+    pub(super) const fn usual_events(self) -> u32 {
+        match self {
+            Self::Usual => 64,
+            Self::Single => 1,
+        }
+    }
+
+    /// The name of a way of event building with these blocks.
+    fn named(self, name: &str) -> String {
+        match self {
+            Self::Usual => name.into(),
+            Self::Single => format!("{name}, single events"),
+        }
+    }
+}
+
 /// Events that are built in blocks for each that is built singly.
 const MORE_IN_BLOCKS: u64 = 4;
 
@@ -198,84 +236,84 @@ fn at_least(bar: f64, peer: Peer) -> Peer {
 }
 
 /// The event builder in C over an MPI. It sends so many fragments at once.
-fn plain_c(bench: &Bench, mpi: &Mpi, duties: Duties, sizes: &'static [u32], block: u32) -> Peer {
+fn plain_c(bench: &Bench, mpi: &Mpi, duties: Duties, sizes: &'static [u32], blocks: Blocks) -> Peer {
     let duties_name = if matches!(duties, Duties::Evbs) { " with evb's duties" } else { "" };
-    let in_blocks = if block == SINGLY { "" } else { " in blocks" };
+    let in_blocks = if blocks == Blocks::Single { "" } else { " in blocks" };
     let name = format!("plain C{duties_name}{in_blocks}, {}", mpi.name);
-    Peer { pinned: BOTH, ..peer(&name, theirs::event_building(bench, mpi, duties, sizes, block)) }
-}
-
-/// The name of a way of event building with so many events in a block.
-fn with_block(name: &str, block: u32) -> String {
-    if block == SINGLY { name.into() } else { format!("{name}, blocks of {block}") }
+    Peer { pinned: BOTH, ..peer(&name, theirs::event_building(bench, mpi, duties, sizes, blocks)) }
 }
 
 const MIDDLE: &[u32] = &[FRAGMENT_BYTES];
 const SMALL: &[u32] = &[256];
 const LARGE: &[u32] = &[65_536];
 
-/// Event building in shared memory with so many events in a block.
-fn over_shm(bench: &Bench, block: u32, sizes: &'static [u32], peers: Vec<Peer>) -> Comparison {
-    let ours = Ours::EventBuilding { transport: SHM, launcher: None, block };
-    event_building(bench, &with_block("shm", block), ours, sizes, peers)
+/// Event building in shared memory.
+fn over_shm(bench: &Bench, blocks: Blocks, sizes: &'static [u32], peers: Vec<Peer>) -> Comparison {
+    let ours = Ours::EventBuilding { transport: SHM, launcher: None, blocks };
+    event_building(bench, &blocks.named("shm"), ours, sizes, peers)
 }
 
-fn middle_fragments(bench: &Bench, block: u32) -> Comparison {
+fn middle_fragments(bench: &Bench, blocks: Blocks) -> Comparison {
     let mut peers = vec![
-        at_least(1.2, plain_c(bench, &Mpi::OPEN, Duties::None, MIDDLE, SINGLY)),
-        at_least(1.5, plain_c(bench, &Mpi::OPEN, Duties::Evbs, MIDDLE, SINGLY)),
+        at_least(1.2, plain_c(bench, &Mpi::OPEN, Duties::None, MIDDLE, Blocks::Single)),
+        at_least(1.5, plain_c(bench, &Mpi::OPEN, Duties::Evbs, MIDDLE, Blocks::Single)),
         at_least(0.6, peer("by reference", theirs::reference_limit(bench, MIDDLE))),
     ];
-    peers.extend(match block {
-        SINGLY => vec![
-            at_least(1.5, plain_c(bench, &Mpi::MPICH, Duties::Evbs, MIDDLE, SINGLY)),
+    peers.extend(match blocks {
+        Blocks::Single => vec![
+            at_least(1.5, plain_c(bench, &Mpi::MPICH, Duties::Evbs, MIDDLE, Blocks::Single)),
             at_least(0.5, peer("copy in, copy out", theirs::copy_limit(bench, MIDDLE))),
         ],
-        _ => vec![plain_c(bench, &Mpi::OPEN, Duties::Evbs, MIDDLE, block)],
+        Blocks::Usual => vec![plain_c(bench, &Mpi::OPEN, Duties::Evbs, MIDDLE, Blocks::Usual)],
     });
-    over_shm(bench, block, MIDDLE, peers)
+    over_shm(bench, blocks, MIDDLE, peers)
 }
 
-fn small_fragments(bench: &Bench, block: u32) -> Comparison {
+fn small_fragments(bench: &Bench, blocks: Blocks) -> Comparison {
     let mut peers = vec![
-        at_least(3.0, plain_c(bench, &Mpi::OPEN, Duties::Evbs, SMALL, SINGLY)),
+        at_least(3.0, plain_c(bench, &Mpi::OPEN, Duties::Evbs, SMALL, Blocks::Single)),
         peer("by reference", theirs::reference_limit(bench, SMALL)),
     ];
-    peers.extend((block != SINGLY).then(|| plain_c(bench, &Mpi::OPEN, Duties::Evbs, SMALL, block)));
-    over_shm(bench, block, SMALL, peers)
+    peers.extend((blocks == Blocks::Usual).then(|| plain_c(bench, &Mpi::OPEN, Duties::Evbs, SMALL, Blocks::Usual)));
+    over_shm(bench, blocks, SMALL, peers)
 }
 
-fn large_fragments(bench: &Bench) -> Comparison {
+fn large_fragments(bench: &Bench, blocks: Blocks) -> Comparison {
     let peers = vec![
-        plain_c(bench, &Mpi::OPEN, Duties::Evbs, LARGE, SINGLY),
+        plain_c(bench, &Mpi::OPEN, Duties::Evbs, LARGE, Blocks::Single),
         at_least(0.7, peer("by reference", theirs::reference_limit(bench, LARGE))),
     ];
-    over_shm(bench, SINGLY, LARGE, peers)
+    over_shm(bench, blocks, LARGE, peers)
 }
 
-fn over_mpi(bench: &Bench, mpi: &Mpi, block: u32) -> Comparison {
-    let ours = Ours::EventBuilding { transport: &["transport.type=mpi"], launcher: Some(mpi.launcher("5")), block };
-    let with_duties = at_least(1.0, plain_c(bench, mpi, Duties::Evbs, MIDDLE, SINGLY));
-    let more = if block == SINGLY { Duties::None } else { Duties::Evbs };
-    let peers = vec![with_duties, plain_c(bench, mpi, more, MIDDLE, block)];
-    event_building(bench, &with_block(mpi.name, block), ours, MIDDLE, peers)
+fn over_mpi(bench: &Bench, mpi: &Mpi, blocks: Blocks) -> Comparison {
+    let ours = Ours::EventBuilding { transport: &["transport.type=mpi"], launcher: Some(mpi.launcher("5")), blocks };
+    let with_duties = at_least(1.0, plain_c(bench, mpi, Duties::Evbs, MIDDLE, Blocks::Single));
+    let other = match blocks {
+        Blocks::Usual => plain_c(bench, mpi, Duties::Evbs, MIDDLE, Blocks::Usual),
+        Blocks::Single => plain_c(bench, mpi, Duties::None, MIDDLE, Blocks::Single),
+    };
+    event_building(bench, &blocks.named(mpi.name), ours, MIDDLE, vec![with_duties, other])
 }
 
-fn over_tcp(bench: &Bench) -> Comparison {
+fn over_tcp(bench: &Bench, blocks: Blocks) -> Comparison {
     let plain = peer("plain C with evb's duties, sockets", theirs::event_building_tcp(bench, MIDDLE));
-    let ours = Ours::EventBuilding { transport: TCP, launcher: None, block: SINGLY };
-    event_building(bench, "tcp", ours, MIDDLE, vec![Peer { pinned: BOTH, ..at_least(1.0, plain) }])
+    let ours = Ours::EventBuilding { transport: TCP, launcher: None, blocks };
+    event_building(bench, &blocks.named("tcp"), ours, MIDDLE, vec![Peer { pinned: BOTH, ..at_least(1.0, plain) }])
 }
 
 /// A provider of libfabric beside our own transport for the same way.
-fn over_libfabric(bench: &Bench, provider: &str, own: &'static [&'static str], bar: f64) -> Comparison {
+fn over_libfabric(
+    bench: &Bench,
+    (provider, own, bar): (&str, &'static [&'static str], f64),
+    blocks: Blocks,
+) -> Comparison {
     let transport: &[&str] = match provider {
         "tcp" => &["transport.type=ofi", "transport.provider=tcp"],
         _ => &["transport.type=ofi", "transport.provider=shm"],
     };
-    let own =
-        ours::as_peer(Ours::EventBuilding { transport: own, launcher: None, block: SINGLY }.measure(bench, MIDDLE));
-    let ours = Ours::EventBuilding { transport, launcher: None, block: SINGLY };
-    let own = Peer { pinned: BOTH, ..peer(&format!("evb over {provider}"), Ok(own)) };
-    event_building(bench, &format!("ofi:{provider}"), ours, MIDDLE, vec![at_least(bar, own)])
+    let own = ours::as_peer(Ours::EventBuilding { transport: own, launcher: None, blocks }.measure(bench, MIDDLE));
+    let ours = Ours::EventBuilding { transport, launcher: None, blocks };
+    let own = Peer { pinned: BOTH, ..peer(&blocks.named(&format!("evb over {provider}")), Ok(own)) };
+    event_building(bench, &blocks.named(&format!("ofi:{provider}")), ours, MIDDLE, vec![at_least(bar, own)])
 }

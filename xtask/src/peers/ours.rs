@@ -1,6 +1,7 @@
 //! Measurements of evb, from the records that it prints.
 
 use super::{
+    Blocks,
     comparison::Statistic,
     jobs::{self, Bench},
     theirs::Measure,
@@ -39,9 +40,8 @@ pub(super) type OurMeasure = Box<dyn Fn() -> Result<Vec<Reading>, String>>;
 pub(super) enum Ours {
     /// A pattern of `evb bench` over a transport, with the launcher of its processes if it needs one.
     Layer { pattern: &'static str, transport: String, launcher: Option<String>, wait: &'static str },
-    /// The 2 x 2 event builder in five processes over a transport, given as the settings of an experiment. This number of
-    /// events goes in one block.
-    EventBuilding { transport: &'static [&'static str], launcher: Option<Vec<String>>, block: u32 },
+    /// The 2 x 2 event builder in five processes over a transport, given as the settings of an experiment.
+    EventBuilding { transport: &'static [&'static str], launcher: Option<Vec<String>>, blocks: Blocks },
 }
 
 impl Ours {
@@ -57,8 +57,8 @@ impl Ours {
                 command.args(launcher.iter().flat_map(|launcher| ["--launcher", launcher]));
                 readings(&jobs::output(&mut command)?)
             }
-            Self::EventBuilding { transport, launcher, block } => {
-                sizes.iter().map(|&size| build(&bench, transport, launcher.as_deref(), size, *block)).collect()
+            Self::EventBuilding { transport, launcher, blocks } => {
+                sizes.iter().map(|&size| build(&bench, transport, launcher.as_deref(), size, *blocks)).collect()
             }
         })
     }
@@ -74,7 +74,7 @@ fn build(
     transport: &[&str],
     launcher: Option<&[String]>,
     size: u32,
-    block: u32,
+    blocks: Blocks,
 ) -> Result<Reading, String> {
     let mut command = match launcher {
         Some(words) => {
@@ -86,8 +86,8 @@ fn build(
     };
     command.arg("run").arg(bench.root.join("experiments/two-by-two.toml")).args(["--json", "--quiet"]);
     command.args(launcher.is_none().then_some("--processes"));
-    let events = format!("trigger.events={}", bench.effort.events_in_blocks(size, block));
-    let (size, block) = (format!("readout.source.size={size} B"), format!("trigger.block={block}"));
+    let events = format!("trigger.events={}", bench.effort.events_in(blocks, size));
+    let (size, block) = (format!("readout.source.size={size} B"), format!("trigger.block={}", blocks.key()));
     let placed = "run.placement=auto";
     command.args(
         [&*events, &size, &block, placed].into_iter().chain(transport.iter().copied()).flat_map(|set| ["--set", set]),
@@ -156,8 +156,7 @@ fn calibrations(record: &Value, name: &str) -> Vec<f64> {
     ["before", "after"].iter().filter_map(|moment| record["calibration"][moment][name].as_f64()).collect()
 }
 
-/// Fragments per second of a run with [`READOUT_UNITS`] in which all events were built. The record counts a block from one
-/// unit as one fragment.
+/// Fragments per second of a run with [`READOUT_UNITS`] in which all events were built.
 fn built(text: &str) -> Result<Reading, String> {
     let record: Value = serde_json::from_str(text.trim()).map_err(|error| format!("the record of evb run: {error}"))?;
     let rate = record["event_rate_hz"].as_f64().map(|rate| rate * READOUT_UNITS);

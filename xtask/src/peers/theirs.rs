@@ -1,6 +1,7 @@
 //! The other people's tools, and the plain C programs that do what they do.
 
 use super::{
+    Blocks,
     jobs::{Bench, installed, output, output_of_pair},
     outputs,
 };
@@ -197,7 +198,7 @@ pub(super) fn event_building(
     mpi: &Mpi,
     duties: Duties,
     sizes: &'static [u32],
-    block: u32,
+    blocks: Blocks,
 ) -> Result<Measure, String> {
     mpi.installed()?;
     let program = bench.compile(mpi.mpicc, "crates/transport-mpi/tests/peer/event_building.c", duties.options()?)?;
@@ -206,9 +207,10 @@ pub(super) fn event_building(
         let mut command = bench.on_both(&words[0]);
         command.args(&words[1..]).arg(&program);
         // A block is one long fragment to it.
-        let blocks = bench.effort.events_in_blocks(size, block) / u64::from(block);
-        command.args(["2", &blocks.to_string(), &(size * block).to_string(), "push", SLOTS]);
-        outputs::event_building(&output(&mut command)?).map(|blocks| blocks * f64::from(block))
+        let block = blocks.usual_events();
+        let sent = bench.effort.events_in(blocks, size) / u64::from(block);
+        command.args(["2", &sent.to_string(), &(size * block).to_string(), "push", SLOTS]);
+        outputs::event_building(&output(&mut command)?).map(|sent| sent * f64::from(block))
     }))
 }
 

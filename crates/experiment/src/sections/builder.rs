@@ -32,7 +32,7 @@ const SLOTS: i64 = 64;
 /// caches before they are built.
 const SLOT_EVENTS: i64 = 512;
 /// Fewest blocks of these: some are built while others are on their way.
-const FEWEST_BLOCKS: i64 = 4;
+pub(super) const FEWEST_BLOCKS: i64 = 4;
 
 pub(super) const RULES: &[Rule] = &[fragments];
 

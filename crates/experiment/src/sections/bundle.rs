@@ -1,7 +1,7 @@
 //! Bundles: several sources in one readout unit, and events in blocks. The keys are those of `[readout]`, of sources, of
 //! `[trigger]` and of `[[fault]]`.
 
-use super::{Rule, first_stage, protocol, source, trigger, workload};
+use super::{Rule, builder, first_stage, protocol, readout, source, trigger, workload};
 use crate::{Bundling, diagnostics::Problem, limits::*, tree::Node, view::View};
 use evb_core::{ByteCount, SourceId};
 use evb_sources::SourceSpec;
@@ -19,6 +19,11 @@ pub(super) const RULES: &[Rule] = &[whole_blocks, blocks_of_data, too_large];
 const AUTO_EVENTS: u64 = 64;
 const AUTO_BUNDLE: ByteCount = ByteCount(128 << 10);
 const AUTO_BLOCK: ByteCount = ByteCount(1 << 20);
+/// Fewest blocks for each builder in a run of so many events: a builder without one at the end would idle for too long.
+const AUTO_BLOCKS: u64 = 8;
+/// A block has room for fragments of at least so many times the usual size, and of so many bytes.
+const AUTO_TIMES: u64 = 64;
+const AUTO_LARGEST: ByteCount = ByteCount(64 << 10);
 
 /// Events in a block, in an unchecked tree: at first, and at most, if their number follows the load.
 pub(super) fn block(root: &Node) -> (u32, Option<u32>) {
@@ -31,9 +36,10 @@ pub(super) fn block(root: &Node) -> (u32, Option<u32>) {
         return (1, Some(most).filter(|most| *most > 1));
     }
     // Builders always ask for more, so blocks are as large as they may be.
-    let events = root.at("trigger.events").and_then(Node::integer);
-    let divides = |block: &u32| events.is_none_or(|events| events % i64::from(*block) == 0);
-    ((1..=most).rev().find(divides).unwrap_or(1), None)
+    let Some(events) = root.at("trigger.events").and_then(Node::integer) else { return (most, None) };
+    let builders = builder::units(root).unsigned_abs();
+    let fair = u32::try_from(events.unsigned_abs() / (AUTO_BLOCKS * builders)).unwrap_or(u32::MAX);
+    ((1..=most.min(fair)).rev().find(|block| events % i64::from(*block) == 0).unwrap_or(1), None)
 }
 
 /// Most events in a block, in an unchecked tree.
@@ -44,35 +50,59 @@ pub(super) fn largest_block(root: &Node) -> u32 {
 
 /// True if the file leaves the events of a block to evb.
 pub(super) fn is_auto(root: &Node) -> bool {
-    root.at("trigger.block").and_then(Node::text).is_some()
+    root.at("trigger.block").and_then(Node::integer).is_none()
 }
 
 /// Most events in a block with `block = "auto"`; 1 where blocks are not possible, or might cost more than they bring.
 fn auto_block(root: &Node) -> u32 {
-    let is_phased = root.at("protocol.type").and_then(Node::text) == Some(protocol::PHASED);
-    let has_stages = root.at("first_stage.slices").is_some();
-    if is_phased || has_stages || source::has_data(root) || !workload::is_event_building(root) {
-        return 1;
-    }
-    let Some(size) = source::usual_size(root) else { return 1 };
+    let Some(size) = source::usual_size(root).filter(|_| may_have_blocks(root)) else { return 1 };
     let fragments = fragments_of_unit(root);
-    let units = root.at("readout.units").and_then(Node::integer).unwrap_or(1).max(1).unsigned_abs();
+    let units = positive(root, "readout.units");
     let of_unit = fragments.saturating_mul(size.0.max(1));
     let usual = (AUTO_BUNDLE.0 / of_unit).min(AUTO_BLOCK.0 / of_unit.saturating_mul(units));
-    let written: Option<ByteCount> =
-        root.at("readout.max_fragment").and_then(Node::text).and_then(|text| text.parse().ok());
-    let largest = fragments.saturating_mul(written.map_or(0, |each| each.0).saturating_add(Bundling::ENTRY_BYTES));
-    let room = (MAX_FRAGMENT.0 - Bundling::TAIL_BYTES) / largest;
-    u32::try_from(usual.min(room).clamp(1, AUTO_EVENTS)).unwrap_or(1)
+    let accepted = written_bytes(root, "readout.max_fragment").unwrap_or(AUTO_LARGEST).max(AUTO_LARGEST);
+    let each = accepted.0.max(AUTO_TIMES.saturating_mul(size.0));
+    let largest = fragments.saturating_mul(each.saturating_add(Bundling::ENTRY_BYTES));
+    let room = largest_bundle(root).0.saturating_sub(Bundling::TAIL_BYTES) / largest;
+    let builders = builder::units(root).unsigned_abs();
+    let under_way = builder::FEWEST_BLOCKS.unsigned_abs() * builders * units * fragments;
+    let most = [room, MAX_FRAGMENTS / under_way, AUTO_EVENTS].into_iter().fold(usual, u64::min);
+    u32::try_from(most.max(1)).unwrap_or(1)
+}
+
+/// True if an unchecked tree has nothing that means single events: the buckets and packets of shaping have fragments of many
+/// events already, and faults are injected into single messages.
+fn may_have_blocks(root: &Node) -> bool {
+    let is = |key: &str, value: &str| root.at(key).and_then(Node::text) == Some(value);
+    let is_shaped = root.at("shaping.type").is_some() && !is("shaping.type", "none");
+    let has_faults = root.at("fault").and_then(Node::list).is_some_and(|faults| !faults.is_empty());
+    let is_staged = root.at("first_stage.slices").is_some();
+    let has_data = source::has_data(root) || is("trigger.type", trigger::DATA);
+    let is_phased = is("protocol.type", protocol::PHASED);
+    workload::is_event_building(root) && !(is_shaped || has_faults || is_staged || has_data || is_phased)
+}
+
+/// Bytes of the largest bundle of an unchecked tree with `block = "auto"`: the buffer of a readout unit holds two.
+fn largest_bundle(root: &Node) -> ByteCount {
+    let buffer = written_bytes(root, "readout.buffer_bytes").or_else(|| readout::BUFFER_BYTES.parse().ok());
+    buffer.map_or(MAX_FRAGMENT, |buffer| ByteCount(buffer.0 / 2).min(MAX_FRAGMENT))
+}
+
+fn written_bytes(root: &Node, path: &str) -> Option<ByteCount> {
+    root.at(path).and_then(Node::text)?.parse().ok()
+}
+
+/// A number of an unchecked tree, at least 1.
+fn positive(root: &Node, path: &str) -> u64 {
+    root.at(path).and_then(Node::integer).unwrap_or(1).max(1).unsigned_abs()
 }
 
 /// Most fragments of a readout unit for one event, in an unchecked tree.
 fn fragments_of_unit(root: &Node) -> u64 {
-    let positive = |path: &str| root.at(path).and_then(Node::integer).unwrap_or(1).max(1);
     let tables = root.at("readout.unit").and_then(Node::list).unwrap_or(&[]);
     let listed = tables.iter().filter_map(|unit| unit.at("sources").and_then(Node::list)).map(<[Node]>::len).max();
-    let units = positive("readout.units").saturating_sub(i64::try_from(tables.len()).unwrap_or(i64::MAX)).max(1);
-    let shared = u64::try_from(positive("readout.sources")).unwrap_or(1).div_ceil(units.unsigned_abs());
+    let units = positive(root, "readout.units").saturating_sub(tables.len() as u64).max(1);
+    let shared = positive(root, "readout.sources").div_ceil(units);
     shared.max(listed.unwrap_or(1) as u64)
 }
 
@@ -88,8 +118,10 @@ pub(super) fn shared_by(view: View<'_>, unit: usize) -> usize {
 
 /// Largest fragment by default: a bundle of such fragments is not above the largest message.
 pub(super) fn default_max_fragment(root: &Node) -> ByteCount {
-    let fragments = fragments_of_unit(root).saturating_mul(largest_block(root).into());
-    let room = (MAX_FRAGMENT.0 - Bundling::TAIL_BYTES) / fragments;
+    let block = largest_block(root);
+    let fragments = fragments_of_unit(root).saturating_mul(block.into());
+    let bundle = if is_auto(root) && block > 1 { largest_bundle(root) } else { MAX_FRAGMENT };
+    let room = bundle.0.saturating_sub(Bundling::TAIL_BYTES) / fragments;
     let each = room.saturating_sub(Bundling::ENTRY_BYTES).clamp(1, DEFAULT_MAX_FRAGMENT.0);
     // A round number, for people.
     ByteCount(1 << each.ilog2())

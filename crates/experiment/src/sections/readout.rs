@@ -14,6 +14,9 @@ use crate::{
 use evb_core::{ByteCount, Frequency, Span};
 use evb_sources::{Slicing, SourceSpec};
 
+/// Bytes that fill the buffer of a readout unit by default.
+pub(super) const BUFFER_BYTES: &str = "64 MiB";
+
 pub(super) const READOUT: &[Key] = &[
     key(
         "units",
@@ -30,7 +33,7 @@ pub(super) const READOUT: &[Key] = &[
     key(
         "buffer_bytes",
         bytes(1, MAX_BUFFER),
-        Default::Text("64 MiB"),
+        Default::Text(BUFFER_BYTES),
         "bytes that fill the buffer of one readout unit: with `busy` percent of them it stops the trigger, and fragments that \
          it has no room for stay in their source",
     ),

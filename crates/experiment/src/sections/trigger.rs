@@ -23,13 +23,14 @@ pub(super) static TRIGGER: Choice<Make<Trigger>> = Choice {
     common: &[
         optional("events", integer(1, i64::MAX), "events after which the trigger stops"),
         optional("duration", Kind::Time { min: MIN_WAIT, max: MAX_DURATION }, "time after which it stops"),
-        optional(
+        key(
             "block",
             Kind::Auto { max: MAX_BLOCK },
-            "events in a block, 1 by default: a readout unit sends its fragments of so many consecutive events to one \
-             builder in one bundle. `auto` takes up to 64 events, 128 KiB in a bundle and 1 MiB in a block: at a rate as \
-             many as the load needs, free running the largest number that divides `events`; 1 with data, phases, a first \
-             stage, or sizes that are not in the file",
+            Default::Text("auto"),
+            "events in a block: a readout unit sends its fragments of so many consecutive events to one builder in one \
+             bundle. `auto` takes up to 64 events, 128 KiB in a bundle and 1 MiB in a block: at a rate as many as the load \
+             needs, free running the largest number that divides `events` and leaves 8 blocks for each builder; 1 with \
+             data, phases, a first stage, shaping, injected faults, or sizes that are not in the file",
         ),
         key(
             "accept_loss",
@@ -55,7 +56,7 @@ pub(super) static TRIGGER: Choice<Make<Trigger>> = Choice {
 
 const FREE_RUNNING: &str = "free-running";
 pub(super) const RATE: &str = "rate";
-const DATA: &str = "data";
+pub(super) const DATA: &str = "data";
 
 /// The spacing of triggers, and true for that of a Poisson process.
 static SPACING: Words<bool> =

@@ -8,6 +8,7 @@ const BUILDER: &str = r#"
 preset = "myrinet-oct-sw8"
 [trigger]
 events = 4000
+block = 1
 [run]
 warmup = "10 ms"
 [readout]

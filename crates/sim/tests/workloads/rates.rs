@@ -42,6 +42,7 @@ keep = "none"
 [trigger]
 type = "free-running"
 duration = "20 ms"
+block = 1
 "#;
 
 const SEEDS: [u32; 3] = [1, 2, 3];
