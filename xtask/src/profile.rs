@@ -20,10 +20,10 @@ struct Case {
 
 const CASES: &[Case] = &[
     Case {
-        unit: "fragment of 2 KiB, 2 x 2, threads",
+        unit: "fragment of 2 KiB, 2 x 2, threads, single events",
         verb: "run",
         file: "experiments/two-by-two.toml",
-        changes: &["trigger.events=50000"],
+        changes: &["trigger.events=50000", "trigger.block=1"],
         count: |record| Some(record["events"]["built"].as_u64()? * record["readout_units"].as_u64()?),
     },
     Case {

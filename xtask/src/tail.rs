@@ -34,9 +34,19 @@ pub(crate) struct Options {
     /// Turns; the table has medians of them, and the longest of all
     #[arg(long, default_value_t = 5)]
     turns: usize,
+    /// Let events go in blocks, as they do by default; the rate that is possible is higher then
+    #[arg(long)]
+    blocks: bool,
     /// Transports; all by default
     #[arg(long, value_delimiter = ',')]
     transport: Vec<String>,
+}
+
+impl Options {
+    /// The value of `trigger.block`.
+    const fn block(&self) -> &'static str {
+        if self.blocks { "\"auto\"" } else { "1" }
+    }
 }
 
 /// The times of a run in microseconds, and the gaps of the machine in the same minute.
@@ -100,7 +110,10 @@ fn turn(workspace: &Workspace, options: &Options, mode: &[&str]) -> Result<Turn,
 fn run(workspace: &Workspace, options: &Options, mode: &[&str], trigger: &str) -> Result<Value, String> {
     let mut command = Command::new(workspace.evb());
     command.current_dir(&workspace.root).args(["run", FILE, "--json", "--quiet"]).args(mode);
-    command.args(["--set", &format!("trigger={{ {trigger}, duration = \"{} s\" }}", options.seconds)]);
+    command.args([
+        "--set",
+        &format!("trigger={{ {trigger}, block = {}, duration = \"{} s\" }}", options.block(), options.seconds),
+    ]);
     let limit = LIMIT + Duration::from_secs(options.seconds);
     let mut process = Limited::start(&mut command, limit).map_err(|error| format!("evb: {error}"))?;
     let (_, output) = process.wait()?;

@@ -102,7 +102,8 @@ fn carried(record: &Record) -> Option<Limit> {
 /// The limits of a real run.
 fn real(record: &Record, occupancy: &Occupancy) -> Vec<Limit> {
     // A unit that gets no processor falls behind by chance: so the processors come before one unit.
-    let found = [storage(record, occupancy), processors(occupancy), source(occupancy), builders(record, occupancy)];
+    let found =
+        [storage(record, occupancy), processors(record, occupancy), source(occupancy), builders(record, occupancy)];
     let mut limits: Vec<_> = found.into_iter().flatten().collect();
     if limits.is_empty() {
         limits.extend(readouts(occupancy).or_else(|| idle(record, occupancy)));
@@ -162,11 +163,15 @@ fn source(occupancy: &Occupancy) -> Option<Limit> {
 }
 
 /// All processors of the machine are at work.
-fn processors(occupancy: &Occupancy) -> Option<Limit> {
+fn processors(record: &Record, occupancy: &Occupancy) -> Option<Limit> {
     let busy = occupancy.machine_busy.filter(|&busy| busy > BUSY)?;
     let how = format!("the processors of run control's machine worked {} of the time, for any program", percent(busy));
-    let advice = "fewer nodes than processors, nodes on several machines (--hosts), blocks (trigger.block = \"auto\"), or a transport that copies less";
-    Some(Limit::new("processors", "no processor is left", how, advice))
+    let has_blocks = record.bundles.as_ref().is_some_and(|bundles| bundles.block > 1);
+    let blocks = if has_blocks { "" } else { " blocks (trigger.block = \"auto\")," };
+    let advice = format!(
+        "fewer nodes than processors, nodes on several machines (--hosts),{blocks} or a transport that copies less"
+    );
+    Some(Limit::new("processors", "no processor is left", how, &advice))
 }
 
 /// All slots of the builders are taken, and their events wait evenly for all.

@@ -10,7 +10,7 @@ pub(super) const BUILDER: &[Key] = &[
         "slots",
         Kind::Auto { max: MAX_SLOTS },
         Default::Text("auto"),
-        "events that one builder may have under construction; with `trigger.block`, blocks. `auto` looks \
+        "events that one builder may have under construction; blocks, where events go in blocks (`trigger.block`). `auto` looks \
          for the number that is enough while events are built, up to 64, also fewer than one for each, and with blocks fewer: 512 events, but 4 blocks; with `[shaping]` it has as many from the start",
     ),
     key(
