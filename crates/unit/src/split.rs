@@ -497,6 +497,20 @@ mod tests {
     }
 
     #[test]
+    fn fragments_and_sizes_are_those_of_sources_and_events() {
+        let mut splitter = splitter();
+        let fragments = vec![Some(all_of(0)), Some(all_of(1))];
+        let built = Built { event: EventId(2), complete: true, asked: Region::ALL, fragments };
+        splitter.split(built, |_, _| Fate::Unstored);
+        let mut sizes = Sizes::default();
+        (0..8).for_each(|_| sizes.fragments.count(2));
+        (0..2).for_each(|_| sizes.events.count(8));
+        assert_eq!((splitter.fragments(), splitter.sizes()), (8, &sizes));
+        splitter.next_run();
+        assert_eq!((splitter.fragments(), splitter.sizes()), (0, &Sizes::default()));
+    }
+
+    #[test]
     fn a_bundle_may_overtake_the_news_of_its_size() {
         let mut plan = Plan::new(Config::new(1, 1), SourceSpec::Fixed { size: "2 B".parse().unwrap() });
         plan.bundling = Bundling { largest: Some(2), ..Bundling::default() };

@@ -64,8 +64,8 @@ fn auto_block(root: &Node) -> u32 {
     let each = accepted.0.max(AUTO_TIMES.saturating_mul(size.0));
     let largest = fragments.saturating_mul(each.saturating_add(Bundling::ENTRY_BYTES));
     let room = largest_bundle(root).0.saturating_sub(Bundling::TAIL_BYTES) / largest;
-    let builders = builder::units(root).unsigned_abs();
-    let under_way = builder::FEWEST_BLOCKS.unsigned_abs() * builders * units * fragments;
+    let blocks = builder::FEWEST_BLOCKS.unsigned_abs() * builder::units(root).unsigned_abs();
+    let under_way = blocks.saturating_mul(units).saturating_mul(fragments);
     let most = [room, MAX_FRAGMENTS / under_way, AUTO_EVENTS].into_iter().fold(usual, u64::min);
     u32::try_from(most.max(1)).unwrap_or(1)
 }
