@@ -102,7 +102,9 @@ impl Plan {
 
     /// Events after which the trigger stops. The machines count the blocks of them.
     pub fn events(&self) -> Option<u64> {
-        Some(self.building.events?.saturating_mul(self.bundling.block.into()))
+        let Bundling { block, last, .. } = self.bundling;
+        let lacking = last.map_or(0, |(_, events)| u64::from(block - events));
+        Some(self.building.events?.saturating_mul(block.into()).saturating_sub(lacking))
     }
 
     /// Largest fragment of one source that is accepted.

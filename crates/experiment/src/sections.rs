@@ -169,7 +169,7 @@ fn config(view: View<'_>) -> Config {
         assignment: protocol::ASSIGNMENT.at(view, "protocol.assignment"),
         shaping: shaping::SHAPING.make(view.below("shaping")),
         trigger: trigger::TRIGGER.make(view.below("trigger")),
-        events: view.maybe_integer("trigger.events").map(|events: u64| events / u64::from(bundle::block(view.0).0)),
+        events: view.maybe_integer("trigger.events").map(|events: u64| events.div_ceil(bundle::block(view.0).0.into())),
         group: protocol::group(view),
         group_timeout: view.maybe_quantity("protocol.group_timeout").unwrap_or(Span::from_millis(1)),
         builder_slots: builder::most_slots(view),

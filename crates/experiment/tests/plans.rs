@@ -434,8 +434,8 @@ fn blocks_fit_sources_and_triggers() {
     };
     let (free, rate) = ("events = 30_000", "type = 'rate'\nrate = '1 kHz'\nevents = 1201");
     let (small, large) = ("type = 'fixed', size = '2 kB'", "type = 'log-normal', mean = '60 kB', rms = '1 kB'");
-    assert_eq!(blocks(free, small, ""), (60, None, Some(30_000)), "a run has whole blocks");
-    assert_eq!(blocks("events = 1200", small, ""), (16, None, Some(1200)), "and eight for each builder");
+    assert_eq!(blocks(free, small, ""), (64, None, Some(30_000)), "the last one is smaller");
+    assert_eq!(blocks("events = 1200", small, ""), (18, None, Some(1200)), "eight for each builder");
     assert_eq!(blocks("duration = '1 s'", small, ""), (64, None, None));
     assert_eq!(blocks(rate, small, ""), (1, Some(64), Some(1201)));
     assert_eq!(blocks(rate, large, ""), (1, Some(2), Some(1201)), "128 KiB in a bundle");

@@ -1,7 +1,7 @@
 //! The events of each block.
 
 use evb_core::EventId;
-use evb_experiment::Plan;
+use evb_experiment::{Bundling, Plan};
 use evb_protocol::{BlockSize, Config};
 use std::{collections::VecDeque, ops::Range};
 
@@ -19,12 +19,17 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// The blocks of a plan, all of the size that they have at first.
+    /// The blocks of a plan, all of the size that they have at first. The last one may have fewer events.
     pub(crate) fn new(plan: &Plan) -> Self {
         let slice = plan.bundling.slice.map_or((0, 1), |(slice, slices)| (slice.into(), slices.into()));
-        let first = BlockSize { from: EventId(1), first: EventId(1), events: plan.bundling.block };
+        let Bundling { block, last, .. } = plan.bundling;
+        let first = BlockSize { from: EventId(1), first: EventId(1), events: block };
+        let last = last.map(|(number, events)| {
+            let before = (number - 1).saturating_mul(block.into());
+            BlockSize { from: EventId(number), first: EventId(before.saturating_add(1)), events }
+        });
         let span = u64::from(plan.building.buffer_events).saturating_mul(Config::SPAN_FACTOR as u64);
-        Self { sizes: [first].into(), span, largest: plan.bundling.largest, slice }
+        Self { sizes: [first].into_iter().chain(last).collect(), span, largest: plan.bundling.largest, slice }
     }
 
     /// The events of a block.
@@ -118,6 +123,18 @@ mod tests {
         let blocks = blocks(3, None);
         assert_eq!(events(&blocks, 1..3), [[1, 2, 3], [4, 5, 6]]);
         assert_eq!([0, 1, 2].map(|block| blocks.through(EventId(block))), [0, 3, 6]);
+    }
+
+    #[test]
+    fn the_last_block_has_what_is_left() {
+        let mut plan = Plan::new(Config::new(1, 1), SourceSpec::Fixed { size: "2 B".parse().expect("a size") });
+        plan.bundling = Bundling { block: 3, last: Some((3, 2)), ..Bundling::default() };
+        let blocks = Blocks::new(&plan);
+        assert_eq!(events(&blocks, 1..4), [vec![1, 2, 3], vec![4, 5, 6], vec![7, 8]]);
+        assert_eq!([2, 3].map(|block| blocks.through(EventId(block))), [6, 8]);
+        // A last block may be the first.
+        plan.bundling.last = Some((1, 2));
+        assert_eq!(events(&Blocks::new(&plan), 1..2), [[1, 2]]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ fn fragments_of_many_sources_are_stored_by_source() {
     let few = ["readout.sources=75", "readout.units=8"];
     let at_rate = "trigger={type=\"rate\",rate=\"2 kHz\",events=512,block=\"auto\"}";
     for (changes, sources) in
-        [(vec![], 512), ([&few[..], &["trigger.block=64"]].concat(), 75), ([&few[..], &[at_rate]].concat(), 75)]
+        [(vec![], 512), ([&few[..], &["trigger.block=60"]].concat(), 75), ([&few[..], &[at_rate]].concat(), 75)]
     {
         let lab = Lab::with(MANY);
         let run = changes.iter().fold(lab.run(THREADS), |run, change| run.set(change)).run();
@@ -163,7 +163,7 @@ fn blocks_of_changing_sizes_have_their_events() {
 fn impossible_bundles_are_errors_of_the_file() {
     let live = "readout.unit=[{sources=[{type=\"tcp\",listen=\"127.0.0.1:0\"},{type=\"fixed\",size=\"1 B\"}]}]";
     for (changes, message) in [
-        (&["trigger.block=7"][..], "is no multiple of `trigger.block`"),
+        (&["trigger.block=7", "first_stage.slices=1"][..], "is no multiple of `trigger.block`"),
         (&["trigger.block=4", "trigger.type=\"data\""], "cannot be built in blocks"),
         (&["readout.sources=31"], "is below the 32 readout units"),
         (&["readout.masked=[512]"], "names source 512"),

@@ -160,11 +160,11 @@ fn bundles_of_sources_and_blocks_count_the_same() {
     let lab = Lab::with(SOURCES);
     for way in WAYS {
         let single = agree(&lab, "experiment.toml", &[way, &[CALM]].concat(), accounted);
-        let blocks = agree(&lab, "experiment.toml", &[way, &["trigger.block=8", CALM]].concat(), accounted);
+        let blocks = agree(&lab, "experiment.toml", &[way, &["trigger.block=7", CALM]].concat(), accounted);
         assert_eq!((single.events, &single.faults), (blocks.events, &blocks.faults), "each event is decided on alone");
         assert_eq!((single.events.incomplete, single.faults), (0, BTreeMap::new()));
         let bundles = blocks.bundles.expect("there are bundles");
-        assert_eq!((bundles.sources, bundles.block, bundles.masked), (4, 8, vec![2]));
+        assert_eq!((bundles.sources, bundles.block, bundles.masked), (4, 7, vec![2]));
     }
 }
 
@@ -174,7 +174,7 @@ fn faults_of_a_source_inside_a_unit_count_the_same() {
         let fault = format!("[[fault]]\nnode = \"ru0\"\naction = \"{action}\"\nsource = 0\none_in = 70\n");
         let lab = Lab::with(&format!("{SOURCES}{fault}"));
         for way in WAYS {
-            for block in ["trigger.block=1", "trigger.block=8"] {
+            for block in ["trigger.block=1", "trigger.block=7"] {
                 let record = agree(&lab, "experiment.toml", &[way, &[block, CALM]].concat(), accounted);
                 // One event in 70, each with one fragment that is bad.
                 let faults = BTreeMap::from([(kind.to_owned(), 2000 / 70)]);

@@ -39,7 +39,7 @@ pub(super) fn block(root: &Node) -> (u32, Option<u32>) {
     let Some(events) = root.at("trigger.events").and_then(Node::integer) else { return (most, None) };
     let builders = builder::units(root).unsigned_abs();
     let fair = u32::try_from(events.unsigned_abs() / (AUTO_BLOCKS * builders)).unwrap_or(u32::MAX);
-    ((1..=most.min(fair)).rev().find(|block| events % i64::from(*block) == 0).unwrap_or(1), None)
+    (most.min(fair).max(1), None)
 }
 
 /// Most events in a block, in an unchecked tree.
@@ -135,9 +135,14 @@ pub(super) fn plan(view: View<'_>) -> Bundling {
         bounds.push(bounds[unit].saturating_add(u16::try_from(count).unwrap_or(u16::MAX)));
     }
     let (block, largest) = block(view.0);
+    let last = |events: u64| {
+        let rest = u32::try_from(events % u64::from(block)).unwrap_or(0);
+        (rest > 0).then(|| (events.div_ceil(block.into()), rest))
+    };
     let mut bundling = Bundling {
         block,
         largest,
+        last: view.maybe_integer("trigger.events").and_then(last),
         bounds: if bounds.windows(2).all(|pair| pair[1] == pair[0] + 1) { Vec::new() } else { bounds },
         masked: masked(view),
         suppressed: suppressed(view),
@@ -222,15 +227,16 @@ fn none_in_traffic(view: View<'_>) -> Option<Problem> {
     })
 }
 
-/// A run ends at the end of a block.
+/// Slices have blocks in turn, all of one size.
 fn whole_blocks(view: View<'_>) -> Option<Problem> {
+    first_stage::slices(view)?;
     let (events, block) = (view.maybe_integer::<u64>("trigger.events")?, u64::from(block(view.0).0));
     (events % block > 0).then(|| {
         let above = events.next_multiple_of(block);
         let message = format!("`trigger.events` of {events} is no multiple of `trigger.block`, {block}");
         let help = match above - block {
-            0 => format!("a run ends at the end of a block: write events = {above}"),
-            below => format!("a run ends at the end of a block: write events = {below} or {above}"),
+            0 => format!("two stages end at the end of a block: write events = {above}"),
+            below => format!("two stages end at the end of a block: write events = {below} or {above}"),
         };
         Problem::new(message, help)
             .at(view.origin("trigger.events"), "not whole blocks")

@@ -61,7 +61,7 @@ fn everything_is_built_whatever_the_protocol_the_shaping_and_the_network() {
 /// Megabytes per second of each destination at the trigger rate of section IV.D of the paper, with so many slots that
 /// builders never stop the trigger.
 fn each(source: &str) -> f64 {
-    let trigger = "trigger={type=\"rate\",rate=\"50 kHz\",duration=\"200 ms\"}";
+    let trigger = "trigger={type=\"rate\",rate=\"50 kHz\",duration=\"200 ms\",block=1}";
     run_with(BUILDER, &[PUSH, "builder.slots=512", trigger, source]).throughput_bytes_per_s / 8e6
 }
 

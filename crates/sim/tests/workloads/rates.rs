@@ -108,10 +108,10 @@ fn traffic_is_carried_as_it_is_offered_or_told() {
 #[test]
 fn events_are_built_as_they_are_triggered_or_told() {
     // With many events waiting more is built than builders ask for in free running.
-    let flood = "trigger={type=\"rate\",rate=\"2 MHz\",duration=\"40 ms\",accept_loss=100}";
+    let flood = "trigger={type=\"rate\",rate=\"2 MHz\",duration=\"40 ms\",accept_loss=100,block=1}";
     let most = run_with(BUILDING, &[flood]).event_rate_hz;
     carries_what_is_offered(BUILDING, most, |rate| {
-        format!("trigger={{type=\"rate\",rate=\"{rate:.0} Hz\",spacing=\"poisson\",duration=\"1 s\"}}")
+        format!("trigger={{type=\"rate\",rate=\"{rate:.0} Hz\",spacing=\"poisson\",duration=\"1 s\",block=1}}")
     });
 }
 
