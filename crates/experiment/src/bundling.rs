@@ -15,9 +15,9 @@ pub struct Bundling {
     /// Most events in a block, if their number follows the load.
     #[serde(default)]
     pub largest: Option<u32>,
-    /// The number of the last block of the run and its events, if they are fewer than those of the others.
+    /// Events in the last block of the run, if they are fewer than those of the others.
     #[serde(default)]
-    pub last: Option<(u64, u32)>,
+    pub last: Option<u32>,
     /// First source of each readout unit, in order, and then the number of all sources; empty if each unit has one.
     pub bounds: Vec<u16>,
     /// Sources that are not read, in ascending order.

@@ -103,7 +103,7 @@ impl Plan {
     /// Events after which the trigger stops. The machines count the blocks of them.
     pub fn events(&self) -> Option<u64> {
         let Bundling { block, last, .. } = self.bundling;
-        let lacking = last.map_or(0, |(_, events)| u64::from(block - events));
+        let lacking = last.map_or(0, |events| u64::from(block.saturating_sub(events)));
         Some(self.building.events?.saturating_mul(block.into()).saturating_sub(lacking))
     }
 

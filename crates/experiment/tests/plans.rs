@@ -443,6 +443,10 @@ fn blocks_fit_sources_and_triggers() {
     assert_eq!(blocks(rate, small, "[first_stage]\nslices = 1"), (1, None, Some(1201)));
     assert_eq!(blocks(free, small, "[protocol]\ntype = 'phased'\nfirst = 2\naccept = 0.1"), (1, None, Some(30_000)));
     assert_eq!(blocks("events = 10", "type = 'cms-fed', file = 'a.raw'", ""), (1, None, Some(10)));
+    // Blocks never make an event builder too large that is possible in single events.
+    let text = "[trigger]\nevents = 1_000_000\n[readout]\nunits = 1000\nsource = { type = 'fixed', size = '64 B' }\n[builder]\nunits = 600";
+    assert_eq!(plan(text, &[]).bundling.block, 6, "6 events in 64 slots, 600,000 fragments each, are below 2^28");
+    assert_eq!(plan(text, &["builder.slots=400"]).bundling.block, 1);
     // The file decides on the largest fragment, and bundles of such fragments are not too large.
     let largest = "[readout]\nmax_fragment = '4 MiB'\nunits = 8\nsource = { type = 'fixed', size = '2 kB' }\n";
     let text = format!("[trigger]\nblock = 'auto'\nduration = '1 s'\n{largest}[builder]\nunits = 1");

@@ -24,8 +24,8 @@ impl Blocks {
         let slice = plan.bundling.slice.map_or((0, 1), |(slice, slices)| (slice.into(), slices.into()));
         let Bundling { block, last, .. } = plan.bundling;
         let first = BlockSize { from: EventId(1), first: EventId(1), events: block };
-        let last = last.map(|(number, events)| {
-            let before = (number - 1).saturating_mul(block.into());
+        let last = plan.building.events.zip(last).map(|(number, events)| {
+            let before = number.saturating_sub(1).saturating_mul(block.into());
             BlockSize { from: EventId(number), first: EventId(before.saturating_add(1)), events }
         });
         let span = u64::from(plan.building.buffer_events).saturating_mul(Config::SPAN_FACTOR as u64);
@@ -128,12 +128,13 @@ mod tests {
     #[test]
     fn the_last_block_has_what_is_left() {
         let mut plan = Plan::new(Config::new(1, 1), SourceSpec::Fixed { size: "2 B".parse().expect("a size") });
-        plan.bundling = Bundling { block: 3, last: Some((3, 2)), ..Bundling::default() };
+        plan.bundling = Bundling { block: 3, last: Some(2), ..Bundling::default() };
+        plan.building.events = Some(3);
         let blocks = Blocks::new(&plan);
         assert_eq!(events(&blocks, 1..4), [vec![1, 2, 3], vec![4, 5, 6], vec![7, 8]]);
         assert_eq!([2, 3].map(|block| blocks.through(EventId(block))), [6, 8]);
         // A last block may be the first.
-        plan.bundling.last = Some((1, 2));
+        plan.building.events = Some(1);
         assert_eq!(events(&Blocks::new(&plan), 1..2), [[1, 2]]);
     }
 

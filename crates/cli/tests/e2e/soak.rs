@@ -22,7 +22,7 @@ file_size = "1 MB"
 
 /// Most that the last third of a run may add to the memory that the second third needed, in KiB. In the first one buffers for
 /// bundles of all sizes are made. Memory that processes share counts for each of them.
-const GROWTH: u64 = 16 << 10;
+const GROWTH: u64 = 8 << 10;
 
 /// Seconds of each run; a night's worth can be given by `EVB_SOAK_SECONDS`.
 fn seconds() -> u64 {

@@ -32,7 +32,7 @@ const SLOTS: i64 = 64;
 /// caches before they are built.
 const SLOT_EVENTS: i64 = 512;
 /// Fewest blocks of these: some are built while others are on their way.
-pub(super) const FEWEST_BLOCKS: i64 = 4;
+const FEWEST_BLOCKS: i64 = 4;
 
 pub(super) const RULES: &[Rule] = &[fragments];
 
@@ -46,12 +46,12 @@ pub(super) fn first_under_way(view: View<'_>) -> Option<u32> {
 
 /// Most slots of a builder.
 pub(super) fn most_slots(view: View<'_>) -> u32 {
-    u32::try_from(written_slots(view.0)).unwrap_or(u32::MAX)
+    u32::try_from(written_slots(view.0, bundle::largest_block(view.0))).unwrap_or(u32::MAX)
 }
 
-/// Most slots of a builder in an unchecked tree.
-fn written_slots(root: &Node) -> i64 {
-    let auto = (SLOT_EVENTS / i64::from(bundle::largest_block(root))).clamp(FEWEST_BLOCKS, SLOTS);
+/// Most slots of a builder in an unchecked tree, if so many events go in a block.
+fn written_slots(root: &Node, block: u32) -> i64 {
+    let auto = (SLOT_EVENTS / i64::from(block)).clamp(FEWEST_BLOCKS, SLOTS);
     root.at("builder.slots").and_then(Node::integer).unwrap_or(auto).clamp(1, MAX_SLOTS)
 }
 
@@ -60,9 +60,9 @@ pub(super) fn units(root: &Node) -> i64 {
     root.at("builder.units").and_then(Node::integer).unwrap_or(1).clamp(1, MAX_UNITS)
 }
 
-/// Events that all builders of such a tree can have under construction.
-pub(super) fn under_construction(root: &Node) -> i64 {
-    units(root).saturating_mul(written_slots(root))
+/// Blocks of so many events that all builders of such a tree can have under construction.
+pub(super) fn under_construction(root: &Node, block: u32) -> i64 {
+    units(root).saturating_mul(written_slots(root, block))
 }
 
 fn fragments(view: View<'_>) -> Option<Problem> {

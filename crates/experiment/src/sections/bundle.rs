@@ -64,10 +64,12 @@ fn auto_block(root: &Node) -> u32 {
     let each = accepted.0.max(AUTO_TIMES.saturating_mul(size.0));
     let largest = fragments.saturating_mul(each.saturating_add(Bundling::ENTRY_BYTES));
     let room = largest_bundle(root).0.saturating_sub(Bundling::TAIL_BYTES) / largest;
-    let blocks = builder::FEWEST_BLOCKS.unsigned_abs() * builder::units(root).unsigned_abs();
-    let under_way = blocks.saturating_mul(units).saturating_mul(fragments);
-    let most = [room, MAX_FRAGMENTS / under_way, AUTO_EVENTS].into_iter().fold(usual, u64::min);
-    u32::try_from(most.max(1)).unwrap_or(1)
+    let most = u32::try_from(usual.min(room).min(AUTO_EVENTS)).unwrap_or(1);
+    let can_be_under_way = |block: &u32| {
+        let blocks = builder::under_construction(root, *block).unsigned_abs();
+        blocks.saturating_mul((*block).into()).saturating_mul(units).saturating_mul(fragments) <= MAX_FRAGMENTS
+    };
+    (1..=most).rev().find(can_be_under_way).unwrap_or(1)
 }
 
 /// True if an unchecked tree has nothing that means single events: the buckets and packets of shaping have fragments of many
@@ -135,14 +137,11 @@ pub(super) fn plan(view: View<'_>) -> Bundling {
         bounds.push(bounds[unit].saturating_add(u16::try_from(count).unwrap_or(u16::MAX)));
     }
     let (block, largest) = block(view.0);
-    let last = |events: u64| {
-        let rest = u32::try_from(events % u64::from(block)).unwrap_or(0);
-        (rest > 0).then(|| (events.div_ceil(block.into()), rest))
-    };
+    let rest = |events: u64| u32::try_from(events % u64::from(block)).ok().filter(|rest| *rest > 0);
     let mut bundling = Bundling {
         block,
         largest,
-        last: view.maybe_integer("trigger.events").and_then(last),
+        last: view.maybe_integer("trigger.events").and_then(rest),
         bounds: if bounds.windows(2).all(|pair| pair[1] == pair[0] + 1) { Vec::new() } else { bounds },
         masked: masked(view),
         suppressed: suppressed(view),

@@ -1,7 +1,7 @@
 //! `[readout]`: the readout units, how many and how much they hold. What feeds them is in [`super::source`].
 
 use super::{
-    Rule, builder, put,
+    Rule, builder, bundle, put,
     source::{self, SOURCE},
 };
 use crate::{
@@ -141,7 +141,7 @@ pub(super) fn fill(root: &mut Node) {
     if let Some(units) = root.at("readout.unit").and_then(Node::list).map(<[Node]>::len) {
         put(root, &["readout", "units"], Value::Integer(i64::try_from(units).unwrap_or(i64::MAX)));
     }
-    let enough = builder::under_construction(root).saturating_mul(2);
+    let enough = builder::under_construction(root, bundle::largest_block(root)).saturating_mul(2);
     let enough = enough.clamp(DEFAULT_BUFFER_EVENTS, MAX_BUFFER_EVENTS);
     put(root, &["readout", "buffer_events"], Value::Integer(enough));
     put(root, &["readout", "max_fragment"], Value::Text(super::bundle::default_max_fragment(root).to_string()));
