@@ -10,13 +10,15 @@ use std::fmt;
 pub(crate) const CONTROL_BYTES: usize = 128;
 
 const MAGIC: [u8; 8] = *b"evb-ofi\0";
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
 const PROOF_BYTES: usize = 32;
 const SAID_BYTES: usize = 60;
 const HELLO_BYTES: usize = SAID_BYTES + PROOF_BYTES;
 /// Label of the proof: the token is the key of nothing else with it.
-const LABEL: &[u8] = b"evb ofi hello 3";
+const LABEL: &[u8] = b"evb ofi hello 4";
 const STATUS_BYTES: usize = 17;
+const OFFER_BYTES: usize = 32;
+const ASK_BYTES: usize = 16;
 
 /// The reason why a peer refuses this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub(crate) struct Terms {
     pub(crate) frame_bytes: u32,
     /// Longest message; the highest bit tells layers from transports.
     pub(crate) max_bytes: u64,
+    /// True if long messages are written into the receiver's memory, and false if they are sent by tag.
+    pub(crate) writes: bool,
 }
 
 impl Terms {
@@ -77,9 +81,9 @@ impl Hello {
     /// the token, and a refusal has not even that.
     pub(crate) fn encode(&self, token: &Token, room: &mut [u8]) -> usize {
         let refusal = self.refusal.map_or(0, |refusal| 1 + refusal as u16);
-        let Terms { nodes, credits, frame_bytes, max_bytes } = self.terms;
+        let Terms { nodes, credits, frame_bytes, max_bytes, writes } = self.terms;
         let mut bytes = MAGIC.to_vec();
-        [VERSION, refusal, self.to.0, nodes, credits, 0].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+        [VERSION, refusal, self.to.0, nodes, credits, u16::from(writes)].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
         let words = [u64::from(frame_bytes), max_bytes, self.key, self.nonce, self.echo];
         words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
         let proof: [u8; PROOF_BYTES] = match self.refusal {
@@ -114,7 +118,8 @@ impl Hello {
         if refusal.is_none() && code(token, said).verify_slice(proof).is_err() {
             return Err(Some(Refusal::Token));
         }
-        let terms = Terms { nodes: small(3), credits: small(4), frame_bytes: word(0) as u32, max_bytes: word(1) };
+        let (frame_bytes, max_bytes, writes) = (word(0) as u32, word(1), small(5) == 1);
+        let terms = Terms { nodes: small(3), credits: small(4), frame_bytes, max_bytes, writes };
         Ok(Self { to: NodeId(small(2)), terms, key: word(2), nonce: word(3), echo: word(4), refusal })
     }
 }
@@ -204,12 +209,75 @@ impl Status {
     }
 }
 
+/// A room for a long message to the sender of this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// The number of the room.
+    pub(crate) room: u32,
+    /// Its length; 0 for a refusal.
+    pub(crate) bytes: u64,
+    /// Where to write to, if long messages are written.
+    pub(crate) address: u64,
+    pub(crate) key: u64,
+    /// True for the answer to a question, and false for a room in place of one that was used.
+    pub(crate) answers: bool,
+}
+
+/// The question for a room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ask {
+    /// The least length of the room.
+    pub(crate) bytes: u64,
+    /// The room that is given back for it.
+    pub(crate) back: Option<u32>,
+}
+
+/// A message about rooms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Note {
+    Offer(Offer),
+    Ask(Ask),
+}
+
+impl Note {
+    /// Writes the message to the start of `room` and returns its length. The first byte has the purpose (1 offer, 2
+    /// question), the second one a yes or no.
+    pub(crate) fn encode(&self, room: &mut [u8]) -> usize {
+        let (purpose, flag, number, words, length) = match *self {
+            Self::Offer(Offer { room, bytes, address, key, answers }) => {
+                (1, answers, room, [bytes, address, key], OFFER_BYTES)
+            }
+            Self::Ask(Ask { bytes, back }) => (2, back.is_some(), back.unwrap_or(0), [bytes, 0, 0], ASK_BYTES),
+        };
+        room[..4].copy_from_slice(&[purpose, u8::from(flag), 0, 0]);
+        room[4..8].copy_from_slice(&number.to_le_bytes());
+        for (part, word) in room[8..length].chunks_exact_mut(8).zip(words) {
+            part.copy_from_slice(&word.to_le_bytes());
+        }
+        length
+    }
+
+    /// Reads the message; `None` if it is none.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let word = |start: usize| Some(u64::from_le_bytes(*bytes.get(start..)?.first_chunk()?));
+        let (flag, number) = (*bytes.get(1)? == 1, u32::from_le_bytes(*bytes.get(4..)?.first_chunk()?));
+        match (bytes[0], bytes.len()) {
+            (1, OFFER_BYTES) => {
+                let (bytes, address, key) = (word(8)?, word(16)?, word(24)?);
+                Some(Self::Offer(Offer { room: number, bytes, address, key, answers: flag }))
+            }
+            (2, ASK_BYTES) => Some(Self::Ask(Ask { bytes: word(8)?, back: flag.then_some(number) })),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const TOKEN: Token = Token::new([9; Token::BYTES]);
-    const TERMS: Terms = Terms { nodes: 5, credits: 64, frame_bytes: 8192, max_bytes: 1 << 63 | 77 };
+    const TERMS: Terms = Terms { nodes: 5, credits: 64, frame_bytes: 8192, max_bytes: 1 << 63 | 77, writes: true };
     const HELLO: Hello = Hello { to: NodeId(3), terms: TERMS, key: 0x1234_5678_9abc, nonce: 5, echo: 7, refusal: None };
 
     fn encoded(hello: Hello) -> Vec<u8> {
@@ -256,6 +324,24 @@ mod tests {
             assert_eq!(read.refusal, Some(refusal));
             assert_eq!(bytes[SAID_BYTES..], [0; PROOF_BYTES]);
         }
+    }
+
+    #[test]
+    fn messages_about_rooms_come_back() {
+        let offer = Offer { room: 7, bytes: 1 << 40, address: u64::MAX, key: 3, answers: true };
+        let notes = [
+            Note::Offer(offer),
+            Note::Offer(Offer { answers: false, bytes: 0, ..offer }),
+            Note::Ask(Ask { bytes: 5, back: Some(0) }),
+            Note::Ask(Ask { bytes: 1 << 50, back: None }),
+        ];
+        for note in notes {
+            let mut room = [0xff; CONTROL_BYTES];
+            let length = note.encode(&mut room);
+            assert_eq!(Note::decode(&room[..length]), Some(note));
+            assert_eq!((Note::decode(&room[..length - 1]), Note::decode(&room[..length + 1])), (None, None));
+        }
+        assert_eq!(Note::decode(&[]), None);
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod options;
 mod outbox;
 mod peer;
 mod registered;
+mod rooms;
 mod tags;
 mod transport;
 mod wake;

@@ -5,13 +5,15 @@ mod control;
 mod join;
 mod progress;
 mod receive;
+mod rooms;
 mod send;
 
 use crate::{
     OfiError, OfiOptions,
-    control::{CONTROL_BYTES, Hello, Terms},
+    control::{CONTROL_BYTES, Hello, Note, Terms},
     ffi::{Endpoint, Operation},
     peer::Peer,
+    rooms::ROOMS,
     tags::Tags,
     wake::Rest,
 };
@@ -26,12 +28,11 @@ pub use join::ConnectError;
 pub(crate) const FRAME_BYTES: usize = (48 << 10) - 512;
 /// Inject size from which a provider takes small messages without the receiver's help, up to that size and no further.
 const LEAST_INJECT: usize = 1 << 10;
-/// Most bodies that are received from one peer at a time.
-pub(crate) const BODIES_AHEAD: usize = 4;
-/// Buffers beyond the credits: for strangers and hellos, and for permits and progress of each peer.
+/// Buffers beyond the credits: for strangers and hellos, and for each peer's offers, its question for a room and its
+/// progress.
 const SPARE_BUFFERS: usize = 32;
-const SPARE_BUFFERS_PER_PEER: usize = BODIES_AHEAD + 4;
-/// Part of the provider's receives for small messages; the rest is for bodies.
+const SPARE_BUFFERS_PER_PEER: usize = ROOMS + 5;
+/// Part of the provider's receives for small messages; the rest is for rooms.
 const SMALL_RECEIVES: (usize, usize) = (3, 4);
 /// Fewest credits that are usable: the peer hears of free buffers after half of them.
 const LEAST_CREDITS: usize = 2;
@@ -45,11 +46,11 @@ enum Role {
     Slot { to: u16, large: bool },
     /// Sends a control message.
     Control { to: u16 },
-    /// Sends a body in place.
-    Body { to: u16 },
-    /// Receives an announced body; the length when it has arrived.
-    Room { from: u16, done: Option<usize> },
-    /// Receives a body that nobody waits for any more.
+    /// Sends a long message whose body has this length.
+    Long { to: u16, bytes: usize },
+    /// Is a room for a long message of this peer.
+    Room { from: u16 },
+    /// Is a room that was offered to a peer which is gone.
     Orphan,
     /// No purpose.
     Free,
@@ -60,8 +61,8 @@ enum Role {
 pub(crate) enum Large {
     /// Into `count` buffers of `bytes` bytes, from any peer.
     Buffers { count: usize, bytes: usize },
-    /// As bodies that a small message announces.
-    Announced,
+    /// Into rooms that were offered to the peer, written by it if the provider can do that and the options allow it.
+    Rooms,
 }
 
 /// A node's endpoint, its peers and its buffers.
@@ -82,8 +83,8 @@ pub(crate) struct Links {
     pub(crate) active: VecDeque<u16>,
     /// Peers that wait for a status.
     owing: VecDeque<u16>,
-    /// Peers that wait for the permit of a message.
-    permits: VecDeque<(u16, u64)>,
+    /// Messages about rooms that are not sent yet.
+    notes: VecDeque<(u16, Note)>,
     /// Hellos of nodes that the user has not named yet.
     early: Vec<Option<Hello>>,
     pub(crate) rest: Rest,
@@ -101,7 +102,8 @@ pub(crate) struct Links {
 impl Links {
     pub(crate) fn open(local: NodeId, options: OfiOptions, large: Large, sleeps: bool) -> Result<Self, OfiError> {
         assert!(local.0 < options.nodes, "{local} is not one of {} nodes", options.nodes);
-        let endpoint = Endpoint::open(&options.provider, options.source(), sleeps)?;
+        let writes = large == Large::Rooms && options.writes;
+        let endpoint = Endpoint::open(&options.provider, options.source(), sleeps, writes)?;
         let tags = Tags::new(endpoint.limits().tag_format).ok_or_else(|| OfiError::Option {
             reason: format!("the tags of {} have too few bits", endpoint.provider()),
         })?;
@@ -119,7 +121,7 @@ impl Links {
             controls: Vec::new(),
             active: VecDeque::new(),
             owing: VecDeque::new(),
-            permits: VecDeque::new(),
+            notes: VecDeque::new(),
             early: vec![None; nodes],
             rest,
             moved: false,
@@ -210,8 +212,9 @@ fn terms(options: &OfiOptions, endpoint: &Endpoint, large: Large) -> Result<Term
         return Err(OfiError::Option { reason });
     }
     let max_bytes = match large {
-        Large::Announced => options.max_body as u64,
+        Large::Rooms => options.max_body as u64,
         Large::Buffers { bytes, .. } => Terms::LAYER | bytes as u64,
     };
-    Ok(Terms { nodes: options.nodes, credits: credits as u16, frame_bytes: frame as u32, max_bytes })
+    let (credits, frame_bytes, writes) = (credits as u16, frame as u32, endpoint.limits().writes);
+    Ok(Terms { nodes: options.nodes, credits, frame_bytes, max_bytes, writes })
 }

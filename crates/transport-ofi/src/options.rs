@@ -39,11 +39,14 @@ pub struct OfiOptions {
     /// Messages of libfabric that each peer may have under way to this node, or fewer if the provider cannot have so
     /// many receives. A node has this many buffers for each peer, of at most 48 KiB.
     pub credits: u16,
+    /// True if a transport's long messages are written into the receiver's memory where the provider can do that. If not,
+    /// they are sent by tag into receives of their own. Nodes of a run agree on it.
+    pub writes: bool,
 }
 
 impl OfiOptions {
     /// The defaults: provider `tcp`, because every libfabric has it; this machine only, 10 s of silence, 30 s to
-    /// connect, 64 MiB bodies, 1 MiB messages of a layer, 4 MiB waiting for each peer, 64 credits.
+    /// connect, 64 MiB bodies, 1 MiB messages of a layer, 4 MiB waiting for each peer, 64 credits, long messages written.
     #[must_use]
     pub fn new(nodes: u16, token: Token) -> Self {
         Self {
@@ -58,6 +61,7 @@ impl OfiOptions {
             max_bytes: 1 << 20,
             send_queue_bytes: 4 << 20,
             credits: 64,
+            writes: true,
         }
     }
 

@@ -1,77 +1,57 @@
-//! The outgoing queue to one peer of a transport: full frames, the frame that is being filled, and bodies that follow
-//! their frames.
+//! The outgoing queue to one peer of a transport: full frames, the frame that is being filled, and long messages.
 
 use crate::{
     ffi::{Operation, Posted},
-    frame::{Body, RECORD_BYTES, Record},
+    frame::{RECORD_BYTES, Record},
     links::Links,
 };
-use bytes::Bytes;
 use evb_transport::Message;
 use std::collections::VecDeque;
 
-/// A frame that waits, its filled length, and the body that it announces.
-struct Frame {
-    slot: Operation,
-    bytes: usize,
-    body: Option<Bytes>,
+/// Something that waits.
+enum Item {
+    /// A frame, and its filled length.
+    Frame { slot: Operation, bytes: usize },
+    /// A message that is too long for a frame.
+    Long(Message),
 }
 
 /// The queue to one peer.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    queue: VecDeque<Frame>,
-    /// Bodies whose frames have gone, by number. Each is sent when the peer has a buffer for it.
-    announced: Vec<(u64, Bytes)>,
-    /// True if the last frame of the queue may take more.
-    open: bool,
+    queue: VecDeque<Item>,
 }
 
 impl Outbox {
     pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_empty() && self.announced.is_empty()
+        self.queue.is_empty()
     }
 
     /// Queues a message, or returns it if it needs another frame and there are too many bytes already.
     pub(crate) fn push(&mut self, links: &mut Links, to: usize, message: Message) -> Result<(), Message> {
-        let room = links.frame_bytes() - RECORD_BYTES;
-        let Message { head, body } = message;
-        if body.len() > room {
-            let follows = Record { head, body: Body::Follows(body.len()) };
-            return match self.new_frame(links, to, body.len()) {
-                Some(slot) => {
-                    let bytes = follows.encode(links.memory_mut(slot));
-                    self.queue.push_back(Frame { slot, bytes, body: Some(body) });
-                    self.open = false;
-                    Ok(())
-                }
-                None => Err(Message { head, body }),
-            };
+        let (frame, body) = (links.frame_bytes(), message.body.len());
+        if RECORD_BYTES + body > frame {
+            if !reserve(links, to, body) {
+                return Err(message);
+            }
+            self.queue.push_back(Item::Long(message));
+            return Ok(());
         }
-        let record = Record { head, body: Body::Here(&body) };
-        if let Some(Frame { slot, bytes, .. }) = self.queue.back_mut().filter(|_| self.open)
-            && *bytes + RECORD_BYTES + body.len() <= links.frame_bytes()
+        let record = Record { head: message.head, body: &message.body };
+        if let Some(Item::Frame { slot, bytes }) = self.queue.back_mut()
+            && *bytes + RECORD_BYTES + body <= frame
         {
             *bytes += record.encode(&mut links.memory_mut(*slot)[*bytes..]);
             return Ok(());
         }
-        let Some(slot) = self.new_frame(links, to, 0) else { return Err(Message { head, body }) };
-        let bytes = record.encode(links.memory_mut(slot));
-        self.queue.push_back(Frame { slot, bytes, body: None });
-        self.open = true;
-        Ok(())
-    }
-
-    /// A slot for a frame with its cost, if there is room for it. One frame always fits.
-    fn new_frame(&mut self, links: &mut Links, to: usize, body: usize) -> Option<Operation> {
-        let (cost, limit) = (links.frame_bytes() + body, links.options.send_queue_bytes);
-        let waiting = links.peer(to)?.out_bytes;
-        if waiting > 0 && waiting + cost > limit {
-            return None;
+        let Some(slot) = links.slot(false, true) else { return Err(message) };
+        if !reserve(links, to, frame) {
+            links.give_back(slot, false);
+            return Err(message);
         }
-        let slot = links.slot(false, true)?;
-        links.peer(to)?.out_bytes += cost;
-        Some(slot)
+        let bytes = record.encode(links.memory_mut(slot));
+        self.queue.push_back(Item::Frame { slot, bytes });
+        Ok(())
     }
 
     /// Sends the queue as far as the peer takes it, or drops it if the peer is gone. Returns true if nothing waits any
@@ -80,36 +60,37 @@ impl Outbox {
         if !links.peer(to).is_some_and(|peer| peer.takes_messages()) {
             self.clear(links);
         }
-        self.send_permitted(links, to);
-        while let Some(Frame { slot, bytes, body }) = self.queue.front_mut() {
-            let Some(peer) = links.peer(to).filter(|peer| peer.has_credit()) else { return false };
-            let number = peer.sent;
-            if links.send(to, *slot, *bytes, false) != Posted::Yes {
+        while let Some(item) = self.queue.front() {
+            if !links.peer(to).is_some_and(|peer| peer.has_credit()) {
                 return false;
             }
-            self.announced.extend(body.take().map(|body| (number, body)));
+            let result = match item {
+                Item::Frame { slot, bytes } => links.send(to, *slot, *bytes, false),
+                Item::Long(message) => links.send_long(to, message),
+            };
+            if result != Posted::Yes {
+                return false;
+            }
             self.queue.pop_front();
         }
-        self.open = false;
-        self.announced.is_empty()
-    }
-
-    /// Sends the bodies that the peer has buffers for.
-    fn send_permitted(&mut self, links: &mut Links, to: usize) {
-        while let Some(number) = links.peer(to).and_then(|peer| peer.permitted.pop_front()) {
-            let Some(index) = self.announced.iter().position(|(announced, _)| *announced == number) else { continue };
-            match links.send_body(to, number, &self.announced[index].1) {
-                Posted::Yes => drop(self.announced.swap_remove(index)),
-                Posted::Again => return links.peer(to).into_iter().for_each(|peer| peer.permitted.push_front(number)),
-                Posted::Failed(_) => return,
-            }
-        }
+        true
     }
 
     /// Drops the queue: the peer is gone.
     pub(crate) fn clear(&mut self, links: &mut Links) {
-        self.queue.drain(..).for_each(|frame| links.give_back(frame.slot, false));
-        self.announced.clear();
-        self.open = false;
+        for item in self.queue.drain(..) {
+            if let Item::Frame { slot, .. } = item {
+                links.give_back(slot, false);
+            }
+        }
     }
+}
+
+/// Counts bytes that wait for a peer, if there is room for them. One frame or long message always fits.
+fn reserve(links: &mut Links, to: usize, bytes: usize) -> bool {
+    let limit = links.options.send_queue_bytes;
+    let Some(peer) = links.peer(to) else { return false };
+    let fits = peer.out_bytes == 0 || peer.out_bytes + bytes <= limit;
+    peer.out_bytes += if fits { bytes } else { 0 };
+    fits
 }

@@ -3,19 +3,15 @@
 use crate::{
     control::{Acquaintance, Refusal},
     ffi::Operation,
+    rooms::{Given, Held},
 };
-use std::{
-    collections::VecDeque,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 /// A message that has arrived, in the memory of a receive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) operation: Operation,
     pub(crate) bytes: usize,
-    /// The operation that receives the body which this message announces.
-    pub(crate) body: Option<Operation>,
 }
 
 /// One peer. Numbers count messages of one direction from 0.
@@ -33,8 +29,9 @@ pub(crate) struct Peer {
     pub(crate) outstanding: usize,
     /// Bytes that wait or are under way, of a transport.
     pub(crate) out_bytes: usize,
-    /// Messages to the peer whose bodies it has room for.
-    pub(crate) permitted: VecDeque<u64>,
+    /// Rooms of the peer for long messages to it, and rooms for those from it.
+    pub(crate) held: Held,
+    pub(crate) given: Given,
 
     /// The number of the next message for the user, and the arrived messages from there on, by number modulo length.
     pub(crate) expected: u64,
@@ -74,7 +71,8 @@ impl Peer {
             allowed: u64::from(credits),
             outstanding: 0,
             out_bytes: 0,
-            permitted: VecDeque::new(),
+            held: Held::default(),
+            given: Given::default(),
             expected: 0,
             ring: vec![None; usize::from(credits).next_power_of_two()].into(),
             told: 0,
@@ -133,16 +131,6 @@ impl Peer {
         self.ring[(self.expected + ahead) as usize & (self.ring.len() - 1)].as_mut()
     }
 
-    /// Permits the body of the message that was sent `ago` messages ago. Returns false if there is no such message.
-    pub(crate) fn permit(&mut self, ago: u64) -> bool {
-        let window = self.ring.len() as u64;
-        let known = 1 <= ago && ago <= window.min(self.sent) && (self.permitted.len() as u64) < window;
-        if known {
-            self.permitted.push_back(self.sent - ago);
-        }
-        known
-    }
-
     /// Removes the expected message; the next one is expected then.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Arrival> {
@@ -193,7 +181,7 @@ mod tests {
     use crate::ffi::Operation;
 
     fn arrival(index: u32) -> Arrival {
-        Arrival { operation: Operation::test(index), bytes: 1, body: None }
+        Arrival { operation: Operation::test(index), bytes: 1 }
     }
 
     #[test]

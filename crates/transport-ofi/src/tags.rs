@@ -19,8 +19,8 @@ pub(crate) enum Kind {
     Data,
     /// The progress of the sender: see [`Status`](crate::control::Status).
     Status,
-    /// The buffer for the body of this message is ready.
-    Permit,
+    /// Rooms for long messages: see [`Note`](crate::control::Note).
+    Room,
     /// The identity of the sender, with the token; the only kind without a key.
     Hello,
 }
@@ -64,7 +64,7 @@ impl Tags {
         let kind = match high & 3 {
             0 => Kind::Data,
             1 => Kind::Status,
-            2 => Kind::Permit,
+            2 => Kind::Room,
             _ => Kind::Hello,
         };
         let from = NodeId((tag >> self.number_bits) as u16);
@@ -92,7 +92,7 @@ mod tests {
     fn tags_come_back_in_as_many_bits_as_there_are() {
         for format in [u64::MAX, 0xaaaa_aaaa_aaaa_aaaa, (1 << 48) - 1] {
             let tags = Tags::new(format).unwrap();
-            for kind in [Kind::Data, Kind::Status, Kind::Permit, Kind::Hello] {
+            for kind in [Kind::Data, Kind::Status, Kind::Room, Kind::Hello] {
                 for (large, from) in [(false, 0), (true, 0xffff), (true, 0x8001)] {
                     let tag = Tag { kind, large, from: NodeId(from), low: tags.low(0x1234_5678_9abc_def0) };
                     let bits = tags.encode(tag);

@@ -1,5 +1,5 @@
-//! The transport over libfabric. Small messages share frames of up to 48 KiB. A longer body is sent in place into a
-//! buffer of its length: its frame announces it, and the receiver creates the buffer and permits it before it is sent.
+//! The transport over libfabric. Small messages share frames of up to 48 KiB. A longer message goes by itself, in place, into
+//! a room that the receiver has offered before: memory for one message.
 //!
 //! An endpoint has no thread. Messages move within [`receive`](Transport::receive), [`flush`](Transport::flush) and
 //! [`wait`](Transport::wait), and so do signs of life. A node must call one of them at least every half
@@ -7,41 +7,28 @@
 
 use crate::{
     ConnectError, OfiError, OfiOptions,
-    frame::{Body, Record},
-    links::{BODIES_AHEAD, Large, Links},
+    frame::Record,
+    links::{Large, Links},
     outbox::Outbox,
 };
 use evb_core::NodeId;
-use evb_transport::{ChunkPool, Connect, HEAD_BYTES, JoinError, Message, Received, SendError, Transport, Waker};
+use evb_transport::{ChunkPool, Connect, JoinError, Message, Received, SendError, Transport, Waker};
 use std::time::{Duration, Instant};
 
 /// Most messages from one peer before the next has its turn.
 const TURN: usize = 64;
-/// Bytes of bodies that are received from one peer at a time, unless one alone is longer.
-const BODIES_AHEAD_BYTES: usize = 8 << 20;
 /// Bytes that wait for a peer before they are sent without a flush.
 const WRITE_AHEAD_BYTES: usize = 256 << 10;
 /// Longest time that a drop takes to send flushed messages and the goodbye.
 const DROP_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The state of reading a peer's messages.
-#[derive(Default)]
-struct Inbox {
-    /// Offset of the next record in the expected frame.
-    offset: usize,
-    /// Number of later frames that were searched for announced bodies; number and bytes of the bodies that are being
-    /// received.
-    looked: u64,
-    bodies: usize,
-    body_bytes: usize,
-}
-
 /// The endpoint of one node for the transport.
 pub struct Ofi {
     links: Links,
     outboxes: Vec<Outbox>,
-    inboxes: Vec<Inbox>,
-    /// Memory of arrived bodies.
+    /// Offsets of the next records in the expected frames, by peer.
+    offsets: Vec<usize>,
+    /// Memory of bodies that arrived in frames.
     chunks: ChunkPool,
     /// Peers with something in their outbox.
     unsent: Vec<u16>,
@@ -58,9 +45,9 @@ impl Ofi {
     pub fn open(local: NodeId, options: OfiOptions) -> Result<Self, OfiError> {
         let nodes = usize::from(options.nodes);
         Ok(Self {
-            links: Links::open(local, options, Large::Announced, true)?,
+            links: Links::open(local, options, Large::Rooms, true)?,
             outboxes: (0..nodes).map(|_| Outbox::default()).collect(),
-            inboxes: (0..nodes).map(|_| Inbox::default()).collect(),
+            offsets: vec![0; nodes],
             chunks: ChunkPool::default(),
             unsent: Vec::new(),
         })
@@ -109,7 +96,6 @@ impl Ofi {
 
     /// Appends at most `limit` messages of one peer; returns true if it may have more.
     fn receive_from(&mut self, from: usize, limit: usize, sink: &mut Vec<Received>) -> bool {
-        self.open_bodies(from);
         for _ in 0..limit {
             match self.next(from) {
                 Some(Ok(message)) => sink.push(Received::Message { from: NodeId(from as u16), message }),
@@ -127,74 +113,19 @@ impl Ofi {
     /// The next message of a peer; an error if the peer breaks the protocol.
     fn next(&mut self, from: usize) -> Option<Result<Message, &'static str>> {
         let arrival = *self.links.peer(from)?.ahead(0)?;
-        let frame = &self.links.memory(arrival.operation)[self.inboxes[from].offset..arrival.bytes];
+        if self.links.is_long(arrival.operation) {
+            return self.links.take_long(from).map(Ok);
+        }
+        let frame = &self.links.memory(arrival.operation)[self.offsets[from]..arrival.bytes];
         let Some((Record { head, body }, length)) = Record::decode(frame) else {
             return Some(Err("it sent what is no message"));
         };
-        match body {
-            Body::Here(body) => {
-                let (body, more) = (self.chunks.copy(body), length < frame.len());
-                self.inboxes[from].offset += length;
-                if !more {
-                    self.consume(from);
-                }
-                Some(Ok(Message { head, body }))
-            }
-            Body::Follows(length) => self.take_body(from, head, length),
+        let (body, more) = (self.chunks.copy(body), length < frame.len());
+        self.offsets[from] = if more { self.offsets[from] + length } else { 0 };
+        if !more {
+            self.links.consume(from);
         }
-    }
-
-    fn take_body(
-        &mut self,
-        from: usize,
-        head: [u8; HEAD_BYTES],
-        length: usize,
-    ) -> Option<Result<Message, &'static str>> {
-        let (limit, peer) = (self.links.options.max_body, self.links.peer(from)?);
-        let (failed, room) = (peer.failure.is_some(), peer.ahead(0)?.body);
-        let Some((room, arrived)) = room.and_then(|room| Some((room, self.links.body_length(room)?))) else {
-            return (failed || length > limit).then_some(Err("it sent a body above the limit"));
-        };
-        let body = self.links.take_body(room);
-        let inbox = &mut self.inboxes[from];
-        (inbox.bodies, inbox.body_bytes) = (inbox.bodies - 1, inbox.body_bytes - length);
-        self.consume(from);
-        self.open_bodies(from);
-        Some(if arrived == length { Ok(Message { head, body }) } else { Err("it sent a body of another length") })
-    }
-
-    fn consume(&mut self, from: usize) {
-        self.links.consume(from);
-        let inbox = &mut self.inboxes[from];
-        (inbox.offset, inbox.looked) = (0, inbox.looked.saturating_sub(1));
-    }
-
-    /// Creates buffers for bodies that frames of this peer have announced, up to the limit.
-    fn open_bodies(&mut self, from: usize) {
-        let limit = self.links.options.max_body;
-        loop {
-            let inbox = &mut self.inboxes[from];
-            let ahead = inbox.looked;
-            let Some(peer) = self.links.peer(from) else { return };
-            let number = peer.expected + ahead;
-            let Some(arrival) = peer.ahead(ahead).copied() else { return };
-            if let Some((Record { body: Body::Follows(length), .. }, _)) =
-                Record::decode(&self.links.memory(arrival.operation)[..arrival.bytes])
-            {
-                let enough = inbox.bodies > 0 && inbox.body_bytes + length > BODIES_AHEAD_BYTES;
-                if length > limit || enough || inbox.bodies == BODIES_AHEAD {
-                    return;
-                }
-                let Some(room) = self.links.receive_body(from, number, length) else { return };
-                (inbox.bodies, inbox.body_bytes) = (inbox.bodies + 1, inbox.body_bytes + length);
-                self.links
-                    .peer(from)
-                    .and_then(|peer| peer.ahead(ahead))
-                    .into_iter()
-                    .for_each(|it| it.body = Some(room));
-            }
-            self.inboxes[from].looked += 1;
-        }
+        Some(Ok(Message { head, body }))
     }
 
     /// Reports the end of a peer that is over.
@@ -204,7 +135,7 @@ impl Ofi {
             let reason = peer.reason();
             self.links.forget(from);
             self.outboxes[from].clear(&mut self.links);
-            self.inboxes[from] = Inbox::default();
+            self.offsets[from] = 0;
             sink.push(Received::Lost { peer: NodeId(from as u16), reason });
         } else {
             peer.active = false;
@@ -229,7 +160,9 @@ impl Transport for Ofi {
         let was_empty = self.outboxes[index].is_empty();
         if let Err(message) = self.outboxes[index].push(&mut self.links, index, message) {
             self.outboxes[index].send(&mut self.links, index);
-            return Err(SendError::Full(message));
+            // What has left may not have been counted yet.
+            self.links.poll();
+            self.outboxes[index].push(&mut self.links, index, message).map_err(SendError::Full)?;
         }
         if was_empty {
             self.unsent.push(index as u16);

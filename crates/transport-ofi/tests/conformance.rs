@@ -32,6 +32,14 @@ fn tcp_conforms_with_few_credits() {
     conforms(&OfiOptions { max_body: 300_000, credits: 30, send_queue_bytes: 250_000, ..options("tcp") });
 }
 
+/// Long messages are sent by tag, as where a provider cannot write into the memory of a peer.
+#[test]
+fn both_conform_without_writes() {
+    for provider in ["tcp", "shm"] {
+        conforms(&OfiOptions { max_body: 300_000, writes: false, ..options(provider) });
+    }
+}
+
 /// Two endpoints of each node, on addresses of their own. One case is left out, in which a part of the last messages of a
 /// node that leaves was lost. Likely an acknowledgement to a peer that has left breaks the provider's connection, with all
 /// that was not received yet.

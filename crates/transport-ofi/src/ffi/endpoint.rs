@@ -4,11 +4,14 @@
 
 mod operations;
 
+pub(super) use operations::posted;
+
 use super::{
     info::{InfoList, Limits},
     library::Library,
     memory::{Context, Entry, Memory, Operation, Slab},
     objects::{Objects, close_registration, descriptor},
+    rooms::Rooms,
     stale,
 };
 use crate::OfiError;
@@ -39,9 +42,9 @@ pub(crate) enum Posted {
 /// An operation is over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completion {
-    /// The operation; `None` for an injected message that failed.
+    /// The operation; `None` for an injected message that failed, and for a write into a room that was not offered.
     pub(crate) operation: Option<Operation>,
-    /// The sender's tag of a receive, and its length in bytes.
+    /// The sender's tag of a receive, and its length in bytes. A write has neither.
     pub(crate) tag: u64,
     pub(crate) bytes: usize,
     /// The error number of a failed operation.
@@ -51,8 +54,9 @@ pub(crate) struct Completion {
 /// The objects of one node, and all memory that the provider may use.
 pub(crate) struct Endpoint {
     info: InfoList,
-    limits: Limits,
-    objects: Objects,
+    pub(super) limits: Limits,
+    pub(super) objects: Objects,
+    pub(super) rooms: Rooms,
     wait_fd: Option<RawFd>,
     /// Entries without memory.
     free: Vec<u32>,
@@ -67,14 +71,17 @@ pub(crate) struct Endpoint {
 unsafe impl Send for Endpoint {}
 
 impl Endpoint {
-    /// Opens an endpoint. With `sleeps`, the queue has a file to sleep on if the provider supports that.
-    pub(crate) fn open(provider: &str, interface: Option<&str>, sleeps: bool) -> Result<Self, OfiError> {
-        let info = InfoList::find(provider, interface)?;
-        let (limits, nothing) = (info.limits(), CqEntry::default());
+    /// Opens an endpoint. With `sleeps`, the queue has a file to sleep on if the provider supports that. With `writes`,
+    /// peers may write into its rooms if the provider supports that ([`Limits::writes`]).
+    pub(crate) fn open(provider: &str, interface: Option<&str>, sleeps: bool, writes: bool) -> Result<Self, OfiError> {
+        let info = InfoList::find(provider, interface, writes)?;
+        let (mut limits, nothing) = (info.limits(), CqEntry::default());
+        limits.writes &= writes;
         let mut new = Self {
             info,
             limits,
             objects: Objects::none(),
+            rooms: Rooms::default(),
             wait_fd: None,
             free: Vec::new(),
             next_key: 0,
@@ -205,10 +212,11 @@ impl Endpoint {
 
     /// Adds `count` operations with `bytes` bytes of memory each.
     pub(crate) fn add_slab(&mut self, count: usize, bytes: usize) -> Result<Vec<Operation>, OfiError> {
-        let mut slab = Slab::new(count * bytes);
-        slab.registration = self.register(slab.start(), count * bytes)?;
-        let (start, descriptor) = (slab.start(), descriptor(slab.registration));
+        let slab = Slab::new(count * bytes);
+        let registration = self.register(slab.start(), count * bytes, FI_SEND | FI_RECV)?;
+        let (start, descriptor) = (slab.start(), descriptor(registration));
         self.objects.slabs.push(slab);
+        self.objects.registrations.push(registration);
         let part = |index: usize| start.wrapping_add(index * bytes);
         Ok((0..count).map(|index| self.add(part(index), bytes, descriptor, Memory::Slab)).collect())
     }
@@ -219,14 +227,15 @@ impl Endpoint {
         self.add_registered(start, bytes, Memory::Shared(body))
     }
 
-    /// An operation that receives a body into a buffer of its own.
-    pub(crate) fn own(&mut self, mut body: Vec<u8>) -> Result<Operation, OfiError> {
-        let (start, bytes) = (body.as_mut_ptr(), body.len());
-        self.add_registered(start, bytes, Memory::Own(body))
-    }
-
-    fn add_registered(&mut self, start: *mut u8, bytes: usize, memory: Memory) -> Result<Operation, OfiError> {
-        let registration = self.register(start, bytes)?;
+    pub(super) fn add_registered(
+        &mut self,
+        start: *mut u8,
+        bytes: usize,
+        memory: Memory,
+    ) -> Result<Operation, OfiError> {
+        let is_written = self.limits.writes && matches!(memory, Memory::Room(_));
+        let access = FI_SEND | FI_RECV | if is_written { FI_REMOTE_WRITE } else { 0 };
+        let registration = self.register(start, bytes, access)?;
         let operation = self.add(start, bytes, descriptor(registration), memory);
         self.objects.entries[operation.0 as usize].registration = registration;
         Ok(operation)
@@ -234,31 +243,31 @@ impl Endpoint {
 
     fn add(&mut self, start: *mut u8, bytes: usize, descriptor: *mut c_void, memory: Memory) -> Operation {
         let index = self.free.pop().unwrap_or(self.objects.entries.len() as u32);
-        let registration = ptr::null_mut();
-        let memory = Some(memory);
-        if let Some(entry) = self.objects.entries.get_mut(index as usize) {
-            *entry = Entry { context: entry.context, start, bytes, descriptor, registration, memory, busy: false };
-        } else {
-            let context = Context::allocate(index);
-            self.objects.entries.push(Entry { context, start, bytes, descriptor, registration, memory, busy: false });
+        let there = self.objects.entries.get(index as usize).map(|entry| entry.context);
+        let context = there.unwrap_or_else(|| Context::allocate(index));
+        let (registration, memory) = (ptr::null_mut(), Some(memory));
+        let entry =
+            Entry { context, start, bytes, descriptor, registration, memory, busy: false, joined: None };
+        match self.objects.entries.get_mut(index as usize) {
+            Some(free) => *free = entry,
+            None => self.objects.entries.push(entry),
         }
         Operation(index)
     }
 
-    /// Ends an operation that is not busy and returns its memory. Not for slabs.
-    pub(crate) fn take(&mut self, operation: Operation) -> Option<Memory> {
+    /// Ends an operation that is not busy, with its memory. Not for slabs.
+    pub(crate) fn take(&mut self, operation: Operation) {
         let entry = &mut self.objects.entries[operation.0 as usize];
         assert!(!entry.busy, "the provider has this memory");
-        let memory = entry.memory.take();
         close_registration(mem::replace(&mut entry.registration, ptr::null_mut()));
+        entry.memory = None;
         self.free.push(operation.0);
-        memory
     }
 
-    /// Registers memory if the provider demands it.
-    fn register(&mut self, start: *mut u8, bytes: usize) -> Result<*mut Mr, OfiError> {
+    /// Registers memory if the provider demands it, or if peers write into it.
+    fn register(&mut self, start: *mut u8, bytes: usize, access: u64) -> Result<*mut Mr, OfiError> {
         let mut registration = ptr::null_mut();
-        if !self.limits.registers {
+        if !self.limits.registers && access & FI_REMOTE_WRITE == 0 {
             return Ok(registration);
         }
         self.next_key += 1;
@@ -268,7 +277,6 @@ impl Endpoint {
         unsafe {
             let register = (*(*self.objects.domain).mr).reg;
             let domain = &raw mut (*self.objects.domain).fid;
-            let access = FI_SEND | FI_RECV;
             let result = register(domain, start.cast(), bytes, access, 0, key, 0, &raw mut registration, none);
             self.api().check("fi_mr_reg", result)?;
             if self.limits.registers_at_endpoint {

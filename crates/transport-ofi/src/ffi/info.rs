@@ -19,7 +19,7 @@ use std::{
 const VERSION: u32 = version(1, 14);
 
 /// Supported modes of memory registration. This crate registers its messages when the provider demands it
-/// ([`FI_MR_LOCAL`]). It offers nothing for remote access, which the other modes concern.
+/// ([`FI_MR_LOCAL`]), and all memory that peers write into.
 const MR_MODES: i32 = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
 
 pub(crate) struct InfoList {
@@ -28,12 +28,20 @@ pub(crate) struct InfoList {
 }
 
 impl InfoList {
-    /// The provider's offers for reliable tagged messages. `interface` is the address that this side uses.
-    pub(crate) fn find(provider: &str, interface: Option<&str>) -> Result<Self, OfiError> {
+    /// The provider's offers for reliable tagged messages, and with `writes` also for writes into the memory of a peer if
+    /// it has them. `interface` is the address that this side uses.
+    pub(crate) fn find(provider: &str, interface: Option<&str>, writes: bool) -> Result<Self, OfiError> {
         let library = library()?;
-        let hints = Self::hints(library)?;
-        hints.ask_for(provider)?;
         let node = interface.map(|text| c_text("the interface", text)).transpose()?;
+        if writes {
+            let hints = Self::hints(library)?;
+            hints.ask_for(provider, FI_RMA | FI_WRITE | FI_REMOTE_WRITE)?;
+            if let Ok(list) = Self::query(library, node.as_ref(), Some(&hints)) {
+                return Ok(list);
+            }
+        }
+        let hints = Self::hints(library)?;
+        hints.ask_for(provider, 0)?;
         match Self::query(library, node.as_ref(), Some(&hints)) {
             Ok(list) => Ok(list),
             Err(reason) => Err(OfiError::Provider {
@@ -55,14 +63,14 @@ impl InfoList {
         Ok(Self { api: library, first })
     }
 
-    /// Fills in the hints.
-    fn ask_for(&self, provider: &str) -> Result<(), OfiError> {
+    /// Fills in the hints, with these abilities beside tagged messages.
+    fn ask_for(&self, provider: &str, more: u64) -> Result<(), OfiError> {
         let name = c_text("the provider's name", provider)?;
         // SAFETY: `fi_allocinfo` has made this info with the attributes that are written here, and nobody else has it.
         // `fi_freeinfo` frees the name with `free`, as `strdup` wants it.
         unsafe {
             let (info, domain) = (&mut *self.first, &mut *(*self.first).domain_attr);
-            info.caps = FI_TAGGED | FI_SEND | FI_RECV;
+            info.caps = FI_TAGGED | FI_SEND | FI_RECV | more;
             info.mode = FI_CONTEXT | FI_CONTEXT2;
             (*info.ep_attr).r#type = FI_EP_RDM;
             domain.threading = FI_THREAD_DOMAIN;
@@ -107,6 +115,9 @@ impl InfoList {
                 tag_format: (*info.ep_attr).mem_tag_format,
                 registers: (*info.domain_attr).mr_mode & FI_MR_LOCAL != 0,
                 registers_at_endpoint: (*info.domain_attr).mr_mode & FI_MR_ENDPOINT != 0,
+                by_address: (*info.domain_attr).mr_mode & FI_MR_VIRT_ADDR != 0,
+                writes: info.caps & FI_REMOTE_WRITE != 0 && (*info.domain_attr).cq_data_size >= size_of::<u32>(),
+                joins: (*info.tx_attr).iov_limit >= 2,
             }
         }
     }
@@ -155,6 +166,12 @@ pub(crate) struct Limits {
     /// True if memory must be registered, and bound to the endpoint.
     pub(crate) registers: bool,
     pub(crate) registers_at_endpoint: bool,
+    /// True if peers name memory by its address, and false if by the distance from its start.
+    pub(crate) by_address: bool,
+    /// True if peers can write into memory, and tell with a number of 32 bits that they have.
+    pub(crate) writes: bool,
+    /// True if a message may consist of two pieces of memory.
+    pub(crate) joins: bool,
 }
 
 /// The providers for reliable messages that the library finds on this machine, by name, such as `tcp;ofi_rxm` or `shm`.

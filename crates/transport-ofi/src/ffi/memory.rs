@@ -11,7 +11,7 @@ use evb_libfabric_abi::Mr;
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
     ffi::c_void,
-    ptr, slice,
+    slice,
 };
 
 /// Alignment of slabs: a page, the unit of registration.
@@ -69,13 +69,16 @@ impl Context {
     }
 }
 
-/// One allocation that is cut into equal parts.
-pub(super) struct Slab {
+/// One allocation: the memory of equal operations, or of one room.
+pub(crate) struct Slab {
     start: *mut u8,
     layout: Layout,
-    /// Its registration, if the provider demands one, with its descriptor.
-    pub(super) registration: *mut Mr,
 }
+
+// SAFETY: a slab owns its memory alone and says only where it is; whoever follows the pointer must have the right to.
+unsafe impl Send for Slab {}
+// SAFETY: as above.
+unsafe impl Sync for Slab {}
 
 impl Slab {
     pub(super) fn new(bytes: usize) -> Self {
@@ -85,7 +88,7 @@ impl Slab {
         if start.is_null() {
             handle_alloc_error(layout);
         }
-        Self { start, layout, registration: ptr::null_mut() }
+        Self { start, layout }
     }
 
     pub(super) fn start(&self) -> *mut u8 {
@@ -106,8 +109,8 @@ pub(crate) enum Memory {
     Slab,
     /// A message that may have other owners: it is only read.
     Shared(#[expect(dead_code, reason = "what is held is not looked at")] Bytes),
-    /// A buffer for one message.
-    Own(Vec<u8>),
+    /// A room for one long message.
+    Room(Slab),
 }
 
 /// The state of an operation.
@@ -120,20 +123,23 @@ pub(super) struct Entry {
     pub(super) registration: *mut Mr,
     pub(super) memory: Option<Memory>,
     pub(super) busy: bool,
+    /// The operation whose memory was sent before this one's in the same message.
+    pub(super) joined: Option<Operation>,
 }
 
 impl Entry {
     /// The content of the memory.
     pub(super) fn slice(&self) -> &[u8] {
-        assert!(!self.busy, "the provider has this memory");
+        assert!(!self.busy && self.memory.is_some(), "the provider or a reader has this memory");
         // SAFETY: start and length are those of living memory, which the entry owns a part of, and the provider does not
         // have it.
         unsafe { slice::from_raw_parts(self.start, self.bytes) }
     }
 
-    /// The memory, for writing; only of slabs.
+    /// The memory, for writing; not of shared messages.
     pub(super) fn slice_mut(&mut self) -> &mut [u8] {
-        assert!(!self.busy && matches!(self.memory, Some(Memory::Slab)), "not memory to write to");
+        let is_own = matches!(self.memory, Some(Memory::Slab | Memory::Room(_)));
+        assert!(!self.busy && is_own, "not memory to write to");
         // SAFETY: as above, parts of a slab do not overlap, and `&mut self` keeps others out.
         unsafe { slice::from_raw_parts_mut(self.start, self.bytes) }
     }

@@ -5,7 +5,8 @@
 //! 2. An [`Endpoint`] owns its objects, which are closed once and in this order: endpoint, registrations, queue,
 //!    address vector, domain, fabric.
 //! 3. An operation that was given to the provider is *busy* until its completion was read or the endpoint is closed.
-//!    Memory and context of a busy operation stay in place, and only the provider uses them.
+//!    Memory and context of a busy operation stay in place, and only the provider uses them. A room that was offered to a
+//!    peer is busy, too ([`rooms`]).
 //! 4. Objects are not shared: an endpoint has a domain of its own, and `&mut` serialises its calls, as
 //!    `FI_THREAD_DOMAIN` demands. Any thread may call.
 
@@ -15,6 +16,7 @@ mod library;
 mod memory;
 mod objects;
 mod poll;
+mod rooms;
 mod stale;
 #[cfg(test)]
 mod tests;
@@ -22,5 +24,6 @@ mod tests;
 pub(crate) use endpoint::{BATCH, Completion, Endpoint, Posted};
 pub use info::providers;
 pub(crate) use library::PATH_VARIABLE;
-pub(crate) use memory::{Memory, Operation};
+pub(crate) use memory::Operation;
 pub(crate) use poll::wait_readable;
+pub(crate) use rooms::Place;

@@ -19,6 +19,8 @@ pub(super) struct Objects {
     pub(super) endpoint: *mut Ep,
     pub(super) entries: Vec<Entry>,
     pub(super) slabs: Vec<Slab>,
+    /// The registrations of slabs.
+    pub(super) registrations: Vec<*mut Mr>,
 }
 
 // SAFETY: invariant 4 of the folder: objects belong to one endpoint alone and may be used by any thread, one at a time.
@@ -42,6 +44,7 @@ impl Objects {
             endpoint: ptr::null_mut(),
             entries: Vec::new(),
             slabs: Vec::new(),
+            registrations: Vec::new(),
         }
     }
 
@@ -80,7 +83,7 @@ impl Drop for Objects {
         }
         let entries = mem::take(&mut self.entries);
         entries.iter().map(|entry| entry.registration).for_each(close_registration);
-        self.slabs.iter().map(|slab| slab.registration).for_each(close_registration);
+        self.registrations.drain(..).for_each(close_registration);
         // SAFETY: as above. After the endpoint nobody uses the contexts.
         unsafe {
             close(self.queue.cast());

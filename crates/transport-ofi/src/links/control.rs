@@ -36,33 +36,6 @@ impl Links {
         }
     }
 
-    pub(super) fn hear_permit(&mut self, from: NodeId, low: u64) {
-        let tags = self.tags;
-        let permitted = self.peer(from.index()).is_some_and(|peer| {
-            let ago = tags.low(peer.sent.wrapping_add(peer.key).wrapping_sub(low));
-            peer.permit(ago)
-        });
-        if permitted {
-            self.moved = true;
-        } else {
-            self.rejected += 1;
-        }
-    }
-
-    /// Permits peers to send the bodies that there are buffers for.
-    pub(super) fn send_permits(&mut self) {
-        for _ in 0..self.permits.len() {
-            let Some((to, number)) = self.permits.pop_front() else { return };
-            let Some(peer) = self.peer(usize::from(to)).filter(|peer| peer.is_there()) else { continue };
-            let low = peer.their_key.wrapping_add(number);
-            let tag = Tag { kind: Kind::Permit, large: false, from: self.local, low };
-            // A message of no bytes is not for every provider.
-            if self.send_control(usize::from(to), tag, |_| 1) == Posted::Again {
-                self.permits.push_back((to, number));
-            }
-        }
-    }
-
     pub(super) fn hear_hello(&mut self, operation: Operation, bytes: usize, from: NodeId) {
         let bytes = &self.endpoint.memory(operation)[..bytes];
         match Hello::decode(bytes, &self.options.token) {
@@ -134,7 +107,7 @@ impl Links {
         (0..self.peers.len()).filter(|&index| owes(&self.peers[index])).collect()
     }
 
-    fn send_control(&mut self, to: usize, tag: Tag, write: impl FnOnce(&mut [u8]) -> usize) -> Posted {
+    pub(super) fn send_control(&mut self, to: usize, tag: Tag, write: impl FnOnce(&mut [u8]) -> usize) -> Posted {
         let Some(address) = self.peer(to).map(|peer| peer.address) else { return Posted::Yes };
         let Some(operation) = self.controls.pop() else { return Posted::Again };
         let bytes = write(self.endpoint.memory_mut(operation));

@@ -34,18 +34,19 @@ impl Links {
         }
     }
 
-    /// Sends outstanding permits and statuses.
+    /// Sends outstanding statuses and messages about rooms.
     #[inline]
     pub(crate) fn settle(&mut self) {
-        if !(self.owing.is_empty() && self.permits.is_empty()) {
+        if !(self.owing.is_empty() && self.notes.is_empty()) {
             self.pay_statuses();
-            self.send_permits();
+            self.send_notes();
         }
     }
 
     #[inline]
     pub(super) fn complete(&mut self, Completion { operation, tag, bytes, .. }: Completion) {
-        let Some(operation) = operation else { return };
+        // A write into a room that was not offered.
+        let Some(operation) = operation else { return self.rejected += 1 };
         match self.roles[operation.index()] {
             Role::Receive { .. } => self.arrived(operation, tag, bytes),
             Role::Slot { to, large } => {
@@ -57,23 +58,15 @@ impl Links {
                 self.controls.push(operation);
                 self.is_out(to, 0);
             }
-            Role::Body { to } => {
-                let length = self.endpoint.memory(operation).len();
-                self.roles[operation.index()] = Role::Free;
-                self.endpoint.take(operation);
-                self.is_out(to, length);
+            Role::Long { to, bytes } => {
+                let joined = self.endpoint.take_joined(operation);
+                self.end_long(operation, joined);
+                self.is_out(to, bytes);
             }
-            Role::Room { from, .. } => {
-                self.roles[operation.index()] = Role::Room { from, done: Some(bytes) };
-                self.moved = true;
-                if let Some(peer) = self.peer(usize::from(from)) {
-                    peer.hear();
-                }
-                self.activate(usize::from(from));
-            }
+            Role::Room { from } => self.room_filled(operation, from, (!self.terms.writes).then_some(bytes)),
             Role::Orphan => {
                 self.roles[operation.index()] = Role::Free;
-                self.endpoint.take(operation);
+                self.endpoint.keep(operation);
             }
             Role::Free => {}
         }
@@ -99,11 +92,10 @@ impl Links {
                 self.recycle(operation);
                 return;
             }
-            Role::Slot { to, .. } | Role::Control { to } | Role::Body { to } => self.fail(usize::from(to), error),
-            Role::Room { from, .. } => {
+            Role::Slot { to, .. } | Role::Control { to } | Role::Long { to, .. } => self.fail(usize::from(to), error),
+            Role::Room { from } => {
                 self.fail(usize::from(from), error);
-                self.roles[operation.index()] = Role::Room { from, done: None };
-                return;
+                return self.end_room(operation);
             }
             Role::Orphan | Role::Free => {}
         }
@@ -139,7 +131,7 @@ impl Links {
             return self.rest.nap(idle, left);
         }
         // What the provider had no room for may move without an event.
-        let longest = if self.blocked || !self.owing.is_empty() || !self.permits.is_empty() {
+        let longest = if self.blocked || !self.owing.is_empty() || !self.notes.is_empty() {
             left.min(Duration::from_millis(1))
         } else {
             left

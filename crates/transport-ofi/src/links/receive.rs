@@ -1,64 +1,13 @@
-//! Incoming messages: their order, their buffers, and bodies in buffers of their own.
+//! Incoming messages: their order and their buffers.
 
 use super::{Links, Role};
 use crate::{
-    ffi::{Memory, Operation, Posted},
+    ffi::{Operation, Posted},
     peer::Arrival,
     tags::{Kind, Tag},
 };
-use bytes::Bytes;
-use evb_core::NodeId;
 
 impl Links {
-    /// Receives the body of message `number` into a buffer of its own, and lets the peer send it. The body never
-    /// arrives before the buffer is posted: with libfabric 1.17, `shm` confuses unexpected messages with others.
-    pub(crate) fn receive_body(&mut self, from: usize, number: u64, bytes: usize) -> Option<Operation> {
-        let key = self.peer(from)?.key;
-        let operation = self.endpoint.own(vec![0; bytes]).ok()?;
-        let sender = NodeId(from as u16);
-        let tag = Tag { kind: Kind::Data, large: true, from: sender, low: key.wrapping_add(number) };
-        match self.endpoint.receive(operation, self.tags.encode(tag), 0) {
-            Posted::Yes => {
-                self.set_role(operation, Role::Room { from: from as u16, done: None });
-                self.permits.push_back((from as u16, number));
-                self.send_permits();
-                Some(operation)
-            }
-            other => {
-                self.endpoint.take(operation);
-                let _ = self.note(from, other);
-                None
-            }
-        }
-    }
-
-    /// The length of a body, if it has arrived.
-    pub(crate) fn body_length(&self, room: Operation) -> Option<usize> {
-        match self.roles[room.index()] {
-            Role::Room { done, .. } => done,
-            _ => None,
-        }
-    }
-
-    /// Takes a body that has arrived.
-    pub(crate) fn take_body(&mut self, room: Operation) -> Bytes {
-        self.roles[room.index()] = Role::Free;
-        match self.endpoint.take(room) {
-            Some(Memory::Own(body)) => body.into(),
-            _ => Bytes::new(),
-        }
-    }
-
-    /// Abandons a body that nobody waits for any more.
-    pub(super) fn orphan(&mut self, room: Operation) {
-        if self.body_length(room).is_some() {
-            self.take_body(room);
-        } else {
-            self.roles[room.index()] = Role::Orphan;
-            self.endpoint.cancel(room);
-        }
-    }
-
     /// Returns the buffer of the next message of a peer to the provider: the message was used.
     #[inline]
     pub(crate) fn consume(&mut self, from: usize) {
@@ -75,15 +24,13 @@ impl Links {
     pub(crate) fn discard(&mut self, index: usize) {
         let Some(peer) = self.peer(index) else { return };
         let arrivals: Vec<_> = peer.drain().collect();
-        for arrival in arrivals {
-            self.recycle(arrival.operation);
-            arrival.body.into_iter().for_each(|room| self.orphan(room));
-        }
+        arrivals.into_iter().for_each(|arrival| self.recycle(arrival.operation));
     }
 
     /// Forgets a peer that is gone, with all its state.
     pub(crate) fn forget(&mut self, index: usize) {
         self.discard(index);
+        self.abandon_rooms(index);
         self.peers[index] = None;
     }
 
@@ -95,7 +42,7 @@ impl Links {
             && let Some(peer) = self.peers.get_mut(from.index()).and_then(Option::as_deref_mut)
         {
             let ahead = self.tags.low(low.wrapping_sub(peer.key).wrapping_sub(peer.expected));
-            if peer.put(ahead, Arrival { operation, bytes, body: None }) {
+            if peer.put(ahead, Arrival { operation, bytes }) {
                 peer.accepted = true;
                 peer.hear();
                 self.moved = true;
@@ -105,18 +52,22 @@ impl Links {
         match kind {
             Kind::Data => self.rejected += 1,
             Kind::Status => self.hear_status(operation, bytes, from, low),
-            Kind::Permit => self.hear_permit(from, low),
+            Kind::Room => self.hear_note(operation, bytes, from, low),
             Kind::Hello => self.hear_hello(operation, bytes, from),
         }
         self.recycle(operation);
     }
 
-    /// Frees a receive.
+    /// Frees a receive, or the room of a message that nobody reads.
     #[inline]
     pub(super) fn recycle(&mut self, operation: Operation) {
-        if let Role::Receive { large } = self.roles[operation.index()] {
-            self.idle_receives[usize::from(large)].push(operation);
-            self.post_receives();
+        match self.roles[operation.index()] {
+            Role::Receive { large } => {
+                self.idle_receives[usize::from(large)].push(operation);
+                self.post_receives();
+            }
+            Role::Room { .. } => self.end_room(operation),
+            _ => {}
         }
     }
 

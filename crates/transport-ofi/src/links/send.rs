@@ -5,7 +5,6 @@ use crate::{
     ffi::{Operation, Posted},
     tags::{Kind, Tag},
 };
-use bytes::Bytes;
 
 /// Number of slots that are added at a time.
 const MORE_SLOTS: usize = 16;
@@ -61,22 +60,6 @@ impl Links {
         if result == Posted::Yes {
             peer.sent += 1;
             peer.spoke = true;
-        }
-        self.note(to, result)
-    }
-
-    /// Sends the body that message `number` has announced, in place.
-    pub(crate) fn send_body(&mut self, to: usize, number: u64, body: &Bytes) -> Posted {
-        let Ok(operation) = self.endpoint.share(body.clone()) else { return Posted::Again };
-        let Some(peer) = self.peers[to].as_deref_mut() else { return Posted::Failed(0) };
-        let tag = Tag { kind: Kind::Data, large: true, from: self.local, low: peer.their_key.wrapping_add(number) };
-        let result = self.endpoint.send(operation, body.len(), peer.address, self.tags.encode(tag));
-        if result == Posted::Yes {
-            peer.outstanding += 1;
-            peer.spoke = true;
-            self.set_role(operation, Role::Body { to: to as u16 });
-        } else {
-            self.endpoint.take(operation);
         }
         self.note(to, result)
     }

@@ -14,17 +14,33 @@ impl Endpoint {
         self.objects.entries[operation.0 as usize].slice()
     }
 
-    /// The memory of an operation of a slab that is not busy.
+    /// The memory of an operation that is not busy; not of a shared message.
     #[inline]
     pub(crate) fn memory_mut(&mut self, operation: Operation) -> &mut [u8] {
         self.objects.entries[operation.0 as usize].slice_mut()
+    }
+
+    /// The operation with this number, if there is one.
+    pub(crate) fn operation(&self, number: u32) -> Option<Operation> {
+        ((number as usize) < self.objects.entries.len()).then_some(Operation(number))
+    }
+
+    /// Returns true if the provider, or a peer by it, has the operation's memory.
+    pub(crate) fn is_busy(&self, operation: Operation) -> bool {
+        self.objects.entries[operation.0 as usize].busy
+    }
+
+    /// Bytes of an operation's memory.
+    pub(crate) fn bytes(&self, operation: Operation) -> usize {
+        self.objects.entries[operation.0 as usize].bytes
     }
 
     /// Receives a message whose tag equals this one in all bits but those of `ignore`.
     #[inline]
     pub(crate) fn receive(&mut self, operation: Operation, tag: u64, ignore: u64) -> Posted {
         let entry = &mut self.objects.entries[operation.0 as usize];
-        assert!(!entry.busy && !matches!(entry.memory, Some(Memory::Shared(_))), "not memory to write to");
+        let is_own = matches!(entry.memory, Some(Memory::Slab | Memory::Room(_)));
+        assert!(!entry.busy && is_own, "not memory to write to");
         // SAFETY: the endpoint is open; memory and context stay until the completion (invariant 3).
         let result = unsafe {
             let receive = (*(*self.objects.endpoint).tagged).recv;
@@ -86,7 +102,10 @@ impl Endpoint {
     #[inline]
     pub(crate) fn completion(&mut self, index: usize) -> Completion {
         assert!(index < self.read, "not read");
-        let CqEntry { op_context, tag, len, .. } = self.batch[index];
+        let CqEntry { op_context, flags, tag, len, data, .. } = self.batch[index];
+        if flags & FI_REMOTE_WRITE != 0 {
+            return Completion { operation: self.written(data), tag: 0, bytes: 0, error: None };
+        }
         let operation = self.finish(op_context as *mut c_void);
         Completion { operation, tag, bytes: len, error: None }
     }
@@ -116,7 +135,11 @@ impl Endpoint {
     fn finish(&mut self, context: *mut c_void) -> Option<Operation> {
         // SAFETY: the provider gives back the contexts that it was given; contexts live as long as this endpoint.
         let operation = unsafe { Context::operation(context) }?;
-        self.objects.entries[operation.0 as usize].busy = false;
+        let entry = &mut self.objects.entries[operation.0 as usize];
+        entry.busy = false;
+        if let Some(joined) = entry.joined {
+            self.objects.entries[joined.0 as usize].busy = false;
+        }
         Some(operation)
     }
 
@@ -138,7 +161,7 @@ impl Endpoint {
 }
 
 #[inline]
-fn posted(result: isize) -> Posted {
+pub(in crate::ffi) fn posted(result: isize) -> Posted {
     match -result {
         0 => Posted::Yes,
         // Of `shm`: it has as many receives as it can.

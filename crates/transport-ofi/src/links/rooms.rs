@@ -1,0 +1,297 @@
+//! Long messages: their rooms on both sides, and their way into them.
+
+use super::{Links, Role};
+use crate::{
+    control::{Ask, Note, Offer},
+    ffi::{Operation, Place, Posted},
+    frame::{LONG_BYTES, Long},
+    peer::Arrival,
+    tags::{Kind, Tag},
+};
+use bytes::Bytes;
+use evb_core::NodeId;
+use evb_transport::Message;
+
+impl Links {
+    /// Sends a long message as the next one to a peer that has a credit, in place. If the peer has offered no room for it,
+    /// asks for one; the result is `Again` then.
+    pub(crate) fn send_long(&mut self, to: usize, message: &Message) -> Posted {
+        let bytes = LONG_BYTES + message.body.len();
+        let Some(peer) = self.peers[to].as_deref_mut() else { return Posted::Failed(0) };
+        let Some(offer) = peer.held.take(bytes) else {
+            let ask = peer.held.ask(bytes);
+            self.notes.extend(ask.map(|ask| (to as u16, Note::Ask(ask))));
+            self.send_notes();
+            return Posted::Again;
+        };
+        let result = self.put(to, offer, message);
+        if result != Posted::Yes {
+            self.peer(to).into_iter().for_each(|peer| peer.held.put_back(offer));
+        }
+        self.note(to, result)
+    }
+
+    fn put(&mut self, to: usize, offer: Offer, message: &Message) -> Posted {
+        let Some((address, their_key, sent)) = self.peer(to).map(|peer| (peer.address, peer.their_key, peer.sent)) else {
+            return Posted::Failed(0);
+        };
+        let (low, length) = (self.tags.low(their_key.wrapping_add(sent)), message.body.len());
+        let Some((operation, joined)) = self.long_operations(&message.body) else { return Posted::Again };
+        let first = joined.unwrap_or(operation);
+        Long { low, length: length as u64, head: message.head }.encode(self.endpoint.memory_mut(first));
+        let tag = Tag { kind: Kind::Data, large: true, from: self.local, low: their_key.wrapping_add(offer.room.into()) };
+        let place = if self.terms.writes {
+            Place::Memory { address: offer.address, key: offer.key, room: offer.room }
+        } else {
+            Place::Tag(self.tags.encode(tag))
+        };
+        let result = match joined {
+            Some(first) => self.endpoint.put(&[(first, LONG_BYTES), (operation, length)], address, place),
+            None => self.endpoint.put(&[(operation, LONG_BYTES + length)], address, place),
+        };
+        if result == Posted::Yes {
+            self.set_role(operation, Role::Long { to: to as u16, bytes: length });
+            if let Some(peer) = self.peer(to) {
+                (peer.sent, peer.outstanding, peer.spoke) = (sent + 1, peer.outstanding + 1, true);
+            }
+        } else {
+            self.end_long(operation, joined);
+        }
+        result
+    }
+
+    /// An operation for a body, and one for what precedes it, or one for a copy of both if the provider cannot join them.
+    fn long_operations(&mut self, body: &Bytes) -> Option<(Operation, Option<Operation>)> {
+        if self.endpoint.limits().joins {
+            let first = self.slot(false, true)?;
+            match self.endpoint.share(body.clone()) {
+                Ok(operation) => return Some((operation, Some(first))),
+                Err(_) => self.give_back(first, false),
+            }
+            return None;
+        }
+        let room = self.endpoint.room(LONG_BYTES + body.len()).ok()?;
+        self.endpoint.memory_mut(room)[LONG_BYTES..LONG_BYTES + body.len()].copy_from_slice(body);
+        Some((room, None))
+    }
+
+    /// Frees the operations of a long message that has left, or that was not sent.
+    pub(super) fn end_long(&mut self, operation: Operation, joined: Option<Operation>) {
+        self.set_role(operation, Role::Free);
+        match joined {
+            Some(first) => {
+                self.give_back(first, false);
+                self.endpoint.take(operation);
+            }
+            None => self.endpoint.keep(operation),
+        }
+    }
+
+    /// Takes the body of a long message that is the expected one of its peer, and offers a room in its place.
+    pub(crate) fn take_long(&mut self, from: usize) -> Option<Message> {
+        let Arrival { operation, bytes } = self.peers[from].as_deref_mut()?.pop()?;
+        let long = Long::decode(self.endpoint.memory(operation))?;
+        self.set_role(operation, Role::Free);
+        let room = self.endpoint.bytes(operation);
+        let body = self.endpoint.lend(operation, LONG_BYTES..bytes);
+        let peer = self.peers[from].as_deref_mut()?;
+        peer.given.end(room);
+        let owes = peer.status_owed;
+        self.offer(from, bytes, false);
+        if owes {
+            self.owe(from);
+        }
+        Some(Message { head: long.head, body })
+    }
+
+    /// Returns true if an arrived message is a long one.
+    pub(crate) fn is_long(&self, operation: Operation) -> bool {
+        matches!(self.roles[operation.index()], Role::Room { .. })
+    }
+
+    /// Handles a room that a peer has filled. `told` is the length, if the provider tells it.
+    pub(super) fn room_filled(&mut self, operation: Operation, from: u16, told: Option<usize>) {
+        let long = Long::decode(self.endpoint.memory(operation));
+        let (room, tags, index) = (self.endpoint.bytes(operation), self.tags, usize::from(from));
+        let length = long.and_then(|long| usize::try_from(long.length).ok()?.checked_add(LONG_BYTES));
+        let length = length.filter(|&bytes| bytes <= room && told.is_none_or(|told| told == bytes));
+        let in_place = match (long, length, self.peer(index)) {
+            (Some(long), Some(bytes), Some(peer)) => {
+                let ahead = tags.low(long.low.wrapping_sub(peer.key).wrapping_sub(peer.expected));
+                peer.put(ahead, Arrival { operation, bytes })
+            }
+            _ => false,
+        };
+        self.moved = true;
+        match self.peer(index) {
+            Some(peer) if in_place => {
+                peer.accepted = true;
+                peer.hear();
+                self.activate(index);
+            }
+            _ => {
+                self.rejected += 1;
+                self.end_room(operation);
+                self.give_up(index, "it sent a long message that is none, or out of place".into());
+            }
+        }
+    }
+
+    /// Takes back a room that is not busy, and is not its peer's any more.
+    pub(super) fn end_room(&mut self, operation: Operation) {
+        let bytes = self.endpoint.bytes(operation);
+        if let Role::Room { from } = self.roles[operation.index()]
+            && let Some(peer) = self.peer(usize::from(from))
+        {
+            peer.given.end(bytes);
+        }
+        self.set_role(operation, Role::Free);
+        self.endpoint.keep(operation);
+    }
+
+    /// Offers a peer a room for messages like one of this length, or refuses it.
+    fn offer(&mut self, to: usize, message: usize, answers: bool) {
+        let longest = LONG_BYTES + self.options.max_body;
+        let Some(peer) = self.peer(to).filter(|peer| peer.is_there()) else { return };
+        let granted = peer.given.grant(message, longest);
+        let refusal = Offer { room: 0, bytes: 0, address: 0, key: 0, answers };
+        let offer = match granted.map(|bytes| (bytes, self.endpoint.room(bytes))) {
+            None => refusal,
+            Some((bytes, Err(_))) => {
+                self.peer(to).into_iter().for_each(|peer| peer.given.end(bytes));
+                return self.give_up(to, format!("there is no memory of {bytes} bytes for its messages"));
+            }
+            Some((bytes, Ok(operation))) => {
+                let room = self.endpoint.bytes(operation);
+                self.peer(to).into_iter().for_each(|peer| peer.given.correct(bytes, room));
+                self.set_role(operation, Role::Room { from: to as u16 });
+                Offer { room: operation.index() as u32, bytes: room as u64, ..refusal }
+            }
+        };
+        self.notes.push_back((to as u16, Note::Offer(offer)));
+    }
+
+    pub(super) fn hear_note(&mut self, operation: Operation, bytes: usize, from: NodeId, low: u64) {
+        let note = Note::decode(&self.endpoint.memory(operation)[..bytes]);
+        let (tags, index) = (self.tags, from.index());
+        let (Some(note), Some(peer)) = (note, self.peer(index)) else { return self.rejected += 1 };
+        if tags.low(peer.key) != low {
+            return self.rejected += 1;
+        }
+        peer.hear();
+        self.moved = true;
+        let holds = match note {
+            Note::Offer(offer) => self.peer(index).is_some_and(|peer| peer.held.hear(offer)),
+            Note::Ask(ask) => self.hear_ask(index, ask),
+        };
+        if !holds {
+            self.give_up(index, "it offers or wants rooms out of turn".into());
+        }
+    }
+
+    /// Answers a question for a room. Returns false if the peer had no right to ask.
+    fn hear_ask(&mut self, from: usize, ask: Ask) -> bool {
+        let longest = LONG_BYTES + self.options.max_body;
+        let Some(bytes) = usize::try_from(ask.bytes).ok().filter(|bytes| (1..=longest).contains(bytes)) else {
+            return false;
+        };
+        let Some(peer) = self.peer(from) else { return false };
+        if std::mem::replace(&mut peer.given.owes_answer, true) {
+            return false;
+        }
+        if let Some(back) = ask.back {
+            let Some(operation) = self.offered(from, back) else { return false };
+            self.withdraw(operation);
+        }
+        self.offer(from, bytes, true);
+        true
+    }
+
+    /// The room of this number, if this peer may write into it.
+    fn offered(&self, to: usize, room: u32) -> Option<Operation> {
+        let operation = self.endpoint.operation(room)?;
+        let is_theirs = self.roles.get(operation.index()) == Some(&Role::Room { from: to as u16 });
+        (is_theirs && self.endpoint.is_busy(operation)).then_some(operation)
+    }
+
+    /// Takes back a room that the peer has given back.
+    fn withdraw(&mut self, operation: Operation) {
+        if self.terms.writes {
+            self.endpoint.release(operation);
+            self.end_room(operation);
+        } else {
+            self.abandon(operation);
+        }
+    }
+
+    /// Ends an offered room whose peer is gone or has given it back. A provider returns a receive. It does not return memory
+    /// that a peer may write to: that is kept until the endpoint is closed, because what the peer still writes must not
+    /// change anything else.
+    fn abandon(&mut self, operation: Operation) {
+        let bytes = self.endpoint.bytes(operation);
+        if let Role::Room { from } = self.roles[operation.index()]
+            && let Some(peer) = self.peer(usize::from(from))
+        {
+            peer.given.end(bytes);
+        }
+        self.set_role(operation, Role::Orphan);
+        if !self.terms.writes {
+            self.endpoint.cancel(operation);
+        }
+    }
+
+    /// Abandons all rooms of a peer that is gone, and what is to be sent to it about rooms.
+    pub(super) fn abandon_rooms(&mut self, index: usize) {
+        self.notes.retain(|note| usize::from(note.0) != index);
+        for number in 0..self.roles.len() {
+            if self.roles[number] == (Role::Room { from: index as u16 })
+                && let Some(operation) = self.endpoint.operation(number as u32)
+            {
+                if self.endpoint.is_busy(operation) {
+                    self.abandon(operation);
+                } else {
+                    self.end_room(operation);
+                }
+            }
+        }
+    }
+
+    /// Sends outstanding messages about rooms. A room is opened before its offer leaves, so that nothing arrives too early:
+    /// with libfabric 1.17, `shm` confuses unexpected messages with others.
+    pub(super) fn send_notes(&mut self) {
+        for _ in 0..self.notes.len() {
+            let Some((to, mut note)) = self.notes.pop_front() else { return };
+            let index = usize::from(to);
+            let Some(peer) = self.peer(index).filter(|peer| peer.is_there()) else { continue };
+            let low = peer.their_key;
+            let tag = Tag { kind: Kind::Room, large: false, from: self.local, low };
+            let sent = self.open_room(index, &mut note)
+                && self.send_control(index, tag, |room| note.encode(room)) != Posted::Again;
+            match note {
+                _ if !sent => self.notes.push_back((to, note)),
+                Note::Offer(offer) if offer.answers => {
+                    self.peer(index).into_iter().for_each(|peer| peer.given.owes_answer = false);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Makes the room of an offer ready. Returns false if the provider has no room for its receive.
+    fn open_room(&mut self, to: usize, note: &mut Note) -> bool {
+        let Note::Offer(offer) = note else { return true };
+        let Some(operation) = self.endpoint.operation(offer.room).filter(|_| offer.bytes > 0) else { return true };
+        if self.endpoint.is_busy(operation) {
+            return true;
+        }
+        if self.terms.writes {
+            (offer.address, offer.key) = self.endpoint.open_to_writes(operation);
+            return true;
+        }
+        let Some(key) = self.peer(to).map(|peer| peer.key) else { return true };
+        let low = key.wrapping_add(offer.room.into());
+        let tag = Tag { kind: Kind::Data, large: true, from: NodeId(to as u16), low };
+        let result = self.endpoint.receive(operation, self.tags.encode(tag), 0);
+        self.note(to, result) == Posted::Yes
+    }
+}
