@@ -114,7 +114,7 @@ impl Layer {
         }
         take(NodeId(from as u16), body.bytes());
         self.link.took(from, 1, body.bytes().len());
-        self.room = body.into_room().unwrap_or_default();
+        self.room = body.into_room().unwrap_or_default().0;
         true
     }
 

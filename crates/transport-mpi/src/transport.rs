@@ -7,7 +7,6 @@ use crate::{
     link::{Arrived, Link},
     waiting::Bell,
 };
-use bytes::Bytes;
 use evb_core::NodeId;
 use evb_transport::{ChunkPool, Connect, HEAD_BYTES, JoinError, Message, Received, SendError, Transport, Waker};
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
@@ -154,7 +153,7 @@ impl Endpoint {
         {
             let length = u32::from_le_bytes(*length) as usize;
             if is_large(&self.link, length) {
-                let body = self.link.receive_body(from, vec![0; length]);
+                let body = self.link.receive_body(from, self.chunks.room(length));
                 inbox.push_back(Item::Large { head, body, ends_frame: after.is_empty() });
                 rest = after;
             } else {
@@ -175,9 +174,8 @@ impl Endpoint {
             let (message, ends_frame, large) = match item {
                 Item::Message { message, ends_frame } => (message, ends_frame, 0),
                 Item::Large { head, body, ends_frame } => {
-                    let body = Bytes::from(body.into_room().unwrap_or_default());
-                    let length = body.len();
-                    (Message { head, body }, ends_frame, length)
+                    let (room, length) = body.into_room().unwrap_or_default();
+                    (Message { head, body: self.chunks.lend(room, length) }, ends_frame, length)
                 }
                 Item::Goodbye => {
                     sink.push(Received::Lost { peer: node, reason: "the peer left".into() });

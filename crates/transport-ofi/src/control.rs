@@ -17,8 +17,9 @@ const HELLO_BYTES: usize = SAID_BYTES + PROOF_BYTES;
 /// Label of the proof: the token is the key of nothing else with it.
 const LABEL: &[u8] = b"evb ofi hello 4";
 const STATUS_BYTES: usize = 17;
-const OFFER_BYTES: usize = 32;
-const ASK_BYTES: usize = 16;
+const NOTE_BYTES: usize = 32;
+/// Most notes about rooms in one message.
+pub(crate) const NOTES: usize = CONTROL_BYTES / NOTE_BYTES;
 
 /// The reason why a peer refuses this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +84,9 @@ impl Hello {
         let refusal = self.refusal.map_or(0, |refusal| 1 + refusal as u16);
         let Terms { nodes, credits, frame_bytes, max_bytes, writes } = self.terms;
         let mut bytes = MAGIC.to_vec();
-        [VERSION, refusal, self.to.0, nodes, credits, u16::from(writes)].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+        [VERSION, refusal, self.to.0, nodes, credits, u16::from(writes)]
+            .iter()
+            .for_each(|word| bytes.extend(word.to_le_bytes()));
         let words = [u64::from(frame_bytes), max_bytes, self.key, self.nonce, self.echo];
         words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
         let proof: [u8; PROOF_BYTES] = match self.refusal {
@@ -232,7 +235,7 @@ pub(crate) struct Ask {
     pub(crate) back: Option<u32>,
 }
 
-/// A message about rooms.
+/// Something about rooms. A message has one or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Note {
     Offer(Offer),
@@ -240,33 +243,38 @@ pub(crate) enum Note {
 }
 
 impl Note {
-    /// Writes the message to the start of `room` and returns its length. The first byte has the purpose (1 offer, 2
-    /// question), the second one a yes or no.
-    pub(crate) fn encode(&self, room: &mut [u8]) -> usize {
-        let (purpose, flag, number, words, length) = match *self {
-            Self::Offer(Offer { room, bytes, address, key, answers }) => {
-                (1, answers, room, [bytes, address, key], OFFER_BYTES)
-            }
-            Self::Ask(Ask { bytes, back }) => (2, back.is_some(), back.unwrap_or(0), [bytes, 0, 0], ASK_BYTES),
+    /// Writes at most [`NOTES`] notes into one message and returns its length.
+    pub(crate) fn encode_all(notes: &[Self], room: &mut [u8]) -> usize {
+        let parts = room[..CONTROL_BYTES].chunks_exact_mut(NOTE_BYTES);
+        NOTE_BYTES * parts.zip(notes).map(|(part, note)| note.encode(part)).count()
+    }
+
+    /// Reads a message; `None` if it is none.
+    pub(crate) fn decode_all(bytes: &[u8]) -> Option<Vec<Self>> {
+        let notes = bytes.chunks(NOTE_BYTES).map(|part| Self::decode(part.try_into().ok()?));
+        notes.collect::<Option<Vec<_>>>().filter(|notes| !notes.is_empty())
+    }
+
+    /// The first byte has the purpose (1 offer, 2 question), the second one a yes or no.
+    fn encode(&self, room: &mut [u8]) {
+        let (purpose, flag, number, words) = match *self {
+            Self::Offer(Offer { room, bytes, address, key, answers }) => (1, answers, room, [bytes, address, key]),
+            Self::Ask(Ask { bytes, back }) => (2, back.is_some(), back.unwrap_or(0), [bytes, 0, 0]),
         };
         room[..4].copy_from_slice(&[purpose, u8::from(flag), 0, 0]);
         room[4..8].copy_from_slice(&number.to_le_bytes());
-        for (part, word) in room[8..length].chunks_exact_mut(8).zip(words) {
+        for (part, word) in room[8..].chunks_exact_mut(8).zip(words) {
             part.copy_from_slice(&word.to_le_bytes());
         }
-        length
     }
 
-    /// Reads the message; `None` if it is none.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let word = |start: usize| Some(u64::from_le_bytes(*bytes.get(start..)?.first_chunk()?));
-        let (flag, number) = (*bytes.get(1)? == 1, u32::from_le_bytes(*bytes.get(4..)?.first_chunk()?));
-        match (bytes[0], bytes.len()) {
-            (1, OFFER_BYTES) => {
-                let (bytes, address, key) = (word(8)?, word(16)?, word(24)?);
-                Some(Self::Offer(Offer { room: number, bytes, address, key, answers: flag }))
-            }
-            (2, ASK_BYTES) => Some(Self::Ask(Ask { bytes: word(8)?, back: flag.then_some(number) })),
+    fn decode(bytes: &[u8; NOTE_BYTES]) -> Option<Self> {
+        let word = |start: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[start + byte]));
+        let (flag, number) = (bytes[1] == 1, u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]));
+        let (bytes, purpose) = (word(8), bytes[0]);
+        match purpose {
+            1 => Some(Self::Offer(Offer { room: number, bytes, address: word(16), key: word(24), answers: flag })),
+            2 => Some(Self::Ask(Ask { bytes, back: flag.then_some(number) })),
             _ => None,
         }
     }
@@ -335,13 +343,14 @@ mod tests {
             Note::Ask(Ask { bytes: 5, back: Some(0) }),
             Note::Ask(Ask { bytes: 1 << 50, back: None }),
         ];
-        for note in notes {
-            let mut room = [0xff; CONTROL_BYTES];
-            let length = note.encode(&mut room);
-            assert_eq!(Note::decode(&room[..length]), Some(note));
-            assert_eq!((Note::decode(&room[..length - 1]), Note::decode(&room[..length + 1])), (None, None));
+        let mut room = [0xff; CONTROL_BYTES];
+        for count in 1..=notes.len() {
+            let length = Note::encode_all(&notes[..count], &mut room);
+            assert_eq!(Note::decode_all(&room[..length]).as_deref(), Some(&notes[..count]));
+            assert_eq!((Note::decode_all(&room[..length - 1]), Note::decode_all(&room[..length + 1])), (None, None));
         }
-        assert_eq!(Note::decode(&[]), None);
+        room[0] = 3;
+        assert_eq!((Note::decode_all(&[]), Note::decode_all(&room)), (None, None));
     }
 
     #[test]

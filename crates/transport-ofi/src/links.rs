@@ -10,7 +10,7 @@ mod send;
 
 use crate::{
     OfiError, OfiOptions,
-    control::{CONTROL_BYTES, Hello, Note, Terms},
+    control::{CONTROL_BYTES, Hello, Terms},
     ffi::{Endpoint, Operation},
     peer::Peer,
     rooms::ROOMS,
@@ -83,8 +83,8 @@ pub(crate) struct Links {
     pub(crate) active: VecDeque<u16>,
     /// Peers that wait for a status.
     owing: VecDeque<u16>,
-    /// Messages about rooms that are not sent yet.
-    notes: VecDeque<(u16, Note)>,
+    /// Peers that wait for something about rooms.
+    noting: VecDeque<u16>,
     /// Hellos of nodes that the user has not named yet.
     early: Vec<Option<Hello>>,
     pub(crate) rest: Rest,
@@ -121,7 +121,7 @@ impl Links {
             controls: Vec::new(),
             active: VecDeque::new(),
             owing: VecDeque::new(),
-            notes: VecDeque::new(),
+            noting: VecDeque::new(),
             early: vec![None; nodes],
             rest,
             moved: false,

@@ -1,7 +1,7 @@
 //! The state of one peer: progress of both sides, arrived messages, and liveness.
 
 use crate::{
-    control::{Acquaintance, Refusal},
+    control::{Acquaintance, Note, Refusal},
     ffi::Operation,
     rooms::{Given, Held},
 };
@@ -32,6 +32,8 @@ pub(crate) struct Peer {
     /// Rooms of the peer for long messages to it, and rooms for those from it.
     pub(crate) held: Held,
     pub(crate) given: Given,
+    /// What the peer is to be told about rooms.
+    pub(crate) notes: Vec<Note>,
 
     /// The number of the next message for the user, and the arrived messages from there on, by number modulo length.
     pub(crate) expected: u64,
@@ -73,6 +75,7 @@ impl Peer {
             out_bytes: 0,
             held: Held::default(),
             given: Given::default(),
+            notes: Vec::new(),
             expected: 0,
             ring: vec![None; usize::from(credits).next_power_of_two()].into(),
             told: 0,

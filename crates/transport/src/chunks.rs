@@ -1,5 +1,8 @@
-//! Chunks of memory; received bodies are slices of them.
+//! Chunks of memory; received bodies are slices of them. Long bodies have rooms of their own.
 
+#![allow(unsafe_code, reason = "chunks are used again without writing zeros into them")]
+
+use crate::Rooms;
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 
@@ -7,8 +10,8 @@ use std::collections::VecDeque;
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 /// Length below which bodies are copied, so that a small message that is kept does not keep a chunk.
 pub(crate) const COPY_BELOW: usize = 512;
-/// Length above which a body has a buffer of its own.
-pub(crate) const OWN_BUFFER_ABOVE: usize = CHUNK_BYTES / 4;
+/// Length above which a body has a room of its own.
+pub(crate) const ROOM_ABOVE: usize = CHUNK_BYTES / 4;
 /// Most full chunks that are remembered for reuse.
 const MOST_RETIRED: usize = 64;
 
@@ -19,23 +22,39 @@ const MOST_RETIRED: usize = 64;
 pub struct ChunkPool {
     pub(crate) current: BytesMut,
     pub(crate) retired: VecDeque<BytesMut>,
+    rooms: Rooms<Vec<u8>>,
 }
 
 impl ChunkPool {
-    /// A copy of a received body. A small one has memory of its own, and so has one that is large for a chunk.
+    /// A copy of a received body. A small one has memory of its own, and one that is large for a chunk has a room.
     #[inline]
     pub fn copy(&mut self, body: &[u8]) -> Bytes {
-        if !(COPY_BELOW..=OWN_BUFFER_ABOVE).contains(&body.len()) {
+        if body.len() < COPY_BELOW {
             return Bytes::copy_from_slice(body);
+        }
+        if body.len() > ROOM_ABOVE {
+            let mut room = self.room(body.len());
+            room[..body.len()].copy_from_slice(body);
+            return self.lend(room, body.len());
         }
         let chunk = self.with_room(body.len());
         chunk[..body.len()].copy_from_slice(body);
         chunk.split_to(body.len()).freeze()
     }
 
+    /// Memory for a body of `bytes` bytes that is large for a chunk: at least as long, with any content.
+    pub fn room(&mut self, bytes: usize) -> Vec<u8> {
+        self.rooms.take(bytes, drop).unwrap_or_else(|| vec![0; bytes])
+    }
+
+    /// The body in the first `bytes` bytes of a [`room`](Self::room), which is used again when the body is dropped.
+    pub fn lend(&self, room: Vec<u8>, bytes: usize) -> Bytes {
+        self.rooms.lend(room, 0..bytes)
+    }
+
     /// The current chunk, with room for at least `bytes` (at most a chunk).
     pub(crate) fn with_room(&mut self, bytes: usize) -> &mut BytesMut {
-        debug_assert!(bytes <= CHUNK_BYTES, "tails are shorter than bodies with buffers of their own");
+        debug_assert!(bytes <= CHUNK_BYTES, "tails are shorter than bodies with rooms");
         if self.current.len() < bytes {
             let next = self.reclaim().unwrap_or_else(|| BytesMut::zeroed(CHUNK_BYTES));
             self.retired.push_back(std::mem::replace(&mut self.current, next));
@@ -51,7 +70,10 @@ impl ChunkPool {
             let mut chunk = self.retired.pop_front()?;
             chunk.clear();
             if chunk.try_reclaim(CHUNK_BYTES) {
-                chunk.resize(CHUNK_BYTES, 0);
+                debug_assert_eq!(chunk.capacity(), CHUNK_BYTES, "no chunk is split from anything else");
+                // SAFETY: a chunk was made of `CHUNK_BYTES` zeros, nothing has been added to it, and reclaiming returns the
+                // same memory from its start. So all of it was written once.
+                unsafe { chunk.set_len(CHUNK_BYTES) };
                 return Some(chunk);
             }
             self.retired.push_back(chunk);

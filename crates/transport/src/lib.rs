@@ -22,6 +22,7 @@ mod multicast;
 mod over;
 mod over_layer;
 mod registered;
+mod rooms;
 pub mod secure;
 #[cfg(target_os = "linux")]
 pub mod shm;
@@ -44,6 +45,7 @@ pub use registered::{
     LayerOptions, LayersOptions, NodeOptions, Registered, SharesThread, ThreadOptions, UseEndpoint, UseEndpoints,
     UseLayer, UseLayers,
 };
+pub use rooms::Rooms;
 pub use token::{Token, TokenError};
 pub use virtual_time::VirtualTime;
 

@@ -181,13 +181,9 @@ impl Receiving {
         }
     }
 
-    /// The buffer with the received bytes.
-    pub(crate) fn into_room(mut self) -> Option<Vec<u8>> {
-        self.request.is_none().then(|| {
-            let mut room = std::mem::take(&mut *self.room);
-            room.truncate(self.status.length as usize);
-            room
-        })
+    /// The buffer, and the number of received bytes at its start.
+    pub(crate) fn into_room(mut self) -> Option<(Vec<u8>, usize)> {
+        self.request.is_none().then(|| (std::mem::take(&mut *self.room), self.status.length as usize))
     }
 
     /// Keeps the buffer to the end, for bytes that may still arrive.

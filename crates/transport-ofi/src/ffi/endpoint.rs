@@ -11,12 +11,13 @@ use super::{
     library::Library,
     memory::{Context, Entry, Memory, Operation, Slab},
     objects::{Objects, close_registration, descriptor},
-    rooms::Rooms,
+    rooms::Room,
     stale,
 };
 use crate::OfiError;
 use bytes::Bytes;
 use evb_libfabric_abi::*;
+use evb_transport::Rooms;
 use std::{ffi::c_void, mem, os::fd::RawFd, ptr};
 
 /// Most completions that are read at once.
@@ -56,7 +57,7 @@ pub(crate) struct Endpoint {
     info: InfoList,
     pub(super) limits: Limits,
     pub(super) objects: Objects,
-    pub(super) rooms: Rooms,
+    pub(super) rooms: Rooms<Room>,
     wait_fd: Option<RawFd>,
     /// Entries without memory.
     free: Vec<u32>,
@@ -246,8 +247,7 @@ impl Endpoint {
         let there = self.objects.entries.get(index as usize).map(|entry| entry.context);
         let context = there.unwrap_or_else(|| Context::allocate(index));
         let (registration, memory) = (ptr::null_mut(), Some(memory));
-        let entry =
-            Entry { context, start, bytes, descriptor, registration, memory, busy: false, joined: None };
+        let entry = Entry { context, start, bytes, descriptor, registration, memory, busy: false, joined: None };
         match self.objects.entries.get_mut(index as usize) {
             Some(free) => *free = entry,
             None => self.objects.entries.push(entry),

@@ -2,61 +2,36 @@
 //! used again. So a message needs no new memory, no zeros and no registration.
 //!
 //! # Invariant
-//! A room is in one place: idle or with its operation ([`Memory::Room`]), or with its reader ([`Lent`]), who alone has the
-//! memory then. What writes into it is the provider, for a receive or for a peer that the room was offered to. A peer
+//! The memory of a room is in one place: with its operation ([`Memory::Room`]), idle, or lent to its readers, who alone have
+//! it then. What writes into it is the provider, for a receive or for a peer that the room was offered to. A peer
 //! writes once for each offer. Nodes that have proved the token of a run are trusted with that: a provider does not tell
 //! one write of a peer from another.
 
 #![allow(unsafe_code, reason = "memory that peers write into is lent to readers")]
 
 use super::{
-    endpoint::Endpoint,
+    endpoint::{Endpoint, Posted, posted},
     memory::{Memory, Operation, Slab},
 };
 use crate::OfiError;
 use bytes::Bytes;
 use evb_libfabric_abi::*;
-use std::{
-    ops::Range,
-    slice,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{ops::Range, ptr, slice};
 
-/// Most bytes of rooms that are kept while nobody uses them.
-const IDLE_BYTES: usize = 32 << 20;
+/// Most operations in one message.
+const PIECES: usize = 2;
 
-/// Rooms that their readers have dropped.
-type Home = Mutex<Vec<(Operation, Slab)>>;
-
-/// The rooms of an endpoint that are in nobody's use.
-#[derive(Default)]
-pub(super) struct Rooms {
-    idle: Vec<Operation>,
-    idle_bytes: usize,
-    home: Arc<Home>,
+/// The memory of a room that is idle or lent, and the operation that it belongs to.
+pub(super) struct Room {
+    memory: Slab,
+    bytes: usize,
+    operation: Operation,
 }
 
-/// A part of a room, with its reader.
-struct Lent {
-    memory: Option<Slab>,
-    range: Range<usize>,
-    room: Operation,
-    home: Arc<Home>,
-}
-
-impl AsRef<[u8]> for Lent {
+impl AsRef<[u8]> for Room {
     fn as_ref(&self) -> &[u8] {
-        let Some(memory) = &self.memory else { return &[] };
-        let start = memory.start().wrapping_add(self.range.start);
-        // SAFETY: `lend` has checked the range, and nobody writes while the room is lent (invariant of this module).
-        unsafe { slice::from_raw_parts(start, self.range.len()) }
-    }
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        let memory = self.memory.take().map(|memory| (self.room, memory));
-        self.home.lock().unwrap_or_else(PoisonError::into_inner).extend(memory);
+        // SAFETY: the slab has this length, and nobody writes into a room that is idle or lent (invariant of this module).
+        unsafe { slice::from_raw_parts(self.memory.start(), self.bytes) }
     }
 }
 
@@ -72,34 +47,36 @@ pub(crate) enum Place {
 impl Endpoint {
     /// A room of at least `bytes` bytes, idle or new, with any content.
     pub(crate) fn room(&mut self, bytes: usize) -> Result<Operation, OfiError> {
-        self.take_home();
-        let entries = &self.objects.entries;
-        let fits = |room: &Operation| (bytes..=2 * bytes).contains(&entries[room.index()].bytes);
-        if let Some(index) = self.rooms.idle.iter().rposition(fits) {
-            let room = self.rooms.idle.remove(index);
-            self.rooms.idle_bytes -= entries[room.index()].bytes;
-            return Ok(room);
+        let mut surplus = Vec::new();
+        let idle = self.rooms.take(bytes, |room| surplus.push(room.operation));
+        surplus.into_iter().for_each(|operation| self.take(operation));
+        if let Some(Room { memory, operation, .. }) = idle {
+            self.objects.entries[operation.index()].memory = Some(Memory::Room(memory));
+            return Ok(operation);
         }
         let memory = Slab::new(bytes);
         self.add_registered(memory.start(), bytes, Memory::Room(memory))
     }
 
     /// Takes a room back that is not busy.
-    pub(crate) fn keep(&mut self, room: Operation) {
-        let bytes = self.objects.entries[room.index()].bytes;
-        if self.rooms.idle_bytes + bytes > IDLE_BYTES {
-            self.take(room);
-        } else {
-            self.rooms.idle.push(room);
-            self.rooms.idle_bytes += bytes;
+    pub(crate) fn keep(&mut self, operation: Operation) {
+        if let Some(room) = self.take_room(operation) {
+            let mut surplus = None;
+            self.rooms.keep(room, |room| surplus = Some(room.operation));
+            surplus.into_iter().for_each(|operation| self.take(operation));
         }
     }
 
-    fn take_home(&mut self) {
-        let home = std::mem::take(&mut *self.rooms.home.lock().unwrap_or_else(PoisonError::into_inner));
-        for (room, memory) in home {
-            self.objects.entries[room.index()].memory = Some(Memory::Room(memory));
-            self.keep(room);
+    /// The memory of a room that is not busy, which leaves its operation.
+    fn take_room(&mut self, operation: Operation) -> Option<Room> {
+        let entry = &mut self.objects.entries[operation.index()];
+        assert!(!entry.busy, "the provider has this memory");
+        match entry.memory.take() {
+            Some(Memory::Room(memory)) => Some(Room { memory, bytes: entry.bytes, operation }),
+            other => {
+                entry.memory = other;
+                None
+            }
         }
     }
 
@@ -130,26 +107,16 @@ impl Endpoint {
         was_open.then(|| entry.busy = false).map(|()| room)
     }
 
-    /// Lends a part of a room to the reader of its message. The room is idle when the bytes are dropped.
-    pub(crate) fn lend(&mut self, room: Operation, range: Range<usize>) -> Bytes {
-        let entry = &mut self.objects.entries[room.index()];
-        assert!(!entry.busy && range.start <= range.end && range.end <= entry.bytes, "not a part of a filled room");
-        match entry.memory.take() {
-            Some(Memory::Room(memory)) => {
-                Bytes::from_owner(Lent { memory: Some(memory), range, room, home: Arc::clone(&self.rooms.home) })
-            }
-            other => {
-                entry.memory = other;
-                Bytes::new()
-            }
-        }
+    /// Lends a part of a room to the readers of its message. The room is idle when they have dropped it.
+    pub(crate) fn lend(&mut self, operation: Operation, part: Range<usize>) -> Bytes {
+        self.take_room(operation).map_or_else(Bytes::new, |room| self.rooms.lend(room, part))
     }
 
     /// Sends the first bytes of some operations, one after another in one message, to a place of a peer. The completion is
     /// that of the last one.
-    pub(crate) fn put(&mut self, parts: &[(Operation, usize)], to: u64, place: Place) -> super::Posted {
-        let mut pieces = [IoVec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PIECES];
-        let mut descriptors = [std::ptr::null_mut(); PIECES];
+    pub(crate) fn put(&mut self, parts: &[(Operation, usize)], to: u64, place: Place) -> Posted {
+        let mut pieces = [IoVec { iov_base: ptr::null_mut(), iov_len: 0 }; PIECES];
+        let mut descriptors = [ptr::null_mut(); PIECES];
         let mut total = 0;
         for (index, &(operation, bytes)) in parts.iter().enumerate() {
             let entry = &self.objects.entries[operation.index()];
@@ -158,7 +125,7 @@ impl Endpoint {
             descriptors[index] = entry.descriptor;
             total += bytes;
         }
-        let Some(&(last, _)) = parts.last() else { return super::Posted::Failed(FI_EINVAL as i32) };
+        let Some(&(last, _)) = parts.last() else { return Posted::Failed(FI_EINVAL as i32) };
         let (endpoint, context) = (self.objects.endpoint, self.objects.entries[last.index()].context.cast());
         let (count, descriptors) = (parts.len(), descriptors.as_mut_ptr());
         // SAFETY: the endpoint is open. Pieces and descriptors are read during the call only; memory and context stay until
@@ -188,7 +155,7 @@ impl Endpoint {
             parts.iter().for_each(|part| self.objects.entries[part.0.index()].busy = true);
             self.objects.entries[last.index()].joined = (count > 1).then(|| parts[0].0);
         }
-        super::endpoint::posted(result)
+        posted(result)
     }
 
     /// The operation that was sent before this one in a message that has left.
@@ -196,6 +163,3 @@ impl Endpoint {
         self.objects.entries[operation.index()].joined.take()
     }
 }
-
-/// Most operations in one message.
-const PIECES: usize = 2;

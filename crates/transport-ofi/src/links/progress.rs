@@ -37,7 +37,7 @@ impl Links {
     /// Sends outstanding statuses and messages about rooms.
     #[inline]
     pub(crate) fn settle(&mut self) {
-        if !(self.owing.is_empty() && self.notes.is_empty()) {
+        if !(self.owing.is_empty() && self.noting.is_empty()) {
             self.pay_statuses();
             self.send_notes();
         }
@@ -131,7 +131,7 @@ impl Links {
             return self.rest.nap(idle, left);
         }
         // What the provider had no room for may move without an event.
-        let longest = if self.blocked || !self.owing.is_empty() || !self.notes.is_empty() {
+        let longest = if self.blocked || !self.owing.is_empty() || !self.noting.is_empty() {
             left.min(Duration::from_millis(1))
         } else {
             left

@@ -52,7 +52,7 @@ impl Links {
         match kind {
             Kind::Data => self.rejected += 1,
             Kind::Status => self.hear_status(operation, bytes, from, low),
-            Kind::Room => self.hear_note(operation, bytes, from, low),
+            Kind::Room => self.hear_notes(operation, bytes, from, low),
             Kind::Hello => self.hear_hello(operation, bytes, from),
         }
         self.recycle(operation);

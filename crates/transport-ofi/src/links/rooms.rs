@@ -2,7 +2,7 @@
 
 use super::{Links, Role};
 use crate::{
-    control::{Ask, Note, Offer},
+    control::{Ask, NOTES, Note, Offer},
     ffi::{Operation, Place, Posted},
     frame::{LONG_BYTES, Long},
     peer::Arrival,
@@ -20,8 +20,10 @@ impl Links {
         let Some(peer) = self.peers[to].as_deref_mut() else { return Posted::Failed(0) };
         let Some(offer) = peer.held.take(bytes) else {
             let ask = peer.held.ask(bytes);
-            self.notes.extend(ask.map(|ask| (to as u16, Note::Ask(ask))));
-            self.send_notes();
+            if let Some(ask) = ask {
+                self.tell(to, Note::Ask(ask));
+                self.send_notes();
+            }
             return Posted::Again;
         };
         let result = self.put(to, offer, message);
@@ -32,14 +34,16 @@ impl Links {
     }
 
     fn put(&mut self, to: usize, offer: Offer, message: &Message) -> Posted {
-        let Some((address, their_key, sent)) = self.peer(to).map(|peer| (peer.address, peer.their_key, peer.sent)) else {
+        let Some((address, their_key, sent)) = self.peer(to).map(|peer| (peer.address, peer.their_key, peer.sent))
+        else {
             return Posted::Failed(0);
         };
         let (low, length) = (self.tags.low(their_key.wrapping_add(sent)), message.body.len());
         let Some((operation, joined)) = self.long_operations(&message.body) else { return Posted::Again };
         let first = joined.unwrap_or(operation);
         Long { low, length: length as u64, head: message.head }.encode(self.endpoint.memory_mut(first));
-        let tag = Tag { kind: Kind::Data, large: true, from: self.local, low: their_key.wrapping_add(offer.room.into()) };
+        let tag =
+            Tag { kind: Kind::Data, large: true, from: self.local, low: their_key.wrapping_add(offer.room.into()) };
         let place = if self.terms.writes {
             Place::Memory { address: offer.address, key: offer.key, room: offer.room }
         } else {
@@ -168,22 +172,21 @@ impl Links {
                 Offer { room: operation.index() as u32, bytes: room as u64, ..refusal }
             }
         };
-        self.notes.push_back((to as u16, Note::Offer(offer)));
+        self.tell(to, Note::Offer(offer));
     }
 
-    pub(super) fn hear_note(&mut self, operation: Operation, bytes: usize, from: NodeId, low: u64) {
-        let note = Note::decode(&self.endpoint.memory(operation)[..bytes]);
+    pub(super) fn hear_notes(&mut self, operation: Operation, bytes: usize, from: NodeId, low: u64) {
+        let notes = Note::decode_all(&self.endpoint.memory(operation)[..bytes]);
         let (tags, index) = (self.tags, from.index());
-        let (Some(note), Some(peer)) = (note, self.peer(index)) else { return self.rejected += 1 };
-        if tags.low(peer.key) != low {
-            return self.rejected += 1;
-        }
+        let Some(peer) = self.peer(index).filter(|peer| tags.low(peer.key) == low) else { return self.rejected += 1 };
         peer.hear();
         self.moved = true;
-        let holds = match note {
-            Note::Offer(offer) => self.peer(index).is_some_and(|peer| peer.held.hear(offer)),
-            Note::Ask(ask) => self.hear_ask(index, ask),
-        };
+        let holds = notes.is_some_and(|notes| {
+            notes.into_iter().all(|note| match note {
+                Note::Offer(offer) => self.peer(index).is_some_and(|peer| peer.held.hear(offer)),
+                Note::Ask(ask) => self.hear_ask(index, ask),
+            })
+        });
         if !holds {
             self.give_up(index, "it offers or wants rooms out of turn".into());
         }
@@ -240,9 +243,8 @@ impl Links {
         }
     }
 
-    /// Abandons all rooms of a peer that is gone, and what is to be sent to it about rooms.
+    /// Abandons all rooms of a peer that is gone.
     pub(super) fn abandon_rooms(&mut self, index: usize) {
-        self.notes.retain(|note| usize::from(note.0) != index);
         for number in 0..self.roles.len() {
             if self.roles[number] == (Role::Room { from: index as u16 })
                 && let Some(operation) = self.endpoint.operation(number as u32)
@@ -256,23 +258,40 @@ impl Links {
         }
     }
 
+    /// Queues something about rooms for a peer. Offers in place of used rooms wait for each other, up to half of the rooms.
+    /// So there is one message for two of them, and the peer always has another room, or fills those that are to be read.
+    fn tell(&mut self, to: usize, note: Note) {
+        let Some(peer) = self.peer(to) else { return };
+        peer.notes.push(note);
+        let may_wait = |note: &Note| matches!(note, Note::Offer(offer) if !offer.answers && offer.bytes > 0);
+        if !peer.notes.iter().all(may_wait) || 2 * peer.notes.len() >= peer.given.rooms {
+            self.noting.push_back(to as u16);
+        }
+    }
+
     /// Sends outstanding messages about rooms. A room is opened before its offer leaves, so that nothing arrives too early:
     /// with libfabric 1.17, `shm` confuses unexpected messages with others.
     pub(super) fn send_notes(&mut self) {
-        for _ in 0..self.notes.len() {
-            let Some((to, mut note)) = self.notes.pop_front() else { return };
+        for _ in 0..self.noting.len() {
+            let Some(to) = self.noting.pop_front() else { return };
             let index = usize::from(to);
-            let Some(peer) = self.peer(index).filter(|peer| peer.is_there()) else { continue };
-            let low = peer.their_key;
+            let Some(peer) = self.peer(index).filter(|peer| peer.is_there() && !peer.notes.is_empty()) else {
+                continue;
+            };
+            let count = peer.notes.len().min(NOTES);
+            let (low, mut notes) = (peer.their_key, peer.notes.drain(..count).collect::<Vec<_>>());
             let tag = Tag { kind: Kind::Room, large: false, from: self.local, low };
-            let sent = self.open_room(index, &mut note)
-                && self.send_control(index, tag, |room| note.encode(room)) != Posted::Again;
-            match note {
-                _ if !sent => self.notes.push_back((to, note)),
-                Note::Offer(offer) if offer.answers => {
-                    self.peer(index).into_iter().for_each(|peer| peer.given.owes_answer = false);
-                }
-                _ => {}
+            let sent = notes.iter_mut().all(|note| self.open_room(index, note))
+                && self.send_control(index, tag, |room| Note::encode_all(&notes, room)) != Posted::Again;
+            let Some(peer) = self.peer(index) else { continue };
+            if sent {
+                let answers = notes.iter().any(|note| matches!(note, Note::Offer(offer) if offer.answers));
+                peer.given.owes_answer &= !answers;
+            } else {
+                peer.notes.splice(..0, notes);
+            }
+            if !peer.notes.is_empty() {
+                self.noting.push_back(to);
             }
         }
     }

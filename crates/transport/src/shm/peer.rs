@@ -11,7 +11,7 @@ use super::{
     pulse::Pulse,
     record::Kind,
 };
-use crate::{HEAD_BYTES, Message, chunks::OWN_BUFFER_ABOVE};
+use crate::{HEAD_BYTES, Message, chunks::ROOM_ABOVE};
 use bytes::{Bytes, BytesMut};
 use evb_core::NodeId;
 use std::sync::{Arc, atomic::Ordering};
@@ -22,7 +22,7 @@ pub(super) const PLACE_BYTES: usize = 24;
 pub(super) const TOTAL_BYTES: usize = 8;
 
 /// Longest body in one record: a chunk holds several.
-pub(super) const MOST_INLINE: usize = OWN_BUFFER_ABOVE;
+pub(super) const MOST_INLINE: usize = ROOM_ABOVE;
 
 /// The parts of a joined peer.
 pub(super) struct Parts {

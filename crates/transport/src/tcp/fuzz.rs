@@ -4,7 +4,7 @@ use super::{frame::FrameError, reader::FrameReader};
 use crate::Message;
 use crate::chunks::ChunkPool;
 
-/// Longest body that [`fuzz_frames`] takes, in bytes; larger than the bodies that have buffers of their own.
+/// Longest body that [`fuzz_frames`] takes, in bytes; larger than the bodies that have rooms.
 const MAX_BODY: usize = 1 << 17;
 
 /// Reads `data` as the frames of a connection, once in one piece and once in pieces whose lengths come from its own
@@ -23,7 +23,7 @@ pub fn fuzz_frames(data: &[u8]) -> usize {
 fn read_all(mut data: &[u8], mut pieces: impl Iterator<Item = usize>) -> (Vec<Message>, Option<FrameError>, bool) {
     let (mut reader, mut pool, mut messages) = (FrameReader::new(MAX_BODY), ChunkPool::default(), Vec::new());
     loop {
-        match reader.next() {
+        match reader.next(&mut pool) {
             Ok(Some(message)) => messages.push(message),
             Err(error) => return (messages, Some(error), reader.ended()),
             Ok(None) if data.is_empty() => return (messages, None, reader.ended()),

@@ -136,7 +136,7 @@ impl Peer {
     pub(super) fn receive(&mut self, limit: usize, pool: &mut ChunkPool, sink: &mut Vec<Received>) -> Turn {
         let (mut left, mut reads) = (limit, TURN_READS);
         while left > 0 {
-            match self.reader.next() {
+            match self.reader.next(pool) {
                 Ok(Some(message)) => {
                     sink.push(Received::Message { from: self.node, message });
                     left -= 1;

@@ -3,7 +3,7 @@
 use super::frame::{FrameError, FrameHeader, FrameParser};
 use crate::{
     HEAD_BYTES, Message,
-    chunks::{CHUNK_BYTES, COPY_BELOW, ChunkPool, OWN_BUFFER_ABOVE},
+    chunks::{CHUNK_BYTES, COPY_BELOW, ChunkPool, ROOM_ABOVE},
 };
 use bytes::{Buf, Bytes, BytesMut};
 use std::io;
@@ -24,8 +24,8 @@ pub(super) struct FrameReader {
 struct PendingBody {
     head: [u8; HEAD_BYTES],
     length: usize,
-    /// The body's own buffer, if it is large: the buffer has its full length, and this many bytes have arrived.
-    own: Option<(BytesMut, usize)>,
+    /// The body's room, if it is large, and the number of bytes that have arrived.
+    own: Option<(Vec<u8>, usize)>,
 }
 
 impl FrameReader {
@@ -34,7 +34,7 @@ impl FrameReader {
     }
 
     /// The next complete message.
-    pub(super) fn next(&mut self) -> Result<Option<Message>, FrameError> {
+    pub(super) fn next(&mut self, pool: &mut ChunkPool) -> Result<Option<Message>, FrameError> {
         while self.body.is_none() {
             let Some(header) = self.parser.parse(&self.unparsed)? else {
                 self.let_go();
@@ -45,7 +45,7 @@ impl FrameReader {
                 self.body = Some(PendingBody { head, length, own: None });
             }
         }
-        let message = self.finish_body();
+        let message = self.finish_body(pool);
         if message.is_none() {
             self.let_go();
         }
@@ -69,8 +69,8 @@ impl FrameReader {
         pool: &mut ChunkPool,
         read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
     ) -> io::Result<(usize, bool)> {
-        if let Some(PendingBody { own: Some((buffer, filled)), .. }) = &mut self.body {
-            let room = &mut buffer[*filled..];
+        if let Some(PendingBody { own: Some((room, filled)), length, .. }) = &mut self.body {
+            let room = &mut room[*filled..*length];
             let (asked, count) = (room.len(), read(room)?);
             *filled += count;
             return Ok((count, count == asked));
@@ -85,19 +85,18 @@ impl FrameReader {
         Ok((count, count == asked))
     }
 
-    fn finish_body(&mut self) -> Option<Message> {
+    fn finish_body(&mut self, pool: &mut ChunkPool) -> Option<Message> {
         let PendingBody { head, length, own } = self.body.as_mut()?;
         let (head, length) = (*head, *length);
         let body = match own {
-            Some((buffer, filled)) if *filled == length => std::mem::take(buffer).freeze(),
+            Some((room, filled)) if *filled == length => pool.lend(std::mem::take(room), length),
             Some(_) => return None,
             None if self.unparsed.len() >= length => self.cut(length),
             None => {
-                if length > OWN_BUFFER_ABOVE {
-                    let filled = self.unparsed.len();
-                    let mut buffer = BytesMut::zeroed(length);
-                    buffer[..filled].copy_from_slice(&self.unparsed);
-                    *own = Some((buffer, filled));
+                if length > ROOM_ABOVE {
+                    let (mut room, filled) = (pool.room(length), self.unparsed.len());
+                    room[..filled].copy_from_slice(&self.unparsed);
+                    *own = Some((room, filled));
                     self.unparsed.clear();
                 }
                 return None;
@@ -149,7 +148,7 @@ mod tests {
                 Ok(count)
             };
             reader.fill(pool, read).unwrap();
-            while let Some(message) = reader.next().unwrap() {
+            while let Some(message) = reader.next(pool).unwrap() {
                 messages.push(message);
             }
         }
@@ -158,7 +157,7 @@ mod tests {
 
     #[test]
     fn bodies_survive_every_kind_of_cut() {
-        let bodies = [0, 1, COPY_BELOW - 1, COPY_BELOW, OWN_BUFFER_ABOVE, OWN_BUFFER_ABOVE + 1, 3 * CHUNK_BYTES, 0, 5];
+        let bodies = [0, 1, COPY_BELOW - 1, COPY_BELOW, ROOM_ABOVE, ROOM_ABOVE + 1, 3 * CHUNK_BYTES, 0, 5];
         let wire = wire(&bodies);
         for piece in [97, 4096, 65_537, usize::MAX] {
             let (mut reader, mut pool) = (FrameReader::new(1 << 20), ChunkPool::default());
