@@ -343,7 +343,7 @@ mod tests {
             Note::Ask(Ask { bytes: 5, back: Some(0) }),
             Note::Ask(Ask { bytes: 1 << 50, back: None }),
         ];
-        let mut room = [0xff; CONTROL_BYTES];
+        let mut room = [0xff; CONTROL_BYTES + 1];
         for count in 1..=notes.len() {
             let length = Note::encode_all(&notes[..count], &mut room);
             assert_eq!(Note::decode_all(&room[..length]).as_deref(), Some(&notes[..count]));

@@ -40,8 +40,8 @@ impl Held {
     /// Takes the smallest room that a message of this length fits into.
     pub(crate) fn take(&mut self, bytes: usize) -> Option<Offer> {
         let fitting = self.rooms.iter().enumerate().filter(|(_, room)| room.bytes >= bytes as u64);
-        let (index, _) = fitting.min_by_key(|(_, room)| room.bytes)?;
-        Some(self.rooms.swap_remove(index))
+        let (index, _) = fitting.rev().min_by_key(|(_, room)| room.bytes)?;
+        Some(self.rooms.remove(index))
     }
 
     /// Puts a room back that was not used.

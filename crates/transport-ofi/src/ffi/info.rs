@@ -6,7 +6,10 @@
 
 #![allow(unsafe_code, reason = "lists that the library allocates")]
 
-use super::library::{Library, library};
+use super::{
+    library::{Library, library},
+    rooms::PIECES,
+};
 use crate::OfiError;
 use evb_libfabric_abi::*;
 use std::{
@@ -116,8 +119,9 @@ impl InfoList {
                 registers: (*info.domain_attr).mr_mode & FI_MR_LOCAL != 0,
                 registers_at_endpoint: (*info.domain_attr).mr_mode & FI_MR_ENDPOINT != 0,
                 by_address: (*info.domain_attr).mr_mode & FI_MR_VIRT_ADDR != 0,
-                writes: info.caps & FI_REMOTE_WRITE != 0 && (*info.domain_attr).cq_data_size >= size_of::<u32>(),
-                joins: (*info.tx_attr).iov_limit >= 2,
+                writes: info.caps & FI_REMOTE_WRITE != 0
+                    && (*info.domain_attr).cq_data_size >= size_of::<u32>()
+                    && (*info.tx_attr).iov_limit >= PIECES,
             }
         }
     }
@@ -168,10 +172,8 @@ pub(crate) struct Limits {
     pub(crate) registers_at_endpoint: bool,
     /// True if peers name memory by its address, and false if by the distance from its start.
     pub(crate) by_address: bool,
-    /// True if peers can write into memory, and tell with a number of 32 bits that they have.
+    /// True if peers can write two pieces of memory at once into a room, and tell with a number of 32 bits that they have.
     pub(crate) writes: bool,
-    /// True if a message may consist of two pieces of memory.
-    pub(crate) joins: bool,
 }
 
 /// The providers for reliable messages that the library finds on this machine, by name, such as `tcp;ofi_rxm` or `shm`.

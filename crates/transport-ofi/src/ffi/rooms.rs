@@ -16,10 +16,10 @@ use super::{
 use crate::OfiError;
 use bytes::Bytes;
 use evb_libfabric_abi::*;
-use std::{ops::Range, ptr, slice};
+use std::{ops::Range, slice};
 
-/// Most operations in one message.
-const PIECES: usize = 2;
+/// Operations in one write.
+pub(super) const PIECES: usize = 2;
 
 /// The memory of a room that is idle or lent, and the operation that it belongs to.
 pub(super) struct Room {
@@ -35,13 +35,12 @@ impl AsRef<[u8]> for Room {
     }
 }
 
-/// The place of a long message at its receiver.
+/// A room of a peer: its address, the key to it, and its number, which the peer hears when the room was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// The receive with this tag.
-    Tag(u64),
-    /// The memory of this room, from this address.
-    Memory { address: u64, key: u64, room: u32 },
+pub(crate) struct Place {
+    pub(crate) address: u64,
+    pub(crate) key: u64,
+    pub(crate) room: u32,
 }
 
 impl Endpoint {
@@ -112,53 +111,41 @@ impl Endpoint {
         self.take_room(operation).map_or_else(Bytes::new, |room| self.rooms.lend(room, part))
     }
 
-    /// Sends the first bytes of some operations, one after another in one message, to a place of a peer. The completion is
-    /// that of the last one.
-    pub(crate) fn put(&mut self, parts: &[(Operation, usize)], to: u64, place: Place) -> Posted {
-        let mut pieces = [IoVec { iov_base: ptr::null_mut(), iov_len: 0 }; PIECES];
-        let mut descriptors = [ptr::null_mut(); PIECES];
-        let mut total = 0;
-        for (index, &(operation, bytes)) in parts.iter().enumerate() {
-            let entry = &self.objects.entries[operation.index()];
+    /// Writes the first bytes of one operation, and then of another, to a room of a peer. The completion is that of the last
+    /// one.
+    pub(crate) fn write(&mut self, parts: [(Operation, usize); PIECES], to: u64, place: Place) -> Posted {
+        let entries = &self.objects.entries;
+        let pieces = parts.map(|(operation, bytes)| {
+            let entry = &entries[operation.index()];
             assert!(!entry.busy && entry.memory.is_some() && bytes <= entry.bytes, "not memory to send");
-            pieces[index] = IoVec { iov_base: entry.start.cast(), iov_len: bytes };
-            descriptors[index] = entry.descriptor;
-            total += bytes;
-        }
-        let Some(&(last, _)) = parts.last() else { return Posted::Failed(FI_EINVAL as i32) };
-        let (endpoint, context) = (self.objects.endpoint, self.objects.entries[last.index()].context.cast());
-        let (count, descriptors) = (parts.len(), descriptors.as_mut_ptr());
-        // SAFETY: the endpoint is open. Pieces and descriptors are read during the call only; memory and context stay until
-        // the completion (invariant 3 of the folder).
-        let result = unsafe {
-            match place {
-                Place::Tag(tag) => {
-                    ((*(*endpoint).tagged).sendv)(endpoint, pieces.as_ptr(), descriptors, count, to, tag, context)
-                }
-                Place::Memory { address, key, room } => {
-                    let there = RmaIov { addr: address, len: total, key };
-                    let message = MsgRma {
-                        msg_iov: pieces.as_ptr(),
-                        desc: descriptors,
-                        iov_count: count,
-                        addr: to,
-                        rma_iov: &raw const there,
-                        rma_iov_count: 1,
-                        context,
-                        data: room.into(),
-                    };
-                    ((*(*endpoint).rma).writemsg)(endpoint, &raw const message, FI_REMOTE_CQ_DATA | FI_COMPLETION)
-                }
-            }
+            IoVec { iov_base: entry.start.cast(), iov_len: bytes }
+        });
+        let mut descriptors = parts.map(|(operation, _)| entries[operation.index()].descriptor);
+        let [(first, length), (last, more)] = parts;
+        let there = RmaIov { addr: place.address, len: length + more, key: place.key };
+        let message = MsgRma {
+            msg_iov: pieces.as_ptr(),
+            desc: descriptors.as_mut_ptr(),
+            iov_count: PIECES,
+            addr: to,
+            rma_iov: &raw const there,
+            rma_iov_count: 1,
+            context: entries[last.index()].context.cast(),
+            data: place.room.into(),
         };
+        let endpoint = self.objects.endpoint;
+        // SAFETY: the endpoint is open. The message is read during the call only; memory and context stay until the
+        // completion (invariant 3 of the folder).
+        let result =
+            unsafe { ((*(*endpoint).rma).writemsg)(endpoint, &raw const message, FI_REMOTE_CQ_DATA | FI_COMPLETION) };
         if result == 0 {
             parts.iter().for_each(|part| self.objects.entries[part.0.index()].busy = true);
-            self.objects.entries[last.index()].joined = (count > 1).then(|| parts[0].0);
+            self.objects.entries[last.index()].joined = Some(first);
         }
         posted(result)
     }
 
-    /// The operation that was sent before this one in a message that has left.
+    /// The operation whose memory was written before that of this one, if the write is over.
     pub(crate) fn take_joined(&mut self, operation: Operation) -> Option<Operation> {
         self.objects.entries[operation.index()].joined.take()
     }

@@ -59,8 +59,8 @@ impl Links {
                 self.is_out(to, 0);
             }
             Role::Long { to, bytes } => {
-                let joined = self.endpoint.take_joined(operation);
-                self.end_long(operation, joined);
+                let first = self.endpoint.take_joined(operation);
+                self.end_long(operation, first);
                 self.is_out(to, bytes);
             }
             Role::Room { from } => self.room_filled(operation, from, (!self.terms.writes).then_some(bytes)),

@@ -33,56 +33,56 @@ impl Links {
         self.note(to, result)
     }
 
+    /// Fills an offered room: by a write in place, or if the provider has none by a tagged copy.
     fn put(&mut self, to: usize, offer: Offer, message: &Message) -> Posted {
-        let Some((address, their_key, sent)) = self.peer(to).map(|peer| (peer.address, peer.their_key, peer.sent))
-        else {
-            return Posted::Failed(0);
-        };
-        let (low, length) = (self.tags.low(their_key.wrapping_add(sent)), message.body.len());
-        let Some((operation, joined)) = self.long_operations(&message.body) else { return Posted::Again };
-        let first = joined.unwrap_or(operation);
-        Long { low, length: length as u64, head: message.head }.encode(self.endpoint.memory_mut(first));
-        let tag =
-            Tag { kind: Kind::Data, large: true, from: self.local, low: their_key.wrapping_add(offer.room.into()) };
-        let place = if self.terms.writes {
-            Place::Memory { address: offer.address, key: offer.key, room: offer.room }
+        let Some(peer) = self.peer(to) else { return Posted::Failed(0) };
+        let (address, their_key, sent) = (peer.address, peer.their_key, peer.sent);
+        let (low, bytes) = (self.tags.low(their_key.wrapping_add(sent)), message.body.len());
+        let Some((operation, first)) = self.long_operations(&message.body) else { return Posted::Again };
+        let head = Long { low, length: bytes as u64, head: message.head };
+        head.encode(self.endpoint.memory_mut(first.unwrap_or(operation)));
+        let Offer { room, address: start, key, .. } = offer;
+        let result = if let Some(first) = first {
+            let place = Place { address: start, key, room };
+            self.endpoint.write([(first, LONG_BYTES), (operation, bytes)], address, place)
         } else {
-            Place::Tag(self.tags.encode(tag))
-        };
-        let result = match joined {
-            Some(first) => self.endpoint.put(&[(first, LONG_BYTES), (operation, length)], address, place),
-            None => self.endpoint.put(&[(operation, LONG_BYTES + length)], address, place),
+            let low = their_key.wrapping_add(room.into());
+            let tag = Tag { kind: Kind::Data, large: true, from: self.local, low };
+            self.endpoint.send(operation, LONG_BYTES + bytes, address, self.tags.encode(tag))
         };
         if result == Posted::Yes {
-            self.set_role(operation, Role::Long { to: to as u16, bytes: length });
+            self.set_role(operation, Role::Long { to: to as u16, bytes });
             if let Some(peer) = self.peer(to) {
                 (peer.sent, peer.outstanding, peer.spoke) = (sent + 1, peer.outstanding + 1, true);
             }
         } else {
-            self.end_long(operation, joined);
+            self.end_long(operation, first);
         }
         result
     }
 
-    /// An operation for a body, and one for what precedes it, or one for a copy of both if the provider cannot join them.
+    /// Operations to write a body with: its own and one for what precedes it. Without writes, one for a copy of both, with
+    /// the body in its place.
     fn long_operations(&mut self, body: &Bytes) -> Option<(Operation, Option<Operation>)> {
-        if self.endpoint.limits().joins {
-            let first = self.slot(false, true)?;
-            match self.endpoint.share(body.clone()) {
-                Ok(operation) => return Some((operation, Some(first))),
-                Err(_) => self.give_back(first, false),
-            }
-            return None;
+        if !self.terms.writes {
+            let room = self.endpoint.room(LONG_BYTES + body.len()).ok()?;
+            self.endpoint.memory_mut(room)[LONG_BYTES..LONG_BYTES + body.len()].copy_from_slice(body);
+            return Some((room, None));
         }
-        let room = self.endpoint.room(LONG_BYTES + body.len()).ok()?;
-        self.endpoint.memory_mut(room)[LONG_BYTES..LONG_BYTES + body.len()].copy_from_slice(body);
-        Some((room, None))
+        let first = self.slot(false, true)?;
+        match self.endpoint.share(body.clone()) {
+            Ok(operation) => Some((operation, Some(first))),
+            Err(_) => {
+                self.give_back(first, false);
+                None
+            }
+        }
     }
 
     /// Frees the operations of a long message that has left, or that was not sent.
-    pub(super) fn end_long(&mut self, operation: Operation, joined: Option<Operation>) {
+    pub(super) fn end_long(&mut self, operation: Operation, first: Option<Operation>) {
         self.set_role(operation, Role::Free);
-        match joined {
+        match first {
             Some(first) => {
                 self.give_back(first, false);
                 self.endpoint.take(operation);
