@@ -20,6 +20,7 @@ mod hw;
 mod namespaces;
 mod nodes;
 mod papers;
+mod parts;
 mod peers;
 mod processes;
 mod profile;
@@ -75,6 +76,8 @@ enum Task {
     Profile(profile::Options),
     /// Measure how long the slowest events take at half of the possible rate, beside the gaps of an empty loop
     Tail(tail::Options),
+    /// Measure one simulation on two threads, beside two simulations at a time on one each
+    Parts(parts::Options),
     /// Compare traffic shapings over links of 100 Mbit/s in network namespaces, run and simulated; needs root
     Shaping(shaping::Options),
     /// Test that `evb bench all-pairs` names a bad link in network namespaces, and none when there is none; needs root
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Task::Caminos(options) => caminos::compare(&options),
         Task::Profile(options) => profile::profile(&options),
         Task::Tail(options) => tail::measure(&options),
+        Task::Parts(options) => parts::measure(&options),
         Task::Shaping(options) => shaping::compare(&options),
         Task::Fabric(options) => fabric::test(&options),
         Task::Blocking(options) => blocking::measure(&options),

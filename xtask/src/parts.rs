@@ -1,0 +1,130 @@
+//! The simulator on two cores: one simulation on one thread and on two, and two simulations at a time on a thread each. The
+//! last shows what a second core is worth on this machine, where both share caches, memory and perhaps the host's core.
+
+use crate::{processes::Limited, workspace::Workspace};
+use serde_json::Value;
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
+
+const FILE: &str = "experiments/clos-512.toml";
+/// Networks: their names, and what differs from the file.
+const NETWORKS: &[(&str, &[&str])] = &[
+    (
+        "saturated-1024",
+        &[
+            "readout.units=1024",
+            "builder.units=1024",
+            "network.placement={readout=0,builder=0}",
+            "network.control={type=\"shared\"}",
+            "shaping={type=\"none\"}",
+            "workload={type=\"random\"}",
+            "trigger={duration=\"40 ms\"}",
+            "run.warmup=\"4 ms\"",
+        ],
+    ),
+    ("clos-512", &[]),
+];
+/// Longest time of one simulation.
+const LIMIT: Duration = Duration::from_secs(1200);
+
+/// Measures one simulation on two threads beside two simulations at a time.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Turns of the three measurements; the table has their medians, with the least and the most
+    #[arg(long, default_value_t = 5)]
+    turns: usize,
+    /// Networks; all by default
+    #[arg(long, value_delimiter = ',', value_parser = NETWORKS.iter().map(|network| network.0).collect::<Vec<_>>())]
+    network: Vec<String>,
+}
+
+/// Seconds of one simulation on one thread, of one on two, and of two at a time.
+struct Turn {
+    one: f64,
+    parts: f64,
+    pair: f64,
+}
+
+pub(crate) fn measure(options: &Options) -> Result<(), String> {
+    let workspace = Workspace::find()?;
+    workspace.cargo(&["build", "--release", "--quiet", "--package", "evb-cli"])?;
+    let asked = |name: &str| options.network.is_empty() || options.network.iter().any(|asked| asked == name);
+    println!(
+        "{:<16} {:>26} {:>26} {:>24} {:>24}",
+        "network", "1 thread, s", "2 threads, s", "gain", "gain of two alone"
+    );
+    for (name, differences) in NETWORKS.iter().filter(|(name, _)| asked(name)) {
+        let turns: Result<Vec<_>, _> = (1..=options.turns.max(1))
+            .map(|number| {
+                eprintln!("xtask: {name}, {number}/{}", options.turns.max(1));
+                turn(&workspace, differences).map_err(|error| format!("{name}: {error}"))
+            })
+            .collect();
+        let turns = turns?;
+        let column = |of: &dyn Fn(&Turn) -> f64| spread(turns.iter().map(of).collect());
+        let [one, parts] = [column(&|turn| turn.one), column(&|turn| turn.parts)];
+        let [gain, alone] = [column(&|turn| turn.one / turn.parts), column(&|turn| 2.0 * turn.one / turn.pair)];
+        println!("{name:<16} {one:>26} {parts:>26} {gain:>24} {alone:>24}");
+    }
+    println!("\nMedians of the turns, with the least and the most. The records of one and of two threads are equal.");
+    println!("The last column: two simulations on one thread each, at a time, beside one of them alone.");
+    Ok(())
+}
+
+/// The median with the least and the most.
+fn spread(mut values: Vec<f64>) -> String {
+    values.sort_by(f64::total_cmp);
+    let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
+    format!("{:.2} ({:.2} to {:.2})", at(values.len() / 2), at(0), at(values.len().saturating_sub(1)))
+}
+
+fn turn(workspace: &Workspace, differences: &[&str]) -> Result<Turn, String> {
+    let (one, record) = time(workspace, differences, &["1"])?;
+    let (pair, _) = time(workspace, differences, &["1", "1"])?;
+    let (parts, same) = time(workspace, differences, &["2"])?;
+    if record != same {
+        return Err("the records of one and of two threads differ".into());
+    }
+    Ok(Turn { one, parts, pair })
+}
+
+/// Seconds until simulations with these numbers of threads, all at a time, have ended, and the record of the last one without
+/// its own time.
+fn time(workspace: &Workspace, differences: &[&str], threads: &[&str]) -> Result<(f64, Value), String> {
+    let start = Instant::now();
+    let running: Result<Vec<_>, _> = threads
+        .iter()
+        .map(|threads| {
+            let mut command = Command::new(workspace.evb());
+            command.current_dir(&workspace.root).args(["simulate", FILE, "--json", "--quiet", "--threads", threads]);
+            command.args(differences.iter().flat_map(|set| ["--set", set]));
+            Limited::start(&mut command, LIMIT).map_err(|error| format!("evb: {error}"))
+        })
+        .collect();
+    let mut output = String::new();
+    for mut process in running? {
+        let (status, text) = process.wait()?;
+        if !status.success() {
+            return Err(format!("evb ends with {status}"));
+        }
+        output = text;
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let mut record: Value = serde_json::from_str(&output).map_err(|error| format!("evb gave no record: {error}"))?;
+    let fields = record.as_object_mut().ok_or("the record is no object")?;
+    fields.remove("wall_seconds").ok_or("the record has no time of its own")?;
+    Ok((seconds, record))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_has_the_median_and_both_ends() {
+        assert_eq!(spread(vec![3.0, 1.0, 2.0]), "2.00 (1.00 to 3.00)");
+        assert_eq!(spread(vec![1.5]), "1.50 (1.50 to 1.50)");
+    }
+}
