@@ -142,6 +142,8 @@ impl Links {
 
     /// Sends the progress of this node, or a goodbye.
     pub(super) fn send_status(&mut self, to: usize, leaving: bool) -> Posted {
+        // The peer may use all receives that it hears of.
+        self.post_receives();
         let local = self.local;
         let Some(peer) = self.peer(to).filter(|peer| peer.known) else { return Posted::Yes };
         let status = Status { consumed: peer.expected, sent: peer.sent, leaving };

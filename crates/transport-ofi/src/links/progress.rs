@@ -13,6 +13,7 @@ impl Links {
     /// Lets the provider work, and handles completions. Cheap if there are none.
     #[inline]
     pub(crate) fn poll(&mut self) {
+        self.post_receives();
         for _ in 0..BATCHES {
             let count = self.endpoint.poll();
             for index in 0..count {

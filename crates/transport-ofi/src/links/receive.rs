@@ -56,15 +56,16 @@ impl Links {
             Kind::Hello => self.hear_hello(operation, bytes, from),
         }
         self.recycle(operation);
+        self.post_receives();
     }
 
-    /// Frees a receive, or the room of a message that nobody reads.
+    /// Frees a receive, or the room of a message that nobody reads. A receive is posted again by the next poll, after what
+    /// the user answers has left: its peer may use it when it hears of it, which is later.
     #[inline]
     pub(super) fn recycle(&mut self, operation: Operation) {
         match self.roles[operation.index()] {
             Role::Receive { large } => {
                 self.idle_receives[usize::from(large)].push(operation);
-                self.post_receives();
             }
             Role::Room { .. } => self.end_room(operation),
             _ => {}
