@@ -16,7 +16,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("python3", &["python3-minimal"]),
     ("prometheus", &["prometheus"]),
     ("chromium", &["chromium"]),
-    ("prometheus", &["prometheus"]),
+    ("igzip", &["isal", "libisal-dev"]),
     ("verilator", &["verilator"]),
     ("yosys", &["yosys"]),
     ("iverilog", &["iverilog"]),

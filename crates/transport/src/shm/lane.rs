@@ -3,9 +3,9 @@
 //! # Why no message is torn or lost
 //! A record is a header word and its payload. The sender writes the payload, then stores the header with release; the
 //! receiver loads the header with acquire, so it sees the payload, too. The word of the next header is 0 before a
-//! record is published: the receiver finds 0 there, never the rest of an earlier lap. The sender sets some words ahead of
-//! its position to 0, which also brings their cache lines in before they are needed. It does not clear the rest of a long
-//! record, which no header is read from before the next lap.
+//! record is published: the receiver finds 0 there, never the rest of an earlier lap. After it has published, the sender sets
+//! some words ahead of its position to 0, which also brings their cache lines in before they are needed. It does not clear
+//! the rest of a long record, which no header is read from before the next lap.
 //!
 //! Records are published in batches: all headers of a batch are stored at once except the first, which is stored last,
 //! with release. So a polling receiver takes one cache line from the sender, and not each line while it is written.
@@ -28,7 +28,7 @@ use crate::sync::{AtomicU64, Ordering};
 pub(crate) const CONTROL_WORDS: usize = 16;
 /// Words of a cache line.
 const LINE_WORDS: u64 = 8;
-/// Number of words that a sender clears after the line that it writes next.
+/// Number of words after the line of its position that a sender clears when it has published.
 const AHEAD_WORDS: u64 = 2 * LINE_WORDS;
 /// Number of words that a receiver prefetches in a burst.
 const LOOK_AHEAD_WORDS: u64 = 8 * LINE_WORDS;
@@ -137,7 +137,6 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
         if self.position - first >= BATCH_WORDS {
             self.publish();
         }
-        self.zero_until((self.position | (LINE_WORDS - 1)) + 1 + AHEAD_WORDS);
         true
     }
 
@@ -146,6 +145,9 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
     pub(crate) fn publish(&mut self) {
         if let Some((position, word)) = self.held.take() {
             self.ring.span(position, 1)[0].store(word, Ordering::Release);
+            // Stores leave a core in their order: before that of the header, these would keep the message back until their
+            // lines are here.
+            self.zero_until((self.position | (LINE_WORDS - 1)) + 1 + AHEAD_WORDS);
         }
     }
 
