@@ -26,6 +26,7 @@ mod processes;
 mod profile;
 mod shaping;
 mod soak;
+mod spread;
 mod steps;
 mod tail;
 mod tools;

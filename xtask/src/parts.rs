@@ -1,7 +1,7 @@
 //! The simulator on two cores: one simulation on one thread and on two, and two simulations at a time on a thread each. The
 //! last shows what a second core is worth on this machine, where both share caches, memory and perhaps the host's core.
 
-use crate::{processes::Limited, workspace::Workspace};
+use crate::{processes::Limited, spread::spread, workspace::Workspace};
 use serde_json::Value;
 use std::{
     process::Command,
@@ -63,7 +63,7 @@ pub(crate) fn measure(options: &Options) -> Result<(), String> {
             })
             .collect();
         let turns = turns?;
-        let column = |of: &dyn Fn(&Turn) -> f64| spread(turns.iter().map(of).collect());
+        let column = |of: &dyn Fn(&Turn) -> f64| spread(&turns.iter().map(of).collect::<Vec<_>>(), 1.0);
         let [one, parts] = [column(&|turn| turn.one), column(&|turn| turn.parts)];
         let [gain, alone] = [column(&|turn| turn.one / turn.parts), column(&|turn| 2.0 * turn.one / turn.pair)];
         println!("{name:<16} {one:>26} {parts:>26} {gain:>24} {alone:>24}");
@@ -71,13 +71,6 @@ pub(crate) fn measure(options: &Options) -> Result<(), String> {
     println!("\nMedians of the turns, with the least and the most. The records of one and of two threads are equal.");
     println!("The last column: two simulations on one thread each, at a time, beside one of them alone.");
     Ok(())
-}
-
-/// The median with the least and the most.
-fn spread(mut values: Vec<f64>) -> String {
-    values.sort_by(f64::total_cmp);
-    let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
-    format!("{:.2} ({:.2} to {:.2})", at(values.len() / 2), at(0), at(values.len().saturating_sub(1)))
 }
 
 fn turn(workspace: &Workspace, differences: &[&str]) -> Result<Turn, String> {
@@ -116,15 +109,4 @@ fn time(workspace: &Workspace, differences: &[&str], threads: &[&str]) -> Result
     let fields = record.as_object_mut().ok_or("the record is no object")?;
     fields.remove("wall_seconds").ok_or("the record has no time of its own")?;
     Ok((seconds, record))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_spread_has_the_median_and_both_ends() {
-        assert_eq!(spread(vec![3.0, 1.0, 2.0]), "2.00 (1.00 to 3.00)");
-        assert_eq!(spread(vec![1.5]), "1.50 (1.50 to 1.50)");
-    }
 }

@@ -103,8 +103,7 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// The length of another room for messages like one of this length, at most `longest`, or `None` if there are enough. The
-    /// room counts from now on.
+    /// The length of another room for messages like one of this length, at most `longest`, or `None` if there are enough.
     pub(crate) fn grant(&mut self, message: usize, longest: usize) -> Option<usize> {
         self.usual = message.max(self.usual - self.usual / FORGETTING);
         let roomy = (self.usual + self.usual / 8).next_multiple_of(PAGE);
@@ -112,13 +111,12 @@ impl Given {
         if self.rooms > 0 && (self.rooms == ROOMS || self.bytes + bytes > ROOMS_BYTES) {
             return None;
         }
-        (self.rooms, self.bytes) = (self.rooms + 1, self.bytes + bytes);
         Some(bytes)
     }
 
-    /// Takes note that a room is longer than granted.
-    pub(crate) fn correct(&mut self, granted: usize, bytes: usize) {
-        self.bytes = self.bytes - granted + bytes;
+    /// Takes note that a room of this length is the sender's, which may be longer than granted.
+    pub(crate) fn give(&mut self, bytes: usize) {
+        (self.rooms, self.bytes) = (self.rooms + 1, self.bytes + bytes);
     }
 
     /// Takes note that a room of this length is not the sender's any more.
@@ -164,7 +162,9 @@ mod tests {
         }
 
         fn offer(&mut self, bytes: usize, answers: bool) {
-            let granted = self.given.grant(bytes, LONGEST).inspect(|&bytes| {
+            let granted = self.given.grant(bytes, LONGEST);
+            granted.into_iter().for_each(|bytes| {
+                self.given.give(bytes);
                 self.offered += 1;
                 self.rooms.insert(self.offered, bytes);
             });

@@ -1,5 +1,6 @@
 //! The table: medians, spreads, ratios, and what they say.
 
+use crate::spread::{ends, median, spread};
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 
 /// Times of a word between the cores that differ by more than this factor make a row untrusted, as in the records.
@@ -143,40 +144,11 @@ pub(super) fn draw(rows: &[Row], cores: [u64; 2], repetitions: usize) -> String 
     )
 }
 
-/// The median, and the ends.
-fn spread(values: &[f64], scale: f64) -> String {
-    let Some(middle) = median(&mut values.to_vec()) else { return "-".into() };
-    let (least, most) = ends(values);
-    let number = |value: f64| digits(value / scale);
-    format!("{} ({} to {})", number(middle), number(least), number(most))
-}
-
 /// Before, after, and the ends.
 fn drift(cores: &[f64]) -> String {
     let (Some(before), Some(after)) = (cores.first(), cores.last()) else { return "-".into() };
     let (least, most) = ends(cores);
     format!("{before:.0} -> {after:.0} ({least:.0} to {most:.0})")
-}
-
-fn digits(value: f64) -> String {
-    let decimals = if value >= 100.0 {
-        0
-    } else if value >= 10.0 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.decimals$}")
-}
-
-/// The lower middle one of an even number.
-fn median(values: &mut [f64]) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len().saturating_sub(1) / 2).copied()
-}
-
-fn ends(values: &[f64]) -> (f64, f64) {
-    values.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), &value| (least.min(value), most.max(value)))
 }
 
 #[cfg(test)]

@@ -162,12 +162,11 @@ impl Links {
         let offer = match granted.map(|bytes| (bytes, self.endpoint.room(bytes))) {
             None => refusal,
             Some((bytes, Err(_))) => {
-                self.peer(to).into_iter().for_each(|peer| peer.given.end(bytes));
                 return self.give_up(to, format!("there is no memory of {bytes} bytes for its messages"));
             }
-            Some((bytes, Ok(operation))) => {
+            Some((_, Ok(operation))) => {
                 let room = self.endpoint.bytes(operation);
-                self.peer(to).into_iter().for_each(|peer| peer.given.correct(bytes, room));
+                self.peer(to).into_iter().for_each(|peer| peer.given.give(room));
                 self.set_role(operation, Role::Room { from: to as u16 });
                 Offer { room: operation.index() as u32, bytes: room as u64, ..refusal }
             }

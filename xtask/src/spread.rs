@@ -1,0 +1,44 @@
+//! Several values of one measurement, as text.
+
+/// The median with the least and the most, in units of `scale`; a dash without values.
+pub(crate) fn spread(values: &[f64], scale: f64) -> String {
+    let Some(middle) = median(&mut values.to_vec()) else { return "-".into() };
+    let (least, most) = ends(values);
+    let number = |value: f64| digits(value / scale);
+    format!("{} ({} to {})", number(middle), number(least), number(most))
+}
+
+/// A number with about three digits.
+fn digits(value: f64) -> String {
+    let decimals = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.decimals$}")
+}
+
+/// The median, of an even number the lower middle one; the values are sorted.
+pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied()
+}
+
+/// The least and the most.
+pub(crate) fn ends(values: &[f64]) -> (f64, f64) {
+    values.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), &value| (least.min(value), most.max(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_has_the_median_and_both_ends() {
+        assert_eq!(spread(&[3.0, 1.0, 2.0], 1.0), "2.00 (1.00 to 3.00)");
+        assert_eq!(spread(&[1500.0], 1e3), "1.50 (1.50 to 1.50)");
+        assert_eq!(spread(&[], 1.0), "-");
+    }
+}
