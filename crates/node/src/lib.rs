@@ -11,6 +11,7 @@ mod control_lane;
 pub mod cores;
 mod endpoint;
 mod filter;
+mod heap;
 mod join;
 pub mod limits;
 pub mod lines;

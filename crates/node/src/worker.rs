@@ -1,6 +1,7 @@
 //! A worker: one thread that carries one or more nodes.
 
 use crate::control::{Detail, Instruction, NodeError, Notice, Order};
+use crate::heap;
 use crate::link::{Arrived, BATCH, Link};
 use crate::seat::Seat;
 use bytes::Bytes;
@@ -368,9 +369,15 @@ impl<T: Transport> Worker<'_, T> {
 
     fn take_order(&mut self, now: Time, id: NodeId, Instruction { order, detail }: Instruction) {
         let Some(index) = self.nodes.iter().position(|node| node.id == id) else { return };
+        let is_first = self.nodes.iter().all(|node| node.part.is_none());
         let node = &mut self.nodes[index];
         match (order, detail) {
-            (Order::Prepare, Detail::Run(run)) => node.prepare(run, self.open, &self.channel),
+            (Order::Prepare, Detail::Run(run)) => {
+                if is_first {
+                    heap::warm();
+                }
+                node.prepare(run, self.open, &self.channel);
+            }
             (Order::Start | Order::Pause | Order::Resume | Order::Settle | Order::Stop | Order::Cut, _) => {
                 if let Some(part) = &mut node.part {
                     part.role.order(now, order);

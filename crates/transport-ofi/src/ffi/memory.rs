@@ -81,12 +81,17 @@ unsafe impl Send for Slab {}
 unsafe impl Sync for Slab {}
 
 impl Slab {
+    /// Zeros, in pages that the system has found: the first events of a run would wait for each page.
     pub(super) fn new(bytes: usize) -> Self {
         let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT).expect("slabs are far below the address space");
         // SAFETY: the size is not 0.
         let start = unsafe { alloc_zeroed(layout) };
         if start.is_null() {
             handle_alloc_error(layout);
+        }
+        for page in (0..layout.size()).step_by(ALIGNMENT) {
+            // SAFETY: the place is in the allocation. A volatile write is not left out.
+            unsafe { start.add(page).write_volatile(0) };
         }
         Self { start, layout }
     }
