@@ -5,6 +5,7 @@
 use crate::{
     api::Api,
     processes::{Limited, listening},
+    spread,
     workspace::Workspace,
 };
 use std::{
@@ -106,12 +107,10 @@ struct Share {
 
 impl std::fmt::Display for Share {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut sorted = self.ratios.clone();
-        sorted.sort_by(f64::total_cmp);
-        let median = sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN);
-        let count = sorted.len() as f64;
-        let mean = sorted.iter().sum::<f64>() / count;
-        let variance = sorted.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        let median = spread::median(&mut self.ratios.clone()).unwrap_or(f64::NAN);
+        let count = self.ratios.len() as f64;
+        let mean = self.ratios.iter().sum::<f64>() / count;
+        let variance = self.ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / (count - 1.0);
         // The error of a median is 1.25 times that of a mean, for normal values.
         f.pad(&format!("{median:.3} +- {:.3}", 1.25 * (variance / count).sqrt()))
     }

@@ -7,6 +7,7 @@ use crate::{
     namespaces::{Namespaces, control},
     nodes::{Node, token},
     processes::Limited,
+    spread,
     workspace::Workspace,
 };
 use serde_json::Value;
@@ -73,14 +74,13 @@ pub(crate) fn compare(options: &Options) -> Result<(), String> {
         }
     }
     let mut table = format!("{:<24} {:<10} {:>22} {:>10} {:>8}\n", "shaping", "sizes", "run", "simulated", "of wire");
-    for (index, (row, changes)) in rows.iter_mut().zip(changes()).enumerate() {
-        row.sort_by(f64::total_cmp);
+    for (index, (row, changes)) in rows.iter().zip(changes()).enumerate() {
         let simulated = throughput(&evb(&workspace, "simulate", options, &changes)?)?;
         let (shaping, sizes) = (SHAPINGS[index / SIZES.len()].0, SIZES[index % SIZES.len()].0);
-        let (median, wire) = (row[row.len() / 2], RATE.1 * UNITS as f64);
-        let spread = format!("{:.1} ({:.1} to {:.1})", median / 1e6, row[0] / 1e6, row[row.len() - 1] / 1e6);
+        let median = spread::median(&mut row.clone()).unwrap_or(f64::NAN);
+        let (run, wire) = (spread::spread(row, 1e6), RATE.1 * UNITS as f64);
         let (simulated, part) = (simulated / 1e6, 100.0 * median / wire);
-        let _infallible = writeln!(table, "{shaping:<24} {sizes:<10} {spread:>22} {simulated:>10.1} {part:>7.1}%");
+        let _infallible = writeln!(table, "{shaping:<24} {sizes:<10} {run:>22} {simulated:>10.1} {part:>7.1}%");
     }
     println!("{table}\nMB/s of payload at all builders; the wire carries {:.0} MB/s.", RATE.1 * UNITS as f64 / 1e6);
     Ok(())

@@ -1,7 +1,7 @@
 //! The tail: how long the slowest events take at half of the rate that is possible, for each transport, beside how long the
 //! machine itself stands still. A loop that does nothing but read the clock on each core shows the latter.
 
-use crate::{processes::Limited, workspace::Workspace};
+use crate::{processes::Limited, spread, workspace::Workspace};
 use serde_json::Value;
 use std::{
     process::Command,
@@ -31,7 +31,7 @@ pub(crate) struct Options {
     /// Seconds of each run, and of each empty loop
     #[arg(long, default_value_t = 3)]
     seconds: u64,
-    /// Turns; the table has medians of them, and the longest of all
+    /// Turns; the table has medians of them
     #[arg(long, default_value_t = 5)]
     turns: usize,
     /// Let events go in blocks, as they do by default; the rate that is possible is higher then
@@ -85,11 +85,8 @@ pub(crate) fn measure(options: &Options) -> Result<(), String> {
 }
 
 fn row(turns: &[Turn]) -> String {
-    let median = |of: &dyn Fn(&Turn) -> f64| {
-        let mut values: Vec<_> = turns.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-    };
+    let median =
+        |of: &dyn Fn(&Turn) -> f64| spread::median(&mut turns.iter().map(of).collect::<Vec<_>>()).unwrap_or(f64::NAN);
     let [p50, p99, p999, max] = [0, 1, 2, 3].map(|place| median(&|turn: &Turn| turn.times[place]));
     let (rate, gap, long) = (median(&|turn| turn.rate_hz), median(&|turn| turn.gap), median(&|turn| turn.long_gaps));
     format!("{rate:>10.0} {p50:>9.0} {p99:>9.0} {p999:>9.0} {max:>9.0}   {gap:>11.0} {long:>12.1}")

@@ -563,6 +563,10 @@ impl Control {
                 if self.phase.takes_triggers() || self.phase.is_splitting() {
                     self.stop(now);
                 }
+                if self.phase.is_building() {
+                    // It leaves its peers, which else would wait for it.
+                    self.order(node, Order::Finish);
+                }
                 self.go_on_without(now, node);
             }
             _ => _ = self.nodes.lose(node),

@@ -128,7 +128,7 @@ pub enum Order {
     Cut,
     /// Give up this node: other nodes have lost it (event manager), or it is the event manager (all others).
     Lost(NodeId),
-    /// Close the files and send the last report.
+    /// Close the files and send the last report. A node that has failed leaves its peers.
     Finish,
     /// Drop sources, files and endpoint, and wait for [`Order::Open`].
     Reset,

@@ -280,6 +280,8 @@ fn a_node_that_fails_lets_the_run_drain_and_may_take_part_in_the_next() {
     world.notice(NodeId(3), Notice::Failed);
     assert_eq!(world.control.state(), State::Stopped);
     assert_eq!(world.count(Order::Stop), 1);
+    // Its peers wait for nothing of it: it leaves them before all others finish.
+    assert_eq!(world.orders[..3], [(EVM, Order::Stop), (NodeId(3), Order::Finish), (EVM, Order::Finish)]);
     world.command(Command::Start);
     assert_eq!(world.control.state(), State::Running);
 }

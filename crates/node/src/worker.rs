@@ -394,12 +394,14 @@ impl<T: Transport> Worker<'_, T> {
                 }
                 node.finish(now, &self.channel);
             }
-            (Order::Finish, _) => {
-                if let Some(part) = &mut node.part {
+            (Order::Finish, _) => match &mut node.part {
+                Some(part) => {
                     part.next = None;
+                    node.finish(now, &self.channel);
                 }
-                node.finish(now, &self.channel);
-            }
+                // It could not go on, and has said so. Now its peers hear that it is gone.
+                None => self.leave(index, Left::Reset),
+            },
             (Order::Reset, _) => {
                 self.leave(index, Left::Reset);
                 self.channel.tell(id, Notice::Reset);

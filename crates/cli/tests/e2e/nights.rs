@@ -237,7 +237,7 @@ impl Night {
 
 #[test]
 fn a_night_leaves_true_files_and_a_true_registry() {
-    let (seconds, seed) = (number("EVB_NIGHT_SECONDS", 60), number("EVB_NIGHT_SEED", 1));
+    let (seconds, seed) = (number("EVB_NIGHT_SECONDS", 30), number("EVB_NIGHT_SEED", 1));
     println!("EVB_NIGHT_SEED={seed} EVB_NIGHT_SECONDS={seconds}");
     let (mut random, end) = (Numbers(seed), Instant::now() + Duration::from_secs(seconds));
     let mut night = Night::begin();

@@ -1,6 +1,6 @@
 //! What a command prints or writes and cannot: it is told, and never lost without a word.
 
-use crate::support::{Lab, Outcome, PROCESSES, THREADS, not_good, read_all, wait_until};
+use crate::support::{Lab, Outcome, PROCESSES, THREADS, never_stood_still, not_good, read_all, wait_until};
 use std::fs;
 
 const SMALL: &str = r#"
@@ -104,6 +104,7 @@ fn the_limit_of_file_sizes_stops_a_run_as_a_full_disk_does() {
         for part in ["File too large", " bytes in ", "ulimit -f"] {
             assert!(findings.contains(part), "{part}: {outcome}");
         }
+        never_stood_still(&record);
         let files = lab.stored_files();
         read_all(&files).check_generated(record.seed, 2);
         let found = lab.verify(&files).json();

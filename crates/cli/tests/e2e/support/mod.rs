@@ -15,7 +15,7 @@ pub(crate) use procs::{
 };
 pub(crate) use web::Service;
 
-use evb_record::Record;
+use evb_record::{FindingKind, Record};
 use std::{
     fs,
     net::{TcpListener, UdpSocket},
@@ -125,6 +125,11 @@ pub(crate) fn not_good(outcome: &Outcome) -> Record {
     check_accounts(&record);
     assert!(!record.good, "{outcome}");
     record
+}
+
+/// The run did not wait for something that could not come until it was given up.
+pub(crate) fn never_stood_still(record: &Record) {
+    assert!(record.findings.iter().all(|finding| finding.kind != FindingKind::NotDrained), "{:?}", record.findings);
 }
 
 /// The folder with recorded detector data, or `None` with a message.
