@@ -6,12 +6,14 @@
 
 extern crate alloc;
 
+pub mod bits;
 mod checksum;
 mod draw;
 mod id;
 mod machine;
 mod numbering;
 mod quantity;
+mod slot;
 mod stream;
 mod time;
 mod unit;
@@ -22,6 +24,7 @@ pub use id::{EventId, Mark, NodeId, NodeRange, SourceId};
 pub use machine::{Machine, Transmit};
 pub use numbering::{Apart, MAX_GAP, Numbering, Recording, Sighting, Step};
 pub use quantity::{Bandwidth, ByteCount, Frequency};
+pub use slot::put;
 pub use stream::{Stream, stream};
 pub use time::{Span, Time};
 pub use unit::QuantityError;

@@ -9,7 +9,7 @@ use alloc::{
     vec::Vec,
 };
 use core::ops::Range;
-use evb_core::{EventId, Machine, NodeId, NodeRange, SourceId, Time, Transmit};
+use evb_core::{EventId, Machine, NodeId, NodeRange, SourceId, Time, Transmit, bits::BitSet, put};
 use hashbrown::HashMap;
 use history::History;
 use inquiry::{Inquiry, Window};
@@ -172,6 +172,8 @@ struct Building<B> {
     /// Start of the current phase.
     since: Time,
     fragments: Vec<Option<Fragment<B>>>,
+    /// The sources whose fragments are there. With many events and sources it stays in a cache, and `fragments` do not.
+    there: BitSet,
 }
 
 impl<B> Building<B> {
@@ -196,11 +198,12 @@ impl<B> Building<B> {
 
     /// Returns true if the phase waits for the fragment of this source.
     fn lacks(&self, source: usize) -> bool {
-        self.granted && self.awaits(source) && self.fragments[source].is_none()
+        self.granted && self.awaits(source) && !self.there.contains(source)
     }
 
-    /// The event with what was asked for so far.
-    fn into_built(self, event: EventId) -> Built<B> {
+    /// The event with what was asked for so far. The set is for another event.
+    fn into_built(self, event: EventId, sets: &mut Vec<BitSet>) -> Built<B> {
+        sets.push(self.there);
         let asked = if self.phase == Phase::Rest { Region::ALL } else { self.first };
         let mut built = Built { event, complete: false, asked, fragments: self.fragments };
         built.complete = self.good && built.wanted().all(|(_, fragment)| fragment.is_some());
@@ -231,7 +234,9 @@ pub struct BuilderUnit<B> {
     mismatches: Vec<Mismatch>,
     /// Accepted events whose other fragments are not requested yet.
     accepted: Vec<EventId>,
+    /// Memory for the fragments of events, and their sets, for the next ones.
     spare: Vec<Vec<Option<Fragment<B>>>>,
+    sets: Vec<BitSet>,
     done: Vec<Completion>,
     slots: u32,
     transmits: VecDeque<Transmit<Message<B>>>,
@@ -259,6 +264,7 @@ impl<B> BuilderUnit<B> {
             mismatches: Vec::new(),
             accepted: Vec::new(),
             spare: Vec::new(),
+            sets: Vec::new(),
             done: Vec::new(),
             slots: 0,
             transmits: VecDeque::new(),
@@ -329,6 +335,8 @@ impl<B> BuilderUnit<B> {
         let mut fragments = self.spare.pop().unwrap_or_default();
         fragments.clear();
         fragments.resize_with(self.alive.len(), || None);
+        let mut there = self.sets.pop().unwrap_or_else(|| BitSet::new(self.alive.len()));
+        there.clear();
         self.counts.most_open = self.counts.most_open.max(self.building.len() as u64 + 1 + self.storing);
         let mut building = Building {
             granted,
@@ -340,6 +348,7 @@ impl<B> BuilderUnit<B> {
             cut: false,
             since: self.now,
             fragments,
+            there,
         };
         self.begin_phase(&mut building, Phase::First);
         self.building.insert(event, building);
@@ -386,7 +395,7 @@ impl<B> BuilderUnit<B> {
             self.counts.faults.count(Fault::Unexpected);
             return Ok(());
         }
-        if building.fragments[source].is_some() {
+        if building.there.contains(source) {
             let asked = self.asked.contains(&(event, fragment.source));
             self.counts.count_copy(asked);
             return Ok(());
@@ -397,7 +406,8 @@ impl<B> BuilderUnit<B> {
         }
         building.good &= fragment.status == FragmentStatus::Good;
         building.marked |= fragment.mark.is_some();
-        building.fragments[source] = Some(fragment);
+        building.there.insert(source);
+        put(&mut building.fragments[source], fragment);
         self.conclude_if_ready(event);
         Ok(())
     }
@@ -478,7 +488,7 @@ impl<B> BuilderUnit<B> {
     fn reject(&mut self, event: EventId) {
         let Some(building) = self.building.remove(&event) else { return };
         let cut = building.cut;
-        let mut built = building.into_built(event);
+        let mut built = building.into_built(event, &mut self.sets);
         self.count_faults(&built, cut);
         self.history.push(&built);
         built.fragments.clear();
@@ -497,7 +507,7 @@ impl<B> BuilderUnit<B> {
             return;
         }
         let cut = building.cut;
-        let built = building.into_built(event);
+        let built = building.into_built(event, &mut self.sets);
         if !built.complete {
             self.count_faults(&built, cut);
         }

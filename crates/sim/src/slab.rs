@@ -1,5 +1,7 @@
 //! A store whose places are used again, the last one freed first: it is the one that a cache still holds.
 
+use evb_core::put;
+
 /// Values by place, which is a number of the type `K`.
 pub(crate) struct Slab<K, T> {
     values: Vec<Option<T>>,
@@ -15,7 +17,7 @@ impl<K, T> Default for Slab<K, T> {
 impl<K: Copy + From<u32> + Into<u32>, T> Slab<K, T> {
     pub(crate) fn insert(&mut self, value: T) -> K {
         if let Some(place) = self.spare.pop() {
-            self.values[place.into() as usize] = Some(value);
+            put(&mut self.values[place.into() as usize], value);
             return place;
         }
         self.values.push(Some(value));

@@ -12,11 +12,12 @@ mod registered;
 mod tests;
 
 use crate::{
-    BroadcastWay, Broadcasts, DEFAULT_MAX_BODY, Message, Received, SendError, Transport, Waker,
-    bits::{BitSet, members, place, words_for},
-    doorbell::Doorbell,
+    BroadcastWay, Broadcasts, DEFAULT_MAX_BODY, Message, Received, SendError, Transport, Waker, doorbell::Doorbell,
 };
-use evb_core::NodeId;
+use evb_core::{
+    NodeId,
+    bits::{BitSet, members, place, words_for},
+};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use std::{
     sync::{

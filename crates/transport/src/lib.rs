@@ -6,7 +6,6 @@
 //! processes and machines. [`bond`] makes one of several. [`Registered`] is how a transport is found by its name.
 
 mod about;
-mod bits;
 mod bodies;
 pub mod bond;
 mod broadcast;

@@ -231,7 +231,7 @@ impl<B> BuilderUnit<B> {
     /// Changes the number of awaited sources in every event that lacks the fragment of this source.
     fn count_in(&mut self, source: usize, change: impl Fn(u32) -> u32) {
         for building in self.building.values_mut() {
-            if building.awaits(source) && building.fragments[source].is_none() {
+            if building.awaits(source) && !building.there.contains(source) {
                 building.waiting = change(building.waiting);
             }
         }

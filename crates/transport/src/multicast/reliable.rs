@@ -16,11 +16,10 @@ use super::{
     wire::{Beside, Place, Tag, again, most_front, read_again, read_datagram, write_datagram},
 };
 use crate::{
-    BroadcastWay, Broadcasts, Buffers, Message, Received, Refusals, SendError, Transport, Waker, bits::BitSet,
-    broadcast::send_copies,
+    BroadcastWay, Broadcasts, Buffers, Message, Received, Refusals, SendError, Transport, Waker, broadcast::send_copies,
 };
 use bytes::Bytes;
-use evb_core::NodeId;
+use evb_core::{NodeId, bits::BitSet};
 use std::{
     collections::BTreeMap,
     net::Ipv4Addr,

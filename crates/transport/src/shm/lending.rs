@@ -47,7 +47,7 @@ impl Lending {
         let before = self.free.len();
         for (index, word) in returned.iter().enumerate() {
             let now = word.load(Ordering::Acquire);
-            for slot in crate::bits::members(index, now ^ self.seen[index]) {
+            for slot in evb_core::bits::members(index, now ^ self.seen[index]) {
                 if self.bodies[slot].take().is_some() {
                     self.free.push(slot as u16);
                 }

@@ -151,7 +151,7 @@ impl AsRef<[u8]> for Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        let (word, bit) = crate::bits::place(self.slot);
+        let (word, bit) = evb_core::bits::place(self.slot);
         returned(&self.link.credit)[word].fetch_xor(bit, Ordering::Release);
         self.link.relieve();
     }

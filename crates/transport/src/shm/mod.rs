@@ -46,10 +46,10 @@ mod turns;
 pub use options::ShmOptions;
 
 use crate::{
-    BroadcastWay, Broadcasts, Buffer, Buffers, Message, Received, Refusals, SendError, Transport, Waker, bits::BitSet,
+    BroadcastWay, Broadcasts, Buffer, Buffers, Message, Received, Refusals, SendError, Transport, Waker,
     broadcast::send_copies, chunks::ChunkPool,
 };
-use evb_core::NodeId;
+use evb_core::{NodeId, bits::BitSet};
 use leaving::Borrower;
 use map::{Region, Words, close_to_writers, create};
 use mio::{Events, Interest, Poll, unix::SourceFd};

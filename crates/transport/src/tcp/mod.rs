@@ -29,8 +29,8 @@ pub use fuzz::fuzz_frames;
 pub use handshake::Refusal;
 pub use options::TcpOptions;
 
-use crate::{Message, Received, SendError, Transport, Waker, bits::BitSet, chunks::ChunkPool};
-use evb_core::NodeId;
+use crate::{Message, Received, SendError, Transport, Waker, chunks::ChunkPool};
+use evb_core::{NodeId, bits::BitSet};
 use mio::{Events, Interest, Poll, net::TcpListener};
 use peer::{Peer, Turn};
 use std::{

@@ -1,63 +1,74 @@
-//! A small set of node indices, with a cyclic search for fair turns.
+//! A small set of indices, with a cyclic search for fair turns.
+
+use alloc::{boxed::Box, vec};
 
 /// A set of indices below a fixed bound, one bit each.
-#[derive(Clone, Debug)]
-pub(crate) struct BitSet {
+#[derive(Clone, Debug, Default)]
+pub struct BitSet {
     words: Box<[u64]>,
 }
 
 /// Number of words that hold `bound` bits.
-pub(crate) const fn words_for(bound: usize) -> usize {
+pub const fn words_for(bound: usize) -> usize {
     bound.div_ceil(64)
 }
 
 /// The word of an index and its bit in that word.
-pub(crate) const fn place(index: usize) -> (usize, u64) {
+pub const fn place(index: usize) -> (usize, u64) {
     (index / 64, 1 << (index % 64))
 }
 
 impl BitSet {
     /// The empty set of indices below `bound`.
-    pub(crate) fn new(bound: usize) -> Self {
+    pub fn new(bound: usize) -> Self {
         Self { words: vec![0; words_for(bound)].into() }
     }
 
-    pub(crate) fn insert(&mut self, index: usize) {
+    /// Adds an index.
+    pub fn insert(&mut self, index: usize) {
         let (word, bit) = place(index);
         self.words[word] |= bit;
     }
 
     /// Adds all bits of one word.
-    pub(crate) fn insert_word(&mut self, word: usize, bits: u64) {
+    pub fn insert_word(&mut self, word: usize, bits: u64) {
         self.words[word] |= bits;
     }
 
-    pub(crate) fn remove(&mut self, index: usize) {
+    /// Takes an index out.
+    pub fn remove(&mut self, index: usize) {
         let (word, bit) = place(index);
         self.words[word] &= !bit;
     }
 
     /// Empties one word and returns its bits.
-    pub(crate) fn take_word(&mut self, word: usize) -> u64 {
-        std::mem::take(&mut self.words[word])
+    pub fn take_word(&mut self, word: usize) -> u64 {
+        core::mem::take(&mut self.words[word])
     }
 
-    pub(crate) fn contains(&self, index: usize) -> bool {
+    /// Takes all indices out.
+    pub fn clear(&mut self) {
+        self.words.fill(0);
+    }
+
+    /// True if the index is in the set.
+    pub fn contains(&self, index: usize) -> bool {
         let (word, bit) = place(index);
         self.words[word] & bit != 0
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// True if no index is in the set.
+    pub fn is_empty(&self) -> bool {
         self.words.iter().all(|&word| word == 0)
     }
 
     /// The members in ascending order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+    pub fn iter(&self) -> impl Iterator<Item = usize> {
         self.words.iter().enumerate().flat_map(|(word, &bits)| members(word, bits))
     }
 
     /// The first member at or after `start`, searching on from 0 after the end.
-    pub(crate) fn next_from(&self, start: usize) -> Option<usize> {
+    pub fn next_from(&self, start: usize) -> Option<usize> {
         let (first, bit) = place(start);
         let here = self.words.get(first).map_or(0, |word| word & !(bit - 1));
         if here != 0 {
@@ -69,8 +80,8 @@ impl BitSet {
 }
 
 /// The indices that the bits of one word stand for.
-pub(crate) fn members(word: usize, mut bits: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
+pub fn members(word: usize, mut bits: u64) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
         let lowest = bits.trailing_zeros() as usize;
         (bits != 0).then(|| {
             bits &= bits - 1;
@@ -82,6 +93,7 @@ pub(crate) fn members(word: usize, mut bits: u64) -> impl Iterator<Item = usize>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn the_search_is_cyclic_and_finds_every_member() {
