@@ -525,13 +525,12 @@ impl<B> EventManager<B> {
         }
         self.group.retain(|assigned| assigned.builder != node);
         let taken = self.open.take_back(node);
-        if self.config.assignment != Assignment::ByNumber {
-            self.counts.reassigned += taken.len() as u64;
-            self.events.extend(taken.into_iter().map(ManagerEvent::Reassigned));
-        }
         if self.builders.alive() == 0 {
             self.stopping = true;
             self.events.push_back(ManagerEvent::NoBuilders);
+        } else if self.config.assignment != Assignment::ByNumber {
+            self.counts.reassigned += taken.len() as u64;
+            self.events.extend(taken.into_iter().map(ManagerEvent::Reassigned));
         }
     }
 

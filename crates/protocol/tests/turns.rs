@@ -57,3 +57,18 @@ fn nobody_waits_for_a_dead_builder() {
     manager.handle_message(Time::ZERO, BUILDERS[1], Message::Request { slots: 1 });
     assert_eq!(assigned(&mut manager), [(1, BUILDERS[1])]);
 }
+
+#[test]
+fn events_of_the_last_builder_are_given_to_nobody() {
+    let mut manager = manager();
+    let lose = |manager: &mut EventManager<()>, builder| {
+        manager.handle_command(Time::ZERO, ManagerCommand::Lost(builder));
+        std::iter::from_fn(|| manager.poll_event()).collect::<Vec<_>>()
+    };
+    BUILDERS.iter().for_each(|&builder| manager.handle_message(Time::ZERO, builder, Message::Request { slots: 2 }));
+    assert_eq!(assigned(&mut manager).len(), 4);
+    let reassigned = [1, 3].map(|event| ManagerEvent::Reassigned(EventId(event)));
+    assert_eq!(lose(&mut manager, BUILDERS[0]), reassigned);
+    assert_eq!(lose(&mut manager, BUILDERS[1]), [ManagerEvent::NoBuilders]);
+    assert_eq!(manager.counts().reassigned, 2);
+}
