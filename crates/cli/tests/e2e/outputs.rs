@@ -1,6 +1,8 @@
 //! What a command prints or writes and cannot: it is told, and never lost without a word.
 
-use crate::support::{Lab, Outcome, PROCESSES, THREADS, never_stood_still, not_good, read_all, wait_until};
+use crate::support::{
+    Lab, Outcome, PROCESSES, SHORT_FILES, TCP_PROCESSES, THREADS, never_stood_still, not_good, read_all, wait_until,
+};
 use std::fs;
 
 const SMALL: &str = r#"
@@ -94,11 +96,9 @@ fn a_reader_that_goes_ends_nothing() {
 /// A file that may not grow further is a full disk: the run stops, says how much was needed, and what is stored is valid.
 #[test]
 fn the_limit_of_file_sizes_stops_a_run_as_a_full_disk_does() {
-    // Shared memory is a file, too: it would not even begin.
-    for mode in [THREADS, &["--processes", "--set", "transport.type=tcp"]] {
+    for mode in [THREADS, TCP_PROCESSES] {
         let lab = Lab::with(SMALL);
-        let limited = lab.run(mode).set("trigger.events=100000").under(&["bash", "-c", "ulimit -f 500; \"$0\" \"$@\""]);
-        let outcome = limited.run();
+        let outcome = lab.run(mode).set("trigger.events=100000").under(&SHORT_FILES).run();
         let record = not_good(&outcome);
         let findings = format!("{:?}", record.findings);
         for part in ["File too large", " bytes in ", "ulimit -f"] {

@@ -1,8 +1,8 @@
 //! Several runs with the same nodes, and runs as an operator commands them.
 
 use crate::support::{
-    Group, Lab, PROCESSES, Running, THREADS, belongings, both_modes, check_accounts, free_tcp_port, good, node_pid,
-    wait_until,
+    Group, Lab, PROCESSES, Running, SHORT_FILES, TCP_PROCESSES, THREADS, belongings, both_modes, check_accounts,
+    free_tcp_port, good, never_stood_still, node_pid, wait_until,
 };
 use evb_record::FindingKind;
 use rustix::process::Signal;
@@ -128,6 +128,30 @@ fn a_node_that_died_is_there_in_the_next_run() {
     let records = run.wait().records();
     assert_eq!(records[0].lost_nodes, ["bu1"]);
     assert!(records[1].good && records[1].lost_nodes.is_empty(), "{:?}", records[1]);
+}
+
+/// Nodes that could not go on leave the run, and not the session: they open everything anew at the next start.
+#[test]
+fn nodes_that_failed_take_part_in_the_next_run() {
+    for mode in [THREADS, TCP_PROCESSES] {
+        let lab = Lab::with(SMALL);
+        let run = lab.run(mode).args(&["--operator"]).set("trigger.events=1000000000");
+        let mut run = run.under(&SHORT_FILES).start_listening();
+        for _ in 0..2 {
+            run.say("start");
+            run.wait_for_new("run control: failed");
+        }
+        run.say("quit");
+        let outcome = run.wait();
+        let records = outcome.records();
+        assert_eq!(records.len(), 2, "{outcome}");
+        for record in records {
+            check_accounts(&record);
+            never_stood_still(&record);
+            let failed = record.findings.iter().filter(|finding| finding.kind == FindingKind::Failed).count();
+            assert_eq!((record.lost_nodes.len(), failed), (2, 2), "{outcome}");
+        }
+    }
 }
 
 /// Nodes need no file: the plan comes to them. Folders may be others on their machine.

@@ -80,6 +80,10 @@ impl Lab {
 pub(crate) const THREADS: &[&str] = &[];
 /// See [`THREADS`].
 pub(crate) const PROCESSES: &[&str] = &["--processes"];
+/// See [`THREADS`]; where no file may grow long, for shared memory is one, too.
+pub(crate) const TCP_PROCESSES: &[&str] = &["--processes", "--set", "transport.type=tcp"];
+/// A shell in which no file may grow longer than 500 KiB.
+pub(crate) const SHORT_FILES: [&str; 3] = ["bash", "-c", "ulimit -f 500; \"$0\" \"$@\""];
 /// See [`THREADS`]; through simulated hardware, which is slow: fragments wait for each other in real time.
 pub(crate) const HARDWARE: &[&str] = &["--set", "transport.type=velo-rtl"];
 
