@@ -107,7 +107,7 @@ struct Share {
 
 impl std::fmt::Display for Share {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let median = spread::median(&mut self.ratios.clone()).unwrap_or(f64::NAN);
+        let median = spread::median(&self.ratios).unwrap_or(f64::NAN);
         let count = self.ratios.len() as f64;
         let mean = self.ratios.iter().sum::<f64>() / count;
         let variance = self.ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / (count - 1.0);

@@ -77,7 +77,7 @@ pub(crate) fn compare(options: &Options) -> Result<(), String> {
     for (index, (row, changes)) in rows.iter().zip(changes()).enumerate() {
         let simulated = throughput(&evb(&workspace, "simulate", options, &changes)?)?;
         let (shaping, sizes) = (SHAPINGS[index / SIZES.len()].0, SIZES[index % SIZES.len()].0);
-        let median = spread::median(&mut row.clone()).unwrap_or(f64::NAN);
+        let median = spread::median(row).unwrap_or(f64::NAN);
         let (run, wire) = (spread::spread(row, 1e6), RATE.1 * UNITS as f64);
         let (simulated, part) = (simulated / 1e6, 100.0 * median / wire);
         let _infallible = writeln!(table, "{shaping:<24} {sizes:<10} {run:>22} {simulated:>10.1} {part:>7.1}%");

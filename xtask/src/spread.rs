@@ -2,7 +2,7 @@
 
 /// The median with the least and the most, in units of `scale`; a dash without values.
 pub(crate) fn spread(values: &[f64], scale: f64) -> String {
-    let Some(middle) = median(&mut values.to_vec()) else { return "-".into() };
+    let Some(middle) = median(values) else { return "-".into() };
     let (least, most) = ends(values);
     let number = |value: f64| digits(value / scale);
     format!("{} ({} to {})", number(middle), number(least), number(most))
@@ -20,10 +20,11 @@ fn digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// The median, of an even number the lower middle one; the values are sorted.
-pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len().saturating_sub(1) / 2).copied()
+/// The median; of an even number the lower middle one.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 
 /// The least and the most.

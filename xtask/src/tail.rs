@@ -86,7 +86,7 @@ pub(crate) fn measure(options: &Options) -> Result<(), String> {
 
 fn row(turns: &[Turn]) -> String {
     let median =
-        |of: &dyn Fn(&Turn) -> f64| spread::median(&mut turns.iter().map(of).collect::<Vec<_>>()).unwrap_or(f64::NAN);
+        |of: &dyn Fn(&Turn) -> f64| spread::median(&turns.iter().map(of).collect::<Vec<_>>()).unwrap_or(f64::NAN);
     let [p50, p99, p999, max] = [0, 1, 2, 3].map(|place| median(&|turn: &Turn| turn.times[place]));
     let (rate, gap, long) = (median(&|turn| turn.rate_hz), median(&|turn| turn.gap), median(&|turn| turn.long_gaps));
     format!("{rate:>10.0} {p50:>9.0} {p99:>9.0} {p999:>9.0} {max:>9.0}   {gap:>11.0} {long:>12.1}")

@@ -3,7 +3,7 @@
 use alloc::{boxed::Box, vec};
 
 /// A set of indices below a fixed bound, one bit each.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct BitSet {
     words: Box<[u64]>,
 }

@@ -369,14 +369,13 @@ impl<T: Transport> Worker<'_, T> {
 
     fn take_order(&mut self, now: Time, id: NodeId, Instruction { order, detail }: Instruction) {
         let Some(index) = self.nodes.iter().position(|node| node.id == id) else { return };
-        let is_first = self.nodes.iter().all(|node| node.part.is_none());
         let node = &mut self.nodes[index];
         match (order, detail) {
             (Order::Prepare, Detail::Run(run)) => {
-                if is_first {
+                if self.nodes.iter().all(|node| node.part.is_none()) {
                     heap::warm();
                 }
-                node.prepare(run, self.open, &self.channel);
+                self.nodes[index].prepare(run, self.open, &self.channel);
             }
             (Order::Start | Order::Pause | Order::Resume | Order::Settle | Order::Stop | Order::Cut, _) => {
                 if let Some(part) = &mut node.part {

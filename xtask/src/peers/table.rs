@@ -61,8 +61,8 @@ impl Row {
 
     /// The median of the ratios of the turns: what both sides of a turn suffer from cancels out.
     fn ratio(&self) -> Option<f64> {
-        let mut ratios: Vec<_> = self.ours.iter().zip(&self.theirs).map(|(ours, theirs)| ours / theirs).collect();
-        median(&mut ratios)
+        let ratios: Vec<_> = self.ours.iter().zip(&self.theirs).map(|(ours, theirs)| ours / theirs).collect();
+        median(&ratios)
     }
 
     /// `met`, `missed`, a dash without a bar, or why there is no result; `?` behind it when the cores changed meanwhile.
@@ -84,7 +84,7 @@ impl Row {
         Some(match self.bar? {
             Bar::AtMost(bar) => self.ratio()? <= bar,
             Bar::AtLeast(bar) => self.ratio()? >= bar,
-            Bar::OursAtLeast(bar) => median(&mut self.ours.clone())? >= bar,
+            Bar::OursAtLeast(bar) => median(&self.ours)? >= bar,
         })
     }
 
