@@ -21,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct Hand {
     /// Steps that each let one event be written; without a sender all events may be written.
     steps: Option<Sender<Step>>,
+    /// Number of events whose writing has begun.
+    begun: Arc<AtomicUsize>,
     written: Arc<Mutex<Vec<u64>>>,
     closed: Arc<AtomicUsize>,
     wakes: Arc<AtomicUsize>,
@@ -34,6 +36,7 @@ enum Step {
 
 struct Fake {
     steps: Option<Receiver<Step>>,
+    begun: Arc<AtomicUsize>,
     written: Arc<Mutex<Vec<u64>>>,
     closed: Arc<AtomicUsize>,
 }
@@ -42,6 +45,7 @@ impl EventFile for Fake {
     type Place = usize;
 
     fn append(&mut self, _stream: StreamId, event: &Built<Bytes>) -> Result<(), WriteError> {
+        self.begun.fetch_add(1, Ordering::SeqCst);
         match self.steps.as_ref().map(|steps| steps.recv_timeout(PATIENCE).expect("the test takes the next step")) {
             Some(Step::Fail) => Err(WriteError::Write {
                 path: Path::new("fake").into(),
@@ -83,9 +87,10 @@ impl EventFile for Fake {
 
 fn storage(stepwise: bool, rate: Option<Bandwidth>, lease: Option<Duration>) -> (Storage, Hand) {
     let (sender, receiver) = channel();
-    let (written, closed, wakes) = (Arc::default(), Arc::default(), Arc::<AtomicUsize>::default());
+    let (begun, written, closed) = (Arc::default(), Arc::default(), Arc::default());
+    let wakes = Arc::<AtomicUsize>::default();
     let steps = stepwise.then_some(receiver);
-    let fake = Fake { steps, written: Arc::clone(&written), closed: Arc::clone(&closed) };
+    let fake = Fake { steps, begun: Arc::clone(&begun), written: Arc::clone(&written), closed: Arc::clone(&closed) };
     let bell = wakes.clone();
     let waker: Waker = Arc::new(move || _ = bell.fetch_add(1, Ordering::SeqCst));
     let line = Line::start(0, fake, waker, rate.map(Pace::new), lease).unwrap();
@@ -103,12 +108,17 @@ fn storage(stepwise: bool, rate: Option<Bandwidth>, lease: Option<Duration>) -> 
         quarantine: None,
         filter: None,
     };
-    (storage, Hand { steps: stepwise.then_some(sender), written, closed, wakes })
+    (storage, Hand { steps: stepwise.then_some(sender), begun, written, closed, wakes })
 }
 
 impl Hand {
     fn step(&self, step: Step) {
         self.steps.as_ref().unwrap().send(step).unwrap();
+    }
+
+    /// Waits until the writer is at the given event, counted from 1.
+    fn begun(&self, event: usize) {
+        wait_until("the event is being written", || self.begun.load(Ordering::SeqCst) == event);
     }
 
     fn written(&self) -> Vec<u64> {
@@ -228,6 +238,7 @@ fn a_crash_closes_nothing_and_ends_the_writer() {
     let (mut storage, hand) = storage(true, None, None);
     store(&mut storage, 1..=2);
     let exchange = Arc::downgrade(&storage.line.as_ref().unwrap().exchange);
+    hand.begun(1);
     drop(storage);
     hand.step(Step::Go);
     hand.step(Step::Go);
@@ -261,7 +272,7 @@ fn the_fence_takes_out_what_nobody_was_told_of() {
     hand.step(Step::Go);
     wait_until("the second is stored", || storage.stored().events == 2);
     store(&mut storage, 3..=3);
-    a_while();
+    hand.begun(3);
     store(&mut storage, 4..=4);
     storage.fence();
     hand.step(Step::Go);
@@ -280,6 +291,7 @@ fn the_fence_leaves_what_the_node_was_told_of() {
     hand.step(Step::Go);
     assert_eq!(take(&mut storage, 2), [1, 2]);
     store(&mut storage, 3..=3);
+    hand.begun(3);
     storage.fence();
     hand.step(Step::Go);
     finish(&mut storage).unwrap();
