@@ -111,6 +111,8 @@ struct Node<'a, L: ?Sized> {
     ended: u64,
     series: Series,
     buffer: Vec<u8>,
+    /// The first word and the length of the message that is in `buffer` before it is sent.
+    written: Option<(u64, usize)>,
     sizes: Sizes,
     /// The length of all data messages, if they have one.
     size: Option<usize>,
@@ -164,6 +166,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             ended: 0,
             series: Series::default(),
             buffer: vec![0; work.typical()?.max(CONTROL_BYTES)],
+            written: None,
             sizes: work.sizes(local)?,
             size: work.common_size(),
             sending: None,
@@ -189,9 +192,10 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             true => Rest::virtual_time(),
             false => Rest::new(self.work.wait, self.setting.shares_cores),
         };
-        let mut rounds = 0_u32;
+        let (mut rounds, mut is_idle) = (0_u32, false);
         loop {
-            let received = self.receive();
+            let polls = if is_idle && self.offers.is_none() { rest.polls() } else { 1 };
+            let received = self.poll(polls);
             rounds = rounds.wrapping_add(1);
             if rounds.is_multiple_of(ROUNDS_PER_LOOK) || self.offers.is_some() || self.clock.is_virtual() {
                 self.look()?;
@@ -200,10 +204,15 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             let sent = self.send()?;
             let flushed = self.layer.flush();
             self.handle_events();
+            if sent > 0 {
+                self.write_ahead();
+            }
             if self.phase == Phase::Ending && flushed && self.peers.all_ended() && self.is_complete() {
                 return Ok(self.result());
             }
-            if rest.after(received > 0 || sent > 0, || self.layer.wait(self.longest_sleep())) {
+            let moved = received > 0 || sent > 0;
+            is_idle = !moved && flushed;
+            if rest.after(moved, || self.layer.wait(self.longest_sleep())) {
                 // Much time may have passed.
                 rounds = ROUNDS_PER_LOOK - 1;
             }

@@ -3,9 +3,11 @@
 use crate::measurement::Wait;
 use std::thread;
 
-/// Polls without work before a node yields, if there is a core for each node.
-const SPINS_ALONE: u32 = 2000;
-/// Polls without work before a node yields, if nodes share cores.
+/// Polls in a round of an idle node, if there is a core for each node.
+const POLLS_ALONE: u32 = 16;
+/// Rounds without work before a node yields, if there is a core for each node.
+const SPINS_ALONE: u32 = 125;
+/// Rounds without work before a node yields, if nodes share cores.
 const SPINS_SHARED: u32 = 20;
 /// Yields of a node before it sleeps.
 const YIELDS: u32 = 20;
@@ -13,7 +15,9 @@ const YIELDS: u32 = 20;
 /// The time without work of a node, and its reaction.
 pub(crate) struct Rest {
     wait: Wait,
-    /// Polls, and yields, before the next step.
+    /// Polls in a round without work.
+    polls: u32,
+    /// Rounds, and yields, before the next step.
     spins: u32,
     yields: u32,
     idle: u32,
@@ -21,12 +25,19 @@ pub(crate) struct Rest {
 
 impl Rest {
     pub(crate) fn new(wait: Wait, shares_cores: bool) -> Self {
-        Self { wait, spins: if shares_cores { SPINS_SHARED } else { SPINS_ALONE }, yields: YIELDS, idle: 0 }
+        let (polls, spins) = if shares_cores { (1, SPINS_SHARED) } else { (POLLS_ALONE, SPINS_ALONE) };
+        Self { wait, polls, spins, yields: YIELDS, idle: 0 }
     }
 
     /// A node on a simulated network, where no other needs its processor: it sleeps at once, in virtual time.
     pub(crate) fn virtual_time() -> Self {
-        Self { wait: Wait::Sleep, spins: 0, yields: 0, idle: 0 }
+        Self { wait: Wait::Sleep, polls: 1, spins: 0, yields: 0, idle: 0 }
+    }
+
+    /// Number of polls in a round of a node that had no work in the last one.
+    #[inline]
+    pub(crate) const fn polls(&self) -> u32 {
+        self.polls
     }
 
     /// Ends a round with or without progress; `sleep` sleeps until something may have arrived. Returns true if it slept.
