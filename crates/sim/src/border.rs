@@ -47,8 +47,9 @@ pub(crate) struct Border {
     part: usize,
     /// Mail for each part.
     out: Vec<Vec<Mail>>,
-    /// Time of the first effect of the mail that was not handed out.
+    /// Time of the first effect of the mail that was not handed out, and number of events that it ends.
     first_effect: Option<Time>,
+    ends: u64,
 }
 
 impl Partition {
@@ -209,7 +210,7 @@ impl Mail {
 impl Border {
     pub(crate) fn new(partition: Arc<Partition>, part: usize) -> Self {
         let out = (0..partition.parts).map(|_| Vec::new()).collect();
-        Self { partition: Some(partition), part, out, first_effect: None }
+        Self { partition: Some(partition), part, out, first_effect: None, ends: 0 }
     }
 
     /// True in a simulation of a part.
@@ -244,6 +245,9 @@ impl Border {
         if let Some(effect) = mail.effect(switch_delay) {
             self.first_effect = Some(self.first_effect.map_or(effect, |first| first.min(effect)));
         }
+        if let Mail::Call { message, .. } = &mail {
+            self.ends += message.body.ends();
+        }
         self.out[part].push(mail);
     }
 
@@ -251,6 +255,11 @@ impl Border {
     pub(crate) fn hand_out(&mut self, part: usize, into: &mut Vec<Mail>) {
         debug_assert!(into.is_empty(), "mail is taken before the next comes");
         std::mem::swap(&mut self.out[part], into);
+    }
+
+    /// Number of events that all mail since the last call ends.
+    pub(crate) fn take_ends(&mut self) -> u64 {
+        std::mem::take(&mut self.ends)
     }
 
     /// Time of the first effect of all mail since the last call.

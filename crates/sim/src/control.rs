@@ -32,6 +32,11 @@ impl ControlNetwork {
         self.calls.push(Reverse(Call { at, sent, from, number: self.number, message }));
     }
 
+    /// The messages that have not come.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = MessageId> {
+        self.calls.iter().map(|Reverse(call)| call.message)
+    }
+
     /// The next message that has come by now.
     #[inline]
     pub(crate) fn take(&mut self, now: Time) -> Option<MessageId> {

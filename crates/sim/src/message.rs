@@ -61,6 +61,14 @@ impl Body {
         matches!(self, Self::Protocol(Credit { .. } | Round { .. } | Taken { .. } | TimeAsked { .. } | TimeTold { .. }))
     }
 
+    /// Number of events that have ended when it has come.
+    pub(crate) fn ends(&self) -> u64 {
+        match self {
+            Self::Protocol(ProtocolMessage::Done(completions)) => completions.len() as u64,
+            _ => 0,
+        }
+    }
+
     /// True if the sender sends it again after a loss, as every transport does with control messages. Builders ask for
     /// lost fragments and lost answers.
     pub(crate) const fn is_reliable(&self) -> bool {

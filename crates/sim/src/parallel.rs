@@ -120,8 +120,10 @@ struct Side {
     mail: Vec<Vec<Mutex<Vec<Mail>>>>,
     /// The next effect of each part.
     next: Vec<AtomicU64>,
-    /// All events may soon have ended.
-    may_end: AtomicBool,
+    /// Events that end by the mail of each part.
+    ends: Vec<AtomicU64>,
+    /// Events that no control message on its way in the first part ends.
+    stay_open: AtomicU64,
     has_ended: AtomicBool,
     gives_up: AtomicBool,
     is_interrupted: AtomicBool,
@@ -148,7 +150,8 @@ impl<'a> Table<'a> {
         let side = || Side {
             mail: (0..parts).map(|_| (0..parts).map(|_| Mutex::default()).collect()).collect(),
             next: times(NEVER),
-            may_end: AtomicBool::new(false),
+            ends: times(0),
+            stay_open: AtomicU64::new(NEVER),
             has_ended: AtomicBool::new(false),
             gives_up: AtomicBool::new(false),
             is_interrupted: AtomicBool::new(false),
@@ -236,7 +239,7 @@ impl<'a> Table<'a> {
                 return End::Interrupted;
             }
             let end = Time(start.saturating_add(self.partition.lookahead.0));
-            if side.may_end.load(Relaxed) {
+            if side.may_end() {
                 self.run_in_turn(index, part, end);
             } else {
                 part.run_before(end);
@@ -271,14 +274,21 @@ impl Side {
             part.hand_out(to, &mut mail.lock().unwrap_or_else(PoisonError::into_inner));
         }
         self.next[index].store(part.next_effect().map_or(NEVER, |time| time.0), Relaxed);
+        self.ends[index].store(part.take_ends(), Relaxed);
         if part.gives_up() {
             self.gives_up.store(true, Relaxed);
         }
         if index == 0 {
-            self.may_end.store(part.may_end(), Relaxed);
+            self.stay_open.store(part.stays_open(), Relaxed);
             self.has_ended.store(part.has_ended(), Relaxed);
             self.is_interrupted.store(!goes_on, Relaxed);
         }
+    }
+
+    /// True if all events may have ended at the next meeting.
+    fn may_end(&self) -> bool {
+        let stay_open = self.stay_open.load(Relaxed);
+        stay_open <= self.ends.iter().map(|ends| ends.load(Relaxed)).sum()
     }
 
     /// Takes the mail for a part.

@@ -9,7 +9,7 @@ use crate::{
 };
 use evb_core::{NodeId, Time};
 use evb_experiment::Workload;
-use evb_fabric::End;
+use evb_fabric::{Control, End};
 
 impl Simulation<'_> {
     /// Handles all that happens before `end`. It stops early when the simulation is over or gives up.
@@ -54,9 +54,25 @@ impl Simulation<'_> {
         self.tally.end_part(end, self.net.packets_left());
     }
 
-    /// True if the event manager is here, and all events may soon have ended.
-    pub(crate) fn may_end(&mut self) -> bool {
-        self.stopped || self.manager().is_some_and(|manager| manager.has_all_triggers())
+    /// Number of events that are still open when all control messages on their way here have come, in the part with the
+    /// event manager: before more mail is taken, they do not end. It is endless where more events begin, and where no event
+    /// manager tells the end.
+    pub(crate) fn stays_open(&mut self) -> u64 {
+        let has_all = self.stopped || self.manager().is_some_and(|manager| manager.has_all_triggers());
+        if !has_all || self.ends_in_silence() {
+            return u64::MAX;
+        }
+        // What comes through the network may be anywhere.
+        if !matches!(self.net.network.config.control, Control::Separate { .. }) {
+            return 0;
+        }
+        let coming: u64 = self.control.waiting().map(|place| self.messages.get(place).body.ends()).sum();
+        self.manager().map_or(0, |manager| manager.machine.counts().open().saturating_sub(coming))
+    }
+
+    /// Number of events that end by the mail that was handed out last.
+    pub(crate) fn take_ends(&mut self) -> u64 {
+        self.net.border.take_ends()
     }
 
     /// Takes mail from another part.
